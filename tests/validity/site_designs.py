@@ -92,9 +92,7 @@ HARD = {
     "200 units of 1 to 20, rates 8 points higher in large ones": Sites(
         units=200, sizes=MIXED[:5], alike=0.1, large=0.04
     ),
-    "200 units of 1 to 20, weights of CV 2, correlation 0.3": Sites(
-        units=200, sizes=MIXED[:5], alike=0.3, weights=2.0
-    ),
+    "200 units of 1 to 20, weights of CV 2, correlation 0.3": Sites(units=200, sizes=MIXED[:5], alike=0.3, weights=2.0),
     "400 units of 10, rare events, correlation 0.3": Sites(units=400, sizes=(10,), alike=0.3, scores=RARE),
     "2,000 rows, weights of CV 2": Sites(units=2000, weights=2.0),
     "200 units of 1 to 200, rates 8 points higher in large ones, correlation 0.9": Sites(

@@ -208,9 +208,10 @@ def plan(found: Estimate) -> str:
         return f"No number of {found.unit} up to 10^12 gives a gap of {s['gap']:g} for {about}."
     scale = 10 ** max(len(str(int(found.value))) - 2, 0)
     rows = num.count(math.ceil(found.value / scale) * scale)
+    points = f"{100 * s['gap']:g} point" + "s" * (s["gap"] != 0.01)
     side = {"upper": "an upper bound", "lower": "a lower bound", "two-sided": "both bounds"}[s["side"]]
     return (
-        f"About {rows} {found.unit} for {side} within {100 * s['gap']:g} points of the error, on average, for {about}\n"
+        f"About {rows} {found.unit} for {side} within {points} of the error, on average, for {about}\n"
         f"(level {found.interval.level:g}; {found.assumes}). A plan, not a certificate."
     )
 

@@ -10,6 +10,8 @@ import pyarrow as pa
 import calibrant as cal
 from calibrant.audit.record import AuditRecord
 from calibrant.report import markdown
+from calibrant.report.outline import declared
+from factories import whole
 
 
 def audited(*, cluster: bool, weights: bool) -> AuditRecord:
@@ -49,6 +51,34 @@ def test_weights_say_what_they_count() -> None:
     assert "600 visits, weighted by `w`" in told
     assert "counts of rows and cases are not weighted" in told
     assert record.data["units"]["effective"] < 600
+
+
+UNITS = {"exact": True, "count": 60, "held": 60, "effective": 50, "design_effect": 2.0, "wider": 1.4, "lightened": 0}
+UNITS |= {"pilots": 6}
+
+
+def methods_of(**data: object) -> str:
+    """Return how every section says it was computed, of a record with all of them."""
+    one = whole()
+    record = replace(one, data={**one.data, **data})
+    return " ".join(str(part.text) for d in declared() for e in d.methods(record) for part in e.text)
+
+
+def test_how_units_were_computed_claims_nothing_that_holds_of_rows_alone() -> None:
+    rows, units = methods_of(), methods_of(cluster="patient", units=UNITS)
+    for told in ("at any number of rows", "sets of simulated outcomes", "exact binomial limits", "Part of the rows"):
+        assert told in rows
+        assert told not in units
+    for told in ("random signs of whole units", "if units are many", "Theorem CB", "Part of the units"):
+        assert told in units
+        assert told not in rows
+
+
+def test_how_weighted_rows_were_computed() -> None:
+    told = methods_of(weights="w", units=UNITS)
+    assert "weighted error of each row is one bet (Theorem CB)" in told
+    assert "exact binomial limits" not in told
+    assert "sets of simulated outcomes" in told
 
 
 def test_independent_rows_say_nothing_of_units() -> None:

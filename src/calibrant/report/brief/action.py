@@ -179,7 +179,7 @@ def rows_that_would_decide(record: AuditRecord) -> Text:
     need = median_need(few)
     if need is None:
         return say(f"{start}No number of {needed(record)} is sure to settle most of them.")
-    half = {1: "It", 2: "One of the two"}.get(n, "Half of them")
+    half = {1: "It", 2: "One of the two", 3: "Two of the three"}.get(n, "Half of them")
     return say(f"{start}{half} would settle {_growth(record, need)}.")
 
 

@@ -14,6 +14,7 @@ from calibrant.report.outline import Asked, Declared
 from calibrant.report.sections import maps, search
 from calibrant.report.spans import Text, code, say
 from calibrant.report.wording import UNPROVEN, capital, cardinal, p_told, unmade, variable_names
+from calibrant.report.wording.units import by_units, chance
 
 LOCAL = "local-calibration"
 KERNEL_ERROR = "kernel-error"
@@ -142,11 +143,11 @@ KERNEL = " Similar is told by a Gaussian kernel, for all traits jointly {width} 
 OTHERS = "calibrant detect local_calibration_test --help"  # where the other kernels and nulls are
 TUNING = "calibrant detect kernel_tuning --help"  # which of the kernels would find an error of a given size
 KERNEL_MEANS = "size, with no unit, of the error that a kernel sees along score and traits; zero if right"
-NULLS = {True: "{draws} sets of simulated outcomes", False: "the normal law of sums over many people"}
+MANY = "the normal law of sums over many people"
 MAPS = (
     "Each map averages what happened minus what the model says over people near a value, or of a level, near ones "
-    "more. Its band, from {draws} sets of simulated outcomes, excludes zero anywhere on a calibrated model’s map in "
-    "at most {alpha} of 100 audits, at any number of rows; where the model is off it holds the averaged gap about as "
+    "more. Its band, from {null}, excludes zero anywhere on a calibrated model’s map in "
+    "{often}; where the model is off it holds the averaged gap about as "
     "often, approximately. An edge is seen blurred. Function "
 )
 WORDS = (
@@ -172,7 +173,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     check = ran(record, LOCAL)
     if check is not None and check.outcome is not None:
         outcome, n = check.outcome, draws_of(check.outcome)
-        null = NULLS[n is not None].format(draws=num.count(n or 0))
+        null = MANY if n is None else chance(record, n)
         rough = ", approximately" if n is None or "asymptotic" in outcome.law else ""
         width = None if outcome.settings.get("score_only", True) else outcome.settings.get("width")
         kernel = "" if width is None else KERNEL.format(width=num.decimals(width, 1))
@@ -191,7 +192,9 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
         )
     for curve in list(record.family("local_bias").values())[:1]:
         s = curve.settings
-        made = MAPS.format(draws=num.count(s["draws"]), alpha=num.percent(float(s["alpha"])))
+        most = f"{num.percent(float(s['alpha']))} of 100 audits"
+        often = f"about {most}, if units are many" if by_units(record) else f"at most {most}, at any number of rows"
+        made = MAPS.format(null=chance(record, int(s["draws"])), often=often)
         yield Entry("Maps", say(made, code(curve.method), "."))
     yield from search.methods(record)
 

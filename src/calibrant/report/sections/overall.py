@@ -55,6 +55,7 @@ from calibrant.report.wording import (
     people_share,
     together,
 )
+from calibrant.report.wording.units import by_units, chance
 from calibrant.results import Estimate
 from calibrant.visible import visible
 
@@ -358,26 +359,25 @@ def measures_note(record: AuditRecord) -> str:
 # ---- what the section adds to others ----
 
 AT_LEAST = (
-    "Part of the rows, dealt at random, guesses where the raw score is too low or too high; "
-    "the other rows put the guess to the test."
+    "Part of the {rows}, dealt at random, guesses where the raw score is too low or too high; "
+    "the other {rows} put the guess to the test."
 )
 AT_MOST = "At each {step}, what happened is compared with what it says, and an allowance for chance is added."
 FURTHER = {
     "distance": ("Distance", "The error of a coarser or noisier score, plus how far that is from the raw score."),
     "jittered": ("Noise", "A little random noise, of width {width}, is added to the score on paper only."),
-    "shift": ("Overall shift", "Cases that happened minus cases expected, over the number of people."),
+    "shift": ("Overall shift", "Cases that happened minus cases expected, {weighted}over the number of people."),
 }
 GUARANTEES = {
-    "finite-sample": "True at this number of rows, not only for very many.",
-    "asymptotic": "Approximate; true in the limit of very many rows.",
+    "finite-sample": "True at this number of {rows}, not only for very many.",
+    "asymptotic": "Approximate; true in the limit of very many {rows}.",
     "as published": "As its authors published it.",
 }
 BINS = "People with similar scores are put together; each gap has a range, and all ranges of the figure hold together."
 CURVE = (
     " The line averages the gap over neighbouring scores (at most {reach} points away, near ones more). Its band comes "
-    "from {draws} sets of simulated outcomes: for a calibrated model it takes in zero everywhere in at least {times} "
-    "of {of} audits, at any number of rows; where the model is off it holds the smoothed gap about as often, "
-    "approximately. Bumps narrower than the average are not seen. Function "
+    "from {null}: for a calibrated model it takes in zero everywhere in {often}; where the model is off it holds the "
+    "smoothed gap about as often, approximately. Bumps narrower than the average are not seen. Function "
 )
 
 
@@ -386,12 +386,13 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     one, exact = record.everyone, "values" in record.data["display"]
     step = "value of the score" if exact else f"step of {num.step(record.settings['levels'])}"
     width = f"{float(record.settings.get('bandwidth') or 0.0):g}"
-    yield Entry("At least", made(AT_LEAST, one.lower))
-    yield Entry("At most", made(AT_MOST.format(step=step), one.upper))
+    weighted = "each by its weight, " if record.data.get("weights") else ""
+    yield Entry("At least", made(AT_LEAST, one.lower, record))
+    yield Entry("At most", made(AT_MOST.format(step=step), one.upper, record))
     yield from missing_labels.methods(record)
     for name, (term, text) in FURTHER.items():
         if name in record.estimates:
-            yield Entry(term, made(text.format(width=width), record.estimates[name]))
+            yield Entry(term, made(text.format(width=width, weighted=weighted), record.estimates[name], record))
     curve = record.curve("reliability")
     s = curve.settings
     if "p_value" not in s:
@@ -399,13 +400,17 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
         return
     times, of = num.confidence(1 - float(s["alpha"]))
     reach = num.nearest(float(s["bandwidth"]), 1 if s["bandwidth"] >= 0.01 else 3)
-    words = CURVE.format(reach=reach, draws=num.count(s["draws"]), times=times, of=of)
+    often = f"about {times} of {of} audits, if units are many"
+    if not by_units(record):
+        often = f"at least {times} of {of} audits, at any number of rows"
+    words = CURVE.format(reach=reach, null=chance(record, int(s["draws"])), often=often)
     yield Entry("Figure", say(BINS + words, code(curve.method), "."))
 
 
-def made(text: str, estimate: Estimate) -> Text:
+def made(text: str, estimate: Estimate, record: AuditRecord) -> Text:
     """Return how an estimate was made: in words, what it rests on, and by which function."""
-    return say(f"{text} {GUARANTEES[estimate.interval.guarantee]} Function ", code(estimate.method), ".")
+    told = f"{text} {GUARANTEES[estimate.interval.guarantee]}".format(rows="units" if by_units(record) else "rows")
+    return say(f"{told} Function ", code(estimate.method), ".")
 
 
 # ---- how to read the checks of the section ----
@@ -456,7 +461,8 @@ def _reliability(_: Check, record: AuditRecord) -> Asked:
     p = float(s["p_value"])
     numbers = f"{num.p_value(p, draws=int(s['draws']))}; {numbers}"
     found = p <= float(record.settings["alpha"])
-    return Asked(question, numbers, "test of the whole curve against simulated outcomes", found)
+    against = "random signs of whole units" if by_units(record) else "simulated outcomes"
+    return Asked(question, numbers, f"test of the whole curve against {against}", found)
 
 
 def _measured(question: str) -> Callable[[Check, AuditRecord], Asked]:

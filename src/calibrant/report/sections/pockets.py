@@ -25,7 +25,16 @@ from calibrant.report.document import (
     Row,
     Table,
 )
-from calibrant.report.findings import POCKETS, check_of, impossible, limit_of, noun, pockets_state, tested_rows
+from calibrant.report.findings import (
+    POCKETS,
+    check_of,
+    impossible,
+    limit_of,
+    noun,
+    pockets_state,
+    tested_rows,
+    units_of,
+)
 from calibrant.report.outline import Asked, Declared
 from calibrant.report.places import end_of
 from calibrant.report.spans import BREAK, Span, Text, clipped, code, given, lines, say, shown
@@ -42,6 +51,7 @@ from calibrant.report.wording import (
     verdict_word,
 )
 from calibrant.report.wording.missing_labels import OF_KNOWN, partly
+from calibrant.report.wording.units import by_units
 from calibrant.results import Estimate
 from calibrant.visible import visible
 
@@ -310,11 +320,15 @@ FOUND_BY = {
 
 # ---- what the section adds to others ----
 
+BINOMIAL = (
+    "Given scores and traits, the cases in a pocket are a sum of independent outcomes, whose exact binomial limits "
+    "hold whatever each person’s own probability is (Hoeffding 1956)"
+)
+BETS = "Given scores and traits, the weighted error of each {of} is one bet (Theorem CB), at any number of them"
 METHOD = (
     "Each covariate and the score is cut into a few cells by rules that see no outcome. A pocket is a run of cells of "
-    "a number or date, or one or two levels of a category, of one trait or of each of two. Given scores and traits, "
-    "the cases in a pocket are a sum of independent outcomes, whose exact binomial limits hold whatever each person’s "
-    "own probability is (Hoeffding 1956); the {alpha}% is shared over all {boxes} pockets for what is said from below, "
+    "a number or date, or one or two levels of a category, of one trait or of each of two. {limits}; the "
+    "{alpha}% is shared over all {boxes} pockets for what is said from below, "
     "and for each range. “No pocket is off by more than” needs no sharing: one pocket is the worst. Functions "
 )
 SEARCH = (
@@ -335,7 +349,9 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     if e is None:
         return
     alpha = num.percent(1 - float(e.interval.level))
-    words = METHOD.format(alpha=alpha, boxes=num.count(int(e.settings["boxes"])))
+    limits = BETS.format(of="unit, however alike its rows are," if by_units(record) else "row")
+    limits = limits if units_of(record) else BINOMIAL
+    words = METHOD.format(limits=limits, alpha=alpha, boxes=num.count(int(e.settings["boxes"])))
     yield Entry("Pockets", say(words, code(e.method), " and ", code("diagnose.pockets"), "."))
     if check is not None and check.outcome is not None:
         yield Entry("Two searches", say(SEARCH, code(check.outcome.method), "."))

@@ -108,12 +108,13 @@ def about(record: AuditRecord) -> Iterator[Node]:
     def told(word: str) -> Text:
         return NOT_GIVEN if words[word] is None else say(given(words[word]))
 
+    unweighted = "; counts are not weighted" if data.get("weights") else ""
     outcome = say(
         code(data.get("label", "")),
         " = ",
         code(1 if data.get("positive") is None else data["positive"]),
         f": {num.count(one.cases)} of {num.count(one.rows)} ({num.nearest(one.cases / one.rows)}%); ",
-        f"expected by the model {num.count(one.expected)}",
+        f"expected by the model {num.count(one.expected)}{unweighted}",
     )
     bound = "none"
     if limit is not None:
@@ -268,7 +269,7 @@ def _setting(value: object) -> str:
 LIMITS = (
     ("Whether decisions are good or fair.", "Probabilities can be right and the rule built on them wrong."),
     ("Whether the model ranks well.", "A model that says 50% every time can be perfectly calibrated."),
-    ("Other places, years or populations.", "The certificate covers the population these {rows} were drawn from."),
+    ("Other places, years or populations.", "The certificate covers the population {which}."),
     ("Groups nobody listed.", "{searched} No finding is not a proof."),
     ("Whether the recorded outcome is true.", "Errors in the labels count as errors of the model."),
 )
@@ -323,12 +324,14 @@ JUDGED = "Met, over the limit, undecided"  # a word of reports with a limit
 
 def limits(record: AuditRecord) -> Iterator[Node]:
     """Return what the report does not show."""
-    rows = _rows(record)
+    which = f"these {_rows(record)} were drawn from"
+    if record.data.get("weights"):
+        which = f"that these {_rows(record)} stand for, each by its weight"
     tested = any(c.outcome is not None for c in record.checks)
     searched = SEARCHED["certified" if POCKETS in record.estimates else "searched" if tested else ""]
     if chosen := screened(record):
         searched += f" {num.count(len(chosen['chosen']))} of {num.count(chosen['of'])} columns were read for it."
-    yield Items(tuple(say(title(start), text.format(rows=rows, searched=searched)) for start, text in LIMITS))
+    yield Items(tuple(say(title(start), text.format(which=which, searched=searched)) for start, text in LIMITS))
 
 
 def methods(record: AuditRecord) -> Iterator[Node]:

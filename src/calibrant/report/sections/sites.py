@@ -29,7 +29,7 @@ def sites(record: AuditRecord) -> Iterator[Node]:
 def _answer(curve: Curve) -> Text:
     """Return in words how many cases there are for each that was expected, on average and at a new site."""
     s = curve.settings
-    alike = "Sites differ beyond chance" if s["p_value"] <= LEVEL else "No difference between sites beyond chance shows"
+    alike = "Units differ beyond chance" if s["p_value"] <= LEVEL else "No difference between units beyond chance shows"
     return say(
         f"{alike}. Averaged over {num.count(s['sites'])} units (",
         code(s["site"]),
@@ -52,19 +52,19 @@ def _figure(record: AuditRecord) -> Figure:
     top = places.end_of(max(abs(float(v)) for v in inside))
     lines = [(float(a), float(b), float(h)) for a, b, h in zip(c["low"], c["estimate"], c["high"], strict=True)]
     mean, new = ((float(s[f"{k}_low"]), float(s[f"{k}_high"])) for k in ("mean", "new"))
-    words = f"Calibration intercepts of {num.count(len(lines))} sites, from {num.decimals(lines[0][1], 2)} to "
+    words = f"Calibration intercepts of {num.count(len(lines))} units, from {num.decimals(lines[0][1], 2)} to "
     picture = svg.caterpillar(lines, (mean, new), top, f"{words}{num.decimals(lines[-1][1], 2)}.")
-    panel = Panel("Each site with its range", picture, axis="calibration intercept, logits; above 0: too low")
+    panel = Panel("Each unit with its range", picture, axis="calibration intercept, logits; above 0: too low")
     return Figure(panels=(panel,), key=(), caption=say(_caption(record.curve(CODE))), numbers=(_numbers(record),))
 
 
 def _numbers(record: AuditRecord) -> Table:
     """Return the picture as a table."""
     c, s = record.curve(CODE).columns, record.curve(CODE).settings
-    columns = Column(say("Site")), Column(say("Intercept, logits"), "r"), Column(say("Range"), "r")
+    columns = Column(say("Unit")), Column(say("Intercept, logits"), "r"), Column(say("Range"), "r")
     pooled = (
-        ("Mean of all sites", s["mean"], s["mean_low"], s["mean_high"]),
-        ("A new site", s["mean"], s["new_low"], s["new_high"]),
+        ("Mean of all units", s["mean"], s["mean_low"], s["mean_high"]),
+        ("A new unit", s["mean"], s["new_low"], s["new_high"]),
     )
     each = ((f"number {rank}", *rest) for rank, *rest in zip(*c.values(), strict=True))
     rows = (
@@ -81,7 +81,7 @@ def _numbers(record: AuditRecord) -> Table:
 def _caption(curve: Curve) -> str:
     s, shown = curve.settings, len(curve.columns["rank"])
     unshown, all_of = int(s["unshown"]), int(s["sites"]) - int(s["unshown"])
-    parts = ["The lowest first, without names: a unit may be one person. Narrow strip: the mean; wide: a new site."]
+    parts = ["The lowest first, without names: a unit may be one person. Narrow strip: the mean; wide: a new unit."]
     if shown < all_of:
         parts.append(f"{num.count(shown)} of {num.count(all_of)} are drawn, evenly spaced.")
     if unshown:
@@ -97,12 +97,12 @@ def _note(record: AuditRecord) -> Text:
         num.decimals(float(s[k]), 2)
         for k in ("mean", "mean_low", "mean_high", "new_low", "new_high", "tau", "tau_high")
     )
-    also = " count as independent here, so sites may seem to differ more than they do."
+    also = " count as independent here, so units may seem to differ more than they do."
     held = (" Rows of one ", code(nested[-1]), also) if nested else ()
     return say(
         f"Calibration intercept, in logits (0: right; above 0: too low): mean {mean} ({low} to {high}), a new "
-        f"site {new_low} to {new_high}; standard deviation between sites {tau}, at most {most}. Ranges of {level} "
-        "each hold for many sites, not for few: no certificate.",
+        f"unit {new_low} to {new_high}; standard deviation between units {tau}, at most {most}. Ranges of {level} "
+        "each hold for many units, not for few: no certificate. Every unit counts alike here, large or small.",
         *held,
     )
 
@@ -111,9 +111,9 @@ def _check(_: Check, record: AuditRecord) -> Asked:
     curve = record.curve(CODE)
     means = "how far calibration differs between units, and what a new one is to expect"
     if not curve.settings:
-        return Asked("Sites", "", means)
-    told = f"a new site: {_times(curve, 'ratio_new_low')} to {_times(curve, 'ratio_new_high')} times the cases expected"
-    return Asked("Does it hold at every site?", told, means)
+        return Asked("Units", "", means)
+    told = f"a new unit: {_times(curve, 'ratio_new_low')} to {_times(curve, 'ratio_new_high')} times the cases expected"
+    return Asked("Does it hold in every unit?", told, means)
 
 
 def methods(record: AuditRecord) -> tuple[Entry, ...]:
@@ -121,19 +121,20 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
     if not record.curve(CODE).settings:
         return ()
     text = (
-        "Each site's binomial likelihood of its own intercept, integrated over a normal distribution of sites (one "
-        "stage, REML); Student's law for the mean and for a new site (Higgins, Thompson, Spiegelhalter). Assumed: "
-        "sites independent, rows of one site independent given it. A site's own range is Firth's."
+        "Each unit's binomial likelihood of its own intercept, integrated over a normal distribution of units (one "
+        "stage, REML); Student's law for the mean and for a new unit (Higgins, Thompson, Spiegelhalter). Assumed: "
+        "units independent, rows of one unit independent given it. A unit's own range is Firth's. Every unit counts "
+        "alike, so the mean is not that of all rows."
     )
-    return (Entry("Sites", say(text)),)
+    return (Entry("Unit by unit", say(text)),)
 
 
 DECLARED = (
     Declared(
         id="sites",
         order=32,
-        nav="At every site?",
-        heading="Does it hold at every site?",
+        nav="In every unit?",
+        heading="Does it hold in every unit?",
         nodes=sites,
         methods=methods,
         checks={CODE: _check},

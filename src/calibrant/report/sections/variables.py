@@ -37,6 +37,7 @@ from calibrant.report.sections.overall import score
 from calibrant.report.sections.search import UNNEEDED, needs, needs_note, share_lost
 from calibrant.report.spans import Span, Text, clipped, code, given, say, shown
 from calibrant.report.wording import UNPROVEN, cardinal, unmade, variable_name, variable_names
+from calibrant.report.wording.units import by_units, chance
 from calibrant.visible import visible
 
 SHORT = 9  # variables that the page shows at first
@@ -65,7 +66,8 @@ def variables(record: AuditRecord) -> Iterator[Node]:
         yield Paragraph(say(shift_note(record)), where=MARKDOWN)
     drawn = tuple(d for v in rows for d in v.figure(record))
     if drawn:
-        yield Details(f"Show the curves of {cardinal(len(drawn))} variables", drawn, id="curves", where=PAGE)
+        variables = "variable" if len(drawn) == 1 else "variables"
+        yield Details(f"Show the curves of {cardinal(len(drawn))} {variables}", drawn, id="curves", where=PAGE)
     yield from inference(record)
 
 
@@ -389,12 +391,12 @@ NULLS = {
     True: "{draws} sets of outcomes simulated for every person at the score given",
     False: "the normal law of sums over many people, which is approximate",
 }
+OF_UNITS = "random signs of whole units, which is approximate"
 RANGES = "Certified ranges hold together at this number of people. "
 ALONG = (
     "Each curve averages the gap over the nearest {span}% of the people, near ones more, by a local curve of degree "
-    "{degree}. Its band, from {draws} sets of simulated outcomes, takes in zero everywhere in at least {times} of "
-    "{of} audits of a calibrated model; where the model is off it holds the smoothed gap about as often, "
-    "approximately. Function "
+    "{degree}. Its band, from {null}, takes in zero everywhere in {times} of {of} audits of a calibrated model; where "
+    "the model is off it holds the smoothed gap about as often, approximately. Function "
 )
 WORDS = (
     Entry(
@@ -425,7 +427,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     """Return how the variables were ranked, and how the curves along them were made."""
     if ranked(record):
         order, n = record.curve("ranking"), draws(record)
-        null = NULLS[n is not None].format(draws=num.count(n or 0))
+        null = OF_UNITS if by_units(record) else NULLS[n is not None].format(draws=num.count(n or 0))
         alpha = num.percent(float(order.settings.get("alpha", record.settings["alpha"])))
         ranges = RANGES if certified(record) else ""
         words = say(RANKING.format(null=null, alpha=alpha), ranges, "Function ", code(order.method), ".")
@@ -433,8 +435,9 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     for curve in list(record.family("variable_curve").values())[:1]:
         s = curve.settings
         times, of = num.confidence(1 - float(s["alpha"]))
-        span, drawn = num.percent(float(s["span"])), num.count(s["draws"])
-        words = say(ALONG.format(span=span, degree=s["degree"], draws=drawn, times=times, of=of))
+        share = "about {}" if by_units(record) else "at least {}"
+        told = {"times": share.format(times), "of": of, "null": chance(record, int(s["draws"]))}
+        words = say(ALONG.format(span=num.percent(float(s["span"])), degree=s["degree"], **told))
         yield Entry("Curves", say(*words, code(curve.method), "."))
 
 

@@ -21,6 +21,7 @@ from calibrant.report.findings import (
 from calibrant.report.spans import Text, code, given, say, sentence, strong
 from calibrant.report.wording.missing_labels import of_known
 from calibrant.report.wording.terms import all_groups, capital, cardinal
+from calibrant.report.wording.units import by_units
 
 
 def crossed(finding: Finding) -> bool:
@@ -145,7 +146,6 @@ def groups_answer(record: AuditRecord) -> Text:
     first = of_known(record, first)
     if not undecided:
         return say(f"{first} The largest certified errors come first.")
-    few = (
-        f"For {cardinal(undecided)} there are too few {noun(record)} to tell; the largest certified errors come first."
-    )
+    of = "units" if by_units(record) else noun(record)
+    few = f"For {cardinal(undecided)} there are too few {of} to tell; the largest certified errors come first."
     return say(f"{first} {few}")

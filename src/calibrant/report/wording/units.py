@@ -13,6 +13,17 @@ from calibrant.report.spans import Text, code, say
 NONE_ALIKE = "the rows of one unit are hardly more alike than others"
 
 
+def by_units(record: AuditRecord) -> bool:
+    """Tell whether rows belong together in units."""
+    return bool(record.data.get("cluster"))
+
+
+def chance(record: AuditRecord, draws: int) -> str:
+    """Return what a statistic is compared with: sets of simulated outcomes, or of random signs of whole units."""
+    of = "random signs of whole units" if by_units(record) else "simulated outcomes"
+    return f"{num.count(draws)} sets of {of}"
+
+
 def wider(effect: float) -> str:
     """Return how many times as wide ranges are by units as by rows, about, by the design effect."""
     return f"{effect**0.5:.1f}"
@@ -59,11 +70,12 @@ def _units(record: AuditRecord) -> str:
 def _holds(record: AuditRecord) -> Text:
     """Return what the ranges hold for, and the effective number."""
     found, data = units_of(record), record.data
-    told = f"as precise as {num.count(found['effective'])} of one size"
+    alike = num.count(found["effective"])
     if not data.get("cluster"):
+        told = f"as precise as {alike} that count alike"
         return say(f"ranges are of the weighted rows, {told}; counts of rows and cases are not weighted.")
     also = " Counts of rows and cases are not weighted." if data.get("weights") else ""
-    return say(f"ranges hold however alike the rows of one unit are; {told}.{also}")
+    return say(f"ranges hold however alike the rows of one unit are; as precise as {alike} units of equal size.{also}")
 
 
 def _more(record: AuditRecord) -> Iterator[str]:
@@ -74,8 +86,9 @@ def _more(record: AuditRecord) -> Iterator[str]:
         yield f"Certified on the rows of {held}, chosen without looking at outcomes."
     effect, wider = float(found["design_effect"]), found["wider"]
     if record.data.get("cluster"):
-        alike = f"design effect {effect:.1f}" if effect > ALIKE else NONE_ALIKE
-        wide = "" if wider is None else f"; the range of the overall gap is {wider:.1f} times as wide as by rows"
+        alike = f"the rows of one unit are alike (design effect {effect:.1f})" if effect > ALIKE else NONE_ALIKE
+        independent = "as of independent rows"
+        wide = "" if wider is None else f": the range of the overall gap is {wider:.1f} times as wide {independent}"
         yield f"{alike[:1].upper()}{alike[1:]}{wide}."
     elif wider is not None:
         yield f"The range of the overall gap is {wider:.1f} times as wide as with all rows alike."
@@ -99,6 +112,7 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
         f"{pilots} pilot {units}, chosen by name, say how large one is at most, and leave the certificate; larger ones "
         "count as that. Assumed: units are independent, and weights do not depend on outcomes. "
         f"Effective number: the squared sum of sizes over the sum of squares, {num.count(found['effective'])}. "
-        "The design effect is the variance of the mean error by units over that by rows."
+        "The design effect is the variance of the mean error by units over that by rows. Halves and folds keep units "
+        "whole."
     )
     return (Entry("Units and weights", say(bets + chosen)),)

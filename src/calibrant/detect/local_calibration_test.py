@@ -23,6 +23,7 @@ from calibrant.data.specs.local import (
     LANDMARKS,
     NULLS,
     STEPS,
+    Features,
     LocalSpec,
     LocalSums,
     part_of,
@@ -39,7 +40,16 @@ from calibrant.stats.nulls import ranked
 from calibrant.stats.spectra import GLOBAL, LEAST, LOCAL, Block, Findings, findings, gaussian_scores
 from calibrant.views.coded import chunks
 from calibrant.views.kernel_rows import CONTRADICTED, LEAST_DRAWS, NULL, SINGLE, Shape, checked_rows
-from calibrant.views.local_sums import blocks_of, natural, squared_error, steps_of, sums_of_rows
+from calibrant.views.local_sums import (
+    WeightedSums,
+    blocks_of,
+    fixed_features,
+    natural,
+    squared_error,
+    steps_of,
+    sums_of_rows,
+    weighted_sums,
+)
 
 Floats = NDArray[np.float64]
 LocalNull = Literal["auto", "simulated", "gaussian", "resampled", "permuted", "bounded", "printed"]
@@ -88,8 +98,8 @@ def local_calibration_test(
     Parameters
     ----------
     data : Predictions, MulticlassPredictions or Sketch
-        Covariates of any kind; clusters are taken into account. A sketch made with ``tests=True`` brings its own
-        variables, draws, null and seed, and gives the same answer as the rows. Several classes take
+        Covariates of any kind; clusters and weights are taken into account. A sketch made with ``tests=True`` brings
+        its own variables, draws, null and seed, and gives the same answer as the rows. Several classes take
         ``features="exact"``.
     variables : str or sequence of str, optional
         Covariates to test against, up to 100; all that can be used by default. Without any, the score alone.
@@ -130,7 +140,8 @@ def local_calibration_test(
     BadInput
         No such covariate, too many, or a setting that cannot be used; a sketch without the sums.
     NotComputable
-        A single row; weights; the Gaussian null with too few expected cases, or with clusters.
+        A single row; weights with other than the default features; the Gaussian null with too few expected cases, or
+        with clusters or weights.
 
     Notes
     -----
@@ -138,7 +149,9 @@ def local_calibration_test(
     **Guarantee.** Simulated: level alpha at any number of rows, for ``p_value``, ``p_global``, ``p_local`` and the
     smallest adjusted p: given the rows, data and draws are exchangeable under the null and every p-value is a rank
     among them. Gaussian: asymptotic; levels whose residuals have a null variance under 25 are not read by themselves.
-    With clusters the signs of whole clusters' residuals are drawn: asymptotic in their number. **Method.** Features see
+    With clusters the signs of whole clusters' residuals are drawn: asymptotic in their number. With weights every sum
+    is of weighted residuals, and so are those of simulated outcomes, at any number of rows: the level is exact for
+    weights that do not depend on outcomes. **Method.** Features see
     no label. Joint: a Gaussian kernel on standardised (or ranked) score and covariates, width twice the median
     distance, at 128 landmarks, categories of up to 14 levels included. Each number by itself: a kernel at 12 quantiles,
     width the median distance, and steps at 5 quantiles. Each category: its levels (of more than 128, the 96 most
@@ -185,7 +198,7 @@ def local_calibration_test(
         if features != "exact":
             raise BadInput(CLASSES)
         return exact_class_test(data, variables=variables, draws=draws, seed=seed, shape=Shape(**given))
-    rows = checked_rows(data)
+    rows = checked_rows(data, weighted=features == "default")
     if features == "exact":
         return exact_local_test(rows, variables=variables, draws=draws, seed=seed, shape=Shape(**given))
     if features == "published":
@@ -195,8 +208,16 @@ def local_calibration_test(
     draws = whole("draws", draws, LEAST_DRAWS, hint="such as 999")
     if null == "gaussian" and rows.cluster is not None:
         raise NotComputable("the Gaussian null is for independent rows: leave null='auto' with clusters")
-    sums, how, left_out = sums_of_rows(rows, variables, draws, null, seed, landmarks)
-    flips = None if rows.cluster is None else flipped(sums, rows, how, draws)
+    sums: LocalSums | WeightedSums
+    if rows.weights is None:
+        sums, how, left_out = sums_of_rows(rows, variables, draws, null, seed, landmarks)
+    elif null == "gaussian":
+        raise NotComputable("the Gaussian null is for rows of equal weight: leave null='auto' with weights=")
+    else:
+        own = draws if rows.cluster is None else 0
+        spec, how, left_out = fixed_features(rows, variables, own, seed, landmarks)
+        sums = weighted_sums(rows, spec, how, own)
+    flips = None if rows.cluster is None else flipped(sums.spec, rows, how, draws)
     return outcome(sums, how, flips, left_out)
 
 
@@ -230,21 +251,23 @@ def _from_sketch(data: Sketch, variables: Any, null: str) -> Outcome:
 # ---- From sums to the outcome ----
 
 
-def flipped(sums: LocalSums, data: Predictions, how: Sequence[Coding], draws: int) -> Floats:
+def flipped(spec: LocalSpec, data: Predictions, how: Sequence[Coding], draws: int) -> Floats:
     """Return sums of features times residuals, the residuals of whole clusters with random signs: (columns, draws)."""
-    seed = sums.spec.seed
+    seed, features = spec.seed, Features(spec)
+    off = (data.y - data.p) * (1.0 if data.weights is None else data.weights / data.weights.mean())
     cluster = np.unique(np.asarray(data.cluster), return_inverse=True)[1].reshape(-1)
     size = int(cluster.max()) + 1
     if size < 2:
         raise NotComputable("all rows are one cluster: nothing tells its noise from a bias")
-    total = np.zeros((size, sums.spec.columns))
+    total = np.zeros((size, spec.columns))
     first = 0
     for rows in chunks(data, how, identities_of(data.n, seed)):
         for start in range(0, len(rows.p), ROWS):
             at = slice(start, start + ROWS)
-            f = np.empty((len(rows.p[at]), sums.spec.columns))
-            sums.features.of(rows.p[at], part_of(rows.encoded, at), f)
-            np.add.at(total, cluster[first : first + len(f)], f * (rows.y[at] - rows.p[at])[:, None])
+            f = np.empty((len(rows.p[at]), spec.columns))
+            features.of(rows.p[at], part_of(rows.encoded, at), f)
+            here = slice(first, first + len(f))
+            np.add.at(total, cluster[here], f * off[here, None])
             first += len(f)
     rng = np.random.default_rng([FLIP_STREAM, seed])
     signs = (rng.integers(0, 2, (size, min(FLIPS, draws - s))) * 2.0 - 1.0 for s in range(0, draws, FLIPS))
@@ -252,7 +275,10 @@ def flipped(sums: LocalSums, data: Predictions, how: Sequence[Coding], draws: in
 
 
 def outcome(
-    sums: LocalSums, how: Sequence[Coding], flips: Floats | None = None, left_out: Sequence[tuple[str, str]] = ()
+    sums: LocalSums | WeightedSums,
+    how: Sequence[Coding],
+    flips: Floats | None = None,
+    left_out: Sequence[tuple[str, str]] = (),
 ) -> Outcome:
     """Return the outcome of the default test; `flips` are sums of features times sign-flipped residuals of clusters."""
     spec = sums.spec
@@ -272,6 +298,7 @@ def outcome(
         found = findings(score, gram, joint, blocks, LEAST if simulated else LEAST_GAUSSIAN)
     law = CLUSTERED if flips is not None else EXACT if simulated else LIMIT
     n, cases, contradicted = (int(v) for v in sums.counts)
+    expected = sums.expected if isinstance(sums, WeightedSums) else cases - float(score[0, 0])
     return Outcome(
         method="detect.local_calibration_test",
         statistic=squared_error(sums, score[:, 0]),
@@ -289,14 +316,14 @@ def outcome(
             "p_slope": found.p_values.get("slope", 1.0),
             "p_intercept_slope": found.p_values["intercept and slope"],
             "cases": cases,
-            "expected": cases - float(score[0, 0]),
+            "expected": expected,
             "contradicted": contradicted,
             "statistics": tuple(found.p_values),
             "p_values": tuple(found.p_values.values()),
             "variables": tuple(found.variables),
             "variable_p": tuple(p for p, _ in found.variables.values()),
             "variable_adjusted_p": tuple(q for _, q in found.variables.values()),
-            **_region(spec, how, found, score, rows),
+            **_region(spec, how, found, score[:, 0], (rows, sums.rows if isinstance(sums, WeightedSums) else rows)),
         },
     )
 
@@ -340,22 +367,28 @@ def _settings(
 # ---- The step or level that deviates most, in the user's units ----
 
 
-def _region(spec: LocalSpec, how: Sequence[Coding], found: Findings, score: Floats, rows: Floats) -> dict[str, Any]:
-    """Return the step or level that deviates most from the rest, on the side with fewer rows."""
+def _region(
+    spec: LocalSpec, how: Sequence[Coding], found: Findings, off: Floats, held: tuple[Floats, Floats]
+) -> dict[str, Any]:
+    """Return the step or level that deviates most from the rest, on the side with fewer rows.
+
+    `off` are the columns' sums of residuals, `held` those of weights and of rows.
+    """
     if found.column < 0:
         return {}
     j = int(np.searchsorted(spec.starts, found.column, side="right")) - 1
-    n, count, gap, sign = float(rows[0]), float(rows[found.column]), float(score[found.column, 0]), 1.0
+    (mass, n), (size, count) = ([float(v[k]) for v in held] for k in (0, found.column))
+    gap, sign = float(off[found.column]), 1.0
     side, value = _named(spec, how, j, found.column)
     if side == "at least" and count > n / 2:
-        side, count, gap, sign = "under", n - count, float(score[0, 0]) - gap, -1.0
+        side, count, size, gap, sign = "under", n - count, mass - size, float(off[0]) - gap, -1.0
     return {
         "region_variable": [*(q.name for q in spec.lines), *(q.name for q in spec.levels)][j],
         "region_side": side,
         "region_value": value,
         "region_rows": round(count),
-        "region_gap": gap / count,
-        "region_excess": sign * found.excess / count,
+        "region_gap": gap / size,
+        "region_excess": sign * found.excess / size,
         "region_z": sign * found.z,
     }
 

@@ -80,8 +80,8 @@ def checked_rows(data: object, weighted: bool = False) -> Predictions:
     rows = checked_data(data, Predictions)
     if rows.weights is not None and not weighted:
         raise NotComputable(
-            "this kernel test has no form for weighted rows: use strong_calibration_test, or of the score alone "
-            "kernel_calibration_test"
+            "this kernel statistic has no form for weighted rows: use local_calibration_test with default features, or "
+            "of the score alone kernel_calibration_test"
         )
     if rows.n < 2:
         raise NotComputable(SINGLE)

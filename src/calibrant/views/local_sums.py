@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,16 +14,20 @@ from calibrant.data.specs.coding import SCORE, Coding
 from calibrant.data.specs.local import (
     ENOUGH,
     SQUARE,
+    Features,
     Line,
     LocalSpec,
     LocalSums,
     distances,
     joined,
     local_spec,
+    part_of,
+    salt_of,
     simulates,
 )
 from calibrant.errors import NotComputable
-from calibrant.kernels.features import COORDINATE, HALF, LOGIT, PER_UNIT, SCORE_STEPS, UNIT, VARIANCE
+from calibrant.kernels.draws import outcomes
+from calibrant.kernels.features import COORDINATE, HALF, LOGIT, PER_UNIT, ROWS, SCORE_STEPS, UNIT, VARIANCE
 from calibrant.kernels.runtime import one_thread
 from calibrant.stats.spectra import Block
 from calibrant.views.coded import chunks, first_look
@@ -38,17 +43,23 @@ def sums_of_rows(
     data: Predictions, variables: Iterable[str] | str | None, draws: int, null: str, seed: int, landmarks: int
 ) -> tuple[LocalSums, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
     """Return the sums over all rows, how covariates are coded, and which were left out and why."""
-    ids = identities_of(data.n, seed)
-    # (1) Features are fixed from a random sample of rows, without a label (theory 3, step 1).
-    p, table, how, left_out = first_look(data, variables, seed, ids)
     simulated = data.cluster is None and _simulates(data, null)
+    spec, used, left_out = fixed_features(data, variables, draws if simulated else 0, seed, landmarks)
+    # (2) One pass adds up ``S = Phi' e``, ``Sigma = Phi' V Phi`` and ``S* = Phi' E*`` (step 2).
+    sums = LocalSums(spec)
+    for rows in chunks(data, used, identities_of(data.n, seed)):
+        sums.update(rows)
+    return sums, used, left_out
+
+
+def fixed_features(
+    data: Predictions, variables: Iterable[str] | str | None, draws: int, seed: int, landmarks: int
+) -> tuple[LocalSpec, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
+    """Fix features from a random sample of rows, without a label (theory 3, step 1); say what was left out and why."""
+    p, table, how, left_out = first_look(data, variables, seed, identities_of(data.n, seed))
     used = tuple(c for c in how if c.kind != "constant")
     constant = tuple((c.name, "it takes one value only") for c in how if c.kind == "constant")
-    # (2) One pass adds up ``S = Phi' e``, ``Sigma = Phi' V Phi`` and ``S* = Phi' E*`` (step 2).
-    sums = LocalSums(local_spec(p, table, used, draws if simulated else 0, seed, landmarks))
-    for rows in chunks(data, used, ids):
-        sums.update(rows)
-    return sums, used, (*left_out, *constant)
+    return local_spec(p, table, used, draws, seed, landmarks), used, (*left_out, *constant)
 
 
 def _simulates(data: Predictions, null: str) -> bool:
@@ -62,11 +73,80 @@ def _simulates(data: Predictions, null: str) -> bool:
     return simulates(null, data.n, expected)
 
 
+# ---- sums over rows that weigh: in natural units from the start, for weights are no whole numbers ----
+
+
+@dataclass(frozen=True)
+class WeightedSums:
+    """Sums over rows of features times weighted residuals, weights with mean one.
+
+    Parameters
+    ----------
+    spec : LocalSpec
+    score : float64 array of shape (columns, 1 + draws)
+        ``sum w phi (y - p)`` of the data, then of simulated outcomes.
+    gram : float64 array of shape (columns, columns)
+        Their null covariance, ``sum w^2 p (1 - p) phi phi'``.
+    means, rows : float64 arrays of shape (columns,)
+        ``sum w phi``, and ``sum phi``: how many rows a step or a level holds, whatever they weigh.
+    counts : int array of shape (3,)
+        Rows, cases, and outcomes that the score called impossible.
+    expected : float
+        Cases expected, not weighted.
+    squared : float
+        The weighted equation 4: ``sum_{i != j} w_i e_i phi_i' phi_j e_j w_j / sum_{i != j} w_i w_j``, joint features.
+    """
+
+    spec: LocalSpec
+    score: Floats
+    gram: Floats
+    means: Floats
+    rows: Floats
+    counts: NDArray[np.int64]
+    expected: float
+    squared: float
+
+
+def weighted_sums(data: Predictions, spec: LocalSpec, how: Sequence[Coding], draws: int) -> WeightedSums:
+    """Add up rows that weigh, with so many simulated outcomes of each."""
+    d, ids, size = spec.columns, identities_of(data.n, spec.seed), steps_of(spec)
+    weights = np.ones(data.n) if data.weights is None else data.weights / data.weights.mean()
+    score, gram, held, own, first = np.zeros((d, 1 + draws)), np.zeros((d, d)), np.zeros((2, d)), 0.0, 0
+    features, joint = Features(spec), slice(2, 2 + spec.joint)
+    for rows in chunks(data, how, ids):
+        for start in range(0, len(rows.p), ROWS):
+            at = slice(start, start + ROWS)
+            p, y, f = rows.p[at], rows.y[at], np.empty((len(rows.p[at]), d))
+            features.of(p, part_of(rows.encoded, at), f)
+            held[1] += f.sum(axis=0) / size
+            f *= weights[first : first + len(f), None] / size  # what a row weighs, in natural units
+            drawn = np.column_stack([y, outcomes(rows.ids[at], p, 0, draws, salt_of(spec.seed))])
+            score += f.T @ (drawn - p[:, None])
+            gram += f.T @ ((p * (1.0 - p))[:, None] * f)
+            held[0] += f.sum(axis=0)
+            own += float(((f[:, joint] ** 2).sum(axis=1) * (y - p) ** 2).sum())
+            first += len(f)
+    impossible = int(np.count_nonzero(np.where(data.y == 1, data.p == 0.0, data.p == 1.0)))
+    pairs = float(weights.sum() ** 2 - (weights**2).sum())
+    return WeightedSums(
+        spec,
+        score,
+        gram,
+        held[0],
+        held[1],
+        np.array([data.n, data.cases, impossible]),
+        float(data.p.sum()),
+        float((score[joint, 0] ** 2).sum() - own) / pairs,
+    )
+
+
 # ---- sums in natural units ----
 
 
-def natural(sums: LocalSums) -> tuple[Floats, Floats, Floats]:
+def natural(sums: LocalSums | WeightedSums) -> tuple[Floats, Floats, Floats]:
     """Return the sums of features times residuals (data, then draws), their null covariance, and the features' sums."""
+    if isinstance(sums, WeightedSums):
+        return sums.score, sums.gram, sums.means
     size = steps_of(sums.spec)
     expected = (np.ldexp(sums.means[:, 0].astype(np.float64), HALF) + sums.means[:, 1]) / SCORE_STEPS
     half = np.triu(joined(sums.gram))
@@ -109,8 +189,10 @@ def _trend(q: Line) -> Floats:
 # ---- equation 4 of the sums, and how large its kernel can be ----
 
 
-def squared_error(sums: LocalSums, score: Floats) -> float:
+def squared_error(sums: LocalSums | WeightedSums, score: Floats) -> float:
     """Return ``KLCE^2`` under the joint features: the square of their sums less the rows' own squares (equation 4)."""
+    if isinstance(sums, WeightedSums):
+        return sums.squared
     n, joint = int(sums.counts[0]), slice(2, 2 + sums.spec.joint)
     own = float(joined(sums.diagonal)[0]) / UNIT / SQUARE
     return (float((score[joint] ** 2).sum()) - own) / (n * (n - 1.0))

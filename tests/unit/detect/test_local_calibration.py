@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.data.specs.local import LocalSpec, local_spec
 from calibrant.detect.exact_local_test import exact_local_test
-from calibrant.detect.local_calibration_test import blocks_of, natural, populous, sums_of_rows
+from calibrant.detect.local_calibration_test import blocks_of, natural, outcome, populous, sums_of_rows
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.features import CELLS, REACH, UNIT
 from calibrant.published.local_test import PublishedKernel, published_local_test
 from calibrant.results import Outcome
 from calibrant.views.kernel_rows import Shape
+from calibrant.views.local_sums import fixed_features, weighted_sums
 
 local = cal.detect.local_calibration_test
 
@@ -172,6 +175,67 @@ def test_the_raw_statistic_is_the_sum_over_pairs() -> None:
     assert found.statistic == pytest.approx((e @ k @ e - e @ e) / (n * (n - 1)), abs=2e-4)
 
 
+def weighted(seed: int, off: float = 0.0, cluster: Any = None, n: int = 400) -> Any:
+    """Rows of a right model whose weights differ much; `off` is the error of one level."""
+    t, rng = table(n, off, seed), np.random.default_rng([seed, 0xA2])
+    return rows(t, weights=rng.lognormal(0.0, 1.0, n), cluster=cluster)
+
+
+def test_the_weighted_statistic_is_the_double_loop() -> None:
+    rng = np.random.default_rng(4)
+    n, p, x, w = 120, rng.uniform(0.2, 0.8, 120), rng.normal(size=120), rng.lognormal(0.0, 1.0, 120)
+    y = rng.random(n) < p + 0.2 * np.sign(x)
+    found = local(cal.predictions(y, p, {"x": x}, weights=w), draws=19)
+    z = np.column_stack([(v - v.mean()) / v.std() for v in (p, x)])
+    k = np.exp(-0.5 * ((z[:, None] - z[None]) ** 2).sum(axis=2) / found.settings["width"] ** 2)
+    e = w * (y - p)
+    assert found.statistic == pytest.approx((e @ k @ e - e @ e) / (w.sum() ** 2 - (w**2).sum()), abs=2e-4)
+
+
+@pytest.mark.parametrize("cluster", [None, np.arange(1500) // 5])
+def test_weights_all_alike_change_nothing(cluster: Any) -> None:
+    one, two = (local(rows(table(off=0.1), cluster=cluster, weights=w), draws=99) for w in (None, np.full(1500, 3.0)))
+    assert one.statistic == pytest.approx(two.statistic, abs=1e-7)
+    assert one.p_value == two.p_value
+    for name in ("p_global", "p_local", "p_joint", "region_variable", "region_rows", "cases"):
+        assert one.parts[name] == two.parts[name]
+    assert one.parts["region_z"] == pytest.approx(two.parts["region_z"], rel=1e-3)
+
+
+def test_an_error_of_rows_that_weigh_is_found_and_one_of_rows_that_hardly_do_is_not() -> None:
+    t = table(off=0.3)
+    heavy = np.where(np.array(t["ward"]) == "d", 1.0, 1e-3)
+    found = local(rows(t, weights=heavy), variables=["ward"], draws=199)
+    assert found.p_value <= 0.01
+    light = np.where(np.array(t["ward"]) == "d", 1e-3, 1.0)
+    found = local(rows(t, weights=light), variables=["ward"], draws=199)
+    assert found.parts["p_global"] > 0.02
+    uneven = np.random.default_rng(3).uniform(2.0, 9.0, len(t))
+    found = local(rows(t, weights=uneven), variables=["ward"], draws=199)
+    assert (found.parts["region_value"], found.parts["region_rows"]) == ("d", (np.array(t["ward"]) == "d").sum())
+    assert found.parts["region_gap"] == pytest.approx(0.3, abs=0.1)
+
+
+@pytest.mark.parametrize("by_clusters", [False, True])
+def test_weights_keep_the_level(by_clusters: bool) -> None:
+    cluster = np.arange(400) // 2 if by_clusters else None
+    p = [local(weighted(s, cluster=cluster), variables=["ward", "age"], draws=39).p_value for s in range(30)]
+    assert binom.sf(sum(v <= 0.1 for v in p) - 1, len(p), 0.1) > 1e-6
+
+
+def test_draws_that_pass_over_the_weights_are_refuted() -> None:
+    """The saboteur: weighted sums of the data among sums of simulated outcomes that all weigh one."""
+    found = 0
+    for s in range(20):
+        d = weighted(s)
+        spec, how, _ = fixed_features(d, ["ward", "age"], 99, 0, 128)
+        sums = weighted_sums(d, spec, how, 99)
+        plain = weighted_sums(rows(table(400, 0.0, s)), spec, how, 99)
+        score = np.column_stack([sums.score[:, 0], plain.score[:, 1:]])
+        found += outcome(replace(sums, score=score, gram=plain.gram), how).p_value <= 0.1
+    assert binom.sf(found - 1, 20, 0.1) < 1e-6
+
+
 def test_clusters_flip_signs_together() -> None:
     t = table(1200)
     found = local(rows(t, cluster=np.arange(1200) // 6), variables=["ward", "age"], draws=199)
@@ -223,7 +287,9 @@ def test_one_variable_needs_no_list() -> None:
 def test_data_that_cannot_be_used_is_refused() -> None:
     t = table(60)
     with pytest.raises(NotComputable, match="weighted"):
-        local(rows(t, weights=np.ones(60)))
+        local(rows(t, weights=np.ones(60)), features="exact")
+    with pytest.raises(NotComputable, match="equal weight"):
+        local(rows(t, weights=np.ones(60)), null="gaussian")
     with pytest.raises(BadInput, match="tests=True"):
         local(cal.sketch(t, label="y", score="p", variables=["age"]))
     with pytest.raises(BadInput, match="age, member"):

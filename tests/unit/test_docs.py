@@ -23,7 +23,8 @@ from calibrant.results import Curve, Estimate, Interval, Outcome
 
 ROOT = Path(__file__).parents[2]
 PAGES = [p for p in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if p.exists()]
-LINKED = [*PAGES, *(p for p in (ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md") if p.exists())]
+BESIDE = [ROOT / f"{name}.md" for name in ("AGENTS", "CONTRIBUTING", "CHANGELOG", "SECURITY")]
+LINKED = [*PAGES, *(p for p in BESIDE if p.exists())]
 FENCE = re.compile(
     r"^(?P<indent> *)(?P<fence>```+)(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)(?P=fence) *$", re.M | re.S
 )
@@ -244,3 +245,31 @@ def test_the_price_of_certificates_by_units_is_that_of_its_table() -> None:
         values = [pair[which % 2] for pair in (even, hard)[which // 2]]
         assert low == math.floor(10 * min(values)) / 10
         assert high == math.ceil(10 * max(values)) / 10
+
+
+def test_the_guide_for_agents_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    from calibrant.cli import main
+
+    assert main(["guide"]) == 0
+    assert capsys.readouterr().out == (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+
+
+def test_the_guide_for_agents_names_real_commands() -> None:
+    from calibrant.cli import build_parser
+
+    text = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
+    table = text.partition("## Which command")[2].partition("## How to read")[0]
+    asked = [shlex.split(c) for c in re.findall(r"`calibrant ([^`]+)`", table)]
+    assert len(asked) > 12
+    for words in asked:
+        if "NAME" not in words and len(words) > 1:
+            build_parser().parse_args(words)
+    named = {words[0] for words in asked}
+    assert {"look", "audit", "plan", "accept", "compare", "repair", "apply", "sketch", "merge", "report"} <= named
+
+
+@pytest.mark.skipif(not (ROOT / "CITATION.cff").exists(), reason="an installed package")
+def test_there_is_one_version() -> None:
+    told = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {cal.__version__}\n" in told
+    assert 'dynamic = ["version"]' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")

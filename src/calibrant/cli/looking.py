@@ -1,10 +1,11 @@
-"""The command that looks at data before anything is computed."""
+"""The commands before anything is computed: what data hold, and which command answers which question."""
 
 from __future__ import annotations
 
 import json
 from argparse import Namespace
 from dataclasses import replace
+from importlib.resources import files
 
 from calibrant.cli.commands import given, reading, source
 from calibrant.data.sketches.sketch import Sketch
@@ -24,3 +25,9 @@ def look(a: Namespace) -> int:
         seen = replace(seen, command=command(a.files, asked))
     print(json.dumps(seen.to_dict(), sort_keys=True, indent=1) if a.json else written(seen))
     return IN_THE_WAY if seen.refusals else FINE
+
+
+def guide(_: Namespace) -> int:
+    """Print which command answers which question, how to read a verdict, and what never to claim."""
+    print(files("calibrant.cli").joinpath("guide.md").read_text(encoding="utf-8"), end="")
+    return FINE

@@ -51,6 +51,10 @@ def _look(p: Command) -> None:
     p.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
+def _guide(_: Command) -> None:
+    """Take nothing."""
+
+
 def _example(p: Command) -> None:
     _judging(p, limit=0.014, outcome="employed", report="calibrant-example.html")
     take.seed(p)
@@ -391,6 +395,7 @@ def _weights(p: Command) -> None:
 
 
 COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options, exit status
+    "guide": ("which command for which question, for agents and people", words.GUIDE, _guide, words.GUIDE_STATUS),
     "look": ("look at a file before anything is computed", words.LOOK, _look, words.LOOK_STATUS),
     "audit": ("audit a file of labels, probabilities and covariates", words.AUDIT, _audit, words.STATUS),
     "example": ("run the audit on the bundled employment data", words.EXAMPLE, _example, words.STATUS),

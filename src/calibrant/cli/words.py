@@ -20,10 +20,16 @@ start here:
   calibrant accept answers.csv --label right --score confidence --risk 0.02     what may pass unseen
   calibrant compare log.parquet --label y --score old,new --by sex              is the new one no worse?
 
+for programs that act for people: calibrant guide
+
 one question by itself, with every setting that Python has:
   calibrant measure --help                   estimates, such as: calibrant measure ece log.parquet --label y --score p
   calibrant detect --help                    tests
   calibrant diagnose --help                  curves and tables of where, and for whom
+"""
+GUIDE = "How to read a verdict, and what never to claim: the text of AGENTS.md, as Markdown."
+GUIDE_STATUS = """exit status:
+  0   it is printed
 """
 LOOK_STATUS = """exit status:
   0   the audit that is printed would run

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from itertools import islice
+from itertools import islice, pairwise
 from numbers import Integral, Real
 from os import PathLike
 from reprlib import Repr
@@ -123,6 +123,15 @@ def _span(ends: Ends) -> str:
 def share(name: str, value: object, *, what: str = "a number", hint: str = "") -> float:
     """Return a number strictly between 0 and 1."""
     return number(name, value, above=0, below=1, what=what, hint=hint)
+
+
+def thresholds(name: str, value: object) -> tuple[float, ...]:
+    """Return increasing numbers strictly between 0 and 1, given one or several."""
+    found = (value,) if _finite(value) else tuple(value) if isinstance(value, Iterable) else ()
+    inside = [float(t) for t in found if _finite(t) and 0.0 < t < 1.0]
+    if not found or len(inside) < len(found) or any(a >= b for a, b in pairwise(inside)):
+        refuse(name, value, "a number between 0 and 1, or several that increase")
+    return tuple(inside)
 
 
 def positive(name: str, value: object, *, what: str = "a positive number", hint: str = "") -> float:

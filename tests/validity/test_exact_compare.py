@@ -18,11 +18,12 @@ Evidence = Callable[[PairedUnits, float, float], float]
 
 @dataclass(frozen=True)
 class Law:
-    """What one unit adds, its size, and how probable that is."""
+    """What one unit adds, its size, how probable that is, and the largest difference of a row."""
 
     value: tuple[float, ...]
     size: tuple[float, ...]
     chance: tuple[float, ...]
+    reach: float = 1.0
 
     @property
     def mean(self) -> float:
@@ -35,6 +36,8 @@ LAWS = {
     "rare and better": Law((0.02, -1.0), (1.0, 1.0), (0.95, 0.05)),
     "at the ends": Law((-1.0, 1.0), (1.0, 1.0), (0.3, 0.7)),
     "large units lose more": Law((-0.02, 1.5), (0.5, 2.0), (0.6, 0.4)),
+    "a needless treatment at 0.8": Law((0.0, 4.0), (1.0, 1.0), (0.9, 0.1), 4.0),
+    "spared at 0.8, and a case missed": Law((-4.0, 1.0), (1.0, 1.0), (0.15, 0.85), 4.0),
     "hardly any noise": Law((0.1, 0.101), (1.0, 1.0), (0.5, 0.5)),
 }
 
@@ -44,7 +47,7 @@ def expected(law: Law, shift: float, sign: float, evidence: Evidence) -> float:
     total = 0.0
     for drawn in product(range(len(law.value)), repeat=UNITS):
         at = list(drawn)
-        units = PairedUnits(np.array(law.value)[at], np.array(law.size)[at], 1.0, 2.0)
+        units = PairedUnits(np.array(law.value)[at], np.array(law.size)[at], law.reach, 2.0)
         total += float(np.prod(np.array(law.chance)[at])) * np.exp(evidence(units, sign, sign * law.mean - shift))
     return total
 
@@ -63,8 +66,8 @@ def test_evidence_has_mean_one_at_the_true_mean_and_less_below(name: str, sign: 
 @pytest.mark.parametrize("name", LAWS)
 def test_evidence_rises_with_the_mean(name: str) -> None:
     at = np.arange(UNITS) % 2
-    units = PairedUnits(np.array(LAWS[name].value)[at], np.array(LAWS[name].size)[at], 1.0, 2.0)
-    found = [units.evidence(1.0, m, 0.025) for m in np.linspace(-1.0, 1.0, 101)]
+    units = PairedUnits(np.array(LAWS[name].value)[at], np.array(LAWS[name].size)[at], LAWS[name].reach, 2.0)
+    found = [units.evidence(1.0, m, 0.025) for m in np.linspace(-1.0, 1.0, 101) * LAWS[name].reach]
     assert (np.diff(found) >= -1e-12).all()
     _, high = units.limits(0.05)
     assert units.evidence(1.0, high, 0.025) <= -np.log(0.025) + 1e-6 or high == units.mean
@@ -103,6 +106,15 @@ def ordered(units: PairedUnits, sign: float, mean: float) -> float:
     return replace(units, value=units.value[order], size=units.size[order]).evidence(sign, mean, 0.025)
 
 
-@pytest.mark.parametrize("broken", [knows_the_unit, best_bet, mean_per_unit, ordered], ids=lambda f: f.__name__)
+def reach_of_one(units: PairedUnits, sign: float, mean: float) -> float:
+    """A needless treatment counts its odds, but bets are capped as if it counted one; lost wealth is lost."""
+    with np.errstate(invalid="ignore"):
+        found = replace(units, reach=1.0).evidence(sign, mean, 0.025)
+    return found if np.isfinite(found) else -np.inf
+
+
+@pytest.mark.parametrize(
+    "broken", [knows_the_unit, best_bet, mean_per_unit, ordered, reach_of_one], ids=lambda f: f.__name__
+)
 def test_a_saboteur_has_mean_above_one(broken: Evidence) -> None:
     assert max(expected(law, 0.0, sign, broken) for law in LAWS.values() for sign in (1.0, -1.0)) > 1.0 + 1e-6

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypedDict, Unpack, get_args
@@ -10,35 +10,41 @@ from typing import Literal, TypedDict, Unpack, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibrant import arguments
 from calibrant.arguments import MASK, PYTHON, Asker, checked_alpha, checked_seed, choice, names, number, refuse
 from calibrant.audit.record import AuditRecord
 from calibrant.audit.two_audits import audits_compared
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
 from calibrant.data.predictions import Predictions, predictions
-from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison, decided, overall
+from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison, decided, least, overall
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.regression import clusters_of, taken, weights_of
 from calibrant.results import Guarantee, Interval
 from calibrant.stats import betting
 from calibrant.stats.cells import summed
+from calibrant.stats.decisions import losses
 from calibrant.stats.decisions.areas import row_areas, unit_areas
 from calibrant.stats.decisions.paired import PairedUnits
 from calibrant.stats.measures import placements
 from calibrant.stats.units.units import Units
 from calibrant.views.grouped import keyed, rows_of_groups
 from calibrant.views.population import INDEPENDENT
-from calibrant.views.units import assumed, told, units_of
+from calibrant.views.units import assumed, named, told, units_of
 
-Measure = Literal["brier", "log_loss", "error", "calibration_error", "auroc"]
+Measure = Literal["brier", "log_loss", "error", "calibration_error", "auroc", "net_benefit"]
 Target = Literal["population", "rows"]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Limits = Callable[[float], tuple[float, float]]  # error probability -> ends, each missed with half of it
 GUARANTEE: Guarantee = "finite-sample"  # of every measure
 SHUFFLE = 0xC0A1  # stream of random numbers, apart from those of other methods at the same seed
-CUT = 0.5  # from this score on a row is called a case, for "error"
-GROUPED = {"everyone": 0.5, "groups": 0.25, "worst": 0.25}  # of alpha, where there are groups
+SHARES: Mapping[tuple[bool, bool], Mapping[str, float]] = {  # of alpha, by: are there groups, several thresholds
+    (False, False): {"everyone": 1.0},
+    (True, False): {"everyone": 0.5, "groups": 0.25, "worst": 0.25},
+    (False, True): {"everyone": 0.5, "worst_threshold": 0.5},
+    (True, True): {"everyone": 0.25, "worst_threshold": 0.25, "groups": 0.25, "worst": 0.25},
+}
 
 
 def compare(
@@ -51,6 +57,7 @@ def compare(
     cluster: ArrayLike | Mapping[str, ArrayLike] | None = None,
     positive: object = None,
     measure: Measure = "brier",
+    threshold: float | Sequence[float] | None = None,
     margin: float = 0.005,
     reference: str | None = None,
     target: Target = "population",
@@ -60,7 +67,8 @@ def compare(
 ) -> ModelComparison:
     r"""Certify whether a model is better, no worse or worse than another on the same rows, for everyone and each group.
 
-    Estimand: ``E[loss(new) - loss(old)]``, of everyone and within each group.
+    Estimand: ``E[loss(new) - loss(old)]``, of everyone and within each group; with ``target="rows"`` the mean over the
+    rows of ``E[loss(new) - loss(old) | scores]``.
 
     Parameters
     ----------
@@ -74,8 +82,11 @@ def compare(
     by : str or sequence of str, optional
         Covariates whose levels are the groups; numbers are binned at round numbers. Groups of fewer than 20 people are
         left out.
-    measure : {"brier", "log_loss", "error", "calibration_error", "auroc"}
-        What is lost. "error" is the share called wrongly at a score of 0.5; "auroc" is lost where it is smaller.
+    measure : {"brier", "log_loss", "error", "calibration_error", "auroc", "net_benefit"}
+        What is lost. "error" is the share called wrongly at a score of 0.5; "auroc" and "net_benefit" are lost where
+        they are smaller.
+    threshold : float in (0, 1), or several that increase
+        Of "net_benefit", and needed there: act where the score is at least this. In true positives a row.
     margin : float from 0
         By how much more a model may lose and still be no worse; fixed before looking at outcomes.
     reference : str, optional
@@ -98,15 +109,16 @@ def compare(
     Raises
     ------
     BadInput
-        Fewer than two models, rows that differ, a score that is missing or no probability, a margin below 0.
+        Fewer than two models, rows that differ, a score that is missing or no probability, a margin below 0; a net
+        benefit without a threshold, or a threshold of another measure.
     NotComputable
         The AUROC of rows with one outcome; an AUROC or a calibration error with ``target="rows"``.
 
     Notes
     -----
     **Assumes.** Independent rows, or units, from one distribution (`target="rows"`: outcomes independent given scores);
-    models, groups, measure and margin fixed without looking at these outcomes.
-    **Guarantee.** Finite-sample, of every measure; all verdicts on all models and groups together.
+    models, groups, measure, thresholds and margin fixed without looking at these outcomes.
+    **Guarantee.** Finite-sample, of every measure; all verdicts on all models, groups and thresholds together.
     **Method.** Better: the high end is below 0; no worse: at most the margin; worse: the low end is above the margin.
     Intervals of paired differences by betting (documentation: compare). "calibration_error": the raw score's
     certified low end of one against the certified high end, as shown in whole per cent, of the other. "auroc": bets on
@@ -114,14 +126,14 @@ def compare(
     1,000 data sets with few cases, a rare reversal, or scores that separate, it called up to 757 wrongly "no worse".
     By units its pairs are rows of different units.
     With groups, half of alpha is everyone's, a quarter is shared by the groups, and a quarter, unshared, bounds the
-    worst of them.
-    **Cost.** Some fifty passes over the rows for each population.
+    worst of them. So with several thresholds, which share half of what is everyone's.
+    **Cost.** Some fifty passes over the rows for each population and threshold.
     **Reads.** Rows.
 
     References
     ----------
     I. Waudby-Smith, A. Ramdas (2024), doi:10.1093/jrsssb/qkad009. E. DeLong et al. (1988), doi:10.2307/2531595,
-    for what is not used.
+    for what is not used. A. J. Vickers, E. B. Elkin (2006), doi:10.1177/0272989X06295361.
 
     Examples
     --------
@@ -150,7 +162,9 @@ def compare(
             scored[name] = predictions(y_true, p, covariates, weights=weights, cluster=cluster, positive=positive)
         except BadInput as e:
             raise BadInput(f"model {name!r}: {e}") from None
-    asked = Asked.of(measure=measure, margin=margin, target=target, clip=clip, alpha=alpha, seed=seed)
+    asked = Asked.of(
+        measure=measure, threshold=threshold, margin=margin, target=target, clip=clip, alpha=alpha, seed=seed
+    )
     first, *_ = scored.values()
     return compared(first, {name: d.p for name, d in scored.items()}, names("by", by), asked)
 
@@ -172,6 +186,7 @@ class Given(TypedDict):
     """The settings of a comparison, unchecked."""
 
     measure: str
+    threshold: float | Sequence[float] | None
     margin: float
     target: str
     clip: float
@@ -184,6 +199,7 @@ class Asked:
     """What `compare` was asked, checked."""
 
     measure: Measure
+    thresholds: tuple[float, ...]
     margin: float
     target: Target
     clip: float
@@ -200,6 +216,7 @@ class Asked:
             raise NotComputable(f"{what} is about a population: leave {asker.says('target')} out, or take brier")
         return cls(
             measure=what,
+            thresholds=_thresholds(what, given["threshold"], asker),
             margin=number(name("margin"), given["margin"], least=0.0, hint="such as 0.005"),
             target=about,
             clip=number(name("clip"), given["clip"], above=0, below=0.5, hint="such as 0.001"),
@@ -208,9 +225,33 @@ class Asked:
         )
 
     @property
-    def reach(self) -> float:
-        """The largest difference that two losses can have."""
+    def at(self) -> tuple[float | None, ...]:
+        """The thresholds, or None where the measure has none."""
+        return self.thresholds or (None,)
+
+    def losses(self, p: Floats, threshold: float | None) -> losses.Ends:
+        """Return what each row loses if the outcome is 0, and if it is 1."""
+        if threshold is not None:
+            return losses.benefit_lost(p, threshold)
+        if self.measure == "log_loss":
+            return losses.logarithmic(p, self.clip)
+        return losses.squared(p) if self.measure == "brier" else losses.wrong(p)
+
+    def reach(self, threshold: float | None) -> float:
+        """Return the largest difference that two losses can have."""
+        if threshold is not None:
+            return max(1.0, losses.odds(threshold))
         return float(np.log((1.0 - self.clip) / self.clip)) if self.measure == "log_loss" else 1.0
+
+
+def _thresholds(measure: Measure, given: float | Sequence[float] | None, asker: Asker) -> tuple[float, ...]:
+    if measure == "net_benefit":
+        if given is None:
+            raise BadInput(f"net_benefit acts from a threshold on: name it, {asker.says('threshold')} such as 0.2")
+        return arguments.thresholds(asker.name("threshold"), given)
+    if given is not None:
+        raise BadInput(f"{asker.says('threshold')} is of net_benefit, and the measure is {measure}: leave one out")
+    return ()
 
 
 def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...], asked: Asked) -> ModelComparison:
@@ -224,9 +265,12 @@ def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...
     verdicts: dict[str, Decision] = {}
     for model in others:
         pair = Pair(data, model, scores[reference], scores[model], asked, asked.alpha / len(others))
-        everyone, of_groups, bound = pair.differences(groups)
-        differences += [everyone, *of_groups]
-        verdicts[model] = overall(everyone.verdict, [d.verdict for d in of_groups])
+        own, bound = pair.differences(groups)
+        differences += own
+        verdicts[model] = least(
+            overall(everyone.verdict, [d.verdict for d in of_groups])
+            for everyone, *of_groups in ([d for d in own if d.threshold == t] for t in asked.at)
+        )
         if groups:
             worst[model] = bound
     units = units_of(data, asked.seed)
@@ -242,14 +286,32 @@ def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...
             "groups": len(groups),
             "target": asked.target,
             "guarantee": GUARANTEE,
-            "assumes": INDEPENDENT if units is None else assumed(units),
+            "assumes": _assumed(units, asked.target),
             "alpha": asked.alpha,
-            "shares": GROUPED if groups else {"everyone": 1.0},
+            "shares": SHARES[bool(groups), len(asked.at) > 1],
+            **({"thresholds": asked.thresholds} if asked.thresholds else {}),
             **({"clip": asked.clip} if asked.measure == "log_loss" else {}),
-            **(told(units) if units is not None else {}),
+            **(_told_of(units, asked.target) if units is not None else {}),
             "seed": asked.seed,
         },
     )
+
+
+def _assumed(units: Units | None, target: Target) -> str:
+    if target == "population":
+        return INDEPENDENT if units is None else assumed(units)
+    if units is None:
+        return "outcomes of different rows independent given the scores"
+    _, *more = assumed(units).split(", ", 1)
+    whose = "units" if len(units.unit) > units.count else "rows"
+    return ", ".join((f"outcomes of different {whose} independent given the scores", *more))
+
+
+def _told_of(units: Units, target: Target) -> dict[str, object]:
+    """Return what settings tell of units: about these rows none is a pilot, and none weighs down."""
+    if target == "population":
+        return told(units)
+    return named(units.columns) | {"units": units.count}
 
 
 def _groups(data: Predictions, by: tuple[str, ...]) -> Iterable[tuple[str, Rows]]:
@@ -292,25 +354,36 @@ class Pair:
     asked: Asked
     alpha: float
 
-    def differences(self, groups: list[tuple[str, Rows]]) -> tuple[Difference, list[Difference], float]:
-        """Return the difference for everyone, those of the groups, and at most what the worst group's is."""
-        share = GROUPED if groups else {"everyone": 1.0}
-        whole = self.seen(np.arange(self.data.n))
-        everyone = self._told(EVERYONE, self.data.n, whole, *whole.limits(self.alpha * share["everyone"]))
-        found = [(name, len(rows), self.seen(rows)) for name, rows in groups]
-        if not found:
-            return everyone, [], np.inf
-        # (1) Both ends of every group together: alpha shared. (2) The worst group from above: whichever is the worst is
-        #     one fixed group, so that its own high end, at the whole of alpha, is below the largest of them all.
-        ends = [s.limits(self.alpha * share["groups"] / len(found)) for _, _, s in found]
-        bound = max(s.limits(2.0 * self.alpha * share["worst"])[1] for _, _, s in found)
-        of_groups = [
-            self._told(name, 5 * round(rows / 5), s, low, min(high, max(bound, s.worse)))
-            for (name, rows, s), (low, high) in zip(found, ends, strict=True)
-        ]
-        return everyone, of_groups, bound
+    def differences(self, groups: list[tuple[str, Rows]]) -> tuple[list[Difference], float]:
+        """Return the differences, each threshold's together and everyone first, and at most what the worst group's is.
 
-    def _told(self, name: str, rows: int, s: Seen, low: float, high: float) -> Difference:
+        Both ends of every statement of a family hold together: its alpha is shared. The worst of them is one fixed
+        statement, whichever it is, so that its own high end, at the whole of another share, is below the largest of
+        them all; and that bounds each.
+        """
+        share = SHARES[bool(groups), len(self.asked.at) > 1]
+        everyone = [(EVERYONE, np.arange(self.data.n))]
+        whole, _ = self._family(everyone, self.data.n, share["everyone"], share.get("worst_threshold", 0.0))
+        of_groups, bound = self._family(groups, None, share.get("groups", 0.0), share.get("worst", 0.0))
+        found = [*whole, *of_groups]
+        return [d for t in self.asked.at for d in found if d.threshold == t], bound
+
+    def _family(
+        self, people: list[tuple[str, Rows]], count: int | None, shared: float, unshared: float
+    ) -> tuple[list[Difference], float]:
+        """Return the differences of some populations at every threshold, and what none of them is above."""
+        found = [(who, len(rows), t, self.seen(rows, t)) for t in self.asked.at for who, rows in people]
+        bound = (
+            max((s.limits(2.0 * self.alpha * unshared)[1] for *_, s in found), default=np.inf) if unshared else np.inf
+        )
+        told = []
+        for who, rows, t, s in found:
+            low, high = s.limits(self.alpha * shared / len(found))
+            told.append(self._told(who, count or 5 * round(rows / 5), t, s, (low, min(high, max(bound, s.worse)))))
+        return told, bound
+
+    def _told(self, name: str, rows: int, threshold: float | None, s: Seen, ends: tuple[float, float]) -> Difference:
+        low, high = ends
         return Difference(
             model=self.model,
             population=name,
@@ -320,24 +393,28 @@ class Pair:
             difference=s.worse,
             interval=Interval(low=low, high=high, level=1.0 - self.asked.alpha, guarantee=GUARANTEE),
             verdict=decided(low, high, self.asked.margin),
+            threshold=threshold,
         )
 
-    def seen(self, rows: Rows) -> Seen:
+    def seen(self, rows: Rows, threshold: float | None) -> Seen:
         """Measure one population."""
         if self.asked.measure == "auroc":
             return self._areas(rows)
         if self.asked.measure == "calibration_error":
             return self._calibration(rows)
-        return self._losses(rows)
+        return self._losses(rows, threshold)
 
-    def _losses(self, rows: Rows) -> Seen:
+    def _losses(self, rows: Rows, threshold: float | None) -> Seen:
         y, w = self.data.y[rows], weights_of(self.data)[rows]
-        ends = [losses(p[rows], self.asked) for p in (self.old, self.new)]
+        ends = [self.asked.losses(p[rows], threshold) for p in (self.old, self.new)]
         old, new = (float(np.average(np.where(y == 1, one, zero), weights=w)) for zero, one in ends)
-        limits = self._of_rows(rows, ends) if self.asked.target == "rows" else self._of_population(rows, ends)
-        return Seen(old, new, new - old, limits)
+        if self.asked.target == "rows":
+            limits = self._of_rows(rows, ends)
+        else:
+            limits = self._of_population(rows, ends, self.asked.reach(threshold))
+        return Seen(old, new, new - old, limits) if threshold is None else Seen(0.0 - old, 0.0 - new, new - old, limits)
 
-    def _of_rows(self, rows: Rows, ends: list[tuple[Floats, Floats]]) -> Limits:
+    def _of_rows(self, rows: Rows, ends: list[losses.Ends]) -> Limits:
         """Return limits of the mean over these rows, given their scores: a row adds one of two known numbers."""
         (zero, one), (new_zero, new_one) = ends
         rate = 0.5 * (self.old + self.new)[rows]
@@ -348,7 +425,7 @@ class Pair:
         units = betting.Units.of_values(self.data.y[rows], rate, (new_zero - zero, new_one - one), weight, cluster)
         return partial(betting.mean_limits, units)
 
-    def _of_population(self, rows: Rows, ends: list[tuple[Floats, Floats]]) -> Limits:
+    def _of_population(self, rows: Rows, ends: list[losses.Ends], reach: float) -> Limits:
         """Return limits of the population's mean, by units in a random order."""
         y = self.data.y[rows]
         (zero, one), (new_zero, new_one) = ends
@@ -359,7 +436,7 @@ class Pair:
         else:
             value, size, most = _added(units, rows, d)
         order = np.random.default_rng([self.asked.seed, SHUFFLE]).permutation(len(value))
-        return PairedUnits(value[order], size[order], self.asked.reach, most).limits
+        return PairedUnits(value[order], size[order], reach, most).limits
 
     def _areas(self, rows: Rows) -> Seen:
         y = self.data.y[rows]
@@ -395,17 +472,6 @@ class Pair:
             return low[1] - high[0], high[1] - low[0]
 
         return Seen(at[0], at[1], at[1] - at[0], limits)
-
-
-def losses(p: Floats, asked: Asked) -> tuple[Floats, Floats]:
-    """Return what each row loses if the outcome is 0, and if it is 1."""
-    if asked.measure == "brier":
-        return p**2, (1.0 - p) ** 2
-    if asked.measure == "error":
-        called = (p >= CUT).astype(np.float64)
-        return called, 1.0 - called
-    kept = np.clip(p, asked.clip, 1.0 - asked.clip)
-    return -np.log1p(-kept), -np.log(kept)
 
 
 def _areas_of_units(

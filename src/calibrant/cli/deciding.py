@@ -66,7 +66,7 @@ def _read(a: Namespace) -> Predictions | Sketch:
 
 # ---- compare ----
 
-OF_VERDICTS = ("measure", "margin", "target", "clip", "alpha", "seed")
+OF_VERDICTS = ("measure", "threshold", "margin", "target", "clip", "alpha", "seed")
 OF_MODELS = ("by", "cluster", "weights", "positive", "percent", "allow_same")
 
 
@@ -88,7 +88,7 @@ def _are_audits(a: Namespace) -> bool:
 
 
 def _audits(a: Namespace) -> ModelComparison:
-    if beside := [name for name in (*OF_MODELS, "reference") if getattr(a, name)]:
+    if beside := [name for name in (*OF_MODELS, "reference", "threshold") if getattr(a, name)]:
         raise BadInput(f"audits bring their own rows: leave {COMMAND.says(*beside)} out; the first is the reference")
     if len(a.files) < 2 or len(set(a.files)) < len(a.files):
         raise BadInput("name two different audits, the earlier first: calibrant compare january.json february.json")

@@ -78,6 +78,14 @@ def listed(p: Command, option: str, line: str, metavar: str = "COLUMNS") -> None
     p.add_argument(option, metavar=metavar, type=names, action=Listed, help=line)
 
 
+def numbers(text: str) -> tuple[float, ...]:
+    """Split a list of numbers at its commas."""
+    try:
+        return tuple(float(t) for t in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: pass numbers, such as 0.1,0.2") from None
+
+
 def bin_edges(items: Sequence[str]) -> dict[str, tuple[float, ...]]:
     """Return bin edges by column."""
     out = {}
@@ -174,6 +182,10 @@ def intersections(p: Command) -> None:
 
 def levels(p: Command, what: str) -> None:
     p.add_argument("--levels", type=int, default=100, metavar="K", help=f"{what} (default 100: whole per cent)")
+
+
+def threshold(p: Command, line: str) -> None:
+    p.add_argument("--threshold", type=numbers, metavar="T", help=line)
 
 
 def target(p: Command) -> None:

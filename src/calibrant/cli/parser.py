@@ -298,10 +298,11 @@ def _compare(p: Command) -> None:
     take.listed(p, "--by", "group columns: the verdict holds for everyone and in every group")
     p.add_argument(
         "--measure",
-        choices=("brier", "log_loss", "error", "calibration_error", "auroc"),
+        choices=("brier", "log_loss", "error", "calibration_error", "auroc", "net_benefit"),
         default="brier",
         help="what a model loses (default brier); error: called wrongly at a score of 0.5; auroc is asymptotic",
     )
+    take.threshold(p, "of net_benefit: act from this score on; several, separated by commas, are judged together")
     p.add_argument(
         "--margin",
         type=float,

@@ -68,6 +68,7 @@ by a margin that was fixed beforehand. Or audits of different rows, such as two 
 examples:
   calibrant compare log.parquet --label y --score old,new --margin 0.005 --by sex,age
   calibrant compare log.parquet --label y --score old,new,newer --measure log_loss --cluster patient
+  calibrant compare log.parquet --label y --score old,new --measure net_benefit --threshold 0.1,0.2 --by sex
   calibrant compare january.json february.json --margin 0.02
 """
 COMPARE_STATUS = """exit status:

@@ -30,11 +30,14 @@ class Difference(Plain):
     reference, value : float
         What is measured, of the reference and of the model.
     difference : float
-        How much worse the model is than the reference: of a loss ``value - reference``, of the AUROC the reverse.
+        How much worse the model is than the reference: of a loss ``value - reference``, of the AUROC and the net
+        benefit the reverse.
     interval : Interval
         Of the difference; all groups' hold together.
     verdict : {"better", "no worse", "worse", "undecided"}
         `decided` of the interval and the margin.
+    threshold : float, optional
+        Of the net benefit: the score from which on one acts.
     """
 
     model: str
@@ -45,6 +48,7 @@ class Difference(Plain):
     difference: float
     interval: Interval
     verdict: Decision
+    threshold: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,12 +63,13 @@ class ModelComparison(Plain):
     margin : float
         By how much more a model may lose and still be no worse.
     differences : tuple of Difference
-        Of every other model, everyone first.
+        Of every other model, everyone first; of the net benefit one threshold after another.
     worst : Mapping of str to float
-        By model: in no group is it worse than the reference by more than this. Empty without groups.
+        By model: in no group, at no threshold, is it worse than the reference by more than this. Empty without groups.
     verdicts : Mapping of str to str
         By model: ``"worse"`` if it is so for everyone together or for a group; ``"better"`` if it is so for everyone
-        together and no worse in every group; ``"no worse"`` if so for both; else ``"undecided"``.
+        together and no worse in every group; ``"no worse"`` if so for both; else ``"undecided"``. Of several thresholds
+        the `least` of theirs.
     settings : Mapping
     """
 
@@ -93,6 +98,7 @@ class ModelComparison(Plain):
             {
                 "model": d.model,
                 "population": d.population,
+                **({} if d.threshold is None else {"threshold": d.threshold}),
                 "rows": d.rows,
                 "reference": d.reference,
                 "value": d.value,

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_alpha, checked_seed, names, number, one_source, share
+from calibrant import arguments
+from calibrant.arguments import checked_alpha, checked_seed, names, one_source, share
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate
 from calibrant.stats.cells import summed
 from calibrant.stats.measures import normal_quantile
@@ -162,7 +163,7 @@ def decision_curve(
     ([0.39, 0.24], True)
     """
     level, seed = checked_alpha(alpha), checked_seed(seed)
-    at = HUNDREDTHS if thresholds is None else _checked(thresholds)
+    at = HUNDREDTHS if thresholds is None else np.array(arguments.thresholds("thresholds", thresholds))
     rows: list[tuple[object, ...]] = []
     left_out = 0
     for name, q in _parts(data, names("by", by)):
@@ -178,13 +179,6 @@ def decision_curve(
         columns=dict(zip(COLUMNS, map(tuple, zip(*rows, strict=True)), strict=True)),
         settings={"alpha": level, "level": 1.0 - level, "left_out": left_out, "least_rows": ROWS, "seed": seed},
     )
-
-
-def _checked(thresholds: Sequence[float]) -> Floats:
-    found = np.array([number("thresholds", t, above=0, below=1, what="numbers") for t in thresholds])
-    if not len(found) or (np.diff(found) <= 0).any():
-        raise BadInput("thresholds: pass increasing numbers between 0 and 1, such as [0.1, 0.2]")
-    return found
 
 
 def _parts(data: Predictions | Sketch, by: tuple[str, ...]) -> Iterator[tuple[str, Points]]:

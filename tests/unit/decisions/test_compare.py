@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
-from calibrant.audit.compare import Asked, losses
+from calibrant.audit.compare import Asked
 from calibrant.cli import main
 from calibrant.decisions.comparison import decided, least, overall
 from calibrant.stats.decisions.areas import row_areas, side, unit_areas
@@ -75,15 +75,128 @@ def test_better_for_everyone_needs_no_worse_for_every_group() -> None:
 
 def test_what_is_lost_by_hand() -> None:
     p = np.array([0.0, 0.2, 0.9])
-    how = {"margin": 0.0, "target": "population", "clip": 0.01, "alpha": 0.05, "seed": 0}
+    how = {"threshold": None, "margin": 0.0, "target": "population", "clip": 0.01, "alpha": 0.05, "seed": 0}
     by_hand = {
         "brier": ([0.0, 0.04, 0.81], [1.0, 0.64, 0.01]),
         "log_loss": (-np.log([0.99, 0.8, 0.1]), -np.log([0.01, 0.2, 0.9])),
         "error": ([0.0, 0.0, 1.0], [1.0, 1.0, 0.0]),
     }
     for measure, ends in by_hand.items():
-        for found, expected in zip(losses(p, Asked.of(measure=measure, **how)), ends, strict=True):
+        for found, expected in zip(Asked.of(measure=measure, **how).losses(p, None), ends, strict=True):
             assert found == pytest.approx(np.array(expected))
+
+
+# ---- net benefit, as dcurves defines it: true positives a row, less false ones times t / (1 - t) ----
+
+TEN = {
+    "y": np.array([1, 1, 1, 1, 0, 0, 0, 0, 0, 0]),
+    "old": np.array([0.9, 0.7, 0.3, 0.1, 0.8, 0.5, 0.25, 0.2, 0.1, 0.0]),
+    "new": np.array([0.9, 0.6, 0.2, 0.1, 0.2, 0.4, 0.19, 0.1, 0.1, 0.0]),
+}
+
+
+@pytest.mark.parametrize(
+    ("threshold", "old", "new"),
+    [
+        (0.2, 3 / 10 - 4 / 10 * 1 / 4, 3 / 10 - 2 / 10 * 1 / 4),  # at the threshold one acts
+        (0.5, 2 / 10 - 2 / 10, 2 / 10),
+        (0.8, 1 / 10 - 1 / 10 * 4, 1 / 10),
+        (0.05, 4 / 10 - 5 / 10 / 19, 4 / 10 - 5 / 10 / 19),
+    ],
+)
+@pytest.mark.parametrize("target", ["population", "rows"])
+def test_net_benefit_by_hand(threshold: float, old: float, new: float, target: str) -> None:
+    found = cal.compare(both(TEN), TEN["y"], measure="net_benefit", threshold=threshold, target=target)
+    (d,) = found.differences
+    assert (d.reference, d.value, d.difference) == pytest.approx((old, new, old - new))
+    assert d.threshold == threshold
+    assert found.settings["thresholds"] == (threshold,)
+
+
+def test_net_benefit_is_that_of_the_measure_by_group_and_weight(rows: dict[str, np.ndarray]) -> None:
+    weights, at = np.where(rows["who"] % 2, 2.0, 1.0), (0.2, 0.4)
+    more = {"covariates": {"sex": rows["sex"]}, "by": "sex", "weights": weights}
+    found = cal.compare(both(rows), rows["y"], measure="net_benefit", threshold=at, **more)
+    assert [(d.population, d.threshold) for d in found.differences] == [
+        (who, t) for t in at for who in ("everyone", "sex=f", "sex=m")
+    ]
+    for d in found.differences:
+        some = np.ones(6000, dtype=bool) if d.population == "everyone" else rows["sex"] == d.population[-1]
+        old, new = (
+            cal.measure.net_benefit(
+                cal.predictions(rows["y"][some], rows[m][some], weights=weights[some]), threshold=d.threshold
+            ).value
+            for m in ("old", "new")
+        )
+        assert (d.reference, d.value) == pytest.approx((old, new))
+        assert d.interval.low <= d.difference <= d.interval.high
+    assert max(d.interval.high for d in found.differences if d.population != "everyone") <= found.worst["new"]
+
+
+def test_a_false_positive_counts_its_odds_in_what_a_row_can_lose() -> None:
+    how = {"measure": "net_benefit", "margin": 0.0, "target": "population", "clip": 0.01, "alpha": 0.05, "seed": 0}
+    asked = Asked.of(threshold=[0.1, 0.5, 0.9], **how)
+    assert [asked.reach(t) for t in asked.at] == pytest.approx([1.0, 1.0, 9.0])
+    for t in asked.at:
+        (zero, one), (none, nothing) = (asked.losses(np.array([p]), t) for p in (1.0, 0.0))
+        span = np.abs([zero - none, one - nothing])
+        assert span.max() == pytest.approx(asked.reach(t))
+        assert (none, nothing) == (0.0, 0.0)
+
+
+def test_thresholds_share_alpha_and_their_worst_does_not(rows: dict[str, np.ndarray]) -> None:
+    at = [0.1, 0.2, 0.3, 0.4]
+    together = cal.compare(both(rows), rows["y"], measure="net_benefit", threshold=at)
+    highest = max(d.interval.high for d in together.differences)
+    for d in together.differences:
+        alone, shared, unshared = (
+            cal.compare(both(rows), rows["y"], measure="net_benefit", threshold=d.threshold, alpha=a)
+            .differences[0]
+            .interval
+            for a in (0.05, 0.05 / 8, 0.05)
+        )
+        assert d.interval.low == shared.low < alone.low
+        assert alone.high <= d.interval.high <= shared.high
+        assert unshared.high <= highest
+    assert together.settings["shares"] == {"everyone": 0.5, "worst_threshold": 0.5}
+    assert together.verdict == least(d.verdict for d in together.differences)
+
+
+def test_the_same_decisions_differ_by_nothing_about_these_rows(rows: dict[str, np.ndarray]) -> None:
+    nearly = {"old": rows["old"], "new": np.where(rows["old"] >= 0.3, 1.0, 0.0)}
+    how = {"measure": "net_benefit", "threshold": 0.3}
+    found = cal.compare(nearly, rows["y"], target="rows", **how)
+    assert (found.differences[0].interval.low, found.differences[0].interval.high) == (0.0, 0.0)
+    high = cal.compare(nearly, rows["y"], **how).differences[0].interval.high
+    assert 0.0 < high < 4.0 / 6000  # nothing in 6,000 rows: at most 3 to 4 of as many
+
+
+# ---- what the two targets say ----
+
+
+def test_each_target_says_what_it_is_about(
+    log: str, rows: dict[str, np.ndarray], capsys: pytest.CaptureFixture[str]
+) -> None:
+    about = {
+        "population": ("About future rows like these.", "Assumes independent rows from one distribution."),
+        "rows": (
+            "About these rows given their scores, not about others.",
+            "Assumes outcomes of different rows independent given the scores.",
+        ),
+    }
+    for target, words in about.items():
+        main(["compare", log, "--label", "y", "--score", "old,new", "--target", target])
+        out = capsys.readouterr().out
+        assert all(w in out for w in words)
+    found = cal.compare(both(rows), rows["y"], cluster=rows["who"], weights=1.0 + rows["who"] % 2, target="rows")
+    assert found.settings["assumes"] == (
+        "outcomes of different units independent given the scores, rows of one unit as dependent as they like, "
+        "weights that do not depend on outcomes"
+    )
+    assert (found.settings["units"], "pilot_units" in found.settings) == (2000, False)
+    main(["compare", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "about future rows like these (default), or about the rows at hand, given their scores" in told
 
 
 def test_the_limit_is_where_evidence_by_hand_refutes() -> None:
@@ -251,6 +364,12 @@ def test_audits_differ_by_their_certified_ranges(rows: dict[str, np.ndarray]) ->
         ({"measure": "ece"}, "measure='ece'"),
         ({"target": "all"}, "target='all'"),
         ({"clip": 0.5}, "clip=0.5"),
+        ({"measure": "net_benefit"}, "net_benefit acts from a threshold on: name it, threshold= such as 0.2"),
+        ({"measure": "net_benefit", "threshold": 1.0}, "threshold=1.0: pass a number between 0 and 1"),
+        ({"measure": "net_benefit", "threshold": [0.2, 0.2]}, r"threshold=\[0.2, 0.2\].*several that increase"),
+        ({"measure": "net_benefit", "threshold": []}, r"threshold=\[\]"),
+        ({"measure": "net_benefit", "threshold": "0.2"}, "threshold='0.2'"),
+        ({"threshold": 0.2}, "threshold= is of net_benefit, and the measure is brier"),
         ({"reference": "x"}, "reference='x'.*old, new"),
         ({"by": "sex"}, "sex"),
         ({"y_true": None}, "name the outcomes"),
@@ -289,6 +408,17 @@ def test_the_command_prints_what_python_returns(
     assert main([*common, "--reference", "new"]) == 1
     assert "old is worse than new for everyone, sex=f" in capsys.readouterr().out
     assert main([*common, "--measure", "error", "--margin", "0"]) == 3
+    acting = [*common, "--measure", "net_benefit", "--threshold", "0.1,0.3"]
+    capsys.readouterr()
+    assert main([*acting, "--json", "--out", str(tmp_path / "n.csv")]) in (0, 3)
+    how = {"measure": "net_benefit", "threshold": [0.1, 0.3]}
+    found = cal.ModelComparison.from_dict(json.loads(capsys.readouterr().out))
+    assert found == cal.compare(both(rows), rows["y"], {"sex": rows["sex"]}, by="sex", **how)
+    assert (tmp_path / "n.csv").read_text().splitlines()[0].startswith("model,population,threshold,")
+    main(acting)
+    out = capsys.readouterr().out
+    assert "(net benefit at 0.1 and 0.3)" in out
+    assert "sex=f at 0.3" in out
 
 
 def test_the_command_compares_audits(log: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -311,6 +441,12 @@ def test_the_command_compares_audits(log: str, capsys: pytest.CaptureFixture[str
         (["--label", "y", "--score", "old,new", "--margin", "-1"], "--margin=-1"),
         (["--score", "old,new"], "name the columns"),
         (["--label", "y", "--score", "old,new", "--reference", "x"], "--reference x"),
+        (["--label", "y", "--score", "old,new", "--measure", "net_benefit"], "name it, --threshold such as 0.2"),
+        (["--label", "y", "--score", "old,new", "--threshold", "0.2"], "--threshold is of net_benefit"),
+        (
+            ["--label", "y", "--score", "old,new", "--measure", "net_benefit", "--threshold", "0.2,1"],
+            "--threshold=(0.2, 1.0): pass a number between 0 and 1, or several that increase",
+        ),
     ],
 )
 def test_the_command_refuses_in_one_line(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from calibrant.repair.judge.verdict import AS_AUDITED, Summary
 from calibrant.repair.maps.curves import scale_of
 from calibrant.repair.regression import EDGE, Floats, Rows, Whole, clusters_of, taken, weights_of
 from calibrant.stats.betting import Units, mean_limits
+from calibrant.stats.decisions.losses import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking
 
 # ---- Rows to fit on and rows to judge on: by hashed identity, whole clusters together ----
@@ -63,24 +65,7 @@ def checked_folds(folds: object) -> int:
 Loss = Callable[[Floats], tuple[Floats, Floats]]  # scores -> loss if the outcome is 0, and if it is 1
 
 
-def brier_loss(p: Floats) -> tuple[Floats, Floats]:
-    """Return the squared error for either outcome."""
-    return p**2, (1.0 - p) ** 2
-
-
-def log_loss(p: Floats) -> tuple[Floats, Floats]:
-    """Return the logarithmic loss for either outcome, scores kept `EDGE` from 0 and 1."""
-    inside = np.clip(p, EDGE, 1.0 - EDGE)
-    return -np.log1p(-inside), -np.log(inside)
-
-
-def wrong_loss(p: Floats) -> tuple[Floats, Floats]:
-    """Return whether the more probable class (1 from 0.5) is wrong, for either outcome."""
-    says = (p >= 0.5).astype(np.float64)
-    return says, 1.0 - says
-
-
-LOSSES: Mapping[str, Loss] = {"brier": brier_loss, "log_loss": log_loss, "accuracy": wrong_loss}
+LOSSES: Mapping[str, Loss] = {"brier": squared, "log_loss": partial(logarithmic, edge=EDGE), "accuracy": wrong}
 
 
 @dataclass(frozen=True)

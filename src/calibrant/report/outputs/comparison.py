@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from calibrant.decisions.comparison import Difference, ModelComparison
+from calibrant.decisions.comparison import EVERYONE, Difference, ModelComparison
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad
 from calibrant.visible import visible
@@ -18,6 +18,11 @@ MEASURES = {
     "error": "share called wrongly at 0.5",
     "calibration_error": "calibration error",
     "auroc": "AUROC",
+    "net_benefit": "net benefit",
+}
+TARGETS = {
+    "population": "About future rows like these. ",
+    "rows": "About these rows given their scores, not about others. ",
 }
 SENTENCES = {
     "better": "{new} is better than {old}: it loses less",
@@ -37,35 +42,49 @@ def lines(found: ModelComparison) -> str:
 def _said(found: ModelComparison) -> Iterator[str]:
     for model, verdict in found.verdicts.items():
         own = [d for d in found.differences if d.model == model]
-        hurt = [d.population for d in own if d.verdict == "worse"]
+        hurt = [_whom(d, several=len(_thresholds(found)) > 1) for d in own if d.verdict == "worse"]
         text = SENTENCES[verdict].format(
             new=_name(model),
             old=_name(found.reference),
             margin=f"{found.margin:g}",
             whom=clip(", ".join(map(visible, hurt)), 2 * NAME),
         )
-        each = ", and no worse in any group" if verdict == "better" and len(own) > 1 else ""
-        each = ", in no group either" if verdict == "no worse" and len(own) > 1 else each
-        yield f"{text}{each} ({MEASURES[found.measure]})."
+        groups = any(d.population != EVERYONE for d in own)
+        each = ", and no worse in any group" if verdict == "better" and groups else ""
+        each = ", in no group either" if verdict == "no worse" and groups else each
+        yield f"{text}{each} ({_measure(found)})."
         if model in found.worst:
-            yield _bound(found.worst[model])
+            yield _bound(found.worst[model], ", at no threshold," if len(_thresholds(found)) > 1 else "")
+
+
+def _thresholds(found: ModelComparison) -> tuple[float, ...]:
+    return tuple(cast("tuple[float, ...]", found.settings.get("thresholds", ())))
+
+
+def _measure(found: ModelComparison) -> str:
+    at = " and ".join(f"{t:g}" for t in _thresholds(found))
+    return f"{MEASURES[found.measure]} at {at}" if at else MEASURES[found.measure]
+
+
+def _whom(d: Difference, *, several: bool) -> str:
+    return f"{d.population} at {d.threshold:g}" if several else d.population
 
 
 def _table(found: ModelComparison, head: tuple[str, ...]) -> Iterator[str]:
-    several = len(found.verdicts) > 1
+    models, thresholds = len(found.verdicts) > 1, len(_thresholds(found)) > 1
     rows = [head]
     for d in found.differences:
-        rows.append(_row(d, several))
+        who = clip(visible(f"{d.model}: {d.population}" if models else d.population), NAME)
+        rows.append(_row(d, f"{who} at {d.threshold:g}" if thresholds else who))
     wide = [max(cells(r[i]) for r in rows) for i in range(len(head))]
     for who, *numbers, verdict in rows:
         right = (" " * (w - cells(v)) + v for v, w in zip(numbers, wide[1:], strict=False))
         yield "  ".join((pad(who, wide[0]), *right, verdict)).rstrip()
 
 
-def _row(d: Difference, several: bool) -> tuple[str, ...]:
-    who = f"{d.model}: {d.population}" if several else d.population
+def _row(d: Difference, who: str) -> tuple[str, ...]:
     return (
-        clip(visible(who), NAME),
+        who,
         num.count(d.rows),
         f"{d.reference:.4f}",
         f"{d.value:.4f}",
@@ -87,19 +106,22 @@ def _rests(found: ModelComparison) -> Iterator[str]:
     yield f"{held} at level {first.level:g}, {s['guarantee']}; margin {found.margin:g}, to be fixed beforehand."
     if found.measure == "auroc":
         yield "Worse by: how much smaller the AUROC is."
+    if found.measure == "net_benefit":
+        yield "Net benefit in true positives a row, less false ones at the threshold's odds; worse by: what is lost."
     if "clip" in s:
         kept = cast("float", s["clip"])
         yield f"Scores are kept within {kept:g} and {1.0 - kept:g}."
-    yield f"Assumes {s['assumes']}."
+    about = TARGETS[str(s["target"])] if "target" in s else ""
+    yield f"{about}Assumes {s['assumes']}."
 
 
 def _name(model: str) -> str:
     return clip(visible(model), NAME)
 
 
-def _bound(most: float) -> str:
+def _bound(most: float, at: str) -> str:
     """Say of the worst group what its bound says, rounded up."""
     high = math.ceil(1e4 * most - 1e-9) / 1e4
     if high < 0.0:
-        return f"In every group it is better by at least {-high:.4f}."
-    return f"In no group is it worse by more than {high:.4f}."
+        return f"In every group{at.replace('no', 'every')} it is better by at least {-high:.4f}."
+    return f"In no group{at} is it worse by more than {high:.4f}."

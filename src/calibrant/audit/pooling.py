@@ -266,8 +266,12 @@ def unshown_levels(read: Predictions | Sketch, name: str, mask: int = MASK) -> t
 
 
 def guarded(outcome: Outcome, about: str, mask: int = MASK) -> Outcome:
-    """Return a test's outcome without the parts about a set of fewer people than may be shown, or of all but few."""
+    """Return a test's outcome without the parts about a set of fewer people than may be shown, or of all but few.
+
+    With units, those inside and those outside count too, for a unit may be one person with many rows.
+    """
     rows, of = outcome.parts.get(f"{about}rows"), outcome.parts.get("rows_tested", outcome.settings.get("n", 0))
-    if rows is None or (rows >= mask and not 0 < of - rows < mask):
+    people = outcome.parts.get(f"{about}units", (mask, mask))
+    if rows is None or (rows >= mask and not 0 < of - rows < mask and min(people) >= mask):
         return outcome
     return replace(outcome, parts={k: v for k, v in outcome.parts.items() if not k.startswith(about)})

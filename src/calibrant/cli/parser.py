@@ -351,6 +351,9 @@ def _repair(p: Command) -> None:
     some = ", ".join(e.command for e in offered)
     take.listed(p, "--method", f"auto: {score} and, with covariates, {more}; or some of: {some}", "NAMES")
     p.add_argument("--judge-on", metavar="FILE", help="judge on these rows instead, and fit on all of FILE's sample")
+    p.add_argument(
+        "--distinct-units", action="store_true", help="a unit's name means another one in --judge-on: numbered anew"
+    )
     p.add_argument("--limit", type=float, metavar="E", help="who is over it before and after: 0.02 is two points")
     p.add_argument(
         "--judge",

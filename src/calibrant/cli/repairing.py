@@ -45,6 +45,8 @@ def repair(a: Namespace) -> int:
     asked = reading(a).named()
     if a.map is not None and not a.map.lower().endswith(".json"):
         raise BadInput(f"cannot write the map to {a.map!r}: end its name in .json")
+    if a.distinct_units and not (a.judge_on and (asked.cluster or asked.levels)):
+        raise BadInput("--distinct-units goes with --judge-on and --cluster")
     data = given(a)
     read = (*data, *([a.judge_on] if a.judge_on else ()))
     path = checked_targets({"--out": a.out, "--map": a.map}, read).get("--out")
@@ -112,6 +114,7 @@ def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) ->
         mine.data if other is None else other.data,
         repairs=_recipes(tuple(a.method or ("auto",)), usable, a.quick),
         fit_on=None if other is None else mine.data,
+        distinct_units=a.distinct_units,
         by=asked.by,
         variables=usable,
         bins=asked.bins,

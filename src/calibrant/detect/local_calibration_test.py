@@ -7,6 +7,7 @@ The public function is here, and how sums of features times residuals become an 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -130,7 +131,8 @@ def local_calibration_test(
         ``variable_p`` and ``variable_adjusted_p`` (for all of them together), the score being ``"(score)"``; the step
         or level that deviates most as ``region_variable``, ``region_side`` ("at least", "under", "is"),
         ``region_value``, ``region_rows``, ``region_gap`` (mean of y - p there), ``region_excess`` (what the overall
-        level and slope leave of it) and ``region_z`` (that in null standard deviations); ``cases`` and ``expected``;
+        level and slope leave of it), ``region_z`` (that in null standard deviations) and, with clusters,
+        ``region_units`` (on either side of the step or level); ``cases`` and ``expected``;
         every statistic's name and p-value; and ``contradicted``: rows whose outcome the score called impossible. Any
         such row makes ``p_value`` zero. The other two procedures have their own parts; with several classes also
         ``classes``, ``class_statistic``, ``class_p`` and ``class_adjusted_p``.
@@ -217,7 +219,7 @@ def local_calibration_test(
         own = draws if rows.cluster is None else 0
         spec, how, left_out = fixed_features(rows, variables, own, seed, landmarks)
         sums = weighted_sums(rows, spec, how, own)
-    flips = None if rows.cluster is None else flipped(sums.spec, rows, how, draws)
+    flips = None if rows.cluster is None else Flips.of(sums.spec, rows, how, draws)
     return outcome(sums, how, flips, left_out)
 
 
@@ -251,15 +253,42 @@ def _from_sketch(data: Sketch, variables: Any, null: str) -> Outcome:
 # ---- From sums to the outcome ----
 
 
-def flipped(spec: LocalSpec, data: Predictions, how: Sequence[Coding], draws: int) -> Floats:
-    """Return sums of features times residuals, the residuals of whole clusters with random signs: (columns, draws)."""
+@dataclass(frozen=True)
+class Flips:
+    """Sums of features times residuals, those of whole clusters with random signs; and who is on which side of a step.
+
+    Parameters
+    ----------
+    sums : float64 array of shape (columns, draws)
+    inside, outside : int64 arrays of shape (columns,)
+        Clusters with a row where the feature is not 0, and with one where it is.
+    """
+
+    sums: Floats
+    inside: NDArray[np.int64]
+    outside: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, spec: LocalSpec, data: Predictions, how: Sequence[Coding], draws: int) -> Flips:
+        """Add up the rows of each cluster, and draw signs."""
+        total, inside, outside = by_cluster(spec, data, how)
+        rng = np.random.default_rng([FLIP_STREAM, spec.seed])
+        size = len(total)
+        signs = (rng.integers(0, 2, (size, min(FLIPS, draws - s))) * 2.0 - 1.0 for s in range(0, draws, FLIPS))
+        return cls(np.hstack([total.T @ s for s in signs]), inside.sum(axis=0), outside.sum(axis=0))
+
+
+def by_cluster(
+    spec: LocalSpec, data: Predictions, how: Sequence[Coding]
+) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return each cluster's sums of features times residuals, and whether it has rows with the feature, or without."""
     seed, features = spec.seed, Features(spec)
     off = (data.y - data.p) * (1.0 if data.weights is None else data.weights / data.weights.mean())
     cluster = np.unique(np.asarray(data.cluster), return_inverse=True)[1].reshape(-1)
     size = int(cluster.max()) + 1
     if size < 2:
         raise NotComputable("all rows are one cluster: nothing tells its noise from a bias")
-    total = np.zeros((size, spec.columns))
+    total, inside, outside = (np.zeros((size, spec.columns), dtype=t) for t in (np.float64, np.bool_, np.bool_))
     first = 0
     for rows in chunks(data, how, identities_of(data.n, seed)):
         for start in range(0, len(rows.p), ROWS):
@@ -268,26 +297,26 @@ def flipped(spec: LocalSpec, data: Predictions, how: Sequence[Coding], draws: in
             features.of(rows.p[at], part_of(rows.encoded, at), f)
             here = slice(first, first + len(f))
             np.add.at(total, cluster[here], f * off[here, None])
+            np.logical_or.at(inside, cluster[here], f != 0.0)
+            np.logical_or.at(outside, cluster[here], f == 0.0)
             first += len(f)
-    rng = np.random.default_rng([FLIP_STREAM, seed])
-    signs = (rng.integers(0, 2, (size, min(FLIPS, draws - s))) * 2.0 - 1.0 for s in range(0, draws, FLIPS))
-    return np.hstack([total.T @ s for s in signs])
+    return total, inside, outside
 
 
 def outcome(
     sums: LocalSums | WeightedSums,
     how: Sequence[Coding],
-    flips: Floats | None = None,
+    flips: Flips | None = None,
     left_out: Sequence[tuple[str, str]] = (),
 ) -> Outcome:
-    """Return the outcome of the default test; `flips` are sums of features times sign-flipped residuals of clusters."""
+    """Return the outcome of the default test; `flips` are those of clusters."""
     spec = sums.spec
     with one_thread():
         score, gram, rows = natural(sums)
         simulated = bool(spec.draws) or flips is not None
         # (3) The null: simulated outcomes, random signs of clusters, or the joint Gaussian law (theory 3, step 5).
         if flips is not None:
-            score = np.column_stack([score[:, 0], flips / steps_of(spec)[:, None]])
+            score = np.column_stack([score[:, 0], flips.sums / steps_of(spec)[:, None]])
         elif not simulated:
             rng = np.random.default_rng([GAUSSIAN_STREAM, spec.seed])
             score = np.column_stack([score[:, 0], gaussian_scores(gram, GAUSSIAN, rng)])
@@ -324,6 +353,7 @@ def outcome(
             "variable_p": tuple(p for p, _ in found.variables.values()),
             "variable_adjusted_p": tuple(q for _, q in found.variables.values()),
             **_region(spec, how, found, score[:, 0], (rows, sums.rows if isinstance(sums, WeightedSums) else rows)),
+            **_units_of_region(found, flips),
         },
     )
 
@@ -391,6 +421,13 @@ def _region(
         "region_excess": sign * found.excess / size,
         "region_z": sign * found.z,
     }
+
+
+def _units_of_region(found: Findings, flips: Flips | None) -> dict[str, tuple[int, int]]:
+    """Return how many clusters have rows in the step or level that deviates most, and how many outside."""
+    if found.column < 0 or flips is None:
+        return {}
+    return {"region_units": (int(flips.inside[found.column]), int(flips.outside[found.column]))}
 
 
 def _named(spec: LocalSpec, how: Sequence[Coding], j: int, column: int) -> tuple[str, float | str]:

@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
+from calibrant.audit.pooling import guarded
 from calibrant.data.specs.local import LocalSpec, local_spec
 from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.detect.local_calibration_test import blocks_of, natural, outcome, populous, sums_of_rows
@@ -353,3 +354,13 @@ def test_a_trend_is_found_and_named() -> None:
     adjusted = dict(zip(parts["variables"], parts["variable_adjusted_p"], strict=True))
     assert adjusted["x1"] == 0.005
     assert parts["p_slope"] > 0.05
+
+
+def test_a_level_of_many_rows_of_few_clusters_says_how_few() -> None:
+    t = table(off=0.4)
+    own = np.where(np.array(t["ward"]) == "d", np.arange(1500) % 7, 100 + np.arange(1500) // 3)
+    found = local(rows(t, cluster=own), variables=["ward"], draws=99)
+    assert (found.parts["region_value"], found.parts["region_units"][0]) == ("d", 7)
+    assert found.parts["region_rows"] > 100
+    assert "region_value" not in guarded(found, "region_", 20).parts
+    assert guarded(found, "region_", 5) == found

@@ -146,6 +146,10 @@ def test_rows_of_a_unit_are_not_fitted_on_and_judged() -> None:
     data = replace(rows(4000, bend=2.0, seed=2), cluster=patient + 290, cache={})
     with pytest.raises(cal.BadInput, match="10 of 300 units to judge on have rows to fit on too"):
         compare(data, repairs=[Platt()], fit_on=fit, tests=())
+    numbered_anew = compare(data, repairs=[Platt()], fit_on=fit, tests=(), distinct_units=True)
+    assert (numbered_anew.settings["units_fit"], numbered_anew.settings["units_judged"]) == (300, 300)
+    with pytest.raises(cal.BadInput, match="distinct_units= is about"):
+        compare(data, repairs=[Platt()], tests=(), distinct_units=True)
     others = replace(data, cluster=patient + 300, cache={})
     found = compare(others, repairs=[Platt()], fit_on=fit, tests=())
     assert (found.settings["units_fit"], found.settings["units_judged"]) == (300, 300)

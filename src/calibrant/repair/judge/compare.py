@@ -81,6 +81,7 @@ class Asked:
     variables : tuple of str
         Covariates along which error is audited.
     fit_on : Predictions, optional
+    distinct_units : bool
     folds : int
     by : tuple of str
     bins : Mapping of str to sequence of float
@@ -93,6 +94,7 @@ class Asked:
     repairs: Mapping[str, Repair]
     variables: tuple[str, ...]
     fit_on: Predictions | None = None
+    distinct_units: bool = False
     folds: int = 0
     by: tuple[str, ...] = ()
     bins: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -119,6 +121,7 @@ def compare(
     draws: int = 999,
     certify_groups: bool = True,
     smallest_group: int = FEWEST,
+    distinct_units: bool = False,
     seed: int = 0,
 ) -> Comparison:
     r"""Judge repairs on rows that none of them was fitted on: what got better, what got worse, what is undecided.
@@ -165,6 +168,9 @@ def compare(
     smallest_group : int
         People in the smallest group that is judged. The largest certified upper bound of a group is mostly that of a
         small one, whatever the repair.
+    distinct_units : bool
+        Units of `fit_on` are others than those of `data`, even where their names are alike, as numbers that start anew
+        in each file are; by default a name means the same unit, and one on both sides is refused.
     seed : int
         Deals rows into halves or folds, and serves certificates and tests.
 
@@ -241,6 +247,7 @@ def compare(
         repairs=tried_by_default(along) if repairs is None else named(repairs),
         variables=along,
         fit_on=fit_on,
+        distinct_units=flag("distinct_units", distinct_units),
         folds=checked_folds(folds),
         by=reading.by,
         bins=reading.bins,
@@ -252,7 +259,7 @@ def compare(
 def compared(rows: Predictions, asked: Asked, how: Judging) -> Comparison:
     """Return the comparison: what `compare` and an audit both run."""
     with sized(rows.n), one_thread():
-        fits = fits_of(rows, asked.repairs, asked.fit_on, asked.folds, how.seed)
+        fits = fits_of(rows, asked.repairs, asked.fit_on, asked.folds, how.seed, asked.distinct_units)
         groups = None
         if asked.by:
             groups = groups_of(fits.judged.data, asked.by, asked.bins, how.smallest_group, how.seed)

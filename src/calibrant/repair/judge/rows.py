@@ -209,9 +209,16 @@ def named(repairs: object) -> dict[str, Repair]:
 
 
 def fits_of(
-    data: Predictions, repairs: Mapping[str, Repair], fit_on: Predictions | None, folds: int, seed: int
+    data: Predictions,
+    repairs: Mapping[str, Repair],
+    fit_on: Predictions | None,
+    folds: int,
+    seed: int,
+    distinct_units: bool = False,
 ) -> Fits:
-    """Fit the recipes on other rows than they are judged on."""
+    """Fit the recipes on other rows than they are judged on; units of `fit_on` are others if they are `distinct`."""
+    if distinct_units and (fit_on is None or data.cluster is None):
+        raise BadInput("distinct_units= is about units of fit_on=, by cluster=: leave it out")
     given = {k: v for k, v in repairs.items() if isinstance(v, FittedMap)}
     recipes = {k: v for k, v in repairs.items() if not isinstance(v, FittedMap)}
     if not recipes and (fit_on is not None or folds):
@@ -226,7 +233,7 @@ def fits_of(
         at = np.flatnonzero(~half)
         fit, judge, how = taken(data, np.flatnonzero(half)), taken(data, at), "halves"
     elif fit_on is not None:
-        refuse_overlap(fit_on, judge)
+        refuse_overlap(fit_on, judge, distinct_units)
     for name, one in given.items():
         refuse_own_rows(name, one, judge)
     fitted, left_out = ({}, ()) if fit is None else _fitted(recipes, fit)
@@ -286,13 +293,14 @@ def refuse_own_rows(name: str, one: FittedMap, rows: Predictions) -> None:
         raise BadInput(f"repair {name!r} would be judged on {found}: pass other rows, or the recipe instead of the map")
 
 
-def refuse_overlap(fit_on: Predictions, rows: Predictions) -> None:
-    """Refuse rows to fit on that are among those to judge on."""
+def refuse_overlap(fit_on: Predictions, rows: Predictions, distinct_units: bool = False) -> None:
+    """Refuse rows to fit on that are among those to judge on, or of units that are, unless names mean others there."""
     fit_on = checked_data(fit_on, Predictions, name="fit_on")
     if found := overlap(fitted_on(fit_on), rows):
         what = found.replace("it was fitted on", "of fit_on")
         raise BadInput(f"data holds {what}: pass other rows, or leave fit_on out to split data in halves")
-    refuse_shared_units(fit_on, rows)
+    if not distinct_units:
+        refuse_shared_units(fit_on, rows)
 
 
 def refuse_shared_units(fit_on: Predictions, rows: Predictions) -> None:
@@ -303,5 +311,6 @@ def refuse_shared_units(fit_on: Predictions, rows: Predictions) -> None:
     if shared := len(fitted & judged):
         raise BadInput(
             f"{shared:,} of {len(judged):,} units to judge on have rows to fit on too: leave these units out of one of "
-            "the two, or do without the rows to fit on, and whole units are dealt into halves"
+            "the two, or do without the rows to fit on, and whole units are dealt into halves; or say that names mean "
+            "other units there: distinct_units=True, on the command --distinct-units"
         )

@@ -288,7 +288,8 @@ def by_cluster(
     size = int(cluster.max()) + 1
     if size < 2:
         raise NotComputable("all rows are one cluster: nothing tells its noise from a bias")
-    total, inside, outside = (np.zeros((size, spec.columns), dtype=t) for t in (np.float64, np.bool_, np.bool_))
+    total = np.zeros((size, spec.columns))
+    inside, outside = (np.zeros((size, spec.columns), dtype=np.bool_) for _ in range(2))
     first = 0
     for rows in chunks(data, how, identities_of(data.n, seed)):
         for start in range(0, len(rows.p), ROWS):

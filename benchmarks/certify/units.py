@@ -1,5 +1,7 @@
 """Coverage and width where rows come in units or carry weights: ``python benchmarks/certify/units.py [SETS | --full]``,
-and what it prints as a table by ``... table < FILE``.
+and what it prints as a table by ``... table < FILE``. ``... distance [SETS | --full]`` does the same of the distance
+from calibration, by units and by rows, with a few designs more; ``... distance alone`` compares high ends of the
+distance of independent rows, certified as such and as units by themselves.
 
 Every end is asked for at 95 %, one-sided (both ends of the gap at 2.5 %), of a score of 19 values. The truth is a
 formula, also of the weights that the certificate took (``min(1, M / W)`` of each unit). Beside it stand, for one set
@@ -12,19 +14,34 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
 from scipy.special import ndtr
 from scipy.stats import binom
 
 import calibrant as cal
+from calibrant.certify.distance import distance_of
+from calibrant.data.sketches.units import unit_ids
+from calibrant.stats.units.distance import distance_above
+from calibrant.stats.units.units import Units
 from calibrant.views.population import Population, everyone
 from calibrant.views.units import alone
 
 SETS, FULL = 40, 1000
 SOME = 5  # of so many data sets one is given to the other methods
 BOOTSTRAPS = 200
+ALONE = 5  # data sets of independent rows
+LAWS = {
+    "calibrated": lambda p: p,
+    "at the ends": lambda p: p,
+    "ten points high": lambda p: np.minimum(p + 0.1, 1.0),
+    "squares": lambda p: p**2,
+}
 KINDS = ("units", "rows", "bootstrap")
+GRID = 1e-6  # to which the linear programme is solved
 USUAL = np.arange(1, 20) / 20.0
 RARE = np.array([0.002, 0.005, 0.01, 0.02, 0.04])
 MIXED = (1, 2, 5, 10, 20, 50, 100, 200)
@@ -89,6 +106,29 @@ class Design:
         gaps = (each @ (self.rates(size) - self.p)) / each.sum()
         return float(np.abs(gaps).mean()), float(gaps.mean())
 
+    def distance(self, largest: float) -> float:
+        """Return the distance from calibration where a unit weighs at most `largest`."""
+        size = np.array(self.sizes)
+        each = size if self.weights else np.minimum(size, largest)
+        return least_moved(self.scores, tuple(np.round((each @ self.rates(size)) / each.sum(), 12)))
+
+
+@lru_cache(maxsize=1000)
+def least_moved(scores: tuple[float, ...], rates: tuple[float, ...]) -> float:
+    """Return the least ``E|p - u|`` over calibrated u, by a linear programme over (p, y, u).
+
+    Of u in steps of 1/400, of scores and of rates: of others it could be a little less.
+    """
+    v, r = np.array(scores), np.array(rates)
+    u = np.unique(np.concatenate([np.arange(401) / 400.0, v, r]))
+    k, m = len(v), len(u)
+    cost = np.abs(v[:, None, None] - u) + np.zeros((k, 2, 1))
+    marginal = np.kron(np.eye(2 * k), np.ones(m))
+    calibrated = np.tile(np.hstack([np.diag(-u), np.diag(1 - u)]), k)
+    given = np.append(np.stack([1 - r, r], axis=1).reshape(-1) / k, np.zeros(m))
+    equal = csr_array(np.vstack([marginal, calibrated]))
+    return float(linprog(cost.reshape(-1), A_eq=equal, b_eq=given, method="highs").fun)
+
 
 def designs() -> Iterator[Design]:
     """Yield every design, calibrated and off."""
@@ -103,6 +143,15 @@ def designs() -> Iterator[Design]:
         yield Design("200 units of 1 to 20, rates 8 points higher in large ones", 200, MIXED[:5], 0.1, off, 0.04)
         yield Design("400 units of 10, rare events, correlation 0.3", 400, (10,), 0.3, off, scores=tuple(RARE))
         yield Design("200 units of 1 to 20, weights of CV 2, correlation 0.3", 200, MIXED[:5], 0.3, off, weights=2.0)
+
+
+def designs_of_distance() -> Iterator[Design]:
+    """Yield the designs above, and others of few and of many units."""
+    yield from designs()
+    for off in (0.0, 0.3):
+        yield Design("20 units of 20, correlation 0.3", 20, (20,), 0.3, off)
+        yield Design("5,000 units of 4, correlation 0.5", 5000, (4,), 0.5, off)
+    yield Design("200 units of 1 to 20, rates 20 points higher in large ones", 200, MIXED[:5], 0.1, 0.0, 0.2)
 
 
 def ends(q: Population) -> tuple[float, float, float, float]:
@@ -155,11 +204,52 @@ def measured(design: Design, sets: int) -> dict[str, object]:
     }
 
 
+def distances(design: Design, sets: int) -> dict[str, object]:
+    """Return misses of the distance's ends and their means, by units, and of one set in five by rows."""
+    wrong, at = {k: np.zeros(2, dtype=int) for k in KINDS[:2]}, {k: np.zeros(2) for k in KINDS[:2]}
+    for k in range(sets):
+        data = design.drawn(np.random.default_rng([23, k]))
+        q = everyone(data)
+        assert q.units is not None
+        found = {"units": q}
+        if k % SOME == 0:
+            found["rows"] = everyone(alone(data))
+        for kind, of in found.items():
+            truth = design.distance(q.units.largest if kind == "units" else np.inf)
+            low, high = (distance_of(of, spend, 0.95, 0).interval for spend in ((0.05, 0.0), (0.0, 0.05)))
+            wrong[kind] += [low.low > truth + GRID, high.high < truth - GRID]
+            at[kind] += np.array([low.low, high.high]) / sets * (1 if kind == "units" else SOME)
+    return {
+        "design": design.name,
+        "off": design.off > 0,
+        "error": design.truth(np.inf)[0],
+        "distance": design.distance(np.inf),
+        "sets": sets,
+        "misses": {k: v.tolist() for k, v in wrong.items()},
+        "ends": {k: [round(float(x), 5) for x in v] for k, v in at.items()},
+    }
+
+
+def by_themselves() -> Iterator[str]:
+    """Yield high ends of the distance of independent rows, by rows and as if each were a unit of its own."""
+    for n, law in ((n, law) for n in (1000, 10_000, 100_000) for law in LAWS):
+        found = []
+        for k in range(ALONE if n < 100_000 else 1):
+            rng = np.random.default_rng([24, n, k])
+            p = rng.uniform(size=n) if law != "at the ends" else rng.beta(0.3, 0.3, n)
+            data = cal.predictions(rng.uniform(size=n) < LAWS[law](p), p)
+            rows = distance_of(everyone(data), (0.0, 0.05), 0.95, 0).interval.high
+            units = Units.dealt(np.arange(n), data.p, data.y, None, unit_ids(data, 0))
+            found.append((rows, distance_above(units, np.zeros(0)).limit(0.05)[0]))
+        rows, units = np.mean(found, axis=0)
+        yield json.dumps({"rows": n, "law": law, "by rows": rows, "as units": units, "ratio": units / rows})
+
+
 def accepted(found: dict[str, object]) -> bool:
     """Tell whether the misses go with the claimed rates: refuted where their probability is below one in a million."""
     rates = (0.05, 0.05, 0.025, 0.025)
     wrong = found["misses"]["units"]
-    return all(binom.sf(w - 1, found["sets"], rate) >= 1e-6 for w, rate in zip(wrong, rates, strict=True))
+    return all(binom.sf(w - 1, found["sets"], rate) >= 1e-6 for w, rate in zip(wrong, rates[: len(wrong)], strict=True))
 
 
 def table(lines: Iterator[str]) -> Iterator[str]:
@@ -184,12 +274,32 @@ def table(lines: Iterator[str]) -> Iterator[str]:
         yield f"| {d['design']}{off} | {100 * d['error']:.1f} | {high} | {half} | {' | '.join(wrong)} |"
 
 
+def table_of_distances(lines: Iterator[str]) -> Iterator[str]:
+    """Yield the lines of a Markdown table of what was printed of distances."""
+    head = ("design", "sets", "error", "distance", "low end: units, rows", "high end: units, rows")
+    yield f"| {' | '.join((*head, 'wrong ends: units', 'rows'))} |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for text in lines:
+        d = json.loads(text)
+        low, high = (", ".join(f"{100 * d['ends'][k][i]:.1f}" for k in KINDS[:2]) for i in (0, 1))
+        sets = [d["sets"], -(-d["sets"] // SOME)]
+        wrong = [", ".join(f"{w / n:.3f}" for w in d["misses"][k]) for k, n in zip(KINDS[:2], sets, strict=True)]
+        truth = f"{100 * d['error']:.1f} | {100 * d['distance']:.1f}"
+        off = ", off" if d["off"] else ""
+        yield f"| {d['design']}{off} | {d['sets']} | {truth} | {low} | {high} | {' | '.join(wrong)} |"
+
+
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["table"]:
-        print("\n".join(table(iter(sys.stdin))))
+    asked, apart = sys.argv[1:], "distance" in sys.argv
+    if "table" in asked:
+        print("\n".join((table_of_distances if apart else table)(iter(sys.stdin))))
         sys.exit()
-    sets = FULL if "--full" in sys.argv else int(sys.argv[1]) if len(sys.argv) > 1 else SETS
-    for one in designs():
-        line = measured(one, sets)
+    if "alone" in asked:
+        for one in by_themselves():
+            print(one, flush=True)
+        sys.exit()
+    sets = FULL if "--full" in asked else next((int(a) for a in asked if a.isdigit()), SETS)
+    for one in designs_of_distance() if apart else designs():
+        line = (distances if apart else measured)(one, sets)
         line["accepted"] = accepted(line)
         print(json.dumps(line), flush=True)

@@ -445,6 +445,7 @@ def test_units_on_spark(session: Any, request: pytest.FixtureRequest, of_units: 
     assert bits(there) == bits(here)
     assert there.parts["sample"].of_units == 6000
     assert cal.certify.rounded(there) == cal.certify.rounded(here)
+    assert cal.certify.distance(there, side="upper") == cal.certify.distance(here, side="upper")
 
 
 @dask_tests
@@ -457,6 +458,7 @@ def test_units_on_dask(client: Any, of_units: Path) -> None:
     assert bits(there) == bits(here)
     assert there.parts["sample"].of_units == 6000
     assert cal.certify.rounded(there) == cal.certify.rounded(here)
+    assert cal.certify.distance(there, side="upper") == cal.certify.distance(here, side="upper")
 
 
 # ---- what is refused, and how ----

@@ -19,7 +19,7 @@ def least(q: Pairs, kappa: float, x: float) -> float:
     t = np.zeros((len(q.size), q.cells))
     t[q.unit, q.cell] = q.value
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=q.cells)))
-    return float(np.log1p(-kappa * (signs @ t.T - x * q.size)).sum(axis=1).min())
+    return float(np.log1p(-kappa * (signs @ t.T - x * q.size + q.moved)).sum(axis=1).min())
 
 
 def drawn(seed: int, units: int, cells: int, whole: bool) -> Units:
@@ -43,9 +43,10 @@ def drawn(seed: int, units: int, cells: int, whole: bool) -> Units:
     whole=st.booleans(),
 )
 def test_forms_are_below_every_pattern_of_signs(seed, units, cells, x, share, whole):
-    held = drawn(seed, units, cells, whole)
+    held, moved = drawn(seed, units, cells, whole), (0.0, 0.1, 1.0)[seed % 3]
     tallies = held.tallies(np.round(held.p * max(cells - 1, 1)).astype(np.int64), cells, held.p)
-    q, kappa = Pairs.of(tallies), share / held.largest
+    along = moved * held.size * np.random.default_rng([seed, 1]).uniform(size=units)
+    q, kappa = Pairs.of(tallies, along if moved else None), share / (held.largest * (1.0 + moved))
     truth, close = least(q, kappa, x), 1e-9 * (1 + len(q.size))
     plain = Quadratic.of(q, kappa)
     for form in (Separable(q, kappa), plain, plain.relaxed(0.3)):

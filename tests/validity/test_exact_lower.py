@@ -94,7 +94,7 @@ def test_witness_is_admissible():
     rng = np.random.default_rng(41)
     for scale in (1.0, 10.0, 1e4):
         for _ in range(20):
-            w = bounds._witness(scale * rng.normal(size=bounds.KNOTS + 1))
+            w = bounds.lipschitz_witness(scale * rng.normal(size=bounds.KNOTS + 1))
             assert np.abs(w).max() + bounds.KNOTS * np.abs(np.diff(w)).max() <= 1 + 1e-9
 
 

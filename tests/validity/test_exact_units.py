@@ -218,12 +218,12 @@ def test_saboteur_mean_size():
     assert rate_of_misses(mean_size, one_event_each, 100) > 2 * ALPHA
 
 
-def by_rows(units):
+def by_rows(units, bound=None):
     """Rows dealt without their units."""
     n = len(units.p)
     block = np.ones(n, dtype=np.int64)
     block[np.flatnonzero(units.unit == 0)] = 0
-    return upper(Units(np.arange(n), units.p, units.y, units.given, block))
+    return (bound or upper)(Units(np.arange(n), units.p, units.y, units.given, block))
 
 
 def same_fate(rng):

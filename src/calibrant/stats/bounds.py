@@ -360,7 +360,7 @@ def distance_lower(cells: Cells, delta: float, seed: int = 0) -> float:
         residual, variance = cells.residuals[past].sum(axis=0), cells.variances[past].sum(axis=0)
         noise = np.sqrt(basis.T @ variance)
         gain = basis.T @ residual  # what a unit of each knot's height wins; less than its noise counts as nothing
-        w = basis @ _witness(np.sign(gain) * np.maximum(np.abs(gain) - noise, 0.0))
+        w = basis @ lipschitz_witness(np.sign(gain) * np.maximum(np.abs(gain) - noise, 0.0))
         moment = float((w**2 * variance).sum()) / max(int(cells.block_rows[past].sum()), 1)
         return w[where], moment
 
@@ -372,7 +372,7 @@ def distance_lower(cells: Cells, delta: float, seed: int = 0) -> float:
     return max(solve(wagers, np.full(DEALS, 1 / DEALS), delta) - 0.5 / cells.size, 0.0)
 
 
-def _witness(gain: Floats) -> Floats:
+def lipschitz_witness(gain: Floats) -> Floats:
     """Return knot values w that maximise ``gain . w`` subject to ``sup|w| + Lip(w) <= 1``."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
@@ -387,7 +387,10 @@ def _witness(gain: Floats) -> Floats:
     b = np.concatenate([np.zeros(2 * k), np.ones(2 * (k - 1))])
     bounds = [(-1.0, 1.0)] * k + [(0.0, 1.0)]
     found = linprog(np.append(-gain, 0.0), A_ub=csr_array(a), b_ub=b, bounds=bounds, method="highs")
-    return np.clip(found.x[:k], -1.0, 1.0) if found.status == 0 else np.zeros(k)
+    if found.status != 0:
+        return np.zeros(k)
+    w = np.clip(found.x[:k], -1.0, 1.0)
+    return w / max(float(np.abs(w).max() + KNOTS * np.abs(np.diff(w)).max()), 1.0)  # the solver's tolerance
 
 
 # ---- The raw L1 calibration error from above, when the event rate has bounded variation (Theorem 3) ----

@@ -18,7 +18,7 @@ from calibrant.stats.units.units import Units
 
 UNPROVED = (
     "this is proved for independent rows of equal weight: with cluster= or weights= use certify.rounded, values, "
-    "raw_lower, groups, worst_group, variable or pockets"
+    "raw_lower, distance, groups, worst_group, variable or pockets"
 )
 ALONE = "rows alone"
 

@@ -54,7 +54,32 @@ def test_one_unit_is_refused():
         cal.certify.values(data(cluster=np.zeros(300)))
 
 
-@pytest.mark.parametrize("name", ["distance", "jittered", "bounded_variation"])
+def test_distance_of_units():
+    p = np.random.default_rng(3).uniform(size=2000)
+    y = np.random.default_rng(4).uniform(size=2000) < p
+    units = np.repeat(np.arange(400), 5)
+    found = cal.certify.distance(cal.predictions(y, p, cluster=units), side="upper")
+    assert found.assumes == "independent units, rows of one unit as dependent as they like"
+    assert found.settings["units"] == 400
+    assert found.settings["route"].startswith("rounded to ")
+    assert found.interval.low == 0.0 < found.interval.high < 0.15
+    off = cal.certify.distance(cal.predictions(y, np.clip(p - 0.3, 0, 1), cluster=units))
+    assert 0.05 < off.interval.low < off.interval.high
+    assert off.value == pytest.approx(0.5 * (off.interval.low + off.interval.high))
+
+
+def test_distance_of_a_score_of_few_values_needs_no_rounding():
+    found = cal.certify.distance(data(units=600, weights=np.random.default_rng(2).gamma(4.0, size=3000)))
+    assert found.settings["route"] == "as it is"
+    assert found.interval.high <= cal.certify.values(data(units=600)).interval.high * 1.5
+
+
+def test_distance_of_few_units_says_nothing():
+    found = cal.certify.distance(cal.predictions([0, 1, 0, 1], [0.1, 0.2, 0.9, 0.4], cluster=[0, 0, 1, 1]))
+    assert (found.interval.low, found.interval.high, found.settings["route"]) == (0.0, 1.0, "none")
+
+
+@pytest.mark.parametrize("name", ["jittered", "bounded_variation"])
 def test_unproved_names_what_can_be_used(name):
     with pytest.raises(NotComputable, match=r"use certify\.rounded"):
         getattr(cal.certify, name)(data(cluster=np.repeat(np.arange(60), 5)))

@@ -75,6 +75,8 @@ def test_rows_sketch_and_file_know_a_unit_alike(kind: str, tmp_path: Path) -> No
             np.testing.assert_array_equal(a, b)
     if kind in ("text", "dates"):
         assert len({tuple(cal.certify.values(d).to_dict()["interval"].values()) for d in (rows, *ways)}) == 1
+    if kind == "text":
+        assert len({cal.certify.distance(d, side="upper").interval.high for d in (rows, *ways)}) == 1
 
 
 def test_neither_order_nor_other_units_choose_a_pilot() -> None:

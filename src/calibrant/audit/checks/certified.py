@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibrant.audit.question import Answer, Case, Cost, Question
 from calibrant.audit.record import Check, Finding, Status, Verdict
-from calibrant.certify.distance import distance
+from calibrant.certify.distance import distance_of
 from calibrant.certify.jittered import jittered
 from calibrant.certify.judged import judged_of
 from calibrant.certify.raw_lower import raw_lower_of
@@ -112,7 +112,7 @@ def _asked(code: str, make: Callable[[Case], Estimate]) -> Callable[[Case, Mappi
 
 
 def _distance(case: Case) -> Estimate:
-    return distance(case.whole, alpha=case.judging.alpha, side="upper", seed=case.seed)
+    return distance_of(case.everyone, (0.0, case.judging.alpha), 1.0 - case.judging.alpha, case.seed)
 
 
 def _jittered(case: Case) -> Estimate:

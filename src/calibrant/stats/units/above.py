@@ -2,13 +2,14 @@ r"""Theorem CU: the calibration error of a score shown in finitely many values, 
 
 For the true signs ``f*`` of the error in each cell every factor of ``E_x(f*) = prod_g [1 - kappa (f*' t_g - x W_g)]``
 has mean one at the true error, and rises with x. The signs are not known, so that what is computed is a lower bound of
-the product over all patterns of signs.
+the product over all patterns of signs. A sum of known sign, such as how far scores are moved to be shown, is certified
+along with the error: ``D_g`` is taken off the price ``x W_g``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,8 @@ class Pairs:
     reach, size : float64 arrays of shape (u,)
         ``R_g = sum_c |t_gc|`` and ``W_g``.
     cells : int
+    moved : float64 array of shape (u,), or (1,)
+        ``D_g``, what is certified along with the error; 0 by default.
     """
 
     unit: Ints
@@ -53,16 +56,18 @@ class Pairs:
     reach: Floats
     size: Floats
     cells: int
+    moved: Floats = field(default_factory=lambda: np.zeros(1))
 
     @classmethod
-    def of(cls, tallies: Tallies) -> Pairs:
-        """Keep the certified units."""
+    def of(cls, tallies: Tallies, moved: Floats | None = None) -> Pairs:
+        """Keep the certified units; `moved` has ``D_g`` of every unit, shape (m,)."""
         units = tallies.units
         number = np.cumsum(units.certified) - 1
         own = units.certified[tallies.unit] & (tallies.value != 0.0)
         unit, value, size = number[tallies.unit[own]], tallies.value[own], units.size[units.certified]
         held, cell = np.unique(tallies.cell[own], return_inverse=True)
-        return cls(unit, cell.reshape(-1), value, summed(unit, np.abs(value), len(size)), size, len(held))
+        along = np.zeros(1) if moved is None else moved[units.certified]
+        return cls(unit, cell.reshape(-1), value, summed(unit, np.abs(value), len(size)), size, len(held), along)
 
     def drawn(self, units: int, seed: int) -> Pairs:
         """Return so many of the units, drawn with replacement, each with a random sign: as of a calibrated score."""
@@ -83,7 +88,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Separable:
-    r"""``sum_c min over f = +-1 of sum_g (|t_gc| / R_g) ln(1 - kappa (f sgn(t_gc) R_g - x W_g))``.
+    r"""``sum_c min over f = +-1 of sum_g (|t_gc| / R_g) ln(1 - kappa (f sgn(t_gc) R_g - x W_g + D_g))``.
 
     By concavity at most ``ln E_x(f)`` for every pattern f, and equal to the least where each unit touches one cell.
     """
@@ -94,7 +99,8 @@ class Separable:
     def at(self, x: float) -> float:
         """Return it at x."""
         q, k = self.pairs, self.kappa
-        with_it, against = np.log1p(-k * (q.reach - x * q.size)), np.log1p(k * (q.reach + x * q.size))
+        price = x * q.size - q.moved
+        with_it, against = np.log1p(-k * (q.reach - price)), np.log1p(k * (q.reach + price))
         none = q.reach == 0.0
         mean, half = 0.5 * (with_it + against), 0.5 * (with_it - against)
         share = q.value / np.where(none, 1.0, q.reach)[q.unit]
@@ -104,30 +110,31 @@ class Separable:
 
 @dataclass(frozen=True)
 class Quadratic:
-    r"""``kappa x sum W - sum_c |kappa t_c - 2 kappa^2 x h_c| - kappa^2 (Q + x^2 s2)``, for every f at most ``ln E_x``.
+    r"""``kappa sum V - sum_c |kappa t_c - 2 kappa^2 h_c| - kappa^2 (Q + s2)``, for every f at most ``ln E_x(f)``.
 
-    ``ln(1 - b) >= -b - psi(b) b^2`` with psi increasing and ``b <= kappa R_g``. Where `relaxation` was found, the
-    linear and the quadratic term are bounded together.
+    ``V_g = x W_g - D_g``; ``h = sum psi_g V_g t_g`` and ``s2 = sum psi_g V_g^2`` are polynomials in x. It holds as
+    ``ln(1 - b) >= -b - psi(b) b^2`` with psi increasing and ``b <= kappa (R_g + D_g)``. Where `relaxation` was found,
+    the linear and the quadratic term are bounded together.
 
     Parameters
     ----------
-    kappa, total, least : float
-        kappa, ``sum W``, and Q.
-    t, h : float64 arrays of shape (k,)
-        ``sum t_g`` and ``sum psi_g W_g t_g``.
-    s2 : float
-        ``sum psi_g W_g^2``.
+    kappa, least : float
+        kappa and Q.
+    t : float64 array of shape (k,)
+        ``sum t_g``.
+    total, h, s2 : float64 arrays of shapes (2,), (k, 2) and (2, 2)
+        ``sum v_g``, ``sum psi_g t_g v_g'`` and ``sum psi_g v_g v_g'``, with ``v_g = (W_g, D_g)``.
     g : float64 array of shape (k, k)
         ``sum psi_g t_g t_g'``.
     relaxation : float64 array of shape (k + 1,) or None
     """
 
     kappa: float
-    total: float
     least: float
     t: Floats
+    total: Floats
     h: Floats
-    s2: float
+    s2: Floats
     g: Floats
     relaxation: Floats | None = None
 
@@ -136,21 +143,21 @@ class Quadratic:
         """Sum what the bound needs."""
         from scipy.sparse import csr_array
 
-        psi = _psi(kappa * q.reach)
+        psi = _psi(kappa * (q.reach + q.moved))
         at = (q.unit, q.cell)
         root = csr_array((q.value * np.sqrt(psi)[q.unit], at), shape=(len(q.size), q.cells))
         g = (root.T @ root).toarray()
         t = summed(q.cell, q.value, q.cells)
-        h = summed(q.cell, q.value * (psi * q.size)[q.unit], q.cells)
+        v = np.stack([q.size, np.broadcast_to(q.moved, q.size.shape)])
+        h = np.stack([summed(q.cell, q.value * (psi * each)[q.unit], q.cells) for each in v], axis=1)
         least = root_bounds(g, float((psi * q.reach**2).sum()))
-        return cls(kappa, float(q.size.sum()), least, t, h, float((psi * q.size**2).sum()), g)
+        return cls(kappa, least, t, v.sum(axis=1), h, (psi * v) @ v.T, g)
 
     def at(self, x: float) -> float:
         """Return it at x."""
-        k = self.kappa
-        fixed = k * x * self.total - k**2 * x**2 * self.s2
-        linear = k * self.t - 2.0 * k**2 * x * self.h
-        cost = float(np.abs(linear).sum()) + k**2 * self.least
+        k, price = self.kappa, np.array([x, -1.0])
+        fixed = float(k * (price @ self.total) - k**2 * (price @ self.s2 @ price))
+        cost = float(np.abs(self._linear(x)).sum()) + k**2 * self.least
         if self.relaxation is not None:
             form = self._form(x)
             cost = min(cost, bounded(form, self.relaxation) + k**2 * float(np.trace(self.g)))
@@ -160,12 +167,17 @@ class Quadratic:
         """Return the same with both terms bounded together, best at x."""
         return replace(self, relaxation=relaxed(self._form(x)))
 
+    def _linear(self, x: float) -> Floats:
+        """Return the terms that are linear in f."""
+        linear: Floats = self.kappa * self.t - 2.0 * self.kappa**2 * (self.h @ np.array([x, -1.0]))
+        return linear
+
     def _form(self, x: float) -> Floats:
         """Return C with zeros on the diagonal: ``z' C z`` with z = (f, 1) is the cost but for the trace of G."""
         k, n = self.kappa, len(self.t)
         out = np.zeros((n + 1, n + 1))
         out[:n, :n] = k**2 * (self.g - np.diag(np.diag(self.g)))
-        out[n, :n] = out[:n, n] = 0.5 * (k * self.t - 2.0 * k**2 * x * self.h)
+        out[n, :n] = out[:n, n] = 0.5 * self._linear(x)
         return out
 
 
@@ -198,13 +210,23 @@ class Above:
     @classmethod
     def of_pairs(cls, q: Pairs, kappas: Floats) -> Above:
         """Make the forms of each bet."""
+        plain = cls.plain(q, kappas)
+        return plain if q.apart or q.cells > MOST else plain.relaxed(plain.usual)
+
+    @classmethod
+    def plain(cls, q: Pairs, kappas: Floats) -> Above:
+        """Make the forms of each bet, but for the relaxation, which costs most."""
         if q.apart:
             return cls([[Separable(q, k)] for k in kappas.tolist()])
-        plain = [(Separable(q, k), Quadratic.of(q, k)) for k in kappas.tolist()]
-        if q.cells > MOST:
-            return cls(plain)
-        first = cls(plain).limit(float(np.exp(-USUAL)))
-        return cls([(s, form.relaxed(first)) for s, form in plain])
+        return cls([(Separable(q, k), Quadratic.of(q, k)) for k in kappas.tolist()])
+
+    def relaxed(self, x: float) -> Above:
+        """Return the same with the terms of up to `MOST` signs bounded together, best at x."""
+
+        def of(form: Separable | Quadratic) -> Separable | Quadratic:
+            return form.relaxed(x) if isinstance(form, Quadratic) and len(form.t) <= MOST else form
+
+        return Above([[of(form) for form in forms] for forms in self.forms])
 
     def at(self, x: float) -> float:
         """Return the log e-value; of too few units to bet on it is that of no bet, which refutes nothing."""
@@ -212,6 +234,11 @@ class Above:
         if not logs:
             return 0.0
         return log_mean_exp(logs, np.full(len(logs), 1.0 / len(logs)))
+
+    @property
+    def usual(self) -> float:
+        """The limit at `USUAL`, about which relaxations are made."""
+        return self.limit(float(np.exp(-USUAL)))
 
     def by_bet(self, x: float) -> list[float]:
         """Return the log e-value of each bet."""

@@ -35,6 +35,21 @@ def test_every_end_holds(name):
     assert not any(refuted(int(m), runs, ALPHA) for m in misses), misses
 
 
+SOME = ("few questions, one fate each way", "off")  # sixteen shifts take a second a data set
+
+
+@pytest.mark.parametrize("name", [n if n in SOME else pytest.param(n, marks=pytest.mark.nightly) for n in DESIGNS])
+def test_the_distance_holds(name):
+    """Where the score is off, all of it is too low, so that the distance is the error."""
+    runs, misses = 8, np.zeros(2, dtype=int)
+    for run in range(runs):
+        codes, p, y = drawn(name, np.random.default_rng([9, run]))
+        data = cal.predictions(y, p, cluster={"person": codes[0], "question": codes[1]})
+        ends = [cal.certify.distance(data, alpha=ALPHA, side=side).interval for side in ("lower", "upper")]
+        misses += [ends[0].low > DESIGNS[name][-1], ends[1].high < DESIGNS[name][-1]]
+    assert not any(refuted(int(m), runs, ALPHA) for m in misses), misses
+
+
 def e_values(make, name, runs=200):
     """Count how often an e-value of the true gap is 1 / alpha or more."""
     count = 0

@@ -90,7 +90,8 @@ def test_high_end_is_tight(monkeypatch):
     """At score 0 nothing is moved and all displays are one: with one bet the bound misses almost as often as it may."""
     monkeypatch.setattr(by_units, "bets", lambda _, largest: np.array([0.999 / largest]))
     monkeypatch.setattr(by_units, "STEPS", (1 << 20,))
-    ends = np.array([distance_above(all_or_none(k), NONE).limit(ALPHA)[0] for k in range(7)])
+    monkeypatch.setattr(by_units, "SHARED", 2)
+    ends = np.array([distance_above(all_or_none(k), np.zeros(1)).limit(ALPHA)[0] for k in range(7)])
     wrong = [binom.pmf(np.arange(7), 200, rate)[ends < rate].sum() for rate in np.append(ends + 1e-9, 0.0152)]
     assert max(wrong) <= ALPHA
     assert wrong[-1] > 0.04

@@ -86,18 +86,19 @@ def distance_of(population: Population, spend: tuple[float, float], level: float
 def _low(population: Population, delta: float, seed: int) -> float:
     """Return the lower end."""
     from calibrant.stats.bounds import distance_lower
+    from calibrant.stats.units.crossed import MeanBelow
     from calibrant.stats.units.distance import distance_below
 
     if population.units is None:
         return distance_lower(population.cells, delta, seed)
-    return distance_below(population.units, delta, seed).limit(delta)
+    return MeanBelow([distance_below(units, delta, seed) for units in population.shifts]).limit(delta)
 
 
 def _high(population: Population, delta: float) -> tuple[float, str]:
     """Return the upper end, and the route that gave it."""
     from calibrant.stats.bounds import distance_upper
-    from calibrant.stats.units.distance import distance_above
+    from calibrant.stats.units.distance import Routes, distance_above
 
     if population.units is None:
         return distance_upper(population.cells, delta)
-    return distance_above(population.units, population.scores / SCALE).limit(delta)
+    return Routes.mean([distance_above(units, population.scores / SCALE) for units in population.shifts]).limit(delta)

@@ -282,14 +282,14 @@ class Population:
         values = np.where(self.scores == round(SCALE) - 1, 1.0, self.scores / SCALE)
         about = "the score as it is, which takes one value" if len(values) == 1 else OF_VALUES.format(len(values))
         tallies = []
-        for u in self._shifts:
+        for u in self.shifts:
             cell = np.searchsorted(self.scores, fixed_scores(u.p))
             tallies.append(u.tallies(cell, len(values), values[cell]))
         self.shown[0] = self._shown(Cells.levels(self.by_score[None], values), about, {"values": len(values)}, tallies)
         return self.shown[0]
 
     @property
-    def _shifts(self) -> tuple[Units, ...]:
+    def shifts(self) -> tuple[Units, ...]:
         """The units of every shift, or those that there are; none of independent rows."""
         return self.crossed or (() if self.units is None else (self.units,))
 
@@ -303,7 +303,7 @@ class Population:
         if steps not in self.shown:
             about = WHOLE if steps == 100 else IN_STEPS.format(steps)
             tallies = []
-            for u in self._shifts:
+            for u in self.shifts:
                 level = (2 * steps * fixed_scores(u.p) + round(SCALE)) >> 31  # halves up, exactly
                 tallies.append(u.tallies(level, steps + 1, level / steps))
             self.shown[steps] = self._shown(self.levels(steps), about, {"levels": steps}, tallies)

@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 ROOM = 1.0 + 2.0**-29  # of a score as it is: a residual, and how far it is rounded to be read
+SHARED = len(STEPS) + 1  # displays that share the evidence, whatever scores are seen: the last is the score as it is
 RELAXED = 3  # displays, the best by forms that cost little, whose signs are bounded at greater cost
 
 
@@ -36,15 +37,24 @@ class Routes:
     ----------
     names : tuple of str
     above : sequence of Above
-        One a display.
+        One a display. Each has an equal share of the evidence; a display that is not made counts nothing.
+    shared : int
+        Shares that there are.
     """
 
     names: Sequence[str]
     above: Sequence[Above]
+    shared: int = SHARED
+
+    @classmethod
+    def mean(cls, parts: Sequence[Routes]) -> Routes:
+        """Return the mean of the evidence of several shifts of units that cross; of one it is itself."""
+        names = [name for part in parts for name in part.names]
+        return cls(names, [one for part in parts for one in part.above], sum(part.shared for part in parts))
 
     def at(self, x: float) -> float:
         """Return the log e-value."""
-        return log_mean_exp([one.at(x) for one in self.above], np.full(len(self.above), 1.0 / len(self.above)))
+        return log_mean_exp([one.at(x) for one in self.above], np.full(len(self.above), 1.0 / self.shared))
 
     def limit(self, delta: float) -> tuple[float, str]:
         """Return a distance, in [0, 1], at which the e-value reaches ``1 / delta``, and the display that says most."""
@@ -75,7 +85,7 @@ def distance_above(units: Units, scores: Floats) -> Routes:
     usual = [one.usual for one in above]
     for i in np.argsort(usual, kind="stable")[:RELAXED]:
         above[i] = above[i].relaxed(usual[i])
-    return Routes(names, above)
+    return Routes(names, above, SHARED)
 
 
 def _shown(units: Units, cell: Ints, values: Floats) -> Pairs:

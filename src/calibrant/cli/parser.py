@@ -370,10 +370,19 @@ def _repair(p: Command) -> None:
 
 
 def _apply(p: Command) -> None:
+    from calibrant.repair.formulas.dialects import DIALECTS
+
     p.add_argument("map", metavar="MAP.json", help="a map that `calibrant repair --map` or `to_json` wrote")
     take.files(p)
     take.score(p, required=True)
-    p.add_argument("--out", required=True, metavar="OUT", help=".parquet, .csv, .tsv, .arrow or .feather")
+    p.add_argument("--out", metavar="OUT", help="write every row repaired: .parquet, .csv, .tsv, .arrow or .feather")
+    shown = p.add_mutually_exclusive_group()
+    shown.add_argument("--print-sql", metavar="DIALECT", help=f"print the map as SQL instead: {', '.join(DIALECTS)}")
+    shown.add_argument("--print-javascript", action="store_true", help="print the map as a JavaScript function instead")
+    p.add_argument(
+        "--table", metavar="NAME", help="of --print-sql: a query of this table, not an expression of columns"
+    )
+    take.listed(p, "--keep", "of --table: the columns to return beside the repaired score (default: all)")
 
 
 def _weights(p: Command) -> None:

@@ -69,7 +69,13 @@ def repair(a: Namespace) -> int:
 
 
 def apply(a: Namespace) -> int:
-    """Stream files through a map."""
+    """Stream files through a map, or print it in another language."""
+    if a.print_sql or a.print_javascript:
+        return _print_map(a)
+    if a.table or a.keep:
+        raise BadInput("--table and --keep are of --print-sql: name a dialect, such as --print-sql duckdb")
+    if a.out is None:
+        raise BadInput("name the file to write with --out, or print the map with --print-sql or --print-javascript")
     data = given(a)
     path = checked_targets({"--out": a.out}, (*data, a.map))["--out"]
     one, asked = FittedMap.from_json(map_text(a.map)), reading(a)
@@ -80,6 +86,21 @@ def apply(a: Namespace) -> int:
         spec = replace(asked.rows_spec(), percent=a.percent or one.percent)
         rows = apply_map(one, source, spec, Output(path), counted(progress, "writing", source.rows))
     print(visible(f"{a.out}: {rows:,} rows, {repaired_name(a.score)} by {one.recipe}"))
+    return 0
+
+
+def _print_map(a: Namespace) -> int:
+    """Print a map as SQL or JavaScript, for which no data are read."""
+    if a.files or a.sql or a.out:
+        raise BadInput("--print-sql and --print-javascript print the map and read no data: leave files and --out away")
+    one = FittedMap.from_json(map_text(a.map))
+    one = replace(one, percent=a.percent or one.percent)
+    if a.print_javascript:
+        if a.table or a.keep:
+            raise BadInput("--table and --keep are of --print-sql")
+        print(one.to_javascript(), end="")
+        return 0
+    print(one.to_sql(a.print_sql, score=a.score, table=a.table, keep=a.keep or None))
     return 0
 
 

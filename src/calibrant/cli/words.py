@@ -182,7 +182,9 @@ examples:
 """
 APPLY = """\
 Streams files of any size; covariates that the map reads must be there. OUT holds every column and SCORE_repaired.
+Or prints the map as SQL or JavaScript, which repairs scores where they are, without Python.
 
-example:
+examples:
   calibrant apply map.json tomorrow.parquet --score p --out tomorrow-repaired.parquet
+  calibrant apply map.json --score p --print-sql duckdb --table scores
 """

@@ -15,7 +15,7 @@ from calibrant.data.columns import require
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import QUANTILES, TOP, Coding, Encoded, encode
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import mix
 from calibrant.repair.catalogue import map_classes
 from calibrant.repair.map_file import parsed
@@ -24,6 +24,8 @@ from calibrant.results import frozen, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from calibrant.repair.formulas.expression import Formula, Term
 
 Floats = NDArray[np.float64]
 Hashes = NDArray[np.uint64]
@@ -199,6 +201,113 @@ class FittedMap:
     def values(self, rows: Batch) -> Floats:
         """Return the repaired scores, float64 in [0, 1]."""
         raise NotImplementedError
+
+    def formula(self, row: Formula) -> Term:
+        """Return the repaired score as a formula of a row, for `to_sql` and `to_javascript`."""
+        reads = ", ".join([f"a {type(row.score).__name__.lower()}", *self.reads])
+        raise NotComputable(f"{self.recipe} is no formula of {reads}: apply it with calibrant apply, or in Python")
+
+    def to_sql(
+        self,
+        dialect: str,
+        *,
+        score: str = "score",
+        table: str | Sequence[str] | None = None,
+        output: str | None = None,
+        keep: Sequence[str] | None = None,
+    ) -> str:
+        """Return the map as SQL, to repair scores where they are, without Python.
+
+        Parameters
+        ----------
+        dialect : {"duckdb", "postgres", "spark", "bigquery", "tsql", "sqlite"}
+        score : str
+            The column of scores, in per cent if the map's are; covariates are the columns that the map `reads`.
+        table : str or sequence of str, optional
+            Return a query of this table, ``"schema.table"`` or its parts; by default an expression of its columns.
+        output : str, optional
+            Of a query: the column added, ``<score>_repaired`` by default.
+        keep : sequence of str, optional
+            Of a query: the other columns to return; all by default.
+
+        Returns
+        -------
+        str
+            Null where `scores` would refuse a row: a score that is null or out of range, an infinite covariate.
+
+        Raises
+        ------
+        BadInput
+            Another dialect; columns to keep must be named.
+        NotComputable
+            The map has no formula; it takes several steps, and no table is named.
+
+        Notes
+        -----
+        **Method.** The map's own arithmetic in double precision, names and levels quoted. See the page on deployment.
+        **Cost.** A map of the score is one expression; boosted trees take a step for every ten trees. **Reads.** The
+        map.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> fitted = cal.repair.Rounding(levels=2).fit()
+        >>> fitted.to_sql("duckdb", score="p", table="scores").splitlines()[-1]
+        'FROM "scores"'
+        """
+        from calibrant.repair.formulas.dialects import dialect_named
+        from calibrant.repair.formulas.expression import Formula
+        from calibrant.repair.formulas.sql import Written, expression, query
+
+        row, named = Formula(self.codings), dialect_named(dialect)
+        writer = Written(named, score, 100.0 if self.percent else 1.0)
+        result = self.formula(row)
+        if table is None:
+            if output is not None or keep is not None:
+                raise BadInput("output= and keep= are of a query: name its table with table=")
+            return expression(row, result, writer)
+        own = f"{score}_repaired" if output is None else output
+        return query(row, result, writer, table=table, output=own, keep=keep)
+
+    def to_javascript(self, name: str = "repaired") -> str:
+        """Return the map as a JavaScript function ``name(score, row)``, to repair scores in a page or a service.
+
+        Parameters
+        ----------
+        name : str
+            Of the function: letters, digits and underscores.
+
+        Returns
+        -------
+        str
+            A function of the score (in per cent if the map's are) and an object of covariates by column. It returns a
+            number, or null where `scores` would refuse the row.
+
+        Raises
+        ------
+        BadInput
+            Not a name.
+        NotComputable
+            The map has no formula.
+
+        Notes
+        -----
+        **Method.** The map's own arithmetic, which JavaScript does in double precision. **Reads.** The map.
+
+        Examples
+        --------
+        >>> import calibrant as cal
+        >>> cal.repair.Rounding(levels=2).fit().to_javascript("shown").splitlines()[0]
+        'function shown(score, row = {}) {'
+        """
+        from calibrant.repair.formulas.expression import Formula
+        from calibrant.repair.formulas.javascript import Script
+
+        if not (name.isascii() and name.isidentifier()):
+            raise BadInput(f"name={name!r}: a function's name is letters, digits and underscores, such as repaired")
+        row = Formula(self.codings)
+        result = self.formula(row)
+        return Script(row).function(result, name, 100.0 if self.percent else 1.0)
 
     def check(self) -> None:
         """Raise `ValueError` if parts of the map do not go together; `from_dict` asks, once their types are right."""

@@ -14,6 +14,8 @@ from calibrant.arguments import choice, flag, names, number
 from calibrant.data.predictions import Predictions
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, fitted_on, inputs_of, known, shares, sound
+from calibrant.repair.formulas import expression
+from calibrant.repair.formulas.expression import Chosen, Formula, Number, Term
 from calibrant.repair.regression import (
     Edges,
     Floats,
@@ -85,6 +87,36 @@ class Augmented(FittedMap):
             if self.squares:
                 eta = eta + (z * z - 1.0) @ np.array(self.squares)
         return expit(eta)
+
+    def formula(self, row: Formula) -> Term:
+        """Return the repaired score as a formula."""
+        parts = [t * a for t, a in zip(score_terms(row.score, self.form, self.edges), self.slopes, strict=True)]
+        parts += [z * b for z, b in zip(row.scaled, self.numbers, strict=True)]
+        parts += [(z * z - 1.0) * c for z, c in zip(row.scaled, self.squares, strict=False)]
+        parts += [of_kept(row, self.kept, self.levels)] if self.levels else []
+        return expression.probability(expression.total(parts) + self.intercept)
+
+
+def of_kept(row: Formula, kept: Kept, coefficients: Sequence[float]) -> Term:
+    """Return what the levels that have a coefficient add up to; as `regression.of_levels`."""
+    left, parts = list(coefficients), list[Term]()
+    for variable, own in zip(row.variables, kept, strict=True):
+        parts.append(variable.table(own, left[: len(own)]))
+        left = left[len(own) :]
+    return expression.total(parts)
+
+
+def score_terms(p: Term, form: Form, edges: Edges) -> tuple[Term, ...]:
+    """Return what the curve is a function of, as formulas; as `score_columns`."""
+    if form == "raw":
+        return (p,)
+    if form == "logit":
+        return (expression.log_odds(p, edges),)
+    if form == "beta":
+        return expression.logarithm(p, edges[0]), 0.0 - expression.logarithm(1.0 - p, edges[1])
+    ends = ((p.upto(0.0), Number(PUBLISHED)), (Number(1.0).upto(p), Number(1.0 - PUBLISHED)))
+    inside = Chosen(ends, p)
+    return expression.logged(inside), 0.0 - expression.logged(1.0 - inside)
 
 
 def score_columns(p: Floats, form: Form, edges: Edges) -> Floats:

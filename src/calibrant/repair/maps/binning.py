@@ -13,6 +13,8 @@ from calibrant.data.predictions import Predictions
 from calibrant.errors import NotComputable
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, rising, shares, sound
+from calibrant.repair.formulas import expression
+from calibrant.repair.formulas.expression import Formula, Term
 from calibrant.repair.maps.curves import Asked, Logistic, Platt
 from calibrant.repair.regression import Floats, fit_rows, scores_of, taken, weights_of
 from calibrant.repair.told import MASK, checked_fewest
@@ -44,6 +46,10 @@ class Steps(FittedMap):
     def values(self, rows: Batch) -> Floats:
         """Return the repaired scores."""
         return np.array(self.shown)[np.searchsorted(np.array(self.edges), rows.p, side="right")]
+
+    def formula(self, row: Formula) -> Term:
+        """Return the repaired score as a formula."""
+        return expression.stairs(row.score, self.edges, self.shown)
 
 
 def checked_bins(bins: int) -> int:

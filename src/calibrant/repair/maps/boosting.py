@@ -15,7 +15,9 @@ from calibrant.kernels.roots import lowest
 from calibrant.kernels.strata import locate
 from calibrant.kernels.trees import BINS, Columns, Rule, Tree, add_trees, gradients, grow
 from calibrant.repair.fitted import Batch, FittedMap, Order, inputs_of, rising, sound
-from calibrant.repair.regression import Floats, Whole, expit, filled, log_odds
+from calibrant.repair.formulas import expression
+from calibrant.repair.formulas.expression import Chosen, Formula, Term, Test, Variable
+from calibrant.repair.regression import EDGE, Floats, Whole, expit, filled, log_odds
 from calibrant.repair.told import cuts, grain, kept_cuts, spread, stepped, told_codings
 from calibrant.stats.logistic import Design, maximise
 
@@ -414,3 +416,47 @@ class BoostedTrees(FittedMap):
                 part = slice(k * ROUND, (k + 1) * ROUND)
                 add_trees(codes, Tree(trees.feature[part], trees.left[part], trees.value[part]), eta)
         return expit(start + self.scale * (eta - start))
+
+    def formula(self, row: Formula) -> Term:
+        """Return the repaired score as a formula: a step for every ten trees, which see the same score."""
+        if not self.value and self.slope == 1.0 and self.intercept == 0.0:
+            return row.score
+        start = expression.log_odds(row.score, (EDGE, EDGE))
+        if not self.value:
+            return expression.probability(start + (start * (self.slope - 1.0) + self.intercept) * self.scale)
+        start = row.step({"start": start})["start"]
+        eta = row.step({"odds": start * self.slope + self.intercept})["odds"]
+        for k in range(len(self.score_edges)):
+            grown = range(k * ROUND, min((k + 1) * ROUND, self.trees))
+            eta = row.step({"odds": eta + expression.total([self._tree(row, eta, k, t, 0) for t in grown])})["odds"]
+        return expression.probability(start + (eta - start) * self.scale)
+
+    def _tree(self, row: Formula, eta: Term, part: int, tree: int, node: int) -> Term:
+        """Return what a tree adds, from one of its nodes down."""
+        nodes = len(self.feature[tree])
+        if node >= nodes:
+            return expression.term(self.value[tree][node - nodes])
+        low, high = (self._tree(row, eta, part, tree, child) for child in (2 * node + 1, 2 * node + 2))
+        j, left = self.feature[tree][node], self.left[tree][node]
+
+        def goes(code: int) -> bool:
+            return bool(left >> code & 1)
+
+        test = in_bins(row, self.edges, j, goes) if j else expression.within(eta, self.score_edges[part], goes)
+        return low if low == high else Chosen(((test, low),), high)
+
+
+def in_bins(row: Formula, edges: BinEdges, column: int, goes: Callable[[int], bool]) -> Test:
+    """Return the test that a covariate is in some of its bins; columns count from 1, numbers first, as in `Binned`."""
+    if column <= len(edges):
+        return expression.within(row.numbers[column - 1], edges[column - 1], goes)
+    variable = row.variables[column - 1 - len(edges)]
+    return variable.among(lambda code: goes(_level_bin(variable, code)))
+
+
+def _level_bin(variable: Variable, code: int) -> int:
+    """Return the bin of a level; as `bins_of`."""
+    held = len(variable.coding.labels) if variable.coding.kind == "category" else 2
+    if held <= BINS:
+        return code
+    return code - (held - LAST) + RARE + 1 if code >= held - LAST else min(code, RARE)

@@ -12,7 +12,9 @@ from calibrant.data.predictions import Predictions
 from calibrant.kernels.roots import crossing
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on
-from calibrant.repair.regression import Floats, expit, fit_rows, log_odds, log_of, losses, targets, weights_of
+from calibrant.repair.formulas import expression
+from calibrant.repair.formulas.expression import Formula, Term
+from calibrant.repair.regression import EDGE, Floats, expit, fit_rows, log_odds, log_of, losses, targets, weights_of
 from calibrant.stats.logistic import regress
 
 # ---- Platt scaling: a logistic curve of the score, or of its log-odds ----
@@ -39,6 +41,15 @@ class Logistic(FittedMap):
     def values(self, rows: Batch) -> Floats:
         """Return the repaired scores."""
         return expit(self.eta(rows.p))
+
+    def formula(self, row: Formula) -> Term:
+        """Return the repaired score as a formula."""
+        p = row.score
+        if self.scale == "log ratio":
+            t = expression.logged(p + TINY) - expression.logged((1.0 - p) + TINY)
+        else:
+            t = p if self.scale == "raw" else expression.log_odds(p, (EDGE, EDGE))
+        return expression.probability(t * self.slope + self.intercept)
 
     def eta(self, p: Floats) -> Floats:
         """Return the log-odds of the repaired scores."""
@@ -252,6 +263,11 @@ class BetaCurve(FittedMap):
     def values(self, rows: Batch) -> Floats:
         """Return the repaired scores."""
         return expit(self.a * log_of(rows.p) - self.b * log_of(1.0 - rows.p) + self.c)
+
+    def formula(self, row: Formula) -> Term:
+        """Return the repaired score as a formula."""
+        up, down = (expression.logarithm(v, EDGE) for v in (row.score, 1.0 - row.score))
+        return expression.probability(up * self.a - down * self.b + self.c)
 
 
 @recipe(maps=[BetaCurve], words="beta calibration", simplicity=50, command="beta", tried="always")

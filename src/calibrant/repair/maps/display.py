@@ -15,6 +15,7 @@ from calibrant.kernels.draws import uniforms
 from calibrant.kernels.tally import CELL_BITS, SCORE_BITS, fixed_point
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order
+from calibrant.repair.formulas.expression import Applied, Formula, Number, Term
 from calibrant.stats.jitter import jitter
 from calibrant.views.population import EXACT_LEVELS, checked_bandwidth
 
@@ -47,6 +48,20 @@ class Rounded(FittedMap):
             step = ((2 * (q >> (SCORE_BITS - CELL_BITS)) + 1) * k + (1 << CELL_BITS)) >> (CELL_BITS + 1)
         shown: Floats = step / np.float64(k)
         return shown
+
+    def formula(self, row: Formula) -> Term:
+        """Return the rounded score as a formula: the same whole numbers, which floats hold exactly."""
+        k, parts, cells = self.levels, float(1 << SCORE_BITS), float(1 << CELL_BITS)
+        q = Applied("least", (_whole(row.score * parts), Number(parts - 1.0)))
+        if k in EXACT_LEVELS or k & (k - 1) == 0:
+            step = _whole((q + float(k in EXACT_LEVELS)) * (k / parts) + 0.5)
+        else:
+            step = _whole((_whole(q / (parts / cells)) * 2.0 + 1.0) * (k / (2.0 * cells)) + 0.5)
+        return step / float(k)
+
+
+def _whole(x: Term) -> Term:
+    return Applied("floor", (x,))
 
 
 @recipe(maps=[Rounded], words="rounding", simplicity=10)

@@ -10,6 +10,8 @@ from calibrant.data.predictions import Predictions
 from calibrant.kernels.isotonic import isotonic
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, rising, shares, sound
+from calibrant.repair.formulas import expression
+from calibrant.repair.formulas.expression import Formula, Term
 from calibrant.repair.regression import Floats, fit_rows, scores_of
 from calibrant.repair.told import DECIMALS, MASK, checked_fewest
 
@@ -43,6 +45,10 @@ class Piecewise(FittedMap):
         low, high = np.minimum(left, right), np.maximum(left, right)
         out: Floats = np.clip(left + share * (right - left), low, high)  # rounding must not swap two scores
         return out
+
+    def formula(self, row: Formula) -> Term:
+        """Return the repaired score as a formula."""
+        return expression.broken_line(row.score, self.knots, self.shown)
 
 
 @recipe(maps=[Piecewise], words="isotonic regression", simplicity=60, command="isotonic", tried="always")

@@ -15,6 +15,9 @@ from calibrant.data.specs.coding import Encoded
 from calibrant.errors import NotComputable
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on, inputs_of, known, rising, shares, sound
+from calibrant.repair.formulas import expression
+from calibrant.repair.formulas.expression import Applied, Chosen, Formula, Number, Term
+from calibrant.repair.maps.augmented import of_kept
 from calibrant.repair.regression import (
     FOLDS,
     Choice,
@@ -135,6 +138,46 @@ class KernelShift(FittedMap):
             levels = np.array(self.levels_there, dtype=np.int32).reshape(len(self.heights), -1)
             out += bells((z, codes), (np.array(self.landmarks), levels), self.width) @ np.array(self.heights)
         return out + of_levels(codes, self.kept, self.constants) if self.constants else out
+
+    def formula(self, row: Formula) -> Term:
+        """Return the repaired score as a formula."""
+        if self.order == "kept" and (self.slope, self.intercept) == (1.0, 0.0):
+            return row.score
+        parts = [expression.log_odds(row.score, self.edges) * self.slope, Number(self.intercept)]
+        if self.lines or self.heights:
+            parts += self._bells(row)
+        if self.constants:
+            parts.append(of_kept(row, self.kept, self.constants))
+        return expression.probability(expression.total(parts))
+
+    def _bells(self, row: Formula) -> list[Term]:
+        location, scale, *ranks = self.score
+        own = expression.broken_line(row.score, ranks, np.linspace(0.0, 1.0, len(ranks)).tolist()) if ranks else None
+        axes = [((own or row.score) - location) / scale, *row.scaled]
+        z = list(row.step({f"axis{k}": axis for k, axis in enumerate(axes)}).values())
+        parts = [
+            _bell([(z[axis], knot)], width, height)
+            for axis, width, knots, heights in self.lines
+            for knot, height in zip(knots, heights, strict=True)
+        ]
+        marks = zip(self.landmarks, self.levels_there, self.heights, strict=True)
+        return parts + [
+            _bell(list(zip(z, place, strict=True)), self.width, height, _apart(row, levels))
+            for place, levels, height in marks
+        ]
+
+
+def _bell(places: Sequence[tuple[Term, float]], width: float, height: float, apart: Sequence[Term] = ()) -> Term:
+    """Return ``height exp(-d^2 / (2 width^2))`` as a formula."""
+    squares = [(z - mark) * (z - mark) for z, mark in places]
+    exponent = expression.total([*squares, *apart]) * (-0.5 / width**2)
+    return Applied("exp", (Applied("greatest", (exponent, Number(LOWEST))),)) * height
+
+
+def _apart(row: Formula, levels: Sequence[int]) -> list[Term]:
+    """Return the squared distance of a row's levels from those of a mark."""
+    pairs = zip(row.variables, levels, strict=True)
+    return [Chosen(((v.among(code.__eq__), Number(0.0)),), Number(APART)) for v, code in pairs]
 
 
 def positions(p: Floats, scaled: Floats | None, score: tuple[float, ...]) -> Floats:

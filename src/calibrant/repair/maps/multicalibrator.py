@@ -16,6 +16,8 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.trees import BINS, Grouping, cell_sums, shift
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, fitted_on, inputs_of, rising, sound
+from calibrant.repair.formulas import expression
+from calibrant.repair.formulas.expression import Chosen, Formula, Joined, Number, Term, Test
 from calibrant.repair.maps.boosting import (
     BinEdges,
     Binned,
@@ -27,6 +29,7 @@ from calibrant.repair.maps.boosting import (
     binned_rows,
     bins_of,
     choose,
+    in_bins,
 )
 from calibrant.repair.regression import Floats, clusters_of, even_weights, fit_rows, log_odds
 from calibrant.repair.told import MASK
@@ -86,6 +89,27 @@ class LevelShifts(FittedMap):
             table[list(cells)] = by
             shift(codes, here, table, out)
         return out
+
+    def formula(self, row: Formula) -> Term:
+        """Return the repaired score as a formula: a step for every grouping that was shifted."""
+        p = row.score
+        for columns, cells, by in zip(self.grouping, self.cells, self.shifts, strict=True):
+            moves = tuple((self._cell(row, p, columns, c), Number(s)) for c, s in zip(cells, by, strict=True) if s)
+            if moves:
+                p = row.step({"score": expression.clipped(p + Chosen(moves, Number(0.0)), 0.0, 1.0)})["score"]
+        return p
+
+    def _cell(self, row: Formula, p: Term, columns: tuple[int, int], cell: int) -> Test:
+        """Return the test that a row is in a cell."""
+        key, level = divmod(cell, self.bins)
+        tests: list[Test] = [] if level == 0 else [expression.term(float(level)).upto(p * self.bins)]
+        tests += [] if level == self.bins - 1 else [(p * self.bins).below(float(level + 1))]
+        for column, its in zip(columns, divmod(key, BINS), strict=True):
+            if column > 0:
+                tests.append(in_bins(row, self.edges, column, its.__eq__))
+            elif its:  # no column, whose only bin is 0
+                tests.append(Joined("or", ()))
+        return Joined("and", tuple(tests))
 
 
 # ---- The groups over which `Multicalibrator` can work, as published ----

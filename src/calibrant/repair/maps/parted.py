@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from calibrant.data.specs.coding import Coding, Encoded
 from calibrant.repair.fitted import Batch, FittedMap, inputs_of, sound
+from calibrant.repair.formulas.expression import Chosen, Formula, Term
 from calibrant.repair.regression import Floats, Whole, filled, paired
 from calibrant.repair.told import MASK, grain, spread, stepped
 
@@ -110,6 +111,19 @@ class Parted(Splits, FittedMap):
         if x is None:
             return np.zeros(len(rows.p), dtype=np.int64)
         return self.leaf_of(tree_inputs(filled(x, self.codings), x.codes, self.places))
+
+    def branched(self, row: Formula, leaves: Mapping[int, Term], node: int = 0) -> Term:
+        """Return the term of the leaf that a row is in, as a formula."""
+        j, cut = self.feature[node], self.threshold[node]
+        if j < 0:
+            return leaves[node]
+        if j < len(row.numbers):
+            goes = row.numbers[j].upto(cut)
+        else:
+            places = self.places[j - len(row.numbers)]
+            goes = row.variables[j - len(row.numbers)].among(lambda code: places[code] <= cut)
+        low, high = (self.branched(row, leaves, child) for child in (self.left[node], self.right[node]))
+        return Chosen(((goes, low),), high)
 
     @property
     def leaves(self) -> tuple[str, ...]:

@@ -14,7 +14,9 @@ from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.specs.coding import Coding, Encoded
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, Order, fitted_on, shares, sound
-from calibrant.repair.maps.augmented import Form, coefficients, score_columns
+from calibrant.repair.formulas import expression
+from calibrant.repair.formulas.expression import Formula, Term
+from calibrant.repair.maps.augmented import Form, coefficients, score_columns, score_terms
 from calibrant.repair.maps.class_tree import ClassBranches, ClassTree, best_class_depth, class_table, grown_classes
 from calibrant.repair.maps.dirichlet import Dirichlet, fit_classes
 from calibrant.repair.maps.parted import (
@@ -91,6 +93,16 @@ class Branches(Parted):
         """Return the repaired scores."""
         t, at = score_columns(rows.p, self.form, self.edges), self.at(rows)
         return expit((t * np.array(self.slopes)[at]).sum(axis=1) + np.array(self.intercepts)[at])
+
+    def formula(self, row: Formula) -> Term:
+        """Return the repaired score as a formula."""
+        t = row.step(dict(zip("ab", score_terms(row.score, self.form, self.edges), strict=True)))
+        leaves = {
+            node: expression.total([t["a"] * self.slopes[node][0], t["b"] * self.slopes[node][1]])
+            + self.intercepts[node]
+            for node in self.leaf_nodes
+        }
+        return expression.probability(self.branched(row, leaves))
 
 
 # ---- A small tree of variables, the beta curves of its nodes, and how deep it should be ----

@@ -1,0 +1,302 @@
+"""Formulas of a row: arithmetic, choices and tests of columns, as a tree that SQL and JavaScript are written from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from calibrant.data.specs.coding import Coding
+
+# ---- Numbers ----
+
+Operation = Literal["+", "-", "*", "/"]
+Function = Literal["ln", "exp", "floor", "least", "greatest"]
+
+
+@dataclass(frozen=True)
+class Term:
+    """A number that each row has; terms add, subtract, multiply and divide."""
+
+    def __add__(self, other: Term | float) -> Term:
+        return Binary("+", self, term(other))
+
+    def __sub__(self, other: Term | float) -> Term:
+        return Binary("-", self, term(other))
+
+    def __mul__(self, other: Term | float) -> Term:
+        return Binary("*", self, term(other))
+
+    def __truediv__(self, other: Term | float) -> Term:
+        return Binary("/", self, term(other))
+
+    def __rsub__(self, other: float) -> Term:
+        return Binary("-", term(other), self)
+
+    def below(self, edge: Term | float) -> Test:
+        """Return the test that the number is below another."""
+        return Compared("<", self, term(edge))
+
+    def upto(self, edge: Term | float) -> Test:
+        """Return the test that the number is at most another."""
+        return Compared("<=", self, term(edge))
+
+
+@dataclass(frozen=True)
+class Number(Term):
+    """A constant."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Score(Term):
+    """The score, from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Covariate(Term):
+    """A number or date (days since 1970), its median where it is missing."""
+
+    coding: Coding
+
+
+@dataclass(frozen=True)
+class Named(Term):
+    """A number that was worked out in an earlier step."""
+
+    name: str
+    step: int
+
+
+@dataclass(frozen=True)
+class Binary(Term):
+    """The sum, difference, product or quotient of two terms."""
+
+    operation: Operation
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True)
+class Applied(Term):
+    """A function of terms."""
+
+    function: Function
+    of: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Chosen(Term):
+    """The term of the first test that holds, or the last one."""
+
+    cases: tuple[tuple[Test, Term], ...]
+    otherwise: Term
+
+
+def term(value: Term | float) -> Term:
+    """Return a number as a term, and a term as it is."""
+    return value if isinstance(value, Term) else Number(float(value))
+
+
+# ---- Tests of a row ----
+
+
+@dataclass(frozen=True)
+class Test:
+    """What holds of a row, or does not."""
+
+
+@dataclass(frozen=True)
+class Compared(Test):
+    """One number is below another, or at most another."""
+
+    sign: Literal["<", "<="]
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True)
+class Among(Test):
+    """A category is one of some levels; one that is none of those known (`other`); or missing."""
+
+    coding: Coding
+    levels: tuple[str, ...]
+    other: bool
+    missing: bool
+
+
+@dataclass(frozen=True)
+class Missing(Test):
+    """A number or date is missing."""
+
+    coding: Coding
+
+
+@dataclass(frozen=True)
+class Joined(Test):
+    """All of some tests hold, or any of them; all of none hold, any of none does not."""
+
+    word: Literal["and", "or"]
+    tests: tuple[Test, ...]
+
+
+# ---- What maps are made of ----
+
+
+def total(terms: Sequence[Term]) -> Term:
+    """Return the sum of terms, in halves of halves: engines bound how deep a formula is nested."""
+    if len(terms) < 2:
+        return terms[0] if terms else Number(0.0)
+    middle = len(terms) // 2
+    return total(terms[:middle]) + total(terms[middle:])
+
+
+def clipped(x: Term, low: float, high: float) -> Term:
+    """Return a number moved to the nearer end of a range that it is outside of."""
+    return Applied("least", (Applied("greatest", (x, Number(low))), Number(high)))
+
+
+def logged(x: Term) -> Term:
+    """Return the natural logarithm."""
+    return Applied("ln", (x,))
+
+
+FARTHEST = 700.0  # log-odds: beyond it some engines refuse the exponential, and the probability is 0 or 1 to 1e-300
+
+
+def probability(eta: Term) -> Term:
+    """Return the probability of log-odds."""
+    return Number(1.0) / (Applied("exp", (0.0 - clipped(eta, -FARTHEST, FARTHEST),)) + 1.0)
+
+
+def logarithm(p: Term, edge: float) -> Term:
+    """Return the logarithm, continued below `edge` along its tangent; as `regression.log_of`."""
+    above = Applied("ln", (Applied("greatest", (p, Number(edge))),))
+    return above + Applied("least", (p - edge, Number(0.0))) / edge
+
+
+def log_odds(p: Term, edges: tuple[float, float]) -> Term:
+    """Return the log-odds, continued along their tangents; as `regression.log_odds`."""
+    return logarithm(p, edges[0]) - logarithm(1.0 - p, edges[1])
+
+
+def stairs(x: Term, edges: Sequence[float], values: Sequence[Term | float], *, upto: bool = False) -> Term:
+    """Return the value of the bin that a number is in; a bin holds its lower edge, or with `upto` its upper one.
+
+    Halves of halves: as many comparisons a row as the number of edges has binary digits.
+    """
+    if not len(edges):
+        return term(values[0])
+    middle = len(edges) // 2
+    edge = float(edges[middle])
+    low = stairs(x, edges[:middle], values[: middle + 1], upto=upto)
+    high = stairs(x, edges[middle + 1 :], values[middle + 1 :], upto=upto)
+    return Chosen(((x.upto(edge) if upto else x.below(edge), low),), high)
+
+
+def broken_line(x: Term, knots: Sequence[float], heights: Sequence[float]) -> Term:
+    """Return the height at a number of the line through points, level outside of them; as `numpy.interp`."""
+    pieces: list[Term | float] = [float(heights[0])]
+    for a, b, low, high in zip(knots, knots[1:], heights, heights[1:], strict=False):
+        slope = (high - low) / (b - a) if b > a else 0.0
+        pieces.append(low if low == high else (x - a) * slope + low)
+    return stairs(x, knots, [*pieces, float(heights[-1])])
+
+
+def within(x: Term, edges: Sequence[float], bins: Callable[[int], bool]) -> Test:
+    """Return the test that a number is in some of its bins, of which each holds its lower edge."""
+    held = [bins(b) for b in range(len(edges) + 1)]
+    found: list[Test] = []
+    for first in range(len(held)):
+        if held[first] and not (first and held[first - 1]):
+            last = next((b for b in range(first, len(held)) if not held[b]), len(held))
+            ends: list[Test] = [] if first == 0 else [term(float(edges[first - 1])).upto(x)]
+            ends += [] if last == len(held) else [x.below(float(edges[last - 1]))]
+            found.append(Joined("and", tuple(ends)))
+    return Joined("or", tuple(found))
+
+
+# ---- A map: its steps and what it shows ----
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A level variable: a category, or whether a number is missing."""
+
+    coding: Coding
+
+    def among(self, codes: Callable[[int], bool]) -> Test:
+        """Return the test that the code is one of some."""
+        if self.coding.kind != "category":
+            held = [codes(0), codes(1)]
+            if held[0] == held[1]:
+                return Joined("and" if held[0] else "or", ())
+            # of two levels, no and yes: "no" is whatever is not missing
+            return Missing(self.coding) if held[1] else Present(self.coding)
+        n = len(self.coding.levels)
+        levels = tuple(level for k, level in enumerate(self.coding.levels) if codes(k))
+        return Among(self.coding, levels, codes(n), codes(n + 1))
+
+    def table(self, codes: Sequence[int], values: Sequence[float]) -> Term:
+        """Return the value that stands beside the code, 0 where none does."""
+        cases = tuple((self.among(c.__eq__), term(v)) for c, v in zip(codes, values, strict=True) if v)
+        return Chosen(cases, Number(0.0)) if cases else Number(0.0)
+
+
+@dataclass(frozen=True)
+class Present(Test):
+    """A number or date is not missing."""
+
+    coding: Coding
+
+
+@dataclass
+class Formula:
+    """A map of the score as a formula, under way.
+
+    Parameters
+    ----------
+    codings : tuple of Coding
+        Of the covariates that it reads.
+    steps : list of dict
+        What is worked out before the result, step by step: each may use those before it.
+    """
+
+    codings: tuple[Coding, ...] = ()
+    steps: list[dict[str, Term]] = field(default_factory=list)
+    score: Term = field(default_factory=Score)
+
+    @cached_property
+    def numbers(self) -> tuple[Term, ...]:
+        """The numbers and dates as they come, their medians where they are missing."""
+        return tuple(Covariate(c) for c in self.codings if c.kind in ("number", "date"))
+
+    @cached_property
+    def scaled(self) -> tuple[Term, ...]:
+        """The numbers and dates, standardised, or their standardised ranks."""
+        return tuple(_scaled(x, x.coding) for x in self.numbers if isinstance(x, Covariate))
+
+    @cached_property
+    def variables(self) -> tuple[Variable, ...]:
+        """The level variables, in the order of `inputs_of`."""
+        numbers = [c for c in self.codings if c.kind in ("number", "date")]
+        return tuple(map(Variable, (*(c for c in self.codings if c.kind == "category"), *filter(_flagged, numbers))))
+
+    def step(self, terms: Mapping[str, Term]) -> dict[str, Term]:
+        """Work out numbers before the rest, so that they are written once; return them by name."""
+        names = {name: f"calibrant_{name}_{len(self.steps)}" for name in terms}
+        self.steps.append({names[name]: held for name, held in terms.items()})
+        return {name: Named(names[name], len(self.steps) - 1) for name in terms}
+
+
+def _flagged(c: Coding) -> bool:
+    return c.missing
+
+
+def _scaled(x: Term, c: Coding) -> Term:
+    ranked = broken_line(x, c.ranks, np.linspace(0.0, 1.0, len(c.ranks)).tolist()) if c.ranks else x
+    return (ranked - c.location) / c.scale

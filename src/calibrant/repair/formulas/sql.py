@@ -1,0 +1,191 @@
+"""A formula as SQL: an expression of columns, or a query that adds a column to a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calibrant.data.specs.coding import Coding
+from calibrant.errors import BadInput, NotComputable
+from calibrant.repair.formulas.dialects import Dialect
+from calibrant.repair.formulas.expression import (
+    Among,
+    Applied,
+    Binary,
+    Chosen,
+    Compared,
+    Covariate,
+    Formula,
+    Joined,
+    Missing,
+    Named,
+    Number,
+    Present,
+    Score,
+    Term,
+    Test,
+)
+
+FINITE = 1.7e308  # a number beyond it is infinite
+TINY = 2.3e-308  # numbers nearer to 0 are 0, as in `finite_numbers`
+
+
+@dataclass(frozen=True)
+class Written:
+    """SQL of one formula.
+
+    Parameters
+    ----------
+    dialect : Dialect
+    score : str
+        The column of the score, as it was given.
+    unit : float
+        What a score of 1 is in that column: 100 for per cent.
+    """
+
+    dialect: Dialect
+    score: str
+    unit: float = 1.0
+
+    # ---- numbers ----
+
+    def term(self, t: Term) -> str:
+        """Return a number."""
+        if isinstance(t, Number):
+            return self.dialect.number(t.value)
+        if isinstance(t, Named):
+            return self.dialect.name(t.name)
+        if isinstance(t, Score):
+            raw = self.double(self.score)
+            return raw if self.unit == 1.0 else f"({raw} / {self.dialect.number(self.unit)})"
+        if isinstance(t, Covariate):
+            return self._filled(t.coding)
+        return self._made(t)
+
+    def _made(self, t: Term) -> str:
+        if isinstance(t, Binary):
+            return f"({self.term(t.left)} {t.operation} {self.term(t.right)})"
+        if isinstance(t, Applied):
+            return f"{self.dialect.functions[t.function]}({', '.join(map(self.term, t.of))})"
+        if isinstance(t, Chosen):
+            return self._chosen(t)
+        raise TypeError(f"no SQL for {type(t).__name__}")
+
+    def _chosen(self, t: Chosen) -> str:
+        cases = " ".join(f"WHEN {self.test(test)} THEN {self.term(then)}" for test, then in t.cases)
+        return f"CASE {cases} ELSE {self.term(t.otherwise)} END"
+
+    def double(self, column: str) -> str:
+        """Return a column as a float."""
+        return f"CAST({self.dialect.name(column)} AS {self.dialect.double})"
+
+    def _value(self, c: Coding) -> str:
+        """Return a number, or a date as days since 1970, as it came."""
+        if c.kind == "date":
+            return self.dialect.days.format(self.dialect.name(c.name))
+        return self.double(c.name)
+
+    def _filled(self, c: Coding) -> str:
+        number, x = self.dialect.number, self._value(c)
+        tiny = "" if c.kind == "date" else f"WHEN {x} > {number(-TINY)} AND {x} < {number(TINY)} THEN {number(0.0)} "
+        return f"CASE WHEN {self.missing(c)} THEN {number(c.fill)} {tiny}ELSE {x} END"
+
+    # ---- tests ----
+
+    def test(self, t: Test) -> str:
+        """Return a test."""
+        if isinstance(t, Compared):
+            return f"{self.term(t.left)} {t.sign} {self.term(t.right)}"
+        if isinstance(t, Joined):
+            if not t.tests:
+                return "1 = 1" if t.word == "and" else "1 = 0"
+            return "(" + f" {t.word.upper()} ".join(map(self.test, t.tests)) + ")"
+        if isinstance(t, Missing):
+            return f"({self.missing(t.coding)})"
+        if isinstance(t, Present):
+            return f"NOT ({self.missing(t.coding)})"
+        if isinstance(t, Among):
+            return self._among(t)
+        raise TypeError(f"no SQL for {type(t).__name__}")
+
+    def missing(self, c: Coding) -> str:
+        """Return the test that a number is missing: null, or no number."""
+        x = self._value(c)
+        return " OR ".join([f"{x} IS NULL", *([self.dialect.nan.format(x)] if self.dialect.nan else [])])
+
+    def _among(self, t: Among) -> str:
+        name, d = self.dialect.name(t.coding.name), self.dialect
+        x = (d.truth if t.coding.kind == "category" and not t.coding.of_text else d.text).format(name)
+        known = [level for level in t.coding.levels if level]
+        absent, parts = d.literal(""), list[str]()
+        if t.other:
+            rest = [d.literal(level) for level in known if level not in t.levels]
+            parts.append(f"{x} NOT IN ({', '.join([*rest, absent])})")
+        elif levels := [d.literal(level) for level in known if level in t.levels]:
+            parts.append(f"{x} = {levels[0]}" if len(levels) == 1 else f"{x} IN ({', '.join(levels)})")
+        if t.missing:
+            parts.append(f"{name} IS NULL OR {x} = {absent}")
+        return f"({' OR '.join(parts)})" if parts else "1 = 0"
+
+    # ---- rows that can be repaired ----
+
+    def sound(self, codings: Sequence[Coding]) -> str:
+        """Return the test that a score is from 0 to 1 and that numbers are finite."""
+        number, p = self.dialect.number, self.double(self.score)
+        parts = [f"{p} >= {number(0.0)} AND {p} <= {number(self.unit)}", *self._numbers(self.score)]
+        for c in codings:
+            if c.kind == "number":
+                x = self._value(c)
+                parts.append(f"({self.missing(c)} OR {x} > {number(-FINITE)} AND {x} < {number(FINITE)})")
+                parts += self._numbers(c.name)
+        return " AND ".join(parts)
+
+    def _numbers(self, column: str) -> list[str]:
+        """Return the test that a column holds a number or nothing, where a cast would make 0 of text."""
+        return [self.dialect.numeric.format(self.dialect.name(column))] if self.dialect.numeric else []
+
+
+def expression(formula: Formula, result: Term, w: Written) -> str:
+    """Return the repaired score as one expression of columns; null where the score cannot be repaired."""
+    if formula.steps:
+        raise NotComputable(
+            "this map takes several steps, each on what the one before it says, which no single expression holds: "
+            "pass table= (--table) for a query"
+        )
+    shown = w.term(result) if w.unit == 1.0 else f"{w.dialect.number(w.unit)} * ({w.term(result)})"
+    return f"CASE WHEN {w.sound(formula.codings)} THEN {shown} END"
+
+
+def query(
+    formula: Formula, result: Term, w: Written, *, table: str | Sequence[str], output: str, keep: Sequence[str] | None
+) -> str:
+    """Return a query of every row of a table with its repaired score; null where the score cannot be repaired."""
+    d = w.dialect
+    shown = "*" if keep is None else ", ".join(map(d.name, keep))
+    own, source = d.name(output), d.table(table)
+    if not formula.steps:
+        return f"SELECT {shown}, {expression(formula, result, w)} AS {own}\nFROM {source}"
+    made = [name for step in formula.steps for name in step]
+    if keep is None:
+        if not d.leave_out:
+            raise BadInput(
+                f"{d.title} has no SELECT * without some columns, and this map takes several steps: "
+                "name the columns to keep with keep= (--keep)"
+            )
+        shown = f"* {d.leave_out} ({', '.join(map(d.name, [*made, SOUND]))})"
+    # (1) Which rows can be repaired; (2) the steps, each a query of the one before; (3) the result.
+    flag = f"CASE WHEN {w.sound(formula.codings)} THEN 1 ELSE 0 END AS {d.name(SOUND)}"
+    stages = [f"{d.name('calibrant_0')} AS {d.once}(SELECT *, {flag} FROM {source})"]  # noqa: S608 - every part is quoted
+    for k, step in enumerate(formula.steps):
+        columns = ", ".join(
+            f"CASE WHEN {d.name(SOUND)} = 1 THEN {w.term(t)} END AS {d.name(name)}" for name, t in step.items()
+        )
+        before, here = d.name(f"calibrant_{k}"), d.name(f"calibrant_{k + 1}")
+        stages.append(f"{here} AS {d.once}(SELECT *, {columns} FROM {before})")  # noqa: S608 - as above
+    value = w.term(result) if w.unit == 1.0 else f"{d.number(w.unit)} * ({w.term(result)})"
+    last = d.name(f"calibrant_{len(formula.steps)}")
+    chosen = f"CASE WHEN {d.name(SOUND)} = 1 THEN {value} END AS {own}"
+    return f"WITH {f',{chr(10)}'.join(stages)}\nSELECT {shown}, {chosen}\nFROM {last}"
+
+
+SOUND = "calibrant_sound"  # 1 where a row can be repaired

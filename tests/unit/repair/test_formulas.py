@@ -1,0 +1,413 @@
+"""Maps as SQL and JavaScript: engines repair scores as Python does, whatever the columns and levels are called."""
+
+from __future__ import annotations
+
+import glob
+import json
+import math
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import calibrant as cal
+from calibrant.repair.catalogue import recipes
+from calibrant.repair.fitted import FittedMap
+from calibrant.repair.formulas.dialects import DIALECTS, dialect_named
+
+CLOSE = 1e-12
+AGE, TOWN = "we\"ird [age] `x` '; DROP TABLE scores; --", "to\\wn]"  # columns that break out where quoting is naive
+LEVELS = ("O'Brien", 'a"b', "back\\slash\\'", "'; DROP TABLE scores; --", "Über", "x ", "x")
+UNSEEN = ("nowhere", "", None, "X", "\\")
+
+
+@cache
+def rows() -> cal.Predictions:
+    """Rows to fit: numbers with gaps and heavy tails, text that injects, truth values, dates."""
+    rng = np.random.default_rng([7, 0x501])
+    n = 4000
+    p = rng.beta(0.7, 1.4, n)
+    age = rng.integers(18, 90, n).astype(float)
+    town = rng.integers(0, len(LEVELS), n)
+    member, income = rng.random(n) < 0.4, np.exp(rng.normal(8, 2, n)).round(2)
+    days = rng.integers(15_000, 19_000, n)
+    eta = np.log(p / (1 - p)) * 0.7 + (age - 50) / 25 + 0.6 * (town == 0) - 0.8 * (town == 2) + 0.5 * member
+    y = rng.random(n) < 1 / (1 + np.exp(-eta))
+    gone = rng.random(n) < 0.1
+    table = pa.table(
+        {
+            AGE: pa.array(age, mask=gone),
+            TOWN: pa.array([LEVELS[k] for k in town]),
+            "member": pa.array(member),
+            "income": pa.array(income),
+            "since": pa.array(days.astype("datetime64[D]")),
+        }
+    )
+    return cal.predictions(y, p, table)
+
+
+@cache
+def asked() -> tuple[np.ndarray[Any, Any], pa.Table]:
+    """Rows to repair: edges of the score, gaps, levels that no fit has seen, a number beyond all others."""
+    data = rows()
+    rng = np.random.default_rng([8, 0x501])
+    take = rng.integers(0, data.n, 60)
+    scores = np.concatenate([[0.0, 1.0, 0.5, 1e-300, 1e-9, 5e-7, 1 - 1e-9, 1 / 3, 0.005, 0.015], data.p[take[10:]]])
+    table = data.covariates.take(take)
+    town = [*UNSEEN, *table.column(TOWN).to_pylist()[len(UNSEEN) :]]
+    member = [None, *table.column("member").to_pylist()[1:]]
+    income = [None, 0.0, -5.0, 1e12, 1e-310, *table.column("income").to_pylist()[5:]]
+    since = [None, *table.column("since").to_pylist()[1:]]
+    held = {AGE: table.column(AGE), TOWN: town, "member": member, "income": income, "since": since}
+    return scores, pa.table({k: pa.array(v, table.schema.field(k).type) for k, v in held.items()})
+
+
+@cache
+def maps() -> dict[str, FittedMap]:
+    """A map of every recipe, and of settings that take another form."""
+    data, every = rows(), ("income", AGE, TOWN, "member", "since")
+    out = {}
+    for name, entry in recipes().items():
+        if entry.fits(several=False) and name != "Jitter":
+            out[name] = entry.make(every).fit(data)
+    r = cal.repair
+    out |= {
+        "Platt raw": r.Platt(scale="raw", ridge=1.0).fit(data),
+        "Platt per cent": replace(r.Platt(scale="logit").fit(data), percent=True),
+        "Rounding 7": r.Rounding(levels=7).fit(),
+        "Rounding 64": r.Rounding(levels=64).fit(),
+        "Isotonic of few": r.Isotonic(fewest=1).fit(data),
+        "AugmentedBeta as published": r.AugmentedBeta(variables=every, paper=True).fit(data),
+        "AugmentedLogistic of the score": r.AugmentedLogistic(variables=every, scale="raw", quadratic=True).fit(data),
+        "VariableTree of three splits": r.VariableTree(variables=every, depth=3).fit(data),
+        "Multicalibrator over groups": r.Multicalibrator(
+            variables=(AGE, TOWN), learner=r.Groups(tolerance=0.03, bins=3, depth=2)
+        ).fit(data),
+    }
+    return out
+
+
+def wanted(one: FittedMap) -> list[float]:
+    scores, table = asked()
+    return [float(v) * (100.0 if one.percent else 1.0) for v in one.scores(scores, columns=table)]
+
+
+def loaded(one: FittedMap) -> pa.Table:
+    """The rows as a table of an engine: numbered, in the unit of the map, with three that cannot be repaired."""
+    scores, table = asked()
+    unit = 100.0 if one.percent else 1.0
+    last = table.slice(20, 3)
+    ends = pa.array([None, -0.01 * unit, 1.01 * unit], pa.float64())
+    whole = pa.concat_tables([table, last])
+    return whole.add_column(0, "id", pa.array(range(len(whole)))).add_column(
+        1, "p", pa.concat_arrays([pa.array(scores * unit), ends])
+    )
+
+
+def agree(one: FittedMap, found: Sequence[tuple[int, float | None]]) -> None:
+    """The values are those of Python, and what Python refuses is null."""
+    shown, expected = dict(found), wanted(one)
+    assert len(found) == len(shown) == len(expected) + 3
+    assert [shown[len(expected) + k] for k in range(3)] == [None] * 3
+    unit = 100.0 if one.percent else 1.0
+    worst = max(abs(shown[k] - v) for k, v in enumerate(expected))  # type: ignore[operator]
+    assert worst <= CLOSE * unit
+
+
+def statement(one: FittedMap, dialect: str) -> str:
+    return one.to_sql(dialect, score="p", table="scores", output="new", keep=["id"])
+
+
+@pytest.mark.parametrize("name", sorted(maps()))
+def test_duckdb_repairs_as_python_does(name: str) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    one = maps()[name]
+    con = duckdb.connect()
+    con.execute("SET threads = 1")
+    con.register("scores", loaded(one))
+    agree(one, con.execute(statement(one, "duckdb")).fetchall())
+    every = con.execute(one.to_sql("duckdb", score="p", table="scores"))
+    assert [c[0] for c in every.description] == [*loaded(one).column_names, "p_repaired"]
+
+
+def lite(table: pa.Table) -> sqlite3.Connection:
+    con = sqlite3.connect(":memory:")
+    names = ", ".join(DIALECTS["sqlite"].name(c) for c in table.column_names)
+    con.execute(f"CREATE TABLE scores ({names})")
+    held = [[str(v) if hasattr(v, "isoformat") else v for v in row.values()] for row in table.to_pylist()]
+    con.executemany(f"INSERT INTO scores VALUES ({', '.join('?' * table.num_columns)})", held)  # noqa: S608
+    return con
+
+
+@pytest.mark.parametrize("name", sorted(maps()))
+def test_sqlite_repairs_as_python_does(name: str) -> None:
+    one = maps()[name]
+    agree(one, lite(loaded(one)).execute(statement(one, "sqlite")).fetchall())
+
+
+def test_sqlite_does_not_take_text_for_a_score() -> None:
+    con = sqlite3.connect(":memory:")
+    con.execute("CREATE TABLE scores (id, p)")
+    con.executemany("INSERT INTO scores VALUES (?, ?)", [(0, "high"), (1, 0.5)])
+    one = cal.repair.Rounding(levels=10).fit()
+    assert con.execute(statement(one, "sqlite")).fetchall() == [(0, None), (1, 0.5)]
+    with pytest.raises(sqlite3.OperationalError, match="no such column"):  # and no misspelt column for text
+        con.execute(one.to_sql("sqlite", score="q", table="scores"))
+
+
+@pytest.mark.parametrize("dialect", ["bigquery", "tsql"])
+@pytest.mark.parametrize("name", ["Platt", "Isotonic", "Rounding", "AugmentedLogistic", "VariableTree"])
+def test_dialects_of_services_mean_the_same(dialect: str, name: str) -> None:
+    """No such service is at hand: sqlglot, which reads their SQL by its own grammar, takes it to DuckDB."""
+    sqlglot, duckdb = pytest.importorskip("sqlglot"), pytest.importorskip("duckdb")
+    one = cal.repair.FittedMap.from_json(maps()[name].to_json())
+    assert isinstance(one, FittedMap)
+    written = statement(one, dialect)
+    (tree,) = sqlglot.parse(written, read=dialect)
+    columns = {c.name for c in tree.find_all(sqlglot.exp.Column)}
+    assert {"p"} <= {c for c in columns if not c.startswith("calibrant_")} <= {"p", "id", *one.reads}  # as they are
+    texts = tree.find_all(sqlglot.exp.Literal, sqlglot.exp.National)
+    told = {t.this.rstrip("|") for t in texts if isinstance(t.this, str)}
+    text = next((c for c in one.codings if c.of_text), None)
+    if name == "AugmentedLogistic":
+        assert text is not None
+        assert set(text.levels) <= told | {t + " " for t in told}
+    if not one.codings:
+        con = duckdb.connect()
+        con.register("scores", loaded(one))
+        agree(one, con.execute(re.sub(r"AS (FLOAT|REAL)(\(53\))?", "AS DOUBLE", tree.sql("duckdb"))).fetchall())
+
+
+# ---- JavaScript ----
+
+
+def in_node(script: str, calls: str) -> list[float | None]:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    text = f"{script}\nconsole.log(JSON.stringify({calls}))"
+    done = subprocess.run([node, "-"], input=text, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-500:]
+    return list(json.loads(done.stdout))
+
+
+def test_javascript_repairs_as_python_does() -> None:
+    scripts, calls, expected = [], [], []
+    for k, one in enumerate(maps().values()):
+        table = loaded(one)
+        held = [{c: str(v) if hasattr(v, "isoformat") else v for c, v in row.items()} for row in table.to_pylist()]
+        scripts.append(one.to_javascript(f"f{k}"))
+        calls.append(f"{json.dumps(held)}.map(r => f{k}(r.p, r))")
+        expected.append(one)
+    found = in_node("\n".join(scripts), f"[{', '.join(calls)}]")
+    for one, values in zip(expected, found, strict=True):
+        agree(one, list(enumerate(values)))  # type: ignore[arg-type]
+
+
+def test_javascript_refuses_what_python_refuses() -> None:
+    one = maps()["AugmentedLogistic"]
+    script = one.to_javascript()
+    row = {AGE: None, TOWN: "x", "member": True, "income": 3.0, "since": "2015-03-01"}
+    calls = [f"repaired({s}, {json.dumps(row)})" for s in ("'0.5'", "null", "NaN", "undefined")]
+    calls.append(f"repaired(0.5, {{...{json.dumps(row)}, income: Infinity}})")
+    assert in_node(script, f"[{', '.join(calls)}]") == [None] * 5
+    page = FittedMap.from_json(one.to_json().replace("O'Brien", "</script>")).to_javascript()
+    assert "</script>" not in page
+    assert "u003c/script>" in page
+    with pytest.raises(cal.BadInput, match="name="):
+        one.to_javascript("f(){}; steal")
+
+
+# ---- what is written, and what is refused ----
+
+
+def test_a_map_of_the_score_is_an_expression() -> None:
+    one = cal.repair.Histogram(bins=2, fewest=1).fit(cal.predictions([0, 1, 0, 1], [0.125, 0.25, 0.75, 0.875]))
+    assert one.to_sql("postgres", score="p") == (
+        'CASE WHEN CAST("p" AS double precision) >= float8 \'0.0E0\' AND CAST("p" AS double precision) <= '
+        "float8 '1.0E0' THEN CASE WHEN CAST(\"p\" AS double precision) < float8 '0.5E0' THEN float8 '0.5E0' "
+        "ELSE float8 '0.5E0' END END"
+    )
+
+
+def test_what_cannot_be_written_is_refused() -> None:
+    with pytest.raises(cal.NotComputable, match="Jitter"):
+        cal.repair.Jitter().fit().to_sql("duckdb")
+    with pytest.raises(cal.BadInput, match="choose one of duckdb"):
+        maps()["Platt"].to_sql("mysql")
+    boosted = maps()["Multicalibrator"]
+    assert boosted.to_dict()["kind"] == "BoostedTrees"
+    assert boosted.to_dict()["value"]
+    with pytest.raises(cal.NotComputable, match="pass table="):
+        boosted.to_sql("duckdb")
+    with pytest.raises(cal.BadInput, match="keep="):
+        boosted.to_sql("postgres", table="scores")
+    with pytest.raises(cal.BadInput, match="table="):
+        maps()["Platt"].to_sql("duckdb", output="q")
+    with pytest.raises(cal.NotComputable, match="character"):
+        maps()["Platt"].to_sql("duckdb", score="a\0b")
+    three = cal.multiclass_predictions([0, 1, 2] * 20, np.full((60, 3), 1 / 3))
+    with pytest.raises(cal.NotComputable, match="Dirichlet"):
+        cal.repair.Dirichlet(strength=1.0).fit(three).to_sql("duckdb")
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@pytest.mark.parametrize("text", ["a'b", "a\\", "\\'", "'' OR 1=1 --", "`", "]", '"', "a\nb"])
+def test_text_and_names_end_where_they_should(dialect: Any, text: str) -> None:
+    sqlglot = pytest.importorskip("sqlglot")
+    d = dialect_named(dialect)
+    literal, name = d.literal(text), d.name(text)
+    read = sqlglot.parse_one(f"SELECT {literal} AS t, {name} AS n", read=dialect)
+    first, second = read.expressions
+    assert first.this.this.rstrip("|") == text
+    assert second.this.name == text
+
+
+def test_constants_keep_all_digits() -> None:
+    for d in DIALECTS.values():
+        for value in (0.1, -1e-300, 1.7e308, 1 / 3, 5e-324):
+            digits = d.number(value).strip("()").removeprefix("float8 ").strip("'")
+            assert float(digits) == value
+            assert "E" in digits
+        with pytest.raises(cal.NotComputable):
+            d.number(math.inf)
+
+
+def test_broken_formulas_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of the writer with one fault each, which the comparison with Python must reject."""
+    from calibrant.repair.formulas import expression
+
+    duckdb = pytest.importorskip("duckdb")
+
+    def differs(one: FittedMap) -> bool:
+        con = duckdb.connect()
+        con.register("scores", loaded(one))
+        try:
+            agree(one, con.execute(statement(one, "duckdb")).fetchall())
+        except AssertionError:
+            return True
+        return False
+
+    faults: list[tuple[str, str, Callable[..., Any]]] = [
+        ("logarithm", "Beta", lambda p, edge: expression.logged(p + edge)),
+        ("stairs", "Histogram", lambda x, edges, values, upto=False: expression.term(values[0])),
+        ("within", "Multicalibrator", lambda x, edges, bins: expression.Joined("and", ())),
+        ("clipped", "Multicalibrator over groups", lambda x, low, high: x),
+    ]
+    for what, name, fault in faults:
+        with monkeypatch.context() as m:
+            m.setattr(expression, what, fault)
+            assert differs(maps()[name]), what
+        assert not differs(maps()[name])
+
+
+def test_files_of_maps_are_as_they_were(tmp_path: Path) -> None:
+    one = maps()["Platt"]
+    assert FittedMap.from_json(one.to_json()).to_sql("spark") == one.to_sql("spark")
+
+
+# ---- a server, and a cluster's engine ----
+
+NO_POSTGRES = "PostgreSQL is not installed: apt-get install postgresql"
+NO_SPARK = "PySpark 4 is not installed: pip install 'calibrant[spark]'"
+
+
+def postgres_program(name: str) -> str:
+    found = shutil.which(name) or next(iter(sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"))[::-1]), None)
+    if found is None:
+        pytest.skip(NO_POSTGRES)
+    return str(found)
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Callable[[str], str]]:
+    """A cluster of its own in a folder, behind a socket and without a port, run by nobody."""
+    start, control, client = map(postgres_program, ("initdb", "pg_ctl", "psql"))
+    root = os.getuid() == 0
+    held = tempfile.mkdtemp(prefix="pg")  # not in pytest's folder, which is closed to nobody; its path is short
+    if root:
+        shutil.chown(held, "nobody")
+    who: dict[str, Any] = {"user": "nobody", "cwd": held} if root else {"cwd": held}
+    quiet: dict[str, Any] = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    where = ["-D", f"{held}/data"]
+    subprocess.run([start, *where, "-A", "trust", "-U", "tests", "-E", "UTF8", "--no-sync"], **who, **quiet)
+    listens = f"-k {held} -c listen_addresses='' -c fsync=off"
+    subprocess.run([control, *where, "-w", "-l", f"{held}/log", "-o", listens, "start"], **who, **quiet)
+
+    def asked_for(statements: str) -> str:
+        call = [client, "-h", held, "-U", "tests", "-d", "postgres", "-qAtX", "-v", "ON_ERROR_STOP=1"]
+        done = subprocess.run(call, input=statements, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-500:]
+        return done.stdout
+
+    yield asked_for
+    subprocess.run([control, *where, "-m", "immediate", "stop"], **who, **quiet)
+    shutil.rmtree(held)
+
+
+def in_postgres(ask: Callable[[str], str], table: pa.Table, query: str) -> list[tuple[int, float | None]]:
+    d = dialect_named("postgres")
+    kinds = {"double": "double precision", "string": "text", "bool": "boolean", "int64": "bigint"}
+    columns = ", ".join(f"{d.name(f.name)} {kinds.get(str(f.type), 'timestamp')}" for f in table.schema)
+
+    def cell(v: object) -> str:
+        return "NULL" if v is None else d.literal(str(v))
+
+    values = ", ".join(f"({', '.join(map(cell, row.values()))})" for row in table.to_pylist())
+    load = f"DROP TABLE IF EXISTS scores; CREATE TABLE scores ({columns}); INSERT INTO scores VALUES {values};"  # noqa: S608
+    lines = ask(f"{load}\n{query};").splitlines()
+    return [(int(k), float(v) if v else None) for k, v in (line.split("|") for line in lines)]
+
+
+@pytest.mark.all
+@pytest.mark.parametrize("escaped", ["on", "off"])
+def test_postgres_repairs_as_python_does(postgres: Callable[[str], str], escaped: str) -> None:
+    for one in maps().values():
+        written = f"SET standard_conforming_strings = {escaped}; SET escape_string_warning = off;\n"
+        table = loaded(one)
+        if one.codings:  # no number, as files of floats have it, is a missing one
+            place = table.schema.get_field_index(AGE)
+            held = [math.nan if v is None else v for v in table.column(AGE).to_pylist()]
+            table = table.set_column(place, AGE, pa.array(held))
+        agree(one, in_postgres(postgres, table, written + statement(one, "postgres")))
+
+
+@pytest.mark.all
+@pytest.mark.xdist_group("spark")
+@pytest.mark.filterwarnings("ignore::FutureWarning:pyspark", "ignore::UserWarning:pyspark", "ignore::ResourceWarning")
+def test_spark_repairs_as_python_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sql = pytest.importorskip("pyspark.sql", reason=NO_SPARK)
+    if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
+        pytest.skip("there is no Java, which Spark runs in: install version 17 or set JAVA_HOME")
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.log.level", "ERROR").config("spark.sql.session.timeZone", "America/New_York")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session = builder.getOrCreate()
+    try:
+        for k, (name, one) in enumerate(maps().items()):
+            pq.write_table(loaded(one), tmp_path / f"{k}.parquet")
+            session.read.parquet(str(tmp_path / f"{k}.parquet")).createOrReplaceTempView("scores")
+            found = session.sql(statement(one, "spark")).collect()
+            try:
+                agree(one, [(row["id"], row["new"]) for row in found])
+            except AssertionError as e:
+                raise AssertionError(name) from e
+            every = session.sql(one.to_sql("spark", score="p", table="scores"))
+            assert every.columns == [*loaded(one).column_names, "p_repaired"]
+    finally:
+        session.stop()

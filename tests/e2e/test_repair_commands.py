@@ -345,3 +345,29 @@ def test_units_stay_whole_and_are_no_covariate(tmp_path: Path, capsys: pytest.Ca
     assert all(len(side) == 1 for side in sides.values())
     units = sum(side == {True} for side in sides.values())
     assert f"rows of {units} units, judged on" in told
+
+
+def test_apply_prints_the_map_in_other_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import duckdb
+
+    where, good = saved(tmp_path), broken(tmp_path)
+    assert main(["apply", where, "--score", "p", "--print-sql", "duckdb", "--table", good]) == 0
+    named = capsys.readouterr().out
+    folder = '"."'.join(good.split("."))
+    query = named.replace(f'FROM "{folder}"', f"FROM '{good}'")  # a file stands in for the table
+    assert main(["apply", where, good, "--score", "p", "--out", str(tmp_path / "o.parquet")]) == 0
+    applied = pq.read_table(tmp_path / "o.parquet")["p_repaired"].to_numpy()
+    found = duckdb.sql(query).to_arrow_table()["p_repaired"].to_numpy()
+    np.testing.assert_allclose(found, applied, rtol=0, atol=1e-12)
+    capsys.readouterr()
+    assert main(["apply", where, "--score", "p", "--print-javascript"]) == 0
+    assert capsys.readouterr().out.startswith("function repaired(score")
+    for args, says in (
+        ([good, "--print-sql", "duckdb"], "leave files and --out away"),
+        (["--print-sql", "oracle"], "choose one of duckdb"),
+        (["--print-javascript", "--table", "t"], "--table and --keep are of --print-sql"),
+        ([good, "--table", "t", "--out", "o.csv"], "--table and --keep are of --print-sql"),
+        ([good], "name the file to write with --out"),
+    ):
+        assert main(["apply", where, "--score", "p", *args]) == 2
+        assert says in capsys.readouterr().err

@@ -17,6 +17,8 @@ from calibrant.arguments import (
     flag,
     names,
     number,
+    positive,
+    refuse,
     share,
     text,
     whole,
@@ -33,6 +35,7 @@ GRID = 1 << 14  # cells of everyone's score, on which the jitter of `bandwidth` 
 Judge = Literal["error", "gap"]
 WORDS = ("noun", "model", "intended_use", "period", "population", "set_by")
 ASSUMING = ("missing-labels",)  # checks that rest on what nobody can check: the verdict of the audit is without them
+MOST_THRESHOLDS = 5  # each takes its share of alpha, and its lines on the page
 POINTS, DAY = "such as 0.02 for two points", "such as '2026-01-31'"
 
 
@@ -47,6 +50,8 @@ class Asked(TypedDict, total=False):
     tolerance: float
     missing_odds: float
     fail_on: Iterable[str] | str | None
+    threshold: Sequence[float] | float | None
+    costs: Sequence[float] | None
     quick: bool
     mask: int
     outcome: str | None
@@ -84,6 +89,10 @@ class Judging:
         How many times the odds may differ of people without a label.
     fail_on : tuple of str
         Tests that count for the exit status.
+    thresholds : tuple of float
+        Scores from which on people are acted on, increasing; none where decisions are not asked about.
+    costs : tuple of float
+        Of a false positive and of a false negative, where they set the threshold; else none.
     quick : bool
         Leave out the tests.
     mask : int, 5 or more
@@ -102,6 +111,8 @@ class Judging:
     tolerance: float = 0.0
     missing_odds: float = ODDS
     fail_on: tuple[str, ...] = ()
+    thresholds: tuple[float, ...] = ()
+    costs: tuple[float, ...] = ()
     quick: bool = False
     mask: int = MASK
     outcome: str | None = None
@@ -121,7 +132,10 @@ class Judging:
         if fail_on and quick:
             given, dropped = asker.name("fail_on"), asker.name("quick")
             raise BadInput(f"{given}={fail_on[0]!r} needs the tests that {dropped} leaves out: drop one of the two")
+        thresholds, costs = acting(asked.get("threshold"), asked.get("costs"), asker)
         return cls(
+            thresholds=thresholds,
+            costs=costs,
             limit=None if limit is None else share(asker.name("limit"), limit, hint=POINTS),
             judge=choice(asker.name("judge"), asked.get("judge", kept.judge), get_args(Judge)),
             levels=checked_levels(asked.get("levels", kept.levels), asker.name("levels")),
@@ -147,6 +161,32 @@ class Judging:
         if low > self.limit:
             return "broken"
         return "met" if high <= self.limit else "undecided"
+
+
+def acting(threshold: object, costs: object, asker: Asker) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the thresholds at which people are acted on, increasing, and the costs that set one.
+
+    Acting on somebody with a share t of cases costs ``(1 - t) c_FP``, not acting ``t c_FN``: they are the same at
+    ``t = c_FP / (c_FP + c_FN)``.
+    """
+    named, priced = asker.name("threshold"), asker.name("costs")
+    if threshold is not None and costs is not None:
+        raise BadInput(f"{named} and {priced} both say where people are acted on: drop one of the two")
+    if costs is not None:
+        given = tuple(costs) if isinstance(costs, Sequence) and not isinstance(costs, str) else ()
+        if len(given) != 2:
+            hint = "such as 1,4"
+            refuse(priced, costs, "two costs, of a false positive and of a false negative", hint)
+        low, high = (positive(priced, c, what="two positive costs", hint="such as 1,4") for c in given)
+        return (low / (low + high),), (low, high)
+    several = isinstance(threshold, Sequence) and not isinstance(threshold, str)
+    asked = (
+        () if threshold is None else tuple(threshold) if isinstance(threshold, Sequence) and several else (threshold,)
+    )
+    found = sorted({share(named, t, hint="such as 0.2") for t in asked})
+    if len(found) > MOST_THRESHOLDS:
+        raise BadInput(f"{named} has {len(found)} thresholds: pass {MOST_THRESHOLDS} at most")
+    return tuple(found), ()
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

@@ -148,6 +148,9 @@ class AuditRecord(Plain):
           more: rank, estimate, low, high of at most 60 of them, without name and counts, in steps of a twentieth.
         - ``"missing_labels"``: `certify.missing_labels` of everyone and the groups; ``"without_label"``:
           `diagnose.missing_labels`. Only with ``missing="keep"``, and `mask` people or more without a label.
+        - ``"decisions"``: everyone and each group that may be told, at each threshold: who is acted on, rates of errors
+          on both sides, net benefit, regret; ``"decision_curve"``: `diagnose.decision_curve` of everyone, without
+          counts. Only with a threshold or costs.
         - ``"inference"``: the bias of each covariate's mean, or of the share at each level, among the cases when
           probabilities stand in for labels (`measure.inferred_mean`), with limits that hold together.
         - ``"repairs"``: the table of `repair.compare`, fitted on one half of the rows held and judged on the other; its
@@ -165,8 +168,8 @@ class AuditRecord(Plain):
         decided), warnings (such as "one-class", "repeated-rows").
     settings : Mapping
         alpha, limit, levels, bandwidth, seed, blocks, quick, outcome, date, mask (smallest count shown), fail_on,
-        tolerance, missing_odds, variables (as asked for: ``"*"`` is every column that can be used), allow_same
-        (copies are meant).
+        tolerance, missing_odds, threshold (all of them), costs, variables (as asked for: ``"*"`` is every column that
+        can be used), allow_same (copies are meant).
     versions : Mapping of str to str
     """
 

@@ -72,6 +72,8 @@ def audit(
     tolerance: float = 0.0,
     missing_odds: float = ODDS,
     fail_on: Iterable[str] | str | None = None,
+    threshold: Sequence[float] | float | None = None,
+    costs: Sequence[float] | None = None,
     seed: int = 0,
     progress: Progress | None = None,
     engine: object = None,
@@ -126,6 +128,12 @@ def audit(
     fail_on : str or sequence of str, optional
         Tests that count for the exit status if they find error: ``"local-calibration"``, ``"strong-calibration"``,
         ``"pockets"`` (which also counts while it is undecided).
+    threshold : float in (0, 1), or up to five
+        Act on people from this score on: what that means is told for everyone and every group, certified, with an
+        error probability `alpha` of its own.
+    costs : two positive numbers, optional
+        In place of `threshold`: of acting on somebody who is no case, and of not acting on a case. The threshold is
+        ``c_FP / (c_FP + c_FN)``.
     progress : callable, optional
         Called with a `calibrant.data.progress.Doing`: the step, its rows, the share of the audit that is done and the
         seconds left, about; ``progress=print`` will do. The first calls say what the data are taken for.
@@ -169,6 +177,8 @@ def audit(
         tolerance=tolerance,
         missing_odds=missing_odds,
         fail_on=fail_on,
+        threshold=threshold,
+        costs=costs,
         quick=quick,
         mask=mask,
         outcome=outcome,
@@ -308,6 +318,8 @@ def _settings(case: Case, variables: tuple[str, ...]) -> dict[str, Any]:
         "date": plan.date,
         "mask": plan.mask,
         "fail_on": plan.fail_on,
+        "threshold": plan.thresholds,
+        "costs": plan.costs,
         "tolerance": plan.tolerance,
         "missing_odds": plan.missing_odds,
         "variables": variables,

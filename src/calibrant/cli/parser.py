@@ -95,6 +95,19 @@ def _judging(p: Command, limit: float | None = None, outcome: str | None = None,
     take.listed(
         p, "--fail-on", "exit with 1 if one of these finds error, 3 if undecided: " + ", ".join(gates()), "TESTS"
     )
+    p.add_argument(
+        "--threshold",
+        type=take.numbers,
+        action=Listed,
+        metavar="T,…",
+        help="act on people from this score on (up to five): what that means is told, certified by itself",
+    )
+    p.add_argument(
+        "--costs",
+        type=take.numbers,
+        metavar="FP,FN",
+        help="in place of --threshold: costs of acting on no case, and of not acting on a case; 1,4 acts from 0.2 on",
+    )
     p.add_argument("--outcome", default=outcome, metavar="WORD", help="what a case is, for wording: employed")
     _about(p)
     p.add_argument("--name", metavar="NAME", help="name of the data in the report (default: the file's)")

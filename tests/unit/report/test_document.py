@@ -53,7 +53,7 @@ def one_more(tmp_path, monkeypatch):
 
 def test_sections_have_ids_orders_and_codes_of_their_own():
     found = declared()
-    assert len({d.id for d in found}) == len({d.order for d in found}) == len(found) == 14
+    assert len({d.id for d in found}) == len({d.order for d in found}) == len(found) == 15
     codes = [code for d in found for code in d.checks]
     assert len(set(codes)) == len(codes)
     shown = [s.id for s in document(factories.record()).sections]  # sites are shown where units are sites

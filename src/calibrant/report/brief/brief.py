@@ -26,6 +26,7 @@ from calibrant.report.document import (
 )
 from calibrant.report.findings import by_gap, limit_of, only_together, said_of, withheld
 from calibrant.report.spans import clipped, given, say
+from calibrant.report.wording.decisions import worst_told
 from calibrant.report.wording.headline import headline, page_title
 from calibrant.report.wording.missing_labels import known_only
 from calibrant.report.wording.parts import everyone_told, groups_told, pockets_told, verdict_word
@@ -51,6 +52,8 @@ def nodes(record: AuditRecord) -> Iterator[Node]:
         yield Paragraph(say(apart), "quiet", EVERYWHERE)
     if rows := rows_that_would_decide(record):
         yield Paragraph(rows, "quiet", EVERYWHERE)
+    if acting := worst_told(record):
+        yield Paragraph(acting, "quiet", EVERYWHERE)
     if not withheld(record) and (found := follows(record)):
         yield Heading("What the error follows", where=EVERYWHERE)
         yield found

@@ -45,6 +45,7 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
     TOGETHER: "rows that belong together",
     "inference": "use in place of labels",
     "missing-labels": "missing labels",
+    "decisions": "decisions",
     "kernel-error": "the kernel local calibration error",
     "reliability": "the curve along the score",
     **dict.fromkeys(

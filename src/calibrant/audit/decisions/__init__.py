@@ -1,0 +1,1 @@
+"""What an audit tells of decisions at a threshold: who is acted on, what happened to them, what it is worth."""

@@ -1,0 +1,154 @@
+"""One population at one threshold: who is acted on, what happened to them, what that is worth, and what error costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from calibrant.audit.decisions.whom import People
+from calibrant.audit.rounding import Told
+from calibrant.decisions.ladder import Ladder
+from calibrant.decisions.regret import ends as regret_ends
+from calibrant.stats.decisions.unit_acceptance import UnitRanking
+from calibrant.stats.measures import normal_quantile
+from calibrant.views.grouped import keyed
+
+EVERYONE = "everyone"
+CERTIFIED_ENDS = 6  # of a line: both of two rates and of the regret
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What the record tells; counts are multiples of five, ends of ranges moved outward.
+
+    Parameters
+    ----------
+    group : str
+    threshold, acts_from : float
+    rows, acted, cases_acted, left, cases_left : int
+        People; acted on and cases among them; not acted on and cases among them.
+    wrong, wrong_low, wrong_high : float or None
+        ``P(Y = 0 | acted on)``, certified; None where nobody is.
+    missed, missed_low, missed_high : float or None
+        ``P(Y = 1 | not acted on)``, certified; None where everyone is acted on.
+    net_benefit, net_benefit_low, net_benefit_high : float
+    over_all, over_all_low, over_all_high : float
+        The same less that of acting on everyone.
+    regret, regret_low, regret_high : float
+        Certified.
+    """
+
+    group: str
+    threshold: float
+    acts_from: float
+    rows: int
+    acted: int
+    cases_acted: int
+    left: int
+    cases_left: int
+    wrong: float | None
+    wrong_low: float | None
+    wrong_high: float | None
+    missed: float | None
+    missed_low: float | None
+    missed_high: float | None
+    net_benefit: float
+    net_benefit_low: float
+    net_benefit_high: float
+    over_all: float
+    over_all_low: float
+    over_all_high: float
+    regret: float
+    regret_low: float
+    regret_high: float
+
+
+COLUMNS = tuple(f.name for f in fields(Line))
+
+
+def line(people: People, at: int, alpha: float, seed: int) -> Line:
+    """Certify one population at one threshold; half of `alpha`, its own, is the net benefit's."""
+    ladder = people.ladders[at]
+    each = alpha / 2.0 / CERTIFIED_ENDS
+    (acted, cases), (left, missed) = ladder.acted, ladder.left
+    high, low = Told.of(acted, cases, 0.0), Told.of(left, missed, 0.0)
+    every = Told.of(acted + left, cases + missed, 0.0)
+    t, odds = ladder.threshold, ladder.threshold / (1.0 - ladder.threshold)
+    rate = _rate(ladder, True, (acted - cases, acted), high, each)
+    other = _rate(ladder, False, (missed, left), low, each)
+    lots, worth = ladder.lots, 1.0 - t
+    ends = regret_ends(lots, (each, each), seed)
+    lost = (lots.estimate, ends[0], ends[1])
+    regret = tuple(v / worth for v in lost)
+    gain, more = (_mean(ladder, use, alpha / 4.0) for use in (True, False))
+    top = max(1.0, odds)
+    return Line(
+        keyed(people.name) if people.name else EVERYONE,
+        t,
+        ladder.acts_from,
+        every.rows,
+        high.rows if acted else 0,
+        high.cases if acted else 0,
+        low.rows if left else 0,
+        low.cases if left else 0,
+        *rate,
+        *other,
+        *_outward(every, gain, "net benefit", (-top, top)),
+        *_outward(every, more, "over all", (-top, top)),
+        *_outward(every, (regret[0], regret[1], regret[2]), "regret", (0.0, top)),
+    )
+
+
+def _outward(
+    told: Told, found: tuple[float, float, float], about: str, span: tuple[float, float]
+) -> tuple[float, float, float]:
+    """Return a number rounded, between ends moved outward."""
+    value, low, high = found
+    least, most = told.end(low, -1, f"{about} low", *span), told.end(high, 1, f"{about} high", *span)
+    return min(max(told.near(value, about), least), most), least, most
+
+
+Rate = tuple[float | None, float | None, float | None]
+
+
+def _rate(ladder: Ladder, acted: bool, counts: tuple[int, int], told: Told, each: float) -> Rate:
+    """Return a rate of errors on one side of the threshold with its certified range; nothing where nobody is there."""
+    wrong, rows = counts
+    if not rows:
+        return None, None, None
+    if ladder.units is None:
+        low, high = clopper_pearson(wrong, rows, each)
+        rate = wrong / rows
+    else:
+        u, t = ladder.units, ladder.threshold if acted else float(np.nextafter(ladder.threshold, 0.0))
+        bad = u.y == (0 if acted else 1)
+        up, down = UnitRanking(u, bad, acted), UnitRanking(u, ~bad, acted)
+        low, high = 1.0 - down.highest_rate(t, each), up.highest_rate(t, each)
+        passed = up.passing(t)
+        rate = float(u.given[passed & bad].sum() / u.given[passed].sum())
+        low, high = min(low, high), max(low, high)
+    value, least, most = _outward(told, (rate, low, high), "wrong" if acted else "missed", (0.0, 1.0))
+    return value, least, most
+
+
+def clopper_pearson(hits: int, n: int, each: float) -> tuple[float, float]:
+    """Return both ends of the exact interval, each missing with probability `each` at most."""
+    from scipy.special import betaincinv
+
+    low = 0.0 if hits == 0 else float(betaincinv(hits, n - hits + 1.0, each))
+    high = 1.0 if hits == n else float(betaincinv(hits + 1.0, n - hits, 1.0 - each))
+    return low, high
+
+
+def _mean(ladder: Ladder, acting: bool, alpha: float) -> tuple[float, float, float]:
+    """Return the net benefit, or what it is more than of acting on everyone, with a normal interval by units."""
+    lots, worth = ladder.lots, 1.0 - ladder.threshold
+    won = lots.won(np.where(lots.side < 0.0, 1.0, 0.0) if acting else np.where(lots.side > 0.0, -1.0, 0.0))
+    total = float((lots.times * lots.size).sum())
+    mean = float((lots.times * won).sum()) / total
+    count = float(lots.times.sum())
+    square = float((lots.times * (won - mean * lots.size) ** 2).sum()) * count / max(count - 1.0, 1.0)
+    half = normal_quantile(alpha) * math.sqrt(square) / total
+    return mean / worth, (mean - half) / worth, (mean + half) / worth

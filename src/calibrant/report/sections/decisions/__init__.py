@@ -1,0 +1,145 @@
+"""What it means for decisions: at each threshold who is acted on, what happened to them, and what that is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calibrant.audit.record import AuditRecord, Check
+from calibrant.report import numbers as num
+from calibrant.report.document import Cell, Column, Entry, Figure, Heading, Node, Panel, Paragraph, Row, Table
+from calibrant.report.findings import noun
+from calibrant.report.outline import Asked, Declared
+from calibrant.report.sections.decisions.picture import drawn, numbers
+from calibrant.report.spans import Text, clipped, code, given, say, shown, strong
+from calibrant.report.wording.decisions import CODE, Acted, acted, at_least, percent_of, worst_told
+
+CURVE = "decision_curve"
+TOLD = 0.001  # a loss that is written as more than nothing
+EACH_MOST = 60  # lines of a table; the others are in the JSON
+HEADS = ("acted on", "of them no case", "cases not acted on", "net benefit", "over acting on all", "lost to error")
+LABEL = "Net benefit against the threshold, beside acting on everyone and on nobody."
+
+
+def decisions(record: AuditRecord) -> Iterator[Node]:
+    """Return each threshold with its sentence and its table, and the decision curve; nothing where nobody asked."""
+    lines = acted(record)
+    if not lines:
+        return
+    if worst := worst_told(record):
+        yield Paragraph(worst, "answer")
+    yield Paragraph(say(_scope(record)))
+    for threshold in dict.fromkeys(line.threshold for line in lines):
+        here = [line for line in lines if line.threshold == threshold]
+        yield Heading(f"Acting from {percent_of(threshold)}% on", 3)
+        yield Paragraph(_sentence(here[0], noun(record)))
+        yield _table(record, here)
+        if unshown := int(record.curve(CODE).settings["groups"]) - len(here) + 1:
+            yield Paragraph(
+                say(f"{num.count(unshown)} groups are not told: few on one side, or had by subtraction."), "note"
+            )
+    if (curve := record.curve(CURVE)).columns:
+        words = (
+            "Solid: by the score, with its band at all thresholds at once. Dashed: acting on everyone. 0: on nobody."
+        )
+        panel = Panel("Net benefit per 100", drawn(curve, [v.threshold for v in lines], LABEL), axis="threshold")
+        yield Figure(panels=(panel,), key=(), caption=say(words), numbers=(numbers(curve),))
+
+
+def _scope(record: AuditRecord) -> str:
+    s = record.curve(CODE).settings
+    costs = s["costs"]
+    priced = f"Set by costs of {costs[0]:g} (acting on no case) and {costs[1]:g} (a case left). " if costs else ""
+    level = num.percent(1.0 - float(s["alpha"]))
+    return (
+        f"{priced}All ranges of this section hold together, {level}%, beside those of the verdict, at {level}% too. "
+        "Those of net benefit are approximate, the others certified. Numbers of people are multiples of five."
+    )
+
+
+def _sentence(one: Acted, people: str) -> Text:
+    """Return what happens to everyone at a threshold."""
+    told, parts = strong(f"{num.count(one.acted)} of {num.count(one.rows)} {people} are acted on"), []
+    if one.wrong:
+        parts.append(f"; of them {_range(one.wrong)} are no cases")
+    if one.missed:
+        parts.append(f"; of the others {_range(one.missed)} are cases")
+    if one.acts_from != one.threshold:
+        parts.append(f". Counts of this size act from {percent_of(one.acts_from)}% on")
+    return say(told, *parts, ".")
+
+
+def _range(ends: tuple[float, float, float]) -> str:
+    return f"{num.lower_bound(ends[1])}% to {num.upper_bound(ends[2])}%"
+
+
+def _table(record: AuditRecord, lines: list[Acted]) -> Table:
+    """Return everyone and each group at one threshold."""
+    columns = (Column(say("Who")), *(Column(say(h), "r") for h in HEADS))
+    rows = []
+    for one in lines[:EACH_MOST]:
+        who = say("Everyone") if one.everyone else say(given(clipped(shown(one.name))))
+        cells = (
+            f"{num.count(one.acted)} of {num.count(one.rows)}",
+            _range(one.wrong) if one.wrong else "–",
+            _range(one.missed) if one.missed else "–",
+            " to ".join(num.signed_range(*one.net_benefit[1:])),
+            " to ".join(num.signed_range(*one.over_all[1:])),
+            f"{num.lower_bound(one.regret[1])} to {num.upper_bound(one.regret[2])}",
+        )
+        rows.append(Row((Cell(who), *(Cell(say(text)) for text in cells))))
+    more = len(lines) - EACH_MOST
+    rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
+    caption = (
+        f"The last three in true positives per 100 {noun(record)}. Lost to error: what the best decisions by the same "
+        f"score would bring back.{rest}"
+    )
+    return Table(columns, tuple(rows), caption)
+
+
+def _check(_: Check, record: AuditRecord) -> Asked:
+    """Return how to read the check."""
+    lines = acted(record)
+    told = f"from {percent_of(lines[0].threshold)}% on: {num.count(lines[0].acted)} are acted on" if lines else ""
+    costs = [line for line in lines if line.regret[1] >= TOLD]
+    meaning = f"error certified to cost net benefit {at_least(costs)}" if costs else "what acting there means"
+    return Asked("What does acting from a threshold on mean?", told, meaning)
+
+
+def methods(record: AuditRecord) -> tuple[Entry, ...]:
+    """Return how decisions are certified."""
+    lines = acted(record)
+    if not lines:
+        return ()
+    rates = "by bets on whole units" if "unit" in str(record.curve(CODE).settings["assumes"]) else "by Clopper-Pearson"
+    text = (
+        f"Rates of errors on each side of a threshold {rates}; the loss to error by bets on other uses of the score "
+        "from below, on all uses at once from above; net benefit by its standard error. Half of an alpha of its own is "
+        "everyone's, half the groups', shared equally by thresholds, groups and ends. Functions "
+    )
+    return (Entry("Decisions", say(text, code("measure.regret"), ", ", code("diagnose.decision_curve"), ".")),)
+
+
+def words(record: AuditRecord) -> tuple[Entry, ...]:
+    """Return the words that this section uses."""
+    if not acted(record):
+        return ()
+    text = (
+        "True positives, less false positives at the price that the threshold sets: at 20% four false ones weigh as "
+        "much as a true one. Acting on nobody has 0."
+    )
+    return (Entry("net benefit", say(text)),)
+
+
+DECLARED = (
+    Declared(
+        id="decisions",
+        order=33,
+        nav="For decisions?",
+        heading="What it means for decisions",
+        nodes=decisions,
+        methods=methods,
+        words=words,
+        checks={CODE: _check},
+        there=lambda record: bool(acted(record)),
+    ),
+)

@@ -1,0 +1,98 @@
+"""What acting at a threshold means, in words: who is acted on, and the worst that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calibrant.audit.record import AuditRecord
+from calibrant.report import numbers as num
+from calibrant.report.spans import Text, clipped, given, link, say, shown, strong
+
+CODE, EVERYONE = "decisions", "everyone"
+Range = tuple[float, float, float]  # a number and its ends
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """One population at one threshold, as the record tells it."""
+
+    name: str
+    threshold: float
+    acts_from: float
+    rows: int
+    acted: int
+    wrong: Range | None
+    missed: Range | None
+    net_benefit: Range
+    over_all: Range
+    regret: Range
+
+    @property
+    def everyone(self) -> bool:
+        """It is about everyone."""
+        return self.name == EVERYONE
+
+
+def acted(record: AuditRecord) -> tuple[Acted, ...]:
+    """Return every line that the record has, by threshold, everyone first; none where nobody asked."""
+    c = record.curve(CODE).columns
+    out = []
+    for i in range(len(c.get("group", ()))):
+
+        def ends(name: str, i: int = i) -> Range:
+            return float(c[name][i]), float(c[f"{name}_low"][i]), float(c[f"{name}_high"][i])
+
+        out.append(
+            Acted(
+                str(c["group"][i]),
+                float(c["threshold"][i]),
+                float(c["acts_from"][i]),
+                int(c["rows"][i]),
+                int(c["acted"][i]),
+                None if c["wrong"][i] is None else ends("wrong"),
+                None if c["missed"][i] is None else ends("missed"),
+                ends("net_benefit"),
+                ends("over_all"),
+                ends("regret"),
+            )
+        )
+    return tuple(out)
+
+
+def percent_of(threshold: float) -> str:
+    """Write a threshold in per cent."""
+    return f"{100.0 * threshold:.4g}"
+
+
+def who(one: Acted) -> Text:
+    """Name a population inside a sentence."""
+    return say("everyone") if one.everyone else say(given(clipped(shown(one.name), 40)))
+
+
+def at_least(lines: Sequence[Acted]) -> str:
+    """Write the largest loss that is certified of some lines."""
+    return f"of at least {num.lower_bound(max(v.regret[1] for v in lines))} per 100"
+
+
+def worst_told(record: AuditRecord) -> Text:
+    """Return the worst known of acting: it does harm, acting on all is better, or error costs; else nothing."""
+    lines = acted(record)
+    harm = min(lines, key=lambda v: v.net_benefit[2], default=None)
+    if harm is not None and harm.net_benefit[2] < 0.0:
+        return _told(harm, "acting on nobody is better", harm.net_benefit[2])
+    beaten = min(lines, key=lambda v: v.over_all[2], default=None)
+    if beaten is not None and beaten.over_all[2] < 0.0:
+        return _told(beaten, "acting on all is better", beaten.over_all[2])
+    costly = max(lines, key=lambda v: v.regret[1], default=None)
+    if costly is not None and float(num.lower_bound(costly.regret[1]) or 0.0) > 0.0:
+        at = link(f"Acting from {percent_of(costly.threshold)}% on", CODE)
+        lost = strong(f"error costs at least {num.lower_bound(costly.regret[1])} true positives per 100")
+        return say(at, ", ", lost, ": ", *who(costly), ".")
+    return ()
+
+
+def _told(one: Acted, better: str, by: float) -> Text:
+    at = link(f"Acting from {percent_of(one.threshold)}% on", CODE)
+    lost = f", by at least {num.lower_bound(-by)} true positives per 100 (approximate)"
+    return say(at, ": for ", *who(one), " ", strong(better), f"{lost}.")

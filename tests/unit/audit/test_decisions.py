@@ -1,0 +1,203 @@
+"""Decisions in the audit: numbers by hand, who is not told, costs, refusals, the record, the report, the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.audit.decisions.line import CERTIFIED_ENDS, clopper_pearson
+from calibrant.audit.decisions.whom import told
+from calibrant.audit.record import AuditRecord
+from calibrant.cli import main
+from calibrant.report.brief.brief import nodes
+from calibrant.report.document import Paragraph
+from calibrant.report.wording.decisions import acted, worst_told
+
+
+def table(n: int = 3000, seed: int = 0, off: float = 0.1) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    p, sex = rng.beta(1, 3, n), np.array(["f", "m"])[rng.integers(0, 2, n)]
+    y = (rng.uniform(size=n) < np.clip(p + off * (sex == "f"), 0, 1)).astype(int)
+    return {"y": y, "p": p, "sex": sex}
+
+
+def audited(data: dict[str, np.ndarray], **more: object) -> AuditRecord:
+    return cal.audit(data, **{"label": "y", "score": "p", "quick": True, "variables": None, **more})
+
+
+@pytest.fixture(scope="module")
+def record() -> AuditRecord:
+    return audited(table(), by="sex", threshold=[0.2, 0.5])
+
+
+def test_numbers_by_hand(record: AuditRecord) -> None:
+    data, c = table(), record.curve("decisions").columns
+    assert c["group"] == ("everyone", "sex=f", "sex=m") * 2
+    each = 0.05 / 2 / 2 / 2 / CERTIFIED_ENDS  # half everyone's, two thresholds, half certified, six ends
+    for i, (name, t) in enumerate(zip(c["group"], c["threshold"], strict=True)):
+        own = np.full(3000, True) if name == "everyone" else data["sex"] == name[-1]
+        p, y = data["p"][own], data["y"][own]
+        on = p >= t
+        assert c["acts_from"][i] == t
+        assert abs(c["acted"][i] - on.sum()) < 5
+        assert abs(c["cases_left"][i] - y[~on].sum()) < 5
+        wrong, missed = 1 - y[on].mean(), y[~on].mean()
+        assert c["wrong_low"][i] < wrong < c["wrong_high"][i]
+        assert c["missed_low"][i] < missed < c["missed_high"][i]
+        low, high = clopper_pearson(int((y[on] == 0).sum()), int(on.sum()), each if name == "everyone" else each / 2)
+        assert c["wrong_low"][i] <= low < low + 0.04
+        assert high <= c["wrong_high"][i] <= high + 0.04
+        benefit = (y * on).mean() - ((1 - y) * on).mean() * t / (1 - t)
+        everyone = y.mean() - (1 - y).mean() * t / (1 - t)
+        assert c["net_benefit"][i] == pytest.approx(benefit, abs=0.003)
+        assert c["over_all"][i] == pytest.approx(benefit - everyone, abs=0.01)
+        assert c["regret_low"][i] <= c["regret"][i] <= c["regret_high"][i]
+
+
+def test_regret_is_that_of_the_measure_at_its_share_of_alpha() -> None:
+    data = table()
+    one = audited(data, threshold=0.2)
+    c = one.curve("decisions").columns
+    each = 0.05 / 2 / 2 / CERTIFIED_ENDS
+    alone = cal.measure.regret(cal.sketch(data, label="y", score="p", variables=()), threshold=0.2, alpha=2 * each)
+    assert c["regret_low"][0] <= alone.low
+    assert alone.high <= c["regret_high"][0] <= alone.high + 0.003
+
+
+def test_the_limits_are_exact() -> None:
+    from scipy.stats import binomtest
+
+    for hits, n in ((0, 30), (7, 30), (30, 30)):
+        found = binomtest(hits, n).proportion_ci(0.9, "exact")
+        assert clopper_pearson(hits, n, 0.05) == pytest.approx((found.low, found.high))
+
+
+def test_costs_set_the_threshold_and_nobody_asked_is_silent() -> None:
+    data = table(600)
+    priced = audited(data, costs=(1, 4))
+    assert priced.curve("decisions").settings["thresholds"] == (0.2,)
+    assert priced.settings["costs"] == (1.0, 4.0)
+    silent = audited(data)
+    assert "decisions" not in silent.curves
+    assert "decisions" not in [c.code for c in silent.checks]
+    assert silent.verdict == priced.verdict
+
+
+def test_few_are_not_told_and_not_had_by_subtraction() -> None:
+    data = table(2000)
+    data["site"] = np.repeat(["a", "b", "c", "d"], 500)
+    data["p"] = np.where((data["site"] == "a") & (data["p"] >= 0.2), data["p"] * 0.19, data["p"])
+    data["p"][:7] = 0.9  # seven of site a are acted on
+    c = audited(data, by="site", threshold=0.2).curve("decisions").columns
+    assert "site=a" not in c["group"]
+    assert len(c["group"]) == 3  # everyone, and two: one more leaves with site a
+    nobody = audited(data, threshold=0.999)
+    check = next(c for c in nobody.checks if c.code == "decisions")
+    assert check.status == "measured"  # nobody is acted on: that is no few
+    assert nobody.curve("decisions").columns["wrong"] == (None,)
+    data["p"][:3] = 1.0
+    few = audited(data, threshold=0.999)
+    check = next(c for c in few.checks if c.code == "decisions")
+    assert check.status == "not-applicable"
+    assert "20" in check.reason
+    assert "decisions" not in few.curves
+
+
+def test_thresholds_that_part_few_people_are_not_both_told() -> None:
+    data = table(1000)
+    data["p"] = np.where((data["p"] >= 0.2) & (data["p"] < 0.21), 0.3, data["p"])
+    data["p"][:4] = 0.205
+    assert audited(data, threshold=[0.2, 0.21]).curve("decisions").columns["threshold"] == (0.2,)
+
+
+def test_no_group_is_told_where_nobody_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert told([], 0, 20, set()) == []
+
+
+def test_units_are_certified_by_units() -> None:
+    data = table(3000)
+    order = np.argsort(data["p"] + 0.3 * data["y"])
+    data = {k: v[order] for k, v in data.items()}
+    data["unit"] = np.arange(3000) // 10
+    alone = audited({k: v for k, v in data.items() if k != "unit"}, threshold=0.2, allow_same=True)
+    units = audited(data, threshold=0.2, cluster="unit")
+    a, b = (r.curve("decisions").columns for r in (alone, units))
+    assert b["wrong_low"][0] < a["wrong_low"][0] < a["wrong_high"][0] < b["wrong_high"][0]
+    assert "unit" in units.curve("decisions").settings["assumes"]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"threshold": 1.2}, "threshold=1.2"),
+        ({"threshold": [0.2, 0]}, "threshold=0"),
+        ({"threshold": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}, "5 at most"),
+        ({"costs": (1, -4)}, "costs=-4"),
+        ({"costs": (1, 4, 2)}, "two costs"),
+        ({"costs": 4}, "two costs"),
+        ({"costs": (1, 4), "threshold": 0.2}, "drop one of the two"),
+    ],
+)
+def test_refusals(given: dict[str, object], says: str) -> None:
+    with pytest.raises(cal.BadInput, match=says):
+        audited(table(100), **given)
+
+
+def test_the_record_goes_to_json_and_back_and_to_the_page(record: AuditRecord, tmp_path: Path) -> None:
+    again = AuditRecord.from_json(record.to_json())
+    assert again.curve("decisions").columns == record.curve("decisions").columns
+    record.save(tmp_path / "a.json")
+    for ending in ("html", "md"):
+        assert (
+            main(
+                [
+                    "report",
+                    str(tmp_path / "a.json"),
+                    "--report" if ending == "html" else "--markdown",
+                    str(tmp_path / f"a.{ending}"),
+                ]
+            )
+            == 0
+        )
+        text = (tmp_path / f"a.{ending}").read_text()
+        assert "What it means for decisions" in text
+        assert "Acting from 20% on" in text
+    assert 'aria-label="Net benefit against' in (tmp_path / "a.html").read_text()
+
+
+def test_the_brief_says_the_worst(record: AuditRecord) -> None:
+    lines = acted(record)
+    assert lines[0].everyone
+    assert not worst_told(audited(table(3000, off=0.0), threshold=0.2))
+    wrong = table(3000)
+    wrong["y"] = (np.random.default_rng(1).uniform(size=3000) < 0.05).astype(int)
+    worse = audited(wrong, threshold=0.2)
+    told = "".join(s.text for s in worst_told(worse))
+    assert told.startswith("Acting from 20% on: for everyone acting on nobody is better, by at least ")
+    shown = [n for n in nodes(worse) if isinstance(n, Paragraph)]
+    assert told in ["".join(s.text for s in n.text) for n in shown]
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, path = table(600), tmp_path / "log.csv"
+    path.write_text("y,p,sex\n" + "".join(f"{y},{p},{s}\n" for y, p, s in zip(*data.values(), strict=True)))
+    named = ["audit", str(path), "--label", "y", "--score", "p", "--quick", "--variables", "none"]
+    assert main([*named, "--by", "sex", "--threshold", "0.2,0.5", "--out", str(tmp_path / "out")]) == 0
+    lines = next((tmp_path / "out").rglob("decisions.csv")).read_text().splitlines()
+    assert lines[0].startswith("group,threshold,acts_from,rows,acted")
+    assert len(lines) == 7
+    capsys.readouterr()
+    assert main([*named, "--costs", "1,4", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["settings"]["threshold"] == [0.2]
+    for wrong in (
+        ["--threshold", "1.5"],
+        ["--threshold", "x"],
+        ["--costs", "1"],
+        ["--costs", "1,4", "--threshold", "0.2"],
+    ):
+        assert main([*named, *wrong]) == 2
+        assert "Traceback" not in capsys.readouterr().err

@@ -374,6 +374,7 @@ def _repair(p: Command) -> None:
         default="error",
         help="what the limit is about: the average error (default), or the gap between what happened and what was said",
     )
+    take.threshold(p, "act from this score on, or several (0.1,0.2): whose decisions a repair changes, and the gain")
     take.levels(p, "steps of the certified error")
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of the verdicts (default 0.05)")
     p.add_argument("--quick", action="store_true", help="leave out the tests, and multicalibration from auto")

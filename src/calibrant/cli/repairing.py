@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import COMMAND
+from calibrant.arguments import COMMAND, thresholds
 from calibrant.cli.commands import given, reading
 from calibrant.cli.progress import Progress
 from calibrant.cli.reporting import write
@@ -47,6 +47,8 @@ def repair(a: Namespace) -> int:
         raise BadInput(f"cannot write the map to {a.map!r}: end its name in .json")
     if a.distinct_units and not (a.judge_on and (asked.cluster or asked.levels)):
         raise BadInput("--distinct-units goes with --judge-on and --cluster")
+    if a.threshold is not None:
+        a.threshold = thresholds(COMMAND.name("threshold"), a.threshold)
     data = given(a)
     read = (*data, *([a.judge_on] if a.judge_on else ()))
     path = checked_targets({"--out": a.out, "--map": a.map}, read).get("--out")
@@ -141,6 +143,7 @@ def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) ->
         bins=asked.bins,
         limit=a.limit,
         judge=a.judge,
+        threshold=a.threshold,
         levels=a.levels,
         alpha=a.alpha,
         tests=() if a.quick else ("local",),
@@ -198,12 +201,15 @@ def _chosen(found: Comparison) -> str | None:
 
 
 def _say(found: Comparison, chosen: str | None, a: Namespace) -> None:
+    from calibrant.report.outputs import acted_on
     from calibrant.report.terminal import comparison
 
     if a.json:
         print(json.dumps(found.to_dict(), sort_keys=True, indent=1))
         return
     print(comparison(found))
+    if found.decisions.columns:
+        print("\n".join(("", *acted_on.lines(found))))
     for what, target in (("map", a.map), ("rows", a.out)):
         if target:
             print(visible(f"{what}: {target} ({chosen})") if chosen else f"{what}: nothing written")

@@ -169,6 +169,7 @@ examples:
   calibrant repair log.parquet --label y --score p
   calibrant repair log.parquet --label y --score p --by sex,age --out repaired.parquet --map map.json
   calibrant repair log.parquet --label y --score p --by sex,age --limit 0.02
+  calibrant repair log.parquet --label y --score p --by sex,age --threshold 0.2
   calibrant repair 2015.parquet --judge-on 2017.parquet --label y --score p --method platt,isotonic --map map.json
 """
 WEIGHTS = """\

@@ -8,6 +8,7 @@ from typing import get_args
 
 import numpy as np
 
+from calibrant import arguments
 from calibrant.arguments import checked_alpha, checked_levels, choice, flag, names, one_source, share, whole
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.reading import Reading
@@ -16,6 +17,7 @@ from calibrant.data.survey import EVERY, survey_rows
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import one_thread, sized
 from calibrant.repair.catalogue import tried_by_default
+from calibrant.repair.judge.decisions import decision_changes
 from calibrant.repair.judge.evidence import (
     CLEAR,
     FEWEST,
@@ -36,6 +38,7 @@ from calibrant.repair.judge.rows import Fits, LeftOut, Repair, checked_folds, fi
 from calibrant.repair.judge.verdict import (
     AS_AUDITED,
     METHOD,
+    UNASKED,
     Changes,
     Comparison,
     GroupChange,
@@ -89,6 +92,8 @@ class Asked:
         Covariates that cannot be used, and why.
     people : callable, optional
         From the fits to who is held against the limit; by default everyone and the groups of `by`.
+    thresholds : tuple of float
+        At which decisions before and after are compared; none by default.
     """
 
     repairs: Mapping[str, Repair]
@@ -100,6 +105,7 @@ class Asked:
     bins: Mapping[str, Sequence[float]] = field(default_factory=dict)
     left_out: LeftOut = ()
     people: Callable[[Fits], Sequence[People]] | None = None
+    thresholds: tuple[float, ...] = ()
 
 
 @one_source
@@ -114,6 +120,7 @@ def compare(
     bins: Mapping[str, Sequence[float]] | None = None,
     limit: float | None = None,
     judge: Measure = "error",
+    threshold: float | Sequence[float] | None = None,
     levels: int = 100,
     alpha: float = 0.05,
     tests: Iterable[str] | str | None = tuple(TESTS),
@@ -154,6 +161,9 @@ def compare(
         recommendation takes it into account.
     judge : {"error", "gap"}
         What the limit is about: the average error, or the gap between what happened and what was said.
+    threshold : float in (0, 1), or several that increase, optional
+        Act where the probability is at least this: ``decisions`` then says how many rows change side under each repair,
+        for everyone and in every group, and what that gains in net benefit. Of fewer than 20 rows no more is told.
     levels : int from 2 to 1024
         Steps in which probabilities are shown; the certified upper ends are about that display.
     alpha : float in (0, 1)
@@ -194,7 +204,8 @@ def compare(
     together with probability ``1 - alpha``; half of alpha goes to the scores, a quarter each to variables and groups.
     So do, each family by itself, the certified ranges of all probabilities (raw below, shown in steps above), those of
     the scores as shown (by which "error" is judged: like with like), the distances, and the same two ranges of the
-    groups (by which "worst group" is). Tests keep their own level; with folds p-values are Bonferroni's over folds.
+    groups (by which "worst group" is), and all gains in net benefit of ``decisions``. Tests keep their own level; with
+    folds p-values are Bonferroni's over folds.
     **Method.** Given the scores every paired change is linear in the outcomes: betting limits with stakes fixed by the
     scores (`stats.betting`). For a group one range of its gap as audited gives the change of every repair, since
     the mean score moves by a known amount. Along a variable the judged change is that of ``sum_b P(b) E[Y - p | b]^2``.
@@ -252,6 +263,7 @@ def compare(
         by=reading.by,
         bins=reading.bins,
         left_out=left_out,
+        thresholds=() if threshold is None else arguments.thresholds("threshold", threshold),
     )
     return compared(rows, asked, judging)
 
@@ -305,6 +317,7 @@ def _compared(fits: Fits, asked: Asked, groups: JudgedGroups | None, how: Judgin
     over = {} if fixed is None or how.against.limit is None else {k: fixed.left(k) for k in judged.scores}
     chosen = recommended(table, verdicts, worse_than, over)
     line = Curve(method=FIXED, columns={}) if fixed is None else fixed.curve(chosen, fits.maps)
+    decisions = decision_changes(judged, groups, asked.thresholds, how.alpha) if asked.thresholds else UNASKED
     judged.forget()
     # (4) Tests: told, but they decide nothing.
     testing = Testing(how.tests, variables, how.test_rows, how.draws, seed)
@@ -318,6 +331,7 @@ def _compared(fits: Fits, asked: Asked, groups: JudgedGroups | None, how: Judgin
         variables=curve_of("variables", VariableChange, changes.variables),
         groups=curve_of("groups", GroupChange, changes.groups),
         fixed=line if fixed is None else replace(line, settings={**line.settings, **told}),
+        decisions=decisions,
         verdicts=verdicts,
         recommended=chosen,
         maps=dict(fits.maps),

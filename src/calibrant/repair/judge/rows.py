@@ -107,19 +107,22 @@ class Judged:
         """Folds; 1 if all rows are judged with the same maps."""
         return int(self.part.max()) + 1
 
-    def each_fold(self) -> list[tuple[Rows, float]]:
-        """Return rows and share of each fold."""
+    def each_fold(self, among: Whole | None = None) -> list[tuple[Rows, float]]:
+        """Return rows and share of each fold, of all rows or of some."""
         if self.folds == 1:
-            return [(slice(None), 1.0)]
-        rows = [np.flatnonzero(self.part == k) for k in range(self.folds)]
-        return [(r, len(r) / self.data.n) for r in rows]
+            return [(slice(None) if among is None else among, 1.0)]
+        some = np.arange(self.data.n) if among is None else among
+        rows = [some[self.part[some] == k] for k in range(self.folds)]
+        return [(r, len(r) / len(some)) for r in rows if len(r)]
 
-    def mean_range(self, without: Floats, happened: Floats, delta: float) -> tuple[float, float, float]:
-        """Return a mean over rows that is linear in the outcomes, and its limits given the scores.
+    def mean_range(
+        self, without: Floats, happened: Floats, delta: float, among: Whole | None = None
+    ) -> tuple[float, float, float]:
+        """Return a mean over rows, or some of them, that is linear in the outcomes, and its limits given the scores.
 
         In folds each fold's limits hold given the others, at its share of `delta`, and are averaged.
         """
-        data, folds, out = self.data, self.each_fold(), np.zeros(3)
+        data, folds, out = self.data, self.each_fold(among), np.zeros(3)
         for rows, share in folds:
             weight = None if data.weights is None else data.weights[rows]
             ends = without[rows], happened[rows]

@@ -15,6 +15,7 @@ from calibrant.results import Curve, Plain, frozen
 
 AS_AUDITED = "as audited"
 METHOD = "repair.compare"
+UNASKED = Curve(method=f"{METHOD}.decisions", columns={})  # no threshold was named
 Shown = Literal["better", "worse", "undecided"]
 
 
@@ -157,6 +158,9 @@ class Comparison(Plain):
         With a limit: a line for everyone, and for each group over it before or after the repair recommended, with
         certified range and verdict now and after; how each repair does, and what tests find, are in its settings.
         Without a limit it has no columns.
+    decisions : Curve
+        With a threshold: for each repair, threshold and population, everyone and each group, how many rows change side
+        in either direction, and the gain in net benefit with its certified range. Else it has no columns.
     verdicts : Mapping
         For each repair what is ``better``, ``worse`` and ``undecided`` (tuples of names), and a ``line`` of plain
         words.
@@ -176,6 +180,7 @@ class Comparison(Plain):
     verdicts: Mapping[str, Mapping[str, Any]]
     recommended: str
     maps: Mapping[str, FittedMap]
+    decisions: Curve = UNASKED
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def row(self, name: str) -> dict[str, Any]:
@@ -186,7 +191,9 @@ class Comparison(Plain):
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Self:
         """Rebuild the comparison that `to_dict` described."""
-        curves = {k: Curve.from_dict(d[k]) for k in ("table", "differences", "variables", "groups", "fixed")}
+        curves = {
+            k: Curve.from_dict(d[k]) for k in ("table", "differences", "variables", "groups", "fixed", "decisions")
+        }
         return cls(
             **curves,
             verdicts=frozen(d["verdicts"]),

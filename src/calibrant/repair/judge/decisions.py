@@ -1,0 +1,148 @@
+"""Whose decisions a repair changes at a threshold, in which direction, and what that gains: a certified net benefit.
+
+A row is acted on where its score is at least the threshold t. Given the scores, a row that comes to be acted on adds 1
+to the gain if it is a case, and ``-t / (1 - t)`` if not; one that is not acted on any more adds the reverse; any other
+adds 0. So the gain is linear in the outcomes, and the judge's betting limits hold it at any number of rows. All gains
+of everyone have half of alpha, those of the groups the other half, each shared by repairs, thresholds and groups alike:
+so repair, threshold and group may be picked by what is told.
+
+Numbers of rows are told in fives, gains in steps of two to five people's share, ends moved outward. Where fewer than 20
+rows change side, no more than that is told: few gains are one person's outcome.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from calibrant.arguments import MASK
+from calibrant.repair.judge.evidence import JudgedGroups
+from calibrant.repair.judge.rows import Judged
+from calibrant.repair.judge.verdict import AS_AUDITED, METHOD, Shown, by_ends
+from calibrant.repair.regression import Whole, clusters_of
+from calibrant.repair.told import PARTS, grain
+from calibrant.results import Curve
+from calibrant.stats.decisions.losses import benefit_lost
+from calibrant.views.grouped import keyed
+
+EVERYONE = "everyone"
+FIVE = 5  # rows in which numbers are told; a step of a gain is at most so many people's share
+GROUPED, ALONE = {EVERYONE: 0.5, "groups": 0.5}, {EVERYONE: 1.0}  # of alpha
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionChange:
+    """What one repair changes at one threshold for one population. None: under 20 rows change side.
+
+    Parameters
+    ----------
+    probability : str
+    threshold : float
+    population : str
+        ``"everyone"``, or a group such as ``"sex=f"``.
+    rows : int
+        Judged; of a group in fives.
+    to_act, to_leave : int or None
+        Rows that come to be acted on, and rows that are not any more, in fives.
+    gain, gain_low, gain_high : float or None
+        Net benefit after less net benefit as audited, in true positives a row, and its certified range.
+    shown : {"better", "worse", "undecided", "none"} or None
+        "none": no row changes side.
+    """
+
+    probability: str
+    threshold: float
+    population: str
+    rows: int
+    to_act: int | None = None
+    to_leave: int | None = None
+    gain: float | None = None
+    gain_low: float | None = None
+    gain_high: float | None = None
+    shown: Shown | Literal["none"] | None = None
+
+
+COLUMNS = tuple(DecisionChange.__dataclass_fields__)
+
+
+def decision_changes(judged: Judged, groups: JudgedGroups | None, thresholds: Sequence[float], alpha: float) -> Curve:
+    """Return a line for each repair, threshold and population, everyone before the groups."""
+    people = [] if groups is None else list(_groups(judged, groups))
+    shares = GROUPED if people else ALONE
+    each = max(len(judged.repairs) * len(thresholds), 1)
+    every, found = np.arange(judged.data.n), []
+    for name in judged.repairs:
+        for t in thresholds:
+            found.append(_change(judged, (name, t, EVERYONE), every, alpha * shares[EVERYONE] / each))
+            for who, rows in people:
+                found.append(_change(judged, (name, t, who), rows, alpha * shares["groups"] / (each * len(people))))
+    lines = [astuple(one) for one in found]
+    return Curve(
+        method=f"{METHOD}.decisions",
+        columns={k: tuple(line[i] for line in lines) for i, k in enumerate(COLUMNS)},
+        settings={
+            "thresholds": tuple(thresholds),
+            "alpha": alpha,
+            "shares": shares,
+            "groups": len(people),
+            "least": MASK,
+        },
+    )
+
+
+def _groups(judged: Judged, groups: JudgedGroups) -> Iterator[tuple[str, Whole]]:
+    """Yield the groups of people enough."""
+    for name, rows in zip(groups.names, groups.rows, strict=True):
+        unit = clusters_of(judged.data, rows)
+        if (len(rows) if unit is None else int(unit.max()) + 1) >= MASK:
+            yield keyed(name), rows
+
+
+def _change(judged: Judged, named: tuple[str, float, str], rows: Whole, delta: float) -> DecisionChange:
+    name, t, who = named
+    n = len(rows) if who == EVERYONE else _fives(len(rows))
+    before, after = judged.scores[AS_AUDITED] >= t, judged.scores[name] >= t
+    up, down = (int(np.count_nonzero(side[rows])) for side in (after & ~before, before & ~after))
+    line = DecisionChange(probability=name, threshold=t, population=who, rows=n)
+    if not up + down:
+        return replace(line, to_act=0, to_leave=0, gain=0.0, gain_low=0.0, gain_high=0.0, shown="none")
+    if _people(judged, rows[(before != after)[rows]]) < MASK:
+        return line
+    (old, old_case), (new, new_case) = (benefit_lost(judged.scores[k], t) for k in (AS_AUDITED, name))
+    mean, low, high = judged.mean_range(old - new, old_case - new_case, delta, among=rows)
+    u = grain(PARTS * FIVE / len(rows))
+    low, high = _plain(u * math.floor(low / u + 1e-9)), _plain(u * math.ceil(high / u - 1e-9))
+    return replace(
+        line,
+        to_act=_fives(up),
+        to_leave=_fives(down),
+        gain=_plain(u * round(mean / u)),
+        gain_low=low,
+        gain_high=high,
+        shown=by_ends(low, high, upward=True),
+    )
+
+
+def _people(judged: Judged, rows: Whole) -> int:
+    unit = clusters_of(judged.data, rows)
+    return len(rows) if unit is None else len(np.unique(unit))
+
+
+def _fives(n: int) -> int:
+    return FIVE * round(n / FIVE)
+
+
+def _plain(value: float) -> float:
+    return round(value, 12) + 0.0  # no digits of the step's, and no -0.0
+
+
+def lines_of(curve: Curve, names: Iterable[str] | None = None) -> list[DecisionChange]:
+    """Return the lines of a curve, of all repairs or of some."""
+    kept = None if names is None else set(names)
+    c = curve.columns
+    made = (DecisionChange(**dict(zip(c, row, strict=True))) for row in zip(*c.values(), strict=True))
+    return [line for line in made if kept is None or line.probability in kept]

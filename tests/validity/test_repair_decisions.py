@@ -1,0 +1,89 @@
+"""Gains of decisions under repairs miss at most alpha of the time, of any repair, threshold or group together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.repair.judge import decisions
+from calibrant.repair.judge.decisions import decision_changes, lines_of
+from calibrant.repair.judge.evidence import groups_of
+from calibrant.repair.judge.rows import Judged
+from calibrant.repair.judge.verdict import AS_AUDITED
+from validity.acceptance import check, count, refuted
+
+AT, ALPHA = (0.1, 0.3, 0.8), 0.2
+
+
+def drawn(seed: int, n: int, size: int = 1, lean: float = 0.0) -> tuple[Judged, np.ndarray]:
+    """Return rows, repairs that decide otherwise at random, and the rates given the scores; units are copies.
+
+    With a lean of 1 both repairs act on everyone who was not acted on, with -1 the reverse.
+    """
+    rng = np.random.default_rng([seed, 41])
+    m = n // size
+    eta = rng.choice(AT, m) + rng.choice([-0.05, 0.0, 0.05], m)  # acting gains little or loses little
+    y = rng.uniform(size=m) < eta
+    sides = [lean * v or rng.choice([-1.0, 1.0], m) for v in (-1.0, 1.0, 1.0)]
+    scores = [np.clip(eta + 0.06 * side, 0.0, 1.0) for side in sides]
+    group = rng.choice(["a", "b", "c"], m)
+    y, eta, group, unit = (np.repeat(v, size) for v in (y, eta, group, np.arange(m)))
+    names = (AS_AUDITED, "one", "two")
+    kept = {k: np.repeat(p, size) for k, p in zip(names, scores, strict=True)}
+    more = {"cluster": unit} if size > 1 else {}
+    data = cal.predictions(y, kept[AS_AUDITED], {"g": group}, **more)
+    return Judged(data, kept, np.zeros(n, dtype=np.int64)), eta
+
+
+def wrong(of: Judged, eta: np.ndarray, alpha: float = ALPHA, judged: Judged | None = None) -> bool:
+    """Tell whether any range misses the mean gain of the rows given their scores, or any verdict is wrong."""
+    groups = groups_of(of.data, ["g"], {}, 20, 0)
+    rows = {"everyone": np.arange(of.data.n)}
+    rows |= {f"g={level}": some for ((_, level),), some in zip(groups.names, groups.rows, strict=True)}
+    for line in lines_of(decision_changes(judged or of, groups, AT, alpha)):
+        if line.gain_low is None:
+            continue
+        t, some = line.threshold, rows[line.population]
+        moved = (of.scores[line.probability] >= t).astype(float) - (of.scores[AS_AUDITED] >= t)
+        truth = float((moved * (eta - (1.0 - eta) * t / (1.0 - t)))[some].mean())
+        said = {"better": truth <= 0.0, "worse": truth >= 0.0}.get(line.shown, False)
+        if said or not line.gain_low - 1e-9 <= truth <= line.gain_high + 1e-9:
+            return True
+    return False
+
+
+@pytest.mark.parametrize(("n", "size"), [(150, 1), (2000, 1), (2000, 10)])
+def test_gains_are_kept(n: int, size: int) -> None:
+    check(lambda seed: wrong(*drawn(seed, n, size)), 100, ALPHA)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("n", "size"), [(60, 1), (150, 1), (2000, 1), (20_000, 1), (2000, 10)])
+def test_gains_are_kept_at_size(n: int, size: int) -> None:
+    check(lambda seed: wrong(*drawn(seed, n, size)), 1000, ALPHA)
+
+
+def test_rows_of_units_taken_as_independent_are_found_out() -> None:
+    def broken(seed: int) -> bool:
+        of, eta = drawn(seed, 4000, 20)
+        alone = Judged(cal.predictions(of.data.y, of.data.p, of.data.covariates), of.scores, of.part)
+        return wrong(of, eta, judged=alone)
+
+    assert refuted(count(broken, 40), 40, ALPHA)
+
+
+def test_the_threshold_in_place_of_its_odds_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decisions, "benefit_lost", lambda p, t: ((p >= t) * t, 0.0 - (p >= t)))
+    assert refuted(count(lambda seed: wrong(*drawn(seed, 4000, lean=1.0)), 40), 40, ALPHA)
+
+
+def test_rows_that_leave_left_out_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only rows that come to be acted on are counted."""
+    mean_range = Judged.mean_range
+
+    def broken(self: Judged, without: np.ndarray, happened: np.ndarray, delta: float, among: np.ndarray) -> object:
+        return mean_range(self, np.minimum(without, 0.0), np.maximum(happened, 0.0), delta, among)
+
+    monkeypatch.setattr(Judged, "mean_range", broken)
+    assert refuted(count(lambda seed: wrong(*drawn(seed, 4000, lean=-1.0)), 40), 40, ALPHA)

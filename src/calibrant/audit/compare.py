@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant import arguments
 from calibrant.arguments import MASK, PYTHON, Asker, checked_alpha, checked_seed, choice, names, number, refuse
 from calibrant.audit.record import AuditRecord
-from calibrant.audit.two_audits import audits_compared
+from calibrant.audit.two_audits import audits_compared, settled
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
 from calibrant.data.predictions import Predictions, predictions
@@ -45,6 +45,7 @@ SHARES: Mapping[tuple[bool, bool], Mapping[str, float]] = {  # of alpha, by: are
     (False, True): {"everyone": 0.5, "worst_threshold": 0.5},
     (True, True): {"everyone": 0.25, "worst_threshold": 0.25, "groups": 0.25, "worst": 0.25},
 }
+OTHERWISE = "take another measure, such as 'brier', or coarser groups"
 
 
 def compare(
@@ -153,6 +154,7 @@ def compare(
     if records:
         if given or y_true is not None:
             raise BadInput("audits bring their own rows: pass audit records alone, without y_true or probabilities")
+        settled(PYTHON, measure=measure, threshold=threshold, target=target, clip=clip, alpha=alpha, seed=seed)
         return audits_compared(records, margin)
     if y_true is None:
         raise BadInput("name the outcomes: compare({'old': p1, 'new': p2}, y_true)")
@@ -441,7 +443,8 @@ class Pair:
     def _areas(self, rows: Rows) -> Seen:
         y = self.data.y[rows]
         if not 0 < int(y.sum()) < len(y):
-            raise NotComputable("a population has one outcome only, and no AUROC: name fewer groups, or take 'brier'")
+            whose = "the rows have" if len(rows) == self.data.n else "a group has"
+            raise NotComputable(f"{whose} one outcome only, and no AUROC: {OTHERWISE}")
         scores, case, weight = (self.old[rows], self.new[rows]), y == 1, weights_of(self.data)[rows]
         old, new = (placements(p, case, weight)[0] for p in scores)
         units = units_of(self.data, self.asked.seed)
@@ -484,7 +487,7 @@ def _areas_of_units(
         kept = scores[0][some], scores[1][some]
         if (found := unit_areas(kept, case[some], own.weight[some], unit, own.largest, rng)).size.any():
             return found
-    raise NotComputable("no two units have a case and another between them: name fewer groups, or take 'brier'")
+    raise NotComputable(f"no two units have a case and another between them: {OTHERWISE}")
 
 
 def within(units: Units, rows: Rows) -> Units:

@@ -193,8 +193,10 @@ class AuditRecord(Plain):
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Self:
         """Rebuild from plain data."""
-        if d.get("schema") != SCHEMA:
-            raise BadInput(f"schema is {d.get('schema')!r}: this version reads {SCHEMA!r}; write the record anew")
+        if "schema" not in d:
+            raise BadInput("not an audit record: pass what `calibrant audit --json` or to_json wrote")
+        if d["schema"] != SCHEMA:
+            raise BadInput(f"schema is {d['schema']!r}: this version reads {SCHEMA!r}; write the record anew")
         return decoded(d, cls)
 
     @classmethod

@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from calibrant.arguments import Asker
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.decisions.comparison import EVERYONE, Difference, ModelComparison, decided, overall
+from calibrant.errors import BadInput
 from calibrant.results import Interval
 from calibrant.views.grouped import keyed
+
+MEASURE = "calibration_error"
+UNSAID: Mapping[str, tuple[object, ...]] = {
+    "measure": ("brier", MEASURE),
+    "threshold": (None,),
+    "target": ("population",),
+    "clip": (0.001,),
+    "alpha": (0.05,),
+    "seed": (0,),
+}  # what `compare` has where nothing is asked, and what an audit is about
+
+
+def settled(asker: Asker, **asked: object) -> None:
+    """Refuse what audits have settled when they were made, and would else be passed over."""
+    if beside := [name for name, value in asked.items() if value not in UNSAID[name]]:
+        raise BadInput(f"audits have their own alpha and certify calibration errors: leave {asker.says(*beside)} out")
 
 
 def audits_compared(records: Mapping[str, AuditRecord], margin: float) -> ModelComparison:
@@ -32,7 +50,7 @@ def audits_compared(records: Mapping[str, AuditRecord], margin: float) -> ModelC
         verdicts[model] = overall(everyone.verdict, [d.verdict for d in groups])
     return ModelComparison(
         reference=reference,
-        measure="calibration_error",
+        measure=MEASURE,
         margin=margin,
         differences=tuple(differences),
         verdicts=verdicts,

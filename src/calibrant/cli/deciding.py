@@ -9,7 +9,7 @@ from pathlib import Path
 from calibrant.arguments import COMMAND, names, number
 from calibrant.audit.compare import Asked, compared
 from calibrant.audit.record import AuditRecord
-from calibrant.audit.two_audits import audits_compared
+from calibrant.audit.two_audits import audits_compared, settled
 from calibrant.certify import accept as certified
 from calibrant.certify import rows_to_accept
 from calibrant.cli.commands import given, source
@@ -77,7 +77,7 @@ def compare(a: Namespace) -> int:
         checked_targets({"--out": results.checked(a.out, True)}, files)
     found = _audits(a) if _are_audits(a) else _models(a)
     if a.out is not None:
-        written(a.out, results.content(found.table, a.out))
+        written(a.out, comparison.content(found, a.out))
     print(json.dumps(found.to_dict(), sort_keys=True, indent=1) if a.json else comparison.lines(found))
     return found.exit_status
 
@@ -92,6 +92,7 @@ def _audits(a: Namespace) -> ModelComparison:
         raise BadInput(f"audits bring their own rows: leave {COMMAND.says(*beside)} out; the first is the reference")
     if len(a.files) < 2 or len(set(a.files)) < len(a.files):
         raise BadInput("name two different audits, the earlier first: calibrant compare january.json february.json")
+    settled(COMMAND, **{name: getattr(a, name) for name in OF_VERDICTS if name != "margin"})
     margin = number("--margin", a.margin, least=0.0, hint="such as 0.005")
     stems = [Path(f).stem for f in a.files]
     known = stems if len(set(stems)) == len(stems) else a.files
@@ -99,6 +100,8 @@ def _audits(a: Namespace) -> ModelComparison:
 
 
 def _models(a: Namespace) -> ModelComparison:
+    if any(f.endswith(".json") for f in a.files) and a.label is None and not a.score:
+        raise BadInput("audits are compared with audits, kept by --json; rows need --label and --score")
     models = names("--score", a.score, distinct=True)
     if len(models) < 2:
         raise BadInput("name two models or more, the reference first: --score old,new")

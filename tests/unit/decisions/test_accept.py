@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
+from calibrant.report.outputs import pictures
 from calibrant.results import Estimate
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import LEFT_OVER, THETAS, WEIGHTS, Ranking, log_evidence
@@ -231,3 +233,15 @@ def test_the_command_plans_without_data(file: Path, capsys: pytest.CaptureFixtur
     assert main(["accept", str(file), "--error", "0.01"]) == 2
     assert main(["accept", str(file), "--share", "0.6", "--label", "right", "--score", "confidence"]) == 2
     assert "--share" in capsys.readouterr().err
+
+
+def test_the_page_of_groups_draws_each(answers: cal.Predictions) -> None:
+    """A picture for each group, with what it accepts over it."""
+    curve = cal.diagnose.acceptance_curve(answers, risk=0.2, by="topic")
+    named = {d.title.split(":")[0]: d for d in pictures.drawings(curve)}
+    assert named.keys() == {"topic=law", "topic=math"}
+    accepted = curve.settings["groups"]["topic=math"]["accepted"]
+    assert f"{math.floor(1000 * accepted) / 10:g} % accepted with at most 20 % wrong" in named["topic=math"].title
+    assert all(len(d.panels) == 1 and "<path" in d.panels[0].picture for d in named.values())
+    none = cal.diagnose.acceptance_curve(answers, risk=0.0001, by="topic")
+    assert all("nobody accepted" in d.title for d in pictures.drawings(none))

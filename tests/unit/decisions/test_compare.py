@@ -15,6 +15,7 @@ import calibrant as cal
 from calibrant.audit.compare import Asked
 from calibrant.cli import main
 from calibrant.decisions.comparison import decided, least, overall
+from calibrant.report.outputs import comparison
 from calibrant.stats.decisions.areas import row_areas, side, unit_areas
 from calibrant.stats.decisions.paired import BETS, PairedUnits
 
@@ -456,3 +457,62 @@ def test_the_command_refuses_in_one_line(
     err = capsys.readouterr().err
     assert why in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("x.json bad.json", "'x.json': not an audit record"),
+        ("bad.json x.json", "'bad.json': not JSON (line 1)"),
+        ("list.json x.json", "'list.json': not an audit record"),
+        ("old.json x.json", "'old.json': schema is 'calibrant/1'"),
+        ("x.json x.json", "name two different audits"),
+        ("x.json log.parquet", "audits are compared with audits"),
+        ("x.json bad.json --measure auroc --alpha 0.01", "leave --measure and --alpha out"),
+        ("x.json bad.json --by sex", "leave --by out"),
+    ],
+)
+def test_what_is_no_audit_is_told_by_file(
+    words: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("x", '{"value": 1}'), ("bad", "{"), ("list", "[1]"), ("old", '{"schema": "calibrant/1"}')):
+        Path(f"{name}.json").write_text(text)
+    assert main(["compare", *words.split()]) == 2
+    err = capsys.readouterr().err
+    assert why in err
+    assert err.count("\n") == 1
+
+
+def test_audits_refuse_what_they_have_settled(rows: dict[str, np.ndarray]) -> None:
+    kept = {m: cal.audit(cal.predictions(rows["y"], rows[m]), quick=True) for m in ("old", "new")}
+    assert cal.compare(kept, measure="calibration_error").measure == "calibration_error"
+    with pytest.raises(cal.BadInput, match="leave measure= and seed= out"):
+        cal.compare(kept, measure="auroc", seed=3)
+
+
+# ---- the page ----
+
+
+def test_the_page_shows_verdicts_and_every_range(log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "t.html"
+    common = ["compare", log, "--label", "y", "--score", "old,new", "--by", "sex", "--out", str(out)]
+    assert main(common) == 0
+    said = capsys.readouterr().out.splitlines()
+    page = out.read_text(encoding="utf-8")
+    assert said[0] in page
+    assert said[1] in page
+    assert page.count('<svg class="t"') == 3  # everyone, and two groups
+    assert "Assumes independent rows" in page
+    assert "<script" not in page
+    again = tmp_path / "again.html"
+    main([*common[:-1], str(again)])
+    assert again.read_bytes() == out.read_bytes()
+
+
+def test_names_in_the_page_stay_text(rows: dict[str, np.ndarray], tmp_path: Path) -> None:
+    found = cal.compare({"<b>": rows["old"], "new": rows["new"]}, rows["y"], {"s<i>": rows["sex"]}, by="s<i>")
+    page = comparison.content(found, "x.html").decode()
+    assert "<b>" not in page
+    assert "s<i>" not in page
+    assert "&lt;b&gt;" in page

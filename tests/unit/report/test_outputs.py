@@ -180,7 +180,7 @@ def test_what_cannot_be_written_or_read_says_the_way_out(tmp_path: Path) -> None
     for source, why in (
         ("absent.json", "cannot read"),
         ("x.html", "holds no record"),
-        ("x.json", "schema is None"),
+        ("x.json", "not an audit record"),
         ("x.bin", "not text"),
     ):
         with pytest.raises(BadInput, match=why):

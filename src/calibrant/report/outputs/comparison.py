@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from html import escape
+from pathlib import Path
 from typing import cast
 
-from calibrant.decisions.comparison import EVERYONE, Difference, ModelComparison
+from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison
 from calibrant.report import numbers as num
+from calibrant.report import svg
+from calibrant.report.outputs import notebook, results
+from calibrant.report.outputs.pictures import Drawing
 from calibrant.report.terminal import cells, clip, pad
 from calibrant.visible import visible
 
@@ -39,8 +44,45 @@ def lines(found: ModelComparison) -> str:
     return "\n".join((*_said(found), "", *_table(found, head), "", *_rests(found)))
 
 
-def _said(found: ModelComparison) -> Iterator[str]:
-    for model, verdict in found.verdicts.items():
+KINDS: Mapping[Decision, str] = {"better": "met", "no worse": "met", "worse": "broken", "undecided": "undecided"}
+
+
+def content(found: ModelComparison, out: str) -> bytes:
+    """Return a comparison in the format of a file's ending: a page with its verdicts, or the table of differences."""
+    if Path(out).suffix.lower() != ".html":
+        return results.content(found.table, out)
+    title = " or ".join((found.reference, *found.verdicts))
+    page = results.PAGE.format(title=escape(visible(title)), inside=notebook.drawn([*_drawings(found)]))
+    return page.encode()
+
+
+def _drawings(found: ModelComparison) -> Iterator[Drawing]:
+    """Yield each model's verdict, with a picture of every difference and its certified range, and what all rest on."""
+    ends = [abs(v) for d in found.differences for v in (d.interval.low, d.interval.high)]
+    top = 100.0 * max(found.margin * 1.25, *ends)
+    for model in found.verdicts:
+        said = [*_said(found, model)]
+        words = f"{num.MINUS}{top / 100:.2g} better … worse +{top / 100:.2g}"
+        head = ("", words, "verdict", "worse by", "certified", "rows", _name(found.reference), _name(model))
+        rows = tuple(_cells(d, top, found.margin) for d in found.differences if d.model == model)
+        yield Drawing(said[0], (), " ".join(said[1:]), head, rows)
+    bars = "Bars are certified ranges, dots what these rows show; left of the middle the model is better."
+    edges = f" Thin lines: {found.margin:g} better, and {found.margin:g} worse, which is the margin."
+    yield Drawing("What it rests on", (), " ".join((bars + edges * (found.margin > 0.0), *_rests(found))))
+
+
+def _cells(d: Difference, top: float, margin: float) -> tuple[str, ...]:
+    population = clip(visible(d.population), NAME)
+    at = population if d.threshold is None else f"{population} at {d.threshold:g}"
+    who, rows, old, new, worse, certified, verdict = _row(d, at)
+    picture = svg.signed_track(d.interval.low, d.difference, d.interval.high, top, margin, KINDS[d.verdict])
+    told = (v.replace("-", num.MINUS).replace(" ", "\N{NO-BREAK SPACE}") for v in (verdict, worse, certified, rows))
+    return (who, picture, *told, old, new)
+
+
+def _said(found: ModelComparison, *models: str) -> Iterator[str]:
+    for model in models or found.verdicts:
+        verdict = found.verdicts[model]
         own = [d for d in found.differences if d.model == model]
         hurt = [_whom(d, several=len(_thresholds(found)) > 1) for d in own if d.verdict == "worse"]
         text = SENTENCES[verdict].format(

@@ -129,7 +129,10 @@ def loaded(path: Path, kind: type[Record]) -> Record:
         text = held[2] if held[1] == "json" else _unpacked(held[2], path)
     elif text.lstrip()[:1] == "<":
         raise BadInput(f"{str(path)!r} holds no record: pass the page or the JSON that an audit wrote")
-    return kind.from_json(text)
+    try:
+        return kind.from_json(text)
+    except BadInput as e:
+        raise BadInput(f"{str(path)!r}: {e}") from None
 
 
 def _unpacked(text: str, path: Path) -> str:

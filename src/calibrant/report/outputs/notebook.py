@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from calibrant.audit.record import AuditRecord
@@ -47,10 +47,15 @@ def record(of: AuditRecord) -> str:
 
 def curve(of: Curve) -> str:
     """Return a curve for a notebook: its picture as the page draws it, or its first rows."""
+    return drawn(pictures.drawings(of))
+
+
+def drawn(drawings: Sequence[pictures.Drawing]) -> str:
+    """Return pictures, sentences and tables for a notebook."""
     from jinja2 import Environment
 
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(CURVE)
-    return framed(template.render(drawings=pictures.drawings(of)))
+    return framed(template.render(drawings=drawings))
 
 
 def brief_text(of: AuditRecord) -> str:

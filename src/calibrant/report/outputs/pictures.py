@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -25,6 +26,7 @@ FUNCTION = "Event rate at each score; dashed, that of a calibrated score"
 MISSED = "How often the error is missed: by the whole test (solid, 95 % ranges), by KLCE alone (dashed)"
 DIAGONAL = f"M0 {svg.SIZE}L{svg.SIZE} 0"
 SHARES = ("0%", "0%"), ("50%", "50%"), ("100%", "100%")  # places along an axis from 0 to 1, and their labels
+WRONG = "Wrong among the accepted: at most, certified (solid), and seen (dashed); across, what was asked"
 EVIDENCE = "Evidence added up over people, most suspicious first; pale: repeats in which the model is right"
 
 
@@ -198,6 +200,31 @@ def _kernel_tuning(curve: Curve) -> Iterator[Drawing]:
     yield replace(_table(curve), title="Every kernel", folded=True)
 
 
+# ---- what may be accepted ----
+
+
+def _acceptance(curve: Curve) -> Iterator[Drawing]:
+    """Yield the certified rate of errors against the share accepted, a picture for each group."""
+    risk, told = float(curve.settings["risk"]), curve.settings["groups"]
+    top = min(4.0 * risk, 1.0)  # of the rate: what was asked stands at a quarter
+    up = tuple((percent(1 - share), f"{100 * share * top:.3g}%") for share in (0.0, 0.25, 0.5, 0.75, 1.0))
+    for group, mine in _groups(curve):
+        c = mine.columns
+        name = shown(group or c["group"][0])
+        x = [round(share * svg.SIZE) for share in c["share"]]
+        high, seen = ([(at, _down(min(v / top, 1.0))) for at, v in zip(x, c[k], strict=True)] for k in ("high", "rate"))
+        asked = f"M0 {_down(risk / top)}H{svg.SIZE}"
+        shapes = (("limit", asked), ("says", svg.path(seen)), ("curve", svg.path(high)))
+        picture = svg.plot(svg.Plot(up, SHARES, shapes), f"{WRONG}: {name}.", "", "")
+        accepted = float(told[str(c["group"][0])]["accepted"])
+        whom = f"{math.floor(1000.0 * accepted) / 10.0:g} %" if accepted else "nobody"
+        said = f"{name}: {whom} accepted with at most {100 * risk:.3g} % wrong, certified"
+        each = max(1, len(x) // MANY)
+        columns = {k: v[::each] for k, v in c.items() if k != "group"}
+        rows = tuple(tuple(_written(v) for v in row) for row in zip(*columns.values(), strict=True))
+        yield Drawing(said, (Panel(WRONG, picture, "share accepted"),), "", tuple(columns), rows, folded=True)
+
+
 def _square(shapes: Sequence[tuple[str, str]], label: str, across: tuple[tuple[str, str], ...]) -> svg.Svg:
     up = tuple((percent(1 - share), text) for share, text in zip((0, 0.5, 1), ("0%", "50%", "100%"), strict=True))
     return svg.plot(svg.Plot(up, across, tuple(shapes)), label, "", "", "sq")
@@ -209,6 +236,7 @@ def _down(share: float) -> int:
 
 DRAWN: dict[str, Callable[[Curve], Iterator[Drawing]]] = {
     "detect.kernel_tuning": _kernel_tuning,
+    "diagnose.acceptance_curve": _acceptance,
     "diagnose.calibration_function": _calibration_function,
     "diagnose.control_chart": _control,
     "diagnose.local_bias": _map,

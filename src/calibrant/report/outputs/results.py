@@ -24,6 +24,7 @@ NAME = 24  # cells of a name before its value, at most
 UNITS = {"probability": " (a probability: 0.01 is one point)", "": ""}
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>{title}</title></head><body>
 {inside}
 </body></html>

@@ -116,7 +116,8 @@ def scan_test(
     Notes
     -----
     **Assumes.** Rows, or units, independent given scores and covariates.
-    **Guarantee.** Level alpha at any number of rows, with either null; by units asymptotically in their number.
+    **Guarantee.** Level alpha at any number of rows, with either null; by units asymptotically in their number: of
+    100 units weighted with a coefficient of variation of 2, 8 of 100 calibrated data sets are rejected at 5 %.
     *simulated:* outcomes of every row are drawn at the edge of the tolerance; one uniform number a row serves both
     sides, so that the simulated statistic is at least as large as that of any rates within the tolerance (as Theorem 4
     of Feng et al. 2024), and ``p = (1 + #{T* >= T}) / (draws + 1)``. *bound:* the exact binomial tail of each box at

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.arguments import checked_seed, whole
 from calibrant.data.columns import Floats
 from calibrant.errors import BadInput
+from calibrant.kernels.runtime import one_thread
 
 Learner = Literal["logistic", "trees"]
 LEARNERS = ("logistic", "trees")
@@ -105,7 +106,8 @@ def fitted_odds(x: Floats, member: Rows, weights: Floats, on: Rows, learner: Lea
         raise BadInput("a fold has no rows of the population, or none of the data: pass more rows, or fewer folds")
     w = weights[on] * np.where(member[on], 1.0 / weights[on][member[on]].sum(), 1.0 / weights[on][~member[on]].sum())
     model = _made(learner)
-    model.fit(x[on], member[on], sample_weight=w * len(w) / w.sum())
+    with one_thread("openmp"):  # threads that wait for one another take minutes on a machine that is busy
+        model.fit(x[on], member[on], sample_weight=w * len(w) / w.sum())
     return _Odds(model)
 
 
@@ -116,7 +118,8 @@ class _Odds:
         self.model = model
 
     def __call__(self, x: Floats) -> Floats:
-        q = np.clip(self.model.predict_proba(x)[:, 1], EDGE, 1.0 - EDGE)
+        with one_thread("openmp"):
+            q = np.clip(self.model.predict_proba(x)[:, 1], EDGE, 1.0 - EDGE)
         found: Floats = q / (1.0 - q)
         return found
 

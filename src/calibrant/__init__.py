@@ -21,12 +21,14 @@ _WHERE = {
     "look": "calibrant.look.run",
     "audit": "calibrant.audit.run",
     "compare": "calibrant.audit.compare",
+    "grades": "calibrant.detect.grades.validation",
     "Predictions": "calibrant.data.predictions",
     "MulticlassPredictions": "calibrant.data.predictions",
     "Sketch": "calibrant.data.sketches.sketch",
     "Look": "calibrant.look.looked",
     "AuditRecord": "calibrant.audit.record",
     "ModelComparison": "calibrant.decisions.comparison",
+    "GradeValidation": "calibrant.detect.grades.sheet",
     "BadInput": "calibrant.errors",
     "EngineFailed": "calibrant.errors",
     "NotComputable": "calibrant.errors",
@@ -53,6 +55,8 @@ if TYPE_CHECKING:
     from calibrant.data.sketches.sketch import Sketch as Sketch
     from calibrant.data.sources.query import sql as sql
     from calibrant.decisions.comparison import ModelComparison as ModelComparison
+    from calibrant.detect.grades.sheet import GradeValidation as GradeValidation
+    from calibrant.detect.grades.validation import grades as grades
     from calibrant.errors import BadInput as BadInput
     from calibrant.errors import EngineFailed as EngineFailed
     from calibrant.errors import NotComputable as NotComputable

@@ -49,6 +49,7 @@ DELIBERATE = {  # files whose `import_module` may name what no statement may, an
     "faces.py": "what a face names in its own `_WHERE`, which counts as imports of the face",
     "results.py": "drawing, when a chart is asked for: results know that they can be drawn, not how",
     "audit/record.py": "words and files, when it is shown or saved: a record knows that it can be told, not how",
+    "detect/grades/sheet.py": "workbooks, when it is saved: a validation knows that it can be told, not how",
     "look/looked.py": "words, when it is printed: a look knows that it can be told, not how",
     "repair/catalogue.py": "the folder of recipes, each of which declares itself to the catalogue",
     "report/outline.py": "the folder of sections, each of which is declared in the outline's words",

@@ -331,6 +331,41 @@ def _compare(p: Command) -> None:
     p.add_argument("--out", metavar="FILE", help="also write the table: .json, .csv, .html")
 
 
+def _grades(p: Command) -> None:
+    take.files(p)
+    take.columns(p)
+    p.add_argument("--grade", metavar="COLUMN", help="rating grade at the beginning of the observation period")
+    p.add_argument("--end-grade", metavar="COLUMN", help="and at its end, empty for none: for migrations")
+    p.add_argument("--exposure", metavar="COLUMN", help="owed at the beginning: for concentration by exposure")
+    take.listed(p, "--order", "every grade, the best first (default: those of the data by their PD)", "GRADES")
+    p.add_argument("--average-pd", action="store_true", help="take the mean where PDs differ within a grade")
+    p.add_argument("--initial", metavar="FILE", help="rows of the initial validation, with the same columns")
+    p.add_argument("--initial-auc", type=float, metavar="AUC", help="or its AUC alone")
+    p.add_argument("--initial-herfindahl", type=float, metavar="HI", help="and its Herfindahl index, by number")
+    p.add_argument(
+        "--rho", type=float, default=0.0, metavar="R", help="correlation of defaults, such as 0.12 (default 0)"
+    )
+    p.add_argument(
+        "--lights",
+        type=_levels,
+        default=(0.05, 0.001),
+        metavar="A,B",
+        help="p-values: green above A, red at most B, amber between (default 0.05,0.001)",
+    )
+    p.add_argument("--draws", type=int, default=999, metavar="N", help="simulated data sets (default 999)")
+    take.seed(p)
+    p.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    p.add_argument("--out", metavar="FILE", help="also write it: .xlsx, .json, or .csv for back-testing")
+
+
+def _levels(text: str) -> tuple[float, ...]:
+    """Return the levels of the lights."""
+    try:
+        return tuple(float(v) for v in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: write two p-values such as 0.05,0.001") from None
+
+
 def _sketch(p: Command) -> None:
     take.files(p)
     take.columns(p)
@@ -448,6 +483,7 @@ COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options,
     ),
     "accept": ("the share that may be accepted above a threshold", words.ACCEPT, _accept, words.ACCEPT_STATUS),
     "compare": ("whether a model is better or no worse than another", words.COMPARE, _compare, words.COMPARE_STATUS),
+    "grades": ("validate default probabilities by rating grade", words.GRADES, _grades, words.ASKED_STATUS),
     "plan": ("rows that a certificate of a given tightness takes", words.PLAN, _plan, words.STATUS),
     "sketch": ("summarise a file into a small mergeable sketch", words.SKETCH, _sketch, words.STATUS),
     "merge": ("add sketches up into one", words.MERGE, _merge, words.STATUS),

@@ -20,6 +20,7 @@ BAD, UNEXPECTED, STOPPED = 2, 70, 130
 ELSEWHERE = {
     "accept": "deciding",
     "compare": "deciding",
+    "grades": "deciding",
     "guide": "looking",
     "look": "looking",
     "repair": "repairing",

@@ -78,6 +78,16 @@ COMPARE_STATUS = """exit status:
   3   undecided
   70  an unexpected error: please report it
 """
+GRADES = """\
+A supervisor's validation sheet of default probabilities: one row a customer at the beginning of the observation period,
+the label a default within it, the score the PD. Jeffreys tests by grade, with correlation, traffic lights, the AUC
+against its initial value, migrations between grades, and concentration; as a workbook or JSON.
+
+examples:
+  calibrant grades book.csv --label default --score pd --grade grade --rho 0.12 --out sheet.xlsx
+  calibrant grades book.csv --label default --score pd --grade grade --end-grade next --exposure ead --initial first.csv
+  calibrant grades book.csv --label default --score pd --grade grade --order A,B,C --initial-auc 0.81 --json
+"""
 AUDIT = """\
 One pass over the file (two with --by), whatever its size; then certified bounds for everyone and every group.
 

@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 
 from calibrant import arguments
-from calibrant.arguments import checked_alpha, checked_levels, choice, flag, names, one_source, share, whole
+from calibrant.arguments import MASK, checked_alpha, checked_levels, choice, flag, names, one_source, share, whole
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.reading import Reading
 from calibrant.data.specs.spec import Spec
@@ -317,7 +317,9 @@ def _compared(fits: Fits, asked: Asked, groups: JudgedGroups | None, how: Judgin
     over = {} if fixed is None or how.against.limit is None else {k: fixed.left(k) for k in judged.scores}
     chosen = recommended(table, verdicts, worse_than, over)
     line = Curve(method=FIXED, columns={}) if fixed is None else fixed.curve(chosen, fits.maps)
-    decisions = decision_changes(judged, groups, asked.thresholds, how.alpha) if asked.thresholds else UNASKED
+    decisions = UNASKED
+    if asked.thresholds:
+        decisions = decision_changes(judged, groups, asked.thresholds, how.alpha, max(how.smallest_group, MASK))
     judged.forget()
     # (4) Tests: told, but they decide nothing.
     testing = Testing(how.tests, variables, how.test_rows, how.draws, seed)

@@ -184,7 +184,7 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
 
 def _within(code: Codes, rows: Predictions, site: str) -> Codes | None:
     """Return the units within sites; None where they are the sites, or single rows."""
-    unit = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
+    unit = np.unique(np.asarray(rows.cluster), return_inverse=True)[1].reshape(-1)
     units, sites = int(unit.max()) + 1, int(code.max()) + 1
     if len(np.unique(np.column_stack([code, unit]), axis=0)) > units or rows.crossing is not None:
         raise NotComputable(

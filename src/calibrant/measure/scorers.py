@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -13,19 +12,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.arguments import choice
 from calibrant.data.predictions import predictions
+from calibrant.measure.ece import ece, max_calibration_error, smooth_ece
+from calibrant.measure.scores import auroc, brier, log_loss
+from calibrant.results import Estimate
 
 if TYPE_CHECKING:
     from sklearn.metrics._scorer import _Scorer
 
-# Of each measure: its module, and whether more of it is better. A slope or a ratio, which is best at 1, is no score.
-MEASURES: Mapping[str, tuple[str, bool]] = MappingProxyType(
+# Each measure, and whether more of it is better. A slope or a ratio, which is best at 1, is no score.
+MEASURES: Mapping[str, tuple[Callable[..., Estimate], bool]] = MappingProxyType(
     {
-        "auroc": ("calibrant.measure.scores", True),
-        "brier": ("calibrant.measure.scores", False),
-        "ece": ("calibrant.measure.ece", False),
-        "log_loss": ("calibrant.measure.scores", False),
-        "max_calibration_error": ("calibrant.measure.ece", False),
-        "smooth_ece": ("calibrant.measure.ece", False),
+        "auroc": (auroc, True),
+        "brier": (brier, False),
+        "ece": (ece, False),
+        "log_loss": (log_loss, False),
+        "max_calibration_error": (max_calibration_error, False),
+        "smooth_ece": (smooth_ece, False),
     }
 )
 
@@ -75,9 +77,8 @@ def scorer(measure: str, *, pos_label: str | float | None = None, **settings: ob
     """
     from sklearn.metrics import make_scorer
 
-    module, larger = MEASURES[choice("measure", measure, tuple(MEASURES))]
-    function: Callable[..., object] = getattr(import_module(module), measure)
-    value = partial(_value, function, settings)
+    function, larger = MEASURES[choice("measure", measure, tuple(MEASURES))]
+    value = partial(_value, partial(function, **settings))
     value.__name__ = measure  # type: ignore[attr-defined]  # what scikit-learn prints
     # scikit-learn reads pos_label to choose the column of predict_proba, and passes it on
     named = {} if pos_label is None else {"pos_label": pos_label}
@@ -85,8 +86,7 @@ def scorer(measure: str, *, pos_label: str | float | None = None, **settings: ob
 
 
 def _value(
-    function: Callable[..., object],
-    settings: Mapping[str, object],
+    function: Callable[..., Estimate],
     y_true: ArrayLike,
     y_prob: NDArray[np.float64],
     *,
@@ -96,4 +96,4 @@ def _value(
 ) -> float:
     """Return a measure of labels and probabilities."""
     own = predictions(y_true, y_prob, weights=sample_weight, cluster=groups, positive=pos_label)
-    return float(getattr(function(own, **settings), "value"))  # noqa: B009 - the measures' own Estimate
+    return function(own).value

@@ -32,7 +32,7 @@ MEASURES: Mapping[str, tuple[Callable[..., Estimate], bool]] = MappingProxyType(
 )
 
 
-def scorer(measure: str, *, pos_label: str | float | None = None, **settings: object) -> _Scorer:
+def scorer(measure: str, /, *, pos_label: str | float | None = None, **settings: object) -> _Scorer:
     """Return a measure as a scorer for ``GridSearchCV`` and ``cross_val_score``, larger being better.
 
     Parameters

@@ -177,9 +177,12 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
     values = held[label].frequent if label in held else ()
     case, plain = roles.case_of(values)
     case = asked.positive if asked.positive is not None else case
-    groups = roles.groups(columns, ((label,) if label else labels) + (score, *asked.key, *asked.beside))
+    taken = ((label,) if label else labels) + (score, *asked.key, *asked.beside)
+    unit = asked.cluster or _unit(held, roles.units(columns), (*taken, *asked.by), asked.missing)
+    groups = roles.groups(columns, (*taken, unit))
     mended = replace(
         planned,
+        cluster=unit,
         positive=asked.positive if asked.positive is not None or plain or not values else case,
         percent=asked.percent or scale == "percent",
         missing="drop" if dropped and asked.missing == "level" else asked.missing,
@@ -228,6 +231,16 @@ def _levels(table: pa.Table, asked: Reading, refused: tuple[str, ...]) -> tuple[
         return on_levels(asked, table.to_batches())[0], refused
     except (BadInput, NotComputable) as e:
         return asked, (*refused, str(e))
+
+
+def _unit(held: Mapping[str, Column], units: Sequence[str], taken: Sequence[str], missing: str) -> str:
+    """Return the likeliest column of units that has no other part and a unit in every row.
+
+    None where rows without a label are kept, which is refused of units.
+    """
+    if missing == "keep":
+        return ""
+    return next((u for u in units if u not in taken and not held[u].missing), "")
 
 
 def _unnamed(planned: Reading, labels: Sequence[str], scores: Sequence[str]) -> Iterator[str]:

@@ -76,8 +76,9 @@ def read(
     Parameters
     ----------
     source : path, glob, list of paths, directory or frame
-        Parquet, CSV, Arrow IPC, ORC, JSON lines, Excel, NumPy; ``"-"`` is standard input. Also pandas, Polars, Arrow,
-        DuckDB relation, dictionary of columns, records, iterator of batches, whatever speaks the Arrow stream protocol.
+        Parquet, CSV, Arrow IPC, ORC, JSON lines, Excel, NumPy, logs of evaluations; ``"-"`` is standard input. Also
+        pandas, Polars, Arrow, DuckDB relation, dictionary of columns, records, iterator of batches, whatever speaks
+        the Arrow stream protocol.
     label, score : str
         Columns of labels (0 and 1) and of probabilities.
     by : str or sequence of str, optional

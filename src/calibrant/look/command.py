@@ -14,9 +14,9 @@ REPORT = "audit.html"
 OUTCOME, SCORE = "OUTCOME", "SCORE"  # stand for a column that the look cannot tell
 
 
-def command(files: Sequence[str], asked: Reading, sql: str = "") -> str:
-    """Return the command for files or a query and, for anything else, the call."""
-    options = ({"sql": sql} if sql else {}) | _options(asked)
+def command(files: Sequence[str], asked: Reading, sql: str = "", noun: str = "") -> str:
+    """Return the command for files or a query and, for anything else, the call; `noun` is what rows are called."""
+    options = ({"sql": sql} if sql else {}) | _options(asked) | ({"noun": noun} if noun else {})
     if not files and not sql:
         told = ", ".join(["data", *(f"{k}={_python(v)}" for k, v in options.items())])
         return f"calibrant.audit({told})"

@@ -15,11 +15,12 @@ from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictio
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.levels import on_levels
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.logs.provenance import CONFIDENCE
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Source
 from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput, NotComputable
-from calibrant.look import roles
+from calibrant.look import logs, roles
 from calibrant.look.columns import seen
 from calibrant.look.command import command
 from calibrant.look.looked import Column, Look
@@ -167,9 +168,10 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
     held = {c.name: c for c in columns}
     # (1) what could play which part, where nothing is named
     scores = roles.scores(columns)
-    score = asked.score or roles.sure(columns, scores, "score")
+    told = logs.with_parts(asked, opened.log)
+    score = told.score or ("" if opened.log.tool else roles.sure(columns, scores, "score"))
     labels = roles.labels(columns, score)
-    label = asked.label or roles.sure(columns, labels, "label")
+    label = told.label or roles.sure(columns, labels, "label")
     planned = replace(asked, label=label, score=score)
     scale = roles.scale_of(held.get(score))
     dropped = dropped_rows(rows.table, planned)
@@ -177,12 +179,11 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
     values = held[label].frequent if label in held else ()
     case, plain = roles.case_of(values)
     case = asked.positive if asked.positive is not None else case
-    taken = ((label,) if label else labels) + (score, *asked.key, *asked.beside)
-    unit = asked.cluster or _unit(held, roles.units(columns), (*taken, *asked.by), asked.missing)
-    groups = roles.groups(columns, (*taken, unit))
+    planned = logs.mended(planned, opened.log, columns, rows.table.num_rows)
+    taken = (*((label,) if label else labels), score, *asked.key, *asked.beside)
+    groups = roles.groups(columns, (*taken, *opened.log.own, *opened.log.verdicts))
     mended = replace(
         planned,
-        cluster=unit,
         positive=asked.positive if asked.positive is not None or plain or not values else case,
         percent=asked.percent or scale == "percent",
         missing="drop" if dropped and asked.missing == "level" else asked.missing,
@@ -190,10 +191,11 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
         key=asked.key or (roles.keys(columns)[:1] if not opened.numbered else ()),
     )
     unsaid = not (asked.label or asked.score)
-    refusals = (*obstacles(opened, rows, mended if unsaid else planned), *_unnamed(planned, labels, scores))
+    refusals = (*obstacles(opened, rows, mended if unsaid else planned), *_unnamed(planned, labels, scores, opened))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
     repeats = repeated(rows.table, columns)
-    named = {asked.weights: "weights", asked.cluster: "cluster"} | dict.fromkeys(asked.levels, "cluster")
+    said = dict(opened.log.confidences)
+    named = {asked.weights: "weights", mended.cluster: "cluster"} | dict.fromkeys(asked.levels, "cluster")
     named |= {label: "label", score: "score"} | dict.fromkeys(mended.key, "key") | dict.fromkeys(mended.by, "group")
     return Look(
         name=opened.name,
@@ -212,14 +214,16 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
             "by": groups,
             "key": roles.keys(columns),
             "unit": roles.units(columns),
-            "output": tuple(c.name for c in columns if roles.is_output(c) and c.name not in (label, score)),
+            "output": tuple(c.name for c in columns if roles.is_output(c) and c.name not in (label, score, *said)),
         },
         dropped=dropped,
         repeats=repeats,
         warnings=tuple(_warnings(columns, held.get(label), scale, dropped, repeats)),
         refusals=refusals,
-        command=command(files, mended, sql if asked.asker.command else ""),
-        settings={name: getattr(asked, name) for name in SETTINGS} | {"cluster": asked.levels or asked.cluster},
+        command=command(files, mended, sql if asked.asker.command else "", opened.log.noun),
+        settings={name: getattr(asked, name) for name in SETTINGS}
+        | {"cluster": asked.levels or mended.cluster}
+        | ({"log": logs.facts(opened.log, files, mended)} if opened.log.tool else {}),
     )
 
 
@@ -233,25 +237,17 @@ def _levels(table: pa.Table, asked: Reading, refused: tuple[str, ...]) -> tuple[
         return asked, (*refused, str(e))
 
 
-def _unit(held: Mapping[str, Column], units: Sequence[str], taken: Sequence[str], missing: str) -> str:
-    """Return the likeliest column of units that has no other part and a unit in every row.
-
-    None where rows without a label are kept, which is refused of units.
-    """
-    if missing == "keep":
-        return ""
-    return next((u for u in units if u not in taken and not held[u].missing), "")
-
-
-def _unnamed(planned: Reading, labels: Sequence[str], scores: Sequence[str]) -> Iterator[str]:
+def _unnamed(planned: Reading, labels: Sequence[str], scores: Sequence[str], opened: Source) -> Iterator[str]:
     """Yield what has to be named because the look cannot tell it."""
     wanted = {"label": "two values, such as 0 and 1", "score": "many numbers from 0 to 1, or to 100"}
     parts = ("label", labels, roles.LABELS_LISTED), ("score", scores, roles.LISTED)
     for name, found, most in parts:
         if getattr(planned, name):
             continue
-        says = planned.asker.says(name)
-        if found:
+        says, unsure = planned.asker.says(name), dict(opened.unread).get(CONFIDENCE, "") if name == "score" else ""
+        if opened.log.tool and unsure:
+            yield unsure
+        elif found:
             many = f"{len(found)}{' or more' if len(found) == most else ''}"
             yield f"{many} columns could be the {name}: pass {says}, one of {', '.join(map(repr, found))}"
         else:

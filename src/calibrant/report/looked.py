@@ -6,6 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from calibrant.data.sources.logs.provenance import MEANS, of_column
 from calibrant.look.looked import UNLABELLED, Column, Look
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap
@@ -201,6 +202,7 @@ def sentences(seen: Look) -> Iterator[tuple[str, str]]:
     rows, held = seen.rows_read, {c.name: c for c in seen.columns}
     if seen.holds == "sketch":
         yield from _of_sketch(seen)
+    yield from _of_log(seen)
     if seen.label in held and seen.label_values:
         yield "Label", _label(seen)
     if seen.score in held and seen.holds == "rows":
@@ -210,6 +212,18 @@ def sentences(seen: Look) -> Iterator[tuple[str, str]]:
         same = "Where columns take few values chance does that; copies would count twice, and the audit says which."
         yield "Repeated", f"{part_of(seen.repeats, rows)} rows equal an earlier one in every column. {same}"
     yield from _of_columns(seen)
+
+
+def _of_log(seen: Look) -> Iterator[tuple[str, str]]:
+    """Yield what the log of an evaluation is, where its confidences come from, and how to compare several."""
+    log = seen.settings.get("log")
+    if not log:
+        return
+    found = [(visible(name), visible(field)) for name, field in log["confidences"].items()]
+    told = [f"{name} from {field} ({MEANS[of_column(name)]})" for name, field in found]
+    yield "Log", f"{visible(log['tool'])}: {'; '.join(told)}." if told else f"{visible(log['tool'])}."
+    if log["compare"]:
+        yield "Several", f"{visible(log['compare'])} compares them."
 
 
 def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
@@ -233,8 +247,7 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     """Yield what is to know of the columns beside label and score."""
     held = {role: list(names) for role, names in seen.candidates.items()}
     if (units := held.get("unit")) and not seen.settings.get("cluster"):
-        option = f"--cluster {shlex.quote(visible(units[0]))}"
-        yield "Units", f"Rows share {_names(units)}: without {option} ranges take rows to be independent."
+        yield "Units", f"Rows share {_names(units)}: without --cluster ranges take rows to be independent."
     if out := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("id", "unit")]:
         yield "Left out", f"{_names(out)}: {'looks like an identifier' if len(out) == 1 else 'look like identifiers'}."
     if alike := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")]:

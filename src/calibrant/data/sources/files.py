@@ -19,6 +19,8 @@ from calibrant.data.sources.formats.json_lines import json_rows
 from calibrant.data.sources.formats.numpy_files import numpy_arrays
 from calibrant.data.sources.hive import keys_in, with_keys
 from calibrant.data.sources.kinds import ARROW, EXCEL, JSON, NUMPY, ORC, PARQUET, TEXT, kind_of, one_kind
+from calibrant.data.sources.logs.known import LOGS
+from calibrant.data.sources.logs.several import shared
 from calibrant.data.sources.query import HOW, QUERY
 from calibrant.data.sources.remote import Listing, hidden, is_uri, plain_files, shown, uri_files
 from calibrant.data.sources.source import FOUND_OUT, Form, Fragments, Source
@@ -27,7 +29,7 @@ from calibrant.errors import BadInput
 
 OPENERS = 16  # remote files opened at once, each only to read where its row groups are
 COLUMNAR = {PARQUET: parquet, ARROW: arrow, ORC: orc}
-OTHERS = {JSON: json_rows, EXCEL: excel, NUMPY: numpy_arrays}
+OTHERS = {JSON: json_rows, EXCEL: excel, NUMPY: numpy_arrays, **LOGS}
 
 
 def files_of(given: list[str], form: Form = FOUND_OUT, wanted: Sequence[str] = ()) -> Source:
@@ -133,7 +135,7 @@ def _local_files(expanded: list[tuple[Path, list[Path]]]) -> Listing:
 
 def _together(opened: list[Source], files: list[str], given: str) -> Source:
     """Return the files of one data set as one source."""
-    columns = opened[0].columns
+    columns, log = shared(opened)
     for file, one in zip(files, opened, strict=True):
         missing = sorted(set(columns) - set(one.columns))
         if missing:
@@ -151,4 +153,4 @@ def _together(opened: list[Source], files: list[str], given: str) -> Source:
     first = Source(name, columns, parts, total, files=tuple(files), fragments=fragments, partial=partial)
     kinds = {c: kind for s in opened for c, kind in s.kinds.items()}
     unread = tuple(dict.fromkeys(u for s in opened for u in s.unread))
-    return replace(first, kinds=kinds, form=opened[0].form, unread=unread)
+    return replace(first, kinds=kinds, form=opened[0].form, unread=unread, log=log)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from calibrant.data.sources.encoded import PACKED as PACKINGS
 from calibrant.data.sources.encoded import unpacked
+from calibrant.data.sources.logs.known import INSPECT, archived, log_of
 from calibrant.errors import BadInput
 
 PARQUET, ARROW, ORC, TEXT = "Parquet", "Arrow IPC", "ORC", "text"
@@ -41,6 +42,7 @@ ENDINGS = {
     JSON: tuple(f".{t}{packed}" for t in ("jsonl", "ndjson", "json") for packed in PACKED),
     EXCEL: (".xlsx", ".xlsm"),
     NUMPY: (".npz", ".npy"),
+    INSPECT: (".eval",),
 }
 FOREIGN = {  # what other files begin with, and are
     b"$FL": "an SPSS file",
@@ -65,7 +67,7 @@ CONTROL = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1a\x1b")  # bytes that no
 
 
 def kind_of(path: str, filesystem: pa.fs.FileSystem) -> str:
-    """Return what a file is: PARQUET, ARROW, ORC, TEXT, JSON, EXCEL or NUMPY."""
+    """Return what a file is: PARQUET, ARROW, ORC, TEXT, JSON, EXCEL or NUMPY, or the log of an evaluation."""
     name = PurePosixPath(path).name
     by_name = next((kind for kind, ends in ENDINGS.items() if name.lower().endswith(ends)), "")
     if filesystem.type_name != "local" and by_name == PARQUET:
@@ -78,7 +80,7 @@ def kind_of(path: str, filesystem: pa.fs.FileSystem) -> str:
     if not first:
         raise BadInput(f"{name} is empty (0 bytes)")
     if CONTROL.isdisjoint(first):
-        return JSON if by_name == JSON or OBJECTS.match(first) else TEXT
+        return log_of(first) or (JSON if by_name == JSON or OBJECTS.match(first) else TEXT)
     _no_stranger(first, name)
     if first.startswith(OLD_EXCEL):
         raise BadInput(f"{name} is an old Excel file, or one with a password: save it as .xlsx without one")
@@ -111,7 +113,7 @@ def _packed(path: Path, by_name: str) -> str:
     inside = next((kind for begins, kind in BEGINNINGS if first.startswith(begins)), TEXT)
     if not CONTROL.isdisjoint(first) and (inside != TEXT or first.startswith((ZIP, OLD_EXCEL))):
         raise BadInput(f"{path.name} is a packed file: unpack it first")
-    return JSON if by_name == JSON or OBJECTS.match(first) else TEXT
+    return log_of(first) or (JSON if by_name == JSON or OBJECTS.match(first) else TEXT)
 
 
 def _no_stranger(first: bytes, name: str) -> None:
@@ -123,8 +125,8 @@ def _no_stranger(first: bytes, name: str) -> None:
 
 
 def _zipped(path: str, filesystem: pa.fs.FileSystem, by_name: str) -> str:
-    """Return what a zip file is: Excel's and NumPy's are."""
-    if by_name in (EXCEL, NUMPY):
+    """Return what a zip file is: Excel's, NumPy's and Inspect's are."""
+    if by_name in (EXCEL, NUMPY, INSPECT):
         return by_name
     try:
         with filesystem.open_input_file(path) as file, zipfile.ZipFile(file) as archive:
@@ -135,6 +137,8 @@ def _zipped(path: str, filesystem: pa.fs.FileSystem, by_name: str) -> str:
         return EXCEL
     if names and all(n.endswith(".npy") for n in names):
         return NUMPY
+    if archived(names):
+        return INSPECT
     raise BadInput(f"{PurePosixPath(path).name} is a zip file: unpack it first")
 
 

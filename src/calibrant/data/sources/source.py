@@ -58,6 +58,38 @@ FOUND_OUT = Form()  # everything is found out
 
 
 @dataclass(frozen=True)
+class Log:
+    """What the log of an evaluation is, and which of its columns play which part; all empty where it is none.
+
+    Parameters
+    ----------
+    tool : str
+        As a message calls it: ``"an Inspect log"``.
+    label : str
+        Column of right and wrong; empty where several could be it.
+    verdicts : tuple of str
+        Columns of every scorer: what they hold was known no earlier than the label.
+    confidences : tuple of (str, str)
+        Columns of confidences, and the field of the log that each comes from.
+    question, noun : str
+        Column of the question, and what rows are called.
+    own : tuple of str
+        Columns that name the answer and are no groups by themselves.
+    """
+
+    tool: str = ""
+    label: str = ""
+    verdicts: tuple[str, ...] = ()
+    confidences: tuple[tuple[str, str], ...] = ()
+    question: str = ""
+    noun: str = ""
+    own: tuple[str, ...] = ()
+
+
+NO_LOG = Log()
+
+
+@dataclass(frozen=True)
 class Part:
     """A run of rows that one thread reads.
 
@@ -117,6 +149,8 @@ class Source:
         character.
     form : Form
         Of text: how it is written.
+    log : Log
+        Of logs of evaluations.
     """
 
     name: str
@@ -134,6 +168,7 @@ class Source:
     kinds: Mapping[str, Taken] = field(default_factory=dict)
     as_text: Callable[[Collection[str]], Source] | None = None
     form: Form = FOUND_OUT
+    log: Log = NO_LOG
 
     def knowing(self, texts: Collection[str]) -> Source:
         """Return this with those columns as text that an earlier look at other files took for text."""

@@ -134,6 +134,34 @@ def thresholds(name: str, value: object) -> tuple[float, ...]:
     return tuple(inside)
 
 
+def acting(
+    threshold: object, costs: object, asker: Asker = PYTHON, most: int | None = None
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the thresholds from which on people are acted on, increasing, and the costs that set one; `most` of them.
+
+    Acting on somebody with a share t of cases costs ``(1 - t) c_FP``, not acting ``t c_FN``: they are the same at
+    ``t = c_FP / (c_FP + c_FN)``.
+    """
+    named, priced = asker.name("threshold"), asker.name("costs")
+    if threshold is not None and costs is not None:
+        raise BadInput(f"{named} and {priced} both say where people are acted on: drop one of the two")
+    if costs is not None:
+        given = tuple(costs) if isinstance(costs, Iterable) and not isinstance(costs, str) else ()
+        if len(given) != 2:
+            refuse(priced, costs, "two costs, of a false positive and of a false negative", "such as 1,4")
+        low, high = (positive(priced, c, what="two positive costs", hint="such as 1,4") for c in given)
+        return (low / (low + high),), (low, high)
+    if threshold is None:
+        return (), ()
+    asked = tuple(threshold) if isinstance(threshold, Iterable) and not isinstance(threshold, str) else (threshold,)
+    if not asked:
+        refuse(named, threshold, "a number between 0 and 1, or several", "such as 0.2")
+    found = sorted({share(named, t, hint="such as 0.2") for t in asked})
+    if most is not None and len(found) > most:
+        raise BadInput(f"{named} has {len(found)} thresholds: pass {most} at most")
+    return tuple(found), ()
+
+
 def positive(name: str, value: object, *, what: str = "a positive number", hint: str = "") -> float:
     """Return a finite number above 0."""
     if not _finite(value) or not value > 0:

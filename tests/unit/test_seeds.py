@@ -18,6 +18,7 @@ ARGUMENTS = {
     "names": ["x"],
     "gap": 0.05,
     "tolerance": 0.001,
+    "threshold": 0.4,
     "first": "x",
     "second": "g",
 }

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant.stats.pockets.unit_scan import UnitRows, UnitScan
+from calibrant.stats.pockets.unit_scan import ScannedRows, UnitScan
 from calibrant.views.boxes import Held
 from oracles import scan as oracle
 from validity.acceptance import LEAST
@@ -27,7 +27,7 @@ def scan_of(y: Any, unit: Any, tolerance: float, sides: tuple[int, ...]) -> Unit
     held = Held(cells=cells, p=P, y=np.asarray(y, dtype=np.int8), ids=np.arange(FEW, dtype=np.uint64))
     family = oracle.tables_of("nc", 5, held, 2).family(0.0, 2)
     ids = np.arange(FEW if unit is None else unit.max() + 1, dtype=np.uint64) + np.uint64(17)
-    rows = UnitRows(cells=cells, p=P, y=held.y, weight=W, unit=unit, ids=ids)
+    rows = ScannedRows(cells=cells, p=P, y=held.y, weight=W, unit=unit, ids=ids)
     return UnitScan(family=family, rows=rows, tolerance=tolerance, sides=sides)
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant import arguments
-from calibrant.arguments import MASK, PYTHON, Asker, checked_alpha, checked_seed, choice, names, number, refuse
+from calibrant.arguments import MASK, PYTHON, names, number, refuse
 from calibrant.audit.record import AuditRecord
 from calibrant.audit.two_audits import audits_compared, settled
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
 from calibrant.data.predictions import Predictions, predictions
 from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison, decided, least, overall
+from calibrant.decisions.terms import Measure, Target, Terms
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.regression import clusters_of, taken, weights_of
 from calibrant.results import Guarantee, Interval
@@ -32,8 +31,6 @@ from calibrant.views.grouped import keyed, rows_of_groups
 from calibrant.views.population import INDEPENDENT
 from calibrant.views.units import assumed, named, told, units_of
 
-Measure = Literal["brier", "log_loss", "error", "calibration_error", "auroc", "net_benefit"]
-Target = Literal["population", "rows"]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Limits = Callable[[float], tuple[float, float]]  # error probability -> ends, each missed with half of it
@@ -59,6 +56,7 @@ def compare(
     positive: object = None,
     measure: Measure = "brier",
     threshold: float | Sequence[float] | None = None,
+    costs: Sequence[float] | None = None,
     margin: float = 0.005,
     reference: str | None = None,
     target: Target = "population",
@@ -86,8 +84,10 @@ def compare(
     measure : {"brier", "log_loss", "error", "calibration_error", "auroc", "net_benefit"}
         What is lost. "error" is the share called wrongly at a score of 0.5; "auroc" and "net_benefit" are lost where
         they are smaller.
-    threshold : float in (0, 1), or several that increase
+    threshold : float in (0, 1), or several
         Of "net_benefit", and needed there: act where the score is at least this. In true positives a row.
+    costs : two positive numbers
+        In its place: what it costs to act on no case, and not to act on a case; ``(1, 4)`` acts from 0.2 on.
     margin : float from 0
         By how much more a model may lose and still be no worse; fixed before looking at outcomes.
     reference : str, optional
@@ -154,7 +154,9 @@ def compare(
     if records:
         if given or y_true is not None:
             raise BadInput("audits bring their own rows: pass audit records alone, without y_true or probabilities")
-        settled(PYTHON, measure=measure, threshold=threshold, target=target, clip=clip, alpha=alpha, seed=seed)
+        settled(
+            PYTHON, measure=measure, threshold=threshold, costs=costs, target=target, clip=clip, alpha=alpha, seed=seed
+        )
         return audits_compared(records, margin)
     if y_true is None:
         raise BadInput("name the outcomes: compare({'old': p1, 'new': p2}, y_true)")
@@ -164,8 +166,15 @@ def compare(
             scored[name] = predictions(y_true, p, covariates, weights=weights, cluster=cluster, positive=positive)
         except BadInput as e:
             raise BadInput(f"model {name!r}: {e}") from None
-    asked = Asked.of(
-        measure=measure, threshold=threshold, margin=margin, target=target, clip=clip, alpha=alpha, seed=seed
+    asked = Terms.of(
+        measure=measure,
+        threshold=threshold,
+        costs=costs,
+        margin=margin,
+        target=target,
+        clip=clip,
+        alpha=alpha,
+        seed=seed,
     )
     first, *_ = scored.values()
     return compared(first, {name: d.p for name, d in scored.items()}, names("by", by), asked)
@@ -184,79 +193,7 @@ def _named(
     return {reference: models[reference], **models}
 
 
-class Given(TypedDict):
-    """The settings of a comparison, unchecked."""
-
-    measure: str
-    threshold: float | Sequence[float] | None
-    margin: float
-    target: str
-    clip: float
-    alpha: float
-    seed: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What `compare` was asked, checked."""
-
-    measure: Measure
-    thresholds: tuple[float, ...]
-    margin: float
-    target: Target
-    clip: float
-    alpha: float
-    seed: int
-
-    @classmethod
-    def of(cls, *, asker: Asker = PYTHON, **given: Unpack[Given]) -> Asked:
-        """Check it."""
-        name = asker.name
-        what = choice(name("measure"), given["measure"], get_args(Measure))
-        about = choice(name("target"), given["target"], get_args(Target))
-        if about == "rows" and what in ("calibration_error", "auroc"):
-            raise NotComputable(f"{what} is about a population: leave {asker.says('target')} out, or take brier")
-        return cls(
-            measure=what,
-            thresholds=_thresholds(what, given["threshold"], asker),
-            margin=number(name("margin"), given["margin"], least=0.0, hint="such as 0.005"),
-            target=about,
-            clip=number(name("clip"), given["clip"], above=0, below=0.5, hint="such as 0.001"),
-            alpha=checked_alpha(given["alpha"], name("alpha")),
-            seed=checked_seed(given["seed"], name("seed")),
-        )
-
-    @property
-    def at(self) -> tuple[float | None, ...]:
-        """The thresholds, or None where the measure has none."""
-        return self.thresholds or (None,)
-
-    def losses(self, p: Floats, threshold: float | None) -> losses.Ends:
-        """Return what each row loses if the outcome is 0, and if it is 1."""
-        if threshold is not None:
-            return losses.benefit_lost(p, threshold)
-        if self.measure == "log_loss":
-            return losses.logarithmic(p, self.clip)
-        return losses.squared(p) if self.measure == "brier" else losses.wrong(p)
-
-    def reach(self, threshold: float | None) -> float:
-        """Return the largest difference that two losses can have."""
-        if threshold is not None:
-            return max(1.0, losses.odds(threshold))
-        return float(np.log((1.0 - self.clip) / self.clip)) if self.measure == "log_loss" else 1.0
-
-
-def _thresholds(measure: Measure, given: float | Sequence[float] | None, asker: Asker) -> tuple[float, ...]:
-    if measure == "net_benefit":
-        if given is None:
-            raise BadInput(f"net_benefit acts from a threshold on: name it, {asker.says('threshold')} such as 0.2")
-        return arguments.thresholds(asker.name("threshold"), given)
-    if given is not None:
-        raise BadInput(f"{asker.says('threshold')} is of net_benefit, and the measure is {measure}: leave one out")
-    return ()
-
-
-def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...], asked: Asked) -> ModelComparison:
+def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...], asked: Terms) -> ModelComparison:
     """Compare scores on the rows of `data`; the first is the reference."""
     groups = list(_groups(data, by)) if by else []
     if by and not groups:
@@ -353,7 +290,7 @@ class Pair:
     model: str
     old: Floats
     new: Floats
-    asked: Asked
+    asked: Terms
     alpha: float
 
     def differences(self, groups: list[tuple[str, Rows]]) -> tuple[list[Difference], float]:

@@ -11,14 +11,13 @@ from calibrant import arguments
 from calibrant.arguments import (
     PYTHON,
     Asker,
+    acting,
     checked_alpha,
     checked_levels,
     choice,
     flag,
     names,
     number,
-    positive,
-    refuse,
     share,
     text,
     whole,
@@ -132,7 +131,7 @@ class Judging:
         if fail_on and quick:
             given, dropped = asker.name("fail_on"), asker.name("quick")
             raise BadInput(f"{given}={fail_on[0]!r} needs the tests that {dropped} leaves out: drop one of the two")
-        thresholds, costs = acting(asked.get("threshold"), asked.get("costs"), asker)
+        thresholds, costs = acting(asked.get("threshold"), asked.get("costs"), asker, MOST_THRESHOLDS)
         return cls(
             thresholds=thresholds,
             costs=costs,
@@ -161,32 +160,6 @@ class Judging:
         if low > self.limit:
             return "broken"
         return "met" if high <= self.limit else "undecided"
-
-
-def acting(threshold: object, costs: object, asker: Asker) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the thresholds at which people are acted on, increasing, and the costs that set one.
-
-    Acting on somebody with a share t of cases costs ``(1 - t) c_FP``, not acting ``t c_FN``: they are the same at
-    ``t = c_FP / (c_FP + c_FN)``.
-    """
-    named, priced = asker.name("threshold"), asker.name("costs")
-    if threshold is not None and costs is not None:
-        raise BadInput(f"{named} and {priced} both say where people are acted on: drop one of the two")
-    if costs is not None:
-        given = tuple(costs) if isinstance(costs, Sequence) and not isinstance(costs, str) else ()
-        if len(given) != 2:
-            hint = "such as 1,4"
-            refuse(priced, costs, "two costs, of a false positive and of a false negative", hint)
-        low, high = (positive(priced, c, what="two positive costs", hint="such as 1,4") for c in given)
-        return (low / (low + high),), (low, high)
-    several = isinstance(threshold, Sequence) and not isinstance(threshold, str)
-    asked = (
-        () if threshold is None else tuple(threshold) if isinstance(threshold, Sequence) and several else (threshold,)
-    )
-    found = sorted({share(named, t, hint="such as 0.2") for t in asked})
-    if len(found) > MOST_THRESHOLDS:
-        raise BadInput(f"{named} has {len(found)} thresholds: pass {MOST_THRESHOLDS} at most")
-    return tuple(found), ()
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

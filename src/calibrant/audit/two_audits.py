@@ -15,6 +15,7 @@ MEASURE = "calibration_error"
 UNSAID: Mapping[str, tuple[object, ...]] = {
     "measure": ("brier", MEASURE),
     "threshold": (None,),
+    "costs": (None,),
     "target": ("population",),
     "clip": (0.001,),
     "alpha": (0.05,),

@@ -7,7 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from calibrant.arguments import COMMAND, names, number
-from calibrant.audit.compare import Asked, compared
+from calibrant.audit.compare import compared
 from calibrant.audit.record import AuditRecord
 from calibrant.audit.two_audits import audits_compared, settled
 from calibrant.certify import accept as certified
@@ -21,6 +21,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
 from calibrant.data.targets import checked_targets, written
 from calibrant.decisions.comparison import ModelComparison
+from calibrant.decisions.terms import Terms
 from calibrant.detect.grades.validation import grades as validation
 from calibrant.diagnose import acceptance_curve
 from calibrant.errors import BadInput
@@ -68,7 +69,7 @@ def _read(a: Namespace) -> Predictions | Sketch:
 
 # ---- compare ----
 
-OF_VERDICTS = ("measure", "threshold", "margin", "target", "clip", "alpha", "seed")
+OF_VERDICTS = ("measure", "threshold", "costs", "margin", "target", "clip", "alpha", "seed")
 OF_MODELS = ("by", "cluster", "weights", "positive", "percent", "allow_same")
 
 
@@ -90,7 +91,7 @@ def _are_audits(a: Namespace) -> bool:
 
 
 def _audits(a: Namespace) -> ModelComparison:
-    if beside := [name for name in (*OF_MODELS, "reference", "threshold") if getattr(a, name)]:
+    if beside := [name for name in (*OF_MODELS, "reference", "threshold", "costs") if getattr(a, name)]:
         raise BadInput(f"audits bring their own rows: leave {COMMAND.says(*beside)} out; the first is the reference")
     if len(a.files) < 2 or len(set(a.files)) < len(a.files):
         raise BadInput("name two different audits, the earlier first: calibrant compare january.json february.json")
@@ -111,7 +112,7 @@ def _models(a: Namespace) -> ModelComparison:
         raise BadInput(f"--reference {a.reference}: pass one of --score, {', '.join(models)}")
     first = a.reference or models[0]
     others = tuple(m for m in models if m != first)
-    asked = Asked.of(asker=COMMAND, **{k: getattr(a, k) for k in OF_VERDICTS})
+    asked = Terms.of(asker=COMMAND, **{k: getattr(a, k) for k in OF_VERDICTS})
     data = source(given(a), a.allow_same)
     if isinstance(data, Sketch):
         raise BadInput("a sketch holds one model's scores: pass the rows")

@@ -184,8 +184,15 @@ def levels(p: Command, what: str) -> None:
     p.add_argument("--levels", type=int, default=100, metavar="K", help=f"{what} (default 100: whole per cent)")
 
 
-def threshold(p: Command, line: str) -> None:
-    p.add_argument("--threshold", type=numbers, metavar="T", help=line)
+def acting(p: Command, line: str) -> None:
+    """Add the two ways to say from which score on people are acted on."""
+    p.add_argument("--threshold", type=numbers, action=Listed, metavar="T,…", help=line)
+    p.add_argument(
+        "--costs",
+        type=numbers,
+        metavar="FP,FN",
+        help="in place of --threshold: costs of acting on no case, and of not acting on a case; 1,4 acts from 0.2 on",
+    )
 
 
 def target(p: Command) -> None:

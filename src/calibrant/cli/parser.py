@@ -95,19 +95,7 @@ def _judging(p: Command, limit: float | None = None, outcome: str | None = None,
     take.listed(
         p, "--fail-on", "exit with 1 if one of these finds error, 3 if undecided: " + ", ".join(gates()), "TESTS"
     )
-    p.add_argument(
-        "--threshold",
-        type=take.numbers,
-        action=Listed,
-        metavar="T,…",
-        help="act on people from this score on (up to five): what that means is told, certified by itself",
-    )
-    p.add_argument(
-        "--costs",
-        type=take.numbers,
-        metavar="FP,FN",
-        help="in place of --threshold: costs of acting on no case, and of not acting on a case; 1,4 acts from 0.2 on",
-    )
+    take.acting(p, "act on people from this score on (up to five): what that means is told, certified by itself")
     p.add_argument("--outcome", default=outcome, metavar="WORD", help="what a case is, for wording: employed")
     _about(p)
     p.add_argument("--name", metavar="NAME", help="name of the data in the report (default: the file's)")
@@ -313,9 +301,9 @@ def _compare(p: Command) -> None:
         "--measure",
         choices=("brier", "log_loss", "error", "calibration_error", "auroc", "net_benefit"),
         default="brier",
-        help="what a model loses (default brier); error: called wrongly at a score of 0.5; auroc is asymptotic",
+        help="what a model loses (default brier); error: called wrongly at a score of 0.5",
     )
-    take.threshold(p, "of net_benefit: act from this score on; several, separated by commas, are judged together")
+    take.acting(p, "of net_benefit: act from this score on; several, separated by commas, are judged together")
     p.add_argument(
         "--margin",
         type=float,
@@ -409,7 +397,7 @@ def _repair(p: Command) -> None:
         default="error",
         help="what the limit is about: the average error (default), or the gap between what happened and what was said",
     )
-    take.threshold(p, "act from this score on, or several (0.1,0.2): whose decisions a repair changes, and the gain")
+    take.acting(p, "act from this score on, or several (0.1,0.2): whose decisions a repair changes, and the gain")
     take.levels(p, "steps of the certified error")
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of the verdicts (default 0.05)")
     p.add_argument("--quick", action="store_true", help="leave out the tests, and multicalibration from auto")

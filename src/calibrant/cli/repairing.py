@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import COMMAND, thresholds
+from calibrant.arguments import COMMAND, acting
 from calibrant.cli.commands import given, reading
 from calibrant.cli.progress import Progress
 from calibrant.cli.reporting import write
@@ -47,8 +47,7 @@ def repair(a: Namespace) -> int:
         raise BadInput(f"cannot write the map to {a.map!r}: end its name in .json")
     if a.distinct_units and not (a.judge_on and (asked.cluster or asked.levels)):
         raise BadInput("--distinct-units goes with --judge-on and --cluster")
-    if a.threshold is not None:
-        a.threshold = thresholds(COMMAND.name("threshold"), a.threshold)
+    a.threshold, a.costs = acting(a.threshold, a.costs, COMMAND)[0] or None, None  # checked before anything is read
     data = given(a)
     read = (*data, *([a.judge_on] if a.judge_on else ()))
     path = checked_targets({"--out": a.out, "--map": a.map}, read).get("--out")

@@ -12,7 +12,7 @@ from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.nulls import p_value
 from calibrant.stats.pockets.scan import EXTRA, Found, Scan, Subset, bound
-from calibrant.stats.pockets.unit_scan import LEAST_UNITS, UnitRows, UnitScan, rests_on_units
+from calibrant.stats.pockets.unit_scan import LEAST_UNITS, ScannedRows, UnitScan, rests_on_units
 from calibrant.views.boxes import (
     FEWEST,
     MIN_SIZE,
@@ -210,7 +210,7 @@ def scan_of(tables: Tables, min_size: float, tolerance: float, alternative: str)
     )
 
 
-def scan_of_units(tables: Tables, rows: UnitRows, min_size: float, tolerance: float, alternative: str) -> UnitScan:
+def scan_of_units(tables: Tables, rows: ScannedRows, min_size: float, tolerance: float, alternative: str) -> UnitScan:
     """Return what is searched where rows come in units or are weighted."""
     family = tables.family(min_size)
     kept = rests_on_units(family, rows)
@@ -257,7 +257,7 @@ def _null(tables: Tables, asked: str) -> str:
     return "simulated" if tables.complete and tables.n <= MOST else "bound"
 
 
-def _null_of_units(rows: UnitRows, asked: str) -> str:
+def _null_of_units(rows: ScannedRows, asked: str) -> str:
     own = "simulated" if rows.unit is None else "signs"
     if asked not in ("auto", "simulated"):
         raise NotComputable(f"null={asked!r} is for independent rows of equal weight: leave null='auto'")

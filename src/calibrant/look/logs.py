@@ -23,7 +23,8 @@ def mended(asked: Reading, log: Log, columns: Sequence[Column], rows: int) -> Re
     if not log.tool:
         return asked
     question = next((c for c in columns if c.name == log.question), None)
-    shared = question is not None and (question.distinct or rows) < rows and not asked.levels
+    shared = question is not None and (question.distinct or rows) < rows
+    shared = shared and not asked.levels and asked.missing != "keep"
     cluster = asked.cluster or (log.question if shared else "")
     verdicts, variables = {*log.verdicts} - {asked.label}, asked.variables
     if verdicts and EVERY in variables:

@@ -180,10 +180,13 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
     case, plain = roles.case_of(values)
     case = asked.positive if asked.positive is not None else case
     planned = logs.mended(planned, opened.log, columns, rows.table.num_rows)
-    taken = (*((label,) if label else labels), score, *asked.key, *asked.beside)
-    groups = roles.groups(columns, (*taken, *opened.log.own, *opened.log.verdicts))
+    taken = ((label,) if label else labels) + (score, *asked.key, *asked.beside)
+    others = () if opened.log.tool else roles.units(columns)
+    unit = planned.cluster or _unit(held, others, (*taken, *asked.by), asked.missing)
+    groups = roles.groups(columns, (*taken, unit, *opened.log.own, *opened.log.verdicts))
     mended = replace(
         planned,
+        cluster=unit,
         positive=asked.positive if asked.positive is not None or plain or not values else case,
         percent=asked.percent or scale == "percent",
         missing="drop" if dropped and asked.missing == "level" else asked.missing,
@@ -195,7 +198,7 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
     repeats = repeated(rows.table, columns)
     said = dict(opened.log.confidences)
-    named = {asked.weights: "weights", mended.cluster: "cluster"} | dict.fromkeys(asked.levels, "cluster")
+    named = {asked.weights: "weights", asked.cluster: "cluster"} | dict.fromkeys(asked.levels, "cluster")
     named |= {label: "label", score: "score"} | dict.fromkeys(mended.key, "key") | dict.fromkeys(mended.by, "group")
     return Look(
         name=opened.name,
@@ -222,7 +225,7 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
         refusals=refusals,
         command=command(files, mended, sql if asked.asker.command else "", opened.log.noun),
         settings={name: getattr(asked, name) for name in SETTINGS}
-        | {"cluster": asked.levels or mended.cluster}
+        | {"cluster": asked.levels or asked.cluster}
         | ({"log": logs.facts(opened.log, files, mended)} if opened.log.tool else {}),
     )
 
@@ -235,6 +238,16 @@ def _levels(table: pa.Table, asked: Reading, refused: tuple[str, ...]) -> tuple[
         return on_levels(asked, table.to_batches())[0], refused
     except (BadInput, NotComputable) as e:
         return asked, (*refused, str(e))
+
+
+def _unit(held: Mapping[str, Column], units: Sequence[str], taken: Sequence[str], missing: str) -> str:
+    """Return the likeliest column of units that has no other part and a unit in every row.
+
+    None where rows without a label are kept, which is refused of units.
+    """
+    if missing == "keep":
+        return ""
+    return next((u for u in units if u not in taken and not held[u].missing), "")
 
 
 def _unnamed(planned: Reading, labels: Sequence[str], scores: Sequence[str], opened: Source) -> Iterator[str]:

@@ -19,7 +19,7 @@ from calibrant.results import Curve
 from calibrant.stats.logistic import recalibrate
 from calibrant.stats.measures import normal_quantile
 from calibrant.stats.units.between import pooled
-from calibrant.stats.units.one_stage import Likelihoods, alone, fitted
+from calibrant.stats.units.one_stage import Likelihoods, Residuals, alone, fitted
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -47,7 +47,8 @@ def heterogeneity(
     Parameters
     ----------
     data : Predictions or Sketch
-        Where the data name units, they must be the sites: rows of one site are independent given the site.
+        Where the data name units, they are the sites, or lie whole in those of `site`, as patients in hospitals; rows
+        of different units of one site are independent given it.
     site : str, optional
         Covariate that names the site; by default ``cluster=`` of the data.
     measure : {"intercept", "slope"}
@@ -63,7 +64,8 @@ def heterogeneity(
         ``mean_high``; ``new_low`` to ``new_high``, the prediction interval of a new site; ``tau`` with ``tau_low`` to
         ``tau_high``; ``p_value`` of "all sites are alike"; ``sites``; ``unshown``, sites of fewer rows, which count
         and are not shown; of an intercept ``ratio``, ``ratio_low``, ``ratio_high``, ``ratio_new_low`` and
-        ``ratio_new_high``, the same as observed over expected cases of all rows; of a slope ``without``, sites that
+        ``ratio_new_high``, the same as observed over expected cases of all rows; with units within sites ``units`` and
+        their ``design_effect``; of a slope ``without``, sites that
         have none, and Cochran's ``q`` and ``i2``. ``.chart()`` draws it.
 
     Raises
@@ -72,7 +74,7 @@ def heterogeneity(
         An argument that cannot be used.
     NotComputable
         Under 3 sites, or under 3 that have a case, or a row without; probabilities of 0 or 1 and `clip` is 0; weights;
-        units that are not the sites.
+        units that have rows at several sites, or hold several; a slope with units within sites.
 
     Notes
     -----
@@ -85,6 +87,8 @@ def heterogeneity(
     ``mean +- t(k - 2) sqrt(tau^2 + error^2)`` (Higgins, Thompson, Spiegelhalter). The usual two stages are not used
     for it: with few cases a site each estimate is biased, and the mean with them. A site's own estimate and limits are
     Firth's. Slope: two stages, REML, Hartung's and Knapp's interval, the same prediction interval.
+    Units within sites: every site's log-likelihood is divided by the design effect of units, pooled over sites, 1 at
+    least; so all ranges are as wide as units ask if rows are about equally alike at each site.
     **Coverage.** See docs/methods/heterogeneity.md. **Cost.** 320 logistic functions a row, and a second or less.
     **Reads.** Rows.
 
@@ -136,6 +140,7 @@ class _Sites:
     code: Codes
     p: Floats
     y: Floats
+    unit: Codes | None = None
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -164,13 +169,9 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
     if not 0.0 <= clip < 0.5:
         raise BadInput(f"clip={clip!r}: pass a number from 0 and below 0.5, such as 1e-6")
     names, code = _named(rows, site)
+    unit: Codes | None = None
     if site is not None and rows.cluster is not None:
-        unit = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
-        if len(np.unique(np.column_stack([code, unit]), axis=0)) > min(len(names), int(unit.max()) + 1):
-            raise NotComputable(
-                f"rows of one site are taken as independent, and those of one unit (cluster=) are not: sites are to be "
-                f"the units, cluster={site!r}, with one row of each former unit"
-            )
+        unit = _within(code, rows, site)
     p = np.clip(rows.p, clip, 1.0 - clip) if clip else rows.p
     if extreme := int(((p == 0.0) | (p == 1.0)).sum()):
         raise NotComputable(
@@ -178,7 +179,19 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
         )
     if len(names) < FEWEST_SITES:
         raise NotComputable(f"the spread between sites needs {FEWEST_SITES} sites; there are {len(names)}")
-    return _Sites("cluster" if site is None else site, names, code, p, rows.y.astype(np.float64))
+    return _Sites("cluster" if site is None else site, names, code, p, rows.y.astype(np.float64), unit)
+
+
+def _within(code: Codes, rows: Predictions, site: str) -> Codes | None:
+    """Return the units within sites; None where they are the sites, or single rows."""
+    unit = np.unique(np.asarray(rows.cluster), return_inverse=True)[1].reshape(-1)
+    units, sites = int(unit.max()) + 1, int(code.max()) + 1
+    if len(np.unique(np.column_stack([code, unit]), axis=0)) > units or rows.crossing is not None:
+        raise NotComputable(
+            f"sites {site!r} are not independent: units (cluster=) have rows at several of them; name a site that "
+            "holds whole units"
+        )
+    return None if units in (sites, rows.n) else unit
 
 
 def _named(rows: Predictions, site: str | None) -> tuple[list[str], Codes]:
@@ -207,6 +220,10 @@ def _intercepts(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Flo
                 f"the spread between sites needs {FEWEST_SITES} with {word}; there are {few}: use "
                 "measure.calibration_intercept"
             )
+    within: dict[str, object] = {}
+    if q.unit is not None:
+        effect = sites.alike(Residuals(q.code, q.unit, logit, q.y))
+        within = {"units": int(q.unit.max()) + 1, "design_effect": effect}
     fit = fitted(sites, alpha)
 
     def ratio(shift: float) -> float:
@@ -214,7 +231,7 @@ def _intercepts(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Flo
 
     told = asdict(fit)
     told["mean_low"], told["mean_high"] = told.pop("low"), told.pop("high")
-    told |= {
+    told |= within | {
         "ratio": ratio(fit.mean),
         "ratio_low": ratio(fit.low),
         "ratio_high": ratio(fit.high),
@@ -229,6 +246,8 @@ def _intercepts(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Flo
 
 def _slopes(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Floats, Floats]:
     """Return what is found of all sites' slopes, and each one's estimate with its limits; NaN inside where none is."""
+    if q.unit is not None:
+        raise NotComputable('slopes take rows of one site as independent, and those of one unit are not: "intercept"')
     value, error, logit = np.full(len(q.names), np.nan), np.full(len(q.names), np.nan), q.logit
     for j in range(len(q.names)):
         at = q.code == j

@@ -152,6 +152,8 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [("--missing-odds", s.get("missing_odds") if data.get("missing") == "keep" else None)]
     flags += [("--mask", s.get("mask") if s.get("mask") != MASK else None)]
     flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None), ("--outcome", s.get("outcome"))]
+    costs, acting = (",".join(f"{v!r}" for v in s.get(k) or ()) or None for k in ("costs", "threshold"))
+    flags += [("--costs", costs), ("--threshold", None if costs else acting)]
     flags += [("--judge", s["judge"] if s["judge"] != "error" else None)]
     flags += [(f"--{k.replace('_', '-')}", v) for k, v in s["about"].items() if v != getattr(About(), k)]
     flags += [("--name", None if named_after_file else record.name), ("--date", s.get("date"))]

@@ -247,7 +247,8 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     """Yield what is to know of the columns beside label and score."""
     held = {role: list(names) for role, names in seen.candidates.items()}
     if (units := held.get("unit")) and not seen.settings.get("cluster"):
-        yield "Units", f"Rows share {_names(units)}: without --cluster ranges take rows to be independent."
+        option = f"--cluster {shlex.quote(visible(units[0]))}"
+        yield "Units", f"Rows share {_names(units)}: without {option} ranges take rows to be independent."
     if out := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("id", "unit")]:
         yield "Left out", f"{_names(out)}: {'looks like an identifier' if len(out) == 1 else 'look like identifiers'}."
     if alike := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")]:

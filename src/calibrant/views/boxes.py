@@ -28,7 +28,7 @@ from calibrant.stats.pockets.ranges import Ranges, RowRanges
 from calibrant.stats.pockets.unit_ranges import FEWEST as FEWEST_UNITS
 from calibrant.stats.pockets.unit_ranges import UnitRanges
 from calibrant.stats.pockets.unit_ranges import unit_rows as in_units
-from calibrant.stats.pockets.unit_scan import UnitRows
+from calibrant.stats.pockets.unit_scan import ScannedRows
 from calibrant.stats.units.units import Units
 from calibrant.views.coded import chunks, first_look
 from calibrant.views.features import SCORE as SCORE_NAME
@@ -211,14 +211,14 @@ def tables_of(
     return _of_rows(given, variables, order, seed)
 
 
-def unit_rows(data: Predictions | Sketch, tables: Tables, seed: int) -> UnitRows | None:
+def unit_rows(data: Predictions | Sketch, tables: Tables, seed: int) -> ScannedRows | None:
     """Return the rows of tables with their units and weights; None where rows are independent and count alike."""
     units = units_of(data, seed)
     if units is None or tables.held is None:
         return None
     ids = unit_ids(rows_of_units(data), seed)
     together = units.count < len(units.unit)
-    return UnitRows(
+    return ScannedRows(
         cells=tables.held.cells,
         p=units.p,
         y=units.y,

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
-from calibrant.audit.compare import Asked
 from calibrant.cli import main
 from calibrant.decisions.comparison import decided, least, overall
+from calibrant.decisions.terms import Terms
 from calibrant.report.outputs import comparison
 from calibrant.stats.decisions.areas import row_areas, side, unit_areas
 from calibrant.stats.decisions.paired import BETS, PairedUnits
@@ -76,14 +76,23 @@ def test_better_for_everyone_needs_no_worse_for_every_group() -> None:
 
 def test_what_is_lost_by_hand() -> None:
     p = np.array([0.0, 0.2, 0.9])
-    how = {"threshold": None, "margin": 0.0, "target": "population", "clip": 0.01, "alpha": 0.05, "seed": 0}
+    how = {
+        "threshold": None,
+        "costs": None,
+        "margin": 0.0,
+        "target": "population",
+        "clip": 0.01,
+        "alpha": 0.05,
+        "seed": 0,
+    }
     by_hand = {
         "brier": ([0.0, 0.04, 0.81], [1.0, 0.64, 0.01]),
         "log_loss": (-np.log([0.99, 0.8, 0.1]), -np.log([0.01, 0.2, 0.9])),
         "error": ([0.0, 0.0, 1.0], [1.0, 1.0, 0.0]),
     }
     for measure, ends in by_hand.items():
-        for found, expected in zip(Asked.of(measure=measure, **how).losses(p, None), ends, strict=True):
+        asked = Terms.of(measure=measure, **how)
+        for found, expected in zip(asked.losses(p, None), ends, strict=True):
             assert found == pytest.approx(np.array(expected))
 
 
@@ -136,7 +145,7 @@ def test_net_benefit_is_that_of_the_measure_by_group_and_weight(rows: dict[str, 
 
 def test_a_false_positive_counts_its_odds_in_what_a_row_can_lose() -> None:
     how = {"measure": "net_benefit", "margin": 0.0, "target": "population", "clip": 0.01, "alpha": 0.05, "seed": 0}
-    asked = Asked.of(threshold=[0.1, 0.5, 0.9], **how)
+    asked = Terms.of(threshold=[0.1, 0.5, 0.9], costs=None, **how)
     assert [asked.reach(t) for t in asked.at] == pytest.approx([1.0, 1.0, 9.0])
     for t in asked.at:
         (zero, one), (none, nothing) = (asked.losses(np.array([p]), t) for p in (1.0, 0.0))
@@ -161,6 +170,15 @@ def test_thresholds_share_alpha_and_their_worst_does_not(rows: dict[str, np.ndar
         assert unshared.high <= highest
     assert together.settings["shares"] == {"everyone": 0.5, "worst_threshold": 0.5}
     assert together.verdict == least(d.verdict for d in together.differences)
+
+
+def test_costs_set_the_threshold_and_order_does_not_matter(rows: dict[str, np.ndarray]) -> None:
+    models = {"old": rows["old"], "new": rows["new"]}
+    priced = cal.compare(models, rows["y"], measure="net_benefit", costs=(1, 4))
+    assert priced == cal.compare(models, rows["y"], measure="net_benefit", threshold=0.2)
+    assert priced.settings["thresholds"] == (0.2,)
+    both = cal.compare(models, rows["y"], measure="net_benefit", threshold=[0.5, 0.2, 0.5])
+    assert both == cal.compare(models, rows["y"], measure="net_benefit", threshold=[0.2, 0.5])
 
 
 def test_the_same_decisions_differ_by_nothing_about_these_rows(rows: dict[str, np.ndarray]) -> None:
@@ -367,7 +385,10 @@ def test_audits_differ_by_their_certified_ranges(rows: dict[str, np.ndarray]) ->
         ({"clip": 0.5}, "clip=0.5"),
         ({"measure": "net_benefit"}, "net_benefit acts from a threshold on: name it, threshold= such as 0.2"),
         ({"measure": "net_benefit", "threshold": 1.0}, "threshold=1.0: pass a number between 0 and 1"),
-        ({"measure": "net_benefit", "threshold": [0.2, 0.2]}, r"threshold=\[0.2, 0.2\].*several that increase"),
+        ({"measure": "net_benefit", "threshold": [0.2, 2]}, "threshold=2: pass a number between 0 and 1"),
+        ({"measure": "net_benefit", "threshold": 0.2, "costs": [1, 4]}, "threshold and costs both say"),
+        ({"measure": "net_benefit", "costs": [1, -4]}, "costs=-4: pass two positive costs"),
+        ({"costs": [1, 4]}, "costs= is of net_benefit, and the measure is brier"),
         ({"measure": "net_benefit", "threshold": []}, r"threshold=\[\]"),
         ({"measure": "net_benefit", "threshold": "0.2"}, "threshold='0.2'"),
         ({"threshold": 0.2}, "threshold= is of net_benefit, and the measure is brier"),
@@ -446,7 +467,7 @@ def test_the_command_compares_audits(log: str, capsys: pytest.CaptureFixture[str
         (["--label", "y", "--score", "old,new", "--threshold", "0.2"], "--threshold is of net_benefit"),
         (
             ["--label", "y", "--score", "old,new", "--measure", "net_benefit", "--threshold", "0.2,1"],
-            "--threshold=(0.2, 1.0): pass a number between 0 and 1, or several that increase",
+            "--threshold=1.0: pass a number between 0 and 1, such as 0.2",
         ),
     ],
 )

@@ -15,7 +15,7 @@ from calibrant.detect.scan_test import scan_of_units
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import outcomes
 from calibrant.stats.pockets.scan import EXTRA
-from calibrant.stats.pockets.unit_scan import LEAST_UNITS, SALT, UnitRows, UnitScan
+from calibrant.stats.pockets.unit_scan import LEAST_UNITS, SALT, ScannedRows, UnitScan
 from calibrant.views.boxes import tables_of, unit_rows
 
 
@@ -32,14 +32,14 @@ def units_of(count: int = 60, size: int = 8, gap: float = 0.0, **more: Any) -> c
     return cal.predictions(y, p, x, **{k: given[k] for k in more})
 
 
-def searched(data: cal.Predictions, order: int = 2, tolerance: float = 0.0) -> tuple[UnitScan, UnitRows]:
+def searched(data: cal.Predictions, order: int = 2, tolerance: float = 0.0) -> tuple[UnitScan, ScannedRows]:
     tables = tables_of(data, None, order, 0, by_units=True)
     rows = unit_rows(data, tables, 0)
     assert rows is not None
     return scan_of_units(tables, rows, 0.05, tolerance, "two-sided"), rows
 
 
-def alike_by_hand(rows: UnitRows) -> float:
+def alike_by_hand(rows: ScannedRows) -> float:
     """Products of residuals over all pairs of different rows of one unit, over those of their null deviations."""
     if rows.unit is None:
         return 0.0
@@ -48,7 +48,7 @@ def alike_by_hand(rows: UnitRows) -> float:
     return float(np.clip((np.outer(off, off)[pairs]).sum() / np.outer(spread, spread)[pairs].sum(), 0, 1))
 
 
-def by_hand(scan: UnitScan, rows: UnitRows, residual: np.ndarray, tolerance: float) -> np.ndarray:
+def by_hand(scan: UnitScan, rows: ScannedRows, residual: np.ndarray, tolerance: float) -> np.ndarray:
     """Margins of every box and both sides, each from its rows, given what each row adds, shape (rows, draws)."""
     f, w = scan.family, rows.weight
     noise = w**2 * rows.p * (1 - rows.p)

@@ -167,7 +167,6 @@ def test_slopes_differ_where_they_were_made_to_and_sites_without_are_counted():
     [
         ({"site": None}, "pass site="),
         ({"weights": 1}, "weights="),
-        ({"cluster": 1}, "cluster='hospital'"),
         ({"k": 2}, "3 sites; there are 2"),
         ({"y": 0}, "3 with a case; there are 0"),
         ({"p": 1}, "pass clip=1e-6"),
@@ -176,7 +175,6 @@ def test_slopes_differ_where_they_were_made_to_and_sites_without_are_counted():
 def test_what_cannot_be_done_says_what_can(change, words):
     data = hospitals(change.get("k", 4), 30)
     more = {"weights": np.linspace(1, 2, data.n)} if "weights" in change else {}
-    more |= {"cluster": np.arange(data.n)} if "cluster" in change else {}
     y = np.zeros(data.n, dtype=int) if "y" in change else data.y
     p = np.where(np.arange(data.n) == 0, 1.0, data.p) if "p" in change else data.p
     given = cal.predictions(y, p, data.covariates, **more)
@@ -202,3 +200,28 @@ def _likelihoods(data: cal.Predictions) -> Likelihoods:
     names = data.covariates.column("hospital").to_numpy().astype(str)
     code = np.unique(names, return_inverse=True)[1].reshape(-1)
     return Likelihoods(code, logit(data.p), data.y.astype(float), int(code.max()) + 1)
+
+
+def visits(copies: int) -> cal.Predictions:
+    """Each row of a log of hospitals several times, as rows of one patient."""
+    data = hospitals(8, 60)
+    at = np.repeat(np.arange(data.n), copies)
+    return cal.predictions(data.y[at], data.p[at], data.covariates.take(at), cluster=at)
+
+
+def test_a_patient_whose_rows_are_all_alike_counts_once() -> None:
+    one = cal.diagnose.heterogeneity(hospitals(8, 60), site="hospital").settings
+    many = cal.diagnose.heterogeneity(visits(5), site="hospital").settings
+    assert many["units"] == 480
+    assert many["design_effect"] == pytest.approx(5.0, rel=0.15)
+    for end in ("mean_low", "mean_high", "tau", "new_low", "new_high"):
+        assert many[end] == pytest.approx(one[end], abs=0.12)
+
+
+def test_patients_of_several_hospitals_and_slopes_of_patients_are_refused() -> None:
+    data = hospitals(8, 60)
+    moved = replace(data, cluster=np.arange(data.n) % 7, cache={})
+    with pytest.raises(cal.NotComputable, match="rows at several"):
+        cal.diagnose.heterogeneity(moved, site="hospital")
+    with pytest.raises(cal.NotComputable, match="slopes"):
+        cal.diagnose.heterogeneity(visits(2), site="hospital", measure="slope")

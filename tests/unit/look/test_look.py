@@ -473,5 +473,15 @@ def test_a_category_that_is_called_like_a_unit_is_offered_as_one(tmp_path: Path)
     }
     found = cal.look(log, label="y", score="p")
     assert found.candidates["unit"] == ("patient",)
-    assert "Rows share patient: without --cluster ranges take rows to be independent." in " ".join(str(found).split())
+    said = "Rows share patient: without --cluster patient ranges take rows to be independent."
+    assert said in " ".join(str(found).split())
     assert "Rows share" not in str(cal.look(log, label="y", score="p", cluster="patient"))
+    # ... and the proposed call names it: it is audited by units, and looks the same
+    assert "cluster='patient'" in found.command
+    assert "by='site'" in found.command
+    assert cal.look(log, label="y", score="p", by="site", cluster="patient").command == found.command
+    # ... but not where the call would be refused: labels kept apart, rows without a unit, a part that it has already
+    assert "cluster" not in cal.look(log, label="y", score="p", missing="keep").command
+    assert "cluster" not in cal.look(log, label="y", score="p", key="patient").command
+    log["patient"][0] = None
+    assert "cluster" not in cal.look(log, label="y", score="p").command

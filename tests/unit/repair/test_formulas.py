@@ -152,6 +152,7 @@ def lite(table: pa.Table) -> sqlite3.Connection:
     return con
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("name", sorted(maps()))
 def test_sqlite_repairs_as_python_does(name: str) -> None:
     one = maps()[name]

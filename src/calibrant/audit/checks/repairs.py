@@ -73,6 +73,7 @@ def repairs(case: Case, so_far: Mapping[str, Curve]) -> Answer:
         bins={v.name: v.edges for v in case.whole.spec.variables if v.name in by and v.edges},
         left_out=left_out,
         people=people.of,
+        thresholds=plan.thresholds,
     )
     judging = Judging(
         levels=plan.levels,
@@ -99,6 +100,8 @@ def repairs(case: Case, so_far: Mapping[str, Curve]) -> Answer:
     curves = {"repairs": _shortened(found, ranked)}
     if found.fixed.columns:
         curves["fixed"] = people.shown(found.fixed)
+    if found.decisions.columns:
+        curves["repair_decisions"] = found.decisions
     return Answer(checks=(Check(code=REPAIR, status="measured"),), curves=curves)
 
 

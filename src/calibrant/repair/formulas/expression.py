@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -80,6 +82,15 @@ class Binary(Term):
     left: Term
     right: Term
 
+    def operands(self) -> tuple[tuple[Term, bool], tuple[Term, bool]]:
+        """Return both sides, and whether each must stand in brackets; some parsers take ages over needless ones."""
+        own = RANK[self.operation]
+        left, right = (RANK[t.operation] if isinstance(t, Binary) else 3 for t in (self.left, self.right))
+        return (self.left, left < own), (self.right, right <= own)
+
+
+RANK: Mapping[Operation, int] = MappingProxyType({"+": 1, "-": 1, "*": 2, "/": 2})
+
 
 @dataclass(frozen=True)
 class Applied(Term):
@@ -147,12 +158,14 @@ class Joined(Test):
 # ---- What maps are made of ----
 
 
+TOGETHER = 256  # terms of a sum that stand side by side: engines bound how deep a formula is nested, some at 1,000
+
+
 def total(terms: Sequence[Term]) -> Term:
-    """Return the sum of terms, in halves of halves: engines bound how deep a formula is nested."""
-    if len(terms) < 2:
-        return terms[0] if terms else Number(0.0)
-    middle = len(terms) // 2
-    return total(terms[:middle]) + total(terms[middle:])
+    """Return the sum of terms: of long ones, the sum of sums."""
+    if len(terms) > TOGETHER:
+        return total([total(terms[k : k + TOGETHER]) for k in range(0, len(terms), TOGETHER)])
+    return reduce(add, terms) if terms else Number(0.0)
 
 
 def clipped(x: Term, low: float, high: float) -> Term:
@@ -278,7 +291,10 @@ class Formula:
     @cached_property
     def scaled(self) -> tuple[Term, ...]:
         """The numbers and dates, standardised, or their standardised ranks."""
-        return tuple(_scaled(x, x.coding) for x in self.numbers if isinstance(x, Covariate))
+        ranked = {f"number{k}": x for k, x in enumerate(self.numbers) if isinstance(x, Covariate) and x.coding.ranks}
+        held = self.step(ranked) if ranked else {}  # a table of ranks names its number at every one of them
+        every = ((held.get(f"number{k}", x), x) for k, x in enumerate(self.numbers))
+        return tuple(_scaled(shown, x.coding) for shown, x in every if isinstance(x, Covariate))
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:

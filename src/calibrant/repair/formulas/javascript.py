@@ -83,7 +83,8 @@ class Script:
 
     def _made(self, t: Term) -> str:
         if isinstance(t, Binary):
-            return f"({self.term(t.left)} {t.operation} {self.term(t.right)})"
+            sides = [f"({self.term(s)})" if bracketed else self.term(s) for s, bracketed in t.operands()]
+            return f" {t.operation} ".join(sides)
         if isinstance(t, Applied):
             return f"{MATH[t.function]}({', '.join(map(self.term, t.of))})"
         if isinstance(t, Chosen):

@@ -8,8 +8,18 @@ from typing import get_args
 
 import numpy as np
 
-from calibrant import arguments
-from calibrant.arguments import checked_alpha, checked_levels, choice, flag, names, one_source, share, whole
+from calibrant.arguments import (
+    MASK,
+    acting,
+    checked_alpha,
+    checked_levels,
+    choice,
+    flag,
+    names,
+    one_source,
+    share,
+    whole,
+)
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.reading import Reading
 from calibrant.data.specs.spec import Spec
@@ -121,6 +131,7 @@ def compare(
     limit: float | None = None,
     judge: Measure = "error",
     threshold: float | Sequence[float] | None = None,
+    costs: Sequence[float] | None = None,
     levels: int = 100,
     alpha: float = 0.05,
     tests: Iterable[str] | str | None = tuple(TESTS),
@@ -161,9 +172,11 @@ def compare(
         recommendation takes it into account.
     judge : {"error", "gap"}
         What the limit is about: the average error, or the gap between what happened and what was said.
-    threshold : float in (0, 1), or several that increase, optional
+    threshold : float in (0, 1), or several, optional
         Act where the probability is at least this: ``decisions`` then says how many rows change side under each repair,
         for everyone and in every group, and what that gains in net benefit. Of fewer than 20 rows no more is told.
+    costs : two positive numbers, optional
+        In place of `threshold`: what it costs to act on no case, and not to act on a case; ``(1, 4)`` acts from 0.2 on.
     levels : int from 2 to 1024
         Steps in which probabilities are shown; the certified upper ends are about that display.
     alpha : float in (0, 1)
@@ -263,7 +276,7 @@ def compare(
         by=reading.by,
         bins=reading.bins,
         left_out=left_out,
-        thresholds=() if threshold is None else arguments.thresholds("threshold", threshold),
+        thresholds=acting(threshold, costs)[0],
     )
     return compared(rows, asked, judging)
 
@@ -317,7 +330,9 @@ def _compared(fits: Fits, asked: Asked, groups: JudgedGroups | None, how: Judgin
     over = {} if fixed is None or how.against.limit is None else {k: fixed.left(k) for k in judged.scores}
     chosen = recommended(table, verdicts, worse_than, over)
     line = Curve(method=FIXED, columns={}) if fixed is None else fixed.curve(chosen, fits.maps)
-    decisions = decision_changes(judged, groups, asked.thresholds, how.alpha) if asked.thresholds else UNASKED
+    decisions = UNASKED
+    if asked.thresholds:
+        decisions = decision_changes(judged, groups, asked.thresholds, how.alpha, max(how.smallest_group, MASK))
     judged.forget()
     # (4) Tests: told, but they decide nothing.
     testing = Testing(how.tests, variables, how.test_rows, how.draws, seed)

@@ -69,17 +69,20 @@ class DecisionChange:
 COLUMNS = tuple(DecisionChange.__dataclass_fields__)
 
 
-def decision_changes(judged: Judged, groups: JudgedGroups | None, thresholds: Sequence[float], alpha: float) -> Curve:
+def decision_changes(
+    judged: Judged, groups: JudgedGroups | None, thresholds: Sequence[float], alpha: float, least: int = MASK
+) -> Curve:
     """Return a line for each repair, threshold and population, everyone before the groups."""
-    people = [] if groups is None else list(_groups(judged, groups))
+    people = [] if groups is None else list(_groups(judged, groups, least))
     shares = GROUPED if people else ALONE
     each = max(len(judged.repairs) * len(thresholds), 1)
     every, found = np.arange(judged.data.n), []
     for name in judged.repairs:
         for t in thresholds:
-            found.append(_change(judged, (name, t, EVERYONE), every, alpha * shares[EVERYONE] / each))
+            found.append(_change(judged, (name, t, EVERYONE), every, alpha * shares[EVERYONE] / each, least))
             for who, rows in people:
-                found.append(_change(judged, (name, t, who), rows, alpha * shares["groups"] / (each * len(people))))
+                share = alpha * shares["groups"] / (each * len(people))
+                found.append(_change(judged, (name, t, who), rows, share, least))
     lines = [astuple(one) for one in found]
     return Curve(
         method=f"{METHOD}.decisions",
@@ -89,20 +92,20 @@ def decision_changes(judged: Judged, groups: JudgedGroups | None, thresholds: Se
             "alpha": alpha,
             "shares": shares,
             "groups": len(people),
-            "least": MASK,
+            "least": least,
         },
     )
 
 
-def _groups(judged: Judged, groups: JudgedGroups) -> Iterator[tuple[str, Whole]]:
+def _groups(judged: Judged, groups: JudgedGroups, least: int) -> Iterator[tuple[str, Whole]]:
     """Yield the groups of people enough."""
     for name, rows in zip(groups.names, groups.rows, strict=True):
         unit = clusters_of(judged.data, rows)
-        if (len(rows) if unit is None else int(unit.max()) + 1) >= MASK:
+        if (len(rows) if unit is None else int(unit.max()) + 1) >= least:
             yield keyed(name), rows
 
 
-def _change(judged: Judged, named: tuple[str, float, str], rows: Whole, delta: float) -> DecisionChange:
+def _change(judged: Judged, named: tuple[str, float, str], rows: Whole, delta: float, least: int) -> DecisionChange:
     name, t, who = named
     n = len(rows) if who == EVERYONE else _fives(len(rows))
     before, after = judged.scores[AS_AUDITED] >= t, judged.scores[name] >= t
@@ -110,7 +113,7 @@ def _change(judged: Judged, named: tuple[str, float, str], rows: Whole, delta: f
     line = DecisionChange(probability=name, threshold=t, population=who, rows=n)
     if not up + down:
         return replace(line, to_act=0, to_leave=0, gain=0.0, gain_low=0.0, gain_high=0.0, shown="none")
-    if _people(judged, rows[(before != after)[rows]]) < MASK:
+    if _people(judged, rows[(before != after)[rows]]) < least:
         return line
     (old, old_case), (new, new_case) = (benefit_lost(judged.scores[k], t) for k in (AS_AUDITED, name))
     mean, low, high = judged.mean_range(old - new, old_case - new_case, delta, among=rows)

@@ -1,7 +1,8 @@
 """Interactive charts of curves for notebooks, with tooltips in the user's units; `Curve.chart` loads this folder.
 
 `parts` holds what all are made of, `curves` draws lines with bands, `tables` bars, rules and the control chart,
-`pockets` a few pockets and the map of a pair of traits, `sites` the caterpillar plot of sites.
+`pockets` a few pockets and the map of a pair of traits, `sites` the caterpillar plot of sites, `decisions` what acting
+above a threshold is worth and how much may be accepted.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from calibrant.errors import NotComputable
-from calibrant.report.charts import curves, pockets, sites, tables
+from calibrant.report.charts import curves, decisions, pockets, sites, tables
 from calibrant.report.charts.parts import Drawn, dressed
 from calibrant.results import Curve
 
@@ -40,8 +41,10 @@ def chart(curve: Curve) -> Drawn:
 
 CHARTS: dict[str, Callable[[Curve], Drawn]] = {
     "detect.kernel_tuning": curves.kernel_tuning,
+    "diagnose.acceptance_curve": decisions.acceptance_curve,
     "diagnose.calibration_function": curves.calibration_function,
     "diagnose.control_chart": tables.control_chart,
+    "diagnose.decision_curve": decisions.decision_curve,
     "diagnose.heterogeneity": sites.heterogeneity,
     "diagnose.importance": tables.importance,
     "diagnose.local_bias": curves.local_bias,

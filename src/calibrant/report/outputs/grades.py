@@ -188,14 +188,14 @@ def _write(book: Workbook, sheet: Sheet) -> None:
     head = book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"})
     formats = {f: book.add_format({"num_format": f}) for _, f in sheet.heads if f}
     lights = {name: book.add_format({"bg_color": colour}) for name, colour in COLOURS.items()}
-    whole = book.add_format({"num_format": "#,##0"})
+    whole, text = book.add_format({"num_format": "#,##0"}), book.add_format({"text_wrap": True, "valign": "top"})
     for j, (title, form) in enumerate(sheet.heads):
         page.write_string(0, j, visible(title), head)
         page.set_column(j, j, _width([title, *(row[j] for row in sheet.rows)]))
         for i, row in enumerate(sheet.rows, 1):
             value = row[j]
             if isinstance(value, str):
-                page.write_string(i, j, visible(value), lights.get(value))
+                page.write_string(i, j, visible(value), lights.get(value, text))
             elif value is not None:
                 page.write_number(i, j, value, whole if isinstance(value, int) else formats.get(form))
     page.freeze_panes(1, 1)

@@ -12,6 +12,8 @@ from calibrant.report import svg
 from calibrant.report.along import Along, along_map, along_of, along_score, bins_of, levels_top, named, shown_of
 from calibrant.report.places import digits_of, percent, score_axis
 from calibrant.report.sections.curves import HEADS, cells, finding, further, heading, reading
+from calibrant.report.sections.decisions.picture import drawn as worth
+from calibrant.report.sections.decisions.picture import numbers as worth_numbers
 from calibrant.report.spans import clipped, plain, shown
 from calibrant.report.wording import TOO
 from calibrant.results import Curve
@@ -24,6 +26,7 @@ RATES = "What happened (solid), and what the model says (dashed)"
 GAP = "Gap: happened minus the model says, in points, with the band that holds all of it"
 FUNCTION = "Event rate at each score; dashed, that of a calibrated score"
 MISSED = "How often the error is missed: by the whole test (solid, 95 % ranges), by KLCE alone (dashed)"
+WORTH = "Net benefit per 100 (solid, with its band at all thresholds at once); acting on everyone (dashed)"
 DIAGONAL = f"M0 {svg.SIZE}L{svg.SIZE} 0"
 SHARES = ("0%", "0%"), ("50%", "50%"), ("100%", "100%")  # places along an axis from 0 to 1, and their labels
 WRONG = "Wrong among the accepted: at most, certified (solid), and seen (dashed); across, what was asked"
@@ -168,6 +171,18 @@ def _control(curve: Curve) -> Iterator[Drawing]:
         yield Drawing("Control chart", (Panel(EVIDENCE, picture, "people"),), "")
 
 
+# ---- decisions ----
+
+
+def _worth(curve: Curve) -> Iterator[Drawing]:
+    for group, mine in _groups(curve):
+        table = worth_numbers(mine)
+        heads = tuple(plain(c.head) for c in table.columns)
+        rows = tuple(tuple(plain(cell.text) for cell in row.cells) for row in table.rows)
+        panel = Panel(WORTH, worth(mine, (), WORTH), "threshold")
+        yield Drawing(group or "Decision curve", (panel,), table.caption, heads, rows, True)
+
+
 # ---- the published reconstruction, and which kernel finds an error ----
 
 
@@ -239,6 +254,7 @@ DRAWN: dict[str, Callable[[Curve], Iterator[Drawing]]] = {
     "diagnose.acceptance_curve": _acceptance,
     "diagnose.calibration_function": _calibration_function,
     "diagnose.control_chart": _control,
+    "diagnose.decision_curve": _worth,
     "diagnose.local_bias": _map,
     "diagnose.reliability_curve": _reliability,
     "diagnose.variable_curve": _variable,

@@ -55,6 +55,10 @@ def repair(record: AuditRecord) -> Iterator[Node]:
     yield Paragraph(say(caption(record)), where=MARKDOWN)
     yield table(record)
     yield Paragraph(say(note(record)), "note")
+    if decision_lines(record):
+        yield Paragraph(say(DECISIONS), where=MARKDOWN)
+        yield decision_table(record)
+        yield Paragraph(say(decision_note(record)), "note")
     if typed := command(record):
         yield Paragraph(how(record))
         yield Command(typed)
@@ -343,6 +347,49 @@ def _row(r: Line, counts: Line | None, recommended: str) -> Row:
             Cell(say("–" if r["auroc"] is None else num.decimals(r["auroc"], 4))),
         ),
         style="chosen" if chosen else "",
+    )
+
+
+# ---- whose decisions it changes ----
+
+DECISIONS = "Who comes to be acted on, and who is not any more, under a repair; and what that gains"
+
+
+def decision_lines(record: AuditRecord) -> list[Line]:
+    """Return everyone under every repair, and the groups under the one recommended; empty without a threshold."""
+    chosen = record.curve("repairs").settings["recommended"]
+    found = _lines(record, "repair_decisions")
+    return [d for d in found if d["population"] == "everyone" or d["probability"] == chosen]
+
+
+def decision_table(record: AuditRecord) -> Table:
+    """Return a line for each: rows that change side, and the certified gain in net benefit."""
+    recipes = {r["probability"]: repair_named(r["recipe"]) for r in rows(record) if r["recipe"]}
+    columns = (
+        Column(say("From the threshold, under the repair")),
+        Column(say(capital(noun(record))), "r"),
+        Column(lines("Come to be", "acted on"), "r"),
+        Column(lines("Not any", "more"), "r"),
+        Column(lines("Gain in true", "positives a row"), "r"),
+    )
+    made = tuple(_decided(d, recipes[d["probability"]]) for d in decision_lines(record))
+    return Table(columns, made, DECISIONS, id="repair-decisions")
+
+
+def _decided(d: Line, recipe: str) -> Row:
+    everyone = d["population"] == "everyone"
+    who = Cell(say(f"{d['threshold']:g}, {recipe}: everyone") if everyone else say(given(d["population"])))
+    gain = "–" if d["gain"] is None else f"{d['gain_low']:+.4f} to {d['gain_high']:+.4f}"
+    sides = tuple("–" if d[side] is None else num.count(d[side]) for side in ("to_act", "to_leave"))
+    return Row((who, Cell(say(num.count(d["rows"]))), *(Cell(say(v)) for v in (*sides, gain))))
+
+
+def decision_note(record: AuditRecord) -> str:
+    """Return what the ranges of gains are."""
+    s = record.curve("repair_decisions").settings
+    return (
+        f"Judged on {noun(record)} held out, numbers in fives; certified ranges, wrong with probability at most "
+        f"{s['alpha']:g} all together, whichever repair is taken. –: fewer than {s['least']} change side."
     )
 
 

@@ -30,7 +30,7 @@ LEAST_UNITS = 20  # effective units of a box: of fewer, signs tell little
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnitRows:
+class ScannedRows:
     """Rows that come in units, or are weighted.
 
     Parameters
@@ -98,7 +98,7 @@ class _Side:
     value: Floats
 
     @classmethod
-    def of(cls, rows: UnitRows, shift: float) -> _Side:
+    def of(cls, rows: ScannedRows, shift: float) -> _Side:
         size = rows.weight if rows.unit is None else rows.weight * (rows.y - rows.p - shift)
         total = float(np.abs(size).sum())
         steps = STEPS / total if total else 1.0
@@ -180,7 +180,7 @@ class UnitScan:
     ----------
     family : Family
         Of the rows, counted one each.
-    rows : UnitRows
+    rows : ScannedRows
     tolerance : float
         How far off a probability may be.
     sides : tuple of int
@@ -188,7 +188,7 @@ class UnitScan:
     """
 
     family: Family
-    rows: UnitRows
+    rows: ScannedRows
     tolerance: float
     sides: tuple[int, ...]
 
@@ -352,7 +352,7 @@ class UnitScan:
         return np.stack([middle + reach, middle - reach])
 
 
-def rests_on_units(family: Family, rows: UnitRows, least: float = LEAST_UNITS) -> NDArray[np.bool_]:
+def rests_on_units(family: Family, rows: ScannedRows, least: float = LEAST_UNITS) -> NDArray[np.bool_]:
     """Tell which boxes have so many effective units: ``M_b^2 / sum_g m_gb^2``, m being a unit's weight in the box."""
     if rows.unit is None:
         return np.ones(family.size, dtype=bool)

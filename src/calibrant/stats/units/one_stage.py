@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,21 @@ NEGLIGIBLE = 12.0  # log-likelihood below its largest from which a tau is left o
 STRETCH = 4096  # rows at a time
 FINE = 4001  # values of tau between those, for its maximum and interval
 PENALISED = 16_001  # shifts at which the penalised likelihood of a site is looked at: steps of .002
+
+
+class Residuals(NamedTuple):
+    """Rows of units within sites.
+
+    Parameters
+    ----------
+    site, unit : int arrays of shape (n,)
+    logit, y : float64 arrays of shape (n,)
+    """
+
+    site: Codes
+    unit: Codes
+    logit: Floats
+    y: Floats
 
 
 class Likelihoods:
@@ -55,6 +71,22 @@ class Likelihoods:
                 self.slope[j] -= expit(eta).sum(axis=0)
         self.value += self.cases[:, None] * grid
         self.slope += self.cases[:, None]
+
+    def alike(self, rows: Residuals) -> float:
+        """Divide every log-likelihood by the design effect of units within sites, and return it; 1 at least.
+
+        ``sum_g (sum_i e_i)^2 / sum_i v_i``, e the residuals and v the variances of rows at their sites' own estimates,
+        times ``m / (m - k)`` for these; of all sites together, since one has too few units to tell its own.
+        """
+        from scipy.special import expit
+
+        rate = expit(rows.logit + alone(self, 0.05)[0][rows.site])
+        units = int(rows.unit.max()) + 1
+        own, variance = np.bincount(rows.unit, rows.y - rate, units), rate * (1.0 - rate)
+        effect = float((own**2).sum() / variance.sum()) * units / max(units - self.count, 1)
+        effect = max(effect, 1.0)
+        self.value, self.slope = self.value / effect, self.slope / effect
+        return effect
 
     def at(self, shift: Floats) -> tuple[Floats, Floats, Floats]:
         """Return value, slope and curvature at shifts of shape (..., k)."""

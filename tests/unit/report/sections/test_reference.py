@@ -123,12 +123,15 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
         variables={"a": {"kind": "number", "edges": [1.0]}},
     )
     given = {"date": "2026-01-31", "fail_on": ("strong-calibration",), "tolerance": 0.02, "variables": ("a",)}
+    given |= {"threshold": (0.2, 0.5)}
     told = ("model", "intended_use", "period", "population", "set_by")
     given |= {"judge": "gap", "about": {"noun": "loans", **{k: f"some {k}" for k in told}}}
     record = factories.replace(record, settings={**record.settings, **given, "quick": True, "outcome": "ill"})
     typed, untouched = vars(build_parser().parse_args(words(record)[1:])), build_parser().parse_args(["audit", "f"])
     kept = {"command", "run", "seed", "levels", "alpha", "mask", "report", "markdown", "json", "pdf", "out", "open"}
     kept |= {"sql", "encoding", "delimiter", "decimal", "sheet", "format"}  # how files are read, which no record holds
+    kept |= {"tripod"}  # an output
+    kept |= {"costs"}  # or --threshold, which it sets
     kept |= {"about"}  # its words are said one by one
     kept |= {
         "missing",

@@ -1,0 +1,52 @@
+"""All certified ranges that an audit tells of decisions hold together; with alpha not shared they do not."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.audit.decisions import line
+from validity.acceptance import count, refuted
+
+RUNS, ALPHA, THRESHOLDS = 60, 0.4, (0.2, 0.4)  # at a level that is missed often enough to be seen
+VALUES, RATES = np.arange(1, 10) / 10, np.array([0.2, 0.2, 0.4, 0.4, 0.4, 0.6, 0.6, 0.8, 0.8])
+TELLS = ("wrong", "missed", "regret")
+
+
+def truth(t: float) -> dict[str, float]:
+    """Of nine values that are equally frequent."""
+    on = t <= VALUES
+    worse = np.where(on, np.maximum(t - RATES, 0.0), np.maximum(RATES - t, 0.0)).mean() / (1.0 - t)
+    return {"wrong": 1.0 - RATES[on].mean(), "missed": RATES[~on].mean(), "regret": worse}
+
+
+def missed(seed: int) -> bool:
+    rng = np.random.default_rng([0x7E59, seed])
+    at, group = rng.integers(0, 9, 3000), rng.integers(0, 8, 3000)
+    y = (rng.uniform(size=3000) < RATES[at]).astype(int)
+    data = {"y": y, "p": VALUES[at], "g": np.array(list("abcdefgh"))[group]}
+    record = cal.audit(
+        data, label="y", score="p", by="g", variables=None, quick=True, threshold=THRESHOLDS, alpha=ALPHA
+    )
+    c = record.curve("decisions").columns
+    assert len(c["group"]) == 18
+    return any(
+        not c[f"{k}_low"][i] - 1e-8 <= truth(t)[k] <= c[f"{k}_high"][i] + 1e-8
+        for i, t in enumerate(c["threshold"])
+        for k in TELLS
+    )
+
+
+def test_all_ranges_hold_together() -> None:
+    assert not refuted(count(missed, RUNS), RUNS, ALPHA)
+
+
+def test_alpha_that_is_not_shared_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = line.line
+    monkeypatch.setattr(
+        import_module("calibrant.audit.checks.decisions"), "line", lambda p, at, _, seed: alone(p, at, 6 * ALPHA, seed)
+    )
+    assert refuted(count(missed, RUNS), RUNS, ALPHA)

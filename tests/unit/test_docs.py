@@ -10,7 +10,6 @@ import pkgutil
 import re
 import shlex
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,11 @@ import pytest
 import calibrant as cal
 from calibrant.audit.record import AuditRecord, Check, Finding
 from calibrant.results import Curve, Estimate, Interval, Outcome
+from pages import FENCE, ROOT, blocks, commands
 
-ROOT = Path(__file__).parents[2]
 PAGES = [p for p in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if p.exists()]
 BESIDE = [ROOT / f"{name}.md" for name in ("AGENTS", "CONTRIBUTING", "CHANGELOG", "SECURITY")]
 LINKED = [*PAGES, *(p for p in BESIDE if p.exists())]
-FENCE = re.compile(
-    r"^(?P<indent> *)(?P<fence>```+)(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)(?P=fence) *$", re.M | re.S
-)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 OUTSIDE = ("http://", "https://", "mailto:")
 
@@ -35,12 +31,6 @@ OUTSIDE = ("http://", "https://", "mailto:")
 def name_of(page: Path) -> str:
     """Return the page's path from the root of the repository."""
     return page.relative_to(ROOT).as_posix()
-
-
-def blocks(text: str) -> Iterator[tuple[str, str, int]]:
-    """Yield the info string, the body and the line of each fenced block."""
-    for found in FENCE.finditer(text):
-        yield found["info"].strip(), found["body"], text.count("\n", 0, found.start("body")) + 1
 
 
 def anchors(text: str) -> set[str]:
@@ -52,23 +42,6 @@ def anchors(text: str) -> set[str]:
             ascii_only = unicodedata.normalize("NFKD", plain).encode("ascii", "ignore").decode()
             out.add(re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", ascii_only).strip().lower()))
     return out
-
-
-def commands(text: str) -> Iterator[list[str]]:
-    """Yield the arguments of each `calibrant` command in a block of shell or of a CI file."""
-    joined = re.sub(r"\\\n\s*|\n\s*(?=--)", " ", text)
-    for line in joined.splitlines():
-        start = re.match(r"\s*(?:\$ )?calibrant\s+(.*)", line)
-        if start is None:
-            continue
-        lexer = shlex.shlex(start[1], posix=True, punctuation_chars="();<>|&")
-        lexer.whitespace_split = True
-        words: list[str] = []
-        for word in lexer:
-            if word[0] in "();<>|&" or word.startswith("#"):
-                break
-            words.append(word)
-        yield words
 
 
 @pytest.mark.all
@@ -83,7 +56,7 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_info_strings_are_known() -> None:
     known = {"python", "python no-run", "bash", "console", "text", "yaml", "json", "toml", ""}
-    known |= {"{toctree}", "{eval-rst}"}
+    known |= {"{toctree}", "{eval-rst}", "r"}
     for page in LINKED:
         for info, _, line in blocks(page.read_text(encoding="utf-8")):
             assert info in known, f"{name_of(page)}:{line}: {info!r} would not be run"

@@ -246,3 +246,12 @@ def test_there_is_one_version() -> None:
     told = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {cal.__version__}\n" in told
     assert 'dynamic = ["version"]' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", LINKED, ids=name_of)
+def test_installs_are_from_the_repository(page: Path) -> None:
+    """As long as no package index has calibrant: pip would fail, or find what somebody else called so."""
+    for line in page.read_text(encoding="utf-8").splitlines():
+        for words in re.findall(r"pip install ([^`#&|]*)", line):
+            asked = [re.sub(r"[\[<>=~!@;].*", "", word.strip("'\",.;:)")) for word in words.split()]
+            assert "calibrant" not in asked, f"{name_of(page)}: {line.strip()}"

@@ -13,7 +13,7 @@ from calibrant.audit.pooling import pool_pairs
 from calibrant.audit.rounding import Told, told_sets, two_digits
 from calibrant.results import Curve, Estimate
 from calibrant.stats.pockets.family import CASES, ROWS, SCORES, STEPS, sums_of
-from calibrant.views.boxes import Tables, condition
+from calibrant.views.boxes import FEWEST, Tables, condition
 from calibrant.views.rules import Condition, Rule
 
 LEFT = ("gap_left", "rows_left")
@@ -32,14 +32,17 @@ def few(rows: float, of: float, mask: int) -> bool:
 def told_pockets(curve: Curve, people: int, mask: int) -> Curve:
     """Return the pockets of people enough as they are told; what is over the limit is judged by the range as told."""
     c, s = curve.columns, curve.settings
-    own = s.get("people", ((np.inf, np.inf),) * len(c["rows"]))  # of units, those inside and those outside
-    kept = [i for i in _apart(c, people, mask) if min(own[i]) >= mask]
+    # Of units, those inside, those outside, and the fewest that tell a pocket from an earlier one
+    own = s.get("people", ((np.inf, np.inf),) * len(c["rows"]))
+    apart = [np.inf if n is None else n for n in s.get("people_apart", (None,) * len(c["rows"]))]
+    kept = [i for i in _apart(c, people, mask) if min(*own[i], apart[i]) >= mask]
     lines = {k: tuple(v[i] for i in kept) for k, v in c.items()}
     told = told_sets(Curve(method=curve.method, columns=lines, settings={}), people).columns
     limit = s.get("limit")
     floors = tuple(max(low, -high, 0.0) for low, high in zip(told["low"], told["high"], strict=True))
     whole = len(kept) == len(c["rows"])  # else a gap that is left would be without people of whom nothing is told
-    left = [_left(c, i, mask) if whole else (None, None) for i in kept]
+    shared = s.get("people_shared", (0,) * len(c["rows"]))
+    left = [_left(c, i, mask) if whole and not 0 < shared[i] < mask else (None, None) for i in kept]
     columns = {
         **told,
         "floor": floors,
@@ -48,10 +51,11 @@ def told_pockets(curve: Curve, people: int, mask: int) -> Curve:
         "over": tuple(limit is not None and v > limit for v in floors),
         **{k: tuple(line[j] for line in left) for j, k in enumerate(LEFT)},
     }
+    hide = "people" in s and mask > FEWEST  # of units, who else is told of is enough for no larger mask
     settings = {
         **{k: s[k] for k in HOW},
         "conditions": tuple(s["conditions"][i] for i in kept),
-        "besides": tuple(_besides(s["besides"][i], c["rows"][i], people, mask) for i in kept),
+        "besides": tuple(() if hide else _besides(s["besides"][i], c["rows"][i], people, mask) for i in kept),
     }
     return Curve(method=curve.method, columns=columns, settings=settings)
 

@@ -119,8 +119,9 @@ def pockets(
         include one that has at least half its people in common with it; ``over``. In ``settings``: ``conditions``
         (rules as data), ``besides`` (for each pocket up to three traits that its rule does not name, as trait, level or
         range, share inside, share outside), ``boxes`` (size of the family), ``shift`` (gap of everyone), ``n``,
-        ``rows_held`` (fewer than `n` if what pockets share was counted in a sample), ``left_out``. ``.chart()`` draws
-        it.
+        ``rows_held`` (fewer than `n` if what pockets share was counted in a sample), ``left_out``. Of units also
+        ``people``, with rows inside and outside, ``people_apart``, the fewest in what one pocket has beyond others, and
+        ``people_shared``, in earlier ones. ``.chart()`` draws it.
 
     Raises
     ------
@@ -216,7 +217,7 @@ def pockets(
             "rows_held": len(search.held.p),
             "seed": seed,
             "shift": search.shift,
-            **({} if units is None else {**told_of_units(units), "people": search.people(told)}),
+            **({} if units is None else {**told_of_units(units), **search.people(told)}),
         },
     )
 
@@ -266,10 +267,17 @@ class Search:
         """All boxes."""
         return self.ranges.family
 
-    def people(self, told: Iterable[Told]) -> tuple[tuple[int, int], ...]:
-        """Return how many units have rows in each pocket, and how many outside."""
+    def people(self, told: Sequence[Told]) -> dict[str, tuple[object, ...]]:
+        """Return how many units have rows in each pocket and outside, tell it from earlier ones, and are in these."""
         w = self.weighed
-        return () if w is None else tuple((w.units(t.inside), w.units(~t.inside)) for t in told)
+        if w is None:
+            return {}
+        earlier = [np.logical_or.reduce([t.inside for t in told[:i]]) for i in range(1, len(told))]
+        return {
+            "people": tuple((w.units(t.inside), w.units(~t.inside)) for t in told),
+            "people_apart": tuple(_fewest_apart(w, told[: i + 1]) for i in range(len(told))),
+            "people_shared": (0, *(w.units(t.inside & e) for t, e in zip(told[1:], earlier, strict=True))),
+        }
 
     @property
     def held(self) -> Held:
@@ -407,6 +415,13 @@ class Search:
         there = sorted((f for f in found if f is not None), key=lambda f: f[3] - f[2])
         return tuple(there[:TRAITS])
 
+    def _of_units(self, trait: int, own: NDArray[np.int64], inside: Flags) -> bool:
+        """Tell whether units enough, or none, have rows of some cells, and of others, in a pocket and outside."""
+        w, cells = self.weighed, self.held.cells[trait]
+        has = ((cells >= own[0]) & (cells < own[1])) | ((cells >= own[2]) & (cells < own[3]))
+        parts = (side & part for side in (inside, ~inside) for part in (has, ~has))
+        return w is None or all(not 0 < w.units(part) < FEWEST for part in parts)
+
     def _most_unlike(self, trait: int, inside: Flags) -> tuple[str, str, float, float] | None:
         """Return the level or range of a trait of which a pocket's people have most in excess of the others."""
         t, cells = self.tables.traits[trait], self.held.cells[trait]
@@ -425,6 +440,10 @@ class Search:
         told &= more >= ERRORS * np.sqrt(shares[1] * (1.0 - shares[1]) / max(own.sum(), 1))
         if not told.any():
             return None
+        if self.weighed is not None:
+            told &= [self._of_units(trait, s, inside) for s in sets]
+            if not told.any():
+                return None
         conditions = [condition(t, s) for s in sets]
         worth = more - SECOND * np.array(
             [len(c.levels) + (c.above is not None) + (c.up_to is not None) for c in conditions]
@@ -432,6 +451,17 @@ class Search:
         best = int(np.argmax(np.where(told, worth, -np.inf)))
         words = conditions[best].text.removeprefix(quoted(conditions[best].variable)).strip()
         return conditions[best].variable, words, float(shares[0, best]), float(shares[1, best])
+
+
+def _fewest_apart(w: Weighed, told: Sequence[Told]) -> int | None:
+    """Return the fewest units with rows in the last pocket and no earlier one, or in one of two; None of none.
+
+    What is told of two pockets gives, by subtraction, what there is of those in between.
+    """
+    *earlier, last = (t.inside for t in told)
+    parts = [last & ~np.logical_or.reduce(earlier)] if earlier else []
+    parts += [part for other in earlier for part in (last & ~other, other & ~last)]
+    return min((n for n in map(w.units, parts) if n), default=None)
 
 
 def _in_common(a: Flags, b: Flags) -> bool:

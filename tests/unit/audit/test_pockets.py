@@ -224,6 +224,25 @@ def test_no_two_told_pockets_differ_by_few_people(rows: Any, left: Any, kept: in
     assert len(told_pockets(lines(rows=rows, rows_left=left), 60_000, 20).columns["rule"]) == kept
 
 
+def test_of_units_people_are_counted_and_not_rows() -> None:
+    made = lines(rows=(2_400, 3_000, 3_000), rows_left=(None, 1_000, 2_000))
+    found = ("c", "= d", 0.6, 0.2)
+    units = {"people": ((200, 900),) * 3, "people_apart": (None, 20, 19), "people_shared": (0, 20, 50)}
+    units["besides"] = ((found,), (), ())
+    told = told_pockets(replace(made, settings={**made.settings, **units}), 60_000, 20)
+    assert told.columns["rule"] == made.columns["rule"][:2]  # 19 people tell the third from another, of 1,000 rows
+    assert [len(b) for b in told.settings["besides"]] == [1, 0]
+    units |= {"people_apart": (None, 20, 20)}
+    told = told_pockets(replace(made, settings={**made.settings, **units}), 60_000, 20).columns
+    assert told["rows_left"] == (None, 1_000, 2_000)
+    units |= {"people_shared": (0, 19, 50)}
+    told = told_pockets(replace(made, settings={**made.settings, **units}), 60_000, 20).columns
+    assert told["rows_left"] == (None, None, 2_000)
+    units |= {"people_apart": (None, 30, 30), "people_shared": (0, 30, 50)}
+    told = told_pockets(replace(made, settings={**made.settings, **units}), 60_000, 30)
+    assert told.settings["besides"] == ((), (), ())  # 20 have it, or lack it; nobody knows of 30
+
+
 def test_a_pocket_that_shares_few_people_does_not_tell_how_many() -> None:
     told = told_pockets(lines(rows_left=(None, 2_690, 2_000)), 60_000, 20)
     assert told.columns["rows_left"] == (None, None, 2_000)

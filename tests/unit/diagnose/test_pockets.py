@@ -328,6 +328,7 @@ def test_weights_and_units_are_those_of_the_pocket() -> None:
     assert c["predicted"][0] == pytest.approx(np.average(p[own], weights=weight[own]))
     assert c["rows"] == (int(own.sum()),)
     assert found.settings["people"] == ((len(set(unit[own])), len(set(unit[~own]))),)
+    assert (found.settings["people_apart"], found.settings["people_shared"]) == ((None,), (0,))
     assert 0.1 < c["floor"][0] < c["gap"][0] < c["high"][0]
     drawn = cal.diagnose.pocket_map(
         cal.predictions(y, p, {"site": site}, cluster=unit, weights=weight), "site", "the score", pockets=found
@@ -335,6 +336,33 @@ def test_weights_and_units_are_those_of_the_pocket() -> None:
     level = drawn.settings["axes"][0]["labels"].index("b")
     cells = [i for i, first in enumerate(drawn.columns["first"]) if first == level]
     assert sum(drawn.columns["rows"][i] for i in cells) == own.sum()
+
+
+def test_people_who_tell_pockets_apart_are_units() -> None:
+    rng = np.random.default_rng(8)
+    unit = np.repeat(np.arange(800), 5)
+    p, site, ward = rng.uniform(0.2, 0.6, 4000), rng.choice(["a", "b", "c"], 4000), rng.choice(["x", "y", "z"], 4000)
+    y = rng.random(4000) < np.where(site == "b", p + 0.35, np.where(ward == "y", p + 0.35, p))
+    found = cal.diagnose.pockets(cal.predictions(y, p, {"site": site, "ward": ward}, cluster=unit))
+    assert found.columns["rule"] == ("ward = y", "site = b")
+    first, then = ward == "y", site == "b"
+    s = found.settings
+    sides = [first & ~then, then & ~first]
+    assert s["people_apart"] == (None, min(len(set(unit[side])) for side in sides))
+    assert s["people_shared"] == (0, len(set(unit[first & then])))
+
+
+@pytest.mark.parametrize(("people", "told"), [(15, 0), (40, 1)])
+def test_who_is_besides_in_a_pocket_is_units_enough(people: int, told: int) -> None:
+    rng = np.random.default_rng(8)
+    unit = np.concatenate([np.repeat(np.arange(15), 40), 15 + np.repeat(np.arange(425), 8)])  # fifteen have 600 rows
+    p, site = rng.uniform(0.2, 0.6, 4000), np.where(rng.random(4000) < 0.3, "b", "a")
+    site[unit < 15] = "b"
+    y = rng.random(4000) < np.where(site == "b", p + 0.35, p)
+    ward = np.where(unit < people, "x", "y")
+    found = cal.diagnose.pockets(cal.predictions(y, p, {"site": site, "ward": ward}, cluster=unit), rules=1, order=1)
+    assert found.columns["rule"] == ("site = b",)
+    assert len(found.settings["besides"][0]) == told
 
 
 def test_tables_without_rows_cannot_be_peeled() -> None:

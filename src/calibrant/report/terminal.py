@@ -29,6 +29,7 @@ from calibrant.report.document import (
 from calibrant.report.findings import decided, size
 from calibrant.report.sections.repair import AS_AUDITED
 from calibrant.report.spans import Text, plain
+from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.terms import VERDICTS, capital, fitted_to
 from calibrant.results import Estimate
 from calibrant.visible import visible
@@ -329,15 +330,15 @@ def before_and_after(found: Comparison) -> list[str]:
 
 
 def recommendation(found: Comparison) -> str:
-    """Return the recommendation in one line."""
+    """Return the recommendation in one line, and below it what it is shown to lose at a threshold."""
     if found.recommended == AS_AUDITED:
         return "Recommended: leave it as it is; no repair is shown to be better."
     first = ""
     if found.fixed.columns:
         first = "with the fewest over the limit, then the fewest undecided, then the least left in the worst, then "
-    return (
-        f"Recommended: {found.recommended}, {first}the simplest that is shown better and not shown worse than the best."
-    )
+    why = f"{first}the simplest that is shown better and not shown worse than the best."
+    lost = lost_by_repair(found.decisions, found.recommended) if found.decisions.columns else ""
+    return "\n".join((f"Recommended: {found.recommended}, {why}", *(wrap(f"But: {lost}") if lost else ())))
 
 
 def _compared(row: Mapping[str, Any]) -> tuple[str, ...]:

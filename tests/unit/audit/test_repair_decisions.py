@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,3 +46,15 @@ def test_page_and_markdown_show_it(record: AuditRecord, tmp_path: Path) -> None:
         text = (tmp_path / name).read_text(encoding="utf-8")
         assert "Who comes to be acted on, and who is not any more, under a repair" in text
         assert "Judged on rows held out, numbers in fives" in text
+
+
+def test_the_first_screen_and_the_section_say_what_the_repair_loses(tmp_path: Path) -> None:
+    record = audited(threshold=0.2, limit=0.02)
+    lost = "Its decisions are shown to lose net benefit: from 20% on for everyone"
+    curve = record.curve("repair_decisions")
+    told = zip(*(curve.columns[k] for k in ("population", "shown")), strict=True)
+    hurt = tuple("worse" if who == "everyone" else v for who, v in told)
+    worse = replace(curve, columns={**curve.columns, "shown": hurt})
+    for of, times in ((record, 0), (replace(record, curves={**record.curves, "repair_decisions": worse}), 2)):
+        of.save(tmp_path / "b.md")
+        assert (tmp_path / "b.md").read_text(encoding="utf-8").count(lost) == times

@@ -17,6 +17,7 @@ from calibrant.repair.judge.decisions import DecisionChange, decision_changes, l
 from calibrant.repair.judge.evidence import groups_of
 from calibrant.repair.judge.rows import Judged
 from calibrant.repair.judge.verdict import AS_AUDITED, UNASKED, Comparison
+from calibrant.report.terminal import comparison, recommendation
 
 N = 4000
 
@@ -157,6 +158,22 @@ def test_the_command_refuses_other_thresholds(log: str, given: str, capsys: pyte
 def test_python_refuses_other_thresholds(tmp_path: Path) -> None:
     with pytest.raises(cal.BadInput, match="threshold=2: pass a number between 0 and 1"):
         cal.repair.compare(judged(200).data, repairs=[cal.repair.Platt()], threshold=2)
+
+
+def test_the_recommendation_says_what_the_repair_loses() -> None:
+    rng = np.random.default_rng(1)
+    eta = rng.uniform(0.02, 0.6, 4000)
+    data = cal.predictions(rng.uniform(size=4000) < eta, eta**2, {"sex": np.where(np.arange(4000) % 2, "f", "m")})
+    found = cal.repair.compare(data, repairs=[cal.repair.Platt()], by="sex", threshold=(0.1, 0.2), tests=())
+    assert found.recommended == "Platt"
+    assert "But:" not in recommendation(found)
+    c = found.decisions.columns
+    lines = zip(c["threshold"], c["population"], strict=True)
+    worse = tuple("worse" if t == 0.2 and who != "sex=m" else "better" for t, who in lines)
+    hurt = replace(found, decisions=replace(found.decisions, columns={**c, "shown": worse}))
+    lost = "But: Its decisions are shown to lose net benefit: from 20% on for everyone and 1 more."
+    assert " ".join(recommendation(hurt).split()).endswith(lost)
+    assert "But: Its decisions" in comparison(hurt)
 
 
 def test_costs_set_the_threshold(log: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,8 +106,8 @@ def _recalibrate(record: AuditRecord) -> Decision:
     """Return the repair that is shown to help, with what it does on rows held out."""
     method = str(record.curve(FIXED).settings.get("command") or "")
     text = f"Recalibrate by {before_after.candidate(record)}. {before_after.outcome(record)}"
-    still = before_after.left(record)
-    return Decision(say(f"{text} {still}" if still else text), commands.repair(record, method) if method else "")
+    text = " ".join(t for t in (text, before_after.left(record), before_after.lost(record)) if t)
+    return Decision(say(text), commands.repair(record, method) if method else "")
 
 
 def _whom(record: AuditRecord) -> str:

@@ -13,6 +13,7 @@ from calibrant.report.document import Change, Changes
 from calibrant.report.findings import FIXED, decided, limit_of, noun, size
 from calibrant.report.places import ruler_top_of
 from calibrant.report.spans import clipped, shown
+from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.terms import VERDICTS, cardinal, repair_named
 
 MOST = 6  # populations on the brief; the others are in the section about repairs
@@ -71,6 +72,12 @@ def candidate(record: AuditRecord) -> str:
     """Return the repair that is recommended, as it is called everywhere; empty where none is shown to help."""
     name = str(record.curve(FIXED).settings.get("candidate") or "")
     return repair_named(name) if name else ""
+
+
+def lost(record: AuditRecord) -> str:
+    """Return at which thresholds, and for whom, the repair is shown to lose net benefit; empty where it is not."""
+    changes = record.curve("repair_decisions")
+    return lost_by_repair(changes, record.curve("repairs").settings["recommended"]) if changes.columns else ""
 
 
 def judged(record: AuditRecord) -> bool:

@@ -23,8 +23,9 @@ from calibrant.report.document import (
 )
 from calibrant.report.findings import FIXED, decided, limit_of, noun, size
 from calibrant.report.outline import Asked, Declared
-from calibrant.report.spans import Span, Text, given, lines, say, shown
+from calibrant.report.spans import Span, Text, given, lines, say, shown, strong
 from calibrant.report.wording import VERDICTS, capital, cardinal, fitted_to, repair_named, unmade
+from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.visible import visible
 
 AS_AUDITED = "as audited"
@@ -59,6 +60,8 @@ def repair(record: AuditRecord) -> Iterator[Node]:
         yield Paragraph(say(DECISIONS), where=MARKDOWN)
         yield decision_table(record)
         yield Paragraph(say(decision_note(record)), "note")
+        if lost := lost_by_repair(record.curve("repair_decisions"), record.curve("repairs").settings["recommended"]):
+            yield Paragraph(say(strong(lost)))
     if typed := command(record):
         yield Paragraph(how(record))
         yield Command(typed)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calibrant.audit.record import AuditRecord
+from calibrant.repair.judge.decisions import lines_of
 from calibrant.report import numbers as num
 from calibrant.report.spans import Text, clipped, given, link, say, shown, strong
+from calibrant.results import Curve
 
 CODE, EVERYONE = "decisions", "everyone"
 Range = tuple[float, float, float]  # a number and its ends
@@ -90,6 +92,21 @@ def worst_told(record: AuditRecord) -> Text:
         lost = strong(f"error costs at least {num.lower_bound(costly.regret[1])} true positives per 100")
         return say(at, ", ", lost, ": ", *who(costly), ".")
     return ()
+
+
+def lost_by_repair(changes: Curve, repair: str) -> str:
+    """Return at which thresholds a repair is shown to lose net benefit, and for whom; nothing where it is not."""
+    lost: dict[float, list[str]] = {}
+    for change in lines_of(changes, (repair,)):
+        if change.shown == "worse":
+            lost.setdefault(change.threshold, []).append(clipped(shown(change.population), 40))
+    if not lost:
+        return ""
+    told = (
+        f"from {percent_of(t)}% on for {whom[0]}{f' and {len(whom) - 1} more' if len(whom) > 1 else ''}"
+        for t, whom in lost.items()
+    )
+    return f"Its decisions are shown to lose net benefit: {'; '.join(told)}."
 
 
 def _told(one: Acted, better: str, by: float) -> Text:

@@ -267,7 +267,15 @@ def certified(record: AuditRecord) -> Table:
         for c in held
     )
     caption = f"What is certified, and about which score. Each line holds by itself, {together(record)}.{shared}"
+    if _shift_beyond(record):
+        caption += " A shift is no larger than the average error: where its line goes further, it is only less exact."
     return Table(columns, rows, caption)
+
+
+def _shift_beyond(record: AuditRecord) -> bool:
+    """Tell whether the range of the shift goes beyond the error's high end: both hold, each by itself."""
+    shift, most = record.estimates.get("shift"), record.everyone.upper.interval.high
+    return shift is not None and max(shift.interval.high, -shift.interval.low) > most
 
 
 def certificates(record: AuditRecord) -> tuple[Certified, ...]:

@@ -70,7 +70,8 @@ def accept(
         whose observed rate is within, which is optimistic. Larger is better. ``settings["groups"]`` has for each group,
         or for ``"everyone"``: ``rows``, ``threshold`` (accept from this score on; None for nobody), ``accepted``
         rows, ``share``, ``wrong`` among them, ``rate``, ``certified_rate`` (at most this; of independent rows at all
-        thresholds at once, of units at one fixed beforehand: that this one stays within `risk` is what holds), and ``fewest``, the accepted rows that it would take without a single error.
+        thresholds at once, of units at one fixed beforehand: that this one stays within `risk` is what holds), and
+        ``fewest``, the accepted rows that it would take without a single error.
 
     Raises
     ------

@@ -119,7 +119,7 @@ def _rows(part: Part, asked: Asked, alpha: float, points: int) -> Iterator[Row]:
 
 
 def _unit_rows(part: Part, by_units: UnitRanking, alpha: float) -> Iterator[Row]:
-    shared = alpha / len(by_units.threshold)
+    shared = alpha / max(len(by_units.threshold), 1)
     for t in map(float, by_units.threshold):
         told = part.down_to(t, by_units.highest)
         if told.rows:

@@ -160,6 +160,18 @@ def test_the_curve_agrees_with_what_is_accepted(answers: cal.Predictions) -> Non
     assert all(a <= b for a, b in zip(curve.columns["high_alone"], curve.columns["high"], strict=True))
 
 
+def test_of_a_group_without_pilot_units_nobody_is_accepted() -> None:
+    rng = np.random.default_rng(0)
+    unit, p = np.repeat(np.arange(300), 4), rng.uniform(size=1200)
+    site = np.where(unit < 3, "tiny", "big")
+    data = cal.predictions(rng.uniform(size=1200) < p, p, {"site": site}, cluster=unit)
+    for seed in (0, 2):  # of the three units one is a pilot unit, and none
+        groups = cal.certify.accept(data, risk=0.4, by="site", seed=seed).settings["groups"]
+        assert groups["site=tiny"]["threshold"] is None
+        assert groups["site=big"]["accepted"] > 500
+    assert set(cal.diagnose.acceptance_curve(data, risk=0.4, by="site", seed=2).columns["group"]) == {"site=big"}
+
+
 def test_the_curve_of_units_has_the_pilots_thresholds(answers: cal.Predictions) -> None:
     data = cal.predictions(answers.y, answers.p, cluster=np.arange(answers.n) // 3)
     curve = cal.diagnose.acceptance_curve(data, risk=0.2)

@@ -41,8 +41,10 @@ class UnitRanking:
 
     @cached_property
     def threshold(self) -> Floats:
-        """The scores down to which fiftieths of the pilot units' weight pass, best first."""
+        """The scores down to which fiftieths of the pilot units' weight pass, best first; none without pilot units."""
         u, pilot = self.units, ~self.units.certified[self.units.unit]
+        if not pilot.any():
+            return np.empty(0)
         sign = -1.0 if self.highest else 1.0
         order = np.argsort(sign * u.p[pilot], kind="stable")
         score, passed = (sign * u.p[pilot])[order], np.cumsum(u.weight[pilot][order])
@@ -91,6 +93,8 @@ class UnitRanking:
         independent, and if they shared one fate; as told by pilot units.
         """
         last = -1
+        if not len(self.threshold):
+            return last
         for start in {self._first(risk, 0.5 * alpha, alike) for alike in (False, True)}:
             at = start
             while at < len(self.threshold) and self.log_evidence(self.threshold[at], risk) >= -np.log(0.5 * alpha):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calibrant.audit.record import AuditRecord
-from calibrant.repair.judge.decisions import lines_of
 from calibrant.report import numbers as num
 from calibrant.report.spans import Text, clipped, given, link, say, shown, strong
 from calibrant.results import Curve
@@ -97,16 +96,17 @@ def worst_told(record: AuditRecord) -> Text:
 def lost_by_repair(changes: Curve, repair: str) -> str:
     """Return at which thresholds a repair is shown to lose net benefit, and for whom; nothing where it is not."""
     lost: dict[float, list[str]] = {}
-    for change in lines_of(changes, (repair,)):
-        if change.shown == "worse":
-            lost.setdefault(change.threshold, []).append(clipped(shown(change.population), 40))
+    told = (changes.columns[k] for k in ("probability", "threshold", "population", "shown"))
+    for name, threshold, population, found in zip(*told, strict=True):
+        if name == repair and found == "worse":
+            lost.setdefault(threshold, []).append(clipped(shown(population), 40))
     if not lost:
         return ""
-    told = (
+    where = (
         f"from {percent_of(t)}% on for {whom[0]}{f' and {len(whom) - 1} more' if len(whom) > 1 else ''}"
         for t, whom in lost.items()
     )
-    return f"Its decisions are shown to lose net benefit: {'; '.join(told)}."
+    return f"Its decisions are shown to lose net benefit: {'; '.join(where)}."
 
 
 def _told(one: Acted, better: str, by: float) -> Text:

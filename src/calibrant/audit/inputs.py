@@ -13,6 +13,7 @@ from calibrant.audit.pooling import MASK
 from calibrant.audit.rounding import two_digits
 from calibrant.data.sketches.repeats import Repeats
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.logs.provenance import of_column
 from calibrant.data.survey import ONE_VALUE
 
 EPOCH = date(1970, 1, 1)
@@ -51,6 +52,20 @@ def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
         "file_count": len(whole.files),
         "variables": {v.name: {"kind": v.kind, "edges": tuple(v.edges), "folded": v.folded} for v in spec.variables},
         "warnings": tuple(warnings(whole, repeats.copied)),
+    } | confidence(whole)
+
+
+def confidence(whole: Sketch) -> dict[str, Any]:
+    """Return where the confidence that is audited comes from, as its column's name and its log say; else nothing."""
+    score = whole.spec.score
+    if not (provenance := of_column(score)):
+        return {}
+    return {
+        "confidence": {
+            "provenance": provenance,
+            "tool": whole.log.tool or None,
+            "field": dict(whole.log.confidences).get(score),
+        }
     }
 
 

@@ -372,7 +372,7 @@ def summarised(source: object, asked: Reading, progress: Progress | None = None,
             raise BadInput(f"the spec tells rows by file and number, and {NO_NUMBERS}: make it with {key}")
     rows = opened.rows if looked is None else looked.rows_read
     out = sketch_source(opened, spec, counted(progress, "reading", rows), looked, asked.asker)
-    out.name, out.files, out.nested = opened.name, opened.files, levels
+    out.name, out.files, out.nested, out.log = opened.name, opened.files, levels, opened.log
     each_once(out.parts["contents"], opened, asked)
     return out
 

@@ -6,10 +6,11 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from calibrant.data.sources.logs.provenance import MEANS, of_column
+from calibrant.data.sources.logs.provenance import of_column
 from calibrant.look.looked import UNLABELLED, Column, Look
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap
+from calibrant.report.wording.confidences import MEANS
 from calibrant.visible import visible
 
 WIDTH = 80

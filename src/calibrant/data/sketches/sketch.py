@@ -21,6 +21,7 @@ from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.parts import MOST_ROWS, Part, need_within, parts_of, sound_rows
 from calibrant.data.sketches.repeats import Chance, Repeats, in_both, repeats_of
 from calibrant.data.sketches.sample import HERE, Batch, Origin
+from calibrant.data.sources.source import NO_LOG, Log
 from calibrant.data.specs.coding import Codes
 from calibrant.data.specs.sketch_file import (
     FORMAT,
@@ -100,6 +101,7 @@ class Sketch:
 
     name: str
     files: tuple[str, ...]
+    log: Log  # that the rows came from, if from one: not stored, for the score's name says what matters of it
     nested: Levels  # of units, as the rows showed them: neither stored nor merged, since two sketches may cross
 
     def __init__(self, spec: Spec) -> None:
@@ -116,7 +118,7 @@ class Sketch:
             None  # of these lines; others are made by counting and merging
         )
         self.rows_read = 0
-        self.name, self.files, self.nested = "data", (), ()
+        self.name, self.files, self.nested, self.log = "data", (), (), NO_LOG
         self.faults = Faults()
         self._bases = np.cumsum([0, *spec.sizes], dtype=np.int64)[:-1]
         self.parts = parts_of(spec)
@@ -368,14 +370,15 @@ class Sketch:
         self.rows_read += other.rows_read
         self.files = (*self.files, *(f for f in other.files if f not in self.files))
         self.faults.merge(other.faults)
-        self.nested = ()
+        self.nested, self.log = (), self.log if self.log == other.log else NO_LOG
         return self
 
     def copy(self) -> Sketch:
         """Return a sketch of its own with the same counts."""
         out = Sketch(self.spec)
         out.name = self.name
-        out.add(self).nested = self.nested
+        out.add(self)
+        out.nested, out.log = self.nested, self.log
         return out
 
     def counted(self) -> Sketch:

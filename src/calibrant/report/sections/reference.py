@@ -28,6 +28,7 @@ from calibrant.report.findings import POCKETS, limit_of, noun, screened, stands
 from calibrant.report.outline import Asked, Declared, declared
 from calibrant.report.spans import Span, Text, code, given, say, sentence, title
 from calibrant.report.wording import FINDINGS, VERDICTS, notices
+from calibrant.report.wording.confidences import HOW, MEANS
 from calibrant.report.wording.units import counted
 from calibrant.report.wording.units import methods as by_units
 from calibrant.visible import visible
@@ -125,7 +126,7 @@ def about(record: AuditRecord) -> Iterator[Node]:
         Entry("Model", told("model")),
         Entry("Meant for", told("intended_use")),
         Entry("Outcome", outcome),
-        Entry("Score", say(code(data.get("score", "")))),
+        Entry("Score", _score(record)),
         Entry("Population", told("population")),
         Entry("Period", told("period")),
         Entry("Rows", say(_read(record))),
@@ -142,6 +143,15 @@ def about(record: AuditRecord) -> Iterator[Node]:
     yield Entries(tuple(entries))
     if data.get("columns"):
         yield Details("How each column was read", (_columns(record),), id="columns")
+
+
+def _score(record: AuditRecord) -> Text:
+    """Return the column of the scores; of a confidence also where it comes from."""
+    name, of = code(record.data.get("score", "")), record.data.get("confidence")
+    if not of:
+        return say(name)
+    told = say(name, "; ", MEANS[of["provenance"]])
+    return told if of["field"] is None else say(*told, "; field ", code(of["field"]), " of ", given(of["tool"]))
 
 
 def _read(record: AuditRecord) -> str:
@@ -339,9 +349,20 @@ def methods(record: AuditRecord) -> Iterator[Node]:
     yield Entries(
         tuple(
             _called(e, record)
-            for e in (*(e for d in declared() for e in d.methods(record)), *by_units(record), *ALWAYS)
+            for e in (
+                *_confidence(record),
+                *(e for d in declared() for e in d.methods(record)),
+                *by_units(record),
+                *ALWAYS,
+            )
         )
     )
+
+
+def _confidence(record: AuditRecord) -> tuple[Entry, ...]:
+    """Return how a confidence came to be, which decides what an audit of it is about."""
+    of = record.data.get("confidence")
+    return (Entry("Confidence", say(HOW[of["provenance"]])),) if of else ()
 
 
 def glossary(record: AuditRecord) -> Iterator[Node]:

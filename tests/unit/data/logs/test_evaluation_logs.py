@@ -25,7 +25,7 @@ from calibrant.cli.parser import build_parser
 from calibrant.cli.run import main
 from calibrant.data.sources.logs import inspect_ai, known
 from calibrant.data.sources.logs.lm_eval import probability
-from calibrant.data.sources.logs.provenance import MEANS, column_of, of_column, of_field
+from calibrant.data.sources.logs.provenance import FIELDS, column_of, of_column, of_field
 from calibrant.data.sources.opened import open_source
 
 HERE = Path(__file__).parent
@@ -266,7 +266,7 @@ def test_a_field_tells_where_a_confidence_comes_from(name: str) -> None:
 
 
 def test_a_column_keeps_where_its_confidence_comes_from() -> None:
-    for provenance in MEANS:
+    for provenance in FIELDS:
         assert of_column(column_of(provenance)) == of_column(column_of(provenance, "strict")) == provenance
     assert not of_column("confidence")
     assert not of_column("confidence_interval")

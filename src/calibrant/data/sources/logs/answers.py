@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from calibrant.data.sources.formats.cells import column, seen_in, type_of, whole
-from calibrant.data.sources.logs.provenance import CONFIDENCE, LISTED, MEANS, column_of, of_field
+from calibrant.data.sources.logs.provenance import CONFIDENCE, FIELDS, LISTED, column_of, of_field
 from calibrant.data.sources.source import Log, Source
 from calibrant.errors import BadInput
 
@@ -194,7 +194,7 @@ def _confidences(answers: Sequence[Answer], file: str) -> list[tuple[str, str, S
     there = {place: values for place, values in fields.items() if any(v is not None for v in values)}
     # one confidence that several scorers kept is one
     once = {str(values): place for place, values in reversed(there.items())}
-    kept = sorted((p for p in there if once[str(there[p])] == p), key=lambda place: list(MEANS).index(place[1]))
+    kept = sorted((p for p in there if once[str(there[p])] == p), key=lambda place: list(FIELDS).index(place[1]))
     several = [provenance for _, provenance in kept]
     return [
         (column_of(p, "" if several.count(p) == 1 else _told_apart(f, [g for g, q in kept if q == p])), f, there[f, p])

@@ -12,12 +12,6 @@ FIELDS = {  # names of fields, in small letters and without marks between words
     JUDGE: ("judgeconfidence", "judgescore", "judgeprobability", "graderconfidence"),
     SAMPLED: ("sampledconfidence", "selfconsistency", "agreement", "voteshare", "majorityshare"),
 }
-MEANS = {
-    STATED: "stated: the model named it in its answer",
-    TOKENS: "token probability: computed from the log-probabilities of its tokens",
-    JUDGE: "judge: another model scored the answer",
-    SAMPLED: "sampled: how often answers to the same question agree",
-}
 OF_NAME = {re.sub(r"[\W_]", "", name): provenance for provenance, names in FIELDS.items() for name in names}
 LISTED = ", ".join(("confidence", "token_probability", "judge_confidence", "self_consistency"))  # for refusals
 
@@ -34,4 +28,4 @@ def column_of(provenance: str, more: str = "") -> str:
 
 def of_column(name: str) -> str:
     """Return what the name of a column says of where a confidence comes from; nothing where it says nothing."""
-    return next((p for p in MEANS if name == column_of(p) or name.startswith(f"{column_of(p)}_")), "")
+    return next((p for p in FIELDS if name == column_of(p) or name.startswith(f"{column_of(p)}_")), "")

@@ -55,7 +55,7 @@ def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
     } | confidence(whole)
 
 
-def confidence(whole: Sketch) -> dict[str, Any]:
+def confidence(whole: Sketch) -> dict[str, object]:
     """Return where the confidence that is audited comes from, as its column's name and its log say; else nothing."""
     score = whole.spec.score
     if not (provenance := of_column(score)):

@@ -33,7 +33,7 @@ _WHERE = {
     "EngineFailed": "calibrant.errors",
     "NotComputable": "calibrant.errors",
 }
-_MODULES = ("certify", "detect", "diagnose", "measure", "repair", "weights")
+_MODULES = ("certify", "detect", "diagnose", "measure", "repair", "testing", "tracking", "weights")
 __all__ = ["__version__", *_WHERE, *_MODULES]
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from calibrant import diagnose as diagnose
     from calibrant import measure as measure
     from calibrant import repair as repair
+    from calibrant import testing as testing
+    from calibrant import tracking as tracking
     from calibrant import weights as weights
     from calibrant.audit.compare import compare as compare
     from calibrant.audit.record import AuditRecord as AuditRecord

@@ -38,7 +38,8 @@ TIERS = (  # each room may import those before it; rooms of one tier are strange
     ("monitor",),
     ("audit",),
     ("report",),
-    ("cli",),
+    ("testing", "tracking"),
+    ("cli", "pytest_plugin"),
     ("__main__",),
 )
 RANKS = {room: rank for rank, tier in enumerate(TIERS) for room in tier}

@@ -18,6 +18,7 @@ BY_PLACE = {  # what may be given by its place: the data, and what is asked abou
     *("variable", "variables", "first", "second", "level", "gap", "function"),
     *("target", "features", "member"),  # of weights
     "text",  # of a query
+    "record",  # of an audit that is told
 }
 OLD = {"y", "p", "clusters", "step", "rows_read", "n_bins", "random_state"}
 ONE_DEFAULT = {"alpha": 0.05, "levels": {100, ()}, "seed": 0, "bandwidth": {2**-6, None}, "progress": None}

@@ -121,6 +121,13 @@ def _written(p: Command, report: str | None = None) -> None:
     p.add_argument(
         "--tripod", metavar="OUT.md|.csv", help="write the TRIPOD+AI items that an audit answers (- for Markdown here)"
     )
+    p.add_argument(
+        "--junit", metavar="OUT.xml", help="write everyone, groups and tests as test results for a CI service"
+    )
+    p.add_argument("--summary", metavar="OUT.md", help="write a short Markdown summary, for a pull request")
+    p.add_argument("--against", metavar="RECORD.json", help="of --summary: an earlier record; says what changed")
+    p.add_argument("--metrics", metavar="OUT.json", help="write flat numbers, for DVC and other trackers")
+    p.add_argument("--model-card", metavar="OUT.md", help="write the section of a Hugging Face model card")
     p.add_argument("--out", metavar="DIR", help="write page, record, Markdown, checklist and tables into a directory")
     p.add_argument("--open", action="store_true", help="then show the report in a browser")
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from calibrant.data.sources.query import Query
 
 STDOUT = "-"
-TEXTS = ("json", "report", "markdown", "tripod")  # options whose file may be standard output
+TOLD = ("junit", "summary", "metrics", "model_card")  # what a pipeline reads
+TEXTS = ("json", "report", "markdown", "tripod", *TOLD)  # options whose file may be standard output
 
 
 def report(a: Namespace) -> int:
@@ -30,7 +31,7 @@ def report(a: Namespace) -> int:
 
 def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
     """Refuse outputs that cannot be written, or that claim one place, before any work is done."""
-    outs = {f"--{name}": getattr(a, name) for name in (*TEXTS, "pdf")}
+    outs = {f"--{name.replace('_', '-')}": getattr(a, name) for name in (*TEXTS, "pdf")}
     claims = [option for option, out in outs.items() if out == STDOUT]
     if a.pdf == STDOUT:
         raise BadInput("--pdf -: a PDF goes to a file")
@@ -38,7 +39,9 @@ def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
         raise BadInput(f"{claims[0]} - and {claims[1]} - both claim standard output: write one to a file")
     if a.open and not a.out and a.report in (None, STDOUT):
         raise BadInput("--open shows a page: name one with --report OUT.html, or a directory with --out DIR")
-    checked_targets({option: out for option, out in outs.items() if out != STDOUT}, files)
+    read = [*files, *([a.against] if a.against else [])]
+    checked_targets({option: out for option, out in outs.items() if out != STDOUT}, read)
+    _check_against(a)
     if a.tripod:
         from calibrant.report.outputs.checklist.tripod import ending
 
@@ -50,7 +53,16 @@ def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
     if a.out is not None:
         from calibrant.report.outputs.files import checked_folder
 
-        checked_folder(a.out, files)
+        checked_folder(a.out, read)
+
+
+def _check_against(a: Namespace) -> None:
+    """Refuse an earlier record that cannot be read, or that nothing would read."""
+    if a.against is None:
+        return
+    if not a.summary:
+        raise BadInput("--against goes with --summary: the summary says what changed")
+    AuditRecord.load(a.against)
 
 
 def deliver(record: AuditRecord, a: Namespace) -> None:
@@ -77,17 +89,34 @@ def deliver(record: AuditRecord, a: Namespace) -> None:
         write(a.tripod, tripod.FORMATS[tripod.ending(a.tripod)](record))
         if a.tripod != STDOUT:
             _say("checklist", a.tripod)
+    _tell_pipelines(record, a)
     if a.out:
         from calibrant.report.outputs import files
 
         files.write_all(record, document, Path(a.out))
         _say("written to", a.out)
-    if STDOUT not in (a.report, a.json, a.markdown, a.tripod):
+    if STDOUT not in (getattr(a, name) for name in TEXTS):
         print(terminal.render(_as_typed(record, getattr(a, "files", ()))))
     if a.open:
         from calibrant.report.outputs.files import PAGE
 
         _open(Path(a.out) / PAGE if a.report in (None, STDOUT) else Path(a.report))
+
+
+def _tell_pipelines(record: AuditRecord, a: Namespace) -> None:
+    """Write what a pipeline reads of a record, each where it was asked for."""
+    from calibrant.report.pipelines.junit import junit
+    from calibrant.report.pipelines.metrics import as_json
+    from calibrant.report.pipelines.model_card import model_card
+    from calibrant.report.pipelines.summary import summary
+
+    def told(of: AuditRecord) -> str:
+        return summary(of, against=AuditRecord.load(a.against) if a.against else None)
+
+    makers = {"junit": junit, "summary": told, "metrics": as_json, "model_card": model_card}
+    for name, target in ((name, getattr(a, name)) for name in TOLD):
+        if target:
+            write(target, makers[name](record))
 
 
 def _as_typed(record: AuditRecord, files: Sequence[str]) -> AuditRecord:

@@ -53,6 +53,11 @@ def written(of: Document) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def inside(nodes: Iterable[Node]) -> str:
+    """Return nodes as the inside of a page of Markdown that has a heading of its own."""
+    return "\n\n".join(p for p in _parts(nodes) if p) + "\n"
+
+
 def _parts(nodes: Iterable[Node]) -> list[str]:
     return [part for node in seen(nodes, "markdown") for part in _node(node)]
 

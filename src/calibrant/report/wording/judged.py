@@ -1,0 +1,133 @@
+"""Whoever a limit or a named test judges, each with its state and a few words; and all that fail in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from calibrant.audit.record import AuditRecord, Check, Finding
+from calibrant.report import numbers as num
+from calibrant.report.findings import ends, limit_of, need_of, needed, ordered, pockets_off, withheld
+from calibrant.report.spans import clipped, value_label, variable_label
+from calibrant.report.wording.answers import judged_range
+from calibrant.report.wording.terms import cardinal, p_told
+from calibrant.visible import visible
+
+State = Literal["met", "broken", "undecided", "open", "absent"]
+Kind = Literal["everyone", "group", "pockets", "check"]
+ERROR = "error-"  # the start of the codes of checks that a limit counts
+POCKETS = "unnamed pockets"
+OPEN = {
+    "undecided": "not shown to be within the limit",
+    "not-cleared": "a test finds error, and no pocket is certified over the limit",
+}
+LONGEST = 60  # characters of a name in the line
+NAMED = 3  # of those that are over, or undecided, the line names so many
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One answer of an audit that counts for a pipeline.
+
+    Parameters
+    ----------
+    kind : {"everyone", "group", "pockets", "check"}
+    name : str
+        As it is read.
+    state : {"met", "broken", "undecided", "open", "absent"}
+        The worst of all is the exit status: "broken" 1, "undecided" 3. "open" counts for none: unnamed pockets of
+        which none is certified over the limit, nor all within it. "absent" was not judged.
+    told : str
+        How far off, or why not judged, in a few words.
+    short : str
+        The same in the fewest; empty where there are none.
+    """
+
+    kind: Kind
+    name: str
+    state: State
+    told: str
+    short: str = ""
+
+
+def judged(record: AuditRecord) -> list[Judged]:
+    """Return who and what is judged: everyone, groups and pockets against the limit, then the tests that count.
+
+    Without a limit people are there as not judged.
+    """
+    people = [_finding(record, f) for f in (record.everyone, *ordered(record.groups))]
+    return [*people, _pockets(record), *_checks(record)]
+
+
+def line(record: AuditRecord, of: Iterable[Judged]) -> str:
+    """Return in one line who is over the limit and who is undecided; empty where nobody is."""
+    found = list(of)
+    over = [j for j in found if j.state == "broken" and j.kind != "check"]
+    limit = limit_of(record)
+    bound = "" if limit is None else f" of {num.limit_points(limit)} points"
+    parts = (
+        (f"over the limit{bound}", over),
+        ("error found by", [j for j in found if j.state == "broken" and j.kind == "check"]),
+        ("undecided", [j for j in found if j.state == "undecided"]),
+    )
+    told = "; ".join(f"{head}: {_named(some)}" for head, some in parts if some)
+    return f"{clipped(visible(record.name), LONGEST)}: {told}" if told else ""
+
+
+def _named(some: Sequence[Judged]) -> str:
+    first = ", ".join(
+        f"{clipped(j.name, LONGEST)} ({short})" if (short := j.short or j.told) else j.name for j in some[:NAMED]
+    )
+    more = len(some) - NAMED
+    return f"{first} and {cardinal(more)} more" if more > 0 else first
+
+
+def _finding(record: AuditRecord, f: Finding) -> Judged:
+    kind: Kind = "group" if f.variables else "everyone"
+    name = f"{variable_label(f)} = {value_label(f)}" if f.variables else "everyone"
+    least = num.lower_bound(ends(record, f)[0], limit_of(record))
+    if f.verdict == "none":
+        return Judged(kind, name, "absent", "no limit was given")
+    if f.verdict == "broken":
+        return Judged(kind, name, "broken", f"at least {least} points off", f"at least {least}")
+    span = judged_range(record, f)
+    told = f"{span} points off"
+    if f.verdict == "undecided" and (need := need_of(f)) is not None:
+        told += f", {num.amount(*need)} {needed(record)} would decide"
+    if f.verdict == "undecided" and withheld(record):
+        told += ", rows are copies"
+    return Judged(kind, name, f.verdict, told, span)
+
+
+def _pockets(record: AuditRecord) -> Judged:
+    state = record.verdicts["pockets"]
+    if state == "broken":
+        worst = pockets_off(record)[:1]
+        least = f"at least {num.lower_bound(worst[0].least, limit_of(record))}" if worst else ""
+        name = f"pocket {visible(worst[0].rule)}" if worst and worst[0].rule else "an unnamed pocket"
+        return Judged("pockets", name, "broken", f"{least} points off" if least else "", least)
+    if state == "met":
+        return Judged("pockets", POCKETS, "met", "none over the limit")
+    if state in OPEN:
+        return Judged("pockets", POCKETS, "open", OPEN[state])
+    return Judged("pockets", POCKETS, "absent", "no limit was given" if state == "none" else "not searched")
+
+
+def _checks(record: AuditRecord) -> Iterator[Judged]:
+    """Yield the tests that somebody named to count, and what a limit asked for and could not be judged."""
+    gates, limited = record.settings.get("fail_on", ()), limit_of(record) is not None
+    for check in record.checks:
+        if check.code in gates:
+            yield _gate(record, check)
+        elif limited and check.code.startswith(ERROR) and check.status == "not-applicable":
+            yield Judged("check", check.code, "undecided", visible(check.reason).rstrip("."))
+
+
+def _gate(record: AuditRecord, check: Check) -> Judged:
+    p = "" if check.outcome is None else p_told(check.outcome)
+    if record.found(check):
+        return Judged("check", check.code, "broken", p)
+    if check.status in ("undecided", "not-run", "not-applicable"):
+        return Judged("check", check.code, "undecided", visible(check.reason).rstrip(".") or p)
+    return Judged("check", check.code, "met", f"no error found, {p}" if p else "")

@@ -51,7 +51,7 @@ def assert_met(
     >>> cal.testing.assert_met(cal.audit(cal.predictions(y, p / 2), limit=0.1, quick=True, name="halved"))
     Traceback (most recent call last):
         ...
-    AssertionError: halved: over the limit of 10.0 points: everyone (at least 22.4)
+    AssertionError: halved: over the limit of 10.0 points: everyone (at least 22.7)
     """
     __tracebackhide__ = True  # pytest then shows the line of the test, and this message
     if not isinstance(record, AuditRecord):

@@ -136,11 +136,7 @@ def test_api_page_has_the_fields_of_every_result(result: type) -> None:
 def test_api_page_is_complete_and_true() -> None:
     page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
     public = [getattr(cal, n) for n in cal.__all__ if n != "__version__"]
-    public += [
-        getattr(module, n)
-        for module in (getattr(cal, name) for name in cal._MODULES)
-        for n in module.__all__
-    ]
+    public += [getattr(module, n) for module in (getattr(cal, name) for name in cal._MODULES) for n in module.__all__]
     for thing in public:
         if inspect.isfunction(thing):
             assert f"`{bare(thing)}`" in page, bare(thing)

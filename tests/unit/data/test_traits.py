@@ -65,8 +65,9 @@ def test_edges_part_the_values(given_values: list[float], whole: bool, random: A
         assert len(edges) == max(len(there) - 1, 0)
     if random is not None:
         random.shuffle(given_values)
-        again = np.array(given_values, dtype=float) * (-1.0 if set(there) <= {0.0} else 1.0)
-        assert edges_of(np.floor(again) if whole else again, "number", whole) == edges
+        again = np.array(given_values, dtype=float)
+        again = (np.floor(again) if whole else again) * (-1.0 if set(there) <= {0.0} else 1.0)
+        assert edges_of(again, "number", whole) == edges
 
 
 @examples(60)

@@ -22,10 +22,10 @@ class Dialect:
     ----------
     title : str
         What it is called.
-    double, text, truth, days, nan, numeric : str
-        The type of floats; a column, ``{0}``, as text to compare, also of truth values, and of dates as days since
-        1970; the test that a float is no number ("" where there are none); and the test that a column holds a number or
-        nothing, where a cast makes 0 of text ("" where it refuses).
+    double, text, days, truth, nan, numeric : str
+        The type of floats; a column, ``{0}``, as text to compare, and of dates as days since 1970; of truth values as
+        text ("" where it is that of any column); the test that a float is no number ("" where there are none); and the
+        test that a column holds a number or nothing, where a cast makes 0 of text ("" where it refuses).
     quotes : str
         Around names.
     escapes : {"doubled", "backslash", "marked"}
@@ -47,8 +47,8 @@ class Dialect:
     title: str
     double: str
     text: str
-    truth: str
     days: str
+    truth: str = ""
     nan: str = ""
     numeric: str = ""
     quotes: str = '""'
@@ -107,7 +107,6 @@ DIALECTS: Mapping[Name, Dialect] = MappingProxyType(
             title="DuckDB",
             double="DOUBLE",
             text="CAST({0} AS VARCHAR)",
-            truth="CAST({0} AS VARCHAR)",
             days="(epoch_us(CAST({0} AS TIMESTAMP)) / 86400000000E0)",
             nan="isnan({0})",
             leave_out="EXCLUDE",
@@ -116,7 +115,6 @@ DIALECTS: Mapping[Name, Dialect] = MappingProxyType(
             title="PostgreSQL",
             double="double precision",
             text="CAST({0} AS text)",
-            truth="CAST({0} AS text)",
             days="CAST(EXTRACT(EPOCH FROM CAST({0} AS timestamp)) / 86400 AS double precision)",
             nan="{0} = float8 'NaN'",
             number_form="float8 '{0}'",
@@ -127,7 +125,6 @@ DIALECTS: Mapping[Name, Dialect] = MappingProxyType(
             title="Spark",
             double="DOUBLE",
             text="CAST({0} AS STRING)",
-            truth="CAST({0} AS STRING)",
             days="(timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', CAST({0} AS TIMESTAMP_NTZ))"
             " / 86400000000E0)",
             nan="isnan({0})",
@@ -139,7 +136,6 @@ DIALECTS: Mapping[Name, Dialect] = MappingProxyType(
             title="BigQuery",
             double="FLOAT64",
             text="CAST({0} AS STRING)",
-            truth="CAST({0} AS STRING)",
             days="(UNIX_MICROS(CAST({0} AS TIMESTAMP)) / 86400000000E0)",
             nan="IS_NAN({0})",
             quotes="``",

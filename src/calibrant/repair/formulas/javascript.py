@@ -4,38 +4,34 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar
 
 from calibrant.data.specs.coding import Coding
 from calibrant.errors import NotComputable
-from calibrant.repair.formulas.expression import (
-    Among,
-    Applied,
-    Binary,
-    Chosen,
-    Compared,
-    Covariate,
-    Formula,
-    Joined,
-    Missing,
-    Named,
-    Number,
-    Present,
-    Score,
-    Term,
-    Test,
-)
+from calibrant.repair.formulas.expression import Among, Chosen, Formula, Term
+from calibrant.repair.formulas.writer import Writer
 
-MATH = {"ln": "Math.log", "exp": "Math.exp", "floor": "Math.floor", "least": "Math.min", "greatest": "Math.max"}
+MATH = MappingProxyType(
+    {"ln": "Math.log", "exp": "Math.exp", "floor": "Math.floor", "least": "Math.min", "greatest": "Math.max"}
+)
 DAY = 86_400_000  # milliseconds
 TINY = "2.3e-308"  # numbers nearer to 0 are 0, as in `finite_numbers`
 
 
 @dataclass(frozen=True)
-class Script:
+class Script(Writer):
     """JavaScript of one formula: covariates stand in constants v0, v1, ..., in the order of the codings."""
 
     formula: Formula
+    words: ClassVar[Mapping[str, str]] = MappingProxyType({"and": "&&", "or": "||", "all": "true", "any": "false"})
+
+    @property
+    def functions(self) -> Mapping[str, str]:
+        """Those of `Math`."""
+        return MATH
 
     def function(self, result: Term, name: str, unit: float) -> str:
         """Return the function of a score and an object of covariates; it returns null for what cannot be repaired."""
@@ -69,46 +65,33 @@ class Script:
             f"  const x{k} = Number.isNaN(v{k}) ? {_number(c.fill)} : Math.abs(v{k}) < {TINY} ? 0 : v{k};",
         ]
 
-    def term(self, t: Term) -> str:
-        """Return a number."""
-        if isinstance(t, Number):
-            return _number(t.value)
-        if isinstance(t, Named):
-            return t.name
-        if isinstance(t, Score):
-            return "p"
-        if isinstance(t, Covariate):
-            return f"x{self._place(t.coding)}"
-        return self._made(t)
+    def number(self, value: float) -> str:
+        """Return a constant."""
+        return _number(value)
 
-    def _made(self, t: Term) -> str:
-        if isinstance(t, Binary):
-            sides = [f"({self.term(s)})" if bracketed else self.term(s) for s, bracketed in t.operands()]
-            return f" {t.operation} ".join(sides)
-        if isinstance(t, Applied):
-            return f"{MATH[t.function]}({', '.join(map(self.term, t.of))})"
-        if isinstance(t, Chosen):
-            cases = "".join(f"{self.test(test)} ? {self.term(then)} : " for test, then in t.cases)
-            return f"({cases}{self.term(t.otherwise)})"
-        raise TypeError(f"no JavaScript for {type(t).__name__}")
+    def named(self, name: str) -> str:
+        """Return a constant of an earlier step."""
+        return name
 
-    def test(self, t: Test) -> str:
-        """Return a test."""
-        if isinstance(t, Compared):
-            return f"{self.term(t.left)} {t.sign} {self.term(t.right)}"
-        if isinstance(t, Joined):
-            if not t.tests:
-                return "true" if t.word == "and" else "false"
-            return "(" + (" && " if t.word == "and" else " || ").join(map(self.test, t.tests)) + ")"
-        if isinstance(t, Missing):
-            return f"Number.isNaN(v{self._place(t.coding)})"
-        if isinstance(t, Present):
-            return f"!Number.isNaN(v{self._place(t.coding)})"
-        if isinstance(t, Among):
-            return self._among(t)
-        raise TypeError(f"no JavaScript for {type(t).__name__}")
+    def scored(self) -> str:
+        """Return the score, from 0 to 1."""
+        return "p"
 
-    def _among(self, t: Among) -> str:
+    def filled(self, c: Coding) -> str:
+        """Return a number or date, its median where it is missing."""
+        return f"x{self._place(c)}"
+
+    def chosen(self, t: Chosen) -> str:
+        """Return the term of the first test that holds."""
+        cases = "".join(f"{self.test(test)} ? {self.term(then)} : " for test, then in t.cases)
+        return f"({cases}{self.term(t.otherwise)})"
+
+    def missing(self, c: Coding, *, not_so: bool = False) -> str:
+        """Return the test that a number or date is missing, or that it is not."""
+        return f"{'!' if not_so else ''}Number.isNaN(v{self._place(c)})"
+
+    def among(self, t: Among) -> str:
+        """Return the test that a category is one of some."""
         x, known = f"v{self._place(t.coding)}", [level for level in t.coding.levels if level]
         if t.other:
             left = [level for level in known if level not in t.levels]

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar
 
 from calibrant.data.specs.coding import Coding
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.formulas.dialects import Dialect
-from calibrant.repair.formulas.expression import (
-    Among,
-    Applied,
-    Binary,
-    Chosen,
-    Compared,
-    Covariate,
-    Formula,
-    Joined,
-    Missing,
-    Named,
-    Number,
-    Present,
-    Score,
-    Term,
-    Test,
-)
+from calibrant.repair.formulas.expression import Among, Chosen, Formula, Term
+from calibrant.repair.formulas.writer import Writer
 
 FINITE = 1.7e308  # a number beyond it is infinite
 TINY = 2.3e-308  # numbers nearer to 0 are 0, as in `finite_numbers`
 
 
 @dataclass(frozen=True)
-class Written:
+class Written(Writer):
     """SQL of one formula.
 
     Parameters
@@ -47,32 +34,34 @@ class Written:
     score: str
     unit: float = 1.0
 
+    words: ClassVar[Mapping[str, str]] = MappingProxyType({"and": "AND", "or": "OR", "all": "1 = 1", "any": "1 = 0"})
+
+    @property
+    def functions(self) -> Mapping[str, str]:
+        """What the dialect calls them."""
+        return self.dialect.functions
+
+    def result(self, t: Term) -> str:
+        """Return the repaired score in the unit of the column."""
+        return self.term(t) if self.unit == 1.0 else f"{self.dialect.number(self.unit)} * ({self.term(t)})"
+
     # ---- numbers ----
 
-    def term(self, t: Term) -> str:
-        """Return a number."""
-        if isinstance(t, Number):
-            return self.dialect.number(t.value)
-        if isinstance(t, Named):
-            return self.dialect.name(t.name)
-        if isinstance(t, Score):
-            raw = self.double(self.score)
-            return raw if self.unit == 1.0 else f"({raw} / {self.dialect.number(self.unit)})"
-        if isinstance(t, Covariate):
-            return self._filled(t.coding)
-        return self._made(t)
+    def number(self, value: float) -> str:
+        """Return a constant."""
+        return self.dialect.number(value)
 
-    def _made(self, t: Term) -> str:
-        if isinstance(t, Binary):
-            sides = [f"({self.term(s)})" if bracketed else self.term(s) for s, bracketed in t.operands()]
-            return f" {t.operation} ".join(sides)
-        if isinstance(t, Applied):
-            return f"{self.dialect.functions[t.function]}({', '.join(map(self.term, t.of))})"
-        if isinstance(t, Chosen):
-            return self._chosen(t)
-        raise TypeError(f"no SQL for {type(t).__name__}")
+    def named(self, name: str) -> str:
+        """Return a column of an earlier step."""
+        return self.dialect.name(name)
 
-    def _chosen(self, t: Chosen) -> str:
+    def scored(self) -> str:
+        """Return the score, from 0 to 1."""
+        raw = self.double(self.score)
+        return raw if self.unit == 1.0 else f"({raw} / {self.number(self.unit)})"
+
+    def chosen(self, t: Chosen) -> str:
+        """Return the term of the first test that holds."""
         cases = " ".join(f"WHEN {self.test(test)} THEN {self.term(then)}" for test, then in t.cases)
         return f"CASE {cases} ELSE {self.term(t.otherwise)} END"
 
@@ -86,37 +75,27 @@ class Written:
             return self.dialect.days.format(self.dialect.name(c.name))
         return self.double(c.name)
 
-    def _filled(self, c: Coding) -> str:
-        number, x = self.dialect.number, self._value(c)
+    def filled(self, c: Coding) -> str:
+        """Return a number or date, its median where it is missing."""
+        number, x = self.number, self._value(c)
         tiny = "" if c.kind == "date" else f"WHEN {x} > {number(-TINY)} AND {x} < {number(TINY)} THEN {number(0.0)} "
-        return f"CASE WHEN {self.missing(c)} THEN {number(c.fill)} {tiny}ELSE {x} END"
+        return f"CASE WHEN {self._gone(c)} THEN {number(c.fill)} {tiny}ELSE {x} END"
 
     # ---- tests ----
 
-    def test(self, t: Test) -> str:
-        """Return a test."""
-        if isinstance(t, Compared):
-            return f"{self.term(t.left)} {t.sign} {self.term(t.right)}"
-        if isinstance(t, Joined):
-            if not t.tests:
-                return "1 = 1" if t.word == "and" else "1 = 0"
-            return "(" + f" {t.word.upper()} ".join(map(self.test, t.tests)) + ")"
-        if isinstance(t, Missing):
-            return f"({self.missing(t.coding)})"
-        if isinstance(t, Present):
-            return f"NOT ({self.missing(t.coding)})"
-        if isinstance(t, Among):
-            return self._among(t)
-        raise TypeError(f"no SQL for {type(t).__name__}")
+    def missing(self, c: Coding, *, not_so: bool = False) -> str:
+        """Return the test that a number or date is missing, or that it is not."""
+        return f"{'NOT ' if not_so else ''}({self._gone(c)})"
 
-    def missing(self, c: Coding) -> str:
-        """Return the test that a number is missing: null, or no number."""
+    def _gone(self, c: Coding) -> str:
+        """Return the bare test that a number is missing: null, or no number."""
         x = self._value(c)
         return " OR ".join([f"{x} IS NULL", *([self.dialect.nan.format(x)] if self.dialect.nan else [])])
 
-    def _among(self, t: Among) -> str:
+    def among(self, t: Among) -> str:
+        """Return the test that a category is one of some."""
         name, d = self.dialect.name(t.coding.name), self.dialect
-        x = (d.truth if t.coding.kind == "category" and not t.coding.of_text else d.text).format(name)
+        x = (d.text if t.coding.kind != "category" or t.coding.of_text else d.truth or d.text).format(name)
         known = [level for level in t.coding.levels if level]
         absent, parts = d.literal(""), list[str]()
         if t.other:
@@ -126,18 +105,18 @@ class Written:
             parts.append(f"{x} = {levels[0]}" if len(levels) == 1 else f"{x} IN ({', '.join(levels)})")
         if t.missing:
             parts.append(f"{name} IS NULL OR {x} = {absent}")
-        return f"({' OR '.join(parts)})" if parts else "1 = 0"
+        return f"({' OR '.join(parts)})" if parts else self.words["any"]
 
     # ---- rows that can be repaired ----
 
     def sound(self, codings: Sequence[Coding]) -> str:
         """Return the test that a score is from 0 to 1 and that numbers are finite."""
-        number, p = self.dialect.number, self.double(self.score)
+        number, p = self.number, self.double(self.score)
         parts = [f"{p} >= {number(0.0)} AND {p} <= {number(self.unit)}", *self._numbers(self.score)]
         for c in codings:
             if c.kind == "number":
                 x = self._value(c)
-                parts.append(f"({self.missing(c)} OR {x} > {number(-FINITE)} AND {x} < {number(FINITE)})")
+                parts.append(f"({self._gone(c)} OR {x} > {number(-FINITE)} AND {x} < {number(FINITE)})")
                 parts += self._numbers(c.name)
         return " AND ".join(parts)
 
@@ -153,8 +132,7 @@ def expression(formula: Formula, result: Term, w: Written) -> str:
             "this map takes several steps, each on what the one before it says, which no single expression holds: "
             "pass table= (--table) for a query"
         )
-    shown = w.term(result) if w.unit == 1.0 else f"{w.dialect.number(w.unit)} * ({w.term(result)})"
-    return f"CASE WHEN {w.sound(formula.codings)} THEN {shown} END"
+    return f"CASE WHEN {w.sound(formula.codings)} THEN {w.result(result)} END"
 
 
 def query(
@@ -183,9 +161,8 @@ def query(
         )
         before, here = d.name(f"calibrant_{k}"), d.name(f"calibrant_{k + 1}")
         stages.append(f"{here} AS {d.once}(SELECT *, {columns} FROM {before})")  # noqa: S608 - as above
-    value = w.term(result) if w.unit == 1.0 else f"{d.number(w.unit)} * ({w.term(result)})"
     last = d.name(f"calibrant_{len(formula.steps)}")
-    chosen = f"CASE WHEN {d.name(SOUND)} = 1 THEN {value} END AS {own}"
+    chosen = f"CASE WHEN {d.name(SOUND)} = 1 THEN {w.result(result)} END AS {own}"
     return f"WITH {f',{chr(10)}'.join(stages)}\nSELECT {shown}, {chosen}\nFROM {last}"
 
 

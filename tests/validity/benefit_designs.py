@@ -8,6 +8,7 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.decisions.comparison import ModelComparison
+from validity.compare_designs import beside
 
 MARGIN = 0.005
 
@@ -56,13 +57,7 @@ class Design:
         y = rng.uniform(size=m) < np.array(self.rate)[kind]
         group, weight = rng.integers(0, self.groups, m), rng.uniform(0.5, 1.5, m)
         kind, y, group, unit, weight = (np.repeat(v, self.size) for v in (kind, y, group, np.arange(m), weight))
-        more: dict[str, np.ndarray] = {}
-        if self.size > 1:
-            more["cluster"] = unit
-        if self.weighted:
-            more["weights"] = weight
-        if self.groups > 1:
-            more |= {"covariates": {"g": np.char.add("g", group.astype(str))}, "by": "g"}
+        more = beside(self, unit, weight, group)
         return {"old": np.array(self.old)[kind], "new": np.array(self.new)[kind]}, y.astype(int), more
 
     def found(self, seed: int, margin: float, **how: object) -> ModelComparison:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,18 @@ from calibrant.decisions.comparison import ModelComparison
 
 FINE = (np.arange(100_000) + 0.5) / 100_000
 MARGIN = 0.005
+
+
+def beside(design: Any, unit: np.ndarray, weight: np.ndarray, group: np.ndarray) -> dict[str, Any]:
+    """Return what `compare` takes beside models and outcomes, as the size, weights and groups of a design say."""
+    more: dict[str, Any] = {}
+    if design.size > 1:
+        more["cluster"] = unit
+    if design.weighted:
+        more["weights"] = weight
+    if design.groups > 1:
+        more |= {"covariates": {"g": np.char.add("g", group.astype(str))}, "by": "g"}
+    return more
 
 
 @dataclass(frozen=True)
@@ -57,13 +70,7 @@ class Design:
         u, y, group, unit, weight = (np.repeat(v, self.size) for v in (u, y, group, np.arange(m), weight))
         calm, off = self.eta(u), self.eta(u) + self.moved(u)
         models = {"old": off, "new": calm} if self.swapped else {"old": calm, "new": off}
-        more: dict[str, np.ndarray] = {}
-        if self.size > 1:
-            more["cluster"] = unit
-        if self.weighted:
-            more["weights"] = weight
-        if self.groups > 1:
-            more |= {"covariates": {"g": np.char.add("g", group.astype(str))}, "by": "g"}
+        more = beside(self, unit, weight, group)
         return models, y.astype(int), more
 
     def found(self, seed: int, margin: float, **how: object) -> ModelComparison:

@@ -9,6 +9,7 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.decisions.comparison import Decision, ModelComparison
+from validity.compare_designs import beside
 
 CUT = 0.5
 SLACK = 1e-9
@@ -50,13 +51,7 @@ class Kinds:
         y = (rng.uniform(size=m) < self.eta[kind]).astype(int)
         group, weight = rng.integers(0, self.groups, m), rng.uniform(0.5, 1.5, m)
         kind, y, group, unit, weight = (np.repeat(v, self.size) for v in (kind, y, group, np.arange(m), weight))
-        more: dict[str, object] = dict(self.how)
-        if self.size > 1:
-            more["cluster"] = unit
-        if self.weighted:
-            more["weights"] = weight
-        if self.groups > 1:
-            more |= {"covariates": {"g": np.char.add("g", group.astype(str))}, "by": "g"}
+        more = {**self.how, **beside(self, unit, weight, group)}
         return {name: p[kind] for name, p in self.scores.items()}, y, more
 
     # ---- exact values ----

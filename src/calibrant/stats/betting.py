@@ -208,6 +208,17 @@ def _tilted(values: Floats, weights: Floats) -> tuple[float, Floats]:
     return total, weights * np.exp(values - total) if np.isfinite(total) else weights
 
 
+FAR = 1e6  # a log e-value that refutes nothing, where it would be minus infinity
+
+
+def log_curvature(b: Floats) -> Floats:
+    """Return ``(-ln(1 - b) - b) / b^2`` for b from 0 to 1, the c of ``ln(1 + z) >= z - c z^2`` for z of at least -b."""
+    small = b < 1e-4
+    safe = np.where(small, 0.5, b)
+    out: Floats = np.where(small, 0.5 + 0.34 * b, (-np.log1p(-safe) - safe) / safe**2)
+    return out
+
+
 def refuted_up_to(excess: Excess, start: float, stop: float) -> float:
     """Return where `excess`, the evidence beyond what refutes and largest at `start`, falls to zero towards `stop`."""
     if excess(start) <= 0.0:

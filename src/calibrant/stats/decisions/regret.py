@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import DEALS, SOFT, log_mean_exp, refuted_up_to
+from calibrant.stats.betting import DEALS, FAR, SOFT, log_mean_exp, refuted_up_to
 from calibrant.stats.cells import summed
 
 Floats = NDArray[np.float64]
@@ -33,7 +33,6 @@ FIXED = 0.3  # of the evidence from below is bet on other thresholds that no out
 SHIFTS = (-np.inf, -1.0, -0.5, 0.5, 1.0, np.inf)  # these, in logits from the threshold
 FIRM = 1.0  # standard errors from which on a cell is moved
 ORDERS = 0x0FE6  # stream of random numbers, apart from those of other methods at the same seed
-FAR = 1e6  # a log e-value that refutes nothing, where it would be minus infinity
 
 
 @dataclass(frozen=True)

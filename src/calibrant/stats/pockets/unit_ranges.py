@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.boxes import BOX_PARTS, CROSS, INSIDE, LARGEST, MOST_P, MOST_Q, SPREAD, SQUARE, UNITS
 from calibrant.kernels.boxes import unit_boxes as boxes_of
-from calibrant.stats.betting import log_mean_exp
+from calibrant.stats.betting import log_curvature, log_mean_exp
 from calibrant.stats.cells import summed
 from calibrant.stats.pockets.family import Family, sums_of
 
@@ -114,7 +114,7 @@ class Side:
         """
         b = bets * (self.loss + np.maximum(mean, 0.0) * self.largest)
         sound = b < 1.0
-        psi = _psi(np.where(sound, b, 0.0))
+        psi = log_curvature(np.where(sound, b, 0.0))
         each = bets * (self.gain - mean * self.mass) - psi * bets**2 * self.squared(mean)
         each = np.where(sound, each, -np.inf)
         top = np.maximum(each.max(axis=0), -1e6)
@@ -126,13 +126,6 @@ class Side:
         each = bets * (self.gain - mean * self.mass) - bets**2 * self.squared(mean) / (2.0 * (1.0 + bets * self.win))
         out: Floats = each.max(axis=0)
         return out
-
-
-def _psi(b: Floats) -> Floats:
-    small = b < 1e-4
-    safe = np.where(small, 0.5, b)
-    out: Floats = np.where(small, 0.5 + 0.34 * b, (-np.log1p(-safe) - safe) / safe**2)
-    return out
 
 
 def _refuted(excess: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import log_mean_exp, refuted_up_to
+from calibrant.stats.betting import log_curvature, log_mean_exp, refuted_up_to
 from calibrant.stats.cells import summed
 from calibrant.stats.units.signs import MOST, bounded, relaxed, root_bounds
 from calibrant.stats.units.units import Tallies
@@ -143,7 +143,7 @@ class Quadratic:
         """Sum what the bound needs."""
         from scipy.sparse import csr_array
 
-        psi = _psi(kappa * (q.reach + q.moved))
+        psi = log_curvature(kappa * (q.reach + q.moved))
         at = (q.unit, q.cell)
         root = csr_array((q.value * np.sqrt(psi)[q.unit], at), shape=(len(q.size), q.cells))
         g = (root.T @ root).toarray()
@@ -179,14 +179,6 @@ class Quadratic:
         out[:n, :n] = k**2 * (self.g - np.diag(np.diag(self.g)))
         out[n, :n] = out[:n, n] = 0.5 * self._linear(x)
         return out
-
-
-def _psi(b: Floats) -> Floats:
-    """Return ``(-ln(1 - b) - b) / b^2`` for b from 0 to 1."""
-    small = b < 1e-4
-    safe = np.where(small, 0.5, b)
-    out: Floats = np.where(small, 0.5 + 0.34 * b, (-np.log1p(-safe) - safe) / safe**2)
-    return out
 
 
 @dataclass(frozen=True)

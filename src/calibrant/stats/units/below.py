@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import DEALS, SOFT, log_mean_exp, refuted_up_to
+from calibrant.stats.betting import DEALS, FAR, SOFT, log_mean_exp, refuted_up_to
 from calibrant.stats.units.units import BLOCKS, Tallies, Units
 
 Floats = NDArray[np.float64]
@@ -81,9 +81,6 @@ class Below:
     def limit(self, delta: float) -> float:
         """Return the error up to which all are refuted at `delta`, in [0, 1]."""
         return refuted_up_to(lambda x: max(self.at(x), -FAR) + float(np.log(delta)), 0.0, 1.0)
-
-
-FAR = 1e6  # a log e-value that refutes nothing, where it would be minus infinity
 
 
 @dataclass(frozen=True)

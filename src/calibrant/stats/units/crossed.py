@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import mix
-from calibrant.stats.betting import Evidence, log_mean_exp, refuted_up_to
+from calibrant.stats.betting import FAR, Evidence, log_mean_exp, refuted_up_to
 from calibrant.stats.units.above import least_refuted
-from calibrant.stats.units.below import FAR, Gap
+from calibrant.stats.units.below import Gap
 from calibrant.stats.units.units import Tallies, Units
 
 Floats = NDArray[np.float64]

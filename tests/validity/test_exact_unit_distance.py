@@ -149,6 +149,7 @@ def signed(design, largest):
     return off * np.minimum(VALUES, 1 - VALUES) * sign + float(tilt @ size) / size.sum()
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("name", DESIGNS)
 def test_both_ends(name):
     for count in missed(DESIGNS[name], 8):

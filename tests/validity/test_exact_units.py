@@ -213,6 +213,7 @@ def one_event_each(rng):
     return units, 1 / (0.05 * 40 + 0.95)
 
 
+@pytest.mark.all
 def test_saboteur_mean_size():
     assert rate_of_misses(upper, one_event_each, 40) <= ALPHA
     assert rate_of_misses(mean_size, one_event_each, 100) > 2 * ALPHA

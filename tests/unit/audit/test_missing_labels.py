@@ -63,6 +63,7 @@ def test_the_stated_odds_are_those_given() -> None:
             audited(missing_odds=odds)
 
 
+@pytest.mark.all
 def test_over_the_limit_under_an_assumption_is_not_the_verdict() -> None:
     low = (P < 0.2) & (SITE == "c")
     happened = np.where(low, 1.0, HAPPENED)  # of c, whoever has a low score is off, and hardly anyone has a label

@@ -443,6 +443,7 @@ def test_the_command_prints_what_python_returns(
     assert "sex=f at 0.3" in out
 
 
+@pytest.mark.all
 def test_the_command_compares_audits(log: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     kept = [str(tmp_path / f"{m}.json") for m in ("old", "new")]
     for out, score in zip(kept, ("old", "new"), strict=True):

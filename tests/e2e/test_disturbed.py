@@ -114,6 +114,7 @@ def test_a_full_disk_behind_standard_output_is_told(folder: Path) -> None:
 # ---- pipes and streams that are closed ----
 
 
+@pytest.mark.all
 def test_a_reader_that_leaves_does_not_change_the_status(folder: Path) -> None:
     line = "audit log.parquet LS --quick --limit 0.01 --json -"
     expected = main(arguments(line))

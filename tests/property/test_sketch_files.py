@@ -384,6 +384,7 @@ def bombs() -> dict[str, bytes]:
     }
 
 
+@pytest.mark.all
 def test_small_files_do_not_take_much_memory() -> None:
     for name, raw in bombs().items():
         tracemalloc.start()

@@ -10,6 +10,9 @@ import pytest
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import THETAS, WEIGHTS, log_evidence
 
+# the whole file takes seconds: it waits for --all
+pytestmark = pytest.mark.all
+
 Accepts = Callable[[int, int], bool]
 PROFILES = {
     "flat": np.full(200, 0.2),
@@ -43,7 +46,6 @@ def test_wrong_at_any_depth_with_at_most_alpha(name: str, risk: float, alpha: fl
     assert ever_wrong(PROFILES[name], risk, by_evidence(risk, alpha)) <= alpha
 
 
-@pytest.mark.all
 def test_the_limit_is_nearly_reached_by_one_bet() -> None:
     """A list that is long enough spends most of alpha, so that a constant that is off shows."""
     assert ever_wrong(np.full(1500, 0.2), 0.2, by_evidence(0.2, 0.3)) > 0.15

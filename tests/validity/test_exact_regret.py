@@ -13,6 +13,9 @@ import pytest
 from calibrant.stats.decisions import regret
 from calibrant.stats.decisions.regret import Above, Lots, below
 
+# the whole file takes seconds: it waits for --all
+pytestmark = pytest.mark.all
+
 DELTA = 0.3  # so that bets are large
 BLOCK, BLOCKS = np.array([0, 0, 1, 1]), np.array([0, 1])
 Evidence = Callable[[Lots, float], float]

@@ -20,6 +20,9 @@ from validity.designs import lower_distance
 from validity.test_exact_units import KINDS, all_or_none, by_rows, largest_known, means, rate_of_misses, truth
 from validity.test_units import DESIGNS, VALUES, drawn
 
+# the whole file takes seconds: it waits for --all
+pytestmark = pytest.mark.all
+
 __all__ = ["largest_known"]  # the fixture, found by its name
 ALPHA = 0.05
 NONE = np.zeros(0)
@@ -149,7 +152,6 @@ def signed(design, largest):
     return off * np.minimum(VALUES, 1 - VALUES) * sign + float(tilt @ size) / size.sum()
 
 
-@pytest.mark.all
 @pytest.mark.parametrize("name", DESIGNS)
 def test_both_ends(name):
     for count in missed(DESIGNS[name], 8):

@@ -16,6 +16,9 @@ from calibrant.stats.pockets.unit_ranges import UnitRanges, unit_rows
 from calibrant.views.boxes import ranges_of, tables_of
 from validity.acceptance import refuted
 
+# the whole file takes seconds: it waits for --all
+pytestmark = pytest.mark.all
+
 ALPHA = 0.1
 UNITS = 6
 
@@ -125,7 +128,6 @@ def test_quick_bounds_hold_the_evidence_between_them(seed: int) -> None:
                     assert (own.at_most(bets, at) >= exact - 1e-9).all()
 
 
-@pytest.mark.all
 @pytest.mark.parametrize("seed", range(2))
 def test_every_outcome_keeps_the_promises_of_ends(seed: int) -> None:
     design = Design(seed)

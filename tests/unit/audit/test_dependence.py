@@ -19,6 +19,9 @@ from calibrant.data.specs.unit_names import names_unit, numbered
 from calibrant.report import markdown, terminal
 from calibrant.stats.units.alike import alike
 
+# the whole file takes seconds: it waits for --all
+pytestmark = pytest.mark.all
+
 READ: dict[str, Any] = {"label": "y", "score": "p", "limit": 0.02}
 
 
@@ -127,7 +130,6 @@ def test_independent_rows_are_left_in_peace() -> None:
     assert "--cluster" not in terminal.render(record)
 
 
-@pytest.mark.all
 def test_groups_and_a_named_unit_are_no_candidates() -> None:
     t = clinic(shared=1.3, name="ward", text=True)
     assert found_in(cal.audit(t, **READ)) == {"ward": True}  # P0012: a word with a number each
@@ -137,7 +139,6 @@ def test_groups_and_a_named_unit_are_no_candidates() -> None:
     assert found_in(cal.audit(few, by="patient", **READ)) == {}
 
 
-@pytest.mark.all
 def test_it_says_where_it_was_not_run() -> None:
     held = cal.sketch(clinic(shared=1.3), label="y", score="p", variables="*")
     check = next(c for c in cal.audit(held, limit=0.02).checks if c.code == "dependence")
@@ -176,7 +177,6 @@ def test_identifiers_that_rows_share_are_tested_under_quick_too(seen: AuditRecor
     )
 
 
-@pytest.mark.all
 def test_identifiers_are_the_same_in_a_file_a_frame_and_in_parts(seen: AuditRecord, tmp_path: Any) -> None:
     import pyarrow.csv
     import pyarrow.parquet as pq
@@ -191,7 +191,6 @@ def test_identifiers_are_the_same_in_a_file_a_frame_and_in_parts(seen: AuditReco
     assert cal.audit(p, quick=True, limit=0.02).curves["dependence"].columns == told
 
 
-@pytest.mark.all
 def test_columns_beside_the_variables_and_parts_of_a_key_are_tested(tmp_path: Any) -> None:
     assert found_in(cal.audit(visits(), variables="age", quick=True, **READ)) == {"customer": True}
     keyed = cal.audit(visits(), variables="age", key=["ref", "visit_id"], quick=True, **READ)

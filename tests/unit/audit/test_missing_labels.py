@@ -16,6 +16,9 @@ from calibrant.report import html, markdown, terminal
 from calibrant.stats.unlabelled.ranges import ODDS
 from calibrant.views.unlabelled import Cells
 
+# the whole file takes seconds: it waits for --all
+pytestmark = pytest.mark.all
+
 RNG = np.random.default_rng(3)
 N = 6000
 P = RNG.integers(1, 100, N) / 100
@@ -63,7 +66,6 @@ def test_the_stated_odds_are_those_given() -> None:
             audited(missing_odds=odds)
 
 
-@pytest.mark.all
 def test_over_the_limit_under_an_assumption_is_not_the_verdict() -> None:
     low = (P < 0.2) & (SITE == "c")
     happened = np.where(low, 1.0, HAPPENED)  # of c, whoever has a low score is off, and hardly anyone has a label

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.audit.pooling import MASK
 from calibrant.audit.rounding import two_digits
@@ -22,6 +23,7 @@ LEAST_DAYS, DAYS_A_YEAR = 7, 365.25  # in a few days rows may arrive at another 
 FILES = 20  # named in a record
 FINEST = 0.01  # step in which a share of missing values is told
 IDENTIFIER = "identifier"  # in the reason why a column is left out
+LEAST_CELL, LEAST_SPREAD, TOLD = 10, 0.002 * 2**16, 0.99  # rows of a cell; deviation; share of the score's variance
 STEPS = 2**14  # cells of the score: scores of 0 and 1 only are in the first and the last
 
 
@@ -51,7 +53,8 @@ def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
         "files": tuple(whole.files[:FILES]),
         "file_count": len(whole.files),
         "variables": {v.name: {"kind": v.kind, "edges": tuple(v.edges), "folded": v.folded} for v in spec.variables},
-        "warnings": tuple(warnings(whole, repeats.copied)),
+        "repeats_score": (told := repeats_score(whole)),
+        "warnings": (*warnings(whole, repeats.copied), *(("repeats-score",) if told else ())),
     } | confidence(whole)
 
 
@@ -67,6 +70,38 @@ def confidence(whole: Sketch) -> dict[str, object]:
             "field": dict(whole.log.confidences).get(score),
         }
     }
+
+
+def repeats_score(whole: Sketch) -> tuple[str, ...]:
+    """Return the covariates from which the score, or its side of one half, can be told: its complement, a decision.
+
+    Along such a column the error is the score's own. By the sums in the cells along each covariate, neighbours joined
+    until they hold ten rows: at least 99 % of the score's variance lies between them (the share is corrected for the
+    cells that chance would need, and told of scores whose standard deviation is above 0.002), or two values part the
+    scores at one half. Rows in small numbers are not told.
+    """
+    fine = whole.parts.get("fine")
+    return tuple(name for name, held in (fine.held if fine else {}).items() if _tells(held))
+
+
+def _tells(held: NDArray[np.int64]) -> bool:
+    """Tell whether one covariate's cells tell the score."""
+    rows = held[..., 0].sum(axis=2)  # by cell and side of the score
+    sides = rows[rows.sum(axis=1) > 0]
+    if len(sides) == 2 and ((sides == 0).sum(axis=0) == 1).all() and sides.max(axis=1).min() >= LEAST_CELL:
+        return True
+    # 1. Rows, score sums and squares (in 16 bits) of every cell, neighbours joined until they hold enough rows.
+    n, s = rows.sum(axis=1).astype(float), held[..., 1].sum(axis=(1, 2)) / 2.0**14
+    total, before = n.sum(), np.concatenate([[0.0], n.cumsum()[:-1]])
+    joined = np.unique(np.floor(before / LEAST_CELL)[n > 0], return_inverse=True)[1]
+    many = np.bincount(joined, n[n > 0])
+    if total - len(many) < LEAST_CELL * LEAST_CELL or len(many) < 3:
+        return False
+    # 2. Shares of variance: epsilon squared is the correlation ratio less what as many cells share by chance.
+    mean = np.bincount(joined, s[n > 0]) / many
+    whole = held[..., 2].sum() / total - (s.sum() / total - 0.5) ** 2  # squares are of scores rounded down, by 0.5
+    within = whole - (many @ mean**2 / total - (s.sum() / total) ** 2)
+    return bool(whole > LEAST_SPREAD**2 and within * total / (total - len(many)) <= (1.0 - TOLD) * whole)
 
 
 def arrival(whole: Sketch, mask: int = MASK) -> dict[str, Any] | None:

@@ -55,8 +55,12 @@ def ranked(record: AuditRecord) -> list[Ranked]:
 
 
 def follows(record: AuditRecord) -> Follows | None:
-    """Return the figures; None where no variables were ranked. What shows nothing is said once."""
-    found = ranked(record)
+    """Return the figures; None where no variables were ranked. What shows nothing is said once.
+
+    A column that tells the score is left to the notice about it: error along it is the score's own.
+    """
+    again = record.data.get("repeats_score") or ()
+    found = [r for r in ranked(record) if r.variable not in again]
     if not found:
         return None
     curves = {v: c for v, c in record.family("variable_curve").items() if c.columns.get("gap")}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.findings import withheld
@@ -16,6 +18,10 @@ NOTICES = {  # what to know of the data, by its code: the words that open it, an
         "If they are copies, they count more than once and the ranges are too narrow.",
     ),
     "likely-id": ("Identifiers left out", "Columns that look like identifiers are neither ranked nor tested"),
+    "repeats-score": (
+        "The score again",
+        "Columns tell the score, or its side of 50%, so error along them is its own; --variables can leave them out",
+    ),
     "scores-are-decisions": (
         "Decisions, not probabilities",
         "Every score is 0 or 1. Audit the probabilities behind them.",
@@ -34,8 +40,9 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
         lead, text = NOTICES.get(warning, ("", ""))
         if not lead:
             out.append(("", say(given(warning))))
-        elif warning == "likely-id":
-            out.append((lead, say(text, *_identifiers(record), ".")))
+        elif warning in ("likely-id", "repeats-score"):
+            names = _identifiers(record) if warning == "likely-id" else record.data.get("repeats_score") or ()
+            out.append((lead, say(text, *_listed(names), ".")))
         else:
             out.append((lead, say(_copies(record, text) if warning == "repeated-rows" else text)))
     return tuple(out)
@@ -61,10 +68,14 @@ def _repeats(record: AuditRecord) -> str:
     return capital(f"{count} equal an earlier one, more than chance explains.")
 
 
-def _identifiers(record: AuditRecord) -> Text:
-    """Return the names of columns that were left out as identifiers, as the end of a sentence."""
+def _identifiers(record: AuditRecord) -> list[str]:
+    """Return the names of columns that were left out as identifiers."""
     held = record.data.get("columns") or {}
-    names = [name for name, c in held.items() if c.get("kind") == "id" and c.get("used") == "left out"]
+    return [name for name, c in held.items() if c.get("kind") == "id" and c.get("used") == "left out"]
+
+
+def _listed(names: Sequence[str]) -> Text:
+    """Return names of columns as the end of a sentence."""
     if not names:
         return ()
     more = f" and {num.count(len(names) - NAMED)} more" if len(names) > NAMED else ""

@@ -6,19 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pages import ROOT, blocks, compare, play
+from pages import HOWTOS, blocks, compare, play
 
-FOLDER = ROOT / "docs/howto"
-ELSEWHERE = {
-    "ci",
-    "tracking",
-}  # about other programs and their files; test_docs.py runs their code, test_pipelines.py more
-PAGES = [page for page in sorted(FOLDER.glob("*.md")) if page.stem not in {"index", *ELSEWHERE}]
 NOT_HERE = {"r"}  # runs R, which no test has
 
 
 @pytest.mark.all
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", HOWTOS, ids=lambda p: p.stem)
 def test_a_howto_prints_what_it_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

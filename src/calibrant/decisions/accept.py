@@ -71,7 +71,8 @@ def accept(
         or for ``"everyone"``: ``rows``, ``threshold`` (accept from this score on; None for nobody), ``accepted``
         rows, ``share``, ``wrong`` among them, ``rate``, ``certified_rate`` (at most this; of independent rows at all
         thresholds at once, of units at one fixed beforehand: that this one stays within `risk` is what holds), and
-        ``fewest``, the accepted rows that it would take without a single error.
+        ``fewest``, the accepted rows that it would take without a single error. ``settings["thresholds"]`` tells at
+        which the rate holds: ``"all"``, or those that ``"pilot units"`` chose.
 
     Raises
     ------
@@ -126,6 +127,7 @@ def accept(
             "risk": asked.risk,
             "end": asked.end,
             "target": asked.target,
+            "thresholds": "all" if parts[0].units is None else "pilot units",
             "groups": found,
             **(told(parts[0].units) if parts[0].units is not None and len(parts) == 1 else {}),
             "delta": asked.alpha / len(parts),

@@ -221,7 +221,8 @@ def test_plans_refuse_an_error_over_the_risk() -> None:
 def file(answers: cal.Predictions, tmp_path: Path) -> Path:
     path = tmp_path / "answers.csv"
     rows = zip(answers.y, answers.p, answers.covariates["topic"].to_pylist(), strict=True)
-    path.write_text("right,confidence,topic\n" + "".join(f"{y},{p},{t}\n" for y, p, t in rows))
+    lines = (f"{y},{p},{t},q{i // 2}\n" for i, (y, p, t) in enumerate(rows))
+    path.write_text("right,confidence,topic,question\n" + "".join(lines))
     return path
 
 
@@ -237,6 +238,20 @@ def test_the_command_prints_and_writes(file: Path, capsys: pytest.CaptureFixture
     assert json.loads(capsys.readouterr().out)["method"] == "certify.accept"
     assert main(["accept", str(file), *named[:-1], "0.0005"]) == 3
     assert "Nothing can be accepted yet" in capsys.readouterr().out
+
+
+def test_the_command_says_at_which_thresholds_the_rate_holds(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of units it is proved at those that pilot units chose alone, of groups as of everyone."""
+    named = ["accept", str(file), "--label", "right", "--score", "confidence", "--risk", "0.3"]
+    said = {}
+    for cluster in ((), ("--cluster", "question")):
+        for by in ((), ("--by", "topic")):
+            assert main([*named, *cluster, *by]) == 0
+            said[bool(cluster), bool(by)] = capsys.readouterr().out.splitlines()[1]
+    for (units, _), line in said.items():
+        assert ("at all thresholds" in line) != units
+        assert ("that pilot units chose" in line) == units
+    assert all(("in all groups at once" in line) == groups for (_, groups), line in said.items())
 
 
 def test_the_command_plans_without_data(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

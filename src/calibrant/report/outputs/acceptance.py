@@ -14,6 +14,12 @@ Accepted = Mapping[str, float | None]  # of one group, as `settings` of the resu
 NAME = 40  # cells of a group's name
 HEAD = ("", "accept if", "share", "accepted", "wrong", "rate", "certified at most")
 SIGN = {"high": ">=", "low": "<="}
+HELD = {  # at which thresholds the rate holds, of everyone and of several groups
+    ("all", False): "at all thresholds at once",
+    ("all", True): "at all thresholds and in all groups at once",
+    ("pilot units", False): "by units, at thresholds that pilot units chose",
+    ("pilot units", True): "by units, at thresholds that pilot units chose, in all groups at once",
+}
 
 
 def lines(found: Estimate) -> str:
@@ -47,10 +53,7 @@ def _said(found: Estimate, groups: Mapping[str, Accepted]) -> Iterator[str]:
     each = " in each group" if len(groups) > 1 else ""
     share = math.floor(1000.0 * found.low) / 10.0
     yield f"Accept {share:g} % of {num.count(found.n)} rows: at most {risk} % of them{each} wrong, certified."
-    held = "at all thresholds and in all groups at once" if len(groups) > 1 else "at all thresholds at once"
-    if "units" in s:
-        held = "by units, at thresholds that pilot units chose"
-    yield f"Level {found.interval.level:g}, {held}; {s['about']}."
+    yield f"Level {found.interval.level:g}, {HELD[s['thresholds'], len(groups) > 1]}; {s['about']}."
 
 
 def _rests(found: Estimate, groups: Mapping[str, Accepted]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import calibrant as cal
 from calibrant.repair.fitted import FittedMap
@@ -115,13 +116,26 @@ def test_clusters_are_kept_together() -> None:
     for parts in (2, 5):
         part = dealt(data, parts, 0)
         assert all(len(set(part[data.cluster == c])) == 1 for c in np.unique(data.cluster))
-        assert np.bincount(part).min() > 4000 / parts / 2
+        each = np.bincount(part[np.unique(data.cluster, return_index=True)[1]])
+        assert each.max() - each.min() <= 1
     found = compare(data, repairs=[Platt()], by="sex", tests=())
     assert found.row("Platt")["error_low"] is None
     assert "not for cluster=" in dict(found.settings["not_applicable"])["certificates"]
     assert {"brier", "log_loss"} <= set(found.verdicts["Platt"]["better"])
     with pytest.raises(cal.NotComputable, match="1 unit cannot be dealt into 2 parts"):
         compare(replace(data, cluster=np.zeros(4000), cache={}), repairs=[Platt()])
+
+
+def test_where_a_unit_goes_does_not_depend_on_sizes() -> None:
+    """Dealt evenly in rows, as once, a unit that grows pushes others from part to part, and is more often the last."""
+    rng = np.random.default_rng(5)
+    first: dict[int, NDArray[np.int64]] = {}
+    for _ in range(20):
+        unit = np.repeat(np.arange(60), rng.integers(1, 200, 60))
+        data = replace(rows(len(unit)), cluster=unit, cache={})
+        for parts in (2, 5):
+            part = dealt(data, parts, 0)[np.unique(unit, return_index=True)[1]]
+            assert (first.setdefault(parts, part) == part).all()
 
 
 def test_units_are_counted_on_both_sides_and_told() -> None:

@@ -28,21 +28,21 @@ SALT = np.uint64(0x7B1D4C9A52E6F083)  # so that the halves are independent of bl
 
 
 def dealt(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT) -> Whole:
-    """Return the part of each row, 0 to `parts` - 1: equally many rows each, or as nearly as whole clusters allow."""
+    """Return the part of each row, 0 to `parts` - 1: equally many rows each, or equally many whole units.
+
+    Units are dealt by their hashes alone, whatever their sizes: were parts made even in rows, a unit's size would help
+    to decide where it goes, and the units that judge would not be independent draws of those that there are.
+    """
     unit = clusters_of(data)
-    what, size = ("rows", np.ones(data.n, dtype=np.int64)) if unit is None else ("units", np.bincount(unit))
-    if len(size) < parts:
-        here = f"{len(size)} {what if len(size) > 1 else what[:-1]}"
-        raise NotComputable(f"{here} cannot be dealt into {parts} parts: pass fit_on=, or more {what}")
-    # Units in the order of their hashes; each goes where its middle falls, so that parts are as even as can be.
-    order = np.argsort(mix(identities_of(len(size), seed) ^ salt), kind="stable")
-    before = np.cumsum(size[order]) - 0.5 * size[order]
-    part = np.empty(len(size), dtype=np.int64)
-    part[order] = np.minimum((before * parts / data.n).astype(np.int64), parts - 1)
-    out = part if unit is None else part[unit]
-    if len(np.unique(out)) < parts:
-        raise NotComputable("one unit holds most of the rows: pass fit_on= with other units")
-    return out
+    what, size = ("rows", data.n) if unit is None else ("units", int(unit.max()) + 1)
+    if size < parts:
+        raise NotComputable(
+            f"{size} {what if size > 1 else what[:-1]} cannot be dealt into {parts} parts: pass fit_on=, or more {what}"
+        )
+    order = np.argsort(mix(identities_of(size, seed) ^ salt), kind="stable")
+    part = np.empty(size, dtype=np.int64)
+    part[order] = ((np.arange(size) + 0.5) * parts / size).astype(np.int64)
+    return part if unit is None else part[unit]
 
 
 def units_in(data: Predictions) -> int:
@@ -51,7 +51,7 @@ def units_in(data: Predictions) -> int:
 
 
 def sampled(data: Predictions, most: int, seed: int) -> Whole:
-    """Return the numbers of at most about `most` rows, uniform by identity; whole clusters."""
+    """Return the numbers of about `most` rows at most, uniform by identity; whole units, whatever their sizes."""
     return np.arange(data.n) if data.n <= most else np.flatnonzero(dealt(data, -(-data.n // most), seed, ~SALT) == 0)
 
 

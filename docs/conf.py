@@ -17,7 +17,7 @@ version = __version__
 
 extensions = [
     "pages",
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
@@ -25,11 +25,10 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".ipynb": "myst-nb"}  # generated pages have the first
 exclude_patterns = [
     "_templates",
     "examples",
-    "notebooks",
     "gallery/*.ipynb",
     "gallery/*.py",
     "**sg_execution_times.rst",
@@ -43,6 +42,8 @@ myst_heading_anchors = 6
 myst_heading_slug_func = "pages.slug"
 myst_dmath_double_inline = True
 suppress_warnings = ["myst.header"]  # a page may begin at the level that it has inside another
+
+nb_execution_mode = "off"  # what is stored is shown; tests/unit/test_notebook.py runs every cell
 
 autosummary_generate = True
 APART = ("Predictions", "MulticlassPredictions", "Sketch", "Look")  # where a file system does not tell capitals
@@ -74,6 +75,8 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
+html_context = {"default_mode": "auto"}
+html_sidebars = {name: [] for name in ("index", "start", "notebooks/*")}  # they have no pages below them
 html_theme_options = {
     "show_nav_level": 1,
     "navigation_depth": 3,

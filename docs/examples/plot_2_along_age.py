@@ -2,7 +2,7 @@
 Along which age is it off?
 ==========================
 
-The error along a covariate, with a band for the whole curve.
+The model can be right on the whole, and wrong for one age: too high for some, too low for others.
 """
 
 import calibrant as cal
@@ -18,3 +18,8 @@ curve = cal.diagnose.variable_curve(data, "age")
 
 # %%
 chart = curve.chart()
+
+# %%
+# **How to read it.** Above: what happened and what the model says, at each age. Below: the difference, on a
+# scale on which it can be seen. At 39 the model says 2 points too little. The band holds at all ages at once,
+# so that looking for the worst age is allowed.

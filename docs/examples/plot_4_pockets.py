@@ -2,7 +2,7 @@
 In which pocket that nobody named?
 ==================================
 
-Every box of two traits is searched at once; the ranges hold for all of them together.
+A group that stands on no list, made of two traits, for which the model is wrong. All of them are searched.
 """
 
 import calibrant as cal
@@ -15,8 +15,16 @@ data = cal.read(
     by=["sex", "race", "nativity", "age"],
 )
 found = cal.diagnose.pockets(data, limit=0.014)
-print(found.to_frame().column_names)
+for pocket in found.to_frame().to_pylist()[:3]:
+    low, high = 100 * pocket["low"], 100 * pocket["high"]
+    print(f"{pocket['rule']}: off by {low:+.1f} to {high:+.1f} points")
 
 # %%
-# The map of two traits that the worst pocket is made of.
+# All groups that one or two columns can make are searched at once, and the ranges hold for all of them
+# together. The map of the two columns that the worst is made of:
 chart = cal.diagnose.pocket_map(data, "race", "nativity", pockets=found).chart()
+
+# %%
+# **How to read it.** A cell is what happened minus what the model says, in points. Along either column the
+# error is small; where foreign birth and race meet it is 5 to 6 points. The outlined cells are the pocket that
+# is certified to be over the limit of 1.4.

@@ -2,7 +2,7 @@
 At which thresholds is it worth using?
 ======================================
 
-Net benefit against the threshold, beside acting for everyone and for nobody, with a band for the whole curve.
+Treat everybody, nobody, or those above a threshold? Whether the model is better than either, at every threshold.
 """
 
 import numpy as np
@@ -16,3 +16,8 @@ curve = cal.diagnose.decision_curve(data)
 
 # %%
 chart = curve.chart()
+
+# %%
+# **How to read it.** Whoever acts above 20 % says that one case missed is as bad as four people treated in
+# vain. Net benefit counts in that coin: cases found, less what was in vain, per hundred people. Acting by the
+# score is the highest of the three lines wherever its band lies above the others.

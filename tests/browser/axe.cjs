@@ -1,4 +1,5 @@
 // Runs axe-core over pages at two widths, light and dark; prints one JSON object: "page width scheme" -> faults.
+// A page is a file, or an address on this machine: nothing is asked of another, and MathJax, which is elsewhere, not missed.
 // node axe.cjs NODE_MODULES BROWSER PAGE...
 const fs = require('fs');
 const path = require('path');
@@ -6,6 +7,10 @@ const path = require('path');
 const [modules, executablePath, ...pages] = process.argv.slice(2);
 const { chromium } = require(path.join(modules, 'playwright-core'));
 const axe = fs.readFileSync(path.join(modules, 'axe-core', 'axe.min.js'), 'utf8');
+
+const MATH = 'https://cdn.jsdelivr.net/npm/mathjax@';
+const served = page => page.startsWith('http://');
+const called = page => served(page) ? new URL(page).pathname.slice(1).replace(/\.html$/, '') : path.basename(page, '.html');
 
 async function faults(page) {
   await page.evaluate(() => document.querySelectorAll('details').forEach(d => { d.open = true; }));
@@ -26,14 +31,16 @@ async function faults(page) {
         const context = await browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: 'reduce' });
         const page = await context.newPage();
         const said = [];
-        page.on('console', m => said.push(`console: ${m.text()}`));
+        const meant = m => !served(file) || (['error', 'warning'].includes(m.type()) && !m.location().url.startsWith(MATH));
+        page.on('console', m => meant(m) && said.push(`console: ${m.text()}`));
         page.on('pageerror', e => said.push(`error: ${e.message}`));
+        if (served(file)) await page.route(url => url.host !== new URL(file).host, request => request.abort());
         const start = Date.now();
-        await page.goto(`file://${file}`);
+        await page.goto(served(file) ? file : `file://${file}`, { waitUntil: file.includes('?') ? 'networkidle' : 'load' });
         const loaded = Date.now() - start;
         const shot = process.env.CALIBRANT_SHOTS;
-        const name = `${path.basename(file, '.html')} ${width} ${colorScheme}`;
-        if (shot) await page.screenshot({ path: path.join(shot, `${name.replaceAll(' ', '-')}.png`), fullPage: true });
+        const name = `${called(file)} ${width} ${colorScheme}`;
+        if (shot) await page.screenshot({ path: path.join(shot, `${name.replaceAll(/[ /]/g, '-')}.png`), fullPage: true });
         report[name] = [...await faults(page), ...said, ...(loaded > 3000 ? [`loaded in ${loaded} ms`] : [])];
         await context.close();
       }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ PAGES: dict[str, Callable[[], AuditRecord]] = {
 }
 
 
-def axe(browser: str, modules: Path, pages: list[Path]) -> dict[str, list[str]]:
+def axe(browser: str, modules: Path, pages: Sequence[Path | str]) -> dict[str, list[str]]:
     """Return the faults of each page in each view."""
     command = ["node", str(SCRIPT), str(modules), browser, *map(str, pages)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, encoding="utf-8")

@@ -13,12 +13,17 @@ from calibrant.report.outputs import lines, pictures
 from calibrant.results import Curve
 
 ROOM = "calibrant-shown"  # the class of what is shown; every rule of style is inside it
-THEMES = "[data-jp-theme-light=true], .vscode-light", "[data-jp-theme-light=false], .vscode-dark, html[theme=dark]"
+THEMES = (  # of Jupyter, VS Code, Colab, and sites that Sphinx builds of notebooks
+    "[data-jp-theme-light=true], .vscode-light, html[data-theme=light]",
+    "[data-jp-theme-light=false], .vscode-dark, html[theme=dark], html[data-theme=dark]",
+)
+NARROW = re.compile(r"@media screen and \(max-width: [\w.]+\)")
+LEAST = "36rem"  # that the page's column has beside its contents; in less the rules of narrow windows hold
 LEADS = re.compile(r' ?<a [^>]*href="#[^>]*>[^<]*</a>')  # words that only lead elsewhere on the page
 LINK = re.compile(r'<a [^>]*href="#[^>]*>(.*?)</a>', re.DOTALL)  # a name that does
 APART = re.compile(r",\s*(?![^()]*\))")  # commas between selectors, not those inside one
 NARROWED = re.compile(r":{1,2}[\w-]+(\([^)]*\))?|\[[^\]]*\]")  # states and attributes
-FRAME = "margin: .4rem 0; padding: .9rem 1.1rem; border-radius: 8px; max-width: 60rem"
+FRAME = "margin: .4rem 0; padding: .9rem 1.1rem; border-radius: 8px; max-width: 60rem; container-type: inline-size"
 
 CURVE = """\
 {% for d in drawings %}
@@ -83,17 +88,25 @@ def palette() -> str:
 
 
 def needed(markup: str) -> str:
-    """Return the rules that some element of the markup may obey, each inside the room."""
+    """Return the rules that some element of the markup may obey, each inside the room; narrow is what the room is."""
     classes = {c for found in re.findall(r'class="([^"]*)"', markup) for c in found.split()}
     tags = {*re.findall(r"<([a-z][a-z0-9]*)", markup), "body"}
     out = []
-    for selectors, body in blocks(html.asset("style.css")):
-        some = [s for s in APART.split(selectors) if not s.startswith(("@", ":root")) and _obeyed(s, classes, tags)]
-        if some:
-            inside = (f".{ROOM}" if s == "body" else f".{ROOM} {s}" for s in some)
-            out.append(f"{', '.join(inside)} {{ {body} }}")
+    for head, body in blocks(html.asset("style.css")):
+        if NARROW.fullmatch(head):
+            narrow = [rule for s, b in blocks(body) for rule in _rules(s, b, classes, tags)]
+            out += [f"@container (max-width: {LEAST}) {{", *narrow, "}"] if narrow else []
+        else:
+            out += _rules(head, body, classes, tags)
     own = f".{ROOM} {{ {FRAME} }}", f".{ROOM} :is(table, td) {{ color: var(--ink); text-align: left }}"
     return "\n".join((*out, *own))
+
+
+def _rules(selectors: str, body: str, classes: set[str], tags: set[str]) -> list[str]:
+    """Return a rule inside the room, for those of its selectors that some element may obey; nothing if none."""
+    some = [s for s in APART.split(selectors) if not s.startswith(("@", ":root")) and _obeyed(s, classes, tags)]
+    inside = (f".{ROOM}" if s == "body" else f".{ROOM} {s}" for s in some)
+    return [f"{', '.join(inside)} {{ {body} }}"] if some else []
 
 
 def _obeyed(selector: str, classes: set[str], tags: set[str]) -> bool:

@@ -31,6 +31,8 @@ def numpy_arrays(path: Path, name: str, _: Form) -> Source:
                 arrays = _fields(_array(file, path.stat().st_size, path.name), path.name)
             else:
                 arrays = _archive(path)
+    except BadInput:
+        raise
     except (ValueError, EOFError, OSError, MemoryError, zipfile.BadZipFile, zlib.error, NotImplementedError) as e:
         raise BadInput(f"{path.name} cannot be read as NumPy's: {str(e).splitlines()[0][:120]}") from None
     held = held_of(_columns(arrays, path.name), "column")
@@ -68,7 +70,14 @@ def _array(file: IO[bytes], size: int, name: str) -> NDArray[Any]:
 
 def _fields(array: NDArray[Any], name: str) -> Arrays:
     if array.dtype.names is None:
-        raise BadInput(f"{name} holds one array of shape {array.shape} and no names: {WAY}")
+        shape = " x ".join(f"{n:,}" for n in array.shape)
+        if array.ndim == 2 and array.shape[1] > 1:
+            read = f"cal.multiclass_predictions(labels, np.load({name!r})).top_label()"
+            raise BadInput(
+                f"{name} holds a matrix of {shape} numbers and no labels: of class probabilities audit {read} "
+                f"in Python; else {WAY}"
+            )
+        raise BadInput(f"{name} holds one array of {shape} values and no names: {WAY}")
     return {field: np.asarray(array[field]) for field in array.dtype.names}
 
 

@@ -215,3 +215,65 @@ def wrong_after_choice(seed: int) -> bool:
 
 def test_what_compare_tells_of_the_repair_it_took_is_right() -> None:
     check(wrong_after_choice, 60, ALPHA)
+
+
+# ---- rows that belong together: whole units certify, under every repair and in every group ----
+
+
+def by_units(seed: int, units: int, sizes: tuple[int, int] = (10, 10), weigh: bool = False, folds: int = 1) -> Judged:
+    """Return rows whose units are copies, of sizes without and with the outcome, all of whose errors are formulas.
+
+    As audited and under "higher" every score is off by `LIMIT`, under "mixed" too, and under "right" none is.
+    """
+    rng = np.random.default_rng([seed, 0xC1])
+    eta = rng.choice([0.3, 0.4, 0.5], units)
+    y = rng.uniform(size=units) < eta
+    rate = eta * sizes[1] / (eta * sizes[1] + (1.0 - eta) * sizes[0])  # of a row drawn
+    unit = np.repeat(np.arange(units), np.where(y, sizes[1], sizes[0]))
+    side = np.where(eta == 0.4, -1.0, 1.0)
+    scores = {AS_AUDITED: rate - LIMIT, "higher": rate + LIMIT, "mixed": rate + side * LIMIT, "right": rate}
+    weights = rng.gamma(1.0, size=units)[unit] if weigh else None
+    data = cal.predictions(y[unit], scores[AS_AUDITED][unit], cluster=unit, weights=weights)
+    return Judged(data, {k: v[unit] for k, v in scores.items()}, (unit % folds).astype(np.int64))
+
+
+def misses(of: Judged) -> bool:
+    """Tell whether a range of an average error, of everyone or a group, under any probability, misses the truth."""
+    group = np.unique(of.data.cluster, return_inverse=True)[1] % 3
+    every = [People(id="everyone", who="everyone", kind="everyone", rows=np.arange(of.data.n))]
+    found = Fixed.of(of, [*every, *people(group, 1.0 / 3)], against("error"))
+    for one in found.people:
+        for name in of.scores:
+            low, high = found.ends(one, name)
+            if not low - 1e-9 <= (0.0 if name == "right" else LIMIT) <= high + 1e-9:
+                return True
+    return False
+
+
+def taken_alone(of: Judged) -> Judged:
+    """Saboteur: the rows are taken as independent."""
+    return Judged(cal.predictions(of.data.y, of.data.p), of.scores, of.part)
+
+
+DESIGNS = {
+    "copies": {"units": 400},
+    "larger with the outcome": {"units": 400, "sizes": (2, 8)},
+    "weights": {"units": 400, "weigh": True},
+    "folds": {"units": 400, "folds": 2},
+    "few": {"units": 60, "sizes": (5, 20)},
+}
+
+
+@pytest.mark.parametrize("design", ["copies", "larger with the outcome", "few"])
+def test_errors_by_units_are_kept(design: str) -> None:
+    check(lambda seed: misses(by_units(seed, **DESIGNS[design])), 12, 2 * ALPHA)  # of everyone, and of groups
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("design", DESIGNS)
+def test_errors_by_units_are_kept_in_many_sets(design: str) -> None:
+    check(lambda seed: misses(by_units(seed, **DESIGNS[design])), 300, 2 * ALPHA)
+
+
+def test_rows_of_units_taken_alone_are_caught() -> None:
+    assert refuted(count(lambda seed: misses(taken_alone(by_units(seed, 200, (40, 40)))), 30), 30, 2 * ALPHA)

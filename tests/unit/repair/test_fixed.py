@@ -101,15 +101,33 @@ def test_without_a_limit_nobody_is_held_against_it() -> None:
     assert Comparison.from_dict(json.loads(json.dumps(found.to_dict()))) == found
 
 
-def test_weights_have_gaps_and_no_certified_error() -> None:
-    base = two_sites(4000)
-    data = cal.predictions(base.y, base.p, base.covariates, weights=np.linspace(1.0, 2.0, 4000))
-    how = {"repairs": REPAIRS, "by": "site", "limit": 0.05, "tests": ()}
-    assert not cal.repair.compare(data, **how).fixed.columns
-    assert ("fixed", "certificates are proved for independent rows of equal weight, not for weights=") in (
-        cal.repair.compare(data, **how).settings["not_applicable"]
-    )
-    assert line(cal.repair.compare(data, judge="gap", **how), "everyone")["measure"] == "gap"
+@pytest.mark.parametrize("beside", [{"cluster"}, {"weights"}, {"cluster", "weights"}])
+def test_units_and_weights_are_certified_as_by_certify(beside: set[str]) -> None:
+    base, rows = two_sites(4000), np.arange(4000)
+    given = {"cluster": rows // 4, "weights": np.linspace(1.0, 2.0, 4000)}
+    data = cal.predictions(base.y, base.p, base.covariates, **{k: given[k] for k in beside})
+    fitted = cal.repair.Platt().fit(two_sites(2000, seed=4))
+    found = cal.repair.compare(data, repairs={"Platt": fitted}, by="site", limit=0.05, tests=())
+    now, row = line(found, "everyone"), found.row("as audited")
+    ends = cal.certify.rounded(data, alpha=0.05).interval
+    assert (now["measure"], now["now_low"] <= ends.high) == ("error", True)
+    assert now["now_high"] == pytest.approx(ends.high)
+    assert now["now_low"] == pytest.approx(cal.certify.raw_lower(data, side="lower", alpha=0.025).interval.low)
+    assert row["error_low"] == pytest.approx(cal.certify.raw_lower(data, side="lower", alpha=0.0125).interval.low)
+    assert row["error_high"] == pytest.approx(cal.certify.rounded(data, alpha=0.025).interval.high)
+    assert row["distance_high"] == pytest.approx(cal.certify.distance(data, alpha=0.025, side="upper").interval.high)
+    assert row["worst_group_low"] <= row["worst_group_high"]
+    assert found.settings["not_applicable"] == ()
+
+
+def test_one_unit_certifies_no_error() -> None:
+    base = two_sites(2000)
+    data = cal.predictions(base.y, base.p, cluster=np.zeros(2000))
+    fitted = cal.repair.Platt().fit(two_sites(2000, seed=4))
+    found = cal.repair.compare(data, repairs={"Platt": fitted}, limit=0.05, tests=())
+    assert not found.fixed.columns
+    assert [what for what, _ in found.settings["not_applicable"]] == ["certificates", "fixed"]
+    assert "one unit" in found.settings["not_applicable"][0][1]
 
 
 @pytest.mark.parametrize("judge", ["error", "gap"])

@@ -27,20 +27,18 @@ from calibrant.data.survey import EVERY, survey_rows
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import one_thread, sized
 from calibrant.repair.catalogue import tried_by_default
+from calibrant.repair.judge.certificates import Certifying, certified
 from calibrant.repair.judge.decisions import decision_changes
 from calibrant.repair.judge.evidence import (
     CLEAR,
     FEWEST,
     TESTS,
-    Certifying,
     JudgedGroups,
     Testing,
-    certified,
     group_changes,
     groups_of,
     score_changes,
     tested,
-    unproved,
     variable_changes,
 )
 from calibrant.repair.judge.fixed import Against, Fixed, Measure, People
@@ -211,7 +209,8 @@ def compare(
 
     Notes
     -----
-    **Assumes.** Rows (or clusters) independent given scores and covariates; certificates also one distribution.
+    **Assumes.** Rows (or clusters) independent given scores and covariates; certificates also one distribution. With
+    clusters or weights whole units certify (Theorems CL, CU and CD; documentation: units), dealt whatever their sizes.
     Repairs, groups and variables chosen without the judged outcomes. **Guarantee.** Finite-sample. All paired
     statements (a Brier score, log loss, accuracy, error along a variable or gap of a group is better, or worse) hold
     together with probability ``1 - alpha``; half of alpha goes to the scores, a quarter each to variables and groups.
@@ -320,10 +319,14 @@ def _compared(fits: Fits, asked: Asked, groups: JudgedGroups | None, how: Judgin
     )
     # (2) Certificates of each probability, by itself; each family shares alpha over all probabilities.
     certifying = Certifying(how.levels, how.alpha / len(judged.scores), how.certify_groups, seed)
-    table = {}
+    table, reason = {}, ""
     for name in judged.scores:
         row = judged.summary(name, fits.maps.get(name))  # no map of what is audited
-        table[name] = _with_largest(certified(row, judged, groups, certifying), changes)
+        try:
+            row = certified(row, judged, groups, certifying)
+        except NotComputable as e:  # a single unit
+            reason = e.reason
+        table[name] = _with_largest(row, changes)
     # (3) Verdicts; who is over the limit under each probability; and the repair to take.
     verdicts = {name: verdict_of(name, table, changes) for name in judged.repairs}
     fixed, unjudged = _against(fits, asked, groups, how)
@@ -338,7 +341,6 @@ def _compared(fits: Fits, asked: Asked, groups: JudgedGroups | None, how: Judgin
     testing = Testing(how.tests, variables, how.test_rows, how.draws, seed)
     picked = tuple(judged.scores) if how.every else tuple(dict.fromkeys((AS_AUDITED, chosen)))
     table, tested_rows, refused = tested(table, judged, testing, picked)
-    reason = unproved(judged.data)
     told = {"rows_fit": fits.rows_fit, "test_rows": tested_rows, "tests": _tests_of(table, chosen, how.tests)}
     return Comparison(
         table=curve_of("table", Summary, list(table.values())),

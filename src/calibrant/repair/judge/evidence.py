@@ -1,4 +1,4 @@
-"""What the judged rows say of each probability: paired changes with their limits, certificates and tests."""
+"""What the judged rows say of each probability: paired changes with their limits, and tests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.certify.raw_lower import raw_lower_of
-from calibrant.certify.rounded import rounded_of
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
 from calibrant.data.profile import Profile
@@ -31,12 +29,10 @@ from calibrant.repair.judge.verdict import (
 from calibrant.repair.regression import Floats, Rows, Whole, clusters_of, taken, weights_of
 from calibrant.results import Outcome
 from calibrant.stats.betting import Units, mean_limits
-from calibrant.stats.bounds import distance_upper
 from calibrant.stats.nulls import total_size
 from calibrant.stats.strata import Bins, beyond_shift
 from calibrant.views.along import along_of
 from calibrant.views.grouped import Group
-from calibrant.views.population import Population, group, sketch_of
 
 # ---- Scores before and after ----
 
@@ -253,113 +249,6 @@ def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[Gr
                 )
             )
     return changes
-
-
-# ---- Certificates of each probability ----
-
-LOOKED = 5  # groups whose error is certified from below: those with the plainest error
-UNPROVED = "certificates are proved for independent rows of equal weight, not for {}="
-Counts = list[tuple[Sketch, float]]  # the counts of each fold, and its share of the rows
-
-
-def unproved(data: Predictions) -> str:
-    """Return why the rows cannot be certified; empty if they can."""
-    what = "weights" if data.weights is not None else "cluster" if data.cluster is not None else ""
-    return UNPROVED.format(what) if what else ""
-
-
-@dataclass(frozen=True)
-class Certifying:
-    """How to certify.
-
-    Parameters
-    ----------
-    levels : int
-        Steps in which probabilities are shown.
-    delta : float
-        Error probability of each family (everyone, distance, groups) of one probability.
-    by_group : bool
-    seed : int
-    """
-
-    levels: int
-    delta: float
-    by_group: bool
-    seed: int
-
-
-def certified(row: Summary, judged: Judged, groups: JudgedGroups | None, how: Certifying) -> Summary:
-    """Return the row with the certificates of its probability.
-
-    In folds each fold is certified at its share of alpha, given the others, and bounds are averaged by size: they are
-    about the average over the folds' maps.
-    """
-    if unproved(judged.data):
-        return row
-    name, by = row.probability, groups if how.by_group else None
-    if by is None and judged.folds == 1:
-        return _certified_whole(row, [(sketch_of(judged.alone(name), how.seed), 1.0)], how)
-    counted = by or groups_of(judged.data, (), {}, 1, how.seed)
-    folds = [(counted.sketch(judged, judged.scores[name], rows), share) for rows, share in judged.each_fold()]
-    row = _certified_whole(row, folds, how)
-    return _certified_groups(row, folds, by, how) if by is not None else row
-
-
-def _certified_whole(row: Summary, folds: Counts, how: Certifying) -> Summary:
-    low, shown_low, shown_high, distance = np.zeros(4)
-    for sketch, share in folds:
-        q, each = Population(sketch.cells, sketch.levels), how.delta / len(folds)
-        shown = rounded_of(q, how.levels, (each / 2, each / 2), 1.0, how.seed).interval
-        low += share * raw_lower_of(q, each / 2, 1.0, how.seed).interval.low
-        shown_low, shown_high = shown_low + share * shown.low, shown_high + share * shown.high
-        distance += share * distance_upper(q.cells, each)[0]
-    return replace(
-        row,
-        error_low=float(low),
-        error_high=float(shown_high),
-        error_shown_low=float(shown_low),
-        distance_high=float(distance),
-    )
-
-
-def _certified_groups(row: Summary, folds: Counts, groups: JudgedGroups, how: Certifying) -> Summary:
-    """Certify the worst group: from below raw, from above and from below as shown in steps.
-
-    All groups have their share of the error probability, so that the lower bounds of only those with the plainest error
-    need to be found.
-    """
-    each = how.delta / (2 * len(groups.index))
-    held: list[list[Population]] = []
-    upper, plain = [], []
-    for i in groups.index:
-        parts = [q for q in (group(sketch, i) for sketch, _ in folds) if q.n]
-        ends = [rounded_of(q, how.levels, (0.0, each / len(parts)), 1.0, how.seed) for q in parts]
-        held.append(parts)
-        upper.append(_averaged(parts, [e.interval.high for e in ends]))
-        plain.append(_averaged(parts, [e.value for e in ends]) - 1.0 / np.sqrt(sum(q.n for q in parts)))
-    lower: dict[int, float] = {}
-    shown = 0.0
-    for i in np.argsort(-np.array(plain), kind="stable")[:LOOKED].tolist():
-        parts = held[i]
-        delta = each / len(parts)
-        lower[i] = _averaged(parts, [raw_lower_of(q, delta, 1.0, how.seed).interval.low for q in parts])
-        steps = [rounded_of(q, how.levels, (delta, 0.0), 1.0, how.seed).interval.low for q in parts]
-        shown = max(shown, _averaged(parts, steps))
-    worst, top = max(lower, key=lambda i: lower[i]), int(np.argmax(upper))
-    return replace(
-        row,
-        worst_group_low=lower[worst],
-        worst_group_low_group=groups.title(worst),
-        worst_group_high=upper[top],
-        worst_group_high_group=groups.title(top),
-        worst_group_shown_low=shown,
-    )
-
-
-def _averaged(folds: Sequence[Population], values: Sequence[float]) -> float:
-    """Return the mean of a group's bounds over folds, by its rows in each."""
-    n = sum(q.n for q in folds)
-    return float(np.dot([q.n / n for q in folds], values))
 
 
 # ---- Tests of each probability ----

@@ -29,17 +29,17 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant.certify.judged import judged_of
-from calibrant.certify.raw_lower import lower_of
+from calibrant.certify.raw_lower import lower_of, raw_lower_of
 from calibrant.data.predictions import Predictions
-from calibrant.errors import NotComputable
 from calibrant.repair.catalogue import recipes
 from calibrant.repair.fitted import FittedMap
-from calibrant.repair.judge.evidence import residual_limits, unproved
+from calibrant.repair.judge.certificates import population
+from calibrant.repair.judge.evidence import residual_limits
 from calibrant.repair.judge.rows import Judged
 from calibrant.repair.judge.verdict import AS_AUDITED, METHOD
 from calibrant.repair.regression import Floats, Whole
 from calibrant.results import Curve
-from calibrant.views.population import Dealing, Population, are_few, fixed_scores, part_of
+from calibrant.views.population import Dealing, Population, are_few, fixed_scores
 
 Kind = Literal["everyone", "group", "pocket"]
 Measure = Literal["error", "gap"]
@@ -149,9 +149,9 @@ class Fixed:
 
     @classmethod
     def of(cls, judged: Judged, people: Sequence[People], how: Against) -> Fixed:
-        """Take the populations that can be judged; weights and clusters leave the error without a proof."""
-        if how.judge == "error" and (why := unproved(judged.data)):
-            raise NotComputable(why)
+        """Take the populations to judge; refuse rows whose units certify nothing of an error: a single one."""
+        if how.judge == "error":
+            judged.units(AS_AUDITED, how.seed)
         return cls(judged, tuple(people), how)
 
     def measure(self, one: People) -> Measure:
@@ -219,12 +219,16 @@ class Fixed:
             delta = self._share(one, name) / (2 * len(folds))
             low = 0.0
             for rows, share in folds:
-                cells = self._dealing.cells(
-                    self._fixed(name)[rows], self.judged.data.y[rows], bool(len(self._values(name)))
-                )
-                low += share * lower_of(cells, delta, self.how.seed)
+                low += share * self._low_of(rows, name, delta)
             self._lows[one.id, name] = low
         return self._lows[one.id, name]
+
+    def _low_of(self, rows: Whole, name: str, delta: float) -> float:
+        if self.judged.units(name, self.how.seed) is not None:
+            return float(raw_lower_of(self._population(rows, name), delta, 1.0, self.how.seed).interval.low)
+        few = bool(len(self._values(name)))
+        cells = self._dealing.cells(self._fixed(name)[rows], self.judged.data.y[rows], few)
+        return lower_of(cells, delta, self.how.seed)
 
     def _share(self, one: People, name: str) -> float:
         """Return the error probability of a range: of those after every repair has its part."""
@@ -232,10 +236,7 @@ class Fixed:
         return alpha if name == AS_AUDITED else alpha / max(len(self.judged.repairs), 1)
 
     def _population(self, rows: Whole, name: str) -> Population:
-        data = self.judged.alone(name)
-        if len(rows) < data.n:
-            data = Predictions(y=data.y[rows], p=data.p[rows])
-        return part_of(data, self._values(name), self.how.seed)
+        return population(self.judged, name, rows, self._values(name), self.how.seed)
 
     @cached_property
     def _dealing(self) -> Dealing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -21,6 +21,8 @@ from calibrant.repair.regression import EDGE, Floats, Rows, Whole, clusters_of, 
 from calibrant.stats.betting import Units, mean_limits
 from calibrant.stats.decisions.losses import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking
+from calibrant.stats.units.units import Units as WholeUnits
+from calibrant.views.units import units_of
 
 # ---- Rows to fit on and rows to judge on: by hashed identity, whole clusters together ----
 
@@ -85,6 +87,7 @@ class Judged:
     scores: Mapping[str, Floats]
     part: Whole
     _alone: dict[str, Predictions] = field(default_factory=dict, repr=False, compare=False)
+    _units: dict[tuple[str, int], WholeUnits | None] = field(default_factory=dict, repr=False, compare=False)
 
     def alone(self, name: str) -> Predictions:
         """Return outcomes and one score without covariates, which keep what is counted of them; made once."""
@@ -92,9 +95,16 @@ class Judged:
             self._alone[name] = Predictions(y=self.data.y, p=self.scores[name])
         return self._alone[name]
 
+    def units(self, name: str, seed: int) -> WholeUnits | None:
+        """Return the units of the rows with one score, dealt as in `calibrant.certify`; None where rows are alone."""
+        if (name, seed) not in self._units:
+            self._units[name, seed] = units_of(replace(self.data, p=self.scores[name], cache={}), seed)
+        return self._units[name, seed]
+
     def forget(self) -> None:
         """Drop what was counted of each score, before what reads rows alone."""
         self._alone.clear()
+        self._units.clear()
         give_back()
 
     @property

@@ -102,6 +102,11 @@ def test_a_clinics_log(done: dict[str, str], capsys: pytest.CaptureFixture[str])
     )
     sentence = f"Fitted on {fit} rows of {units_fit} units, judged on {judged} rows of {others} other units."
     assert sentence in one(done, "repair")
+    *ends, name, low, high = said(
+        r"as audited they are off by ([\d.]+) to ([\d.]+) points, after (\w+) by ([\d.]+) to ([\d.]+)", told
+    )
+    assert f"as audited {ends[0]} to {ends[1]} " in one(done, "repair")
+    assert f"{name} {low} to {high} " in one(done, "repair")
     low, high, more = said(r"repaired risk is off by ([\d.]+) to ([\d.]+): .*? about ([\d,]+) units", told)
     after = one(done, "audit", "next-repaired.parquet")
     assert f"Everyone: undecided. Off by {low} to {high} points" in after

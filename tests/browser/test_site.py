@@ -5,14 +5,18 @@ from __future__ import annotations
 import functools
 import http.server
 import os
+import re
 import threading
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from browser.test_axe import VIEWS, axe
+from pages import ROOT
 
 pytestmark = pytest.mark.xdist_group("site")  # one process looks at it, once
 GIVEN = "CALIBRANT_SITE"
@@ -26,6 +30,21 @@ PAGES = {  # a page of each kind: its address, and words that stand on it
     "notebooks/employment": "277,677 people",
     "search": "Search",
 }
+
+
+class Linked(HTMLParser):
+    """What a page links to and loads, and what may be linked to on it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.names: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, _: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = {key: value for key, value in attrs if value}
+        self.names |= {value for key, value in named.items() if key in ("id", "name")}
+        self.targets += [value for key, value in named.items() if key in ("href", "src")]
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -78,6 +97,54 @@ def test_the_start_page_says_what_it_is_before_its_first_heading(site: Path) -> 
     text = (site / "index.html").read_text(encoding="utf-8")
     first = text.partition("</h1>")[2].partition("<h2")[0]
     assert "calibrant audit" in first.replace('<span class="w"> </span>', " ")
+
+
+def written(site: Path) -> list[Path]:
+    """Return the pages of a site, without the theme's own templates."""
+    return [path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts]
+
+
+def broken(site: Path) -> list[str]:
+    """Return every link of the site that leads to no page, or to no place on it."""
+    pages = {path: Linked(path.read_text(encoding="utf-8")) for path in written(site)}
+    out = []
+    for path, page in pages.items():
+        for target in dict.fromkeys(page.targets):
+            parts = urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            there = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            place = unquote(parts.fragment)
+            if not there.exists() or (place and there in pages and place not in pages[there].names):
+                out.append(f"{path.relative_to(site)}: {target}")
+    return out
+
+
+def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
+    """Those of docstrings, the gallery and the notebook too; test_docs.py knows Markdown alone."""
+    assert broken(site.resolve()) == []
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<h1 id="top">A</h1><a href="b.html#no"></a><a href="#top"></a><img src="c.png">')
+    (tmp_path / "b.html").write_text('<h1 id="yes">B</h1><a href="a.html#top"></a><a href="https://example.org"></a>')
+    assert broken(tmp_path) == ["a.html: b.html#no", "a.html: c.png"]
+
+
+EXAMPLES = sorted(p.stem for p in (ROOT / "docs/examples").glob("plot_*.py"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_has_a_picture_a_thumbnail_and_says_how_to_read_it(site: Path, example: str) -> None:
+    page = (site / f"gallery/{example}.html").read_text(encoding="utf-8")
+    gallery = (site / "gallery/index.html").read_text(encoding="utf-8")
+    assert "How to read it." in page
+    for picture in (f"sphx_glr_{example}_001.png", f"sphx_glr_{example}_thumb.png"):
+        assert (site / "_images" / picture).stat().st_size > 5_000
+    assert f"sphx_glr_{example}_001.png" in page
+    told = re.search(rf'tooltip="([^"]+)"><img alt="" src="[^"]*sphx_glr_{example}_thumb', gallery)
+    assert told is not None
+    assert len(told[1]) < 130, "a thumbnail has room for two lines"
 
 
 def test_axe_would_notice_a_fault_of_the_site(site: Path, browser: str, modules: Path, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_info_strings_are_known() -> None:
     known = {"python", "python no-run", "bash", "console", "text", "yaml", "json", "toml", ""}
-    known |= {"{toctree}", "{eval-rst}", "r"}
+    known |= {"{toctree}", "{eval-rst}", "r", "text formula"}
     for page in LINKED:
         for info, _, line in blocks(page.read_text(encoding="utf-8")):
             assert info in known, f"{name_of(page)}:{line}: {info!r} would not be run"

@@ -94,6 +94,40 @@ def test_of_few_who_change_side_no_more_is_told() -> None:
     assert [line.population for line in told(pairs, 0.2)] == ["everyone"]  # of 14 people no group is told
 
 
+def shown_of(site: np.ndarray, moved: np.ndarray, smallest: int = 20) -> dict[str, int | None]:
+    """Return how many rows are told to change side, of a repair that raises the rows given over 0.5."""
+    p = np.full(len(site), 0.4)
+    data = cal.predictions(np.arange(len(site)) % 2, p, {"site": site})
+    of = Judged(data, {AS_AUDITED: p, "raised": np.where(moved, 0.6, 0.4)}, np.zeros(len(site), dtype=np.int64))
+    lines = lines_of(decision_changes(of, groups_of(data, ["site"], {}, smallest, 0), [0.5], 0.05))
+    return {line.population: line.to_act for line in lines}
+
+
+def test_no_group_can_be_had_by_subtraction() -> None:
+    """Everyone less those told is one group of few, or one that is not judged: the next fewest are not told either."""
+    site = np.repeat(["a", "b", "c", "d"], [400, 400, 400, 15])
+
+    def first(**many: int) -> np.ndarray:
+        return np.concatenate([np.flatnonzero(site == k)[:n] for k, n in many.items()])
+
+    def told_of(**many: int) -> dict[str, int | None]:
+        return shown_of(site, np.isin(np.arange(len(site)), first(**many)))
+
+    assert told_of(a=100, b=50, c=30) == {"everyone": 180, "site=a": 100, "site=b": 50, "site=c": 30}
+    # c is few: b, with fewer than a, would give it away
+    assert told_of(a=100, b=50, c=5) == {"everyone": 155, "site=a": 100, "site=b": None, "site=c": None}
+    # two are few and together enough
+    assert told_of(a=100, b=15, c=10) == {"everyone": 125, "site=a": 100, "site=b": None, "site=c": None}
+    # nobody changes in c: that is told, and b would give away nothing but itself
+    assert told_of(a=100, b=50) == {"everyone": 150, "site=a": 100, "site=b": 50, "site=c": 0}
+    # d has too few people to be judged, and is what everyone has more than the others
+    assert told_of(a=100, b=50, c=30, d=5) == {"everyone": 185, "site=a": 100, "site=b": 50, "site=c": None}
+    for many in ({"a": 100, "b": 50, "c": 5}, {"a": 40, "b": 3, "c": 2, "d": 7}, {"a": 25, "b": 24, "c": 1, "d": 1}):
+        found = told_of(**many)
+        rest = sum(many.values()) - sum(v for k, v in found.items() if v and k != "everyone")
+        assert rest == 0 or rest >= 20
+
+
 def test_units_weights_and_folds() -> None:
     copies = np.repeat(np.arange(1000), 4)
     kept = {k: p[copies] for k, p in judged().scores.items()}

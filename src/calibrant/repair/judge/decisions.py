@@ -7,7 +7,9 @@ of everyone have half of alpha, those of the groups the other half, each shared 
 so repair, threshold and group may be picked by what is told.
 
 Numbers of rows are told in fives, gains in steps of two to five people's share, ends moved outward. Where fewer than 20
-rows change side, no more than that is told: few gains are one person's outcome.
+rows change side, no more than that is told: few gains are one person's outcome. The groups of one variable add up to
+everyone, so that one of them could be had by subtraction: the next fewest are then not told either, until those not
+told are 20 together.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from dataclasses import astuple, dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import MASK
 from calibrant.repair.judge.evidence import JudgedGroups
@@ -36,7 +39,7 @@ GROUPED, ALONE = {EVERYONE: 0.5, "groups": 0.5}, {EVERYONE: 1.0}  # of alpha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionChange:
-    """What one repair changes at one threshold for one population. None: under 20 rows change side.
+    """What one repair changes at one threshold for one population. None: few change side, or could be subtracted.
 
     Parameters
     ----------
@@ -79,10 +82,12 @@ def decision_changes(
     every, found = np.arange(judged.data.n), []
     for name in judged.repairs:
         for t in thresholds:
+            moved = _moved(judged, name, t)
             found.append(_change(judged, (name, t, EVERYONE), every, alpha * shares[EVERYONE] / each, least))
-            for who, rows in people:
+            few = untold(judged, [rows[moved[rows]] for _, _, rows in people], [v for v, _, _ in people], moved, least)
+            for i, (_, who, rows) in enumerate(people):
                 share = alpha * shares["groups"] / (each * len(people))
-                found.append(_change(judged, (name, t, who), rows, share, least))
+                found.append(_change(judged, (name, t, who), rows, share, judged.data.n + 1 if i in few else least))
     lines = [astuple(one) for one in found]
     return Curve(
         method=f"{METHOD}.decisions",
@@ -97,12 +102,42 @@ def decision_changes(
     )
 
 
-def _groups(judged: Judged, groups: JudgedGroups, least: int) -> Iterator[tuple[str, Whole]]:
-    """Yield the groups of people enough."""
+def untold(
+    judged: Judged, moved: Sequence[Whole], variables: Sequence[str], everyone: NDArray[np.bool_], least: int
+) -> set[int]:
+    """Return the groups of which nothing is told, given who changes side in each: few, and what would give them away.
+
+    Of each variable, rows in no group that is judged are never told, and nor are groups in which some change side, but
+    under `least`. Everyone less the others would be these: so the next fewest join them, until they are none or `least`
+    together.
+    """
+    out: set[int] = set()
+    for variable in dict.fromkeys(variables):
+        own = [i for i, v in enumerate(variables) if v == variable]
+        rest = everyone.copy()
+        for i in own:
+            rest[moved[i]] = False
+        hidden, size = np.flatnonzero(rest), {i: _people(judged, moved[i]) for i in own}
+        order = sorted((i for i in own if size[i]), key=lambda i: size[i])
+        for i in order:
+            if size[i] >= least and not 0 < _people(judged, hidden) < least:
+                break
+            out.add(i)
+            hidden = np.concatenate([hidden, moved[i]])
+    return out
+
+
+def _groups(judged: Judged, groups: JudgedGroups, least: int) -> Iterator[tuple[str, str, Whole]]:
+    """Yield the groups of people enough: their variable, their name, their rows."""
     for name, rows in zip(groups.names, groups.rows, strict=True):
         unit = clusters_of(judged.data, rows)
         if (len(rows) if unit is None else int(unit.max()) + 1) >= least:
-            yield keyed(name), rows
+            yield name[0][0], keyed(name), rows
+
+
+def _moved(judged: Judged, name: str, t: float) -> NDArray[np.bool_]:
+    """Return which rows change side."""
+    return np.asarray((judged.scores[AS_AUDITED] >= t) != (judged.scores[name] >= t))
 
 
 def _change(judged: Judged, named: tuple[str, float, str], rows: Whole, delta: float, least: int) -> DecisionChange:

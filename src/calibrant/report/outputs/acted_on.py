@@ -27,7 +27,7 @@ def lines(found: Comparison) -> list[str]:
     s = found.decisions.settings
     note = "Rows in fives; gain in net benefit, true positives a row. "
     if any(line.shown is None for line in _told(found, chosen)):
-        note += f"–: under {s['least']} rows change side, and no more is told. "
+        note += f"–: under {s['least']} rows change side, or could be had by subtraction. "
     note += f"A gain is called better or worse wrongly with probability at most {s['alpha']:g}, all together."
     head = (
         "Acted on from the threshold: repaired but not as audited (come to act), and the reverse (leave); rows judged:"

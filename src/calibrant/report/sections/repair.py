@@ -392,7 +392,8 @@ def decision_note(record: AuditRecord) -> str:
     s = record.curve("repair_decisions").settings
     return (
         f"Judged on {noun(record)} held out, numbers in fives; certified ranges, wrong with probability at most "
-        f"{s['alpha']:g} all together, whichever repair is taken. –: fewer than {s['least']} change side."
+        f"{s['alpha']:g} all together, whichever repair is taken. –: fewer than {s['least']} change side, or could be "
+        "had by subtraction."
     )
 
 

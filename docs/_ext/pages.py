@@ -1,4 +1,4 @@
-"""What pages need beyond Sphinx: ids of headings, leads of docstrings as paragraphs, charts of the gallery."""
+"""What pages need beyond Sphinx: ids and heads of tables, leads of docstrings as paragraphs, charts of the gallery."""
 
 from __future__ import annotations
 
@@ -28,6 +28,17 @@ def written_out(app: Sphinx, tree: nodes.document) -> None:
             known[name] = (node.line or 0, name, name)
 
 
+def heads(_: Sphinx, tree: nodes.document) -> None:
+    """Leave out the head of a table that says nothing, as Markdown must have one; a corner without words gets some."""
+    for head in [*tree.findall(nodes.thead)]:
+        empty = [entry for entry in head.findall(nodes.entry) if not entry.astext().strip()]
+        if len(empty) == len([*head.findall(nodes.entry)]):
+            head.parent.remove(head)
+        else:
+            for entry in empty:
+                entry.append(nodes.paragraph("", "", nodes.inline("", "Row", classes=["visually-hidden"])))
+
+
 def leads(_: Sphinx, __: str, ___: str, ____: Any, _____: Any, lines: list[str]) -> None:
     """Begin a paragraph at each fixed lead of a docstring."""
     lines[:] = [part for line in lines for part in (("", line) if LEAD.match(line) else (line,))]
@@ -48,5 +59,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.setup_extension("sphinx.ext.autodoc")
     app.connect("doctree-read", written_out)
+    app.connect("doctree-read", heads)
     app.connect("autodoc-process-docstring", leads)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from itertools import islice, pairwise
+from itertools import islice
 from numbers import Integral, Real
 from os import PathLike
 from reprlib import Repr
@@ -66,7 +66,7 @@ def shown(value: object) -> str:
 
 def refuse(name: str, value: object, fix: str, hint: str = "") -> NoReturn:
     """Raise the one line of a refusal."""
-    raise BadInput(f"{name}={shown(value)}: pass {fix}" + (f", {hint}" if hint else ""))
+    raise BadInput(f"{name}={shown(value)}: pass {fix}" + (f", {hint}" if hint else ""), argument=name)
 
 
 def whole(name: str, value: object, low: int, high: int | None = None, *, of: str = "", hint: str = "") -> int:
@@ -126,12 +126,11 @@ def share(name: str, value: object, *, what: str = "a number", hint: str = "") -
 
 
 def thresholds(name: str, value: object) -> tuple[float, ...]:
-    """Return increasing numbers strictly between 0 and 1, given one or several."""
-    found = (value,) if _finite(value) else tuple(value) if isinstance(value, Iterable) else ()
-    inside = [float(t) for t in found if _finite(t) and 0.0 < t < 1.0]
-    if not found or len(inside) < len(found) or any(a >= b for a, b in pairwise(inside)):
-        refuse(name, value, "a number between 0 and 1, or several that increase")
-    return tuple(inside)
+    """Return numbers strictly between 0 and 1, given one or several in any order: increasing, each once."""
+    asked = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+    if not asked:
+        refuse(name, value, "a number between 0 and 1, or several", "such as 0.2")
+    return tuple(sorted({share(name, t, hint="such as 0.2") for t in asked}))
 
 
 def acting(
@@ -153,13 +152,10 @@ def acting(
         return (low / (low + high),), (low, high)
     if threshold is None:
         return (), ()
-    asked = tuple(threshold) if isinstance(threshold, Iterable) and not isinstance(threshold, str) else (threshold,)
-    if not asked:
-        refuse(named, threshold, "a number between 0 and 1, or several", "such as 0.2")
-    found = sorted({share(named, t, hint="such as 0.2") for t in asked})
+    found = thresholds(named, threshold)
     if most is not None and len(found) > most:
         raise BadInput(f"{named} has {len(found)} thresholds: pass {most} at most")
-    return tuple(found), ()
+    return found, ()
 
 
 def positive(name: str, value: object, *, what: str = "a positive number", hint: str = "") -> float:

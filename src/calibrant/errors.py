@@ -12,8 +12,9 @@ class BadInput(ValueError):
     What of it was given, be it the name of a file or of a level, can neither break the line nor steer a terminal.
     """
 
-    def __init__(self, message: str = "") -> None:
+    def __init__(self, message: str = "", argument: str = "") -> None:
         super().__init__(visible(message))
+        self.argument = argument  # with which the message begins: a command line calls it by its option
 
 
 class NotComputable(RuntimeError):

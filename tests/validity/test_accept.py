@@ -8,6 +8,7 @@ import pytest
 import calibrant as cal
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import Ranking
+from calibrant.views.units import alone, units_of
 from validity.accept_designs import DESIGNS
 from validity.acceptance import check, count, refuted
 
@@ -38,6 +39,25 @@ def test_the_mean_risk_of_these_rows_is_kept(name: str) -> None:
         return t is not None and design.wrong(data.p[data.p >= t]).mean() > design.risk
 
     check(broken, 150, ALPHA)
+
+
+def unlike(seed: int, by_units: bool) -> bool:
+    """Tell whether the risk of these rows is broken: every other unit of forty is always right."""
+    rng = np.random.default_rng([seed, 11])
+    unit = np.arange(6000) // 40
+    risk, wrong = 0.1, np.where(unit % 2 == 0, 0.204, 0.0)
+    score = rng.uniform(size=len(unit))
+    data = cal.predictions(rng.uniform(size=150)[unit] >= wrong, score, cluster=unit)
+    found = cal.certify.accept(data if by_units else alone(data), risk=risk, target="rows", seed=seed)
+    t = found.settings["groups"]["everyone"]["threshold"]
+    units = units_of(data, seed)
+    here = units.certified[unit] if by_units else np.ones(len(unit), dtype=bool)
+    return t is not None and bool(wrong[here & (score >= t)].mean() > risk)
+
+
+def test_the_mean_risk_of_rows_of_unlike_units_is_kept() -> None:
+    check(lambda seed: unlike(seed, True), 150, ALPHA)
+    assert refuted(count(lambda seed: unlike(seed, False), 150), 150, ALPHA)
 
 
 # ---- saboteurs: each must be refuted on some design ----

@@ -32,20 +32,22 @@ def settled(asker: Asker, **asked: object) -> None:
 def audits_compared(records: Mapping[str, AuditRecord], margin: float) -> ModelComparison:
     """Compare the calibration errors that audits certified; the first is the reference.
 
-    Each range of an audit fails with probability at most its alpha, and that of everyone's and of all groups' together;
-    so a difference of two ranges fails with probability at most the sum (union bound), whether or not rows are shared.
+    In an audit each end of everyone's range fails with probability at most its alpha, and of all groups' ranges any end
+    does. So of everyone's differences each end fails with probability at most the sum of the audits' alphas, and either
+    end with twice that; of all groups' any end with the sum (union bound), whether or not rows are shared.
     """
     reference, *others = records
     old = records[reference]
     differences: list[Difference] = []
     verdicts, unmatched = {}, {}
+    spent = sum(float(r.settings["alpha"]) for r in records.values())
+    of_everyone, of_groups = max(1.0 - 2.0 * spent, 0.0), max(1.0 - spent, 0.0)
     for model in others:
         new = records[model]
-        level = max(1.0 - sum(float(r.settings["alpha"]) for r in (old, *map(records.__getitem__, others))), 0.0)
-        everyone = _difference(model, EVERYONE, (old.everyone, new.everyone), level, margin)
+        everyone = _difference(model, EVERYONE, (old.everyone, new.everyone), of_everyone, margin)
         before, now = _groups(old), _groups(new)
         both = [name for name in now if name in before]
-        groups = [_difference(model, name, (before[name], now[name]), level, margin) for name in both]
+        groups = [_difference(model, name, (before[name], now[name]), of_groups, margin) for name in both]
         unmatched[model] = tuple(sorted(before.keys() ^ now.keys()))
         differences += [everyone, *groups]
         verdicts[model] = overall(everyone.verdict, [d.verdict for d in groups])
@@ -58,6 +60,7 @@ def audits_compared(records: Mapping[str, AuditRecord], margin: float) -> ModelC
         settings={
             "audits": {name: r.name for name, r in records.items()},
             "rows": {name: r.everyone.rows for name, r in records.items()},
+            "each_end": of_groups,
             "alphas": {name: r.settings["alpha"] for name, r in records.items()},
             "guarantee": "finite-sample",
             "assumes": "what each audit assumes, of its own rows",

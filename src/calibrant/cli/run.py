@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
 
+from calibrant.arguments import COMMAND
 from calibrant.cli.parser import build_parser
 from calibrant.data.targets import remove_all
 from calibrant.errors import BadInput, NotComputable
@@ -57,8 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     """Do what the arguments say; say in one line why it cannot be done."""
+    a = Namespace()
     try:
-        a = build_parser().parse_args(argv)
+        build_parser().parse_args(argv, a)
         if argv is None and a.command != "report":  # the process is the command's own, and reads rows
             _spare_pandas()
             with _spared_fortran():
@@ -66,7 +68,9 @@ def _run(argv: Sequence[str] | None) -> int:
         return _command(a)
     except SystemExit as e:
         return int(e.code or 0)
-    except (BadInput, NotComputable) as e:
+    except BadInput as e:
+        return _refused(_as_option(e, a), BAD)
+    except NotComputable as e:
         return _refused(str(e), BAD)
     except KeyboardInterrupt:
         return _refused("stopped", STOPPED)
@@ -85,6 +89,16 @@ def _run(argv: Sequence[str] | None) -> int:
 def _command(a: Namespace) -> int:
     module = import_module(f"calibrant.cli.{ELSEWHERE.get(a.command, 'commands')}")
     return int(getattr(module, a.command)(a))
+
+
+def _as_option(e: BadInput, a: Namespace) -> str:
+    """Return what a refusal says, with the argument at its beginning called as this command's option is."""
+    from calibrant.cli.signature import OWN
+
+    why, name = str(e), e.argument
+    if (hasattr(a, name) or hasattr(a, OWN + name)) and why.startswith(f"{name}="):
+        return COMMAND.name(name) + why[len(name) :]
+    return why
 
 
 def _refused(why: str, status: int) -> int:

@@ -25,6 +25,7 @@ LARGEST = 1e30  # of a covariate: trees hold 32-bit floats, and squares stay fin
 TINY = 1e-100  # what is smaller is zero: no scale is divided by it
 EXACT, DIGITS = 2**53, 15  # whole numbers, and digits, that every double tells apart
 SPELT = 1e16  # whole numbers up to here are written without an exponent
+IDENTIFIER = 100_000  # more distinct texts than this name rows, and are neither groups nor levels
 LONGEST = 1000  # characters of a name: of a column, or of a group or level
 SHOWN = 40  # characters of a value or type that a message shows
 FIXES = {"label": "pass positive= (--positive) to name the case", "score": "convert it to numbers in [0, 1]"}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from calibrant.data.columns import (
+    IDENTIFIER,
     LARGEST,
     LONGEST,
     as_float,
@@ -28,7 +30,6 @@ from calibrant.errors import BadInput
 FEW = 12  # a number with at most this many values is a category: months, grades, codes
 BINS = 6  # about as many as a reader compares at a glance
 TOP_LEVELS = 200  # levels kept of a category; the rest become "other"
-IDENTIFIER = 100_000  # more distinct values than this are not a group column
 FREQUENT = 20  # rows of one level that a column with more than 200 of them must have somewhere
 COARSE = np.int64(-1) << np.int64(40)  # keeps 12 bits of a double's mantissa: whole numbers to 4096 stay exact
 
@@ -106,16 +107,20 @@ class Profile:
                 into[text] = into.get(text, 0) + item["counts"].as_py()
 
     def _texts(self, column: pa.Array) -> None:
-        self._count(self.texts, column)
         if pa.types.is_boolean(column.type):
             self.dated = False
-        if not self.dated:
-            return
-        text = decoded(column)
-        found = text_dates(text)
-        if found is not None:
-            self._count(self.months, periods(found, "month", self.name))
-        self.dated = found is not None or nothing(text)
+        if self.dated:
+            text = decoded(column)
+            found = text_dates(text)
+            if found is not None:
+                self._count(self.months, periods(found, "month", self.name))
+            self.dated = found is not None or nothing(text)
+        if len(pc.unique(column)) <= IDENTIFIER + 1:  # a missing value is none
+            self._count(self.texts, column)
+        elif self.dated:  # of dates the months are counted
+            self.texts, self.many = {}, True
+        else:
+            self._refuse()
 
     def _numbers(self, column: pa.Array) -> None:
         numbers = as_float if may_be_large(column) else finite_numbers
@@ -159,10 +164,13 @@ class Profile:
             self.texts, self.many = {}, True
         undated = self.kind == "category" and self.many and not self.dated
         if undated or max(len(self.texts), len(self.numbers), len(self.large)) > IDENTIFIER:
-            raise BadInput(
-                f"group column {self.name!r} has more than {IDENTIFIER:,} distinct values: "
-                "it looks like an identifier; group by something coarser"
-            )
+            self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise BadInput(
+            f"group column {self.name!r} has more than {IDENTIFIER:,} distinct values: "
+            "it looks like an identifier; group by something coarser"
+        )
 
     def merge(self, other: Profile) -> None:
         """Add the counts of another part of the column."""

@@ -57,7 +57,8 @@ def accept(
     end : {"high", "low"}
         Which scores are accepted: the highest, of which outcome 0 is wrong, or the lowest, of which outcome 1 is.
     target : {"population", "rows"}
-        About future rows like these; or about the rows at hand, given their scores.
+        About future rows like these; or about the rows at hand, given their scores: of units those that certify, with
+        the weights that they certify by.
     alpha : float in (0, 1)
         Probability, at most, that the rate among what is accepted is above `risk`, in any group.
     seed : int
@@ -77,12 +78,13 @@ def accept(
     Raises
     ------
     NotComputable
-        The rows at hand are asked for, and they have units or weights.
+        The population is asked for, and there are 10^9 rows or more.
 
     Notes
     -----
-    **Assumes.** Independent rows from one distribution (`target="rows"`: outcomes independent given the scores); groups
-    named, and `risk` and `end` chosen, without looking at outcomes. Nothing about how errors follow the score.
+    **Assumes.** Independent rows, or units, from one distribution (`target="rows"`: outcomes independent given the
+    scores, or those of different units, however unlike); groups named, and `risk` and `end` chosen, without looking at
+    outcomes. Nothing about how errors follow the score.
     **Guarantee.** Finite-sample, at all thresholds at once: the threshold may be chosen after looking, and any other
     that `diagnose.acceptance_curve` shows within the risk may be taken in its place. With `by`, all groups together.
     **Method.** Rows in the order of the score, ties together: ``E_k = sum_j pi_j (1 - theta_j)^(wrong among k)
@@ -123,7 +125,7 @@ def accept(
         interval=Interval(low=low, high=1.0, level=1.0 - asked.alpha, guarantee="finite-sample"),
         assumes=parts[0].assumes,
         settings={
-            "about": _about(asked, len(parts)),
+            "about": _about(asked, len(parts), parts[0].units is not None),
             "risk": asked.risk,
             "end": asked.end,
             "target": asked.target,
@@ -315,7 +317,7 @@ class Part:
         if asked.target == "rows":
             return self.ranking, alpha
         if self.ranking.n >= MOST_ROWS:
-            raise NotComputable(f"{self.ranking.n:,} rows are too many to draw from: pass target='rows'")
+            raise NotComputable(f"{self.ranking.n:,} rows are too many to draw from: ask about these rows (target)")
         return self.ranking.thinned(alpha, asked.seed)
 
     def down_to(self, threshold: float | None, highest: bool) -> Passed:
@@ -344,8 +346,6 @@ def parts_of(data: Predictions | Sketch, by: tuple[str, ...], asked: Asked) -> I
         yield from _sketched(given, by, asked)
         return
     units = units_of(given, asked.seed)
-    if units is not None and asked.target == "rows":
-        raise NotComputable("target='rows' takes independent outcomes: with cluster= or weights= use the population")
     everyone = [(EVERYONE, np.arange(given.n))]
     for name, rows in ((keyed(g), r) for g, r in rows_of_groups(given, by)) if by else everyone:
         yield _part(name, given, rows, units, asked)
@@ -383,9 +383,10 @@ def _cells(name: str, counts: NDArray[np.int64], asked: Asked) -> Part:
     return Part(name, ranking, float(ranking.n))
 
 
-def _about(asked: Asked, groups: int) -> str:
+def _about(asked: Asked, groups: int, by_units: bool) -> str:
     """Say what is accepted."""
     which = "scores from the highest down" if asked.highest else "scores from the lowest up"
     of = f", a threshold for each of {groups} groups" if groups > 1 else ""
-    whose = "future rows like these" if asked.target == "population" else "these rows, given their scores"
+    here = "these rows but those of pilot units" if by_units else "these rows"
+    whose = "future rows like these" if asked.target == "population" else f"{here}, given their scores"
     return f"{which}{of}; {whose}"

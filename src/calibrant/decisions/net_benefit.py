@@ -113,7 +113,7 @@ def decision_curve(
     ----------
     data : Predictions or Sketch
         Sampling weights are used; where the data name clusters, bands are by these units.
-    thresholds : increasing numbers in (0, 1), optional
+    thresholds : float or sequence of float in (0, 1), optional
         By default whole per cents. Those are left out that have under 100 rows, or under 10 cases or 10 others as
         expected, on either side of them.
     by : str or sequence of str, optional

@@ -9,9 +9,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.arguments import names
+from calibrant.data.layouts import plain
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import smallest
-from calibrant.data.specs.coding import Coding, Rows, codings, encode
+from calibrant.data.specs.coding import Coding, Rows, codings, encode, refuse_identifier
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import EVERY, LOOK, survey_rows
 
@@ -26,6 +27,12 @@ def first_look(
     """Return scores and covariates of a sample of rows, their codings, and the columns left out, without a label."""
     every = (EVERY,) if data.covariates is not None else ()
     wanted = every if variables is None else names("variables", variables, what="a covariate")
+    table = data.covariates
+    for name in () if variables is None or table is None else wanted:  # a look at a sample tells less
+        if name in table.schema.names:
+            column = plain(table.column(name), name)
+            if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
+                refuse_identifier(name, column)
     found = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted)
     if found is None:
         order = smallest(ids, LOOK, lambda: (data.p,))

@@ -158,6 +158,23 @@ def test_dates_that_are_none_are_refused_where_dates_were_fixed() -> None:
         cal.sketch(table(c=["soon"] * N), spec=spec)
 
 
+def test_a_column_of_a_name_a_row_is_refused_before_names_are_counted() -> None:
+    names = pa.array([f"customer {i}" for i in range(150_000)])
+    for column in (names, names.dictionary_encode()):
+        profile = Profile("who")
+        with pytest.raises(cal.BadInput, match="more than 100,000 distinct values"):
+            profile.update(column)
+        assert not profile.texts
+    rows = cal.predictions(np.arange(len(names)) % 2, np.full(len(names), 0.5), {"who": names})
+    for test in (cal.detect.local_calibration_test, cal.detect.strong_calibration_test):
+        with pytest.raises(cal.BadInput, match=r"'who' has more than 100,000 distinct values.*leave it out"):
+            test(rows, variables="who")
+    days = pa.array([str(d) for d in np.datetime64("1500-01-01") + np.arange(150_000)])
+    dated = Profile("day")
+    dated.update(days)
+    assert dated.variable().kind in ("year", "decade")
+
+
 # ---- identifiers, and what else is left out of every column ----
 
 

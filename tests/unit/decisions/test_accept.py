@@ -131,8 +131,9 @@ def test_units_that_repeat_rows_certify_less(answers: cal.Predictions) -> None:
     by_units = cal.certify.accept(cal.predictions(y, p, cluster=five), risk=0.25)
     assert by_units.low < by_rows.low
     assert by_units.settings["units"] == 1200
-    with pytest.raises(cal.NotComputable, match="population"):
-        cal.certify.accept(cal.predictions(y, p, cluster=five), target="rows")
+    here = cal.certify.accept(cal.predictions(y, p, cluster=five), risk=0.25, target="rows")
+    assert here.low == by_units.low
+    assert "these rows but those of pilot units, given their scores" in here.settings["about"]
 
 
 def test_weighted_shares_are_of_the_weights(answers: cal.Predictions) -> None:
@@ -252,6 +253,27 @@ def test_the_command_says_at_which_thresholds_the_rate_holds(file: Path, capsys:
         assert ("at all thresholds" in line) != units
         assert ("that pilot units chose" in line) == units
     assert all(("in all groups at once" in line) == groups for (_, groups), line in said.items())
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--risk", "1.5"], "--risk=1.5: pass a number between 0 and 1"),
+        (["--alpha", "7"], "--alpha=7.0: pass an error probability"),
+        (["--seed", "-1"], "--seed=-1"),
+    ],
+)
+def test_the_command_calls_arguments_as_its_options(
+    file: Path, more: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["accept", str(file), "--label", "right", "--score", "confidence", *more]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_plan_calls_arguments_as_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["accept", "--risk", "0.02", "--error", "0.01", "--share", "3"]) == 2
+    assert "--share=3.0: pass" in capsys.readouterr().err
+    assert main(["measure", "brier", "x.csv", "--alpha", "7"]) == 2
 
 
 def test_the_command_plans_without_data(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import binom
 
 import calibrant as cal
+from calibrant.audit.record import AuditRecord
 from calibrant.cli import main
 from calibrant.decisions.comparison import decided, least, overall
 from calibrant.decisions.terms import Terms
 from calibrant.report.outputs import comparison
+from calibrant.results import Estimate
 from calibrant.stats.decisions.areas import row_areas, side, unit_areas
 from calibrant.stats.decisions.paired import BETS, PairedUnits
 
@@ -361,12 +365,38 @@ def test_audits_differ_by_their_certified_ranges(rows: dict[str, np.ndarray]) ->
     everyone, *groups = found.differences
     assert everyone.interval.low == new.everyone.lower.interval.low - old.everyone.upper.interval.high
     assert everyone.interval.high == new.everyone.upper.interval.high - old.everyone.lower.interval.low
-    assert everyone.interval.level == pytest.approx(0.9)
+    assert everyone.interval.level == pytest.approx(0.8)  # both of everyone's ends have all of alpha, in both audits
+    assert [g.interval.level for g in groups] == pytest.approx([0.9, 0.9])
+    told = comparison.lines(found)
+    assert "Everyone's ranges hold at level 0.8, each end by itself at 0.9; all groups' together at 0.9, finite" in told
     assert [g.population for g in groups] == ["sex=f", "sex=m"]
     assert found.verdict == "better"
     assert cal.compare({"feb": new, "jan": old}, margin=0.02).verdict == "worse"
     with pytest.raises(cal.BadInput, match="audits bring their own rows"):
         cal.compare({"jan": old, "feb": new}, rows["y"])
+
+
+def missed(record: AuditRecord, rng: np.random.Generator) -> bool:
+    """Tell whether everyone's difference misses 0, of audits whose ends are the truth, or wrong as often as allowed."""
+
+    def end(side: Estimate, wrong: float) -> Estimate:
+        at = wrong if rng.uniform() < record.settings["alpha"] else 0.1
+        return replace(side, interval=replace(side.interval, low=at, high=at))
+
+    def drawn() -> AuditRecord:
+        e = record.everyone
+        return replace(record, everyone=replace(e, lower=end(e.lower, 0.2), upper=end(e.upper, 0.05)), groups=())
+
+    found = cal.compare({"jan": drawn(), "feb": drawn()}).differences[0].interval
+    return not found.low <= 0.0 <= found.high
+
+
+def test_the_level_of_two_audits_holds_at_both_ends(rows: dict[str, np.ndarray]) -> None:
+    record = cal.audit(cal.predictions(rows["y"], rows["new"]), quick=True)
+    rng, draws = np.random.default_rng(0), 2000
+    times = sum(missed(record, rng) for _ in range(draws))
+    assert binom.sf(times - 1, draws, 0.2) > 1e-6
+    assert binom.sf(times - 1, draws, 0.1) < 1e-6  # each audit's alpha counted once: the level of one end
 
 
 # ---- refusals ----

@@ -82,12 +82,21 @@ def test_a_sketch_gives_nearly_the_same() -> None:
     assert cells["net_benefit"] == pytest.approx(rows["net_benefit"], abs=0.003)
 
 
+def test_thresholds_may_come_in_any_order() -> None:
+    data = made(2000)
+    given, sorted_ = (cal.diagnose.decision_curve(data, thresholds=t) for t in ([0.5, 0.2, 0.5], [0.2, 0.5]))
+    assert given == sorted_
+    assert given.columns["threshold"] == (0.2, 0.5)
+
+
 def test_refusals() -> None:
     data = made(500)
     with pytest.raises(cal.BadInput, match="threshold=1"):
         cal.measure.net_benefit(data, threshold=1)
-    with pytest.raises(cal.BadInput, match=r"thresholds=\[0.5, 0.2\]: .*several that increase"):
-        cal.diagnose.decision_curve(data, thresholds=[0.5, 0.2])
+    with pytest.raises(cal.BadInput, match=r"thresholds=\[\]: pass a number between 0 and 1, or several"):
+        cal.diagnose.decision_curve(data, thresholds=[])
+    with pytest.raises(cal.BadInput, match=r"thresholds=1.0: pass a number between 0 and 1"):
+        cal.diagnose.decision_curve(data, thresholds=[0.5, 1.0])
     with pytest.raises(cal.NotComputable, match="nobody is acted for"):
         cal.measure.net_benefit(cal.predictions(Y, P), threshold=0.95)
     with pytest.raises(cal.NotComputable, match="100 rows"):

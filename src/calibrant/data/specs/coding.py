@@ -13,7 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calibrant.data.columns import Floats, Ids, as_text, finite_numbers, is_number, level_codes, long_text, require
+from calibrant.data.columns import (
+    IDENTIFIER,
+    Floats,
+    Ids,
+    as_text,
+    finite_numbers,
+    is_number,
+    level_codes,
+    long_text,
+    require,
+)
 from calibrant.data.dates import as_days, is_date
 from calibrant.data.layouts import changed, decoded, plain
 from calibrant.data.specs.sketch_file import need
@@ -235,8 +245,16 @@ def _number(name: str, values: Floats, kind: Kind) -> Coding:
     )
 
 
+def refuse_identifier(name: str, column: pa.Array | pa.ChunkedArray) -> None:
+    """Refuse texts of which nearly every row has its own, before any is counted."""
+    if len(column) > IDENTIFIER and len(pc.unique(column)) > IDENTIFIER + 1:  # a missing value is none
+        what = f"covariate {name!r} has more than {IDENTIFIER:,} distinct values"
+        raise BadInput(f"{what}: it looks like an identifier; leave it out")
+
+
 def _category(name: str, column: pa.Array) -> Coding:
     text = as_text(column)
+    refuse_identifier(name, text)
     if longest := long_text(text):
         raise BadInput(f"covariate {name!r} {longest}: leave it out")
     counts = {c["values"].as_py(): c["counts"].as_py() for c in pc.value_counts(text) if c["values"].is_valid}

@@ -140,12 +140,17 @@ def _rests(found: ModelComparison) -> Iterator[str]:
     s, first = found.settings, found.differences[0].interval
     held = "Every verdict at once" if len(found.differences) > 1 else "The verdict"
     if "audits" in s:
-        held = "Everyone's ranges, and all groups' together,"
+        end = cast("float", s["each_end"])
+        held = f"Everyone's ranges hold at level {first.level:.4g}, each end by itself at {end:.4g}"
+        if any(d.population != EVERYONE for d in found.differences):
+            held += f"; all groups' together at {end:.4g}"
         yield "Each end from two audits: raw score from below, as shown from above. Rows of the audits may differ."
         for model, names in cast("Mapping[str, tuple[str, ...]]", s["unmatched"]).items():
             if names:
                 yield clip(f"Not in both audits: {', '.join(map(visible, names))} ({visible(model)}).", 3 * NAME)
-    yield f"{held} at level {first.level:g}, {s['guarantee']}; margin {found.margin:g}, to be fixed beforehand."
+    else:
+        held += f" at level {first.level:g}"
+    yield f"{held}, {s['guarantee']}; margin {found.margin:g}, to be fixed beforehand."
     if found.measure == "auroc":
         yield "Worse by: how much smaller the AUROC is."
     if found.measure == "net_benefit":

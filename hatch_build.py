@@ -1,8 +1,8 @@
 """At build time: the README with links that work where it is shown alone, and the project's addresses.
 
-Both come from one setting, the address of the repository (``https://HOST/OWNER/NAME``): ``CALIBRANT_REPOSITORY`` in the
-environment of the build, else ``repository`` of ``[tool.hatch.metadata.hooks.custom]``. Without one links stay relative,
-and no address is given.
+Both come from one setting, the repository's address (``https://HOST/OWNER/NAME``): ``CALIBRANT_REPOSITORY`` in the
+environment of the build, else ``repository`` of ``[tool.hatch.metadata.hooks.custom]``. Without one links stay
+relative, and no address is given.
 """
 
 from __future__ import annotations

@@ -33,7 +33,12 @@ def missed(data: Any, eta: Any, curve: Any) -> bool:
     return False
 
 
-@pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.__name__)
+SOME = ("calibrated", "planted", "rare")  # of the others the night has the ranges
+
+
+@pytest.mark.parametrize(
+    "design", [d if d.__name__ in SOME else pytest.param(d, marks=pytest.mark.nightly) for d in DESIGNS]
+)
 def test_the_ranges_told_hold_together(design: Any) -> None:
     def wrong(replicate: int) -> bool:
         data, eta = drawn(design, 1000, replicate)
@@ -96,4 +101,4 @@ def test_peeling_leaves_nothing_of_a_pocket_that_was_taken_out() -> None:
         found = cal.diagnose.pockets(data, min_size=0.02, rules=2).columns["rule"]
         return len(found) > 1 and set(found[0].split(" and ")) == {"x over 0.8", "z over 0.8"}
 
-    check(second, 150, ALPHA)
+    check(second, 80, ALPHA)

@@ -32,6 +32,7 @@ from calibrant.report.wording.terms import capital, p_told
 from calibrant.report.wording.units import alike, in_units
 
 MOST = 3  # lines
+AGAIN = "repeats-score"
 BEYOND = {1: "two or more traits", 2: "three or more traits", 3: "four or more traits"}
 UNDONE = ("not-applicable", "not-run")
 CHECKS = {  # what a check is about, where it was not made; the parts of the verdict say it for theirs
@@ -67,13 +68,9 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
     yield from in_units(record)
     if found := together(record):
         yield alike(*found)
-    for test in record.settings.get("fail_on") or ():
-        check = ran(record, test)
-        if check is not None and check.outcome is not None and record.found(check):
-            what = capital(CHECKS.get(test, test))
-            yield say(f"{what} counts by itself, by ", code("--fail-on"), f": error found ({p_told(check.outcome)}).")
+    yield from _counted(record)
     for lead, text in notices(record):
-        if lead != NOTICES["likely-id"][0]:
+        if lead not in (NOTICES["likely-id"][0], NOTICES[AGAIN][0]):
             yield say(f"{lead}: " if lead else "", *text)
     if chosen := screened(record):
         read, of = num.count(len(chosen["chosen"])), num.count(chosen["of"])
@@ -91,6 +88,18 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
     yield from _score(record)
     yield from _pockets(record)
     yield from _units(record)
+    for lead, text in notices(record):
+        if lead == NOTICES[AGAIN][0]:
+            yield say(f"{lead}: ", *text)
+
+
+def _counted(record: AuditRecord) -> Iterator[Text]:
+    """Say which tests found error and count by themselves."""
+    for test in record.settings.get("fail_on") or ():
+        check = ran(record, test)
+        if check is not None and check.outcome is not None and record.found(check):
+            what = capital(CHECKS.get(test, test))
+            yield say(f"{what} counts by itself, by ", code("--fail-on"), f": error found ({p_told(check.outcome)}).")
 
 
 def _units(record: AuditRecord) -> Iterator[Text]:

@@ -59,11 +59,11 @@ def heterogeneity(
     Returns
     -------
     Curve
-        A line for each site of 20 rows or more, the lowest estimate first: ``site``, ``rows``, ``predicted``,
-        ``observed``, ``estimate`` with limits ``low`` to ``high``. ``settings``: ``mean`` with ``mean_low`` to
+        A line for each site of 20 rows (units, where these lie in sites) or more, the lowest estimate first: ``site``,
+        ``rows``, ``predicted``, ``observed``, ``estimate`` with limits ``low`` to ``high``. ``settings``: ``mean`` with ``mean_low`` to
         ``mean_high``; ``new_low`` to ``new_high``, the prediction interval of a new site; ``tau`` with ``tau_low`` to
-        ``tau_high``; ``p_value`` of "all sites are alike"; ``sites``; ``unshown``, sites of fewer rows, which count
-        and are not shown; of an intercept ``ratio``, ``ratio_low``, ``ratio_high``, ``ratio_new_low`` and
+        ``tau_high``; ``p_value`` of "all sites are alike"; ``sites``; ``unshown``, sites of fewer, which count and
+        are not shown; of an intercept ``ratio``, ``ratio_low``, ``ratio_high``, ``ratio_new_low`` and
         ``ratio_new_high``, the same as observed over expected cases of all rows; with units within sites ``units`` and
         their ``design_effect``; of a slope ``without``, sites that
         have none, and Cochran's ``q`` and ``i2``. ``.chart()`` draws it.
@@ -116,7 +116,7 @@ def heterogeneity(
     q = _sites(rows, site, clip)
     found, estimate, low, high = (_intercepts if measure == "intercept" else _slopes)(q, level)
     order = np.argsort(estimate, kind="stable")
-    shown = order[(q.rows[order] >= MASK) & np.isfinite(estimate[order])]
+    shown = order[(q.people[order] >= MASK) & np.isfinite(estimate[order])]
     columns = (np.array(q.names, dtype=object), q.rows, q.predicted, q.observed, estimate, low, high)
     table = {name: tuple(values[shown].tolist()) for name, values in zip(COLUMNS, columns, strict=True)}
     settings = {
@@ -125,7 +125,7 @@ def heterogeneity(
         "measure": measure,
         "site": q.column,
         "sites": len(q.rows),
-        "unshown": int((q.rows < MASK).sum()),
+        "unshown": int((q.people < MASK).sum()),
         **found,
     }
     return Curve(method="diagnose.heterogeneity", columns=table, settings=settings)
@@ -145,6 +145,14 @@ class _Sites:
     @property
     def rows(self) -> NDArray[np.int64]:
         return np.bincount(self.code, minlength=len(self.names))
+
+    @property
+    def people(self) -> NDArray[np.int64]:
+        """Return how many people each site has: its units where these lie in it, else its rows."""
+        if self.unit is None:
+            return self.rows
+        first = np.unique(self.unit, return_index=True)[1]
+        return np.bincount(self.code[first], minlength=len(self.names))
 
     @property
     def predicted(self) -> Floats:

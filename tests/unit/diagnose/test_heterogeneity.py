@@ -225,3 +225,17 @@ def test_patients_of_several_hospitals_and_slopes_of_patients_are_refused() -> N
         cal.diagnose.heterogeneity(moved, site="hospital")
     with pytest.raises(cal.NotComputable, match="slopes"):
         cal.diagnose.heterogeneity(visits(2), site="hospital", measure="slope")
+
+
+def test_sites_of_few_units_are_not_shown():
+    """A hundred visits of five patients are five people."""
+    rng = np.random.default_rng(4)
+    patients = np.repeat([60, 60, 60, 5], 1)
+    site = np.repeat(np.repeat(list("abcd"), patients), 20)
+    unit = np.repeat(np.arange(patients.sum()), 20)
+    p = rng.uniform(0.2, 0.6, len(unit))
+    data = cal.predictions(rng.random(len(unit)) < p, p, {"site": site}, cluster=unit)
+    found = cal.diagnose.heterogeneity(data, site="site")
+    assert set(found.columns["site"]) == {"a", "b", "c"}
+    assert found.settings["unshown"] == 1
+    assert found.settings["sites"] == 4

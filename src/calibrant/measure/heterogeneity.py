@@ -60,7 +60,8 @@ def heterogeneity(
     -------
     Curve
         A line for each site of 20 rows (units, where these lie in sites) or more, the lowest estimate first: ``site``,
-        ``rows``, ``predicted``, ``observed``, ``estimate`` with limits ``low`` to ``high``. ``settings``: ``mean`` with ``mean_low`` to
+        ``rows``, ``predicted``, ``observed``, ``estimate`` with limits ``low`` to ``high``. ``settings``: ``mean`` with
+        ``mean_low`` to
         ``mean_high``; ``new_low`` to ``new_high``, the prediction interval of a new site; ``tau`` with ``tau_low`` to
         ``tau_high``; ``p_value`` of "all sites are alike"; ``sites``; ``unshown``, sites of fewer, which count and
         are not shown; of an intercept ``ratio``, ``ratio_low``, ``ratio_high``, ``ratio_new_low`` and

@@ -266,6 +266,7 @@ class MulticlassPredictions:
     classes : tuple of str
         Labels in the order of the columns; empty where they are the class numbers.
     name : str
+    weights : float64 array of shape (n,), read-only, or None
     """
 
     y: NDArray[np.int32]
@@ -273,6 +274,7 @@ class MulticlassPredictions:
     covariates: Any = None
     classes: tuple[str, ...] = ()
     name: str = "data"
+    weights: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
         told = [f"{self.n:,} rows", f"{self.p.shape[1]} classes", *_columns(self.covariates)]
@@ -286,7 +288,7 @@ class MulticlassPredictions:
     def top_label(self) -> Predictions:
         """Return the confidence view: outcome "the most probable class is right", score its probability."""
         hit = (self.p.argmax(axis=1) == self.y).astype(np.int8)
-        return predictions(hit, self.p.max(axis=1), self.covariates)
+        return predictions(hit, self.p.max(axis=1), self.covariates, weights=self.weights)
 
     def one_vs_rest(self, k: int | str) -> Predictions:
         """Return the view of one class, by number or label; share ``alpha`` over the classes you look at."""
@@ -298,7 +300,7 @@ class MulticlassPredictions:
             k = self.classes.index(k)
         if not 0 <= k < self.p.shape[1]:
             raise BadInput(f"class k={k}: there are classes 0 to {self.p.shape[1] - 1}")
-        return predictions((self.y == k).astype(np.int8), self.p[:, k], self.covariates)
+        return predictions((self.y == k).astype(np.int8), self.p[:, k], self.covariates, weights=self.weights)
 
 
 def predictions(
@@ -436,6 +438,7 @@ def multiclass_predictions(
     y_prob: ArrayLike,
     covariates: object = None,
     *,
+    weights: ArrayLike | None = None,
     classes: Sequence[object] | None = None,
     name: str = "data",
 ) -> MulticlassPredictions:
@@ -449,6 +452,9 @@ def multiclass_predictions(
         Probabilities of every class, K at least 3, rows adding up to one.
     covariates : frame or mapping of arrays, optional
         As `calibrant.predictions`.
+    weights : array-like of shape (n,), optional
+        Positive numbers, which projections, `Dirichlet` and `VariableTree` use. Methods without a proof for weights
+        raise `NotComputable`.
     classes : sequence of K labels, optional
         In the order of the columns of `y_prob`: ``classes_`` of a scikit-learn classifier. By default the names of
         those columns, where labels are text and `y_prob` is a frame.
@@ -473,7 +479,7 @@ def multiclass_predictions(
     [0.7, 0.8, 0.5]
     """
     name = text("name", name)
-    given = Given(y_true=y_true, y_prob=y_prob, covariates=covariates)
+    given = Given(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights)
     p, labels = matrix_of(y_prob, "y_prob"), decoded(column_of(y_true, "y_true"))
     if p is None or p.shape[1] < 3:
         found = 1 if p is None else p.shape[1]
@@ -495,7 +501,10 @@ def multiclass_predictions(
             f"sum {p[row].sum():.6g}"
         )
     y32.flags.writeable = p.flags.writeable = False
-    return MulticlassPredictions(y=y32, p=p, covariates=given.table(len(p)), classes=order, name=name)
+    own = None if weights is None else given.ordered("weights", weights_of(weights, len(p), missing=False)[0])
+    if own is not None:
+        own.flags.writeable = False
+    return MulticlassPredictions(y=y32, p=p, covariates=given.table(len(p)), classes=order, name=name, weights=own)
 
 
 SEVERAL = "several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K"

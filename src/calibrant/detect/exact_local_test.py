@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import checked_seed, whole
-from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data
+from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sample import identities_of
-from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.kernel_sums import NAMES, Kernel, Rows, smallest, statistics, statistics_of
 from calibrant.stats.nulls import holm, ranked
@@ -21,8 +20,8 @@ from calibrant.views.kernel_rows import (
     CONTRADICTED,
     LEAST_DRAWS,
     NULL,
-    SINGLE,
     Shape,
+    checked_classes,
     checked_rows,
     checked_size,
     coded,
@@ -193,7 +192,7 @@ def exact_class_test(
     BadInput
         No such covariate, or none; draws that cannot be used.
     NotComputable
-        Over 50,000 rows; a single row.
+        Over 50,000 rows; a single row; weights.
 
     Notes
     -----
@@ -222,10 +221,8 @@ def exact_class_test(
     >>> exact_class_test(cal.multiclass_predictions(y, p, {"x": x})).p_value < 0.01
     True
     """
-    checked = checked_data(data, MulticlassPredictions)
+    checked = checked_classes(data)
     draws, seed = whole("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
-    if checked.n < 2:
-        raise NotComputable(SINGLE)
     how, classes = coded(checked, variables), checked.p.shape[1]
     unit = unit_kernel(checked, how)
     checked_size(unit)

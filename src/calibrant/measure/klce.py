@@ -13,7 +13,16 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import one_thread
 from calibrant.results import Estimate, Interval
 from calibrant.stats.kernel_sums import Family, off_diagonal, pair_radius
-from calibrant.views.kernel_rows import SINGLE, Shape, checked_rows, checked_size, coded, residuals_of, unit_kernel
+from calibrant.views.kernel_rows import (
+    SINGLE,
+    Shape,
+    checked_classes,
+    checked_rows,
+    checked_size,
+    coded,
+    residuals_of,
+    unit_kernel,
+)
 from calibrant.views.local_sums import kernel_bound, natural, squared_error, sums_of_rows
 
 CLUSTERED = "the interval is for independent rows: use local_calibration_test with cluster="
@@ -112,11 +121,9 @@ def klce(
             raise BadInput("family=, degree= and widths have no meaning with features='default': leave them out")
         return _of_sums(_sums(data, variables, seed), alpha)
     several = isinstance(data, MulticlassPredictions)
-    rows = data if isinstance(data, MulticlassPredictions) else checked_rows(data)
+    rows = checked_classes(data) if isinstance(data, MulticlassPredictions) else checked_rows(data)
     if isinstance(rows, Predictions) and rows.cluster is not None:
         raise NotComputable(CLUSTERED)
-    if rows.n < 2:
-        raise NotComputable(SINGLE)
     how = coded(rows, variables)
     unit = unit_kernel(rows, how)
     checked_size(unit)

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
 
-from calibrant.data.predictions import multiclass_predictions, predictions
+from calibrant.data.predictions import MulticlassPredictions, multiclass_predictions, predictions
 from calibrant.errors import BadInput
 from calibrant.repair.catalogue import recipes
 from calibrant.repair.classifier_data import (
@@ -39,6 +39,7 @@ from calibrant.repair.maps.curves import Platt
 from calibrant.repair.maps.dirichlet import Dirichlet
 from calibrant.repair.maps.display import Jittered
 from calibrant.repair.regression import Floats, Whole
+from calibrant.repair.tunable import Tunable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +69,7 @@ class Repaired:
     def probabilities(self, X: Features, columns: pa.Table | None, classes: Labels) -> Floats:
         """Return repaired probabilities, float64 array of shape (n, K)."""
         said = answers(self.estimator, X, classes)
-        if len(classes) > 2 and len(self.maps) == 1:
+        if self.maps[0].several:
             return self.maps[0].scores(said.matrix(self.scale), columns=columns)
         ids = row_identities(X) if any(isinstance(m, Jittered) for m in self.maps) else None
         scores = said.scores(self.scale)
@@ -134,15 +135,11 @@ class ClassifierFit:
         table = None if self.table is None else self.table.take(rows)
         weights = None if self.weights is None else self.weights[rows]
         scale, index = said.spread(weights), self.index[rows]
-        if len(self.classes) > 2 and _at_once(self.recipe):
-            if weights is not None and np.ptp(weights) > 0:
-                name = type(self.recipe).__name__
-                raise BadInput(f"{name} takes no sample_weight with three classes: leave it out, or use another repair")
-            every: Any = multiclass_predictions(index, said.matrix(scale), table)
+        if at_once(self.recipe, len(self.classes)):
+            every: Any = of_classes(index, said.matrix(scale), table, weights)
             return Repaired(estimator, (self.recipe.fit(every),), scale)
         scores = said.scores(scale)
         columns = [(1, scores)] if len(self.classes) == 2 else list(enumerate(scores.T))
-        # Dirichlet says itself that it does not repair two classes
         maps = tuple(self.recipe.fit(predictions(index == k, p, table, weights=weights)) for k, p in columns)  # type: ignore[arg-type]
         return Repaired(estimator, maps, scale)
 
@@ -153,10 +150,28 @@ class ClassifierFit:
         return rows[kept], replace(said, values=said.values[kept])
 
 
-def _at_once(one: object) -> bool:
-    """Tell whether a recipe repairs several classes at once."""
+def at_once(one: object, classes: int) -> bool:
+    """Tell whether a recipe repairs so many classes at once; two only if it has no map of two."""
     entry = recipes().get(type(one).__name__)
-    return entry is not None and isinstance(one, entry.recipe) and entry.fits(several=True)
+    if entry is None or not isinstance(one, entry.recipe):
+        return False
+    return entry.fits(several=True) and (classes > 2 or not entry.fits(several=False))
+
+
+def of_classes(index: Whole, p: Floats, table: pa.Table | None, weights: Floats | None) -> MulticlassPredictions:
+    """Return rows for a repair of all classes at once: of two too, which are no `multiclass_predictions`."""
+    if p.shape[1] > 2:
+        return multiclass_predictions(index, p, table, weights=weights)
+    return MulticlassPredictions(y=index.astype(np.int32), p=p, covariates=table, weights=weights)
+
+
+def checked_recipe(name: str, recipe: Any) -> Recipe | Dirichlet:
+    """Return a recipe; refuse classes, and estimators, whose fit wants other things."""
+    own = isinstance(recipe, Tunable) or not hasattr(recipe, "get_params")
+    if isinstance(recipe, type) or not callable(getattr(recipe, "fit", None)) or not own:
+        raise BadInput(f"{name}={recipe!r}: pass a recipe of calibrant.repair, such as Platt()")
+    chosen: Recipe | Dirichlet = recipe
+    return chosen
 
 
 def checked_weights(weights: ArrayLike | None, n: int) -> Floats | None:
@@ -347,10 +362,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return X, labels
 
     def _recipe(self) -> Recipe | Dirichlet:
-        recipe: Recipe | Dirichlet = Platt() if self.repair is None else self.repair
-        if isinstance(recipe, type) or not callable(getattr(recipe, "fit", None)) or hasattr(recipe, "get_params"):
-            raise BadInput(f"repair={recipe!r}: pass a recipe of calibrant.repair, such as Platt()")
-        return recipe
+        recipe = Platt() if self.repair is None else self.repair
+        return checked_recipe("repair", recipe)
 
     def _base(self) -> BaseEstimator:
         if self.estimator is not None:

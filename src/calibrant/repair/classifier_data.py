@@ -123,7 +123,10 @@ class Said:
         return expit(self.values / scale) if self.decision else self.values
 
     def matrix(self, scale: float) -> Floats:
-        """Return scores of several classes whose rows add up to one."""
+        """Return scores of all classes whose rows add up to one."""
+        if self.values.ndim == 1:
+            p = self.scores(scale)
+            return np.column_stack([1.0 - p, p])
         return softmax(self.values / scale) if self.decision else shares(self.values)
 
     def spread(self, weights: Floats | None = None) -> float:

@@ -51,7 +51,7 @@ def weights_of(rows: Predictions) -> Floats:
     return np.ones(rows.n) if rows.weights is None else rows.weights
 
 
-def even_weights(rows: Predictions) -> Floats:
+def even_weights(rows: Predictions | MulticlassPredictions) -> Floats:
     """Return the weights divided by their mean: how many rows each counts as."""
     return np.ones(rows.n) if rows.weights is None else rows.weights / rows.weights.mean()
 

@@ -88,6 +88,19 @@ def checked_rows(data: object, weighted: bool = False) -> Predictions:
     return rows
 
 
+def checked_classes(data: object) -> MulticlassPredictions:
+    """Return rows of several classes, or refuse what is none and what no proof covers."""
+    rows = checked_data(data, MulticlassPredictions)
+    if rows.weights is not None:
+        raise NotComputable(
+            "this kernel statistic has no form for weighted rows of several classes: use local_calibration_test on "
+            "data.top_label(), or on data.one_vs_rest(k)"
+        )
+    if rows.n < 2:
+        raise NotComputable(SINGLE)
+    return rows
+
+
 def coded(data: Predictions | MulticlassPredictions, variables: Iterable[str] | str | None) -> tuple[Coding, ...]:
     """Return how the covariates asked for are coded; refuse none."""
     how = codings(data.covariates, None if variables is None else names("variables", variables, what="a covariate"))

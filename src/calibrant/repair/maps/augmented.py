@@ -31,6 +31,7 @@ from calibrant.repair.regression import (
     of_levels,
     targets,
 )
+from calibrant.repair.tunable import Tunable
 from calibrant.stats.logistic import regress
 
 Form = Literal["logit", "raw", "beta", "published beta"]
@@ -143,7 +144,7 @@ def score_columns(p: Floats, form: Form, edges: Edges) -> Floats:
     tried="always",
 )
 @dataclass(frozen=True, kw_only=True)
-class AugmentedLogistic:
+class AugmentedLogistic(Tunable):
     r"""Logistic calibration with variables: one curve of the score, moved up or down by who the person is.
 
     Estimand: a, b, c, d of ``logit P(Y = 1 | p, v) = a t(p) + b . v + d``, with ``c . v^2`` if `quadratic`; t the
@@ -220,7 +221,7 @@ class AugmentedLogistic:
     covariates=True,
 )
 @dataclass(frozen=True, kw_only=True)
-class AugmentedBeta:
+class AugmentedBeta(Tunable):
     r"""Beta calibration with variables: a curve of three parameters, moved up or down by who the person is.
 
     Estimand: a, b, c, d, f of ``logit P(Y = 1 | p, v) = a ln p - b ln(1 - p) + d . v + f . v^2 + c``; v standardised

@@ -18,6 +18,7 @@ from calibrant.repair.formulas.expression import Formula, Term
 from calibrant.repair.maps.curves import Asked, Logistic, Platt
 from calibrant.repair.regression import Floats, fit_rows, scores_of, taken, weights_of
 from calibrant.repair.told import MASK, checked_fewest
+from calibrant.repair.tunable import Tunable
 from calibrant.stats.strata import Strategy
 
 Places = NDArray[np.intp]
@@ -88,7 +89,7 @@ def cut(scores: Floats, below: Floats, bins: int, strategy: Strategy) -> tuple[F
 
 @recipe(maps=[Steps], words="histogram binning", simplicity=70, command="histogram")
 @dataclass(frozen=True, kw_only=True)
-class Histogram:
+class Histogram(Tunable):
     r"""Histogram binning: show each bin of the score the event rate of its rows.
 
     Estimand: ``P(Y = 1 | p in bin)``.
@@ -171,7 +172,7 @@ STREAM = 0x5CA1  # of random numbers, apart from those of other methods at the s
 
 @recipe(maps=[Steps], words="scaling-binning", simplicity=80, command="scaling-binning")
 @dataclass(frozen=True, kw_only=True)
-class ScalingBinning:
+class ScalingBinning(Tunable):
     r"""Scaling-binning: fit Platt's curve, then show each bin of the score the curve's mean in it.
 
     Estimand: ``E[g(p) | bin]``, g the curve.
@@ -305,7 +306,7 @@ ELBOW = 1e-3  # of the variance of the weights: a smaller fall ends the average,
 
 @recipe(maps=[Steps], words="Bayesian binning (BBQ)", simplicity=90, command="bbq")
 @dataclass(frozen=True, kw_only=True)
-class BBQ:
+class BBQ(Tunable):
     r"""Bayesian binning into quantiles: an average of histogram binnings with few to many bins.
 
     Estimand: ``sum_M P(M | data) P(Y = 1 | p, M)`` over binnings M of the score.

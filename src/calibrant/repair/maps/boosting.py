@@ -19,6 +19,7 @@ from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Chosen, Formula, Term, Test, Variable
 from calibrant.repair.regression import EDGE, Floats, Whole, expit, filled, log_odds
 from calibrant.repair.told import cuts, grain, kept_cuts, spread, stepped, told_codings
+from calibrant.repair.tunable import Tunable
 from calibrant.stats.logistic import Design, maximise
 
 # ---- Covariates as a few bins each, by rules fixed without a label ----
@@ -139,7 +140,7 @@ IDENTITY = np.array([1.0, 0.25])  # prior information about slope and intercept:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trees:
+class Trees(Tunable):
     """How `Multicalibrator` boosts.
 
     Parameters

@@ -23,7 +23,7 @@ from calibrant.repair.maps.parted import (
     splits_of,
     tree_inputs,
 )
-from calibrant.repair.regression import FOLDS, Floats, Whole, softmax
+from calibrant.repair.regression import FOLDS, Floats, Whole, even_weights, softmax
 
 # ---- The map with a Dirichlet map in each leaf ----
 
@@ -73,6 +73,8 @@ class ClassTable:
     y : int32 array of shape (n,)
     x : float64 array of shape (n, K + 1)
         Logarithms of the probabilities, and ones.
+    weight : float64 array of shape (n,)
+        Of mean one over all rows.
     numbers : float64 array of shape (n, d)
         Missing ones by the median.
     codes : int32 array of shape (n, c)
@@ -84,6 +86,7 @@ class ClassTable:
 
     y: Classes
     x: Floats
+    weight: Floats
     numbers: Floats
     codes: Codes
     sizes: tuple[int, ...]
@@ -95,7 +98,8 @@ class ClassTable:
         return int(self.x.shape[1]) - 1
 
     def __getitem__(self, rows: Whole) -> ClassTable:
-        return replace(self, y=self.y[rows], x=self.x[rows], numbers=self.numbers[rows], codes=self.codes[rows])
+        arrays = {name: getattr(self, name)[rows] for name in ("y", "x", "weight", "numbers", "codes")}
+        return replace(self, **arrays)
 
 
 def class_table(rows: MulticlassPredictions, how: Sequence[Coding], x: Encoded, paper: bool) -> ClassTable:
@@ -104,6 +108,7 @@ def class_table(rows: MulticlassPredictions, how: Sequence[Coding], x: Encoded, 
     return ClassTable(
         y=rows.y,
         x=log_columns(rows.p, edge),
+        weight=even_weights(rows),
         numbers=numbers_of(x, how, paper),
         codes=x.codes,
         sizes=tuple(map(len, x.level_labels)),
@@ -141,25 +146,26 @@ def log_losses(x: Floats, y: Classes, matrix: Floats) -> Floats:
 def grown_classes(t: ClassTable, g: Growth, recipe: Dirichlet, strength: float) -> ClassTree:
     """Grow a tree and fit the map of every node: its parent's, moved; as published, of each leaf a map of its own."""
     # (1) The map of everyone: Dirichlet calibration.
-    k, ones, prices = t.classes, np.ones(len(t.y)), recipe.prices(t.classes, strength)
-    root = np.eye(k, k + 1) if g.paper else solved(t.x, t.y, prices)
+    k, prices = t.classes, recipe.prices(t.classes, strength)
+    root = np.eye(k, k + 1) if g.paper else solved(t.x, t.y, t.weight, prices)
     # (2) What the tree explains: what that map leaves of each class and of the most probable, or the class itself.
     shown, happened = softmax(t.x @ root.T), np.eye(k)[t.y]
     right = (t.y == shown.argmax(axis=1)) - shown.max(axis=1)
     aim = happened if g.target == "outcome" else np.column_stack([happened - shown, right])
     # (3) Levels in the order of how far the most probable class is right more often than it says.
-    places = tuple(places_of(right, ones, t.codes[:, j], size) for j, size in enumerate(t.sizes))
+    places = tuple(places_of(right, t.weight, t.codes[:, j], size) for j, size in enumerate(t.sizes))
     # (4) The tree, and (5) from the root down the map of each node.
     inputs = tree_inputs(t.numbers, t.codes, places)
-    splits = splits_of(aim, ones, inputs, g)
+    splits = splits_of(aim, t.weight, inputs, g)
     matrices, depth = [root] * len(splits.feature), [0] * len(splits.feature)
     if g.paper:
         at = splits.leaf_of(inputs)
         for node in np.unique(at):
-            matrices[node] = solved(t.x[at == node], t.y[at == node], prices)
+            matrices[node] = solved(t.x[at == node], t.y[at == node], t.weight[at == node], prices)
         return ClassTree(splits, places, matrices, depth)
     z = t.x @ root.T
-    scale = float((z - z.mean(axis=1, keepdims=True)).std())
+    centred = z - z.mean(axis=1, keepdims=True)  # of which every row adds up to 0
+    scale = float(np.sqrt(t.weight @ (centred**2).mean(axis=1) / t.weight.sum()))
     for node, child, own in splits.down(inputs):
         depth[child] = depth[node] + 1
         matrices[child] = _moved(t[own], g.shrink, matrices[node], scale)
@@ -170,12 +176,13 @@ def _moved(t: ClassTable, shrink: float, parent: Floats, scale: float) -> Floats
     """Return the map of a node: its parent's log-odds, stretched and shifted as far as its rows say against a penalty.
 
     ``a >= 0`` and c of least log loss of ``softmax(a z + c)`` plus ``shrink (scale^2 (a - 1)^2 + c . c) / 2`` rows'
-    worth, z what the parent's map makes of the logarithms.
+    worth, which rows weigh, z what the parent's map makes of the logarithms.
     """
     from scipy.optimize import minimize
 
     n, z, happened = len(t.y), t.x @ parent.T, np.eye(t.classes)[t.y]
-    price = shrink * np.append(scale**2, np.ones(t.classes)) / (2.0 * n)
+    share = t.weight / t.weight.sum()
+    price = shrink * np.append(scale**2, np.ones(t.classes)) / (2.0 * t.weight.sum())
     start = np.append(1.0, np.zeros(t.classes))
 
     def loss(w: Floats) -> tuple[float, Floats]:
@@ -183,8 +190,8 @@ def _moved(t: ClassTable, shrink: float, parent: Floats, scale: float) -> Floats
         moved -= moved.max(axis=1, keepdims=True)
         e = np.exp(moved)
         total = e.sum(axis=1)
-        excess = (e / total[:, None] - happened) / n
-        value = (np.log(total) - moved[np.arange(n), t.y]).mean() + (price * (w - start) ** 2).sum()
+        excess = (e / total[:, None] - happened) * share[:, None]
+        value = share @ (np.log(total) - moved[np.arange(n), t.y]) + (price * (w - start) ** 2).sum()
         return float(value), np.append((excess * z).sum(), excess.sum(axis=0)) + 2.0 * price * (w - start)
 
     bounds = [(0.0, None)] + [(None, None)] * t.classes
@@ -207,4 +214,4 @@ def best_class_depth(
         tree, rest = grown_classes(t[np.flatnonzero(fold != k)], g, recipe, strength), t[out]
         for d in range(g.depth + 1):  # one tree of full depth holds all the others
             loss[d, out] = tree.losses(rest, d)
-    return preferred(loss, np.arange(len(t.y)))
+    return preferred(t.weight * loss, np.arange(len(t.y)))

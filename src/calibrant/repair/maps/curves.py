@@ -15,6 +15,7 @@ from calibrant.repair.fitted import Batch, FittedMap, Order, fitted_on
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Term
 from calibrant.repair.regression import EDGE, Floats, expit, fit_rows, log_odds, log_of, losses, targets, weights_of
+from calibrant.repair.tunable import Tunable
 from calibrant.stats.logistic import regress
 
 # ---- Platt scaling: a logistic curve of the score, or of its log-odds ----
@@ -67,7 +68,7 @@ def scaled(p: Floats, scale: Scale) -> Floats:
 
 @recipe(maps=[Logistic], words="Platt scaling", simplicity=40, command="platt", tried="always")
 @dataclass(frozen=True, kw_only=True)
-class Platt:
+class Platt(Tunable):
     r"""Platt scaling: logistic regression of the outcome on the score's log-odds, or on the score.
 
     Estimand: a, b of ``P(Y = 1 | p) = expit(a t + b)``, t = logit p or p.
@@ -172,7 +173,7 @@ RANGE = 10.0  # of the logarithm of the temperature, scikit-learn's
 
 @recipe(maps=[Logistic], words="temperature scaling", simplicity=30, command="temperature")
 @dataclass(frozen=True, kw_only=True)
-class Temperature:
+class Temperature(Tunable):
     r"""Temperature scaling: divide the log-odds by one number.
 
     Estimand: T of ``P(Y = 1 | p) = expit(logit(p) / T)``. T above 1 draws scores towards one half; an even score stays.
@@ -272,7 +273,7 @@ class BetaCurve(FittedMap):
 
 @recipe(maps=[BetaCurve], words="beta calibration", simplicity=50, command="beta", tried="always")
 @dataclass(frozen=True, kw_only=True)
-class Beta:
+class Beta(Tunable):
     r"""Beta calibration: logistic regression of the outcome on ln p and -ln(1 - p).
 
     Estimand: a, b, c of ``P(Y = 1 | p) = expit(a ln p - b ln(1 - p) + c)``, a and b at least 0.

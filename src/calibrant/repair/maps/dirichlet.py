@@ -14,7 +14,8 @@ from calibrant.data.predictions import MulticlassPredictions
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Rows, fitted_on, sound
-from calibrant.repair.regression import EDGE, Floats, log_of, softmax
+from calibrant.repair.regression import EDGE, Floats, even_weights, log_of, softmax
+from calibrant.repair.tunable import Tunable
 
 Classes = NDArray[np.int32]
 Penalty = Literal["odir", "l2", "published"]
@@ -75,7 +76,7 @@ class Softmax(ClassMap):
 
 @recipe(maps=[Softmax], words="Dirichlet calibration", simplicity=160)
 @dataclass(frozen=True, kw_only=True)
-class Dirichlet:
+class Dirichlet(Tunable):
     r"""Dirichlet calibration: multinomial regression of the class on the logarithms of the probabilities.
 
     Estimand: W, b of ``P(Y = k | p) = softmax(W ln p + b)_k``.
@@ -110,7 +111,8 @@ class Dirichlet:
     scaling without shift). The paper chooses the penalty by cross-validation; the grid and the three folds are ours,
     and of equal losses the stronger penalty wins. Within ``1e-6`` of 0, nearer if a hundredth of the probabilities is
     nearer, logarithms go on along their tangent; with "published" they are taken as they are. **Cost.** 50 to 500
-    passes over the rows times K^2; nineteen times that when the strength is chosen. **Reads.** Rows of several classes.
+    passes over the rows times K^2; nineteen times that when the strength is chosen. **Reads.** Rows of several classes;
+    weights are used.
 
     References
     ----------
@@ -150,9 +152,9 @@ class Dirichlet:
         """Fit the matrix to rows."""
         rows = fit_classes(data, "Dirichlet")
         edge = edge_of(rows.p) if self.penalty != "published" else AS_THEY_ARE
-        x = log_columns(rows.p, edge)
-        strength = self.chosen(x, rows.y)
-        found = solved(x, rows.y, self.prices(x.shape[1] - 1, strength))
+        x, weight = log_columns(rows.p, edge), even_weights(rows)
+        strength = self.chosen(x, rows.y, weight)
+        found = solved(x, rows.y, weight, self.prices(x.shape[1] - 1, strength))
         return Softmax(
             recipe="Dirichlet",
             settings={"penalty": self.penalty, "strength": strength, "chosen": self.strength is None},
@@ -173,7 +175,7 @@ class Dirichlet:
         price[:, k] = (strength if self.intercept_strength is None else self.intercept_strength) / k
         return price
 
-    def chosen(self, x: Floats, y: Classes) -> float:
+    def chosen(self, x: Floats, y: Classes, weight: Floats) -> float:
         """Return the strength asked for, or that of least cross-validated log loss."""
         if self.strength is not None:
             return float(self.strength)
@@ -187,9 +189,9 @@ class Dirichlet:
         for f in range(FOLDS):
             fit, held, found = fold != f, fold == f, None
             for at in range(len(GRID) - 1, -1, -1):  # from strong to weak, each from where the last one ended
-                found = solved(x[fit], y[fit], self.prices(x.shape[1] - 1, GRID[at]), found)
+                found = solved(x[fit], y[fit], weight[fit], self.prices(x.shape[1] - 1, GRID[at]), found)
                 shown = softmax(x[held] @ found.T)[np.arange(int(held.sum())), y[held]]
-                losses[at] -= float(np.log(np.maximum(shown, 1e-300)).sum())
+                losses[at] -= float((weight[held] * np.log(np.maximum(shown, 1e-300))).sum())
         return GRID[len(GRID) - 1 - int(np.argmin(losses[::-1]))]  # of equal losses the stronger penalty
 
 
@@ -215,8 +217,8 @@ def log_columns(p: Floats, edge: float) -> Floats:
     return np.column_stack([log_of(p, edge), np.ones(len(p))])
 
 
-def solved(x: Floats, y: Classes, price: Floats, start: Floats | None = None) -> Floats:
-    """Return ``(W, b)``, shape (K, K + 1), of least log loss and ``sum(price (W, b)^2)``, from the identity or `start`.
+def solved(x: Floats, y: Classes, weight: Floats, price: Floats, start: Floats | None = None) -> Floats:
+    """Return ``(W, b)``, shape (K, K + 1), of least mean log loss and ``sum(price (W, b)^2)``, from I, 0 or `start`.
 
     An infinite price holds a coefficient at 0.
     """
@@ -225,15 +227,15 @@ def solved(x: Floats, y: Classes, price: Floats, start: Floats | None = None) ->
     k = len(price)
     first = np.where(np.isfinite(price), np.eye(k, k + 1) if start is None else start, 0.0)
     options = {"maxiter": 2_000, "maxfun": 4_000, "ftol": 1e-13, "gtol": 1e-8, "maxcor": 20}
-    found = minimize(_loss(x, y, price), first.ravel(), jac=True, method="L-BFGS-B", options=options)
+    found = minimize(_loss(x, y, weight, price), first.ravel(), jac=True, method="L-BFGS-B", options=options)
     best: Floats = found.x.reshape(k, k + 1)
     return best
 
 
-def _loss(x: Floats, y: Classes, price: Floats) -> Callable[[Floats], tuple[float, Floats]]:
+def _loss(x: Floats, y: Classes, weight: Floats, price: Floats) -> Callable[[Floats], tuple[float, Floats]]:
     """Return the penalised log loss and its gradient, as a function of the coefficients."""
     k, n = len(price), len(y)
-    happened = np.arange(k)[:, None] == y
+    happened, share = np.arange(k)[:, None] == y, weight / weight.sum()
     free = np.isfinite(price)
     price = np.where(free, price, 0.0)
 
@@ -243,7 +245,7 @@ def _loss(x: Floats, y: Classes, price: Floats) -> Callable[[Floats], tuple[floa
         z -= z.max(axis=0)
         e = np.exp(z)
         total = e.sum(axis=0)
-        value = (np.log(total) - z[y, np.arange(n)]).mean() + (price * w**2).sum()
-        return float(value), (((e / total - happened) @ x / n + 2.0 * price * w) * free).ravel()
+        value = share @ (np.log(total) - z[y, np.arange(n)]) + (price * w**2).sum()
+        return float(value), ((((e / total - happened) * share) @ x + 2.0 * price * w) * free).ravel()
 
     return loss

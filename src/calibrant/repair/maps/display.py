@@ -16,6 +16,7 @@ from calibrant.kernels.tally import CELL_BITS, SCORE_BITS, fixed_point
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Order
 from calibrant.repair.formulas.expression import Applied, Formula, Number, Term
+from calibrant.repair.tunable import Tunable
 from calibrant.stats.jitter import jitter
 from calibrant.views.population import EXACT_LEVELS, checked_bandwidth
 
@@ -66,7 +67,7 @@ def _whole(x: Term) -> Term:
 
 @recipe(maps=[Rounded], words="rounding", simplicity=10)
 @dataclass(frozen=True, kw_only=True)
-class Rounding:
+class Rounding(Tunable):
     r"""Rounding: show the score in steps; nothing is fitted.
 
     Estimand: none. The map gives the score shown, which is the one that `calibrant.certify.rounded` certifies.
@@ -146,7 +147,7 @@ class Jittered(FittedMap):
 
 @recipe(maps=[Jittered], words="jitter", simplicity=20)
 @dataclass(frozen=True, kw_only=True)
-class Jitter:
+class Jitter(Tunable):
     r"""Jitter: show a score drawn near the model's; nothing is fitted.
 
     Estimand: none. The score shown is drawn with density proportional to ``sech((s - p) / h)`` on [0, 1], and is the

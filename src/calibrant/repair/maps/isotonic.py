@@ -14,6 +14,7 @@ from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Term
 from calibrant.repair.regression import Floats, fit_rows, scores_of
 from calibrant.repair.told import DECIMALS, MASK, checked_fewest
+from calibrant.repair.tunable import Tunable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +54,7 @@ class Piecewise(FittedMap):
 
 @recipe(maps=[Piecewise], words="isotonic regression", simplicity=60, command="isotonic", tried="always")
 @dataclass(frozen=True, kw_only=True)
-class Isotonic:
+class Isotonic(Tunable):
     r"""Isotonic regression: the increasing function of the score nearest to the outcomes.
 
     Estimand: the increasing f that minimises ``E (Y - f(p))^2`` (and the log loss).

@@ -43,6 +43,7 @@ from calibrant.repair.regression import (
     targets,
 )
 from calibrant.repair.told import stepped, told_codings
+from calibrant.repair.tunable import Tunable
 from calibrant.stats.logistic import regress
 
 Codes = NDArray[np.int32]
@@ -485,7 +486,7 @@ WIDTHS = (1.0, 0.4)  # in median distances: one for smooth error, one for error 
     covariates=True,
 )
 @dataclass(frozen=True, kw_only=True)
-class LocalBias:
+class LocalBias(Tunable):
     r"""Correct the local calibration bias, by a smooth function of score and covariates found among the residuals.
 
     Estimand: ``f`` of ``logit P(Y = 1 | p, x) = a logit p + b + f(p, x)``; the correction ``p' - p`` estimates the

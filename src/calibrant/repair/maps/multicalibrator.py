@@ -33,6 +33,7 @@ from calibrant.repair.maps.boosting import (
 )
 from calibrant.repair.regression import Floats, clusters_of, even_weights, fit_rows, log_odds
 from calibrant.repair.told import MASK
+from calibrant.repair.tunable import Tunable
 from calibrant.search.models import dealt
 
 # ---- Shifts of the score in cells (group x bin of the score), one grouping after another, until no cell is off ----
@@ -116,7 +117,7 @@ class LevelShifts(FittedMap):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Groups:
+class Groups(Tunable):
     """How `Multicalibrator` works over named groups.
 
     Parameters
@@ -222,7 +223,7 @@ NAME = "Multicalibrator"
     tried="unless quick",
 )
 @dataclass(frozen=True, kw_only=True)
-class Multicalibrator:
+class Multicalibrator(Tunable):
     r"""Multicalibration: the repaired score is right on average at each level of the score in each of many groups.
 
     Estimand: p' with ``E[(Y - p') 1{x in S} 1{p' in v}] = 0`` for every group S of a collection and every level v of
@@ -360,7 +361,7 @@ PROPORTIONAL = "ProportionalMulticalibrator"
     covariates=True,
 )
 @dataclass(frozen=True, kw_only=True)
-class ProportionalMulticalibrator:
+class ProportionalMulticalibrator(Tunable):
     r"""Proportional multicalibration: each group, at each level of the score, is off by a share of its event rate.
 
     Estimand: p' with ``|E[Y - p' | S, v]| <= tolerance max(E[Y | S, v], rho)`` for every group S and level v of the

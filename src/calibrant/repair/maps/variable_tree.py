@@ -49,6 +49,7 @@ from calibrant.repair.regression import (
     targets,
 )
 from calibrant.repair.told import MASK
+from calibrant.repair.tunable import Tunable
 from calibrant.stats.logistic import regress
 
 Curve = tuple[Floats, float]  # slopes and intercept
@@ -259,7 +260,7 @@ LAMBDA = 1e-3  # the paper's penalty of a matrix
     covariates=True,
 )
 @dataclass(frozen=True, kw_only=True)
-class VariableTree:
+class VariableTree(Tunable):
     r"""Variable-based calibration: a curve for each of a few groups of people, found by a small tree of variables.
 
     Estimand: ``logit P(Y = 1 | p, leaf) = a ln p - b ln(1 - p) + c`` in each leaf of the tree; with K classes
@@ -314,7 +315,7 @@ class VariableTree:
     of its own for each leaf, the paper's way, costs log loss (0.178, everyone's map 0.106, this one 0.101 on the
     paper's images). Levels stand in the order of how far the most probable class is right more often than it says.
     **Cost.** Six trees, and Newton's method in each node: 5 s of CPU time for 100,000 rows and ten variables. With ten
-    classes 4 s for 2,000 rows. **Reads.** Rows; weights and clusters are used; rows of several classes have neither.
+    classes 4 s for 2,000 rows. **Reads.** Rows; weights are used, and clusters of two classes.
 
     References
     ----------
@@ -388,7 +389,7 @@ class VariableTree:
         how, x, constants = encoded(rows, variables)
         table = class_table(rows, how, x, self.paper)
         everyone = Dirichlet(penalty="published", strength=LAMBDA) if self.paper else Dirichlet(seed=self.seed)
-        strength = everyone.chosen(table.x, rows.y)
+        strength = everyone.chosen(table.x, rows.y, table.weight)
         depth, gain = 2 if self.depth is None else int(self.depth), dict[str, Any](gain=None, gain_error=None)
         if self.depth is None and not self.paper:
             depth = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -91,8 +91,8 @@ class ClassifierFit:
         Labels as places in `classes`.
     classes : array of shape (K,)
     weights : float64 array of shape (n,) or None
-    table : pyarrow.Table or None
-        What the repair reads besides scores.
+    table : function that returns a pyarrow.Table or None
+        What the repair reads besides scores; asked once the classifier has said what is wrong with X.
     params : dict
         For the classifier's fit.
     recipe : recipe
@@ -105,7 +105,7 @@ class ClassifierFit:
     index: Whole
     classes: Labels
     weights: Floats | None
-    table: pa.Table | None
+    table: Callable[[], pa.Table | None]
     params: Metadata
     recipe: Recipe | Dirichlet
     pairwise: bool = False
@@ -132,12 +132,13 @@ class ClassifierFit:
         rows, said = self._counted(rows, said)
         if not len(rows):
             raise BadInput("sample_weight is 0 in every row of a fold: leave such rows out")
-        table = None if self.table is None else self.table.take(rows)
+        every = self.table()
+        table = None if every is None else every.take(rows)
         weights = None if self.weights is None else self.weights[rows]
         scale, index = said.spread(weights), self.index[rows]
         if at_once(self.recipe, len(self.classes)):
-            every: Any = of_classes(index, said.matrix(scale), table, weights)
-            return Repaired(estimator, (self.recipe.fit(every),), scale)
+            data: Any = of_classes(index, said.matrix(scale), table, weights)
+            return Repaired(estimator, (self.recipe.fit(data),), scale)
         scores = said.scores(scale)
         columns = [(1, scores)] if len(self.classes) == 2 else list(enumerate(scores.T))
         maps = tuple(self.recipe.fit(predictions(index == k, p, table, weights=weights)) for k, p in columns)  # type: ignore[arg-type]
@@ -334,14 +335,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         params = params if weights is None else {**params, "sample_weight": weights}
         to_split, to_fit = self._routed(params)
         self._taken, self._beside = self._columns(X, covariates)
-        table = self._table(X, covariates, len(y))
         fit = ClassifierFit(
             X,
             y,
             index,
             self.classes_,
             weights,
-            table,
+            lambda: self._table(X, covariates, len(y)),
             to_fit,
             self._recipe(),
             get_tags(self._base()).input_tags.pairwise,
@@ -355,6 +355,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         X, given = indexable(X, y)
         if not len(given):
             raise BadInput("X has 0 sample(s): a repair needs rows")
+        if np.shape(X)[1:] == (0,):
+            raise BadInput(f"0 feature(s) (shape={np.shape(X)}) while a minimum of 1 is required.")
         validate_data(self, X, skip_check_array=True)
         labels: Labels = column_or_1d(given, warn=True)
         assert_all_finite(labels, input_name="y")
@@ -451,6 +453,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         (X,) = indexable(X)
         if getattr(X, "ndim", 2) != 1:  # if it is, the classifier says what is wrong
             validate_data(self, X, skip_check_array=True, reset=False)
+        elif self._taken.at:
+            raise BadInput(
+                "Expected 2D array, got 1D array instead. Reshape your data: X holds variables of the repair"
+            )
         table = self._table(X, covariates, X.shape[0] if hasattr(X, "shape") else len(X))
         p: Floats = np.mean([r.probabilities(X, table, self.classes_) for r in self.repaired_], axis=0)
         return p

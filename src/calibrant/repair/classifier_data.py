@@ -49,13 +49,15 @@ class Taken:
 def chosen(X: Features, variables: Sequence[str | int]) -> Taken:
     """Find variables among the columns of X: by name in a frame, by number or as ``"x0"`` in an array.
 
+    A frame whose columns are not all named by text has none of its own, as scikit-learn reads it: ``"x0"`` finds them.
+
     Raises
     ------
     BadInput
         There is no such column, or one is named twice.
     """
     labels = list(getattr(X, "columns", ()))
-    if labels:
+    if labels and all(isinstance(label, str) for label in labels):
         names = [str(label) for label in labels]
     else:
         shape = np.shape(X) if not hasattr(X, "shape") else X.shape

@@ -35,11 +35,13 @@ if TYPE_CHECKING:  # for editors and type checkers; a recipe that is not listed 
     from calibrant.repair.maps.multicalibrator import Multicalibrator as Multicalibrator
     from calibrant.repair.maps.multicalibrator import ProportionalMulticalibrator as ProportionalMulticalibrator
     from calibrant.repair.maps.variable_tree import VariableTree as VariableTree
+    from calibrant.repair.recalibrator import Recalibrator as Recalibrator
 
 _WHERE = {  # public names that are not recipes
     "CalibratedClassifier": "calibrant.repair.calibrated_classifier",
     "Comparison": "calibrant.repair.judge.verdict",
     "FittedMap": "calibrant.repair.fitted",
+    "Recalibrator": "calibrant.repair.recalibrator",
     "Groups": "calibrant.repair.maps.multicalibrator",
     "Trees": "calibrant.repair.maps.boosting",
     "compare": "calibrant.repair.judge.compare",

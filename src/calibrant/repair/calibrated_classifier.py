@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,9 +17,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
 
-from calibrant.data.predictions import MulticlassPredictions, multiclass_predictions, predictions
 from calibrant.errors import BadInput
-from calibrant.repair.catalogue import recipes
+from calibrant.repair.class_maps import ClassMaps, ClassRows, checked_classes, checked_recipe, checked_weights
 from calibrant.repair.classifier_data import (
     Columns,
     Features,
@@ -29,7 +28,6 @@ from calibrant.repair.classifier_data import (
     answers,
     chosen,
     row_identities,
-    shares,
     stacked,
     table_of,
     unlabelled,
@@ -37,9 +35,7 @@ from calibrant.repair.classifier_data import (
 from calibrant.repair.fitted import FittedMap, Recipe
 from calibrant.repair.maps.curves import Platt
 from calibrant.repair.maps.dirichlet import Dirichlet
-from calibrant.repair.maps.display import Jittered
 from calibrant.repair.regression import Floats, Whole
-from calibrant.repair.tunable import Tunable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,34 +46,20 @@ Metadata = dict[str, object]  # what scikit-learn passes on by name
 
 
 @dataclass(frozen=True)
-class Repaired:
+class Repaired(ClassMaps):
     """A fitted classifier and the maps of its scores.
 
     Parameters
     ----------
     estimator : classifier
-    maps : tuple of FittedMap
-        One for two classes, or for a repair of all classes at once; otherwise one a class.
-    scale : float
-        What decision values are divided by before they become scores; 1 for probabilities.
     """
 
     estimator: BaseEstimator
-    maps: tuple[FittedMap, ...]
-    scale: float
 
     def probabilities(self, X: Features, columns: pa.Table | None, classes: Labels) -> Floats:
         """Return repaired probabilities, float64 array of shape (n, K)."""
-        said = answers(self.estimator, X, classes)
-        if self.maps[0].several:
-            return self.maps[0].scores(said.matrix(self.scale), columns=columns)
-        ids = row_identities(X) if any(isinstance(m, Jittered) for m in self.maps) else None
-        scores = said.scores(self.scale)
-        if len(classes) == 2:
-            p = self.maps[0].scores(scores, columns=columns, ids=ids)
-            return np.column_stack([1.0 - p, p])
-        every = zip(self.maps, scores.T, strict=True)
-        return shares(np.column_stack([m.scores(p, columns=columns, ids=ids) for m, p in every]))
+        ids = row_identities(X) if self.draw else None
+        return self.of(answers(self.estimator, X, classes), columns, ids)
 
 
 @dataclass(frozen=True)
@@ -129,73 +111,14 @@ class ClassifierFit:
 
     def repaired(self, estimator: BaseEstimator, said: Said, rows: Whole) -> Repaired:
         """Fit the repair to what a classifier says of rows."""
-        rows, said = self._counted(rows, said)
-        if not len(rows):
-            raise BadInput("sample_weight is 0 in every row of a fold: leave such rows out")
         every = self.table()
         table = None if every is None else every.take(rows)
         weights = None if self.weights is None else self.weights[rows]
-        scale, index = said.spread(weights), self.index[rows]
-        if at_once(self.recipe, len(self.classes)):
-            data: Any = of_classes(index, said.matrix(scale), table, weights)
-            return Repaired(estimator, (self.recipe.fit(data),), scale)
-        scores = said.scores(scale)
-        columns = [(1, scores)] if len(self.classes) == 2 else list(enumerate(scores.T))
-        maps = tuple(self.recipe.fit(predictions(index == k, p, table, weights=weights)) for k, p in columns)  # type: ignore[arg-type]
-        return Repaired(estimator, maps, scale)
-
-    def _counted(self, rows: Whole, said: Said) -> tuple[Whole, Said]:
-        if self.weights is None or self.weights[rows].all():
-            return rows, said
-        kept = self.weights[rows] > 0
-        return rows[kept], replace(said, values=said.values[kept])
-
-
-def at_once(one: object, classes: int) -> bool:
-    """Tell whether a recipe repairs so many classes at once; two only if it has no map of two."""
-    entry = recipes().get(type(one).__name__)
-    if entry is None or not isinstance(one, entry.recipe):
-        return False
-    return entry.fits(several=True) and (classes > 2 or not entry.fits(several=False))
-
-
-def of_classes(index: Whole, p: Floats, table: pa.Table | None, weights: Floats | None) -> MulticlassPredictions:
-    """Return rows for a repair of all classes at once: of two too, which are no `multiclass_predictions`."""
-    if p.shape[1] > 2:
-        return multiclass_predictions(index, p, table, weights=weights)
-    return MulticlassPredictions(y=index.astype(np.int32), p=p, covariates=table, weights=weights)
-
-
-def checked_recipe(name: str, recipe: Any) -> Recipe | Dirichlet:
-    """Return a recipe; refuse classes, and estimators, whose fit wants other things."""
-    own = isinstance(recipe, Tunable) or not hasattr(recipe, "get_params")
-    if isinstance(recipe, type) or not callable(getattr(recipe, "fit", None)) or not own:
-        raise BadInput(f"{name}={recipe!r}: pass a recipe of calibrant.repair, such as Platt()")
-    chosen: Recipe | Dirichlet = recipe
-    return chosen
-
-
-def checked_weights(weights: ArrayLike | None, n: int) -> Floats | None:
-    """Return weights as an array, None if there are none."""
-    if weights is None:
-        return None
-    out = np.asarray(weights, dtype=np.float64)
-    if out.shape != (n,):
-        raise BadInput(f"sample_weight has shape {out.shape}: pass one weight for each of the {n} rows")
-    if not (np.isfinite(out) & (out >= 0)).all():
-        raise BadInput("sample_weight must be finite and not negative: leave rows out by the weight 0")
-    if not out.any():
-        raise BadInput("every sample_weight is zero: leave the weights out")
-    return out
-
-
-def checked_classes(classes: Labels, index: Whole, weights: Floats | None) -> None:
-    """Refuse labels of one class, by count or by weight."""
-    there = index if weights is None else index[weights > 0]
-    if len(np.unique(there)) < 2:
-        raise BadInput(
-            f"y has one class, {classes[there[0]]!r}, among rows that count: a repair needs two classes or more"
-        )
+        if weights is not None and not weights.any():
+            raise BadInput("sample_weight is 0 in every row of a fold: leave such rows out")
+        data = ClassRows(said, self.index[rows], len(self.classes), table, weights)
+        found = data.counted().fitted(self.recipe)
+        return Repaired(maps=found.maps, scale=found.scale, estimator=estimator)
 
 
 def _part(value: object, at: Whole, n: int) -> object:

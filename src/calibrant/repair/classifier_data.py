@@ -60,7 +60,7 @@ def chosen(X: Features, variables: Sequence[str | int]) -> Taken:
     if labels and all(isinstance(label, str) for label in labels):
         names = [str(label) for label in labels]
     else:
-        shape = np.shape(X) if not hasattr(X, "shape") else X.shape
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         if len(shape) != 2:
             raise BadInput(f"variables={tuple(variables)!r}: X has no columns, pass covariates= instead")
         names = [f"x{j}" for j in range(shape[1])]

@@ -1,0 +1,278 @@
+"""A scikit-learn estimator that repairs scores: fit and predict on arrays and frames of scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, assert_all_finite, check_array, indexable
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from calibrant.arguments import choice
+from calibrant.errors import BadInput
+from calibrant.repair.class_maps import ClassMaps, ClassRows, checked_classes, checked_recipe, checked_weights
+from calibrant.repair.classifier_data import ROUNDING, Features, Labels, Said, Taken, chosen, row_identities, table_of
+from calibrant.repair.fitted import FittedMap, Recipe
+from calibrant.repair.maps.curves import Platt
+from calibrant.repair.maps.dirichlet import Dirichlet
+from calibrant.repair.regression import Floats
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Scale = Literal["auto", "probability", "decision"]
+SCALES: tuple[Scale, ...] = ("auto", "probability", "decision")
+
+
+class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Scores to probabilities, as a scikit-learn estimator: X holds the scores, and perhaps variables.
+
+    Estimand: ``P(Y = class | the scores, and the variables)``, in the shape of the recipe.
+
+    Parameters
+    ----------
+    recipe : recipe, optional
+        Of `calibrant.repair`; ``Platt()`` by default. Searches reach its settings as ``recipe__ridge``.
+    scores : str, int, or sequence of these, optional
+        The column of X that holds the score, by name or place; with three classes or more, a column a class in the
+        order of `classes_`. By default the last column that is no variable, so that what ``predict_proba`` says of two
+        classes can be passed as it is; with more classes, all columns that are no variable.
+    variables : sequence of str or int, optional
+        Columns of X that the recipe may read besides. By default those that the recipe itself names in its setting
+        ``variables``, if it has one.
+    scale : {"auto", "probability", "decision"}
+        What the scores are: probabilities in [0, 1], or decision values of any size, which are divided by their
+        standard deviation and passed through the logistic function. "auto" takes them as probabilities if all scores of
+        the fit lie in [0, 1] (`decision_` tells).
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+        Labels; the second of two is the case.
+    decision_ : bool
+        The scores are read as decision values.
+    maps_ : tuple of FittedMap
+        One, or with three classes or more one a class unless the recipe repairs all at once.
+    map_ : FittedMap
+        The one map, whose ``to_json`` deploys it without pickle; `AttributeError` if there are several.
+    n_features_in_, feature_names_in_
+        Of X, as scikit-learn has them.
+
+    Raises
+    ------
+    BadInput
+        On `fit`: no recipe, a column that is not there, one class, scores that are missing or of another scale.
+    NotComputable
+        On `fit`: the recipe cannot be fitted to these scores.
+
+    Notes
+    -----
+    **Assumes.** Rows that the model behind the scores was not trained on, independent but for `groups`.
+    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on rows that `fit` has not seen. **Method.**
+    That of the recipe; with three classes or more, unless it repairs all at once, each class against the rest, rows
+    divided by their sums. A one-dimensional X is probabilities. Rows of weight 0 do not enter the map; weights say how
+    much a row counts beside others, not how many rows it stands for. With
+    ``sklearn.set_config(enable_metadata_routing=True)``, ask for ``sample_weight`` and ``groups`` by
+    ``set_fit_request``. **Cost.** One fit of the recipe. **Reads.** Arrays, pandas and Polars; weights; `groups`, rows
+    that belong together, in recipes that deal rows into parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import calibrant as cal
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=5000)
+    >>> y = rng.uniform(size=5000) < p**2
+    >>> model = cal.repair.Recalibrator(cal.repair.Beta()).fit(p, y)
+    >>> model.predict_proba([0.5])[:, 1].round(1).tolist()
+    [0.2]
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe | Dirichlet | None = None,
+        *,
+        scores: str | int | Sequence[str | int] | None = None,
+        variables: str | int | Sequence[str | int] | None = None,
+        scale: Scale = "auto",
+    ) -> None:
+        self.recipe = recipe
+        self.scores = scores
+        self.variables = variables
+        self.scale = scale
+
+    def fit(
+        self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Self:
+        """Fit the repair.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, d), or probabilities of shape (n,)
+        y : array-like of shape (n,)
+            Labels, numbers or text.
+        sample_weight : array-like of shape (n,), optional
+        groups : array-like of shape (n,), optional
+            Which rows belong together.
+        """
+        recipe = checked_recipe("recipe", Platt() if self.recipe is None else self.recipe)
+        choice("scale", self.scale, SCALES)
+        X, labels = self._checked(X, y)
+        self.classes_, index = np.unique(labels, return_inverse=True)
+        weights = checked_weights(sample_weight, len(labels))
+        checked_classes(self.classes_, index, weights)
+        self._taken = self._variables(X)
+        self._at = self._scores(X, len(self.classes_))
+        values = self._values(X)
+        inside = bool(((values >= -ROUNDING) & (values <= 1.0 + ROUNDING)).all())
+        self.decision_ = not inside if self.scale == "auto" else self.scale == "decision"
+        units = None if groups is None else column_or_1d(groups)
+        if units is not None and len(units) != len(labels):
+            raise BadInput(f"groups has {len(units)} values: pass one for each of the {len(labels)} rows")
+        rows = ClassRows(self._said(values), index, len(self.classes_), self._table(X), weights, units)
+        found = rows.counted().fitted(recipe)
+        self.maps_, self._divisor = found.maps, found.scale
+        return self
+
+    def predict_proba(self, X: Features) -> Floats:
+        """Return repaired probabilities, float64 array of shape (n, K), columns in the order of `classes_`."""
+        check_is_fitted(self)
+        X = self._as_rows(X, reset=False)
+        maps = ClassMaps(self.maps_, self._divisor)
+        ids = row_identities(X) if maps.draw else None
+        return maps.of(self._said(self._values(X)), self._table(X), ids)
+
+    def predict(self, X: Features) -> Labels:
+        """Return the label of the largest repaired probability."""
+        check_is_fitted(self)
+        labels: Labels = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return labels
+
+    @property
+    def map_(self) -> FittedMap:
+        """The fitted map."""
+        maps: tuple[FittedMap, ...] = getattr(self, "maps_", ())
+        if len(maps) != 1:
+            raise AttributeError("one map a class: see maps_" if maps else "not fitted yet")
+        return maps[0]
+
+    def _checked(self, X: Features, y: ArrayLike | None) -> tuple[Features, Labels]:
+        if y is None:
+            raise BadInput("Recalibrator requires y to be passed, but the target y is None")
+        X, given = indexable(self._as_rows(X, reset=True), y)
+        labels: Labels = column_or_1d(given, warn=True)
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        return X, labels
+
+    def _as_rows(self, X: Features, reset: bool) -> Features:
+        """Return X as rows and columns; of one dimension it is a column of probabilities."""
+        if issparse(X):
+            check_array(X)  # says that sparse data are not taken
+        X = X if hasattr(X, "shape") else _array(X)
+        shape = X.shape
+        if len(shape) == 1 and shape[0] and (reset or self.n_features_in_ == 1):
+            column = check_array(X, ensure_2d=False, dtype=np.float64, input_name="X")
+            if not ((column >= 0.0) & (column <= 1.0)).all():
+                raise BadInput(
+                    "Expected 2D array, got 1D array instead. Reshape your data: one-dimensional scores must be "
+                    "probabilities from 0 to 1, pass decision values as a column, X.reshape(-1, 1)"
+                )
+            X, shape = column.reshape(-1, 1), (len(column), 1)
+        if len(shape) == 1:
+            raise BadInput("Expected 2D array, got 1D array instead. Reshape your data.")
+        if not shape[0]:
+            raise BadInput("X has 0 sample(s): a repair needs rows")
+        if shape[1:] == (0,):
+            raise BadInput(f"0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+        if self._named():
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            return X
+        return validate_data(self, X, dtype=np.float64, reset=reset)
+
+    def _named(self) -> Sequence[str | int]:
+        """Return the variables asked for, here or by the recipe."""
+        wanted = self.variables if self.variables is not None else getattr(self.recipe, "variables", None)
+        return (wanted,) if isinstance(wanted, (str, int)) else () if wanted is None else wanted
+
+    def _variables(self, X: Features) -> Taken:
+        named = self._named()
+        return chosen(self._labelled(X), named) if named else Taken()
+
+    def _scores(self, X: Features, classes: int) -> tuple[int, ...]:
+        """Return the places of the columns that hold scores."""
+        if self.scores is not None:
+            asked = (self.scores,) if isinstance(self.scores, (str, int)) else tuple(self.scores)
+            at = chosen(self._labelled(X), asked).at
+        else:
+            at = tuple(j for j in range(self.n_features_in_) if j not in self._taken.at)
+            at = at[-1:] if classes == 2 else at
+        if not at:
+            raise BadInput(
+                f"X has {self.n_features_in_} feature(s), all of them variables: add the column of the score"
+            )
+        if classes == 2 and len(at) != 1:
+            raise BadInput(f"scores={self.scores!r} names {len(at)} columns: of two classes one holds the score")
+        if classes > 2 and len(at) != classes:
+            raise BadInput(
+                f"Only binary classification is supported. The type of the target is multiclass: unless X holds a "
+                f"score for each class; y has {classes} classes, and scores are {len(at)} of X's columns (scores= says "
+                "which)"
+            )
+        return at
+
+    def _labelled(self, X: Features) -> Features:
+        """Return what tells the columns' names, which validation takes from a frame."""
+        if hasattr(X, "columns") or not hasattr(self, "feature_names_in_"):
+            return X
+        return _Columns(list(self.feature_names_in_))
+
+    def _values(self, X: Features) -> Floats:
+        """Return the scores, shape (n,) of two classes or (n, K)."""
+        if isinstance(X, np.ndarray):
+            held = X[:, self._at]
+        else:
+            columns = Taken(self._at, tuple(f"score {j}" for j in self._at)).of(X)
+            held = np.column_stack([np.asarray(columns[f"score {j}"]) for j in self._at])  # type: ignore[index]
+        out: Floats = check_array(held, dtype=np.float64, input_name="X")
+        return out[:, 0] if len(self._at) == 1 else out
+
+    def _said(self, values: Floats) -> Said:
+        if not self.decision_:
+            wrong = (values < -ROUNDING) | (values > 1.0 + ROUNDING)
+            if wrong.any():
+                raise BadInput(
+                    f"X holds the score {values[wrong].flat[0]:.6g}: probabilities lie in [0, 1]; did you pass logits? "
+                    "Then fit with scale='decision'"
+                )
+            values = np.clip(values, 0.0, 1.0)
+        return Said(values, self.decision_)
+
+    def _table(self, X: Features) -> pa.Table | None:
+        return table_of(self._taken.of(X), X.shape[0] if hasattr(X, "shape") else len(X))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # not of any X: of several classes it needs a column each, and the score may say nothing of the label
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.string = tags.input_tags.categorical = bool(self._named())
+        return tags
+
+
+def _array(X: Features) -> NDArray[np.generic]:
+    """Return lists of rows as an array, in which numbers beside text stay numbers."""
+    out = np.asarray(X)
+    return np.asarray(X, dtype=object) if out.dtype.kind in "US" else out
+
+
+class _Columns:
+    """Names of columns, where nothing else of a frame is left."""
+
+    def __init__(self, columns: list[str]) -> None:
+        self.columns = columns

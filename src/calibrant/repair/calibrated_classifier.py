@@ -328,8 +328,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             return dict(splitter.split), dict(routed.estimator.fit)
         to_fit = dict(params)
         groups = to_fit.pop("groups", None)
-        if "sample_weight" in to_fit and not has_fit_parameter(self._base(), "sample_weight"):
-            name = type(self._base()).__name__
+        base, name = self._base(), type(self._base()).__name__
+        fitted = isinstance(base, FrozenEstimator)  # weights are the repair's alone
+        if "sample_weight" in to_fit and not fitted and not has_fit_parameter(base, "sample_weight"):
             raise BadInput(
                 f"{name}.fit takes no sample_weight: leave the weights out, or choose a classifier that does"
             )

@@ -190,10 +190,17 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise BadInput("X has 0 sample(s): a repair needs rows")
         if shape[1:] == (0,):
             raise BadInput(f"0 feature(s) (shape={shape}) while a minimum of 1 is required.")
-        if self._named():
+        if self._named() or (self.scores is not None and hasattr(X, "columns")):
             validate_data(self, X, skip_check_array=True, reset=reset)
             return X
-        return validate_data(self, X, dtype=np.float64, reset=reset)
+        try:
+            return validate_data(self, X, dtype=np.float64, reset=reset)
+        except ValueError as e:
+            if "could not convert" not in str(e):
+                raise
+            raise BadInput(
+                f"X holds text ({e}): say which column holds the score, scores=, or is read, variables="
+            ) from e
 
     def _named(self) -> Sequence[str | int]:
         """Return the variables asked for, here or by the recipe."""

@@ -34,7 +34,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import calibrant as cal
 from calibrant.errors import BadInput, NotComputable
-from calibrant.repair import AugmentedLogistic, CalibratedClassifier, Dirichlet, FittedMap, Jitter, Platt
+from calibrant.repair import AugmentedLogistic, Beta, CalibratedClassifier, Dirichlet, FittedMap, Jitter, Platt
 
 
 @parametrize_with_checks([CalibratedClassifier()])
@@ -321,10 +321,22 @@ def test_dirichlet_repairs_all_classes_at_once(three: tuple[Any, Any]) -> None:
     fitted = Dirichlet(strength=1e-3).fit(cal.multiclass_predictions(np.searchsorted(model.classes_, y), out))
     alone = GaussianNB().fit(X, y).predict_proba(X)
     np.testing.assert_allclose(model.predict_proba(X), fitted.scores(alone), atol=1e-6)
-    with pytest.raises(BadInput, match="takes no sample_weight"):
-        CalibratedClassifier(GaussianNB(), Dirichlet()).fit(X, y, sample_weight=1.0 + (y == "mid"))
-    with pytest.raises(BadInput, match="Beta for two"):
-        CalibratedClassifier(GaussianNB(), Dirichlet()).fit(X, y == "mid")
+
+
+def test_dirichlet_takes_weights_and_two_classes(three: tuple[Any, Any]) -> None:
+    X, y = three
+    recipe, often = Dirichlet(strength=1e-3), 1 + (y == "mid")
+    given = FrozenEstimator(GaussianNB().fit(X[:500], y[:500]))
+    weighed = CalibratedClassifier(given, recipe).fit(X, y, sample_weight=often)
+    repeated = CalibratedClassifier(given, recipe).fit(np.repeat(X, often, axis=0), np.repeat(y, often))
+    np.testing.assert_allclose(weighed.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
+    assert (
+        np.abs(weighed.predict_proba(X) - CalibratedClassifier(given, recipe).fit(X, y).predict_proba(X)).max() > 0.01
+    )
+    two = CalibratedClassifier(GaussianNB(), Dirichlet(strength=0.0), cv=3).fit(X, y == "mid")
+    beta = CalibratedClassifier(GaussianNB(), Beta(), cv=3).fit(X, y == "mid")  # the same family, a and b at least 0
+    np.testing.assert_allclose(two.predict_proba(X), beta.predict_proba(X), atol=1e-3)
+    assert FittedMap.from_json(two.map_.to_json()) == two.map_
 
 
 @pytest.mark.parametrize("frame", ["array", "pandas", "polars", "sparse"])

@@ -137,8 +137,22 @@ def test_a_classifier_has_all_its_classes_repaired_at_once() -> None:
     assert shown.shape == (400, 3)
     assert np.abs(shown.sum(axis=1) - 1.0).max() < 1e-12
     assert model.map_.several
-    with pytest.raises(cal.BadInput, match="VariableTree takes no sample_weight with three classes"):
-        model.fit(X, y, sample_weight=1.0 + (y == 1), covariates={"age": age})
+
+
+@pytest.mark.parametrize("paper", [False, True])
+def test_weights_are_as_many_rows(paper: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Dirichlet, "chosen", lambda *_: 0.01)  # folds are dealt by rows
+    rng = np.random.default_rng(6)
+    p, age = rng.dirichlet([1, 1, 1], 600), np.repeat([30.0, 60.0], 300)
+    y = (rng.uniform(size=(600, 1)) > (p**2 / (p**2).sum(axis=1, keepdims=True)).cumsum(axis=1)).sum(axis=1)
+    recipe, often = VariableTree(variables="age", depth=1, shrink=0.0, leaf=0.01, paper=paper), 1 + (y == 1)
+    weighed = recipe.fit(cal.multiclass_predictions(y, p, {"age": age}, weights=often.astype(float)))
+    every = np.repeat(np.arange(600), often)
+    repeated = recipe.fit(cal.multiclass_predictions(y[every], p[every], {"age": age[every]}))
+    assert len(weighed.leaves) == 2
+    table = cal.multiclass_predictions(y, p, {"age": age})
+    assert np.abs(weighed(table).p - repeated(table).p).max() < 1e-4
+    assert np.abs(weighed(table).p - recipe.fit(table)(table).p).max() > 0.03
 
 
 def test_files_of_scores_refuse_it(tmp_path: Any) -> None:

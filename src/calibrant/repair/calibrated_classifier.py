@@ -141,7 +141,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         With ``predict_proba``, or else ``decision_function``; `sklearn.linear_model.LogisticRegression` by default.
         Wrap a fitted one in `sklearn.frozen.FrozenEstimator` to keep it as it is.
     repair : recipe, optional
-        ``Platt()`` by default. With three classes or more: `Dirichlet` and `VariableTree` repair all at once; any other
+        ``Platt()`` by default. With three classes or more: `Dirichlet` and `VariableTree` repair all at once (`Dirichlet` two as well); any other
         repairs each class against the rest, and the rows are divided by their sums.
     variables : sequence of str or int, optional
         Columns of X that the repair may read: names, or places (``"x0"`` or 0 is the first column of an array). With
@@ -191,8 +191,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     ``sklearn.set_config(enable_metadata_routing=True)``, ``covariates`` is requested by ``set_fit_request``,
     ``set_predict_proba_request`` and the like, ``groups`` goes to the splitter and the rest where it is requested;
     without routing, ``groups`` goes to the splitter and the rest to the classifier's fit. **Cost.** ``cv`` fits of the
-    classifier and one more; one map. **Reads.** pandas, Polars, arrays and sparse matrices; weights, unless the repair
-    is of several classes at once.
+    classifier and one more; one map. **Reads.** pandas, Polars, arrays and sparse matrices; weights.
 
     References
     ----------

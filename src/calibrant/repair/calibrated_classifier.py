@@ -141,8 +141,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         With ``predict_proba``, or else ``decision_function``; `sklearn.linear_model.LogisticRegression` by default.
         Wrap a fitted one in `sklearn.frozen.FrozenEstimator` to keep it as it is.
     repair : recipe, optional
-        ``Platt()`` by default. With three classes or more: `Dirichlet` and `VariableTree` repair all at once (`Dirichlet` two as well); any other
-        repairs each class against the rest, and the rows are divided by their sums.
+        ``Platt()`` by default. `Dirichlet`, and with three classes or more `VariableTree`, repair all classes at once;
+        any other repairs each of three or more against the rest, and the rows are divided by their sums.
     variables : sequence of str or int, optional
         Columns of X that the repair may read: names, or places (``"x0"`` or 0 is the first column of an array). With
         ``covariates=`` given to `fit`, columns of those. By default the columns that the recipe itself names in its

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -97,10 +98,10 @@ class ClassRows:
 
     def fitted(self, recipe: Recipe | Dirichlet) -> ClassMaps:
         """Fit one map of two classes or of all at once, or one of each class against the rest."""
-        scale, one = self.said.spread(self.weights), recipe
-        fit: Any = one.fit
-        if at_once(one, self.classes):
-            return ClassMaps((fit(self._all(self.said.matrix(scale), type(one).__name__)),), scale)
+        scale = self.said.spread(self.weights)
+        fit: Callable[[Predictions | MulticlassPredictions], FittedMap] = recipe.fit  # type: ignore[assignment]
+        if at_once(recipe, self.classes):
+            return ClassMaps((fit(self._all(self.said.matrix(scale), type(recipe).__name__)),), scale)
         scores = self.said.scores(scale)
         columns = [(1, scores)] if self.classes == 2 else list(enumerate(scores.T))
         return ClassMaps(tuple(fit(self._one(self.index == k, p)) for k, p in columns), scale)
@@ -126,13 +127,12 @@ def at_once(one: object, classes: int) -> bool:
     return entry.fits(several=True) and (classes > 2 or not entry.fits(several=False))
 
 
-def checked_recipe(name: str, recipe: Any) -> Recipe | Dirichlet:
+def checked_recipe(name: str, recipe: object) -> Recipe | Dirichlet:
     """Return a recipe; refuse classes, and estimators, whose fit wants other things."""
     own = isinstance(recipe, Tunable) or not hasattr(recipe, "get_params")
     if isinstance(recipe, type) or not callable(getattr(recipe, "fit", None)) or not own:
         raise BadInput(f"{name}={recipe!r}: pass a recipe of calibrant.repair, such as Platt()")
-    chosen: Recipe | Dirichlet = recipe
-    return chosen
+    return cast("Recipe | Dirichlet", recipe)
 
 
 def checked_weights(weights: ArrayLike | None, n: int) -> Floats | None:

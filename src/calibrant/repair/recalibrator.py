@@ -89,8 +89,8 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> p = rng.uniform(size=5000)
     >>> y = rng.uniform(size=5000) < p**2
     >>> model = cal.repair.Recalibrator(cal.repair.Beta()).fit(p, y)
-    >>> model.predict_proba([0.5])[:, 1].round(1).tolist()
-    [0.2]
+    >>> bool(0.2 < model.predict_proba([0.5])[0, 1] < 0.3)
+    True
     """
 
     def __init__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from calibrant.errors import BadInput
 
@@ -19,7 +19,7 @@ class Tunable:
     `fit` takes predictions, not X and y. `calibrant.repair.Recalibrator` is the estimator.
     """
 
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
     def get_params(self, deep: bool = True) -> dict[str, object]:
         """Return the settings by name.
@@ -70,8 +70,9 @@ class Tunable:
             else:
                 new[name] = value
         for name, own in inner.items():
-            part: Any = deepcopy(new[name])
-            new[name] = part.set_params(**own)
+            part = deepcopy(new[name])
+            if isinstance(part, Tunable):  # as was checked above
+                new[name] = part.set_params(**own)
         made = type(self)(**new)  # which checks them together
         for name, value in vars(made).items():
             object.__setattr__(self, name, value)

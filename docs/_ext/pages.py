@@ -51,7 +51,10 @@ def charts(_: Any, block_vars: dict[str, Any], conf: Any) -> str:
         return ""
     names["_kept"] = chart
     picture = next(block_vars["image_path_iterator"])
-    chart.save(picture, ppi=144)
+    if hasattr(chart, "savefig"):  # a figure of Matplotlib's
+        chart.savefig(picture, dpi=144)
+    else:
+        chart.save(picture, ppi=144)
     return str(figure_rst([picture], conf["src_dir"]))
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from calibrant.decisions.acceptance_curve import acceptance_curve as acceptance_curve
     from calibrant.decisions.net_benefit import decision_curve as decision_curve
     from calibrant.diagnose.control_chart import control_chart as control_chart
+    from calibrant.diagnose.displays.reliability import ReliabilityDisplay as ReliabilityDisplay
     from calibrant.diagnose.importance import importance as importance
     from calibrant.diagnose.local_bias import local_bias as local_bias
     from calibrant.diagnose.pocket_map import pocket_map as pocket_map
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from calibrant.published.calibration_function import calibration_function as calibration_function
 
 _WHERE = {
+    "ReliabilityDisplay": "calibrant.diagnose.displays.reliability",
     "acceptance_curve": "calibrant.decisions.acceptance_curve",
     "calibration_function": "calibrant.published.calibration_function",
     "control_chart": "calibrant.diagnose.control_chart",

@@ -1,0 +1,1 @@
+"""Curves as scikit-learn displays them, with Matplotlib (extra `displays`)."""

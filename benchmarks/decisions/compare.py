@@ -1,17 +1,25 @@
-"""Power of `calibrant.compare` beside the paired t-test and DeLong: ``python benchmarks/decisions/compare.py 200``."""
+"""Power of `calibrant.compare` beside the paired t-test and DeLong: ``python benchmarks/decisions/compare.py 200``.
+
+``python benchmarks/decisions/compare.py 1000 wrong``: how often a verdict is wrong, on designs chosen to hurt.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import norm, ttest_1samp
+from scipy.stats import binom, norm, ttest_1samp
 
 import calibrant as cal
 from calibrant.stats.measures import placements
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+from validity.compare_designs import DESIGNS, Design
+from validity.compare_designs import MARGIN as EDGE
 
 MARGIN, ALPHA = 0.005, 0.05
 THRESHOLD = 0.3  # of the net benefit
@@ -92,5 +100,29 @@ def by_ways(rows: Sequence[int], ways: Callable[[Made, int], tuple[bool, ...]], 
         print(f"| {n:,} | {by:g} | {share(lambda s, n=n, by=by: ways(moved(n, by, s), s), sets)} |", flush=True)
 
 
+def tested(design: Design, seed: int, margin: float) -> bool:
+    """Tell whether a paired t-test of the Brier scores says, wrongly, that the new model is no worse."""
+    models, y, _ = design.drawn(seed)
+    d = (models["new"] - y) ** 2 - (models["old"] - y) ** 2
+    high = float(ttest_1samp(d, 0.0).confidence_interval(1.0 - ALPHA).high)
+    return high <= margin < design.truth
+
+
+def wrong(sets: int) -> None:
+    """Print how often any verdict is wrong, or any range misses, and how often a model is called no worse that is."""
+    print("| design | worse by | margin | any verdict or range | no worse | no worse by paired t |")
+    print("|---|--:|--:|--:|--:|--:|")
+    for name, design in DESIGNS.items():
+        margin = min(EDGE, max(design.truth, 0.0)) * (1.0 - 1e-8)
+        any_ = sum(design.wrong(seed, margin) for seed in range(sets))
+        assert binom.sf(any_ - 1, sets, ALPHA) > 1e-6, f"{name}: the claim is refuted"
+        hurt = design.truth > margin
+        calm = [design.found(seed, margin).verdict in ("better", "no worse") for seed in range(sets)] if hurt else None
+        alone = design.groups == 1 and design.size == 1 and not design.weighted
+        t = [tested(design, seed, margin) for seed in range(sets)] if hurt and alone else None
+        told = (f"{np.mean(v):.3f}" if v is not None else "–" for v in (calm, t))
+        print(f"| {name} | {design.truth:.4f} | {margin:.4f} | {any_ / sets:.3f} | {' | '.join(told)} |", flush=True)
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100)
+    (wrong if "wrong" in sys.argv else main)(int(sys.argv[1]) if len(sys.argv) > 1 else 100)

@@ -92,6 +92,17 @@ def test_steps_are_differences_of_two_cells_over_their_multinomial_error() -> No
     assert np.isnan(np.diag(found.statistic)).all()
 
 
+def test_steps_are_those_of_mathworks_example() -> None:
+    """Rows of the documented example of risk.validation.migrationMatrixStabilityTest, and what it rejects at 5 %."""
+    counts = np.zeros((15, 15), dtype=int)
+    counts[0] = np.arange(1, 142, 10)
+    counts[1, :4] = 89, 120, 81, 14
+    counts[2, :5] = 24, 81, 114, 81, 15
+    p, nan = migrations.steps(counts).p_value[:3, :14], float("nan")
+    theirs = [[nan, 1, 1, *[0] * 11], [0, nan, 0, 0, 0, *[nan] * 9], [0, 0, nan, 0, 0, 0, *[nan] * 8]]
+    np.testing.assert_array_equal(np.where(np.isnan(p), nan, p <= 0.05), np.array(theirs))
+
+
 def test_concentration_is_the_published_formula() -> None:
     cv = concentration.variation(N)
     assert cv == pytest.approx(0.5259237061407777, rel=1e-12)  # numpy: std over mean of the shares

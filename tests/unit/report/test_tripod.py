@@ -50,6 +50,31 @@ def test_what_an_audit_cannot_know_is_for_the_authors_whatever_was_found(make) -
     assert all(bool(a.lines) == (a.state in ("answered", "in part")) for a in tripod.answers(make()))
 
 
+def test_where_people_are_acted_on_it_is_said_and_what_that_is_worth() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 3, 2000)
+    record = cal.audit(cal.predictions(rng.uniform(size=2000) < p, p), threshold=[0.2, 0.5], quick=True)
+    c = record.curve("decisions").columns
+    assert "people are acted on from 0.2 and 0.5 on" in of(record, "15")[1]
+    assert "Clinical utility: net benefit" in of(record, "12e")[1]
+    lines = [line for line in of(record, "23a")[1].split("\n") if "acted on" in line]
+    assert len(lines) == 2
+    assert f"from 0.2 on: net benefit {c['net_benefit'][0]:.4f} (" in lines[0]
+    assert "no classification" not in of(record, "15")[1]
+
+
+def test_a_limit_that_was_not_given_is_not_spoken_of() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=600)
+    data = cal.predictions(rng.uniform(size=600) < p, p, {"sex": rng.choice(["f", "m"], 600)})
+    free, limited = (cal.audit(data, by="sex", quick=True, limit=limit) for limit in (None, 0.1))
+    for number in ("12e", "14"):
+        assert "limit" not in of(free, number)[1]
+        assert "limit" in of(limited, number)[1]
+    assert "no classification was audited" in of(free, "15")[1]
+    assert "each end at 95% by itself" in of(free, "10")[1]
+
+
 def test_nothing_is_invented_for_what_was_not_given() -> None:
     bare = factories.tiny()
     for number in ("3b", "5b", "6a", "12d", "12f", "23b", "24"):

@@ -127,7 +127,7 @@ def _rate(ladder: Ladder, acted: bool, counts: tuple[int, int], told: Told, each
         up, down = UnitRanking(u, bad, acted), UnitRanking(u, ~bad, acted)
         low, high = 1.0 - down.highest_rate(t, each), up.highest_rate(t, each)
         passed = up.passing(t)
-        rate = float(u.given[passed & bad].sum() / u.given[passed].sum())
+        rate = float(u.weight[passed & bad].sum() / u.weight[passed].sum())  # of the weights that certify, as the ends
         low, high = min(low, high), max(low, high)
     value, least, most = _outward(told, (rate, low, high), "wrong" if acted else "missed", (0.0, 1.0))
     return value, least, most

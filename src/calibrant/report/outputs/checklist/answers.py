@@ -32,6 +32,7 @@ HANDLED = {
     "keep": "A missing value of a covariate is a level of its own; rows without a label were kept apart.",
 }
 PLOTS = {"reliability": "reliability curve", "bins": "ranges of the score"}
+LIMIT = " against the limit"
 CHECKED = {
     "error-everyone": "the average error against the limit, for everyone",
     "error-groups": "the average error against the limit, in every group named",
@@ -139,7 +140,9 @@ def covariates(record: AuditRecord) -> Lines:
 
 def output(record: AuditRecord) -> Lines:
     """Return that the output is a probability, and in which steps people see it."""
-    made = [say("A probability, ", code(record.data.get("score", "")), "; no classification was audited.")]
+    acted = " and ".join(f"{t:g}" for t in _thresholds(record))
+    what = f"; people are acted on from {acted} on" if acted else "; no classification was audited"
+    made = [say("A probability, ", code(record.data.get("score", "")), f"{what}.")]
     if shown := (record.data.get("display") or {}).get("levels"):
         made.append(say(f"Upper ends are about it as shown in {num.count(shown)} steps."))
     return tuple(made)
@@ -167,7 +170,8 @@ def sample(record: AuditRecord) -> Lines:
     one = record.everyone
     low, high = error_bounds(record, one)
     made = [say(f"{_people(record)}, {num.count(one.cases)} with the outcome.")]
-    made.append(say(f"At {_level(record)} the average error is certified to lie between {low} and {high} points."))
+    each = f"certified, each end at {_level(record)} by itself"
+    made.append(say(f"The average error is at least {low} and, as shown, at most {high} points ({each})."))
     made += [say(f"{_need(f)} would decide ", name(f), ".") for f in (one, *ordered(record.groups)[:5]) if _need(f)]
     return tuple(made)
 
@@ -245,12 +249,15 @@ def analyses(record: AuditRecord) -> Lines:
 
 def methods(record: AuditRecord) -> Lines:
     """Return the measures, the certified ranges, the tests and the plots that the record holds."""
-    certified = f"Certified ranges of the average error at {_level(record)}: the raw score from below, "
+    certified = f"Certified ends of the average error, each at {_level(record)} by itself: the raw score from below, "
     made = [say(f"{certified}{record.everyone.upper.settings.get('about', 'the score as shown')} from above.")]
     if held := [MEASURES[k][0] for k in MEASURES if k in record.measures]:
         made.append(say(f"Measures with intervals: {', '.join(held)}."))
     done = [t for c in record.checks if c.status not in UNDONE and (t := CHECKED.get(c.code))]
-    made.append(say(f"Asked: {'; '.join(done)}."))
+    to = " against the limit" if limit_of(record) is not None else ""
+    made.append(say(f"Asked: {'; '.join(t.replace(LIMIT, to) for t in done)}."))
+    if _thresholds(record):
+        made.append(say("Clinical utility: net benefit, and what error costs of it, at each threshold named."))
     if drawn := [words for curve, words in PLOTS.items() if _has(record, curve)]:
         made.append(say(f"Plots: {' and '.join(drawn)}."))
     return tuple(made)
@@ -284,7 +291,8 @@ def fairness(record: AuditRecord) -> Lines:
     if not groupings(record):
         return NO_LINES
     named = [" and ".join(by) for by in groupings(record)]
-    how = "; all ranges hold together, and who is over the limit is decided by closed testing"
+    judged = ", and who is over the limit is decided by closed testing"
+    how = f"; all ranges of errors hold together{judged if limit_of(record) is not None else ''}"
     listing = _listing("Calibration was judged in groups by ", named, how)
     return (listing, say("Nothing in the model was changed by the audit."))
 
@@ -293,7 +301,22 @@ def performance(record: AuditRecord) -> Lines:
     """Return discrimination, calibration and scores with intervals, then every group's certified range."""
     made = [say(_measure(MEASURES[k][0], record.measures[k])) for k in MEASURES if k in record.measures]
     made.append(_certified(record, record.everyone))
-    return (*made, *(_certified(record, f) for f in ordered(record.groups)))
+    return (*made, *(_certified(record, f) for f in ordered(record.groups)), *_decided(record))
+
+
+def _thresholds(record: AuditRecord) -> tuple[float, ...]:
+    return tuple(dict.fromkeys(record.curve("decisions").columns.get("threshold", ())))
+
+
+def _decided(record: AuditRecord) -> Iterator[Text]:
+    """Yield what acting is worth at each threshold, for everyone and each group that is told."""
+    c = record.curve("decisions").columns
+    for i, (who, t) in enumerate(zip(c.get("group", ()), c.get("threshold", ()), strict=True)):
+        names = ("net_benefit", "over_all", "regret")
+        told = ([num.decimals(c[k + end][i], EACH) for end in ("", "_low", "_high")] for k in names)
+        own, over, lost = (f"{value} ({low} to {high})" for value, low, high in told)
+        gains = f" acted on from {t:g} on: net benefit {own}, over acting on all {over}, both asymptotic"
+        yield say(code(who), f"{gains}; lost to error {lost}, certified; true positives a row")
 
 
 def _measure(called: str, e: Estimate) -> str:

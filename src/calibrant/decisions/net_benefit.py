@@ -142,7 +142,7 @@ def decision_curve(
     -----
     **Assumes.** As `measure.net_benefit`; thresholds and groups chosen without looking at outcomes.
     **Guarantee.** Asymptotic; each band holds at all thresholds of a group at once, groups each by itself. At 5 % it
-    missed in at most 5 % of simulated data sets, of rows and of 50 to 300 units; of 20 units in 8 %.
+    missed in at most 5 % of simulated data sets, of rows and of 50 to 300 units; of 20 units in 6 %.
     **Method.** Covariance of the means at all thresholds, by units where there are any; it reaches as far as
     holds at all of them for units drawn anew (studentised), and for normal numbers with that correlation.
     **Cost.** One pass over the rows, then 2,000 resamples of at most 2,000 units or bundles of them.

@@ -24,7 +24,7 @@ from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
 from calibrant.errors import NotComputable
-from calibrant.kernels.runtime import one_thread, sized
+from calibrant.kernels.runtime import interpreted, one_thread, sized
 from calibrant.results import Curve, Estimate
 
 MANY, LEVELS_EACH = 10, 4  # covariates, and levels of a group column, as long as they are not known
@@ -335,7 +335,8 @@ def _variables(whole: Sketch) -> tuple[str, ...]:
 
 
 def _versions() -> dict[str, str]:
-    found = {n: version(n) for n in ("numpy", "scipy", "numba", "pyarrow", "scikit-learn")}
+    compiled = () if interpreted() else ("numba",)
+    found = {n: version(n) for n in ("numpy", "scipy", *compiled, "pyarrow", "scikit-learn")}
     from calibrant import __version__
 
     return {"calibrant": __version__, "python": platform.python_version(), **found}

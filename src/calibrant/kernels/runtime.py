@@ -3,6 +3,10 @@
 A kernel is a plain Python function over arrays that numba compiles. Importing a kernel file imports NumPy only; the
 first call of any kernel in it brings numba, and machine code from the cache beside the file if it was compiled before.
 Every kernel has an oracle, slow and obviously right, in the tests.
+
+Where there is no numba, as in a browser (Pyodide), or where `CALIBRANT_KERNELS` is "plain", nothing is compiled: what has
+a twin in `plain/` is done in NumPy whatever its size, the rest by the interpreter. The numbers are the same, some
+hundred times slower.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from functools import cache, update_wrapper
+from functools import cache, update_wrapper, wraps
 from importlib import import_module
 from pathlib import Path
 from threading import RLock
@@ -23,6 +27,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cas
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from calibrant.errors import BadInput
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
@@ -54,16 +60,39 @@ class _Kernel(Generic[P, R]):
         return cast("Callable[P, R]", self._compiled)
 
     def _replace_in_file(self) -> None:
-        stored = make_room()
-        import numba
-
         file = cast("dict[str, Any]", cast("Any", self._function).__globals__)
         held = {name: value for name, value in file.items() if isinstance(value, _Kernel)}
         own = [v for v in held.values() if v._function.__globals__ is file]
-        made = {v: numba.njit(cache=stored, nogil=True, inline=v._inline)(v._function) for v in (self, *own)}
+        if interpreted():
+            made: dict[Any, Any] = {v: _quietly(v._function) for v in (self, *own)}
+        else:
+            stored = make_room()
+            import numba
+
+            made = {v: numba.njit(cache=stored, nogil=True, inline=v._inline)(v._function) for v in (self, *own)}
         file.update({name: made[v] if v in made else v.compiled() for name, v in held.items()})
         for v, function in made.items():  # last, for other threads do not wait once they see it
             v._compiled = function
+
+
+@cache
+def interpreted() -> bool:
+    """Tell whether kernels run without being compiled: in a browser, or where it is asked for."""
+    asked = os.environ.get("CALIBRANT_KERNELS", "")
+    if asked not in ("", "plain"):
+        raise BadInput(f"CALIBRANT_KERNELS={asked!r}: leave it out, or set it to 'plain'")
+    return asked == "plain" or sys.platform == "emscripten"
+
+
+def _quietly(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function whose whole numbers wrap without a warning, as those of compiled code do."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        with np.errstate(all="ignore"):
+            return function(*args, **kwargs)
+
+    return call
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -85,7 +114,7 @@ def few(size: int, per_row: int = 1, often: bool = False) -> bool:
 
     What is done often, little at a time, is done in NumPy only where the data themselves are few (`sized`).
     """
-    return size <= FEW * per_row and not (often and _MANY.get())
+    return interpreted() or (size <= FEW * per_row and not (often and _MANY.get()))
 
 
 @contextmanager

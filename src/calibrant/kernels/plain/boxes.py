@@ -37,7 +37,7 @@ def lane_sums(words: NDArray[np.uint64], order: Ints, starts: Ints) -> Cases:
     out = np.zeros((len(starts) - 1, bits.shape[1]), dtype=np.int32)
     filled = np.flatnonzero(np.diff(starts))
     if len(filled):
-        out[filled] = np.add.reduceat(bits[order[: starts[-1]]], starts[filled], axis=0, dtype=np.int32)
+        out[filled] = np.add.reduceat(bits[order[: starts[-1]]], starts[filled].astype(np.intp), axis=0, dtype=np.int32)
     return out
 
 
@@ -137,6 +137,6 @@ def unit_boxes(cells: Ints, starts: Ints, parts: Floats, first: Ints, second: In
 
 def _by_set(table: Floats, sets: Ints, axis: int) -> Floats:
     below = np.concatenate([np.zeros_like(table.take([0], axis)), np.cumsum(table, axis=axis)], axis=axis)
-    ends = [below.take(sets[:, k], axis) for k in range(4)]
+    ends = [below.take(sets[:, k].astype(np.intp), axis) for k in range(4)]
     out: Floats = ends[1] - ends[0] + ends[3] - ends[2]
     return out

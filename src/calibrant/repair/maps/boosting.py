@@ -71,7 +71,7 @@ def bin_edges(ordered: Floats, bins: int) -> tuple[float, ...]:
     found = ordered[np.append(True, ordered[1:] != ordered[:-1])]
     if len(found) <= bins:
         return tuple(float(v) for v in (found[1:] + found[:-1]) / 2.0)
-    return _quantiles(len(ordered), bins, ordered.take, float(found[0]))
+    return _quantiles(len(ordered), bins, ordered.__getitem__, float(found[0]))
 
 
 def _quantiles(rows: int, bins: int, ranked: Callable[[Whole], Floats], least: float) -> tuple[float, ...]:

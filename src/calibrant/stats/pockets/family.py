@@ -64,7 +64,7 @@ def sums_of(table: NDArray[np.int64], sets: Sequence[Ints], first: int = 0) -> I
     out = table
     for axis, own in enumerate(sets, first):
         below = np.concatenate([np.zeros_like(out.take([0], axis)), np.cumsum(out, axis=axis)], axis=axis)
-        ends = [below.take(own[:, k], axis) for k in range(4)]
+        ends = [below.take(own[:, k].astype(np.intp), axis) for k in range(4)]
         out = ends[1] - ends[0] + ends[3] - ends[2]
     return out
 

@@ -5,8 +5,8 @@ first call of any kernel in it brings numba, and machine code from the cache bes
 Every kernel has an oracle, slow and obviously right, in the tests.
 
 Where there is no numba, as in a browser (Pyodide), or where `CALIBRANT_KERNELS` is "plain", nothing is compiled: what has
-a twin in `plain/` is done in NumPy whatever its size, the rest by the interpreter. The numbers are the same, some
-hundred times slower.
+a twin in `plain/` is done in NumPy whatever its size, the rest by the interpreter: the same numbers, some
+hundred times slower where rows are many.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ A kernel is a plain Python function over arrays that numba compiles. Importing a
 first call of any kernel in it brings numba, and machine code from the cache beside the file if it was compiled before.
 Every kernel has an oracle, slow and obviously right, in the tests.
 
-Where there is no numba, as in a browser (Pyodide), or where `CALIBRANT_KERNELS` is "plain", nothing is compiled: what has
-a twin in `plain/` is done in NumPy whatever its size, the rest by the interpreter: the same numbers, some
-hundred times slower where rows are many.
+Where there is no numba, as in a browser (Pyodide), or where `CALIBRANT_KERNELS` is "plain", nothing is compiled. What
+has a twin in `plain/` is done in NumPy whatever its size, the rest by the interpreter: the same numbers, some hundred
+times slower where rows are many.
 """
 
 from __future__ import annotations

@@ -59,17 +59,20 @@ class _Kernel(Generic[P, R]):
                     self._replace_in_file()
         return cast("Callable[P, R]", self._compiled)
 
+    def _prepared(self) -> Callable[P, R]:
+        if interpreted():
+            return _quietly(self._function)
+        stored = make_room()
+        import numba
+
+        made = numba.njit(cache=stored, nogil=True, inline=self._inline)(self._function)
+        return cast("Callable[P, R]", made)
+
     def _replace_in_file(self) -> None:
         file = cast("dict[str, Any]", cast("Any", self._function).__globals__)
         held = {name: value for name, value in file.items() if isinstance(value, _Kernel)}
         own = [v for v in held.values() if v._function.__globals__ is file]
-        if interpreted():
-            made: dict[Any, Any] = {v: _quietly(v._function) for v in (self, *own)}
-        else:
-            stored = make_room()
-            import numba
-
-            made = {v: numba.njit(cache=stored, nogil=True, inline=v._inline)(v._function) for v in (self, *own)}
+        made = {v: v._prepared() for v in (self, *own)}
         file.update({name: made[v] if v in made else v.compiled() for name, v in held.items()})
         for v, function in made.items():  # last, for other threads do not wait once they see it
             v._compiled = function

@@ -72,8 +72,8 @@ def accept(
         or for ``"everyone"``: ``rows``, ``threshold`` (accept from this score on; None for nobody), ``accepted``
         rows, ``share``, ``wrong`` among them, ``rate``, ``certified_rate`` (at most this; of independent rows at all
         thresholds at once, of units at one fixed beforehand: that this one stays within `risk` is what holds), and
-        ``fewest``, the accepted rows that it would take without a single error. ``settings["thresholds"]`` tells at
-        which the rate holds: ``"all"``, or those that ``"pilot units"`` chose.
+        ``fewest``, the accepted rows that it would take without a single error; None of units.
+        ``settings["thresholds"]`` tells at which the rate holds: ``"all"``, or those that ``"pilot units"`` chose.
 
     Raises
     ------
@@ -301,7 +301,7 @@ class Part:
             "wrong": passed.wrong,
             "rate": passed.wrong / passed.rows if passed.rows else None,
             "certified_rate": certified,
-            "fewest": acceptance.fewest(asked.risk, alpha),
+            "fewest": acceptance.fewest(asked.risk, alpha) if by_units is None else None,
         }
 
     def _by_rows(self, asked: Asked, alpha: float) -> tuple[float | None, float | None]:

@@ -48,7 +48,8 @@ def _said(found: Estimate, groups: Mapping[str, Accepted]) -> Iterator[str]:
     if found.low <= 0.0:
         yield f"Nothing can be accepted yet with at most {risk} % wrong, certified."
         least = min(g["fewest"] or 0 for g in groups.values())
-        yield f"It takes {num.count(least)} accepted rows without an error, and more with some."
+        if least:  # of rows that are independent
+            yield f"It takes {num.count(least)} accepted rows without an error, and more with some."
         return
     each = " in each group" if len(groups) > 1 else ""
     share = math.floor(1000.0 * found.low) / 10.0

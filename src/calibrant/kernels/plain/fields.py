@@ -165,9 +165,12 @@ def _news(values: list[bytes], seen: int) -> Iterator[tuple[int, int]]:
 
 @lru_cache(8)
 def _passing(seen: int) -> re.Pattern[bytes]:
-    """Return what passes over fields of the kinds that were seen, as far as they are plain."""
+    """Return what passes over fields of the kinds that were seen, as far as they are plain.
+
+    Not possessive: up to Python 3.11.4 a possessive repeat of what can go back ends in the wrong place (gh-106052).
+    """
     known = [pattern for code, pattern in PLAINLY.items() if seen & (1 << code)]
-    return re.compile(rb"(?:(?:" + b"|".join(known) + rb")\n)*+" if known else b"")
+    return re.compile(rb"(?:(?:" + b"|".join(known) + rb")\n)*" if known else b"")
 
 
 # ---- quotes: field by field ----

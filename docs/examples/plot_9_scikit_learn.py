@@ -2,8 +2,7 @@
 Two models in one scikit-learn display
 ======================================
 
-`ReliabilityDisplay` draws a fitted classifier as scikit-learn's own displays do, without bins, and with a band that
-holds for the whole curve at once.
+A fitted classifier as scikit-learn's displays draw it, without bins, and with a band for the whole curve.
 """
 
 import matplotlib.pyplot as plt

@@ -19,7 +19,10 @@ def largest_root(matrix: Floats) -> float:
     k = len(matrix)
     if not k:
         return 0.0
-    top = float(eigvalsh(matrix, subset_by_index=[k - 1, k - 1])[0])
+    try:
+        top = float(eigvalsh(matrix, subset_by_index=[k - 1, k - 1])[0])
+    except np.linalg.LinAlgError:  # some builds of LAPACK fail for one root of a matrix of many equal ones: all, then
+        top = float(np.linalg.eigvalsh(matrix)[-1])
     return max(top, 0.0) + 1e-13 * k * float(np.abs(matrix).max())
 
 

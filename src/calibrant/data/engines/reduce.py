@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Event, Lock
 from typing import Any, TypeVar, cast
@@ -15,6 +14,7 @@ from calibrant.data.engines.freed import give_back
 from calibrant.data.engines.work import Summary, Task, joined
 from calibrant.data.sketches.choice import Choice, Chosen
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.abreast import abreast
 from calibrant.data.sources.opened import open_source
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import FOUND_OUT, Form, OnRows, Part, Source
@@ -243,12 +243,9 @@ def _on_threads(
                     progress(batch.num_rows)
         return summary
 
-    with one_thread(), ThreadPoolExecutor(threads) as pool:  # the parts are what runs side by side
-        try:
-            whole, *others = pool.map(work, range(threads))
-        except BaseException:  # one part is refused, or somebody stops it all: the others need not be read to the end
-            stopped.set()
-            raise
+    with one_thread():  # the parts are what runs side by side
+        # one part is refused, or somebody stops it all: the others need not be read to the end
+        whole, *others = abreast(work, range(threads), threads, failed=stopped.set)
     while others:
         whole.add(others.pop())
     give_back()

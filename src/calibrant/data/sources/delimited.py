@@ -7,7 +7,6 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +16,7 @@ from threading import Lock
 import numpy as np
 import pyarrow as pa
 
+from calibrant.data.sources.abreast import abreast
 from calibrant.data.sources.encoded import Bytes, as_utf8, checked, encoding_of, seekable
 from calibrant.data.sources.source import Form, Part, Source
 from calibrant.data.sources.taken import ABSENT, FALSE, TRUE, Taken, cast, proven, taken
@@ -293,8 +293,7 @@ class Texts:
         if form.delimiter and (len(form.delimiter.encode()) != 1 or form.delimiter in '"\r\n'):
             raise BadInput(f"delimiter {form.delimiter!r} is not one plain character, such as ',' ';' '|' or a tab")
         self.names, self.form, self.lock = names, form, Lock()
-        with ThreadPoolExecutor(SCANNERS) as pool:
-            self.heads = list(pool.map(lambda p: head_of(p, form), paths))
+        self.heads = abreast(lambda p: head_of(p, form), paths, SCANNERS)
         self.scans = [Scan() for _ in paths]
         self.places: dict[str, dict[int, tuple[str, int, str]]] = {}
         every = [c for head in self.heads for c in head.columns]
@@ -306,8 +305,7 @@ class Texts:
         def one(head: Head) -> Scan:
             return scanned(head, [i for i, c in enumerate(head.columns) if c in columns])
 
-        with ThreadPoolExecutor(SCANNERS) as pool:
-            self.scans = list(pool.map(one, self.heads))
+        self.scans = abreast(one, self.heads, SCANNERS)
         for column in columns:
             self.places.setdefault(column, {})
         for head, scan in zip(self.heads, self.scans, strict=True):

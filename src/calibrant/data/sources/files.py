@@ -6,10 +6,10 @@ import glob as globbing
 import itertools
 import os
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from calibrant.data.sources.abreast import abreast
 from calibrant.data.sources.columnar.arrow import arrow
 from calibrant.data.sources.columnar.orc import orc
 from calibrant.data.sources.columnar.parquet import parquet
@@ -68,11 +68,12 @@ def _opened(
 ) -> Callable[[Collection[str]], list[Source]]:
     """Return what gives the files one by one; files of text with some columns as text, whatever is in them."""
     local = found.filesystem.type_name == "local"
-    with ThreadPoolExecutor(1 if local else OPENERS) as pool:
-        kind = one_kind(list(pool.map(lambda p: kind_of(p, found.filesystem), found.paths)), files)
-        if kind in COLUMNAR:
-            opened = list(pool.map(lambda p, n: COLUMNAR[kind](p, n, found.filesystem), found.paths, names))
-            return lambda _: opened
+    most = 1 if local else OPENERS
+    kind = one_kind(abreast(lambda p: kind_of(p, found.filesystem), found.paths, most), files)
+    if kind in COLUMNAR:
+        each = list(zip(found.paths, names, strict=True))
+        opened = abreast(lambda one: COLUMNAR[kind](*one, found.filesystem), each, most)
+        return lambda _: opened
     if not local:
         what = "text" if kind == TEXT else kind
         raise BadInput(f"{files[0]} is {what}: only Parquet, Arrow IPC and ORC are read from afar; copy it here")

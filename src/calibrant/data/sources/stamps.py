@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from calibrant.data.sources.abreast import abreast
 from calibrant.data.sources.source import Part, Read
 from calibrant.errors import BadInput
 
@@ -87,8 +87,7 @@ def stamps(filesystem: pa.fs.FileSystem, root: str, paths: Sequence[str]) -> lis
     from pyarrow import fs
 
     if len(paths) <= FEW:
-        with ThreadPoolExecutor(ASKERS) as pool:
-            return list(pool.map(lambda p: _remote(filesystem, p), paths))
+        return abreast(lambda p: _remote(filesystem, p), paths, ASKERS)
     try:
         there = {f.path: f for f in filesystem.get_file_info(fs.FileSelector(root, recursive=True))}
     except OSError:

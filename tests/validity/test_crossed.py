@@ -102,3 +102,38 @@ def test_the_mean_of_shifts_is_an_e_value(name):
 @pytest.mark.parametrize("saboteur", [persons_alone, product_of_shifts, all_blocks_at_once])
 def test_copies_that_forget_what_rows_share_are_seen(saboteur):
     assert refuted(*e_values(saboteur, FEW), ALPHA)
+
+
+# ---- the audit ----
+
+
+def audit_is_wrong(run, *, crossed=True):
+    """Return which ends of an audit are wrong: of the error from below and above, the gap, and any range's gap."""
+    codes, p, y = drawn(FEW, np.random.default_rng([10, run]))
+    off = DESIGNS[FEW][-1]
+    cluster = {"person": codes[0], "question": codes[1]} if crossed else None
+    found = cal.audit(cal.predictions(y, p, cluster=cluster), variables=None, alpha=ALPHA, quick=True)
+    one, bins = found.everyone, found.curves["bins"].columns
+    gap = one.gap.interval
+    ranges = zip(bins["low"], bins["high"], strict=True)
+    return (
+        one.lower.interval.low > off,
+        one.upper.interval.high < off,
+        not gap.low <= off <= gap.high,
+        any(not low <= off <= high for low, high in ranges),
+    )
+
+
+@pytest.mark.all
+def test_an_audit_of_units_that_cross_is_not_wrong_more_often_than_it_says():
+    runs = 25
+    misses = np.sum([audit_is_wrong(run) for run in range(runs)], axis=0)
+    assert not any(refuted(int(m), runs, ALPHA) for m in misses), misses
+
+
+@pytest.mark.all
+def test_an_audit_that_takes_these_rows_as_independent_is_seen():
+    runs = 25
+    wrong = np.sum([audit_is_wrong(run, crossed=False) for run in range(runs)], axis=0)
+    assert refuted(int(wrong[0]), runs, ALPHA), wrong  # from below
+    assert refuted(int(wrong[2]), runs, ALPHA), wrong  # of the gap

@@ -30,7 +30,7 @@ STEPS = 2**14  # cells of the score: scores of 0 and 1 only are in the first and
 def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
     """Return what a record holds of the data: names, counts and kinds, no row."""
     spec = whole.spec
-    return {
+    found: dict[str, Any] = {
         "label": spec.label,
         "score": spec.score,
         "positive": spec.positive,
@@ -55,7 +55,14 @@ def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
         "variables": {v.name: {"kind": v.kind, "edges": tuple(v.edges), "folded": v.folded} for v in spec.variables},
         "repeats_score": (told := repeats_score(whole)),
         "warnings": (*warnings(whole, repeats.copied), *(("repeats-score",) if told else ())),
-    } | confidence(whole)
+    }
+    return found | confidence(whole) | ({"crossed": both} if (both := crossed(whole)) else {})
+
+
+def crossed(whole: Sketch) -> dict[str, int]:
+    """Return the two columns whose units cross, each with its number of units; empty where none do."""
+    found = None if whole.crossed is None else whole.crossed.crossing
+    return {} if found is None else dict(zip(found.names, found.units, strict=True))
 
 
 def confidence(whole: Sketch) -> dict[str, object]:
@@ -145,7 +152,8 @@ def columns(whole: Sketch, mask: int) -> dict[str, dict[str, Any]]:
     }
     for name in spec.key:
         found[name] = {"kind": "id", "used": "key", "missing": None}
-    for name, used in (*((c, "cluster") for c in (spec.cluster, *nested)), (spec.weights, "weights")):
+    units = tuple(crossed(whole)) or (spec.cluster, *nested)
+    for name, used in (*((c, "cluster") for c in units), (spec.weights, "weights")):
         if name:
             found.setdefault(name, {"kind": "number" if used == "weights" else "id", "used": used, "missing": None})
     for name, kind in kinds.items():

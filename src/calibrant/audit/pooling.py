@@ -203,15 +203,27 @@ def shown_groups(whole: Sketch, mask: int = MASK) -> list[tuple[Name, list[int],
 
 
 def people_of(whole: Sketch) -> NDArray[np.int64]:
-    """Return how many people each group of a sketch has: rows, or units (of those held) where rows belong together."""
+    """Return how many people each group of a sketch has: rows, or units (of those held) where rows belong together.
+
+    Where units cross, those of the column of which it has fewer.
+    """
     rows: NDArray[np.int64] = whole.group_levels.sum(axis=(1, 2, 3))
     if not whole.spec.cluster or not len(rows):
         return rows
+    groups = Members.of(whole, whole).group
+    if whole.crossed is not None and whole.crossed.crossing is not None:
+        one, other = (_units_in(groups, code, len(rows)) for code in whole.crossed.crossing.codes)
+        return np.minimum(one, other)
     unit = np.unique(whole.parts["sample"].named(), return_inverse=True)[1].reshape(-1)
-    groups, count = Members.of(whole, whole).group, int(unit.max()) + 1
+    return _units_in(groups, unit, len(rows))
+
+
+def _units_in(groups: NDArray[np.int64], unit: NDArray[np.int64], of: int) -> NDArray[np.int64]:
+    """Return how many units have rows in each of so many groups."""
+    count = int(unit.max()) + 1
     pairs = np.unique(groups * count + unit)
-    people: NDArray[np.int64] = np.bincount(pairs // count, minlength=len(rows))
-    return people
+    found: NDArray[np.int64] = np.bincount(pairs // count, minlength=of)
+    return found
 
 
 def pair_pools(

@@ -14,6 +14,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.repeats import Repeats
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.local import MOST
+from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Outcome
 from calibrant.views.population import Population, everyone
 from calibrant.views.screen import Screen, dealt, full, strongest, too_many
@@ -22,6 +23,10 @@ DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
 NONE_GIVEN = "no covariates were given: add columns that describe the people"
 QUICK = "left out by --quick"
 COPIES = "rows are copies of others: remove them, or name in cluster= what they belong to"
+ONE_COLUMN = (
+    "units {0} and {1} cross, and this has no proof for rows that depend through both: audit by one, --cluster {0}, "
+    "which answers it for these units of {1}, or --cluster {1}"
+)
 NO_TESTS = "the sketch was made without what tests need: add --tests when sketching"
 
 
@@ -76,6 +81,8 @@ class Case:
 
         Units where rows belong together, of those that are certified, and then no rows.
         """
+        if self.whole.crossed is not None:  # of persons, of questions or of both: no plan says how many of which
+            return None, None
         units = self.everyone.units if self.whole.spec.cluster else None
         found = None if rows is None else int(rows(self.whole.n if units is None else units.count))
         return (found, None) if units is None else (None, found)
@@ -109,6 +116,8 @@ class Case:
         sample, of = self.whole.parts.get("sample"), len(self.whole.spec.codings)
         if sample is None:
             return None
+        if self.whole.crossed is not None:
+            return self.whole.crossed, None
         if not too_many(of):
             return sample.predictions(self.whole.name), None
         self.announce("choosing covariates to test")
@@ -177,6 +186,17 @@ class Case:
             if rows is not None:
                 rows.cache.clear()
         give_back()
+
+    def needs_no_crossing(self) -> None:
+        """Say what is proved of units of one column alone, where units cross."""
+        if self.one_column:
+            raise NotComputable(self.one_column)
+
+    @property
+    def one_column(self) -> str:
+        """The reason why a question is left open where units cross, and the way out; empty where they do not."""
+        rows = self.whole.crossed
+        return "" if rows is None or rows.crossing is None else ONE_COLUMN.format(*rows.crossing.names)
 
     def needs_covariates(self) -> None:
         """Say that a check is not run where there are no covariates."""
@@ -283,6 +303,8 @@ class Question:
         How long it takes, about; to be given where that is more than a few hundredths of a second.
     gate : bool
         A test that may count for the exit status.
+    crosses : bool
+        It has an answer where units cross, or asks nothing then; another one does not apply.
     asks, means : str
         Its name in the report, and what the answer means, in plain words, where no section of the report reads it.
     """
@@ -293,5 +315,6 @@ class Question:
     step: str = ""
     cost: Cost = LITTLE
     gate: bool = False
+    crosses: bool = False
     asks: str = ""
     means: str = ""

@@ -167,6 +167,11 @@ class Crossing:
     codes: NDArray[np.intp]
 
     @property
+    def named(self) -> str:
+        """Both names, for words."""
+        return " and ".join(self.names)
+
+    @property
     def units(self) -> tuple[int, int]:
         """Units of each column."""
         return int(self.codes[0].max()) + 1, int(self.codes[1].max()) + 1
@@ -178,8 +183,8 @@ class Crossing:
 
 
 ALL_AS_ONE = (
-    "units {0!r} and {1!r} cross: this needs one column of independent units, so name one of them; certificates of "
-    "both are raw_lower, values, rounded, groups and worst_group"
+    "units {0!r} and {1!r} cross: this needs one column of independent units, so name one of them; both are taken by "
+    "raw_lower, values, rounded, distance, groups and worst_group of certify, and by audit"
 )
 
 
@@ -203,7 +208,8 @@ def levels_of(codes: Mapping[str, NDArray[np.intp]]) -> Levels:
             raise UnitsCross(
                 f"units {other!r} and {name!r} cross: {split:,} of the former have rows in several of the latter. "
                 f"Name one: by {other!r} alone results are about these units of {name!r}, and the other way round. "
-                "About both drawn anew, certify raw_lower, values, rounded and worst_group can be had"
+                "About both drawn anew, an audit of the rows and certify raw_lower, values, rounded and worst_group can be "
+                "had"
             )
     return tuple((name, count[name]) for name in order)
 

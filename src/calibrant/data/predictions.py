@@ -331,8 +331,8 @@ def predictions(
         Positive numbers. Methods without a proof for weights raise `NotComputable`.
     cluster : array-like of shape (n,), or a dictionary, list or frame of such, optional
         Which rows belong together. Methods without a proof for clusters raise `NotComputable`. Of several columns
-        (patient, hospital) the coarsest is the unit, which must hold every unit of the others whole; of two that cross
-        (person, question) `certify.raw_lower`, `values`, `rounded`, `groups` and `worst_group` take both.
+        (patient, hospital) the coarsest is the unit, which must hold every unit of the others whole; two that cross
+        (person, question) are taken by `audit` and `certify.raw_lower`, `values`, `rounded`, `groups`, `worst_group`.
     positive : optional
         The label that counts as a case.
     drop_missing : bool

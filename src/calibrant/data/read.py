@@ -12,7 +12,7 @@ import pyarrow as pa
 from calibrant.arguments import checked_seed, one_source
 from calibrant.data.columns import label_values, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, not_per_cent, sketch_source, source_of
-from calibrant.data.given import ALL_AS_ONE, Levels, UnitsCross
+from calibrant.data.given import Levels, UnitsCross
 from calibrant.data.predictions import (
     SEVERAL,
     Faults,
@@ -354,6 +354,24 @@ def summarised(source: object, asked: Reading, progress: Progress | None = None,
     if isinstance(source, Predictions):
         asked.for_predictions(engine)
         return sketch_rows(source, asked)
+    return _of_source(source, asked, progress, engine)
+
+
+def with_crossed(source: object, asked: Reading, progress: Progress | None = None, engine: object = None) -> Sketch:
+    """Return the same; of rows whose units cross a sketch that lives by these rows, in memory."""
+    if not asked.levels or isinstance(source, (Sketch, Predictions, MulticlassPredictions)):
+        return summarised(source, asked, progress, engine)
+    opened = readable_twice(source_of(source, asked.columns, engine, asked.form), asked.named(), progress)
+    try:
+        return summarised(opened, asked, progress)
+    except UnitsCross:
+        out = sketch_rows(in_memory(opened, asked), asked)
+    out.spec = replace(out.spec, positive=asked.positive, percent=asked.percent, missing=asked.missing)
+    out.files, out.log = opened.files, opened.log
+    return out
+
+
+def _of_source(source: object, asked: Reading, progress: Progress | None, engine: object) -> Sketch:
     spec = asked.spec
     if spec is None:
         opened = readable_twice(source_of(source, asked.columns, engine, asked.form), asked.named(), progress)
@@ -473,8 +491,6 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
         asked.tests,
         asked.candidates,
     )
-    if data.crossing is not None:
-        raise UnitsCross(ALL_AS_ONE.format(*data.crossing.names))
     if cached in data.cache:
         return data.cache[cached]  # type: ignore[no-any-return]
     table = data.covariates
@@ -487,10 +503,12 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
         if apart is not None:
             profile.update(apart.covariates.column(profile.name))
     levels = levels_of(profiles, asked.bins)
-    spec = make_spec("y_true", "y_prob", levels, asked.intersections, seed=seed)
+    spec = make_spec(asked.label or "y_true", asked.score or "y_prob", levels, asked.intersections, seed=seed)
     named = data.levels[0][0] if data.levels else "cluster"
+    if data.crossing is not None:
+        named = data.crossing.named
     cluster, weights = named * (data.cluster is not None), "weights" * (data.weights is not None)
-    spec = replace(spec, cluster=cluster, weights=weights)
+    spec = replace(spec, cluster=cluster, weights=asked.weights or weights)
     names = wanted_covariates(asked.variables, available, spec) if asked.variables else ()
     others = unnamed_units(names, available, by, spec) if asked.candidates and not cluster else ()
     look = look_at(data, spec, (*names, *others)) if asked.variables or others else None
@@ -513,5 +531,6 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
         out.count_unlabelled(apart.p, there)
     out.rows_read += data.dropped
     out.name, out.nested = data.name, data.levels
+    out.crossed = None if data.crossing is None else data
     data.cache[cached] = out.counted()
     return out

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from calibrant.arguments import one_source
 from calibrant.data.engines.reduce import source_of
+from calibrant.data.given import UnitsCross
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.levels import on_levels
@@ -180,7 +181,7 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
     case, plain = roles.case_of(values)
     case = asked.positive if asked.positive is not None else case
     planned = logs.mended(planned, opened.log, columns, rows.table.num_rows)
-    taken = ((label,) if label else labels) + (score, *asked.key, *asked.beside)
+    taken = ((label,) if label else labels) + (score, *asked.key, *asked.beside, *asked.levels)
     others = () if opened.log.tool else roles.units(columns)
     unit = planned.cluster or _unit(held, others, (*taken, *asked.by), asked.missing)
     groups = roles.groups(columns, (*taken, unit, *opened.log.own, *opened.log.verdicts))
@@ -236,6 +237,8 @@ def _levels(table: pa.Table, asked: Reading, refused: tuple[str, ...]) -> tuple[
         return asked, refused
     try:
         return on_levels(asked, table.to_batches())[0], refused
+    except UnitsCross:
+        return asked, refused  # an audit takes both
     except (BadInput, NotComputable) as e:
         return asked, (*refused, str(e))
 

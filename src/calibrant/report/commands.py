@@ -142,7 +142,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     named_after_file = len(files) == 1 and files[0].split(".")[0] == record.name
     flags: list[tuple[str, object]] = [("--label", data.get("label")), ("--score", data.get("score"))]
     flags += [("--positive", data.get("positive")), ("--key", _list(listed(data.get("key"))))]
-    units = [*listed(data.get("cluster")), *(data.get("nested") or ())]
+    units = list(data.get("crossed") or ()) or [*listed(data.get("cluster")), *(data.get("nested") or ())]
     flags += [("--cluster", _list(units)), ("--weights", data.get("weights"))]
     flags += [("--by", _list(_group_columns(record)))]
     flags += [("--missing", data["missing"] if data.get("missing") in ("refuse", "keep") else None)]

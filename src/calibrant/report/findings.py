@@ -75,6 +75,11 @@ def units_of(record: AuditRecord) -> Mapping[str, Any]:
     return record.data.get("units") or {}
 
 
+def crossing(record: AuditRecord) -> Mapping[str, int]:
+    """Return the two columns whose units cross, each with its number of units; empty where none do."""
+    return record.data.get("crossed") or {}
+
+
 def withheld(record: AuditRecord) -> bool:
     """Tell whether nothing is decided, for rows are copies."""
     return bool(record.data.get("withheld"))

@@ -48,7 +48,9 @@ def units_of(given: Predictions | Sketch, seed: int) -> Units | None:
 
 def crossed_of(given: Predictions | Sketch, seed: int) -> tuple[Shifted, ...]:
     """Return the blocks of each shift where columns of units cross; nothing where they do not."""
-    if isinstance(given, Sketch) or given.crossing is None:
+    if isinstance(given, Sketch):
+        return () if given.crossed is None else crossed_of(given.crossed, seed)
+    if given.crossing is None:
         return ()
     if ("crossed", seed) not in given.cache:
         codes = given.crossing.codes.astype(np.int64)
@@ -142,6 +144,7 @@ class Members:
     def of(cls, data: Predictions | Sketch, whole: Sketch) -> Members:
         """Return them of the rows that a sketch with groups was made of, or of those that it holds itself."""
         spec = whole.spec
+        data = data.crossed if isinstance(data, Sketch) and data.crossed is not None else data
         if isinstance(data, Sketch):
             bases, held = np.cumsum([0, *spec.sizes]), whole.parts["sample"]
             return cls(np.array([held.levels(i) + bases[i] for i in range(len(spec.groupings))]))

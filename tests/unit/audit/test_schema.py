@@ -43,6 +43,15 @@ def visits(weighted: bool) -> Any:
     return cal.predictions(held.y, held.p, held.covariates, cluster=patient, weights=w)
 
 
+def answers() -> Any:
+    """Return rows of 24 persons who answer the same 20 questions."""
+    person, question = np.divmod(np.arange(480), 20)
+    p = np.random.default_rng(0).choice([0.2, 0.5, 0.7], 480)
+    sex = np.array(["f", "m"])[person % 2]
+    y = np.random.default_rng(1).uniform(size=480) < p
+    return cal.predictions(y, p, {"sex": sex}, cluster={"person": person, "question": question})
+
+
 RECORDS: dict[str, Callable[[], Any]] = {
     "groups and a limit": lambda: cal.audit(
         rows(3001), by=["site", "age"], limit=0.05, outcome="case", date="2026-01-31"
@@ -53,6 +62,7 @@ RECORDS: dict[str, Callable[[], Any]] = {
     "met, no groups": lambda: cal.audit(rows(3001), limit=0.3, quick=True, levels=7, name="seven steps"),
     "units": lambda: cal.audit(visits(False), by="site", limit=0.05, quick=True),
     "units and weights": lambda: cal.audit(visits(True), limit=0.2, quick=True),
+    "units that cross": lambda: cal.audit(answers(), by="sex", limit=0.3, quick=True),
     "tiny": lambda: cal.audit(rows(5), by="site", limit=0.05),
     "one row": lambda: cal.audit(cal.predictions([1], [0.5]), limit=0.05),
     "all cases": lambda: cal.audit(one_class(1), limit=0.05),

@@ -90,7 +90,7 @@ def test_what_has_no_proof_for_both_is_refused():
         with pytest.raises(cal.NotComputable, match="unit"):
             asked(data, variable="sex")
     with pytest.raises(cal.NotComputable, match="cross"):
-        cal.audit(data)
+        cal.sketch(data)
     with pytest.raises(cal.NotComputable, match="cross"):
         cal.certify.rows_needed(0.1, data)
     with pytest.raises(cal.NotComputable, match="not"):

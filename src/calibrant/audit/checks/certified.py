@@ -34,7 +34,7 @@ def of_everyone(case: Case, _: Mapping[str, Curve]) -> Answer:
     low, high = (lower.interval.low, upper.interval.high) if plan.judge == "error" else size(gap)
     error, verdict = between(lower, upper), plan.verdict(low, high)
     need = None
-    if verdict == "undecided" and plan.limit is not None:
+    if verdict == "undecided" and plan.limit is not None and not q.crossed:
         off = error if plan.judge == "error" else abs(gap.value)
         need = rows_to_decide(q, (low, off, high), plan.limit, plan.levels, (alpha, alpha), plan.judge)
     rows, units = case.needed(None if need is None else need.rows)
@@ -121,8 +121,20 @@ def _jittered(case: Case) -> Estimate:
 
 
 DECLARED = (
-    Question(code="error-everyone", order=10, make=of_everyone, step="certifying everyone", cost=Cost(flat=0.06)),
-    Question(code="shift", order=30, make=_asked("shift", lambda case: shift(case.everyone, case.judging.alpha))),
-    Question(code="distance", order=40, make=_asked("distance", _distance), cost=Cost(flat=0.08)),
+    Question(
+        code="error-everyone",
+        order=10,
+        make=of_everyone,
+        step="certifying everyone",
+        cost=Cost(flat=0.06),
+        crosses=True,
+    ),
+    Question(
+        code="shift",
+        order=30,
+        make=_asked("shift", lambda case: shift(case.everyone, case.judging.alpha)),
+        crosses=True,
+    ),
+    Question(code="distance", order=40, make=_asked("distance", _distance), cost=Cost(flat=0.08), crosses=True),
     Question(code="jittered", order=50, make=_asked("jittered", _jittered)),
 )

@@ -29,6 +29,7 @@ def decisions(case: Case, _: Mapping[str, Curve]) -> Answer:
     plan = case.judging
     if not plan.thresholds:
         return Answer()
+    case.needs_no_crossing()
     if case.copies:
         raise NotRun(COPIES)
     case.announce("asking what decisions mean")
@@ -78,4 +79,4 @@ def _curve(case: Case) -> dict[str, Curve]:
     return {CURVE: Curve(method=found.method, columns=columns, settings=told_settings)}
 
 
-DECLARED = (Question(code=CODE, order=28, make=decisions, cost=Cost(flat=0.1, group=0.02)),)
+DECLARED = (Question(code=CODE, order=28, make=decisions, cost=Cost(flat=0.1, group=0.02), crosses=True),)

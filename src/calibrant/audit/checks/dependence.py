@@ -130,6 +130,7 @@ DECLARED = (
         make=dependence,
         step="looking for rows that belong together",
         cost=Cost(flat=0.05, held=0.002),
+        crosses=True,
         asks="Rows that belong together",
         means="rows that share a column, such as a patient's, may be alike beyond what their scores explain",
     ),

@@ -149,7 +149,7 @@ def _certified(name: Name, members: int, q: Population, case: Case, count: int) 
 def _finding(g: Group, verdict: Verdict, case: Case, counts: tuple[int, int]) -> Finding:
     """Return what the record tells of a group; `counts` of groups estimated over the limit, and of all."""
     plan, need = case.judging, None
-    if verdict == "undecided" and plan.limit is not None:
+    if verdict == "undecided" and plan.limit is not None and not g.people.crossed:
         # In the end groups over the limit are never found within, and those within never over: only they share.
         over, every = counts
         spend = plan.alpha / 2.0 / (every - over + 1), plan.alpha / 2.0 / (over + 1)
@@ -213,4 +213,13 @@ def _identifier(name: Name) -> str:
     return f"{slug}-{digest}" if slug else digest
 
 
-DECLARED = (Question(code="error-groups", order=20, make=of_groups, step="certifying groups", cost=Cost(group=0.008)),)
+DECLARED = (
+    Question(
+        code="error-groups",
+        order=20,
+        make=of_groups,
+        step="certifying groups",
+        cost=Cost(group=0.008),
+        crosses=True,
+    ),
+)

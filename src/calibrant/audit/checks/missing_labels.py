@@ -74,5 +74,6 @@ DECLARED = (
         make=unlabelled,
         step="asking what missing labels could change",
         cost=Cost(flat=0.1, group=0.03),
+        crosses=True,
     ),
 )

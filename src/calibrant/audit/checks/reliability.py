@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from calibrant.results import Curve
 from calibrant.stats.betting import residual_mean_limits
 from calibrant.stats.smoothing import run_starts
 from calibrant.stats.units.below import gap_of
+from calibrant.stats.units.crossed import MeanGap
 from calibrant.stats.units.units import Units
 from calibrant.views.population import Population, fixed_scores
 
@@ -62,7 +64,7 @@ def bins_of(q: Population, levels: int, alpha: float, mask: int) -> Curve:
         rows = [(counts[i : i + 1], sums[i : i + 1], low[i : i + 1], high[i : i + 1]) for i in range(len(n))]
         limits = [residual_mean_limits(*each, alpha / len(n)) for each in rows]
     else:
-        predicted, observed, limits = _by_units(q, q.units, bins, alpha / len(n))
+        predicted, observed, limits = _by_units(q, q.crossed or (q.units,), bins, alpha / len(n))
     columns = {
         "x": predicted,
         "x_low": low,
@@ -80,21 +82,31 @@ def bins_of(q: Population, levels: int, alpha: float, mask: int) -> Curve:
 
 
 def _by_units(
-    q: Population, units: Units, bins: NDArray[np.int64], delta: float
+    q: Population, shifts: Sequence[Units], bins: NDArray[np.int64], delta: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[tuple[float, float]]]:
-    """Return of each bin the mean score, the event rate and the ends of the gap, weighted as they are certified."""
-    of_row = bins[np.minimum(fixed_scores(units.p) * q.grid >> 30, q.grid - 1)]
+    """Return of each bin the mean score, the event rate and the ends of the gap, weighted as they are certified.
+
+    Where units cross, of the blocks of every shift. Scores are no part of the design, so that no block of a range may
+    be taken to be smaller than the largest with all of its rows.
+    """
+    of_row = [bins[np.minimum(fixed_scores(u.p) * q.grid >> 30, q.grid - 1)] for u in shifts]
     means, limits = [], []
     for i in range(int(bins[-1]) + 1):
-        own = of_row == i
-        if not own.any():
+        held = [(u, of == i) for u, of in zip(shifts, of_row, strict=True)]
+        parts = [replace(u.within(own), most=u.largest) for u, own in held if own.any()]
+        if not parts:
             raise NotComputable("a range of the score has none of the rows whose units are held")
-        part = units.within(own)
-        means.append([np.average(v, weights=part.weight) for v in (part.p, part.y)])
-        gap = gap_of(part, delta / 2.0)
+        weight = np.concatenate([u.weight for u in parts])
+        means.append([np.average(np.concatenate(v), weights=weight) for v in _values(parts)])
+        each = [gap_of(u, delta / 2.0) for u in parts]
+        gap = MeanGap(each) if q.crossed else each[0]
         limits.append((gap.limit(delta / 2.0, 1.0), gap.limit(delta / 2.0, -1.0)))
     predicted, observed = np.array(means).T
     return predicted, observed, limits
+
+
+def _values(parts: Sequence[Units]) -> tuple[list[NDArray[np.float64]], list[NDArray[np.int8]]]:
+    return [u.p for u in parts], [u.y for u in parts]
 
 
 def _people(q: Population, first: NDArray[np.int64], mask: int) -> NDArray[np.int64]:
@@ -115,6 +127,8 @@ def smoothed(case: Case) -> Curve:
     """
     from calibrant.diagnose.reliability_curve import METHOD, Drawing, curve_of
 
+    if case.everyone.crossed:
+        return Curve(method=METHOD, columns={}, settings={"reason": case.one_column})
     how = Drawing(grid=POINTS, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed, smallest=case.mask)
     try:
         return told_line(curve_of(case.everyone, how))
@@ -122,4 +136,6 @@ def smoothed(case: Case) -> Curve:
         return Curve(method=METHOD, columns={}, settings={"reason": e.reason})
 
 
-DECLARED = (Question(code="reliability", order=60, make=along_the_score, cost=Cost(flat=0.05, held=0.001)),)
+DECLARED = (
+    Question(code="reliability", order=60, make=along_the_score, cost=Cost(flat=0.05, held=0.001), crosses=True),
+)

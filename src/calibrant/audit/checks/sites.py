@@ -51,4 +51,13 @@ def _told(case: Case, found: Curve) -> Curve:
     return Curve(method=METHOD, columns=columns, settings=settings)
 
 
-DECLARED = (Question(code=CODE, order=26, make=sites, step="comparing sites", cost=Cost(flat=0.3, held=0.004)),)
+DECLARED = (
+    Question(
+        code=CODE,
+        order=26,
+        make=sites,
+        step="comparing sites",
+        cost=Cost(flat=0.3, held=0.004),
+        crosses=True,
+    ),
+)

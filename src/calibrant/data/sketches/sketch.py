@@ -54,6 +54,10 @@ from calibrant.visible import visible
 
 REST = SCORE_BITS - CELL_BITS  # bits of a score within its cell
 GROUP_REST = SCORE_BITS - GROUP_BITS
+UNSTORED = (
+    "units cross, and a sketch of such rows is neither stored nor merged, for it lives by its rows: audit or certify "
+    "the rows themselves, or sketch them by one of the columns"
+)
 NO_KEYS: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
 
 Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -103,6 +107,7 @@ class Sketch:
     files: tuple[str, ...]
     log: Log  # that the rows came from, if from one: not stored, for the score's name says what matters of it
     nested: Levels  # of units, as the rows showed them: neither stored nor merged, since two sketches may cross
+    crossed: Predictions | None  # the rows, where their units cross: in memory alone, neither stored nor merged
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -118,7 +123,7 @@ class Sketch:
             None  # of these lines; others are made by counting and merging
         )
         self.rows_read = 0
-        self.name, self.files, self.nested, self.log = "data", (), (), NO_LOG
+        self.name, self.files, self.nested, self.log, self.crossed = "data", (), (), NO_LOG, None
         self.faults = Faults()
         self._bases = np.cumsum([0, *spec.sizes], dtype=np.int64)[:-1]
         self.parts = parts_of(spec)
@@ -199,6 +204,8 @@ class Sketch:
         NotComputable
             It holds none, or its first unit has more rows than it has room for.
         """
+        if self.crossed is not None:
+            return self.crossed
         held = self.checked().parts.get("sample")
         if held is None:
             raise NotComputable("the sketch holds no rows: sketch with variables= and tests=True, or read the rows")
@@ -351,6 +358,8 @@ class Sketch:
 
     def add(self, other: Sketch) -> Sketch:
         """Add another sketch's counts, of whichever rows, and return this one: what `merge` does once it has looked."""
+        if self.crossed is not None or other.crossed is not None:
+            raise NotComputable(UNSTORED)
         if other.spec.as_read != self.spec.as_read:
             raise BadInput(
                 "these sketches have different specs (columns, levels, seed or version): make both from one spec"
@@ -407,6 +416,8 @@ class Sketch:
         A lower `level` of compression, from 0 to 9, is quicker and larger.
         """
         self.faults.check(self.spec)
+        if self.crossed is not None:
+            raise NotComputable(UNSTORED)
         counts = [nonzero(array) for array in self.counters]
         held = {name: dict(sorted(part.arrays().items())) for name, part in self._named_parts()}
         a, b, c, d = (len(where) for where, _ in counts)

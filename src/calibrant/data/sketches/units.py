@@ -48,7 +48,9 @@ def unit_ids(data: Predictions, seed: int) -> Ids:
 
 def which_units(data: Predictions | Sketch) -> str:
     """Return whose rows `rows_of_units` returns, in words; empty where they are all."""
-    if isinstance(data, Predictions) or not data.by_units or not data.parts["sample"].cut:
+    if isinstance(data, Predictions) or not data.by_units or data.crossed is not None:
+        return ""
+    if not data.parts["sample"].cut:
         return ""
     held, noun = data.parts["sample"], f"units ({data.spec.cluster})" if data.spec.cluster else "rows"
     return f"the rows of {held.units:,} of about {held.of_units:,} {noun}, chosen without looking at outcomes"

@@ -27,7 +27,7 @@ from calibrant.report.findings import (
 from calibrant.report.spans import Span, Text, clipped, code, say
 from calibrant.report.wording.headline import everyone_off, for_use, off_named
 from calibrant.report.wording.terms import capital, cardinal
-from calibrant.report.wording.units import wider
+from calibrant.report.wording.units import no_plan, wider
 from calibrant.visible import visible
 
 MONTHS = 24  # from here on a time is told in years
@@ -155,7 +155,7 @@ def _collect(record: AuditRecord) -> str:
     if one.verdict == "undecided":
         need = need_of(one)
     if need is None:
-        return f"The error is too close to the limit to say how many {needed(record)} would decide."
+        return no_plan(record) or f"The error is too close to the limit to say how many {needed(record)} would decide."
     return f"Audit again {_growth(record, need)}."
 
 
@@ -178,7 +178,7 @@ def rows_that_would_decide(record: AuditRecord) -> Text:
     start = f"{who}: too few {needed(record)}. "
     need = median_need(few)
     if need is None:
-        return say(f"{start}No number of {needed(record)} is sure to settle most of them.")
+        return say(start + (no_plan(record) or f"No number of {needed(record)} is sure to settle most of them."))
     half = {1: "It", 2: "One of the two", 3: "Two of the three"}.get(n, "Half of them")
     return say(f"{start}{half} would settle {_growth(record, need)}.")
 

@@ -29,7 +29,7 @@ from calibrant.report.spans import Text, code, link, say
 from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, notices
 from calibrant.report.wording.terms import capital, p_told
-from calibrant.report.wording.units import alike, in_units
+from calibrant.report.wording.units import alike, in_units, one_column
 
 MOST = 3  # lines
 AGAIN = "repeats-score"
@@ -164,4 +164,6 @@ def not_checked(record: AuditRecord) -> Text:
         return ()
     listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
     quick = say(" ", code("--quick"), " left out tests and repairs.") if record.settings.get("quick") else ()
-    return say(f"Not checked, which is not a pass: {listed}.", *quick, " ", link("Every check", "checks"))
+    return say(
+        f"Not checked, which is not a pass: {listed}.", *quick, *one_column(record), " ", link("Every check", "checks")
+    )

@@ -21,7 +21,10 @@ from calibrant.report.findings import (
 from calibrant.report.spans import Text, code, given, say, sentence, strong
 from calibrant.report.wording.missing_labels import of_known
 from calibrant.report.wording.terms import all_groups, capital, cardinal
-from calibrant.report.wording.units import by_units
+from calibrant.report.wording.units import (
+    by_units,
+    no_plan,
+)
 
 
 def crossed(finding: Finding) -> bool:
@@ -82,6 +85,8 @@ def would_decide(record: AuditRecord, finding: Finding, where: str = "") -> Text
     """Return how many people would decide, and on what condition."""
     e = num.nearest(finding.error)
     need = need_of(finding)
+    if need is None and (unplanned := no_plan(record)):
+        return say(f"{unplanned} ")
     if need is None:
         close = f"The error is estimated at {e} points, so close to the limit that no number of {needed(record)}"
         return say(f"{close}{where} is sure to decide. ")

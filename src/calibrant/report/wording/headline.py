@@ -12,6 +12,7 @@ from calibrant.report.findings import (
     all_named,
     by_gap,
     cancels,
+    crossing,
     ends,
     groups_off,
     limit_of,
@@ -183,6 +184,9 @@ def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
         yield f"{few} for everyone, and error was found in unnamed pockets."
         return
     need = need_of(record.everyone)
+    if crossing(record):
+        yield f"{few}."
+        return
     if need is None:
         yield f"{few}: the error is too close to the limit."
         return

@@ -7,10 +7,37 @@ from collections.abc import Iterator
 from calibrant.audit.record import ALIKE, AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.document import Entry
-from calibrant.report.findings import noun, units_of
+from calibrant.report.findings import crossing, noun, units_of
 from calibrant.report.spans import Text, code, say
+from calibrant.visible import visible
 
 NONE_ALIKE = "the rows of one unit are hardly more alike than others"
+
+
+CROSSED = (
+    "Units of both columns are dealt to as many groups each, by size and name. With a shift, rows of one group of {0} "
+    "and of the group of {1} that many places on are a block; no two blocks of one shift share a unit. Each shift is "
+    "certified by its blocks as independent units are, and the mean of its e-values over shifts is one, however they "
+    "depend on one another (Theorem X). Assumed: rows that share neither unit are independent; which rows there are, "
+    "and what they weigh, does not depend on scores and outcomes. The design effect is the variance of the mean error, "
+    "of rows that share a unit of either, over that of independent rows. Measures, tests, pockets and repairs have no "
+    "proof for such rows, and none is told."
+)
+
+
+def no_plan(record: AuditRecord) -> str:
+    """Return what would decide where units cross, of which no plan says how many; empty where they do not."""
+    both = " and more of ".join(map(visible, crossing(record)))
+    return f"More units of {both} would tell; how many is not planned where units cross." if both else ""
+
+
+def one_column(record: AuditRecord) -> Text:
+    """Return which option has an answer to what is not checked where units cross; empty where they do not."""
+    if not (both := crossing(record)):
+        return ()
+    _, other = both
+    by = [code(f"--cluster {name}") for name in both]
+    return say(" By one column it is: ", by[0], ", about these units of ", code(other), ", or ", by[1], ".")
 
 
 def by_units(record: AuditRecord) -> bool:
@@ -41,8 +68,12 @@ def counted(record: AuditRecord) -> Text:
     if not found:
         return ()
     rows = f"{num.count(record.everyone.rows)} {noun(record)}"
-    of = say(f" of {_units(record)} (", code(data["cluster"]), *_nested(record), ")") if data.get("cluster") else ()
     by = say(", weighted by ", code(data["weights"])) if data.get("weights") else ()
+    if both := crossing(record):
+        (one, n), (other, m) = both.items()
+        first, second = say(f"{num.count(n)} units (", code(one), ")"), say(f"{num.count(m)} units (", code(other), ")")
+        return say(f"{rows} of ", *first, " and ", *second, ", which cross", *by)
+    of = say(f" of {_units(record)} (", code(data["cluster"]), *_nested(record), ")") if data.get("cluster") else ()
     return say(rows, *of, *by)
 
 
@@ -71,10 +102,14 @@ def _holds(record: AuditRecord) -> Text:
     """Return what the ranges hold for, and the effective number."""
     found, data = units_of(record), record.data
     alike = num.count(found["effective"])
+    also = " Counts of rows and cases are not weighted." if data.get("weights") else ""
+    if both := crossing(record):
+        one, other = map(code, both)
+        shared = say("ranges take ", noun(record), " as independent that share neither ", one, " nor ", other)
+        return say(*shared, f", and hold however alike others are; as precise as {alike} independent blocks.{also}")
     if not data.get("cluster"):
         told = f"as precise as {alike} that count alike"
         return say(f"ranges are of the weighted rows, {told}; counts of rows and cases are not weighted.")
-    also = " Counts of rows and cases are not weighted." if data.get("weights") else ""
     return say(f"ranges hold however alike the rows of one unit are; as precise as {alike} units of equal size.{also}")
 
 
@@ -85,6 +120,15 @@ def _more(record: AuditRecord) -> Iterator[str]:
         held = f"{num.count(found['held'])} of about {num.count(found['count'])} {units}"
         yield f"Certified on the rows of {held}, chosen without looking at outcomes."
     effect, wider = float(found["design_effect"]), found["wider"]
+    if crossing(record):
+        wide = (
+            ""
+            if wider is None
+            else f": the range of the overall gap is {wider:.1f} times as wide as of independent rows"
+        )
+        shared = f"are alike (design effect {effect:.1f})" if effect > ALIKE else "are hardly more alike than others"
+        yield f"Rows that share a unit of either {shared}{wide}."
+        return
     if record.data.get("cluster"):
         alike = f"the rows of one unit are alike (design effect {effect:.1f})" if effect > ALIKE else NONE_ALIKE
         independent = "as of independent rows"
@@ -103,6 +147,8 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
     found, data = units_of(record), record.data
     if not found:
         return ()
+    if crossing(record):
+        return (Entry("Units that cross", say(CROSSED.format(*map(visible, crossing(record))))),)
     units, pilots = "units" if data.get("cluster") else "rows", num.count(found["pilots"])
     bets = (
         "A unit, not a row, is one bet: its rows' errors are added up, weighted, before anything is learnt from them "

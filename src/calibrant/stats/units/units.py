@@ -47,7 +47,8 @@ class Units:
     columns : tuple of str
         What names the units, where several columns did: the coarsest, then those whose units lie whole in its own.
     designed : bool
-        Sizes are part of the design, known before any outcome: M is the size of the largest, and none is made lighter.
+        Sizes are part of the design, known before any outcome: M is the size of the largest, or `most` where that is
+        given, and none is made lighter.
     """
 
     unit: Ints
@@ -116,7 +117,7 @@ class Units:
     def largest(self) -> float:
         """M, the size that no certified unit exceeds."""
         if self.designed:
-            return float(self.given_size.max(initial=0.0)) or 1.0
+            return self.most if np.isfinite(self.most) else float(self.given_size.max(initial=0.0)) or 1.0
         pilots = self.given_size[~self.certified]
         known = len(pilots) >= FEWEST or (len(pilots) > 0 and not np.isfinite(self.most))
         return min(float(pilots.max()), self.most) if known else self.most

@@ -11,7 +11,16 @@ from collections.abc import Iterator
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
 from calibrant.report.commands import audit_again, cuts, dropped, groupings, listed
-from calibrant.report.findings import limit_of, noun, ordered, said_of, screened, together, units_of
+from calibrant.report.findings import (
+    crossing,
+    limit_of,
+    noun,
+    ordered,
+    said_of,
+    screened,
+    together,
+    units_of,
+)
 from calibrant.report.sections.overall import MEASURES
 from calibrant.report.sections.reference import UNDONE, folded, line
 from calibrant.report.sections.repair import AS_AUDITED
@@ -267,7 +276,8 @@ def clusters(record: AuditRecord) -> Lines:
     """Return how units were handled, and which model told how they differ."""
     made = list(units(record))
     if units_of(record):
-        made.append(say("Ranges take whole units as independent, whatever their rows have in common."))
+        share = "rows that share no unit of either column" if crossing(record) else "whole units"
+        made.append(say(f"Ranges take {share} as independent, whatever their rows have in common."))
     return (*made, *((say("Intercepts of units: a random-effects model of the residual."),) if _sites(record) else ()))
 
 

@@ -1,16 +1,23 @@
-"""How often bands of decision curves miss: ``python benchmarks/decisions/net_benefit.py [SETS]``."""
+"""How often bands of decision curves miss: ``python benchmarks/decisions/net_benefit.py [SETS]``.
+
+``python benchmarks/decisions/net_benefit.py 1000 certified``: how often the certified range of one threshold does.
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+import numpy as np
 from scipy.stats import binom
 
+import calibrant as cal
 from calibrant.decisions import net_benefit
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from validity.test_decision_curve import ALLOWED, DESIGNS, times
+from validity.test_net_benefit import DESIGNS as ALONE
+from validity.test_net_benefit import Design, normal_range
 
 BANDS = net_benefit.widths
 
@@ -36,5 +43,28 @@ def main(sets: int) -> None:
         print(f"| {name} | {n:,} | {units} | {own} | {over} | {', '.join(alone)} |", flush=True)
 
 
+def one(design: Design, seed: int) -> tuple[bool, bool, float] | None:
+    """Return whether the certified and the normal range miss, and how many times as wide the first is."""
+    data = design.drawn(seed)
+    try:
+        found = cal.measure.net_benefit(data, threshold=design.t, seed=seed)
+    except cal.NotComputable:  # nobody is acted on
+        return None
+    low, high = normal_range(design, data, ALLOWED)
+    ratio = (found.high - found.low) / (high - low) if high > low else np.inf
+    return not found.low <= design.truth <= found.high, not low <= design.truth <= high, ratio
+
+
+def certified(sets: int) -> None:
+    """Print the table of certified ranges."""
+    print("| design | rows | threshold | certified | normal | times as wide |\n|---|--:|--:|--:|--:|--:|")
+    for name, design in ALONE.items():
+        found = [v for v in (one(design, seed) for seed in range(sets)) if v is not None]
+        off = [sum(v[k] for v in found) for k in (0, 1)]
+        assert binom.sf(off[0] - 1, sets, ALLOWED) > 1e-6, f"{name}: the claim is refuted"
+        told = " | ".join(f"{k / len(found):.3f}" for k in off)
+        print(f"| {name} | {design.n:,} | {design.t:g} | {told} | {np.median([v[2] for v in found]):.2f} |", flush=True)
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100)
+    (certified if "certified" in sys.argv else main)(int(sys.argv[1]) if len(sys.argv) > 1 else 100)

@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.stats.cells import SCALE
+from calibrant.stats.cells import SCALE, summed
+from calibrant.stats.decisions.gains import Gains
 from calibrant.stats.decisions.regret import Lots
 from calibrant.stats.units.units import Units
 from calibrant.views.points import Points
@@ -87,7 +88,7 @@ class Ladder:
         """Cut rows at hand anywhere."""
         low = np.unique(np.append(np.arange(STEPS) / STEPS, threshold))
         dealing = Dealing.of(rows.n, seed)
-        cell = np.searchsorted(low, rows.p, side="right") - 1
+        cell = _step(low, rows.p)
         at = (dealing.block[: rows.n] * len(low) + cell) * 2 + rows.y
         counts = np.bincount(at, minlength=dealing.blocks * len(low) * 2).reshape(dealing.blocks, len(low), 2)
         return cls(threshold, threshold, low, _at(low, threshold), counts, False)
@@ -114,6 +115,26 @@ class Ladder:
         ones, block = np.ones(u.count), u.block - 1
         return Lots(sums.unit, sums.cell, sums.value, u.size, ones, block, u.largest, self.low, self.cut, t)
 
+    def gains(self, over_all: bool, seed: int) -> Gains:
+        """Return what rows, or units, add to the net benefit, or to what it is over acting on everyone; times 1 - t."""
+        u, t = self.units, self.threshold
+        if u is None:
+            (acted, cases), (left, missed) = self.acted, self.left
+            if over_all:
+                return Gains.of_counts((t, t - 1.0, 0.0), (left - missed, missed, acted), seed)
+            return Gains.of_counts((1.0 - t, -t, 0.0), (cases, acted - cases, left), seed)
+        on = _cell(u, self.low, self.exact) >= self.cut
+        won = np.where(on, 0.0, t - u.y) if over_all else np.where(on, u.y - t, 0.0)
+        span = (t - 1.0, t, u.largest) if over_all else (-t, 1.0 - t, u.largest)
+        return Gains.of_units(summed(u.unit, u.weight * won, u.count), u.size, u.certified, span, seed)
+
+    def errors(self, u: Units, acted: bool, seed: int) -> Gains:
+        """Return what units add to the rate of errors on one side: what is wrong there, and what there is."""
+        there = (_cell(u, self.low, self.exact) >= self.cut) == acted
+        bad = there & (u.y == (0 if acted else 1))
+        value, size = (summed(u.unit, u.weight * some, u.count) for some in (bad, there))
+        return Gains.of_units(value, size, u.certified, (0.0, 1.0, u.largest), seed)
+
     @property
     def acted(self) -> tuple[int, int]:
         """Rows that are acted on, and cases among them."""
@@ -138,7 +159,11 @@ def _cell(units: Units, low: Floats, exact: bool) -> Ints:
     if exact:
         found: Ints = np.searchsorted(low * SCALE, fixed_scores(units.p)).astype(np.int64)
         return found
-    return (np.searchsorted(low, units.p, side="right") - 1).astype(np.int64)
+    return _step(low, units.p)
+
+
+def _step(low: Floats, p: Floats) -> Ints:
+    return np.maximum(np.searchsorted(low - QUANTISATION, p, side="right") - 1, 0).astype(np.int64)
 
 
 def _in_blocks(q: Population) -> Ints:
@@ -149,15 +174,8 @@ def _in_blocks(q: Population) -> Ints:
 
 def ladder(data: Points | Predictions | Sketch, threshold: float, seed: int = 0) -> tuple[Ladder, Population | Points]:
     """Return the ladder of what a public function was given, and what it was read as."""
-    if isinstance(data, Points):
-        return _of_points(data, threshold), data
-    q = everyone(data, seed)
-    return Ladder.of(q, threshold, data if isinstance(data, Predictions) else None, seed), q
-
-
-def _of_points(q: Points, threshold: float) -> Ladder:
-    """Cut cells of a sketch's group at their mean score."""
-    low = np.unique(np.append(np.arange(STEPS) / STEPS, threshold))
-    cell = np.searchsorted(low, q.p, side="right") - 1
-    counts = np.bincount(2 * cell + q.y, q.times, 2 * len(low)).astype(np.int64).reshape(1, len(low), 2)
-    return Ladder(threshold, threshold, low, _at(low, threshold), counts, False)
+    if isinstance(data, Points) and data.population is not None:
+        return Ladder.of(data.population, threshold), data
+    given = checked_data(data, Predictions, Sketch)
+    q = everyone(given, seed)
+    return Ladder.of(q, threshold, given if isinstance(given, Predictions) else None, seed), q

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from calibrant.arguments import names, one_source, shown
@@ -11,9 +11,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, CalibrantWarning, NotComputable
 from calibrant.results import Estimate
-from calibrant.views.grouped import Group, grouped_sketch, keyed, named_groups, rows_of_groups, some_rows
-from calibrant.views.points import cell_points
-from calibrant.views.population import group
+from calibrant.views.grouped import keyed, parts
 
 
 @one_source
@@ -58,7 +56,8 @@ def by_group(
     **Assumes.** As `function`; groups named without looking at outcomes.
     **Guarantee.** As `function`, for each group by itself. The intervals are not simultaneous: with G groups pass
     ``alpha = 0.05 / G`` for that, or use `certify.groups`.
-    **Method.** The rows of each group, or the group's cells (``2^10``) of a sketch.
+    **Method.** The rows of each group, or the group's cells (``2^10``) of a sketch; where it has units or weights, the
+    rows that it holds.
     **Cost.** One call of `function` a group.
     **Reads.** Rows or the sketch.
 
@@ -78,7 +77,7 @@ def by_group(
         raise BadInput(f"function={shown(function)}: pass a function such as cal.measure.ece")
     out: dict[str, Estimate] = {}
     refused: list[tuple[str, str]] = []
-    for name, part in _parts(data, names("by", by), intersections):
+    for name, part in parts(data, names("by", by), intersections):
         try:
             out[keyed(name)] = function(part, **settings)
         except NotComputable as e:
@@ -90,13 +89,3 @@ def by_group(
     for left_out, reason in refused:
         warnings.warn(f"left out {left_out}: {reason}", CalibrantWarning, stacklevel=2)
     return out
-
-
-def _parts(data: Predictions | Sketch, by: tuple[str, ...], intersections: bool) -> Iterator[tuple[Group, Any]]:
-    """Yield each group that has rows, and its data."""
-    if isinstance(data, Predictions) and by:
-        yield from ((name, some_rows(data, rows)) for name, rows in rows_of_groups(data, by, intersections))
-        return
-    whole = grouped_sketch(data, by, intersections, seed=0)
-    for name, index in named_groups(whole):
-        yield name, cell_points(group(whole, index))

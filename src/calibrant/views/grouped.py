@@ -16,7 +16,9 @@ from calibrant.data.profile import Profile
 from calibrant.data.read import make_spec
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput
-from calibrant.views.population import counted
+from calibrant.views.points import Points, cell_points
+from calibrant.views.population import counted, group
+from calibrant.views.units import Members
 
 Group = tuple[tuple[str, str], ...]
 
@@ -88,6 +90,24 @@ def some_rows(data: Predictions, rows: NDArray[np.intp]) -> Predictions:
         covariates=None,
         weights=some(data.weights),
         cluster=some(data.cluster),
+        unit_ids=some(data.unit_ids),
         crossing=None if data.crossing is None else data.crossing.part(rows),
         cache={},
     )
+
+
+def parts(
+    data: Predictions | Sketch, by: tuple[str, ...], intersections: bool = False
+) -> Iterator[tuple[Group, Predictions | Points]]:
+    """Yield each group that has rows, and these rows; of a sketch without units or weights its cells."""
+    if isinstance(data, Predictions) and by:
+        yield from ((name, some_rows(data, rows)) for name, rows in rows_of_groups(data, by, intersections))
+        return
+    whole = grouped_sketch(data, by, intersections, seed=0)
+    if whole.by_units:
+        members, rows = Members.of(whole, whole), whole.rows()
+        for name, index in named_groups(whole):
+            if len(held := np.flatnonzero(members.rows((index,)))):
+                yield name, some_rows(rows, held)
+        return
+    yield from ((name, cell_points(group(whole, index))) for name, index in named_groups(whole))

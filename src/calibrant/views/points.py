@@ -63,6 +63,8 @@ class Points:
         Unit of each entry, whose rows may depend on one another; then entries are single rows.
     columns : tuple of str
         Where several columns named units: the coarsest, which is `unit`, and the others.
+    population : Population or None
+        What points of a sketch's cells were made of, which has finer counts.
     """
 
     p: Floats
@@ -73,6 +75,7 @@ class Points:
     reads: str
     unit: NDArray[np.intp] | None = None
     columns: tuple[str, ...] = ()
+    population: Population | None = None
 
     @cached_property
     def times(self) -> Floats:
@@ -95,6 +98,11 @@ class Points:
         return (
             float(self.n) if self.weight is None else float(self.mass.sum() ** 2 / (self.mass * self.each_weighs).sum())
         )
+
+    @property
+    def effective_units(self) -> float:
+        """Kish's effective number of units; of rows, where these are independent."""
+        return self.effective if self.unit is None else effective_units(self.mass, self.unit)
 
     @property
     def weighed(self) -> Weighed:
@@ -139,7 +147,7 @@ class Points:
         if self.unit is None:
             return {}
         count = int(self.unit.max()) + 1
-        return named(self.columns) | {"units": count, "effective_units": effective_units(self.mass, self.unit)}
+        return named(self.columns) | {"units": count, "effective_units": self.effective_units}
 
 
 def points(data: Points | Predictions | Sketch) -> Points:
@@ -162,7 +170,8 @@ def cell_points(population: Population) -> Points:
     where, label = np.nonzero(count)
     rows = count[where, label].astype(np.float64)
     score = np.clip(total[where, label] / rows, 0.0, 1.0)
-    return Points(score, label.astype(np.int8), rows, None, int(count.sum()), f"{population.grid} score cells")
+    told, n = f"{population.grid} score cells", int(count.sum())
+    return Points(score, label.astype(np.int8), rows, None, n, told, population=population)
 
 
 def both_outcomes(q: Points, what: str) -> None:

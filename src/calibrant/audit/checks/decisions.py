@@ -76,6 +76,7 @@ def _curve(case: Case) -> dict[str, Curve]:
         for k in DRAWN
     }
     told_settings = {k: found.settings[k] for k in ("alpha", "level", "least_rows")}
+    told_settings["guarantee"] = found.columns["guarantee"][0]
     return {CURVE: Curve(method=found.method, columns=columns, settings=told_settings)}
 
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
-
-import numpy as np
 
 from calibrant.audit.decisions.whom import People
 from calibrant.audit.rounding import Told
 from calibrant.decisions.ladder import Ladder
 from calibrant.decisions.regret import ends as regret_ends
-from calibrant.stats.decisions.unit_acceptance import UnitRanking
-from calibrant.stats.measures import normal_quantile
 from calibrant.views.grouped import keyed
 
 EVERYONE = "everyone"
-CERTIFIED_ENDS = 6  # of a line: both of two rates and of the regret
+CERTIFIED_ENDS = 6  # of a line: both of two rates and of the regret; net benefit has a half of alpha of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +32,7 @@ class Line:
     over_all, over_all_low, over_all_high : float
         The same less that of acting on everyone.
     regret, regret_low, regret_high : float
-        Certified.
+        Ends of these three are certified too.
     """
 
     group: str
@@ -76,13 +71,13 @@ def line(people: People, at: int, alpha: float, seed: int) -> Line:
     high, low = Told.of(acted, cases, 0.0), Told.of(left, missed, 0.0)
     every = Told.of(acted + left, cases + missed, 0.0)
     t, odds = ladder.threshold, ladder.threshold / (1.0 - ladder.threshold)
-    rate = _rate(ladder, True, (acted - cases, acted), high, each)
-    other = _rate(ladder, False, (missed, left), low, each)
+    rate = _rate(ladder, True, (acted - cases, acted), high, (each, seed))
+    other = _rate(ladder, False, (missed, left), low, (each, seed))
     lots, worth = ladder.lots, 1.0 - t
     ends = regret_ends(lots, (each, each), seed)
     lost = (lots.estimate, ends[0], ends[1])
     regret = tuple(v / worth for v in lost)
-    gain, more = (_mean(ladder, use, alpha / 4.0) for use in (True, False))
+    gain, more = (_mean(ladder, over_all, alpha / 4.0, seed) for over_all in (False, True))
     top = max(1.0, odds)
     return Line(
         keyed(people.name) if people.name else EVERYONE,
@@ -113,22 +108,17 @@ def _outward(
 Rate = tuple[float | None, float | None, float | None]
 
 
-def _rate(ladder: Ladder, acted: bool, counts: tuple[int, int], told: Told, each: float) -> Rate:
+def _rate(ladder: Ladder, acted: bool, counts: tuple[int, int], told: Told, spend: tuple[float, int]) -> Rate:
     """Return a rate of errors on one side of the threshold with its certified range; nothing where nobody is there."""
-    wrong, rows = counts
+    (wrong, rows), (each, seed) = counts, spend
     if not rows:
         return None, None, None
     if ladder.units is None:
         low, high = clopper_pearson(wrong, rows, each)
         rate = wrong / rows
     else:
-        u, t = ladder.units, ladder.threshold if acted else float(np.nextafter(ladder.threshold, 0.0))
-        bad = u.y == (0 if acted else 1)
-        up, down = UnitRanking(u, bad, acted), UnitRanking(u, ~bad, acted)
-        low, high = 1.0 - down.highest_rate(t, each), up.highest_rate(t, each)
-        passed = up.passing(t)
-        rate = float(u.weight[passed & bad].sum() / u.weight[passed].sum())  # of the weights that certify, as the ends
-        low, high = min(low, high), max(low, high)
+        found = ladder.errors(ladder.units, acted, seed)
+        rate, (low, high) = found.mean, found.limits(each)
     value, least, most = _outward(told, (rate, low, high), "wrong" if acted else "missed", (0.0, 1.0))
     return value, least, most
 
@@ -142,13 +132,8 @@ def clopper_pearson(hits: int, n: int, each: float) -> tuple[float, float]:
     return low, high
 
 
-def _mean(ladder: Ladder, acting: bool, alpha: float) -> tuple[float, float, float]:
-    """Return the net benefit, or what it is more than of acting on everyone, with a normal interval by units."""
-    lots, worth = ladder.lots, 1.0 - ladder.threshold
-    won = lots.won(np.where(lots.side < 0.0, 1.0, 0.0) if acting else np.where(lots.side > 0.0, -1.0, 0.0))
-    total = float((lots.times * lots.size).sum())
-    mean = float((lots.times * won).sum()) / total
-    count = float(lots.times.sum())
-    square = float((lots.times * (won - mean * lots.size) ** 2).sum()) * count / max(count - 1.0, 1.0)
-    half = normal_quantile(alpha) * math.sqrt(square) / total
-    return mean / worth, (mean - half) / worth, (mean + half) / worth
+def _mean(ladder: Ladder, over_all: bool, alpha: float, seed: int) -> tuple[float, float, float]:
+    """Return the net benefit, or what it is more than of acting on everyone, with its certified range."""
+    gains, worth = ladder.gains(over_all, seed), 1.0 - ladder.threshold
+    low, high = gains.limits(alpha / 2.0)
+    return gains.mean / worth, low / worth, high / worth

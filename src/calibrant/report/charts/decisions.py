@@ -6,6 +6,7 @@ import altair as alt
 
 import calibrant.report.charts.parts as parts
 from calibrant.report import numbers as num
+from calibrant.report.sections.decisions.picture import kind
 from calibrant.results import Curve
 
 BY_SCORE, ALL, NOBODY = "by the score", "acting on everyone", "acting on nobody"
@@ -47,7 +48,7 @@ def decision_curve(curve: Curve) -> alt.FacetChart | alt.LayerChart:
         base.transform_filter(alt.datum.by == BY_SCORE).mark_point(size=60, opacity=0).encode(y=y, tooltip=tips),
     ]
     under = [
-        f"Band: {parts.level_of(curve)}, at all thresholds at once, approximate. Worth using where it is the highest."
+        f"Band: {parts.level_of(curve)}, at all thresholds at once, {kind(curve)}. Worth using where it is the highest."
     ]
     return _panels(drawn, rows, "What acting above a threshold is worth", under)
 

@@ -111,5 +111,5 @@ def lost_by_repair(changes: Curve, repair: str) -> str:
 
 def _told(one: Acted, better: str, by: float) -> Text:
     at = link(f"Acting from {percent_of(one.threshold)}% on", CODE)
-    lost = f", by at least {num.lower_bound(-by)} true positives per 100 (approximate)"
+    lost = f", by at least {num.lower_bound(-by)} true positives per 100"
     return say(at, ": for ", *who(one), " ", strong(better), f"{lost}.")

@@ -9,7 +9,7 @@ from calibrant.report import numbers as num
 from calibrant.report.document import Cell, Column, Entry, Figure, Heading, Node, Panel, Paragraph, Row, Table
 from calibrant.report.findings import noun
 from calibrant.report.outline import Asked, Declared
-from calibrant.report.sections.decisions.picture import drawn, numbers
+from calibrant.report.sections.decisions.picture import drawn, kind, numbers
 from calibrant.report.spans import Text, clipped, code, given, say, shown, strong
 from calibrant.report.wording.decisions import CODE, Acted, acted, at_least, percent_of, worst_told
 
@@ -39,7 +39,8 @@ def decisions(record: AuditRecord) -> Iterator[Node]:
             )
     if (curve := record.curve(CURVE)).columns:
         words = (
-            "Solid: by the score, with its band at all thresholds at once. Dashed: acting on everyone. 0: on nobody."
+            f"Solid: by the score, with its {kind(curve)} band at all thresholds at once. Dashed: acting on everyone. "
+            "0: on nobody."
         )
         panel = Panel("Net benefit per 100", drawn(curve, [v.threshold for v in lines], LABEL), axis="threshold")
         yield Figure(panels=(panel,), key=(), caption=say(words), numbers=(numbers(curve),))
@@ -51,8 +52,8 @@ def _scope(record: AuditRecord) -> str:
     priced = f"Set by costs of {costs[0]:g} (acting on no case) and {costs[1]:g} (a case left). " if costs else ""
     level = num.percent(1.0 - float(s["alpha"]))
     return (
-        f"{priced}All ranges of this section hold together, {level}%, beside those of the verdict, at {level}% too. "
-        "Those of net benefit are approximate, the others certified. Numbers of people are multiples of five."
+        f"{priced}All ranges of these tables are certified and hold together, {level}%, beside those of the verdict, "
+        f"at {level}% too. Numbers of people are multiples of five."
     )
 
 
@@ -113,10 +114,11 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
     rates = "by bets on whole units" if "unit" in str(record.curve(CODE).settings["assumes"]) else "by Clopper-Pearson"
     text = (
         f"Rates of errors on each side of a threshold {rates}; the loss to error by bets on other uses of the score "
-        "from below, on all uses at once from above; net benefit by its standard error. Half of an alpha of its own is "
-        "everyone's, half the groups', shared equally by thresholds, groups and ends. Functions "
+        "from below, on all uses at once from above; net benefit by bets. Half of an alpha of its own is everyone's, "
+        "half the groups', shared equally by thresholds, groups and ends. Functions "
     )
-    return (Entry("Decisions", say(text, code("measure.regret"), ", ", code("diagnose.decision_curve"), ".")),)
+    functions = (code("measure.net_benefit"), ", ", code("measure.regret"), ", ", code("diagnose.decision_curve"))
+    return (Entry("Decisions", say(text, *functions, ".")),)
 
 
 def words(record: AuditRecord) -> tuple[Entry, ...]:

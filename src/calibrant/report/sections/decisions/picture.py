@@ -49,4 +49,12 @@ def numbers(curve: Curve) -> Table:
         worth = (num.gap(c["net_benefit"][i]), band, num.gap(c["treat_all"][i]), gain)
         rows.append((f"{round(100 * c['threshold'][i], 6):g}%", *worth))
     level = num.percent(float(curve.settings["level"]))
-    return number_table(f"Bands hold at all thresholds at once, approximately {level}%.", heads, rows)
+    return number_table(f"Bands hold at all thresholds at once, {level}%, {kind(curve)}.", heads, rows)
+
+
+def kind(curve: Curve) -> str:
+    """Return what the bands of a curve are: certified of few units, else approximate; an audit's settings say it."""
+    told = set(curve.columns.get("guarantee", (curve.settings.get("guarantee"),)))
+    if len(told) > 1:
+        return "certified where there are few units, else approximate"
+    return "certified" if told == {"finite-sample"} else "approximate"

@@ -1,0 +1,126 @@
+r"""What acting is worth, certified from both sides: bets on independent units, block after block.
+
+A unit adds ``Z``, with ``-a W <= Z <= b W``, and has size ``W <= M``. If ``E Z / E W >= m``, and the bet
+``0 <= kappa < 1 / (M (b - m))`` on a block is fixed by the blocks before it, ``prod [1 - kappa (Z - m W)]`` has mean at
+most one. It rises with m: where it reaches ``1 / delta``, every larger mean is refuted. From below likewise, of ``-Z``.
+Rows that add the same are one kind, so that a million of them cost as much as a thousand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.stats.betting import Stakes, log_mean_exp, refuted_up_to
+from calibrant.stats.cells import summed
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+BLOCKS = 24  # the k-th ends at ``(k / BLOCKS)^2`` of all: the first, of which least is known, are small
+BETS = Stakes((0.5, 1.0, 2.0), (0.1, 0.8, 0.1), 0.95)  # times what is the best for the noise of the blocks before
+FIRST = 1.0 / 16.0  # the variance expected before any unit was seen, times ``(a + b)^2 M^2``; it counts as one unit
+SMALLEST = 1e-12  # of ``b - m``, so that a bet is finite at the largest mean there can be
+STREAM = 0x6A15  # of random numbers, apart from those of other methods at the same seed
+
+
+@dataclass(frozen=True)
+class Gains:
+    """What independent units add, those of one block that add the same together.
+
+    Parameters
+    ----------
+    value, size, times : float64 arrays of shape (k,)
+        Z and W of each kind of unit, and how many there are.
+    block : int64 array of shape (k,)
+        1 to `BLOCKS`; 0 of pilot units, which are learnt from and not certified.
+    least, most : float
+        ``-a`` and ``b``: no unit adds less, or more, by its size.
+    largest : float
+        M.
+    """
+
+    value: Floats
+    size: Floats
+    times: Floats
+    block: Ints
+    least: float
+    most: float
+    largest: float
+
+    @classmethod
+    def of_counts(cls, value: Sequence[float], count: Sequence[int], seed: int) -> Gains:
+        """Deal rows, given how many add each value there is: in a random order, which the seed alone chooses."""
+        rng, left, times = np.random.default_rng([seed, STREAM]), np.array(count, dtype=np.int64), []
+        for rows in np.diff(_ends(int(left.sum()))):
+            times.append(rng.multivariate_hypergeometric(left, rows, method="marginals"))
+            left = left - times[-1]
+        block, kind = np.nonzero(times)
+        values, many = np.array(value, dtype=np.float64), np.array(times, dtype=np.float64)[block, kind]
+        return cls(values[kind], np.ones(len(kind)), many, block + 1, float(values.min()), float(values.max()), 1.0)
+
+    @classmethod
+    def of_units(
+        cls, value: Floats, size: Floats, certified: NDArray[np.bool_], span: tuple[float, float, float], seed: int
+    ) -> Gains:
+        """Deal units that certify, in a random order; `span` are ``-a``, ``b`` and M."""
+        count = int(np.count_nonzero(certified))
+        rank = np.random.default_rng([seed, STREAM]).permutation(count)
+        block = np.zeros(len(value), dtype=np.int64)
+        block[certified] = np.searchsorted(_ends(count), rank, side="right")
+        return cls(value, size, np.ones(len(value)), block, *span)
+
+    @property
+    def certified(self) -> NDArray[np.bool_]:
+        """Which kinds certify."""
+        return self.block > 0
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean of the units that certify."""
+        own = self.times * self.certified
+        size = float(own @ self.size)
+        return float(own @ self.value) / size if size else 0.0
+
+    @cached_property
+    def noise(self) -> Floats:
+        """Root of the variance to expect of a unit of each block, by the blocks before it; none before the first."""
+        z, w = self.value, self.size
+        sums = (summed(self.block, self.times * v, BLOCKS + 1) for v in (np.ones(len(z)), z, w, z * z, z * w, w * w))
+        count, won, size, square, cross, weight = (np.append(0.0, np.cumsum(v)[:-1]) for v in sums)
+        # (1) The mean before, 0 until a unit has a size; (2) the squares about it
+        mean = np.divide(won, size, out=np.zeros_like(size), where=size > 0.0)
+        about = np.maximum(square - 2.0 * mean * cross + mean**2 * weight, 0.0)
+        first = FIRST * ((self.most - self.least) * self.largest) ** 2
+        return np.sqrt((about + first) / (count + 1.0))
+
+    def limits(self, delta: float) -> tuple[float, float]:
+        """Return limits that hold the mean, each missing it with probability at most `delta`."""
+        if not self.size[self.certified].any():
+            return self.least, self.most
+        low, high = -self._upper(-1.0, delta), self._upper(1.0, delta)
+        return min(low, self.mean), max(high, self.mean)
+
+    def evidence(self, sign: float, mean: float, delta: float) -> float:
+        """Return the log e-value against "the mean of ``sign * Z`` is at least `mean`", with bets for `delta`."""
+        own, top = self.certified, (self.most if sign > 0.0 else -self.least)
+        times, lost = self.times[own], sign * self.value[own] - mean * self.size[own]
+        wished = math.sqrt(-2.0 * math.log(delta) / times.sum()) / self.noise[self.block[own]]
+        cap = BETS.largest / (self.largest * max(top - mean, SMALLEST))
+        gain = [float(times @ np.log1p(-np.minimum(k * wished, cap) * lost)) for k in BETS.multiples]
+        return log_mean_exp(gain, BETS.shares)
+
+    def _upper(self, sign: float, delta: float) -> float:
+        """Return the least mean of ``sign * Z`` that is refuted."""
+        top, bottom = (self.most, self.least) if sign > 0.0 else (-self.least, -self.most)
+        return refuted_up_to(lambda m: self.evidence(sign, m, delta) + math.log(delta), top, bottom)
+
+
+def _ends(count: int) -> Ints:
+    """Return after how many units each block ends, from 0 on."""
+    return np.round(count * (np.arange(BLOCKS + 1) / BLOCKS) ** 2).astype(np.int64)

@@ -82,7 +82,7 @@ def test_an_audit_writes_them_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     said = ["--label", "y", "--score", "p", "--by", "g", "--quick", "--limit", "0.05"]
     assert main(["audit", "log.csv", *said, "--junit", "j.xml", "--metrics", "m.json"]) == 1
     assert Xml.parse("j.xml").getroot().find("testsuite/testcase/failure") is not None  # noqa: S314
-    assert json.loads(Path("m.json").read_text())["exit_status"] == 1.0
+    assert json.loads(Path("m.json").read_text(encoding="utf-8"))["exit_status"] == 1.0
 
 
 # ---- pytest ----
@@ -109,9 +109,9 @@ def test_few(calibrant_audit):
 
 
 def test_the_entry_point_is_a_plugin() -> None:
-    (name, value), *more = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][
-        "pytest11"
-    ].items()
+    (name, value), *more = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "entry-points"
+    ]["pytest11"].items()
     assert not more
     assert hasattr(EntryPoint(name, value, "pytest11").load(), "calibrant_audit")
 
@@ -159,7 +159,7 @@ def shell(lines: str, folder: Path, **more: str) -> subprocess.CompletedProcess[
 
 def action(folder: Path, **inputs: str) -> tuple[int, dict[str, str], str]:
     """Run the steps of the action with these inputs; return its status, outputs and step summary."""
-    made = yaml.safe_load((ROOT / "action.yml").read_text())
+    made = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     given = {k: inputs.pop(k.replace("-", "_"), str(v.get("default", ""))) for k, v in made["inputs"].items()}
     assert not inputs
     given |= {"package || github.action_path": given["package"] or str(ROOT)}
@@ -173,8 +173,8 @@ def action(folder: Path, **inputs: str) -> tuple[int, dict[str, str], str]:
         run = shell(step["run"], folder, **env, **{k: str(v) for k, v in held.items()})
         if (status := run.returncode) != 0:
             break
-    outputs = dict(line.split("=", 1) for line in held["GITHUB_OUTPUT"].read_text().splitlines())
-    return status, outputs, held["GITHUB_STEP_SUMMARY"].read_text()
+    outputs = dict(line.split("=", 1) for line in held["GITHUB_OUTPUT"].read_text(encoding="utf-8").splitlines())
+    return status, outputs, held["GITHUB_STEP_SUMMARY"].read_text(encoding="utf-8")
 
 
 @pytest.mark.all
@@ -202,10 +202,17 @@ def test_the_action_audits_by_its_own_commands(tmp_path: Path) -> None:
 
 @pytest.mark.all
 def test_the_template_audits_by_its_own_commands(tmp_path: Path) -> None:
-    job: dict[str, Any] = yaml.safe_load((ROOT / "ci/calibrant.gitlab-ci.yml").read_text())[".calibrant"]
+    job: dict[str, Any] = yaml.safe_load((ROOT / "ci/calibrant.gitlab-ci.yml").read_text(encoding="utf-8"))[
+        ".calibrant"
+    ]
     log(tmp_path / "one.csv", power=1.6)
+    lines = "\n".join((*job["before_script"], *job["script"]))
+    unnamed = shell(lines, tmp_path, **job["variables"])
+    assert unnamed.returncode == 2  # neither met, nor over the limit, nor undecided
+    assert "CALIBRANT_PACKAGE is empty: say in the variables of the job what pip installs" in unnamed.stderr
     given = {
         **job["variables"],
+        "CALIBRANT_PACKAGE": "calibrant",  # installed already
         "CALIBRANT_FILES": "one.csv",
         "CALIBRANT_LABEL": "y",
         "CALIBRANT_SCORE": "p",
@@ -213,7 +220,7 @@ def test_the_template_audits_by_its_own_commands(tmp_path: Path) -> None:
         "CALIBRANT_OPTIONS": "--by g --quick",
     }
     assert given.keys() == job["variables"].keys()
-    run = shell("\n".join((*job["before_script"], *job["script"])), tmp_path, **given)
+    run = shell(lines, tmp_path, **given)
     assert run.returncode == 1, run.stderr
     suite = Xml.parse(tmp_path / job["artifacts"]["reports"]["junit"]).getroot()  # noqa: S314
     assert int(str(suite.get("failures"))) >= 1

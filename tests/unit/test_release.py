@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import os
 import sys
+import tarfile
 import zipfile
 from email import message_from_bytes
 from pathlib import Path
@@ -42,14 +43,14 @@ def test_links_of_the_readme_work_on_an_index() -> None:
     assert f"]({HERE}/raw/v1/docs/img/report.png)" in readme
 
 
-def built(folder: Path, monkeypatch: Any, repository: str = "") -> Path:
-    from hatchling.build import build_wheel
+def built(folder: Path, monkeypatch: Any, repository: str = "", kind: str = "wheel") -> Path:
+    from hatchling import build
 
     monkeypatch.chdir(ROOT)
     monkeypatch.setitem(os.environ, "SOURCE_DATE_EPOCH", "1700000000")
     monkeypatch.setitem(os.environ, "CALIBRANT_REPOSITORY", repository)
     folder.mkdir()
-    return folder / build_wheel(str(folder))
+    return folder / getattr(build, f"build_{kind}")(str(folder))
 
 
 @pytest.mark.all
@@ -63,6 +64,18 @@ def test_a_wheel_is_the_same_bytes_twice_and_whole(tmp_path: Path, monkeypatch: 
     assert {"calibrant/py.typed", "calibrant/schema/calibrant-3.json", "calibrant/cli/guide.md"} <= names
     assert all(name.startswith(("calibrant/", "calibrant-")) for name in names)  # no tests, nothing of the machine
     assert not [name for name in names if "__pycache__" in name]
+
+
+@pytest.mark.all
+def test_a_source_distribution_is_the_same_bytes_twice_and_whole(tmp_path: Path, monkeypatch: Any) -> None:
+    first, second = (built(tmp_path / name, monkeypatch, kind="sdist") for name in ("first", "second"))
+    assert hashlib.sha256(first.read_bytes()).digest() == hashlib.sha256(second.read_bytes()).digest()
+    with tarfile.open(first) as source:
+        names = {name.partition("/")[2] for name in source.getnames()}
+    tests = {p.relative_to(ROOT).as_posix() for p in (ROOT / "tests").rglob("*.py")}
+    assert tests <= names
+    assert {"hatch_build.py", "action.yml", "AGENTS.md", ".ci/run", ".ci/lowest", ".ci/release"} <= names
+    assert not [name for name in names if "__pycache__" in name or name.startswith((".venv", ".cache", "dist"))]
 
 
 @pytest.mark.all

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ EFFORTS = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     for name, says in EFFORTS.items():
         parser.addoption(f"--{name}", action="store_const", const=name, dest="effort", default="quick", help=says)
+    parser.addoption("--every", type=int, default=1, metavar="K", help="of each file run one test in K, the first too")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -97,6 +99,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if "example" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("example"))
     chosen = {i.nodeid: runs(i, config.getoption("effort")) for i in items}
+    seen = Counter[Path]()
+    for item in items:
+        if chosen[item.nodeid]:
+            chosen[item.nodeid] = seen[item.path] % config.getoption("every") == 0
+            seen[item.path] += 1
     config.hook.pytest_deselected(items=[i for i in items if not chosen[i.nodeid]])
     items[:] = [i for i in items if chosen[i.nodeid]]
 

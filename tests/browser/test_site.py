@@ -1,4 +1,4 @@
-"""The built documentation under axe-core: two widths, light and dark; nothing scrolls sideways, nothing is missing."""
+"""The built documentation under axe-core, in the views of test_axe.py; nothing scrolls sideways, nothing is missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from browser.test_axe import VIEWS, axe
+from browser.test_axe import VIEWS, Faults, axe, clean
 from pages import ROOT
 
 pytestmark = pytest.mark.xdist_group("site")  # one process looks at it, once
@@ -78,15 +78,16 @@ def address(site: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def faults(browser: str, modules: Path, address: str) -> dict[str, list[str]]:
+def faults(browser: str, modules: Path, address: str) -> Faults:
     """What axe-core finds; of the search what it found is looked at too."""
-    return axe(browser, modules, [f"{address}/{p}.html{'?q=threshold' if p == 'search' else ''}" for p in PAGES])
+    pages = [f"{address}/{p}.html{'?q=threshold' if p == 'search' else ''}" for p in PAGES]
+    return functools.cache(lambda views: axe(browser, modules, views, pages))
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("views", VIEWS)
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_of_the_site_is_clean(faults: dict[str, list[str]], page: str, view: str) -> None:
-    assert faults[f"{page} {view}"] == []
+def test_a_page_of_the_site_is_clean(faults: Faults, page: str, views: str) -> None:
+    clean(faults, page, views)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from browser.test_axe import VIEWS, Faults, axe, clean
+from browser.test_axe import ALL, VIEWS, Faults, axe, clean
 from pages import ROOT
 
 pytestmark = pytest.mark.xdist_group("site")  # one process looks at it, once
@@ -153,5 +153,5 @@ def test_an_example_has_a_picture_a_thumbnail_and_says_how_to_read_it(site: Path
 def test_axe_would_notice_a_fault_of_the_site(site: Path, browser: str, modules: Path, tmp_path: Path) -> None:
     page = (site / "search.html").read_text(encoding="utf-8").replace("<main", '<img src="x"><main')
     (tmp_path / "spoilt.html").write_text(page, encoding="utf-8")
-    found = axe(browser, modules, [tmp_path / "spoilt.html"])
+    found = axe(browser, modules, ",".join(ALL), [tmp_path / "spoilt.html"])
     assert all(any(f.startswith("image-alt") for f in said) for said in found.values())

@@ -104,8 +104,9 @@ def audit(
         Error probability of each certificate about everyone, and of all groups together.
     intersections, bins, key, cluster, weights, positive, percent, drop_missing, missing
     encoding, delimiter, decimal, sheet, allow_same, seed
-        As `calibrant.sketch`. Units of two columns may cross (person, question), of rows that fit into memory: everyone,
-        groups and ranges of the score are then certified for both drawn anew, and what has no proof for both says so.
+        As `calibrant.sketch`. Units of two columns may cross (person, question), of rows that fit into memory:
+        everyone, groups and ranges of the score are then certified for both drawn anew, and what has no proof for
+        both says so.
     outcome : str, optional
         What a case is, for wording: ``"employed"``.
     name, date : str, optional

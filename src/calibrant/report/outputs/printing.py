@@ -15,6 +15,7 @@ NAMED = "CALIBRANT_BROWSER"  # an environment variable that names one
 COMMANDS = (
     "chromium",
     "chromium-browser",
+    "chromium-headless-shell",  # what servers have
     "google-chrome",
     "google-chrome-stable",
     "chrome",

@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import lzma
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -274,6 +275,16 @@ SCORES = {
     "00.5": "write numbers without leading zeros",
     "inf": "outside 0 to 1",
 }
+
+
+def test_what_this_python_cannot_unpack_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some are built without liblzma, and those of browsers without several; other files are read all the same."""
+    for name, raw in {"a.csv": b"y,p\n0,0.2\n", "a.csv.xz": lzma.compress(b"y,p\n0,0.2\n")}.items():
+        (tmp_path / name).write_bytes(raw)
+    monkeypatch.setitem(sys.modules, "lzma", None)
+    assert open_source(tmp_path / "a.csv").rows == 1
+    with pytest.raises(BadInput, match=r"a\.csv\.xz is packed with xz, which this Python was built without: unpack it"):
+        open_source(tmp_path / "a.csv.xz")
 
 
 @pytest.mark.parametrize("score", SCORES)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import gzip
-import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Protocol, cast
 
 from calibrant.errors import BadInput
@@ -23,7 +23,8 @@ MARKS = {  # that a file begins with, the longer before those they begin with
     codecs.BOM_UTF16_BE: "utf-16",
 }
 UTF_8 = ("utf-8", "ascii")
-BROKEN = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+OPENED_BY = {"gzip": "gzip", "bz2": "bz2", "xz": "lzma"}  # modules, of which a Python may lack one
+BROKEN: tuple[type[Exception], ...] = (EOFError, zlib.error, gzip.BadGzipFile)
 WAY = "pass encoding='cp1252' (--encoding cp1252), or the encoding that it has"
 
 
@@ -66,7 +67,7 @@ def _packed(file: IO[bytes]) -> str:
 def unpacked(path: Path) -> Iterator[Bytes]:
     """Open a file, decompressed; refuse one that ends too soon or is not what it says."""
     with path.open("rb") as raw:
-        kind = _packed(raw)
+        kind, broken = _packed(raw), BROKEN
         try:
             if kind == "zstd":
                 import pyarrow as pa
@@ -74,11 +75,13 @@ def unpacked(path: Path) -> Iterator[Bytes]:
                 with pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd") as file:
                     yield _Whole(file)
             elif kind:
-                with {"gzip": gzip, "bz2": bz2, "xz": lzma}[kind].open(raw) as file:
+                module = _module(kind, path)
+                broken = (*BROKEN, getattr(module, "LZMAError", EOFError))
+                with module.open(raw) as file:
                     yield cast(Bytes, file)
             else:
                 yield raw
-        except BROKEN as e:
+        except broken as e:
             raise BadInput(
                 f"{path.name} is a {kind} file that is damaged or ends too soon ({e}): copy it again"
             ) from None
@@ -87,6 +90,15 @@ def unpacked(path: Path) -> Iterator[Bytes]:
                 why = str(e).splitlines()[0]
                 raise BadInput(f"{path.name} is a {kind} file that is damaged ({why}): copy it again") from None
             raise BadInput(f"{path.name} cannot be read: {e.strerror or e}") from None
+
+
+def _module(kind: str, path: Path) -> ModuleType:
+    try:
+        return import_module(OPENED_BY[kind])
+    except ImportError:
+        raise BadInput(
+            f"{path.name} is packed with {kind}, which this Python was built without: unpack it first"
+        ) from None
 
 
 class _Whole:

@@ -142,13 +142,20 @@ def grades(a: Namespace) -> int:
         checked_targets({"--out": validated.checked(a.out)}, [*files, *more])
     data = _rows(source(files, a.allow_same), a, tuple(columns.values()))
     first = tuple(v for k, v in columns.items() if k != "end_grade")
-    initial = _rows(a.initial, a, first) if a.initial else None
+    initial = _initial(a, first) if a.initial else None
     how = {k: v for k in OF_GRADES if (v := getattr(a, k)) is not None}
     found = validation(data, **columns, initial=initial, lights=a.lights, **how)
     if a.out is not None:
         written(a.out, validated.content(found, a.out))
     print(found.to_json() if a.json else validated.lines(found))
     return WITHIN
+
+
+def _initial(a: Namespace, columns: tuple[str, ...]) -> Predictions:
+    try:
+        return _rows(a.initial, a, columns)
+    except BadInput as e:
+        raise BadInput(f"--initial {a.initial}: {e}") from None
 
 
 def _rows(data: object, a: Namespace, columns: tuple[str, ...]) -> Predictions:

@@ -200,8 +200,12 @@ def of(grades: list[Any], pd: list[float], **more: Any) -> cal.Predictions:
             "'a' and 'b' have one PD, 0.1: say which is better",
         ),
         (lambda: of(["a", "a", "a", "a"], [0.1] * 4), {}, "holds one grade"),
-        (lambda: of(["a", "a", "b", "b"], [0.3, 0.3, 0.2, 0.2]), {"order": ["a", "b"]}, "not ordered by PD"),
-        (lambda: of(["a", "a", "b", "b"], [0.1, 0.1, 0.2, 0.2]), {"order": ["a", "c"]}, "'b', which order= does not"),
+        (lambda: of(["a", "a", "b", "b"], [0.3, 0.3, 0.2, 0.2]), {"order": ["a", "b"]}, "is not by PD: grade"),
+        (
+            lambda: of(["a", "a", "b", "b"], [0.1, 0.1, 0.2, 0.2]),
+            {"order": ["a", "c"]},
+            r"'b', which order= \(--order\) does not name: add it to a, c",
+        ),
         (
             lambda: of(["a", "a", "b", "b"], [0.1, 0.1, 0.2, 0.2], e=["a", "b", "w", "b"]),
             {"end_grade": "e"},
@@ -226,11 +230,48 @@ def test_bad_input_is_refused_in_a_line_that_names_the_way_out(data: Any, how: d
 
 
 def test_an_initial_figure_beside_initial_rows_is_refused_and_so_are_weights_and_clusters() -> None:
-    with pytest.raises(BadInput, match="leave initial_auc= out"):
+    with pytest.raises(BadInput, match=r"leave initial_auc= \(--initial-auc\) out"):
         cal.grades(book(), grade="grade", initial=book(), initial_auc=0.8)
     for beside in ({"weights": [1.0, 2.0] * 2}, {"cluster": ["p", "p", "q", "q"]}):
         with pytest.raises(NotComputable):
             cal.grades(cal.predictions([0, 1, 0, 1], [0.1, 0.1, 0.2, 0.2], {"g": list("aabb")}, **beside), grade="g")
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"order": "a,b"}, r"order= \(--order\) is 'a,b': name every grade of the scale, the best first"),
+        ({"order": []}, r"is \[\]: name every grade"),
+        ({"order": 3}, "is 3: name every grade"),
+        ({"order": ["a", "b", "a"]}, "names 'a' twice"),
+        ({"order": [f"g{i}" for i in range(60)]}, "names 60 grades: rating scales have at most 50"),
+        ({"grade": None}, "grade=None: pass the name of one column"),
+        ({"exposure": ["x"]}, r"exposure=\['x'\]: pass the name of one column"),
+        ({"average_pd": "no"}, "average_pd='no': pass True or False"),
+        ({"initial": "first.csv"}, "initial is a str: pass calibrant.predictions"),
+        ({"initial": of(["a", "b"], [0.1, 0.2], h=["a", "b"])}, None),
+        ({"initial": of(["a", "c"], [0.1, 0.2])}, r"initial validation \(initial=, --initial\): column 'g' holds 'c'"),
+        ({"initial": of(["a", None], [0.1, 0.2])}, "initial validation .* 1 of 2 rows have no grade"),
+        ({"initial": of(["a", "b"], [0.1, 0.2]), "initial_herfindahl": 0.2}, "leave initial_herfindahl="),
+        ({"initial_herfindahl": -0.1}, "initial_herfindahl=-0.1: pass a number from 0 to 1"),
+    ],
+)
+def test_what_is_said_of_the_scale_and_of_the_initial_rows(how: dict[str, Any], says: str | None) -> None:
+    data = of(["a", "a", "b", "b"], [0.1, 0.1, 0.2, 0.2])
+    if says is None:
+        assert cal.grades(data, **{"grade": "g", "draws": 19, **how}).discrimination
+        return
+    with pytest.raises(BadInput, match=says):
+        cal.grades(data, **{"grade": "g", "draws": 19, **how})
+
+
+def test_initial_rows_with_weights_are_refused_and_a_scale_of_numbers_is_named_by_numbers() -> None:
+    for beside in ({"weights": [1.0, 2.0] * 2}, {"cluster": ["p", "p", "q", "q"]}):
+        before = cal.predictions([0, 1, 0, 1], [0.1, 0.1, 0.2, 0.2], {"g": list("aabb")}, **beside)
+        with pytest.raises(NotComputable, match=r"initial= \(--initial\) has"):
+            cal.grades(of(list("aabb"), [0.1, 0.1, 0.2, 0.2]), grade="g", initial=before)
+    numbers = of([1, 1, 2, 2], [0.1, 0.1, 0.2, 0.2])
+    assert cal.grades(numbers, grade="g", order=[1, 2, 3], draws=19).scale == ("1", "2", "3")
 
 
 # ---- the workbook, and the command ----

@@ -6,19 +6,20 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Integral
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_seed, names, number, one_source, refuse, share
+from calibrant.arguments import checked_seed, flag, number, one_source, refuse, shown
 from calibrant.data.columns import as_text, clipped, finite_numbers, is_number, number_texts, require
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions, checked_data, predictions
 from calibrant.detect.grades.sheet import BackTest, Concentration, Discrimination, GradeValidation, Matrix, Migrations
 from calibrant.detect.jeffreys import FEW, jeffreys_test
 from calibrant.detect.score_alone import covered
-from calibrant.errors import BadInput
+from calibrant.errors import BadInput, NotComputable
 from calibrant.stats.classical import posterior_tails
 from calibrant.stats.grades import concentration as shares
 from calibrant.stats.grades import migrations as moves
@@ -49,7 +50,7 @@ def grades(
     grade: str,
     end_grade: str | None = None,
     exposure: str | None = None,
-    order: Iterable[str] | str | None = None,
+    order: Iterable[str | int] | None = None,
     average_pd: bool = False,
     initial: Predictions | None = None,
     initial_auc: float | None = None,
@@ -74,7 +75,7 @@ def grades(
         The covariate that holds the grade at the end; missing for who has none. For migrations.
     exposure : str, optional
         The covariate that holds what is owed at the beginning, from 0. For concentration.
-    order : sequence of str, optional
+    order : sequence of str or int, optional
         Every grade of the scale, the best first; by default those of the data by their PD.
     average_pd : bool
         Take the mean where PDs differ within a grade (direct estimates), which is refused otherwise.
@@ -137,15 +138,17 @@ def grades(
     """
     rows = covered(checked_data(data, Predictions), "the validation of grades", weighted=False, in_units=False)
     rho, levels = number("rho", rho, least=0, below=1, hint="such as 0.12"), _lights(lights)
+    for name, column in (("grade", grade), ("end_grade", end_grade), ("exposure", exposure)):
+        if not isinstance(column, str) and (column is not None or name == "grade"):
+            refuse(name, column, "the name of one column", "such as 'grade'")
     _one_of(initial, initial_auc, "initial_auc")
     _one_of(initial, initial_herfindahl, "initial_herfindahl")
-    scale = _scale(rows, grade, names("order", order, distinct=True) or None, average_pd)
+    scale = _scale(rows, grade, _named(order), flag("average_pd", average_pd))
     now = _customers(rows, scale, grade, exposure, end_grade)
-    before = None if initial is None else _customers(checked_data(initial, Predictions), scale, grade, exposure, None)
+    before = None if initial is None else _initial(initial, scale, grade, exposure)
     tested, whole = _back_tests(now, scale, rho, levels, (draws, checked_seed(seed)))
     absent: dict[str, str] = {}
-    auc = initial_auc if initial_auc is None else share("initial_auc", initial_auc, hint="such as 0.78")
-    index = None if initial_herfindahl is None else share("initial_herfindahl", initial_herfindahl, hint="such as 0.1")
+    auc, index = _figure("initial_auc", initial_auc, "0.78"), _figure("initial_herfindahl", initial_herfindahl, "0.1")
     return GradeValidation(
         scale=scale,
         back_testing=tested,
@@ -169,9 +172,42 @@ def grades(
     )
 
 
+def _figure(name: str, value: float | None, such: str) -> float | None:
+    return None if value is None else number(name, value, least=0, most=1, hint=f"such as {such}")
+
+
 def _one_of(initial: Predictions | None, figure: float | None, name: str) -> None:
     if initial is not None and figure is not None:
-        raise BadInput(f"initial= brings its own figures: leave {name}= out")
+        option = name.replace("_", "-")
+        raise BadInput(f"initial= (--initial) brings its own figures: leave {name}= (--{option}) out")
+
+
+def _named(order: object) -> tuple[str, ...] | None:
+    """Return the grades of a scale as text, the best first: whole numbers as they are written."""
+    if order is None:
+        return None
+    held = tuple(order) if isinstance(order, Iterable) and not isinstance(order, (str, bytes)) else ()
+    if len(held) < 2 or not all(isinstance(g, (str, Integral)) and not isinstance(g, bool) for g in held):
+        what = f"order= (--order) is {shown(order)}"
+        raise BadInput(f"{what}: name every grade of the scale, the best first, such as ['A', 'B', 'C'] (A,B,C)")
+    found = tuple(map(str, held))
+    if twice := [g for i, g in enumerate(found) if g in found[:i]]:
+        raise BadInput(f"order= (--order) names {clipped(twice[0])!r} twice: name each grade once")
+    if len(found) > FEW:
+        raise BadInput(f"order= (--order) names {len(found):,} grades: rating scales have at most {FEW}")
+    return found
+
+
+def _initial(data: object, scale: tuple[str, ...], grade: str, exposure: str | None) -> Customers:
+    """Return the customers of the initial validation; what is wrong with them is said to be theirs."""
+    rows = checked_data(data, Predictions, name="initial")
+    for given, option in ((rows.weights, "weights"), (rows.cluster, "cluster")):
+        if given is not None:
+            raise NotComputable(f"initial= (--initial) has {option}=: customers are counted one by one, leave it out")
+    try:
+        return _customers(rows, scale, grade, exposure, None)
+    except BadInput as e:
+        raise BadInput(f"rows of the initial validation (initial=, --initial): {e}") from None
 
 
 def _lights(lights: object) -> tuple[float, float]:
@@ -211,7 +247,7 @@ def _scale(rows: Predictions, column: str, order: tuple[str, ...] | None, averag
     """Return the grades, the best first: in the order given, or by their PD."""
     held = _given(rows, column)
     found, at = np.unique(held, return_inverse=True)
-    if len(found) > FEW or (order and len(order) > FEW):
+    if len(found) > FEW:
         raise BadInput(f"grade column {column!r} holds {len(found):,} values: rating scales have at most {FEW} grades")
     low = np.full(len(found), np.inf)
     high = np.full(len(found), -np.inf)
@@ -228,7 +264,9 @@ def _scale(rows: Predictions, column: str, order: tuple[str, ...] | None, averag
 
 def _ordered(mean: dict[str, float], column: str) -> tuple[str, ...]:
     if len(mean) < 2:
-        raise BadInput(f"grade column {column!r} holds one grade: a scale has two at least; name all with order=")
+        raise BadInput(
+            f"grade column {column!r} holds one grade: a scale has two at least; name all with order= (--order)"
+        )
     made = sorted(mean, key=lambda g: mean[g])
     for a, b in pairwise(made):
         if mean[a] == mean[b]:
@@ -238,15 +276,14 @@ def _ordered(mean: dict[str, float], column: str) -> tuple[str, ...]:
 
 
 def _checked(mean: dict[str, float], order: tuple[str, ...], column: str) -> tuple[str, ...]:
-    if len(order) < 2:
-        raise BadInput("order= names one grade: a scale has two at least, the best first")
     if missing := [g for g in mean if g not in order]:
-        raise BadInput(f"grade column {column!r} holds {clipped(missing[0])!r}, which order= does not name; add it")
+        what = f"grade column {column!r} holds {clipped(missing[0])!r}"
+        raise BadInput(f"{what}, which order= (--order) does not name: add it to {', '.join(map(clipped, order))}")
     held = [g for g in order if g in mean]
     for a, b in pairwise(held):
         if mean[a] > mean[b]:
             both = f"grade {clipped(a)!r} (PD {mean[a]:.6g}) stands before {clipped(b)!r} (PD {mean[b]:.6g})"
-            raise BadInput(f"the grades are not ordered by PD: {both}; name the best grade first")
+            raise BadInput(f"order= (--order) is not by PD: {both}; name the best grade first")
     return order
 
 

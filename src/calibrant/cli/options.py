@@ -37,8 +37,10 @@ class Command(argparse.ArgumentParser):
         return found, more
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the arguments, which come from anywhere."""
-        super().error(visible(message))
+        """Say in a line what is wrong with the arguments, which come from anywhere."""
+        if message.endswith("expected one argument"):
+            message += " (one that begins with - is written --option=-1)"
+        self.exit(2, f"{self.prog}: {visible(message)}; all options: {self.prog} --help\n")
 
     def format_help(self) -> str:
         """Describe every option."""

@@ -365,9 +365,29 @@ def test_apply_prints_the_map_in_other_languages(tmp_path: Path, capsys: pytest.
     for args, says in (
         ([good, "--print-sql", "duckdb"], "leave files and --out away"),
         (["--print-sql", "oracle"], "choose one of duckdb"),
-        (["--print-javascript", "--table", "t"], "--table and --keep are of --print-sql"),
+        (["--print-javascript", "--table", "t"], "--table, --keep and --scores are of --print-sql"),
         ([good, "--table", "t", "--out", "o.csv"], "--table and --keep are of --print-sql"),
         ([good], "name the file to write with --out"),
     ):
         assert main(["apply", where, "--score", "p", *args]) == 2
+        assert says in capsys.readouterr().err
+
+
+def test_apply_prints_a_map_of_several_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1, 1, 1], size=300)
+    y = (rng.uniform(size=(300, 1)) > p.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+    one = cal.repair.Dirichlet(strength=0.1).fit(cal.multiclass_predictions(y, p))
+    (tmp_path / "map.json").write_text(one.to_json(), encoding="utf-8")
+    where = str(tmp_path / "map.json")
+    assert main(["apply", where, "--scores", "a,b,c", "--print-sql", "duckdb", "--table", "t"]) == 0
+    assert capsys.readouterr().out.strip() == one.to_sql("duckdb", score=["a", "b", "c"], table="t")
+    for args, says in (
+        (["--score", "a", "--print-sql", "duckdb", "--table", "t"], "of 3 classes: name a column each (--scores)"),
+        (["--scores", "a,b", "--print-sql", "duckdb", "--table", "t"], "of 3 classes: name a column each (--scores)"),
+        (["--print-sql", "duckdb", "--table", "t"], "with --score, or those of several classes with --scores"),
+        (["log.csv", "--scores", "a,b,c", "--out", "o.csv"], "call the map in Python on multiclass_predictions"),
+        (["log.csv", "--out", "o.csv"], "name the column to repair with --score"),
+    ):
+        assert main(["apply", where, *args]) == 2
         assert says in capsys.readouterr().err

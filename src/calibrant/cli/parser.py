@@ -418,7 +418,8 @@ def _apply(p: Command) -> None:
 
     p.add_argument("map", metavar="MAP.json", help="a map that `calibrant repair --map` or `to_json` wrote")
     take.files(p)
-    take.score(p, required=True)
+    take.score(p)
+    take.listed(p, "--scores", "of --print-sql and a map of several classes: a column each, in place of --score")
     p.add_argument("--out", metavar="OUT", help="write every row repaired: .parquet, .csv, .tsv, .arrow or .feather")
     shown = p.add_mutually_exclusive_group()
     shown.add_argument("--print-sql", metavar="DIALECT", help=f"print the map as SQL instead: {', '.join(DIALECTS)}")
@@ -426,7 +427,7 @@ def _apply(p: Command) -> None:
     p.add_argument(
         "--table", metavar="NAME", help="of --print-sql: a query of this table, not an expression of columns"
     )
-    take.listed(p, "--keep", "of --table: the columns to return beside the repaired score (default: all)")
+    take.listed(p, "--keep", "of --table: the columns to return beside the repaired scores (default: all)")
 
 
 def _weights(p: Command) -> None:

@@ -75,6 +75,12 @@ def apply(a: Namespace) -> int:
         return _print_map(a)
     if a.table or a.keep:
         raise BadInput("--table and --keep are of --print-sql: name a dialect, such as --print-sql duckdb")
+    if a.scores:
+        raise BadInput(
+            "--scores is of --print-sql: of several classes call the map in Python on multiclass_predictions"
+        )
+    if a.score is None:
+        raise BadInput("name the column to repair with --score")
     if a.out is None:
         raise BadInput("name the file to write with --out, or print the map with --print-sql or --print-javascript")
     data = given(a)
@@ -97,11 +103,13 @@ def _print_map(a: Namespace) -> int:
     one = FittedMap.from_json(map_text(a.map))
     one = replace(one, percent=a.percent or one.percent)
     if a.print_javascript:
-        if a.table or a.keep:
-            raise BadInput("--table and --keep are of --print-sql")
+        if a.table or a.keep or a.scores:
+            raise BadInput("--table, --keep and --scores are of --print-sql")
         print(one.to_javascript(), end="")
         return 0
-    print(one.to_sql(a.print_sql, score=a.score, table=a.table, keep=a.keep or None))
+    if bool(a.scores) == bool(a.score):
+        raise BadInput("name the column of the score with --score, or those of several classes with --scores")
+    print(one.to_sql(a.print_sql, score=a.scores or a.score, table=a.table, keep=a.keep or None))
     return 0
 
 

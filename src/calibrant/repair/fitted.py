@@ -207,13 +207,22 @@ class FittedMap:
         reads = ", ".join([f"a {type(row.score).__name__.lower()}", *self.reads])
         raise NotComputable(f"{self.recipe} is no formula of {reads}: apply it with calibrant apply, or in Python")
 
+    @property
+    def classes(self) -> int:
+        """How many scores of a row it repairs: one, or those of all classes at once."""
+        return 1
+
+    def formulas(self, row: Formula) -> tuple[Term, ...]:
+        """Return the repaired score, or that of each class, as formulas of a row."""
+        return (self.formula(row),)
+
     def to_sql(
         self,
         dialect: str,
         *,
-        score: str = "score",
+        score: str | Sequence[str] = "score",
         table: str | Sequence[str] | None = None,
-        output: str | None = None,
+        output: str | Sequence[str] | None = None,
         keep: Sequence[str] | None = None,
     ) -> str:
         """Return the map as SQL, to repair scores where they are, without Python.
@@ -221,12 +230,13 @@ class FittedMap:
         Parameters
         ----------
         dialect : {"duckdb", "postgres", "spark", "bigquery", "tsql", "sqlite"}
-        score : str
-            The column of scores, in per cent if the map's are; covariates are the columns that the map `reads`.
+        score : str or sequence of str
+            The column of scores, in per cent if the map's are; of a map of several classes a column each, in the order
+            of the fit. Covariates are the columns that the map `reads`.
         table : str or sequence of str, optional
             Return a query of this table, ``"schema.table"`` or its parts; by default an expression of its columns.
-        output : str, optional
-            Of a query: the column added, ``<score>_repaired`` by default.
+        output : str or sequence of str, optional
+            Of a query: the column added, ``<score>_repaired`` by default; of several classes one each.
         keep : sequence of str, optional
             Of a query: the other columns to return; all by default.
 
@@ -238,7 +248,7 @@ class FittedMap:
         Raises
         ------
         BadInput
-            Another dialect; columns to keep must be named.
+            Another dialect; not as many columns as the map has scores; columns to keep must be named.
         NotComputable
             The map has no formula; it takes several steps, and no table is named.
 
@@ -259,15 +269,27 @@ class FittedMap:
         from calibrant.repair.formulas.expression import Formula
         from calibrant.repair.formulas.sql import Written, expression, query
 
-        row, named = Formula(self.codings), dialect_named(dialect)
-        writer = Written(named, score, 100.0 if self.percent else 1.0)
-        result = self.formula(row)
+        columns, row, named = self._columns("score", score), Formula(self.codings), dialect_named(dialect)
+        writer = Written(named, columns, 100.0 if self.percent else 1.0)
+        results = self.formulas(row)
         if table is None:
             if output is not None or keep is not None:
                 raise BadInput("output= and keep= are of a query: name its table with table=")
-            return expression(row, result, writer)
-        own = f"{score}_repaired" if output is None else output
-        return query(row, result, writer, table=table, output=own, keep=keep)
+            return expression(row, results[0], writer)
+        own = [f"{c}_repaired" for c in columns] if output is None else self._columns("output", output)
+        return query(row, dict(zip(own, results, strict=True)), writer, table=table, keep=keep)
+
+    def _columns(self, argument: str, given: str | Sequence[str]) -> tuple[str, ...]:
+        """Return a column for each score of a row, as they were given."""
+        names = (given,) if isinstance(given, str) else tuple(given)
+        if len(names) != self.classes or len(set(names)) != len(names):
+            what = (
+                "of one score: name its column"
+                if self.classes == 1
+                else f"of {self.classes} classes: name a column each (--scores)"
+            )
+            raise BadInput(f"{argument}={given!r}: this map is {what}")
+        return names
 
     def to_javascript(self, name: str = "repaired") -> str:
         """Return the map as a JavaScript function ``name(score, row)``, to repair scores in a page or a service.
@@ -281,7 +303,7 @@ class FittedMap:
         -------
         str
             A function of the score (in per cent if the map's are) and an object of covariates by column. It returns a
-            number, or null where `scores` would refuse the row.
+            number, or null where `scores` would refuse the row; of several classes it takes and returns an array.
 
         Raises
         ------
@@ -306,8 +328,8 @@ class FittedMap:
         if not (name.isascii() and name.isidentifier()):
             raise BadInput(f"name={name!r}: a function's name is letters, digits and underscores, such as repaired")
         row = Formula(self.codings)
-        result = self.formula(row)
-        return Script(row).function(result, name, 100.0 if self.percent else 1.0)
+        results = self.formulas(row)
+        return Script(row, self.classes).function(results, name, 100.0 if self.percent else 1.0)
 
     def check(self) -> None:
         """Raise `ValueError` if parts of the map do not go together; `from_dict` asks, once their types are right."""

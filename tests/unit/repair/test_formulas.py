@@ -141,6 +141,8 @@ def test_duckdb_repairs_as_python_does(name: str) -> None:
     agree(one, con.execute(statement(one, "duckdb")).fetchall())
     every = con.execute(one.to_sql("duckdb", score="p", table="scores"))
     assert [c[0] for c in every.description] == [*loaded(one).column_names, "p_repaired"]
+    alone = con.execute(one.to_sql("duckdb", score="p", table="scores", keep=[]))
+    assert [c[0] for c in alone.description] == ["p_repaired"]
 
 
 def lite(table: pa.Table) -> sqlite3.Connection:
@@ -190,6 +192,85 @@ def test_dialects_of_services_mean_the_same(dialect: str, name: str) -> None:
         con = duckdb.connect()
         con.register("scores", loaded(one))
         agree(one, con.execute(re.sub(r"AS (FLOAT|REAL)(\(53\))?", "AS DOUBLE", tree.sql("duckdb"))).fetchall())
+
+
+# ---- several classes at once ----
+
+CLASSES = ("no", "'; DROP TABLE scores; --", "may`be")
+
+
+@cache
+def class_maps() -> dict[str, FittedMap]:
+    """Maps of three classes: one matrix, the published penalty that takes logarithms as they are, one matrix a leaf."""
+    rng = np.random.default_rng([9, 0x501])
+    p, age = rng.dirichlet([0.4, 0.6, 0.8], size=3000), rng.integers(18, 90, 3000).astype(float)
+    tilted = p ** np.where(age > 50, 0.5, 1.4)[:, None]
+    truth = (tilted / tilted.sum(axis=1, keepdims=True)).cumsum(axis=1)
+    y = (rng.uniform(size=(3000, 1)) > truth).sum(axis=1).clip(0, 2)
+    data = cal.multiclass_predictions(y, p, pa.table({AGE: pa.array(age, mask=rng.random(3000) < 0.1)}))
+    r = cal.repair
+    return {
+        "Dirichlet": r.Dirichlet(strength=0.01).fit(data),
+        "Dirichlet as published": r.Dirichlet(penalty="published", strength=0.01).fit(data),
+        "VariableTree": r.VariableTree(variables=(AGE,), depth=2).fit(data),
+    }
+
+
+def of_classes(one: FittedMap) -> tuple[pa.Table, list[list[float]]]:
+    """Rows of three classes, the last one with a score that is missing, and what Python repairs of the others."""
+    rng = np.random.default_rng([10, 0x501])
+    corners = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [1e-9, 1e-300, 1.0], [0.2, 0.3, 0.5]]
+    p = np.concatenate([corners, rng.dirichlet([0.3] * 3, size=40)])
+    age = pa.array([None, *rng.integers(18, 90, len(p) - 1).astype(float)], pa.float64())
+    held = {"id": list(range(len(p) + 1)), AGE: pa.concat_arrays([age, age[1:2]])}
+    held |= {name: [*p[:, k].tolist(), None if k == 1 else 0.5] for k, name in enumerate(CLASSES)}
+    wanted = one.scores(p, columns=pa.table({AGE: age}))
+    assert wanted.shape == p.shape
+    return pa.table(held), wanted.tolist()
+
+
+def agree_on_classes(one: FittedMap, found: Sequence[Sequence[float | None]]) -> None:
+    """Each row is its number and three probabilities, those of Python; the last one has none."""
+    _, wanted = of_classes(one)
+    *rows, last = sorted(found, key=lambda row: row[0] or 0)
+    assert list(last) == [len(wanted), None, None, None]
+    assert np.abs(np.array([row[1:] for row in rows], dtype=float) - wanted).max() <= CLOSE
+
+
+def classes_asked(one: FittedMap, dialect: str) -> str:
+    return one.to_sql(dialect, score=CLASSES, table="scores", keep=["id"])
+
+
+@pytest.mark.parametrize("name", sorted(class_maps()))
+def test_duckdb_and_sqlite_repair_several_classes_as_python_does(name: str) -> None:
+    duckdb, one = pytest.importorskip("duckdb"), class_maps()[name]
+    con = duckdb.connect()
+    con.register("scores", of_classes(one)[0])
+    agree_on_classes(one, con.execute(classes_asked(one, "duckdb")).fetchall())
+    every = con.execute(one.to_sql("duckdb", score=CLASSES, table="scores", output=["a", "b", "c"]))
+    assert [c[0] for c in every.description] == ["id", AGE, *CLASSES, "a", "b", "c"]
+    agree_on_classes(one, lite(of_classes(one)[0]).execute(classes_asked(one, "sqlite")).fetchall())
+
+
+@pytest.mark.parametrize("dialect", ["bigquery", "tsql"])
+def test_dialects_of_services_mean_the_same_of_several_classes(dialect: str) -> None:
+    sqlglot, duckdb = pytest.importorskip("sqlglot"), pytest.importorskip("duckdb")
+    one = class_maps()["Dirichlet"]
+    (tree,) = sqlglot.parse(classes_asked(one, dialect), read=dialect)
+    con = duckdb.connect()
+    con.register("scores", of_classes(one)[0])
+    read = re.sub(r"AS (FLOAT|REAL)(\(53\))?", "AS DOUBLE", tree.sql("duckdb"))
+    agree_on_classes(one, con.execute(read).fetchall())
+
+
+def test_javascript_repairs_several_classes_as_python_does() -> None:
+    for one in class_maps().values():
+        table, _ = of_classes(one)
+        rows = [[row["id"], [row[c] for c in CLASSES], {AGE: row[AGE]}] for row in table.to_pylist()]
+        calls = f"{json.dumps(rows)}.map(([id, p, row]) => [id, ...(repaired(p, row) ?? [null, null, null])])"
+        agree_on_classes(one, in_node(one.to_javascript(), calls))  # type: ignore[arg-type]
+        refused = ("[0.5, 0.5]", "0.5", "[0.5, 0.2, '0.3']", "[0.5, 0.7, -0.2]", "null")
+        assert in_node(one.to_javascript(), f"[{', '.join(f'repaired({p})' for p in refused)}]") == [None] * 5
 
 
 # ---- JavaScript ----
@@ -260,9 +341,14 @@ def test_what_cannot_be_written_is_refused() -> None:
         maps()["Platt"].to_sql("duckdb", output="q")
     with pytest.raises(cal.NotComputable, match="character"):
         maps()["Platt"].to_sql("duckdb", score="a\0b")
-    three = cal.multiclass_predictions([0, 1, 2] * 20, np.full((60, 3), 1 / 3))
-    with pytest.raises(cal.NotComputable, match="Dirichlet"):
-        cal.repair.Dirichlet(strength=1.0).fit(three).to_sql("duckdb")
+    with pytest.raises(cal.BadInput, match="score='p': this map is of 3 classes: name a column each"):
+        class_maps()["Dirichlet"].to_sql("duckdb", score="p")
+    with pytest.raises(cal.BadInput, match="this map is of 3 classes"):
+        class_maps()["Dirichlet"].to_sql("duckdb", score=["a", "b", "a"], table="t")
+    with pytest.raises(cal.BadInput, match="this map is of one score"):
+        maps()["Platt"].to_sql("duckdb", score=["a", "b"])
+    with pytest.raises(cal.NotComputable, match="pass table="):
+        class_maps()["Dirichlet"].to_sql("duckdb", score=["a", "b", "c"])
 
 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
@@ -359,7 +445,7 @@ def postgres() -> Iterator[Callable[[str], str]]:
     shutil.rmtree(held)
 
 
-def in_postgres(ask: Callable[[str], str], table: pa.Table, query: str) -> list[tuple[int, float | None]]:
+def in_postgres(ask: Callable[[str], str], table: pa.Table, query: str) -> list[tuple[Any, ...]]:
     d = dialect_named("postgres")
     kinds = {"double": "double precision", "string": "text", "bool": "boolean", "int64": "bigint"}
     columns = ", ".join(f"{d.name(f.name)} {kinds.get(str(f.type), 'timestamp')}" for f in table.schema)
@@ -370,7 +456,7 @@ def in_postgres(ask: Callable[[str], str], table: pa.Table, query: str) -> list[
     values = ", ".join(f"({', '.join(map(cell, row.values()))})" for row in table.to_pylist())
     load = f"DROP TABLE IF EXISTS scores; CREATE TABLE scores ({columns}); INSERT INTO scores VALUES {values};"  # noqa: S608
     lines = ask(f"{load}\n{query};").splitlines()
-    return [(int(k), float(v) if v else None) for k, v in (line.split("|") for line in lines)]
+    return [(int(k), *(float(v) if v else None for v in values)) for k, *values in (line.split("|") for line in lines)]
 
 
 @pytest.mark.all
@@ -384,6 +470,8 @@ def test_postgres_repairs_as_python_does(postgres: Callable[[str], str], escaped
             held = [math.nan if v is None else v for v in table.column(AGE).to_pylist()]
             table = table.set_column(place, AGE, pa.array(held))
         agree(one, in_postgres(postgres, table, written + statement(one, "postgres")))
+    for one in class_maps().values():
+        agree_on_classes(one, in_postgres(postgres, of_classes(one)[0], written + classes_asked(one, "postgres")))
 
 
 @pytest.mark.all
@@ -410,5 +498,9 @@ def test_spark_repairs_as_python_does(tmp_path: Path, monkeypatch: pytest.Monkey
                 raise AssertionError(name) from e
             every = session.sql(one.to_sql("spark", score="p", table="scores"))
             assert every.columns == [*loaded(one).column_names, "p_repaired"]
+        for name, one in class_maps().items():
+            pq.write_table(of_classes(one)[0], tmp_path / f"{name}.parquet")
+            session.read.parquet(str(tmp_path / f"{name}.parquet")).createOrReplaceTempView("scores")
+            agree_on_classes(one, session.sql(classes_asked(one, "spark")).collect())
     finally:
         session.stop()

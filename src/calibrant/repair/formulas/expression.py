@@ -56,7 +56,9 @@ class Number(Term):
 
 @dataclass(frozen=True)
 class Score(Term):
-    """The score, from 0 to 1."""
+    """The score, from 0 to 1; of several classes that of one of them."""
+
+    at: int = 0
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,29 @@ def logarithm(p: Term, edge: float) -> Term:
     """Return the logarithm, continued below `edge` along its tangent; as `regression.log_of`."""
     above = Applied("ln", (Applied("greatest", (p, Number(edge))),))
     return above + Applied("least", (p - edge, Number(0.0))) / edge
+
+
+def largest(terms: Sequence[Term]) -> Term:
+    """Return the largest of terms; functions of engines take some hundred at most."""
+    if len(terms) > WIDEST:
+        return largest([largest(terms[k : k + WIDEST]) for k in range(0, len(terms), WIDEST)])
+    return Applied("greatest", tuple(terms)) if len(terms) > 1 else terms[0]
+
+
+WIDEST = 64  # arguments of a function: SQLite bounds them by 100
+
+
+def softmax(row: Formula, z: Sequence[Term]) -> tuple[Term, ...]:
+    """Return the probabilities of classes, given what their logarithms are up to a constant of the row."""
+    every = list(row.step({f"class{k}": t for k, t in enumerate(z)}).values())
+    top = row.step({"largest": largest(every)})["largest"]
+    # a class that is e^-700 as likely as another is that: some engines refuse a smaller exponential
+    shares = {
+        f"share{k}": Applied("exp", (Applied("greatest", (t - top, Number(-FARTHEST))),)) for k, t in enumerate(every)
+    }
+    held = list(row.step(shares).values())
+    whole = row.step({"whole": total(held)})["whole"]
+    return tuple(t / whole for t in held)
 
 
 def log_odds(p: Term, edges: tuple[float, float]) -> Term:

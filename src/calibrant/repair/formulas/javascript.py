@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
@@ -23,9 +23,17 @@ TINY = "2.3e-308"  # numbers nearer to 0 are 0, as in `finite_numbers`
 
 @dataclass(frozen=True)
 class Script(Writer):
-    """JavaScript of one formula: covariates stand in constants v0, v1, ..., in the order of the codings."""
+    """JavaScript of one formula: covariates stand in constants v0, v1, ..., in the order of the codings.
+
+    Parameters
+    ----------
+    formula : Formula
+    classes : int
+        How many scores it takes, as an array; 1 is one number.
+    """
 
     formula: Formula
+    classes: int = 1
     words: ClassVar[Mapping[str, str]] = MappingProxyType({"and": "&&", "or": "||", "all": "true", "any": "false"})
 
     @property
@@ -33,18 +41,23 @@ class Script(Writer):
         """Those of `Math`."""
         return MATH
 
-    def function(self, result: Term, name: str, unit: float) -> str:
+    def function(self, results: Sequence[Term], name: str, unit: float) -> str:
         """Return the function of a score and an object of covariates; it returns null for what cannot be repaired."""
-        lines = [f"function {name}(score, row = {{}}) {{"]
-        lines.append("  const p = typeof score === 'number' ? " + ("score" if unit == 1.0 else f"score / {unit}"))
-        lines[-1] += " : NaN;"
-        lines.append("  if (!(p >= 0 && p <= 1)) return null;")
+        read = "typeof score === 'number' ? " + ("score" if unit == 1.0 else f"score / {unit}") + " : NaN"
+        if self.classes == 1:
+            lines = [f"function {name}(score, row = {{}}) {{", f"  const p = {read};"]
+            lines.append("  if (!(p >= 0 && p <= 1)) return null;")
+        else:
+            lines = [f"function {name}(scores, row = {{}}) {{"]
+            lines.append(f"  if (!Array.isArray(scores) || scores.length !== {self.classes}) return null;")
+            lines.append(f"  const p = scores.map(score => {read});")
+            lines.append("  if (!p.every(q => q >= 0 && q <= 1)) return null;")
         for k, c in enumerate(self.formula.codings):
             lines += self._read(k, c)
         for step in self.formula.steps:
             lines += [f"  const {own} = {self.term(t)};" for own, t in step.items()]
-        shown = self.term(result)
-        lines += [f"  return {shown if unit == 1.0 else f'{unit} * ({shown})'};", "}"]
+        shown = [t if unit == 1.0 else f"{unit} * ({t})" for t in map(self.term, results)]
+        lines += [f"  return {shown[0] if self.classes == 1 else '[' + ', '.join(shown) + ']'};", "}"]
         return "\n".join(lines) + "\n"
 
     def _read(self, k: int, c: Coding) -> list[str]:
@@ -73,9 +86,9 @@ class Script(Writer):
         """Return a constant of an earlier step."""
         return name
 
-    def scored(self) -> str:
-        """Return the score, from 0 to 1."""
-        return "p"
+    def scored(self, at: int) -> str:
+        """Return the score, from 0 to 1; of several classes that of one."""
+        return "p" if self.classes == 1 else f"p[{at}]"
 
     def filled(self, c: Coding) -> str:
         """Return a number or date, its median where it is missing."""

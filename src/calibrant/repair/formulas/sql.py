@@ -1,4 +1,4 @@
-"""A formula as SQL: an expression of columns, or a query that adds a column to a table."""
+"""A formula as SQL: an expression of columns, or a query that adds columns to a table."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Written(Writer):
     Parameters
     ----------
     dialect : Dialect
-    score : str
-        The column of the score, as it was given.
+    scores : tuple of str
+        The column of the score, or of each class, as they were given.
     unit : float
-        What a score of 1 is in that column: 100 for per cent.
+        What a score of 1 is in these columns: 100 for per cent.
     """
 
     dialect: Dialect
-    score: str
+    scores: tuple[str, ...]
     unit: float = 1.0
 
     words: ClassVar[Mapping[str, str]] = MappingProxyType({"and": "AND", "or": "OR", "all": "1 = 1", "any": "1 = 0"})
@@ -55,9 +55,9 @@ class Written(Writer):
         """Return a column of an earlier step."""
         return self.dialect.name(name)
 
-    def scored(self) -> str:
-        """Return the score, from 0 to 1."""
-        raw = self.double(self.score)
+    def scored(self, at: int) -> str:
+        """Return the score, from 0 to 1; of several classes that of one."""
+        raw = self.double(self.scores[at])
         return raw if self.unit == 1.0 else f"({raw} / {self.number(self.unit)})"
 
     def chosen(self, t: Chosen) -> str:
@@ -110,9 +110,11 @@ class Written(Writer):
     # ---- rows that can be repaired ----
 
     def sound(self, codings: Sequence[Coding]) -> str:
-        """Return the test that a score is from 0 to 1 and that numbers are finite."""
-        number, p = self.number, self.double(self.score)
-        parts = [f"{p} >= {number(0.0)} AND {p} <= {number(self.unit)}", *self._numbers(self.score)]
+        """Return the test that scores are from 0 to 1 and that numbers are finite."""
+        number, parts = self.number, list[str]()
+        for column in self.scores:
+            p = self.double(column)
+            parts += [f"{p} >= {number(0.0)} AND {p} <= {number(self.unit)}", *self._numbers(column)]
         for c in codings:
             if c.kind == "number":
                 x = self._value(c)
@@ -136,22 +138,28 @@ def expression(formula: Formula, result: Term, w: Written) -> str:
 
 
 def query(
-    formula: Formula, result: Term, w: Written, *, table: str | Sequence[str], output: str, keep: Sequence[str] | None
+    formula: Formula,
+    results: Mapping[str, Term],
+    w: Written,
+    *,
+    table: str | Sequence[str],
+    keep: Sequence[str] | None,
 ) -> str:
-    """Return a query of every row of a table with its repaired score; null where the score cannot be repaired."""
+    """Return a query of every row of a table with its repaired scores, by name; null where they cannot be repaired."""
     d = w.dialect
-    shown = "*" if keep is None else ", ".join(map(d.name, keep))
-    own, source = d.name(output), d.table(table)
+    shown = "*, " if keep is None else "".join(f"{d.name(name)}, " for name in keep)
+    source = d.table(table)
     if not formula.steps:
-        return f"SELECT {shown}, {expression(formula, result, w)} AS {own}\nFROM {source}"
-    made = [name for step in formula.steps for name in step]
+        made = ", ".join(f"{expression(formula, t, w)} AS {d.name(own)}" for own, t in results.items())
+        return f"SELECT {shown}{made}\nFROM {source}"
+    steps = [name for step in formula.steps for name in step]
     if keep is None:
         if not d.leave_out:
             raise BadInput(
                 f"{d.title} has no SELECT * without some columns, and this map takes several steps: "
                 "name the columns to keep with keep= (--keep)"
             )
-        shown = f"* {d.leave_out} ({', '.join(map(d.name, [*made, SOUND]))})"
+        shown = f"* {d.leave_out} ({', '.join(map(d.name, [*steps, SOUND]))}), "
     # (1) Which rows can be repaired; (2) the steps, each a query of the one before; (3) the result.
     flag = f"CASE WHEN {w.sound(formula.codings)} THEN 1 ELSE 0 END AS {d.name(SOUND)}"
     stages = [f"{d.name('calibrant_0')} AS {d.once}(SELECT *, {flag} FROM {source})"]  # noqa: S608 - every part is quoted
@@ -162,8 +170,10 @@ def query(
         before, here = d.name(f"calibrant_{k}"), d.name(f"calibrant_{k + 1}")
         stages.append(f"{here} AS {d.once}(SELECT *, {columns} FROM {before})")  # noqa: S608 - as above
     last = d.name(f"calibrant_{len(formula.steps)}")
-    chosen = f"CASE WHEN {d.name(SOUND)} = 1 THEN {w.result(result)} END AS {own}"
-    return f"WITH {f',{chr(10)}'.join(stages)}\nSELECT {shown}, {chosen}\nFROM {last}"
+    chosen = ", ".join(
+        f"CASE WHEN {d.name(SOUND)} = 1 THEN {w.result(t)} END AS {d.name(own)}" for own, t in results.items()
+    )
+    return f"WITH {f',{chr(10)}'.join(stages)}\nSELECT {shown}{chosen}\nFROM {last}"
 
 
 SOUND = "calibrant_sound"  # 1 where a row can be repaired

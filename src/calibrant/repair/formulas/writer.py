@@ -46,8 +46,8 @@ class Writer(ABC):
         """Return what was worked out in an earlier step."""
 
     @abstractmethod
-    def scored(self) -> str:
-        """Return the score, from 0 to 1."""
+    def scored(self, at: int) -> str:
+        """Return the score, from 0 to 1; of several classes that of one."""
 
     @abstractmethod
     def filled(self, c: Coding) -> str:
@@ -74,7 +74,7 @@ class Writer(ABC):
         if isinstance(t, Named):
             return self.named(t.name)
         if isinstance(t, Score):
-            return self.scored()
+            return self.scored(t.at)
         if isinstance(t, Covariate):
             return self.filled(t.coding)
         return self._made(t)

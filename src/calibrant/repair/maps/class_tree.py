@@ -10,7 +10,19 @@ import numpy as np
 from calibrant.data.predictions import MulticlassPredictions
 from calibrant.data.specs.coding import Coding, Encoded
 from calibrant.repair.fitted import Batch, sound
-from calibrant.repair.maps.dirichlet import AS_THEY_ARE, Classes, ClassMap, Dirichlet, edge_of, log_columns, solved
+from calibrant.repair.formulas import expression
+from calibrant.repair.formulas.expression import Formula, Term
+from calibrant.repair.maps.dirichlet import (
+    AS_THEY_ARE,
+    Classes,
+    ClassMap,
+    Dirichlet,
+    edge_of,
+    log_columns,
+    log_terms,
+    solved,
+    weighed,
+)
 from calibrant.repair.maps.parted import (
     Codes,
     Growth,
@@ -52,9 +64,23 @@ class ClassBranches(Parted, ClassMap):
         sound(k > 2 and whole, "every matrix must be K rows of K + 1, of three classes or more")
         sound(AS_THEY_ARE <= self.edge < 1.0, "edge must lie between 0 and 1")
 
+    @property
+    def classes(self) -> int:
+        """K."""
+        return len(self.matrices[0])
+
+    def formulas(self, row: Formula) -> tuple[Term, ...]:
+        """Return the repaired probability of each class as formulas."""
+        logs, leaves = log_terms(row, self.classes, self.edge), self.leaf_nodes
+        z = [
+            self.branched(row, {node: weighed(logs, m[k]) for node, m in zip(leaves, self.matrices, strict=True)})
+            for k in range(self.classes)
+        ]
+        return expression.softmax(row, z)
+
     def values(self, rows: Batch) -> Floats:
         """Return the repaired probabilities, of shape (n, K)."""
-        x = self.logs(rows.p, len(self.matrices[0]), self.edge)
+        x = self.logs(rows.p, self.classes, self.edge)
         at, out = self.at(rows), np.empty_like(rows.p)
         for node, matrix in zip(self.leaf_nodes, self.matrices, strict=True):
             out[at == node] = softmax(x[at == node] @ np.array(matrix).T)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
@@ -14,6 +14,8 @@ from calibrant.data.predictions import MulticlassPredictions
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, FittedMap, Rows, fitted_on, sound
+from calibrant.repair.formulas import expression
+from calibrant.repair.formulas.expression import Formula, Number, Score, Term
 from calibrant.repair.regression import EDGE, Floats, even_weights, log_of, softmax
 from calibrant.repair.tunable import Tunable
 
@@ -68,10 +70,21 @@ class Softmax(ClassMap):
         sound(k > 1 and [len(row) for row in self.weights] == [k] * k, "weights must be K rows of K, intercepts K")
         sound(AS_THEY_ARE <= self.edge < 1.0, "edge must lie between 0 and 1")
 
+    @property
+    def classes(self) -> int:
+        """K."""
+        return len(self.intercepts)
+
     def values(self, rows: Batch) -> Floats:
         """Return the repaired probabilities, of shape (n, K)."""
-        x = self.logs(rows.p, len(self.intercepts), self.edge)
+        x = self.logs(rows.p, self.classes, self.edge)
         return softmax(x @ np.column_stack([self.weights, self.intercepts]).T)
+
+    def formulas(self, row: Formula) -> tuple[Term, ...]:
+        """Return the repaired probability of each class as formulas."""
+        logs = log_terms(row, self.classes, self.edge)
+        held = zip(self.weights, self.intercepts, strict=True)
+        return expression.softmax(row, [weighed(logs, (*own, b)) for own, b in held])
 
 
 @recipe(maps=[Softmax], words="Dirichlet calibration", simplicity=160)
@@ -215,6 +228,16 @@ def edge_of(p: Floats) -> float:
 def log_columns(p: Floats, edge: float) -> Floats:
     """Return the logarithms of probabilities, and a column of ones, shape (n, K + 1)."""
     return np.column_stack([log_of(p, edge), np.ones(len(p))])
+
+
+def log_terms(row: Formula, k: int, edge: float) -> list[Term]:
+    """Return the logarithms of probabilities as formulas of a row, worked out before the rest."""
+    return list(row.step({f"log{j}": expression.logarithm(Score(j), edge) for j in range(k)}).values())
+
+
+def weighed(logs: Sequence[Term], own: Sequence[float]) -> Term:
+    """Return a row of ``W ln p + b`` as a formula, given its K weights and the intercept."""
+    return expression.total([*(x * w for x, w in zip(logs, own[:-1], strict=True)), Number(own[-1])])
 
 
 def solved(x: Floats, y: Classes, weight: Floats, price: Floats, start: Floats | None = None) -> Floats:

@@ -121,6 +121,11 @@ def page(facts: dict[str, Any]) -> str:
 
 def build(pyodide: Path, wheels: Path, out: Path, own: dict[str, Path]) -> dict[str, Any]:
     """Write the folder; return what is in it: the packages, and the bytes of each file that the page loads."""
+    if not (pyodide / LOCK).is_file():
+        raise Missing(f"{pyodide} has no {LOCK}: name the folder of a distribution of Pyodide")
+    for name, path in own.items():
+        if not path.is_file():
+            raise Missing(f"--instead {name}={path}: there is no such file; give NAME=FILE")
     lock = json.loads((pyodide / LOCK).read_text(encoding="utf-8"))
     packages = needed(lock["packages"], own)
     there = out / "pyodide"

@@ -83,6 +83,10 @@ def test_a_package_that_is_another_or_is_not_there_is_refused(tool: ModuleType, 
     (pyodide / "scipy.whl").unlink()
     with pytest.raises(SystemExit, match=r"scipy\.whl is not in"):
         tool.build(pyodide, pyodide, tmp_path / "out", {})
+    with pytest.raises(SystemExit, match=r"out has no pyodide-lock\.json"):
+        tool.build(tmp_path / "out", pyodide, tmp_path / "out", {})
+    with pytest.raises(SystemExit, match="--instead scipy=none: there is no such file"):
+        tool.build(pyodide, pyodide, tmp_path / "out", {"scipy": Path("none")})
 
 
 def test_a_module_may_stand_in_for_a_package(tool: ModuleType, pyodide: Path, tmp_path: Path) -> None:

@@ -82,9 +82,11 @@ def test_every_function_reads_units_and_weights_or_names_what_does(name: str) ->
 
 
 @pytest.mark.parametrize("more", [{"cluster": np.arange(4) // 2}, {"weights": np.arange(1.0, 5.0)}])
-def test_unlabelled_rows_are_not_kept_beside_units_and_weights(more: dict[str, Any]) -> None:
-    with pytest.raises(cal.NotComputable, match=r"cluster|weights"):
-        cal.predictions([1, 0, None, 1], [0.5, 0.4, 0.3, 0.2], missing="keep", **more)
+def test_unlabelled_rows_keep_their_units_and_weights(more: dict[str, Any]) -> None:
+    apart = cal.predictions([1, 0, None, 1], [0.5, 0.4, 0.3, 0.2], missing="keep", **more).unlabelled
+    assert apart is not None
+    (name, values), held = next(iter(more.items())), {"cluster": apart.cluster, "weights": apart.weights}
+    assert held[name].tolist() == [values[2]]
 
 
 @pytest.mark.all

@@ -16,6 +16,7 @@ from calibrant.data.sketches.repeats import Repeats
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.logs.provenance import of_column
 from calibrant.data.survey import ONE_VALUE
+from calibrant.views.unlabelled import Cells, UnitCells
 
 EPOCH = date(1970, 1, 1)
 FULL = 10  # times as many rows in the first or last cell as in most: dates beyond are counted there
@@ -44,7 +45,7 @@ def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
         "rows": whole.n,
         "cases": whole.cases,
         "dropped": whole.dropped,
-        "unlabelled": None if 0 < whole.unlabelled < mask else whole.unlabelled,
+        "unlabelled": None if 0 < _unlabelled(whole) < mask else whole.unlabelled,
         "covariates": tuple(c.name for c in spec.codings),
         "left_out": tuple(tuple(v) for v in spec.left_out),
         "columns": columns(whole, mask),
@@ -57,6 +58,12 @@ def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
         "warnings": (*warnings(whole, repeats.copied), *(("repeats-score",) if told else ())),
     }
     return found | confidence(whole) | ({"crossed": both} if (both := crossed(whole)) else {})
+
+
+def _unlabelled(whole: Sketch) -> int:
+    """Return how many people lack a label: rows, or units where rows belong together."""
+    found = Cells.of(whole) if whole.kept is not None else None
+    return found.units[1] if isinstance(found, UnitCells) else whole.unlabelled
 
 
 def crossed(whole: Sketch) -> dict[str, int]:

@@ -19,7 +19,7 @@ from calibrant.audit.units import units
 from calibrant.certify.missing_labels import ODDS
 from calibrant.data.engines.freed import give_back
 from calibrant.data.progress import Course, Doing, Progress
-from calibrant.data.read import with_crossed
+from calibrant.data.read import with_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
@@ -105,8 +105,8 @@ def audit(
     intersections, bins, key, cluster, weights, positive, percent, drop_missing, missing
     encoding, delimiter, decimal, sheet, allow_same, seed
         As `calibrant.sketch`. Units of two columns may cross (person, question), of rows that fit into memory:
-        everyone, groups and ranges of the score are then certified for both drawn anew, and what has no proof for
-        both says so.
+        everyone, groups and ranges of the score are then certified for both drawn anew, and what has no proof for both
+        says so. Rows without a label may have units and weights, in memory too.
     outcome : str, optional
         What a case is, for wording: ``"employed"``.
     name, date : str, optional
@@ -231,7 +231,7 @@ def audited(
     """Return the record of an audit: what `audit` and the command both run."""
     asked = asked.with_tests(not judging.quick).with_candidates()
     course = Course(progress, 2 if asked.by or asked.variables else 1, _ahead(asked, judging))
-    whole = with_crossed(source, asked, None if progress is None else course.reading, engine)
+    whole = with_rows(source, asked, None if progress is None else course.reading, engine)
     variables = _variables(whole) if isinstance(source, Sketch) else asked.variables
     case = Case(whole, judging, course.begin, meant=asked.allow_same)
     case.everyone  # noqa: B018 - what is not certified for everyone is not audited: it says why

@@ -11,7 +11,7 @@ from calibrant.audit.question import Case
 from calibrant.audit.rounding import Told
 from calibrant.certify.closed import Judge
 from calibrant.certify.missing_labels import Exact
-from calibrant.views.unlabelled import Cells
+from calibrant.views.unlabelled import Cells, unit_rows
 
 
 class Shown(NamedTuple):
@@ -71,6 +71,8 @@ def shown(case: Case) -> Iterator[Shown]:
     """
     whole, mask, first = case.whole, case.mask, 0
     rows, apart = people_of(whole), whole.parts["unlabelled"].held[1:, :, 0].sum(axis=1)
+    if whole.kept is not None and len(rows):  # people are units
+        apart = unit_rows(whole).people(len(rows), labelled=False)
     held = shown_groups(whole, mask)
     for g, (names, size) in enumerate(zip(whole.spec.groupings, whole.spec.sizes, strict=True)):
         here = range(first, first + size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 from calibrant.arguments import checked_alpha, checked_levels, names, number, one_source
@@ -13,17 +14,22 @@ from calibrant.certify.groups import checked_judge, checked_limit
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Curve
-from calibrant.stats.unlabelled.lines import Counts
-from calibrant.stats.unlabelled.ranges import Range, stands_to
-from calibrant.views.grouped import grouped_sketch, keyed
+from calibrant.stats.unlabelled.ranges import ODDS as RATIOS
+from calibrant.stats.unlabelled.ranges import stands_to
+from calibrant.views.grouped import keyed
 from calibrant.views.population import QUANTISATION
-from calibrant.views.unlabelled import Cells, kept
+from calibrant.views.unlabelled import Cells, Ranges, UnitCells, kept_groups
 
 Said: TypeAlias = Verdict | Literal["none"]  # "none" without a limit
 EVERYONE = "everyone"
 ODDS = 2.0  # the stated bound, where nobody states one
 LABELLED, AT_RANDOM, BOUNDED, ANY = "labelled", "at random", "odds", "any"
 ASSUMES = "independent outcomes, given the scores and whose label is missing"
+OF_UNITS = (
+    "independent units, rows of one as dependent as they like, given scores, weights and whose label is missing; "
+    "weights that do not depend on outcomes"
+)
+FOURTH = 4
 COLUMNS = ("people", "assumption", "odds", "rows", "unlabelled", "low", "high", "verdict", "stands_to")
 
 
@@ -110,19 +116,20 @@ def missing_labels(
     Raises
     ------
     NotComputable
-        Rows without a label were not kept, or there are units or weights, for which nothing is proved.
+        Rows without a label were not kept, or a sketch has units or weights: pass the rows.
 
     Notes
     -----
     **Assumes.** Outcomes independent given the scores and whose label is missing; nothing of why it is. Steps, groups
-    and `odds` chosen without the outcomes.
+    and `odds` chosen without the outcomes. Of units: these are independent, their rows as dependent as they like; of
+    weights, that they do not depend on outcomes: all means and shares are then weighted, counts are not.
     **Guarantee.** Finite-sample: under its assumption each end is wrong with probability at most its share of alpha,
     and so is "stands to": if the verdict is wrong although the odds differ by less, that had this probability.
-    **Method.** One bet for every person; of those without a label the worst share that the assumption allows, a
-    line above the largest (below the least) probability at these odds, by which those of the same step who have a label
-    stand for them (documentation: missing labels).
+    **Method.** One bet for every person, or unit; of those without a label the worst share that the assumption allows,
+    a line above the largest (below the least) probability at these odds, by which those of the same step who have a
+    label stand for them (documentation: missing labels).
     **Cost.** Milliseconds a population, a tenth of a second with a limit.
-    **Reads.** The sketch.
+    **Reads.** The sketch; of units and weights the rows.
 
     References
     ----------
@@ -143,14 +150,13 @@ def missing_labels(
     """
     asked = Asked(checked_judge(judge), checked_limit(limit), checked_odds(odds), checked_levels(levels))
     alpha, named = checked_alpha(alpha), names("by", by)
-    if named and not isinstance(data, Sketch):
-        kept(data, seed)
-    whole = kept(grouped_sketch(data, named, intersections, seed) if named else data, seed)
+    whole = kept_groups(data, named, intersections, seed)
     groups = present(whole)
-    rows = list(lines(EVERYONE, Cells.of(whole), asked, alpha / 2.0))
+    everyone = Cells.of(whole)
+    rows = list(lines(EVERYONE, everyone, asked, alpha / 2.0))
     for name, index in groups:
         rows += lines(name, Cells.of(whole, index), asked, alpha / 2.0 / len(groups))
-    return table(rows, asked, alpha)
+    return table(rows, asked, alpha, everyone)
 
 
 def checked_odds(odds: object, name: str = "odds") -> float:
@@ -158,9 +164,12 @@ def checked_odds(odds: object, name: str = "odds") -> float:
     return number(name, odds, least=1.0, most=1e6)
 
 
-def table(rows: list[Row], asked: Asked, alpha: float) -> Curve:
+def table(rows: list[Row], asked: Asked, alpha: float, everyone: Cells) -> Curve:
     """Return lines as a curve."""
     settings = {**asked._asdict(), "alpha": alpha, "assumes": ASSUMES}
+    if isinstance(everyone, UnitCells):
+        units, some = everyone.units
+        settings |= {"assumes": OF_UNITS, "units": units, "units_unlabelled": some}
     columns = dict(zip(COLUMNS, map(tuple, zip(*rows, strict=True)), strict=True))
     return Curve(method="certify.missing_labels", columns=columns, settings=settings)
 
@@ -194,31 +203,28 @@ EXACT = Exact()
 
 def lines(people: str, cells: Cells, asked: Asked, delta: float, told: Exact = EXACT) -> Iterable[Row]:
     """Return one population's lines, as they are told; each end of each is wrong with probability at most `delta`."""
-    alone, every = cells.stepped(asked.levels, labelled_only=True), cells.stepped(asked.levels)
     found = {
-        LABELLED: (alone, 1.0, None),
-        AT_RANDOM: (every, 1.0, 1.0),
-        BOUNDED: (every, asked.odds, asked.odds),
-        ANY: (every, math.inf, None),
+        LABELLED: (cells.rows, 1.0, None),
+        AT_RANDOM: (cells.rows + cells.missing, 1.0, 1.0),
+        BOUNDED: (cells.rows + cells.missing, asked.odds, asked.odds),
+        ANY: (cells.rows + cells.missing, math.inf, None),
     }
-    stands = _stands_to(every, asked, delta, told)
-    for assumption, (counts, odds, stated) in found.items():
-        low, high = ends(counts, odds, asked.judge, delta, told)
+    stands = _stands_to(cells, asked, delta, told)
+    for assumption, (n, odds, stated) in found.items():
+        q = cells.ranged(asked.levels, odds, labelled_only=assumption == LABELLED) if n else None
+        low, high = ends(q, asked.judge, delta, told)
         yield Row(
             people, assumption, stated, cells.rows, cells.missing, low, high, verdict(low, high, asked.limit), stands
         )
 
 
-def ends(counts: Counts, odds: float, judge: Judge, delta: float, told: Exact = EXACT) -> tuple[float, float]:
-    """Return the certified ends of the error, or of the signed gap, of some people at these odds, as they are told."""
-    low, high = _ends(counts, odds, judge, delta)
+def ends(q: Ranges | None, judge: Judge, delta: float, told: Exact = EXACT) -> tuple[float, float]:
+    """Return the certified ends of the error, or of the signed gap, as they are told; of nobody all that may be."""
+    low, high = ((0.0, 1.0) if judge == "error" else (-1.0, 1.0)) if q is None else _ends(q, judge, delta)
     return told.end(low, -1), told.end(high, 1)
 
 
-def _ends(counts: Counts, odds: float, judge: Judge, delta: float) -> tuple[float, float]:
-    if not counts.n:
-        return (0.0, 1.0) if judge == "error" else (-1.0, 1.0)
-    q = Range(counts, odds)
+def _ends(q: Ranges, judge: Judge, delta: float) -> tuple[float, float]:
     if judge == "gap":
         low, high = q.gap(delta)
         return max(low - QUANTISATION, -1.0), min(high + QUANTISATION, 1.0)
@@ -234,14 +240,24 @@ def verdict(low: float, high: float, limit: float | None) -> Said:
     return "met" if -limit <= low and high <= limit else "undecided"
 
 
-def _stands_to(counts: Counts, asked: Asked, delta: float, told: Exact) -> float:
-    """Return up to which odds the verdict at random stands, at every ratio asked up to there."""
-    first = verdict(*ends(counts, 1.0, asked.judge, delta, told), asked.limit)
+def _stands_to(cells: Cells, asked: Asked, delta: float, told: Exact) -> float:
+    """Return up to which odds the verdict at random stands, at every ratio asked up to there.
+
+    Of units every fourth ratio is asked: each takes the work of all of them.
+    """
+    if not cells.rows + cells.missing or asked.limit is None:
+        return 0.0
+    of, ratios = partial(cells.ranged, asked.levels), RATIOS[::FOURTH] if isinstance(cells, UnitCells) else RATIOS
+
+    def said(odds: float) -> Said:
+        return verdict(*ends(of(odds), asked.judge, delta, told), asked.limit)
+
+    first = said(1.0)
     if first not in ("met", "broken"):
         return 0.0
     if asked.judge == "gap":
-        return stands_to(lambda odds: verdict(*ends(counts, odds, "gap", delta, told), asked.limit) == first)
-    enough, limit = -math.log(delta), asked.limit or 0.0
+        return stands_to(lambda odds: said(odds) == first, ratios)
+    enough, limit = -math.log(delta), asked.limit
     if first == "met":
-        return stands_to(lambda odds: Range(counts, odds).refutes_less(told.within(limit) - QUANTISATION) >= enough)
-    return stands_to(lambda odds: Range(counts, odds).refutes_more(told.over(limit) + QUANTISATION) >= enough)
+        return stands_to(lambda odds: of(odds).refutes_less(told.within(limit) - QUANTISATION) >= enough, ratios)
+    return stands_to(lambda odds: of(odds).refutes_more(told.over(limit) + QUANTISATION) >= enough, ratios)

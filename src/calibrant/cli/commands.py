@@ -143,13 +143,20 @@ def certify(a: Namespace) -> int:
 def _certified_data(
     files: Sketch | Query | list[str] | str, asked: Reading
 ) -> tuple[Sketch | Predictions, dict[str, object], str]:
-    """Return the sketch of files, or their rows where units cross; how to name groups then; and the column of units."""
+    """Return the sketch of files, and the column of units.
+
+    Their rows, and how to name groups then, where units cross, or rows without a label have units or weights.
+    """
     try:
-        whole = summarised(files, asked)
+        if not asked.keeps_beside:
+            whole = summarised(files, asked)
+            return whole, {}, whole.spec.cluster
     except UnitsCross:
-        rows = in_memory(files, asked.named())
-        return rows, {"by": asked.by, "intersections": asked.intersections}, ""
-    return whole, {}, whole.spec.cluster
+        pass
+    if isinstance(files, Sketch):
+        raise BadInput("a sketch brings its own columns: leave --cluster, --weights and --missing out")
+    rows = in_memory(files, asked.named())
+    return rows, {"by": asked.by, "intersections": asked.intersections}, asked.cluster
 
 
 def _certificates(found: Sequence[Estimate | Curve], missed: Mapping[str, str], cluster: str) -> str:

@@ -208,8 +208,8 @@ def levels_of(codes: Mapping[str, NDArray[np.intp]]) -> Levels:
             raise UnitsCross(
                 f"units {other!r} and {name!r} cross: {split:,} of the former have rows in several of the latter. "
                 f"Name one: by {other!r} alone results are about these units of {name!r}, and the other way round. "
-                "About both drawn anew, an audit of rows and certify raw_lower, values, rounded and worst_group can "
-                "be had"
+                "About both drawn anew, an audit of the rows and certify raw_lower, values, rounded and worst_group "
+                "can be had"
             )
     return tuple((name, count[name]) for name in order)
 

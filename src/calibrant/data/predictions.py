@@ -135,7 +135,7 @@ class Faults:
             if self.counts[kind] and not (spec.drops or (spec.keeps and kind == LABEL_MISSING)):
                 how = self.asker.turns_on("drop_missing")
                 fix = f"fill them in, or pass {how} to leave those rows out and count them"
-                if kind == LABEL_MISSING and not (spec.cluster or spec.weights):
+                if kind == LABEL_MISSING:
                     fix += f", or {self.asker.name('missing')}=keep to say what they could change"
                 raise BadInput(self._line(kind, column, f"missing (null or NaN); {fix}"))
         for name, (count, part, row) in sorted(self.gaps.items()):
@@ -175,10 +175,14 @@ class Unlabelled:
     p : float64 array of shape (m,), read-only
     covariates : pyarrow.Table
         Of as many rows, and of no column where none were given.
+    weights, cluster : arrays of shape (m,) or None
+        As those of the rows that have a label.
     """
 
     p: NDArray[np.float64]
     covariates: pa.Table
+    weights: NDArray[np.float64] | None = None
+    cluster: NDArray[Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -362,10 +366,10 @@ def predictions(
     """
     way, name = missing_way(drop_missing, missing), text("name", name)
     drop_missing = way == "drop"
-    if way == "keep" and (weights is not None or cluster is not None):
-        raise NotComputable(APART)
     columns = unit_columns(cluster)
     levels, crossing, units = _levels(columns, y_true=y_true) if columns else ((), None, cluster)
+    if way == "keep" and crossing is not None:
+        raise NotComputable(APART.format(*crossing.names))
     given = Given(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights, cluster=units)
     y, p = given.ordered("y_true", labels_of(y_true, positive)), given.ordered("y_prob", scores_of(y_prob))
     if len(y) != len(p):
@@ -382,7 +386,7 @@ def predictions(
     _without_gaps(table, way)
     if not keep.any():
         raise BadInput("no rows are left after dropping missing values")
-    apart = _apart(p, table, ~keep) if way == "keep" else None
+    apart = _apart(p, table, ~keep, w, who) if way == "keep" else None
     if dropped:
         y, p = y[keep], p[keep]
         w, who = None if w is None else w[keep], None if who is None else who[keep]
@@ -420,7 +424,7 @@ def _levels(columns: Mapping[str, object], y_true: object) -> tuple[Levels, Cros
     return levels, None, columns[levels[0][0]]
 
 
-APART = "rows without a label are not kept apart with units or weights: leave these out, or pass drop_missing=True"
+APART = "units {0!r} and {1!r} cross, and rows without a label are kept apart by one column alone: name one of them"
 
 
 def missing_way(drop_missing: bool, missing: str, asker: Asker = PYTHON) -> Missing:
@@ -541,9 +545,16 @@ def _without_gaps(table: pa.Table | None, way: Missing) -> None:
         faults.check(spec)
 
 
-def _apart(p: Floats, table: pa.Table | None, rows: NDArray[np.bool_]) -> Unlabelled:
+def _apart(
+    p: Floats, table: pa.Table | None, rows: NDArray[np.bool_], weights: Floats | None, units: NDArray[Any] | None
+) -> Unlabelled:
     """Return the rows without a label."""
-    return Unlabelled(p=p[rows], covariates=pa.table({}) if table is None else table.filter(rows))
+    return Unlabelled(
+        p=p[rows],
+        covariates=pa.table({}) if table is None else table.filter(rows),
+        weights=None if weights is None else weights[rows],
+        cluster=None if units is None else units[rows],
+    )
 
 
 def _validated(y: Floats, p: Floats, missing: Missing) -> NDArray[np.bool_]:

@@ -357,21 +357,36 @@ def summarised(source: object, asked: Reading, progress: Progress | None = None,
     return _of_source(source, asked, progress, engine)
 
 
-def with_crossed(source: object, asked: Reading, progress: Progress | None = None, engine: object = None) -> Sketch:
-    """Return the same; of rows whose units cross a sketch that lives by these rows, in memory."""
-    if not asked.levels or isinstance(source, (Sketch, Predictions, MulticlassPredictions)):
+def with_rows(source: object, asked: Reading, progress: Progress | None = None, engine: object = None) -> Sketch:
+    """Return the same; in memory, a sketch that lives by its rows, where no stored one says enough.
+
+    That is where units cross, and where rows without a label have units or weights.
+    """
+    if not (asked.levels or asked.keeps_beside) or isinstance(source, (Sketch, Predictions, MulticlassPredictions)):
         return summarised(source, asked, progress, engine)
     opened = readable_twice(source_of(source, asked.columns, engine, asked.form), asked.named(), progress)
     try:
-        return summarised(opened, asked, progress)
+        if not asked.keeps_beside:
+            return summarised(opened, asked, progress)
     except UnitsCross:
-        out = sketch_rows(in_memory(opened, asked), asked)
+        pass
+    if opened.cluster is not None:
+        raise NotComputable(IN_MEMORY)
+    out = sketch_rows(in_memory(opened, asked.named()), asked)
     out.spec = replace(out.spec, positive=asked.positive, percent=asked.percent, missing=asked.missing)
     out.files, out.log = opened.files, opened.log
     return out
 
 
+IN_MEMORY = (
+    "rows without a label, with their units or weights, are held in memory and by no sketch: audit or certify the rows "
+    "themselves, collected first where they lie on a cluster, or leave them out by drop_missing"
+)
+
+
 def _of_source(source: object, asked: Reading, progress: Progress | None, engine: object) -> Sketch:
+    if asked.keeps_beside or (asked.missing == "keep" and asked.spec is not None and asked.spec.beside):
+        raise NotComputable(IN_MEMORY)
     spec = asked.spec
     if spec is None:
         opened = readable_twice(source_of(source, asked.columns, engine, asked.form), asked.named(), progress)
@@ -504,7 +519,7 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
             profile.update(apart.covariates.column(profile.name))
     levels = levels_of(profiles, asked.bins)
     spec = make_spec(asked.label or "y_true", asked.score or "y_prob", levels, asked.intersections, seed=seed)
-    named = data.levels[0][0] if data.levels else "cluster"
+    named = data.levels[0][0] if data.levels else asked.cluster or "cluster"
     if data.crossing is not None:
         named = data.crossing.named
     cluster, weights = named * (data.cluster is not None), "weights" * (data.weights is not None)
@@ -532,5 +547,6 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
     out.rows_read += data.dropped
     out.name, out.nested = data.name, data.levels
     out.crossed = None if data.crossing is None else data
+    out.kept = data if apart is not None and spec.beside else None
     data.cache[cached] = out.counted()
     return out

@@ -22,7 +22,7 @@ from calibrant.data.predictions import missing_way
 from calibrant.data.sources.formats.known import FORMATS
 from calibrant.data.sources.source import FOUND_OUT, Form, Source
 from calibrant.data.specs.spec import Spec, roles
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import BadInput
 
 Columns = Iterable[str] | str | None
 NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
@@ -219,6 +219,11 @@ class Reading:
         return tuple(name for name in (self.cluster, self.weights) if name)
 
     @property
+    def keeps_beside(self) -> bool:
+        """Rows without a label are kept, which have units or weights: no sketch holds both."""
+        return self.missing == "keep" and bool(self.beside)
+
+    @property
     def roles(self) -> dict[str, tuple[str, ...]]:
         """Columns by the part they play, covariates left out."""
         own = roles(self, self.by)
@@ -270,13 +275,7 @@ def _form(asked: Asked, asker: Asker) -> Form:
 
 def _missing(asked: Asked, asker: Asker) -> Missing:
     """Return what is done about missing values, which two arguments may say."""
-    said = missing_way(asked.get("drop_missing", False), asked.get("missing", "level"), asker)
-    if said == "keep" and (beside := [name for name in ("cluster", "weights") if asked.get(name)]):
-        raise NotComputable(
-            f"rows without a label are not kept apart with {asker.says(*beside)}: leave it out, or pass "
-            f"{asker.turns_on('drop_missing')}"
-        )
-    return said
+    return missing_way(asked.get("drop_missing", False), asked.get("missing", "level"), asker)
 
 
 def _one(asked: Asked, part: str, asker: Asker) -> str:

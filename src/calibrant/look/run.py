@@ -246,7 +246,7 @@ def _levels(table: pa.Table, asked: Reading, refused: tuple[str, ...]) -> tuple[
 def _unit(held: Mapping[str, Column], units: Sequence[str], taken: Sequence[str], missing: str) -> str:
     """Return the likeliest column of units that has no other part and a unit in every row.
 
-    None where rows without a label are kept, which is refused of units.
+    None where rows without a label are kept, which have units in memory alone: whoever has room for that names one.
     """
     if missing == "keep":
         return ""

@@ -12,8 +12,7 @@ from calibrant.data.sketches.unlabelled import CELLS
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.unlabelled.who import adjusted, independence, standardised_difference
-from calibrant.views.grouped import grouped_sketch
-from calibrant.views.unlabelled import Cells, kept
+from calibrant.views.unlabelled import Cells, UnitCells, kept_groups
 
 METHOD = "diagnose.missing_labels"
 RANGES = 5  # of the score
@@ -70,6 +69,7 @@ def missing_labels(
         A line for each range and each level: ``about`` ("score" or "group"), ``variable``, ``level``, ``rows`` with a
         label, ``unlabelled``, ``share`` of people without one, ``difference`` (standardised; None where all are in the
         level on one side and nobody on the other), and of the whole variable ``p_value`` and ``p_adjusted`` (Holm).
+        Rows are counted, whatever they weigh.
 
     Raises
     ------
@@ -81,7 +81,8 @@ def missing_labels(
     **Assumes.** For the test: people lack a label independently of each other. No label is read.
     **Guarantee.** None for shares and differences, which are of these very people; p-values are asymptotic.
     **Method.** Pearson's test that the share is the same at every level, left out where expected counts are too small
-    (Cochran's rule). Not found is not proof that labels are missing at random: that is about outcomes nobody has.
+    (Cochran's rule), and of rows that have units or weights. Not found is not proof that labels are missing at random:
+    that is about outcomes nobody has.
     **Cost.** Milliseconds.
     **Reads.** The sketch.
 
@@ -103,9 +104,7 @@ def missing_labels(
     [0.3, 0.1]
     """
     count, named = whole("ranges", ranges, 2, MOST), names("by", by)
-    if named and not isinstance(data, Sketch):
-        kept(data, seed)
-    held = kept(grouped_sketch(data, named, intersections, seed) if named else data, seed)
+    held = kept_groups(data, named, intersections, seed)
     cells = Cells.of(held)
     if not cells.missing:
         raise NotComputable("no label is missing")
@@ -134,7 +133,12 @@ def _by_group(held: Sketch) -> Iterable[Family]:
 
 def compared(families: Sequence[Family], cells: Cells, told: Sequence[Sequence[Part]] = ()) -> Curve:
     """Return families as a table; `told` are their parts as they may be told, where that is not exactly."""
-    p_values = [independence([s.rows for s in f.parts], [s.unlabelled for s in f.parts]) for f in families]
+    p_values = [
+        None
+        if isinstance(cells, UnitCells)
+        else independence([s.rows for s in f.parts], [s.unlabelled for s in f.parts])
+        for f in families
+    ]
     lines = []
     for f, parts, p, together in zip(
         families, told or [f.parts for f in families], p_values, adjusted(p_values), strict=True

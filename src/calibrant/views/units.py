@@ -148,9 +148,14 @@ class Members:
         if isinstance(data, Sketch):
             bases, held = np.cumsum([0, *spec.sizes]), whole.parts["sample"]
             return cls(np.array([held.levels(i) + bases[i] for i in range(len(spec.groupings))]))
-        table = data.covariates
+        return cls.of_rows(data.covariates, data.n, whole)
+
+    @classmethod
+    def of_rows(cls, table: Any, n: int, whole: Sketch) -> Members:
+        """Return them of n rows with these covariates."""
+        spec = whole.spec
         codes: dict[str, NDArray[Any]] = {v.name: v.codes(table.column(v.name)) for v in spec.variables}
-        out, start = np.empty((len(spec.groupings), data.n), dtype=np.int64), 0
+        out, start = np.empty((len(spec.groupings), n), dtype=np.int64), 0
         for i, (names, size) in enumerate(zip(spec.groupings, spec.sizes, strict=True)):
             out[i] = codes[names[0]]
             for name in names[1:]:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.arguments import checked_seed
 from calibrant.data.predictions import Predictions
+from calibrant.data.read import sketch_rows
+from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.unlabelled import CELLS, REST, SCALE
 from calibrant.errors import NotComputable
 from calibrant.kernels.tally import CELL_BITS, GROUP_BITS
 from calibrant.stats.unlabelled.lines import Counts
+from calibrant.stats.unlabelled.ranges import Range
+from calibrant.stats.unlabelled.units import UnitCounts, UnitRange, of_rows
+from calibrant.views.grouped import grouped_sketch
 from calibrant.views.population import sketch_of
+from calibrant.views.units import Members, alone
 
 NONE_KEPT = (
     'rows without a label were not kept: pass missing="keep" (--missing keep) to predictions, read, sketch or audit'
@@ -40,7 +50,15 @@ class Cells:
 
     @classmethod
     def of(cls, whole: Sketch, *groups: int) -> Cells:
-        """Read everyone's, or those of a group, or of several together, by their numbers."""
+        """Read everyone's, or those of a group, or of several together, by their numbers; of units with their rows."""
+        found = cls.counted(whole, *groups)
+        if whole.kept is None:
+            return found
+        return UnitCells(found.labelled, found.unlabelled, found.sums, unit_rows(whole).within(groups))
+
+    @classmethod
+    def counted(cls, whole: Sketch, *groups: int) -> Cells:
+        """Count them, whatever they weigh."""
         if not groups:
             held = whole.cells.sum(axis=0).reshape(CELLS, -1, whole.cells.shape[-1])
             counts = held[..., :2].sum(axis=1)
@@ -94,9 +112,13 @@ class Cells:
         """Return those of a range of cells."""
         return Cells(self.labelled[low:high], self.unlabelled[low:high], self.sums[low:high])
 
+    def ranged(self, levels: int, odds: float, *, labelled_only: bool = False) -> Ranges:
+        """Return what certifies the people under an assumption, by step of the score."""
+        return Range(self.stepped(levels, labelled_only=labelled_only), odds)
+
     def stepped(self, levels: int, *, labelled_only: bool = False) -> Counts:
         """Return people by step of the score, of which there are so many to one: the middle of a cell is rounded."""
-        step = np.floor((np.arange(CELLS) + 0.5) / CELLS * levels + 0.5).astype(np.int64)
+        step = steps_of(np.arange(CELLS), levels)
         known, cases, unknown, sums = (np.zeros(levels + 1, dtype=np.int64) for _ in range(4))
         np.add.at(known, step, self.labelled.sum(axis=1))
         np.add.at(cases, step, self.labelled[:, 1])
@@ -109,9 +131,141 @@ class Cells:
         return Counts(known[there], cases[there], unknown[there], score)
 
 
+class Ranges(Protocol):
+    """Certified ends under an assumption about the outcomes not known: `Range` of people, `UnitRange` of units."""
+
+    def refutes_less(self, x: float) -> float:
+        """Return the log of an e-value if the error is x: it grows with x."""
+
+    def refutes_more(self, x: float) -> float:
+        """Return the log of an e-value if the error is at most x: it falls with x."""
+
+    def error_below(self, delta: float) -> float:
+        """Return what the error is at least."""
+
+    def error_above(self, delta: float) -> float:
+        """Return what the error is at most."""
+
+    def gap(self, delta: float) -> tuple[float, float]:
+        """Return between what the gap lies."""
+
+
+def steps_of(cell: NDArray[np.int64], levels: int) -> NDArray[np.int64]:
+    """Return the step of the score of each cell."""
+    return np.floor((cell + 0.5) / CELLS * levels + 0.5).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class UnitRows:
+    """Every row, with a label or without, of data whose rows belong together or count more.
+
+    Parameters
+    ----------
+    unit, cell : int64 arrays of shape (n,)
+    y : float64 array of shape (n,)
+        NaN without a label.
+    p, weight : float64 arrays of shape (n,)
+    group : int64 array of shape (groupings, n)
+        Numbers of the sketch's groups.
+    """
+
+    unit: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    y: NDArray[np.float64]
+    p: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    group: NDArray[np.int64]
+
+    def within(self, groups: Sequence[int]) -> UnitRows:
+        """Return the rows of some groups; of none named all."""
+        if not groups:
+            return self
+        at = np.isin(self.group, list(groups)).any(axis=0)
+        return UnitRows(self.unit[at], self.cell[at], self.y[at], self.p[at], self.weight[at], self.group[:, at])
+
+    def people(self, of: int, *, labelled: bool) -> NDArray[np.int64]:
+        """Return how many units have rows with a label, or without, in each of so many groups."""
+        at = np.isnan(self.y) != labelled
+        pairs = np.unique(self.group[:, at] * (int(self.unit.max()) + 1) + self.unit[at])
+        found: NDArray[np.int64] = np.bincount(pairs // (int(self.unit.max()) + 1), minlength=of)
+        return found
+
+
+@dataclass(frozen=True)
+class UnitCells(Cells):
+    """Counts of people, and their rows by unit, which are certified.
+
+    Parameters
+    ----------
+    rows_of : UnitRows
+    """
+
+    rows_of: UnitRows
+
+    def ranged(self, levels: int, odds: float, *, labelled_only: bool = False) -> Ranges:
+        """Return what certifies the units under an assumption; those counted once serve every other."""
+        return UnitRange(self._stepped(levels, labelled_only), odds)
+
+    def _stepped(self, levels: int, labelled_only: bool) -> UnitCounts:
+        if (levels, labelled_only) not in self._made:
+            q = self.rows_of
+            at = ~np.isnan(q.y) if labelled_only else np.ones(len(q.y), dtype=np.bool_)
+            step = steps_of(q.cell[at], levels)
+            self._made[levels, labelled_only] = of_rows(q.unit[at], step, q.y[at], q.p[at], q.weight[at])
+        return self._made[levels, labelled_only]
+
+    @cached_property
+    def _made(self) -> dict[tuple[int, bool], UnitCounts]:
+        return {}
+
+    @property
+    def units(self) -> tuple[int, int]:
+        """Units, and those of them that have a row without a label."""
+        q = self.rows_of
+        return len(np.unique(q.unit)), len(np.unique(q.unit[np.isnan(q.y)]))
+
+
+def unit_rows(whole: Sketch) -> UnitRows:
+    """Return every row of data that were kept in memory; made once."""
+    data = whole.kept
+    apart = None if data is None else data.unlabelled
+    if data is None or apart is None:
+        raise NotComputable(NONE_KEPT)
+    key = ("unlabelled units", whole.spec.digest)
+    if key not in data.cache:
+        n, m = data.n, len(apart.p)
+        unit: NDArray[np.int64] = np.arange(n + m)
+        if data.cluster is not None:
+            unit = np.unique(np.concatenate([data.cluster, apart.cluster]), return_inverse=True)[1].reshape(-1)
+        weights = [np.ones(k) if w is None else w for k, w in ((n, data.weights), (m, apart.weights))]
+        p = np.concatenate([data.p, apart.p])
+        q = np.minimum(np.floor(p * SCALE), SCALE - 1.0).astype(np.int64)
+        groups = [Members.of_rows(table, k, whole).group for table, k in ((data.covariates, n), (apart.covariates, m))]
+        data.cache[key] = UnitRows(
+            unit=unit.astype(np.int64),
+            cell=q >> REST,
+            y=np.concatenate([data.y.astype(np.float64), np.full(m, np.nan)]),
+            p=p,
+            weight=np.concatenate(weights),
+            group=np.concatenate(groups, axis=1),
+        )
+    return data.cache[key]  # type: ignore[no-any-return]
+
+
 def kept(data: Predictions | Sketch, seed: int, by: tuple[str, ...] = (), intersections: bool = False) -> Sketch:
     """Return the sketch of data whose rows without a label were kept, or say how to keep them."""
-    whole = sketch_of(data, seed, by, intersections)
+    if isinstance(data, Predictions) and data.unlabelled is not None and alone(data) is not data:
+        return sketch_rows(data, Reading(by=by, intersections=intersections, seed=checked_seed(seed)))
+    whole = data.checked() if isinstance(data, Sketch) and data.kept is not None else None
+    whole = whole or sketch_of(data, seed, by, intersections)
     if "unlabelled" not in whole.parts:
         raise NotComputable(NONE_KEPT)
     return whole
+
+
+def kept_groups(data: Predictions | Sketch, by: tuple[str, ...], intersections: bool, seed: int) -> Sketch:
+    """Return the same with groups, where some are named."""
+    if isinstance(data, Sketch):
+        return kept(grouped_sketch(data, by, intersections, seed) if by else data, seed)
+    kept(data, seed)
+    return kept(data, seed, by, intersections)

@@ -107,7 +107,7 @@ def test_a_verdict_stands_as_far_as_its_ends_as_told_do(judge: str, happened: np
     up_to = [odds for odds in ODDS if odds <= rows[0].stands_to]
     assert len(up_to) > 1
     for odds in (*up_to[:2], *up_to[2::40], up_to[-1], *beyond):  # by the pair of ends as it is told
-        low, high = ends(cells.stepped(100), odds, judge, 0.01, told)
+        low, high = ends(cells.ranged(100, odds), judge, 0.01, told)
         assert (verdict(low, high, 0.12) == rows[1].verdict) == (odds not in beyond)
 
 
@@ -165,3 +165,21 @@ def test_the_report_holds_both_tables_closed_and_the_rows_that_were_read() -> No
     assert "6\u202f000 read, 0 dropped, 1\u202f220 counted apart: they have no label" in text
     assert "missing_odds 1.5" in text  # how to do it again
     assert "missing-labels" not in markdown.render(cal.audit({"y": HAPPENED, "p": P}, label="y", score="p", quick=True))
+
+
+def test_units_are_people_of_whom_nothing_is_told_if_they_are_few() -> None:
+    """Thirty rows without a label of one person are one person; so are those of a level."""
+    person = np.arange(N) // 40
+    frame = {"p": P, "site": SITE, "person": person}
+    own = {"label": "y", "score": "p", "by": "site", "cluster": "person", "missing": "keep", "quick": True}
+    one = cal.audit(frame | {"y": np.where(person == 3, np.nan, HAPPENED)}, **own)
+    assert checked(one) == "absent"
+    assert one.data["unlabelled"] is None
+    record = cal.audit(frame | {"y": np.where(LOST, np.nan, HAPPENED)}, **own, limit=0.3)
+    assert checked(record) in ("met", "undecided")
+    assert record.data["cluster"] == "person"
+    told = " ".join(markdown.render(record).split())
+    assert "150 of 150 units have rows without an outcome, and each unit, with all of its rows, is one bet." in told
+    assert "| not tested |" in told
+    assert "is not tested, for the test takes rows as independent" in " ".join(html.render(record).split())
+    assert AuditRecord.from_json(record.to_json()) == record

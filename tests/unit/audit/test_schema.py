@@ -76,6 +76,16 @@ RECORDS: dict[str, Callable[[], Any]] = {
         missing="keep",
         limit=0.9,
     ),
+    "labels of units missing": lambda: cal.audit(
+        {"y": [0, 1, None] * 100, "p": [0.2, 0.6, 0.5] * 100, "site": ["a", "b"] * 150, "who": [*range(100)] * 3},
+        label="y",
+        score="p",
+        by="site",
+        cluster="who",
+        missing="keep",
+        limit=0.9,
+        quick=True,
+    ),
     "a sketch with dropped rows": lambda: cal.audit(
         {"y": ["no", "yes", None] * 100, "p": [0.2, 0.6, 0.5] * 100, "id": list(range(300))},
         label="y",

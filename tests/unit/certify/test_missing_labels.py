@@ -80,8 +80,18 @@ def test_a_large_error_is_broken_whatever_the_missing_labels() -> None:
     ("call", "kind", "says"),
     [
         (lambda: cal.certify.missing_labels(cal.predictions([0, 1], [0.2, 0.7])), NotComputable, 'missing="keep"'),
-        (lambda: cal.predictions([0, None], [0.2, 0.7], cluster=[1, 2], missing="keep"), NotComputable, "drop_missing"),
-        (lambda: cal.read(FRAME, cluster="sex", **NAMED), NotComputable, "cluster"),
+        (
+            lambda: cal.predictions(
+                [0, 1, 0, None],
+                [0.2, 0.7, 0.3, 0.4],
+                cluster={"a": [1, 1, 2, 2], "b": [1, 2, 1, 2]},
+                missing="keep",
+            ),
+            NotComputable,
+            "name one of them",
+        ),
+        (lambda: cal.sketch(FRAME, cluster="sex", **NAMED), NotComputable, "by no sketch"),
+        (lambda: cal.sketch(cal.read(FRAME, cluster="sex", **NAMED)), NotComputable, "neither stored nor merged"),
         (lambda: cal.predictions([0, None], [0.2, 0.7], drop_missing=True, missing="keep"), BadInput, "one of them"),
         (lambda: cal.predictions([0, 1], [0.2, None], missing="keep"), BadInput, "1 value is missing"),
         (lambda: cal.predictions([0, 1], [0.2, 0.3], {"a": [1.0, None]}, missing="refuse"), BadInput, "'a'"),
@@ -91,6 +101,40 @@ def test_a_large_error_is_broken_whatever_the_missing_labels() -> None:
 def test_what_cannot_be_done_is_said(call: object, kind: type[Exception], says: str) -> None:
     with pytest.raises(kind, match=says):
         call()  # type: ignore[operator]
+
+
+UNIT = np.arange(len(Y)) // 4
+WEIGHT = np.random.default_rng(5).uniform(0.5, 2.0, len(Y))
+
+
+@pytest.mark.all
+def test_units_and_weights_are_certified_and_told() -> None:
+    rows = {"y": Y, "p": P, "sex": SEX, "house": UNIT, "w": WEIGHT}
+    plain = cal.certify.missing_labels(cal.predictions(Y, P, {"sex": SEX}, missing="keep"), by="sex", limit=0.3)
+    for more in ({"cluster": "house"}, {"weights": "w"}, {"cluster": "house", "weights": "w"}):
+        found = cal.certify.missing_labels(cal.read(rows, by="sex", **more, **NAMED), by="sex", limit=0.3)
+        assert found.columns["people"] == plain.columns["people"]
+        assert found.columns["unlabelled"] == plain.columns["unlabelled"]  # people are counted, whatever they weigh
+        assert "independent units" in str(found.settings["assumes"])
+        high = found.columns["high"]
+        assert high[1] <= high[2] <= high[3]
+    same = cal.audit(rows, by="sex", limit=0.3, quick=True, cluster="house", weights="w", **NAMED)
+    told = same.curve("missing_labels")
+    assert told.settings["units"] == found.settings["units"]
+    assert told.columns["high"][:4] == found.columns["high"][:4]
+    assert all(v is None for v in same.curve("without_label").columns["p_value"])
+    assert found.settings["units"] == len(np.unique(UNIT))
+    assert found.settings["units_unlabelled"] == len(np.unique(UNIT[LOST]))
+
+
+def test_copies_of_every_row_in_one_unit_change_nothing() -> None:
+    """Where units hold two copies of a row each, ends are those of the rows: nothing is counted twice."""
+    data = cal.predictions(Y, P, weights=np.ones(len(Y)), cluster=np.arange(len(Y)), missing="keep")
+    twice = [np.repeat(v, 2) for v in (Y, P)]
+    double = cal.predictions(*twice, cluster=np.repeat(np.arange(len(Y)), 2), missing="keep")
+    one, two = (cal.certify.missing_labels(d, judge="gap").columns for d in (data, double))
+    for side in ("low", "high"):
+        assert one[side] == pytest.approx(two[side], abs=1e-9)
 
 
 def test_stored_counts_that_no_rows_can_have_are_refused() -> None:

@@ -480,7 +480,7 @@ def test_a_category_that_is_called_like_a_unit_is_offered_as_one(tmp_path: Path)
     assert "cluster='patient'" in found.command
     assert "by='site'" in found.command
     assert cal.look(log, label="y", score="p", by="site", cluster="patient").command == found.command
-    # ... but not where the call would be refused: labels kept apart, rows without a unit, a part that it has already
+    # ... but not where labels are kept apart, which takes memory, nor where the call would be refused
     assert "cluster" not in cal.look(log, label="y", score="p", missing="keep").command
     assert "cluster" not in cal.look(log, label="y", score="p", key="patient").command
     log["patient"][0] = None

@@ -15,7 +15,7 @@ from calibrant.certify.missing_labels import BOUNDED, EVERYONE, Asked, Row, line
 from calibrant.measure.unlabelled import RANGES, Family, Part, by_score, compared
 from calibrant.results import Curve
 from calibrant.views.grouped import keyed
-from calibrant.views.unlabelled import Cells
+from calibrant.views.unlabelled import Cells, UnitCells
 
 CODE, NAME, WHO = "missing-labels", "missing_labels", "without_label"
 
@@ -30,14 +30,19 @@ def unlabelled(case: Case, _: Mapping[str, Curve]) -> Answer:
         return Answer()
     if case.copies:
         raise NotRun(COPIES)
-    plan, everyone, groups = case.judging, Cells.of(case.whole), list(shown(case))
+    plan, everyone = case.judging, Cells.of(case.whole)
+    if isinstance(everyone, UnitCells) and everyone.units[1] < case.mask:  # people are units
+        return Answer()
+    groups = list(shown(case))
     asked = Asked(plan.judge, plan.limit, plan.missing_odds, plan.levels)
     rows = list(lines(EVERYONE, everyone, asked, plan.alpha / 2.0))
     for group in groups:
         rows += _told(group, asked, plan.alpha / 2.0 / len(groups))
     stated = worst(row.verdict for row in rows if row.assumption == BOUNDED)
     check = Check(code=CODE, status="measured" if stated == "none" else stated)
-    return Answer(checks=(check,), curves={NAME: table(rows, asked, plan.alpha), WHO: _who(case, everyone, groups)})
+    return Answer(
+        checks=(check,), curves={NAME: table(rows, asked, plan.alpha, everyone), WHO: _who(case, everyone, groups)}
+    )
 
 
 def _told(group: Shown, asked: Asked, delta: float) -> Iterator[Row]:

@@ -55,8 +55,8 @@ from calibrant.visible import visible
 REST = SCORE_BITS - CELL_BITS  # bits of a score within its cell
 GROUP_REST = SCORE_BITS - GROUP_BITS
 UNSTORED = (
-    "units cross, and a sketch of such rows is neither stored nor merged, for it lives by its rows: audit or certify "
-    "the rows themselves, or sketch them by one of the columns"
+    "{}, and a sketch of such rows is neither stored nor merged, for it lives by them: audit or certify the rows "
+    "themselves, or sketch them by one column, and without rows that have no label"
 )
 NO_KEYS: NDArray[np.uint64] = np.zeros(0, dtype=np.uint64)
 
@@ -108,6 +108,7 @@ class Sketch:
     log: Log  # that the rows came from, if from one: not stored, for the score's name says what matters of it
     nested: Levels  # of units, as the rows showed them: neither stored nor merged, since two sketches may cross
     crossed: Predictions | None  # the rows, where their units cross: in memory alone, neither stored nor merged
+    kept: Predictions | None  # and those where rows without a label have units or weights too
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -124,6 +125,7 @@ class Sketch:
         )
         self.rows_read = 0
         self.name, self.files, self.nested, self.log, self.crossed = "data", (), (), NO_LOG, None
+        self.kept = None
         self.faults = Faults()
         self._bases = np.cumsum([0, *spec.sizes], dtype=np.int64)[:-1]
         self.parts = parts_of(spec)
@@ -358,8 +360,8 @@ class Sketch:
 
     def add(self, other: Sketch) -> Sketch:
         """Add another sketch's counts, of whichever rows, and return this one: what `merge` does once it has looked."""
-        if self.crossed is not None or other.crossed is not None:
-            raise NotComputable(UNSTORED)
+        self._stored()
+        other._stored()
         if other.spec.as_read != self.spec.as_read:
             raise BadInput(
                 "these sketches have different specs (columns, levels, seed or version): make both from one spec"
@@ -381,6 +383,12 @@ class Sketch:
         self.faults.merge(other.faults)
         self.nested, self.log = (), self.log if self.log == other.log else NO_LOG
         return self
+
+    def _stored(self) -> None:
+        """Refuse a sketch that lives by rows in memory."""
+        if self.crossed is not None or self.kept is not None:
+            what = "units cross" if self.crossed is not None else "rows without a label have units or weights"
+            raise NotComputable(UNSTORED.format(what))
 
     def copy(self) -> Sketch:
         """Return a sketch of its own with the same counts."""
@@ -416,8 +424,7 @@ class Sketch:
         A lower `level` of compression, from 0 to 9, is quicker and larger.
         """
         self.faults.check(self.spec)
-        if self.crossed is not None:
-            raise NotComputable(UNSTORED)
+        self._stored()
         counts = [nonzero(array) for array in self.counters]
         held = {name: dict(sorted(part.arrays().items())) for name, part in self._named_parts()}
         a, b, c, d = (len(where) for where, _ in counts)

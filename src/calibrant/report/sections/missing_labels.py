@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.report import numbers as num
 from calibrant.report.document import Cell, Column, Details, Entry, Node, Paragraph, Row, Table
-from calibrant.report.findings import by_gap, limit_of, noun
+from calibrant.report.findings import by_gap, limit_of, noun, units_of
 from calibrant.report.outline import Asked
 from calibrant.report.spans import clipped, code, given, say, shown
 from calibrant.report.wording import VERDICTS, capital, error_at_most
@@ -23,9 +23,10 @@ READ = (
 STANDS = " Stands to: the ratio of odds up to which the verdict at random stands."
 DIFFERS = (
     "Standardised difference: of the share among those without an outcome from that among those with one; beyond 0.1, "
-    "either way, it is commonly held to matter. p: the share without is the same at every level, tested for all "
-    "columns together."
+    "either way, it is commonly held to matter."
 )
+TESTED = " p: the share without is the same at every level, tested for all columns together."
+UNTESTED = " Shares are of rows; that they differ is not tested, for the test takes rows as independent and alike."
 NO_PROOF = "That outcomes are missing at random given the score, no test of these data can show."
 
 
@@ -34,10 +35,23 @@ def missing(record: AuditRecord) -> Iterator[Node]:
     held = people(record)
     if not held:
         return
-    nodes: list[Node] = [Paragraph(say(READ + (STANDS if limit_of(record) is not None else ""))), _ranges(record, held)]
+    read = READ + _of_units(record) + (STANDS if limit_of(record) is not None else "")
+    nodes: list[Node] = [Paragraph(say(read)), _ranges(record, held)]
     if record.curve("without_label").columns:
         nodes += [_who(record), Paragraph(say(NO_PROOF), "note")]
     yield Details(heading(record, held[0]), tuple(nodes), id="missing-labels")
+
+
+def _of_units(record: AuditRecord) -> str:
+    """Return how many units have rows without an outcome, and that each is one bet; nothing of independent rows."""
+    s = record.curve("missing_labels").settings
+    if "units" not in s:
+        return ""
+    if not record.data.get("cluster"):
+        return " Ranges are of the weighted rows."
+    some, weighted = f"{num.count(s['units_unlabelled'])} of {num.count(s['units'])}", record.data.get("weights")
+    told = " Ranges are of the weighted rows." if weighted else ""
+    return f" {some} units have rows without an outcome, and each unit, with all of its rows, is one bet.{told}"
 
 
 def heading(record: AuditRecord, everyone: People) -> str:
@@ -104,14 +118,14 @@ def _who(record: AuditRecord) -> Table:
     c = record.curve("without_label").columns
     heads = (capital(noun(record)), "Outcome not known", "Standardised difference", "p")
     columns = (Column(say("Who is without")), *(Column(say(h), "r") for h in heads))
-    rows, last = [], ""
+    rows, last, untested = [], "", "not tested" if units_of(record) else "too few"
     keys = ("variable", "level", "rows", "unlabelled", "share", "difference", "p_adjusted")
     for variable, level, known, without, share, difference, p in list(zip(*(c[k] for k in keys), strict=True))[:MOST]:
         first, last = variable != last, str(variable)
         told_p = (
             ""
             if not first
-            else "too few"
+            else untested
             if p is None
             else num.p_value(float(str(p))).removeprefix("p ").removeprefix("= ")
         )
@@ -125,7 +139,7 @@ def _who(record: AuditRecord) -> Table:
         rows.append(Row((Cell(say(*who)), *(Cell(say(text)) for text in cells))))
     more = len(c["level"]) - MOST
     rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
-    return Table(columns, tuple(rows), DIFFERS + rest)
+    return Table(columns, tuple(rows), DIFFERS + (UNTESTED if units_of(record) else TESTED) + rest)
 
 
 def _p_told(p: object) -> str:
@@ -157,11 +171,14 @@ def check(_: Check, record: AuditRecord) -> Asked:
 HOW = (
     "Whoever has an outcome stands for people of the same score who have none, as far as the assumption lets them: a "
     "line above the largest probability that the odds allow, below the least, turns each into a bet; what the line "
-    "leaves over counts as the worst. True at this number of rows. Function "
+    "leaves over counts as the worst. {by}True at this number of rows. Function "
 )
+BY_UNITS = "The bets of one {one}, weighted, are added up to one. "
 
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
     """Return how ranges with missing outcomes were made."""
     if people(record):
-        yield Entry("Outcomes not known", say(HOW, code("certify.missing_labels"), "."))
+        one = "unit" if record.data.get("cluster") else "row"
+        by = BY_UNITS.format(one=one) if units_of(record) else ""
+        yield Entry("Outcomes not known", say(HOW.format(by=by), code("certify.missing_labels"), "."))

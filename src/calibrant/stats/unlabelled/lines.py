@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,22 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 HEAVIEST = 10.0  # weight, at most, of a person with an outcome, who stands for others without; the rest count as worst
+
+
+class Steps(Protocol):
+    """How many people, or how much weight, each step of the score has."""
+
+    @property
+    def known(self) -> NDArray[np.integer | np.floating]:
+        """Those with an outcome."""
+
+    @property
+    def unknown(self) -> NDArray[np.integer | np.floating]:
+        """Those without."""
+
+    @property
+    def score(self) -> Floats:
+        """Mean score of all of them."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +71,7 @@ def most_likely(q: Floats, odds: float) -> Floats:
     return np.where(q > 0.0, 1.0, 0.0) if np.isinf(odds) else odds * q / (1.0 + (odds - 1.0) * q)
 
 
-def line_above(counts: Counts, score: Floats, odds: float) -> tuple[Floats, Floats]:
+def line_above(counts: Steps, score: Floats, odds: float) -> tuple[Floats, Floats]:
     r"""Return ``c`` and ``b`` of a line ``c + b q`` nowhere below `most_likely`, by cell.
 
     It touches at the score, unless its slope would give someone more than `HEAVIEST`: then at the place where it does

@@ -7,7 +7,7 @@ Outcomes are independent, so that ``prod (1 - kappa (g - x))`` has a mean of at 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.stats.betting import SWITCH, log_mean_exp, refuted_up_to, sign_paths
-from calibrant.stats.unlabelled.lines import Counts, line_above
+from calibrant.stats.unlabelled.lines import Counts, Steps, line_above
 
 Floats = NDArray[np.float64]
 
@@ -47,14 +47,15 @@ class Side:
     rest: Floats
 
     @classmethod
-    def of(cls, counts: Counts, odds: float, sign: float, *, worst: bool) -> Side:
+    def of(cls, counts: Steps, odds: float, sign: float, *, worst: bool) -> Side:
         """Return the side of a sign (1: said more than happened) with the most that the unknown can add, or the least.
 
         The most of ``s - q'`` is ``s`` less the least q', which is that of the mirror: ``1 - q`` for q, and ``1 - s``
         for s.
         """
         down = (sign > 0.0) == worst  # q' as low as the odds allow
-        share = np.where(counts.unknown > 0, counts.unknown / np.maximum(counts.known, 1), 0.0)
+        known = np.asarray(counts.known, dtype=np.float64)
+        share = np.divide(counts.unknown, known, out=np.zeros(len(known)), where=known > 0)
         own = 1.0 - counts.score if down else counts.score
         c, b = line_above(counts, own, odds)
         far = c + b * own - own  # how far the line is from the score where q is the score
@@ -207,10 +208,10 @@ class Range:
 ODDS = (*(1.05**j for j in range(142)), np.inf)  # ratios at which a verdict is asked whether it still stands
 
 
-def stands_to(holds: Callable[[float], bool]) -> float:
-    """Return the largest ratio up to which all of `ODDS` hold: 0 if not the first, infinity if all."""
+def stands_to(holds: Callable[[float], bool], ratios: Sequence[float] = ODDS) -> float:
+    """Return the largest ratio up to which all of those asked hold: 0 if not the first, infinity if all."""
     last = 0.0
-    for odds in ODDS:
+    for odds in ratios:
         if not holds(odds):
             return last
         last = odds

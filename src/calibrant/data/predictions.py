@@ -182,7 +182,7 @@ class Unlabelled:
     p: NDArray[np.float64]
     covariates: pa.Table
     weights: NDArray[np.float64] | None = None
-    cluster: NDArray[Any] | None = None
+    cluster: NDArray[np.generic] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -546,7 +546,11 @@ def _without_gaps(table: pa.Table | None, way: Missing) -> None:
 
 
 def _apart(
-    p: Floats, table: pa.Table | None, rows: NDArray[np.bool_], weights: Floats | None, units: NDArray[Any] | None
+    p: Floats,
+    table: pa.Table | None,
+    rows: NDArray[np.bool_],
+    weights: Floats | None,
+    units: NDArray[np.generic] | None,
 ) -> Unlabelled:
     """Return the rows without a label."""
     return Unlabelled(

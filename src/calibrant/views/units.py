@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.data.given import ALL_AS_ONE, UnitsCross
@@ -151,7 +152,7 @@ class Members:
         return cls.of_rows(data.covariates, data.n, whole)
 
     @classmethod
-    def of_rows(cls, table: Any, n: int, whole: Sketch) -> Members:
+    def of_rows(cls, table: pa.Table, n: int, whole: Sketch) -> Members:
         """Return them of n rows with these covariates."""
         spec = whole.spec
         codes: dict[str, NDArray[Any]] = {v.name: v.codes(table.column(v.name)) for v in spec.variables}

@@ -245,7 +245,7 @@ def test_constant_where_anything_counts():
 def test_dates_have_missing_values_as_a_level():
     data = rows()
     day = data.covariates.column("day").to_numpy().astype("datetime64[D]")
-    day[::9] = np.datetime64("NaT")
+    day[::9] = np.datetime64("NaT", "D")
     late = cal.predictions(data.y, data.p, {"day": day})
     for d in (late, cal.sketch(late, variables="*")):
         assert GAP(d, "day", "missing").settings["rows"] == (100, 800)

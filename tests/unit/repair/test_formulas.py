@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import json
 import math
@@ -145,30 +146,34 @@ def test_duckdb_repairs_as_python_does(name: str) -> None:
     assert [c[0] for c in alone.description] == ["p_repaired"]
 
 
-def lite(table: pa.Table) -> sqlite3.Connection:
-    con = sqlite3.connect(":memory:")
+def in_sqlite(table: pa.Table, query: str) -> list[tuple[Any, ...]]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as con:
+        fill(con, table)
+        return con.execute(query).fetchall()
+
+
+def fill(con: sqlite3.Connection, table: pa.Table) -> None:
     names = ", ".join(DIALECTS["sqlite"].name(c) for c in table.column_names)
     con.execute(f"CREATE TABLE scores ({names})")
     held = [[str(v) if hasattr(v, "isoformat") else v for v in row.values()] for row in table.to_pylist()]
     con.executemany(f"INSERT INTO scores VALUES ({', '.join('?' * table.num_columns)})", held)  # noqa: S608
-    return con
 
 
 @pytest.mark.all
 @pytest.mark.parametrize("name", sorted(maps()))
 def test_sqlite_repairs_as_python_does(name: str) -> None:
     one = maps()[name]
-    agree(one, lite(loaded(one)).execute(statement(one, "sqlite")).fetchall())
+    agree(one, in_sqlite(loaded(one), statement(one, "sqlite")))
 
 
 def test_sqlite_does_not_take_text_for_a_score() -> None:
-    con = sqlite3.connect(":memory:")
-    con.execute("CREATE TABLE scores (id, p)")
-    con.executemany("INSERT INTO scores VALUES (?, ?)", [(0, "high"), (1, 0.5)])
     one = cal.repair.Rounding(levels=10).fit()
-    assert con.execute(statement(one, "sqlite")).fetchall() == [(0, None), (1, 0.5)]
-    with pytest.raises(sqlite3.OperationalError, match="no such column"):  # and no misspelt column for text
-        con.execute(one.to_sql("sqlite", score="q", table="scores"))
+    with contextlib.closing(sqlite3.connect(":memory:")) as con:
+        con.execute("CREATE TABLE scores (id, p)")
+        con.executemany("INSERT INTO scores VALUES (?, ?)", [(0, "high"), (1, 0.5)])
+        assert con.execute(statement(one, "sqlite")).fetchall() == [(0, None), (1, 0.5)]
+        with pytest.raises(sqlite3.OperationalError, match="no such column"):  # and no misspelt column for text
+            con.execute(one.to_sql("sqlite", score="q", table="scores"))
 
 
 @pytest.mark.parametrize("dialect", ["bigquery", "tsql"])
@@ -249,7 +254,7 @@ def test_duckdb_and_sqlite_repair_several_classes_as_python_does(name: str) -> N
     agree_on_classes(one, con.execute(classes_asked(one, "duckdb")).fetchall())
     every = con.execute(one.to_sql("duckdb", score=CLASSES, table="scores", output=["a", "b", "c"]))
     assert [c[0] for c in every.description] == ["id", AGE, *CLASSES, "a", "b", "c"]
-    agree_on_classes(one, lite(of_classes(one)[0]).execute(classes_asked(one, "sqlite")).fetchall())
+    agree_on_classes(one, in_sqlite(of_classes(one)[0], classes_asked(one, "sqlite")))
 
 
 @pytest.mark.parametrize("dialect", ["bigquery", "tsql"])

@@ -499,16 +499,31 @@ def multiclass_predictions(
     y32, p = given.ordered("y_true", class_numbers(labels, order, p.shape[1])), given.ordered("y_prob", p)
     wrong = ~(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1) < 1e-6))
     if wrong.any():
-        row = int(np.argmax(wrong))
-        raise BadInput(
-            f"y_prob: {int(wrong.sum())} rows are not probabilities that add up to one; first: row {row}, "
-            f"sum {p[row].sum():.6g}"
-        )
+        raise BadInput(_no_classes(p, wrong))
     y32.flags.writeable = p.flags.writeable = False
     own = None if weights is None else given.ordered("weights", weights_of(weights, len(p), missing=False)[0])
     if own is not None:
         own.flags.writeable = False
     return MulticlassPredictions(y=y32, p=p, covariates=given.table(len(p)), classes=order, name=name, weights=own)
+
+
+def _no_classes(p: Floats, wrong: NDArray[np.bool_]) -> str:
+    """Say what is wrong with the first row of class probabilities that is no row of them, and what to do."""
+    row = int(np.argmax(wrong))
+    n = int(wrong.sum())
+    said = (
+        f"y_prob: {n:,} {'row is' if n == 1 else 'rows are'} not probabilities that add up to one; first: row {row}, "
+    )
+    for fault, mend in (
+        (~np.isfinite(p[row]), "leave such rows out"),
+        (p[row] < 0, "of logits pass their softmax, scipy.special.softmax(logits, axis=1)"),
+    ):
+        if fault.any():
+            column = int(np.argmax(fault))
+            return f"{said}column {column}, {p[row, column]:.6g}: {mend}"
+    every = "pass every class; if all are there, y_prob / y_prob.sum(axis=1, keepdims=True)"
+    mend = "pass y_prob / 100" if np.allclose(p.sum(axis=1), 100, atol=1) else every
+    return f"{said}sum {p[row].sum():.6g}: {mend}"
 
 
 SEVERAL = "several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K"

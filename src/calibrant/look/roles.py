@@ -47,7 +47,9 @@ GROUPS += (
 KEYS = {"id", "key", "uuid", "guid", "index", "number", "nr", "no", "unnamed", "row", "record", "case", "visit", "loan"}
 MANY = 20  # values from which on a category that is called like a unit may be one
 NEGATIVE = {"0", "no", "n", "false", "negative", "neg", "none", "absent", "control", "healthy", "alive", "f", "-1"}
+NEGATIVE |= {"nein", "falsch", "nee", "nej", "non", "não", "nao", "nie"}
 AFFIRMATIVE = {"1", "yes", "y", "true", "positive", "pos", "case", "event", "present", "died", "dead", "t", "+1"}
+AFFIRMATIVE |= {"ja", "j", "wahr", "oui", "sí", "si", "sì", "sim", "tak"}
 
 FEW, MANY = 2, 50  # levels of a group column that is proposed
 FEWEST = 12  # values up to which a number is a group as it is

@@ -91,7 +91,13 @@ def test_what_stands_beside_predictions(more: dict[str, Any], said: str) -> None
     ("arguments", "said"),
     [
         (([0, 1, 3], np.full((3, 3), 1 / 3)), "class numbers"),
-        (([0, 1, 2], np.full((3, 3), 0.5)), "add up"),
+        (
+            ([0, 1, 2], np.full((3, 3), 0.5)),
+            r"first: row 0, sum 1.5: pass every class; if all are there, y_prob / y_prob",
+        ),
+        (([0], [[20.0, 30.0, 50.0]]), r"1 row is not .* sum 100: pass y_prob / 100$"),
+        (([0], [[2.0, -0.5, 1.0]]), r"row 0, column 1, -0.5: of logits pass their softmax, scipy.special.softmax\("),
+        (([0, 1], [[1.0, 0.0, 0.0], [0.5, 0.5, np.nan]]), "row 1, column 2, nan: leave such rows out"),
         (([0, 1], np.full((2, 3), 1 / 3), {"g": ["a"]}), "1 rows"),
         (([0, 1], [0.5, 0.5]), "three classes or more"),
         (([0], np.full((2, 3), 1 / 3)), "one class number for each row"),

@@ -45,6 +45,16 @@ def messy(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.parametrize(("yes", "no"), [("ja", "nein"), ("Oui", "Non"), ("sí", "no"), ("Tak", "Nie")])
+def test_yes_and_no_of_other_languages_are_a_label(tmp_path: Path, yes: str, no: str) -> None:
+    lines = [f"{'wm'[i % 2]};{i / ROWS:.4f};{yes if i % 3 else no}".replace(".", ",") for i in range(ROWS)]
+    path = tmp_path / "daten.csv"
+    path.write_text("\n".join(["Geschlecht;Risiko;Wiederaufnahme", *lines]), encoding="utf-8")
+    seen = cal.look(str(path))
+    assert (seen.label, seen.score, seen.case, seen.refusals) == ("Wiederaufnahme", "Risiko", yes, ())
+    assert f"--label Wiederaufnahme --score Risiko --positive {shlex.quote(yes)} --by Geschlecht" in seen.command
+
+
 def kinds(seen: Look) -> dict[str, str]:
     return {c.name: c.kind for c in seen.columns}
 

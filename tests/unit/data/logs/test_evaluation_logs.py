@@ -82,6 +82,18 @@ def test_samples_of_lm_evaluation_harness() -> None:
     assert found["subject"] == [line["doc"]["subject"] for line in lines]
 
 
+def test_the_right_answer_is_no_column(tmp_path: Path) -> None:
+    """Nobody has it beforehand: among questions of one right answer even honest probabilities are off."""
+    lines = [json.loads(line) for line in (FILES / LM_EVAL).read_text().splitlines()]
+    for line in lines:
+        line["doc"] |= {"answerKey": "AB"[int(line["target"])], "label": line["target"], "year": 2024}
+    path = tmp_path / LM_EVAL
+    path.write_text("\n".join(map(json.dumps, lines)))
+    found = rows(path)
+    assert {"subject", "year"} < {*found}
+    assert not {"answerKey", "label"} & {*found}
+
+
 def test_the_confidence_of_a_multiple_choice_is_that_of_the_answer_that_acc_judges() -> None:
     """If the likeliest choice is the right one, `acc` is 1: the confidence is the probability of that choice."""
     lines = [json.loads(line) for line in (FILES / LM_EVAL).read_text().splitlines()]

@@ -27,7 +27,14 @@ EXACT = 2**53  # whole numbers up to here are exact as doubles
 
 UUID = r"^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$"
 DIGITS = r"^[0-9]+$"
-WORDS = ({"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t"}, {"negative", "positive"}, {"0", "1"})
+WORDS: tuple[set[str], ...] = (
+    {"no", "yes"},
+    {"n", "y"},
+    {"false", "true"},
+    {"f", "t"},
+    {"negative", "positive"},
+    {"0", "1"},
+)
 WORDS += ({"nein", "ja"}, {"n", "j"}, {"falsch", "wahr"}, {"nee", "ja"}, {"nej", "ja"}, {"non", "oui"})
 WORDS += ({"no", "sí"}, {"no", "si"}, {"no", "sì"}, {"não", "sim"}, {"nao", "sim"}, {"nie", "tak"})
 

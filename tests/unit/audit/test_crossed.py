@@ -87,10 +87,13 @@ def test_rows_in_memory_and_a_stream_say_the_same(record: AuditRecord) -> None:
 
 def test_a_group_of_few_units_of_either_column_is_not_shown() -> None:
     held = exam()
-    topic = np.where(held["question"] < 4, "few", "many")
-    found = cal.audit(held | {"topic": topic}, **{**NAMED, "by": "topic"}, quick=True)
-    assert not any(f.variables == (("topic", "few"),) for f in found.groups)
-    cal.audit(held | {"topic": topic}, **{**NAMED, "by": "topic"}, quick=True, mask=5)
+    held["topic"] = np.where(held["question"] < 6, "few", "many")
+    hidden = cal.audit(held, **{**NAMED, "by": "topic"}, quick=True)
+    assert not hidden.groups
+    (check,) = (c for c in hidden.checks if c.code == "error-groups")
+    assert check.reason == "every group has fewer than 20 units of person or of question"
+    shown = cal.audit(held, **{**NAMED, "by": "topic"}, quick=True, mask=5)
+    assert {f.variables for f in shown.groups} == {(("topic", "few"),), (("topic", "many"),)}
 
 
 def test_decisions_and_gates_are_left_open() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from calibrant.audit.checks.certified import between, size, status
+from calibrant.audit.inputs import crossed
 from calibrant.audit.judging import worst
 from calibrant.audit.pooling import Name, group_populations
 from calibrant.audit.question import Answer, Case, Cost, NotRun, Question
@@ -116,7 +117,7 @@ def of_groups(case: Case, _: Mapping[str, Curve]) -> Answer:
         raise NotRun(UNGROUPED)
     shown = group_populations(case.whole, case.mask)
     if not shown:
-        raise NotComputable(HIDDEN.format(case.mask, case.judging.about.noun or "rows"))
+        raise NotComputable(HIDDEN.format(case.mask, _people(case)))
     plan = case.judging
     groups = [_certified(name, members, q, case, len(shown)) for name, q, members in shown]
     says: Sequence[Verdict] = ["none"] * len(groups)
@@ -126,6 +127,13 @@ def of_groups(case: Case, _: Mapping[str, Curve]) -> Answer:
     found = tuple(_finding(g, verdict, case, (over, len(groups))) for g, verdict in zip(groups, says, strict=True))
     check = Check(code="error-groups", status=status(worst(says)))
     return Answer(checks=(check,), findings=found, estimates={"worst_group": _worst(groups, case)})
+
+
+def _people(case: Case) -> str:
+    """Return what a group must have enough of to be shown: see `people_of`."""
+    if both := crossed(case.whole):
+        return "units of {} or of {}".format(*both)
+    return "units" if case.whole.spec.cluster else case.judging.about.noun or "rows"
 
 
 def _certified(name: Name, members: int, q: Population, case: Case, count: int) -> Group:

@@ -281,10 +281,13 @@ def class_numbers(labels: pa.Array, order: tuple[str, ...], k: int) -> NDArray[n
             f"y_true holds text such as {labels[0].as_py()!r}: pass classes=, the labels in the order of the columns "
             "of y_prob (classes_ of a scikit-learn classifier)"
         )
-    fix = f"y_true must hold class numbers 0 to {k - 1}, the columns of y_prob: encode the classes, or pass classes="
+    fix = f"y_true must hold class numbers 0 to {k - 1}, the columns of y_prob"
     if not (is_number(labels.type) or pa.types.is_boolean(labels.type)):
-        raise BadInput(fix)
+        raise BadInput(f"{fix}, and is {labels.type}: encode the classes, or pass classes=")
     numbers = as_float(labels, "y_true", "label")
-    if not ((numbers >= 0) & (numbers < k) & (numbers == np.floor(numbers))).all():
-        raise BadInput(fix)
+    strange = ~((numbers >= 0) & (numbers < k) & (numbers == np.floor(numbers)))
+    if strange.any():
+        row = int(np.argmax(strange))
+        mend = "subtract 1" if numbers.min() == 1 and numbers.max() == k else "encode the classes, or pass classes="
+        raise BadInput(f"{fix}; row {row} holds {numbers[row]:g}: {mend}")
     return numbers.astype(np.int32)

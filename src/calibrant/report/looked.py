@@ -313,8 +313,9 @@ def _item(lead: str, text: str) -> list[str]:
 
 
 def _run(seen: Look) -> str:
-    if any(word in shlex.split(seen.command) for word in ("OUTCOME", "SCORE")):
-        return "Run, with the columns that OUTCOME or SCORE stand for:"
+    if lacking := [word for word in ("OUTCOME", "SCORE") if word in shlex.split(seen.command)]:
+        both = len(lacking) > 1
+        return f"Run, with the column{'s' if both else ''} that {' and '.join(lacking)} stand{'' if both else 's'} for:"
     return "Run, once that is mended:" if seen.refusals else "Run:"
 
 

@@ -323,7 +323,8 @@ def test_several_classes_by_their_labels() -> None:
         (["cat", None, "cat"], {"classes": ["cat", "cow", "dog"]}, "1 values are missing, first in row 1"),
         ([0, np.nan, 1], {}, "1 values are missing, first in row 1"),
         (np.ma.array([0, 1, 2], mask=[0, 0, 1]), {}, "1 values are missing, first in row 2"),
-        ([0.5, 1, 2], {}, "class numbers 0 to 2"),
+        ([0.5, 1, 2], {}, "class numbers 0 to 2, the columns of y_prob; row 0 holds 0.5: encode the classes"),
+        ([1, 2, 3], {}, "row 2 holds 3: subtract 1"),
         (np.array(["2026-01-01"] * 3, dtype="M8[D]"), {}, "class numbers 0 to 2"),
     ],
 )

@@ -15,10 +15,10 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Curve
 from calibrant.stats.unlabelled.ranges import ODDS as RATIOS
-from calibrant.stats.unlabelled.ranges import stands_to
+from calibrant.stats.unlabelled.ranges import Ends, stands_to
 from calibrant.views.grouped import keyed
 from calibrant.views.population import QUANTISATION
-from calibrant.views.unlabelled import Cells, Ranges, UnitCells, kept_groups
+from calibrant.views.unlabelled import Cells, UnitCells, kept_groups
 
 Said: TypeAlias = Verdict | Literal["none"]  # "none" without a limit
 EVERYONE = "everyone"
@@ -218,13 +218,13 @@ def lines(people: str, cells: Cells, asked: Asked, delta: float, told: Exact = E
         )
 
 
-def ends(q: Ranges | None, judge: Judge, delta: float, told: Exact = EXACT) -> tuple[float, float]:
+def ends(q: Ends | None, judge: Judge, delta: float, told: Exact = EXACT) -> tuple[float, float]:
     """Return the certified ends of the error, or of the signed gap, as they are told; of nobody all that may be."""
     low, high = ((0.0, 1.0) if judge == "error" else (-1.0, 1.0)) if q is None else _ends(q, judge, delta)
     return told.end(low, -1), told.end(high, 1)
 
 
-def _ends(q: Ranges, judge: Judge, delta: float) -> tuple[float, float]:
+def _ends(q: Ends, judge: Judge, delta: float) -> tuple[float, float]:
     if judge == "gap":
         low, high = q.gap(delta)
         return max(low - QUANTISATION, -1.0), min(high + QUANTISATION, 1.0)

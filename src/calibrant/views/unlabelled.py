@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from calibrant.data.sketches.unlabelled import CELLS, REST, SCALE
 from calibrant.errors import NotComputable
 from calibrant.kernels.tally import CELL_BITS, GROUP_BITS
 from calibrant.stats.unlabelled.lines import Counts
-from calibrant.stats.unlabelled.ranges import Range
+from calibrant.stats.unlabelled.ranges import Ends, Range
 from calibrant.stats.unlabelled.units import UnitCounts, UnitRange, of_rows
 from calibrant.views.grouped import grouped_sketch
 from calibrant.views.population import sketch_of
@@ -112,7 +111,7 @@ class Cells:
         """Return those of a range of cells."""
         return Cells(self.labelled[low:high], self.unlabelled[low:high], self.sums[low:high])
 
-    def ranged(self, levels: int, odds: float, *, labelled_only: bool = False) -> Ranges:
+    def ranged(self, levels: int, odds: float, *, labelled_only: bool = False) -> Ends:
         """Return what certifies the people under an assumption, by step of the score."""
         return Range(self.stepped(levels, labelled_only=labelled_only), odds)
 
@@ -129,25 +128,6 @@ class Cells:
         there = known + unknown > 0
         score = sums[there] / (known + unknown)[there] / SCALE
         return Counts(known[there], cases[there], unknown[there], score)
-
-
-class Ranges(Protocol):
-    """Certified ends under an assumption about the outcomes not known: `Range` of people, `UnitRange` of units."""
-
-    def refutes_less(self, x: float) -> float:
-        """Return the log of an e-value if the error is x: it grows with x."""
-
-    def refutes_more(self, x: float) -> float:
-        """Return the log of an e-value if the error is at most x: it falls with x."""
-
-    def error_below(self, delta: float) -> float:
-        """Return what the error is at least."""
-
-    def error_above(self, delta: float) -> float:
-        """Return what the error is at most."""
-
-    def gap(self, delta: float) -> tuple[float, float]:
-        """Return between what the gap lies."""
 
 
 def steps_of(cell: NDArray[np.int64], levels: int) -> NDArray[np.int64]:
@@ -202,7 +182,7 @@ class UnitCells(Cells):
 
     rows_of: UnitRows
 
-    def ranged(self, levels: int, odds: float, *, labelled_only: bool = False) -> Ranges:
+    def ranged(self, levels: int, odds: float, *, labelled_only: bool = False) -> Ends:
         """Return what certifies the units under an assumption; those counted once serve every other."""
         return UnitRange(self._stepped(levels, labelled_only), odds)
 

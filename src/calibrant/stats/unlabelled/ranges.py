@@ -7,9 +7,11 @@ Outcomes are independent, so that ``prod (1 - kappa (g - x))`` has a mean of at 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,28 +154,44 @@ class Bets:
         return log_mean_exp(side.log_wealth(self.counts, -kappa, x).sum(axis=1), shares)
 
 
-@dataclass(frozen=True)
-class Range:
+class Evidence(Protocol):
+    """Bets on one kind of line, which refute what is smaller, or larger, than the error or the gap is."""
+
+    def refute_less(self, x: float) -> float:
+        """Return log evidence against "the error is x" from smaller errors: grows with x."""
+
+    def refute_more(self, x: float) -> float:
+        """Return log evidence against "the error is at most x": falls with x."""
+
+    def refute_mean(self, sign: float, x: float) -> float:
+        """Return log evidence against "the mean of sign times residual is x", from smaller ones: grows with x."""
+
+
+class Ends(ABC):
     """Certified ends of everyone's error, and gap, under an assumption about the outcomes that are not known.
 
-    Parameters
-    ----------
-    counts : Counts
-    odds : float, at least 1
-        Gamma.
+    Of people that is `Range`, of units `UnitRange`: they say what is bet on one kind of line.
     """
 
-    counts: Counts
     odds: float
 
-    @cached_property
-    def _bets(self) -> tuple[tuple[Bets, float], ...]:
-        """The lines at these odds, and a few that assume nothing, which need less of the people who are few."""
-        if np.isinf(self.odds) or not self.counts.unknown.any():
-            return ((Bets(self.counts, self.odds), 1.0),)
-        return (Bets(self.counts, self.odds), 1.0 - WITHOUT), (Bets(self.counts, np.inf), WITHOUT)
+    @property
+    @abstractmethod
+    def some_unknown(self) -> bool:
+        """Whether an outcome is not known."""
 
-    def _joined(self, evidence: Callable[[Bets], float]) -> float:
+    @abstractmethod
+    def evidence(self, odds: float) -> Evidence:
+        """Return the bets on lines at these odds."""
+
+    @cached_property
+    def _bets(self) -> tuple[tuple[Evidence, float], ...]:
+        """The lines at these odds, and a few that assume nothing, which need less of the people who are few."""
+        if np.isinf(self.odds) or not self.some_unknown:
+            return ((self.evidence(self.odds), 1.0),)
+        return (self.evidence(self.odds), 1.0 - WITHOUT), (self.evidence(np.inf), WITHOUT)
+
+    def _joined(self, evidence: Callable[[Evidence], float]) -> float:
         return log_mean_exp([evidence(b) for b, _ in self._bets], [share for _, share in self._bets])
 
     def refutes_less(self, x: float) -> float:
@@ -203,6 +221,30 @@ class Range:
 
     def _against(self, sign: float, delta: float) -> Callable[[float], float]:
         return lambda x: self.refutes_gap(sign, -x) + float(np.log(delta))
+
+
+@dataclass(frozen=True)
+class Range(Ends):
+    """Ends of people, who are independent.
+
+    Parameters
+    ----------
+    counts : Counts
+    odds : float, at least 1
+        Gamma.
+    """
+
+    counts: Counts
+    odds: float
+
+    @property
+    def some_unknown(self) -> bool:
+        """Whether an outcome is not known."""
+        return bool(self.counts.unknown.any())
+
+    def evidence(self, odds: float) -> Bets:
+        """Return the bets on lines at these odds."""
+        return Bets(self.counts, odds)
 
 
 ODDS = (*(1.05**j for j in range(142)), np.inf)  # ratios at which a verdict is asked whether it still stands

@@ -10,17 +10,16 @@ leaves and none is made lighter.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import log_mean_exp, refuted_up_to
+from calibrant.stats.betting import log_mean_exp
 from calibrant.stats.cells import summed
 from calibrant.stats.units.above import Above, Pairs
-from calibrant.stats.unlabelled.ranges import EVEN, WITHOUT, Side, stakes
+from calibrant.stats.unlabelled.ranges import EVEN, Ends, Side, stakes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -199,8 +198,8 @@ class UnitBets:
 
 
 @dataclass(frozen=True)
-class UnitRange:
-    """Certified ends of everyone's error, and gap, by units, under an assumption about the outcomes not known.
+class UnitRange(Ends):
+    """Ends of rows in units, which are independent.
 
     Parameters
     ----------
@@ -212,43 +211,14 @@ class UnitRange:
     counts: UnitCounts
     odds: float
 
-    @cached_property
-    def _bets(self) -> tuple[tuple[UnitBets, float], ...]:
-        """The lines at these odds, and a few that assume nothing, which need less of the rows that are few."""
-        if np.isinf(self.odds) or not self.counts.unknown.any():
-            return ((UnitBets(self.counts, self.odds), 1.0),)
-        return (UnitBets(self.counts, self.odds), 1.0 - WITHOUT), (UnitBets(self.counts, np.inf), WITHOUT)
+    @property
+    def some_unknown(self) -> bool:
+        """Whether an outcome is not known."""
+        return bool(self.counts.unknown.any())
 
-    def _joined(self, evidence: Callable[[UnitBets], float]) -> float:
-        return log_mean_exp([evidence(b) for b, _ in self._bets], [share for _, share in self._bets])
-
-    def refutes_less(self, x: float) -> float:
-        """Return the log of an e-value if the error is x: it grows with x."""
-        return self._joined(lambda b: b.refute_less(x))
-
-    def refutes_more(self, x: float) -> float:
-        """Return the log of an e-value if the error is at most x: it falls with x."""
-        return self._joined(lambda b: b.refute_more(x))
-
-    def refutes_gap(self, sign: float, x: float) -> float:
-        """Return the log of an e-value if the gap, times minus `sign`, is x: it grows with x."""
-        return self._joined(lambda b: b.refute_mean(sign, x))
-
-    def error_below(self, delta: float) -> float:
-        """Return what the error is at least, wrongly with probability at most `delta`."""
-        return refuted_up_to(lambda x: self.refutes_more(x) + np.log(delta), 0.0, 1.0)
-
-    def error_above(self, delta: float) -> float:
-        """Return what the error is at most, wrongly with probability at most `delta`."""
-        return -refuted_up_to(lambda x: self.refutes_less(-x) + np.log(delta), -1.0, 0.0)
-
-    def gap(self, delta: float) -> tuple[float, float]:
-        """Return between what the gap lies, happened minus said, each wrongly with probability at most `delta`."""
-        over, under = (-refuted_up_to(self._against(sign, delta), -1.0, 1.0) for sign in (1.0, -1.0))
-        return -over, under
-
-    def _against(self, sign: float, delta: float) -> Callable[[float], float]:
-        return lambda x: self.refutes_gap(sign, -x) + float(np.log(delta))
+    def evidence(self, odds: float) -> UnitBets:
+        """Return the bets on lines at these odds."""
+        return UnitBets(self.counts, odds)
 
 
 def of_rows(unit: Ints, step: Ints, y: Floats, p: Floats, weight: Floats) -> UnitCounts:

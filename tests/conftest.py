@@ -17,6 +17,8 @@ import calibrant as cal
 
 for library in ("OMP", "OPENBLAS", "MKL"):  # threads of small matrices, in two workers, mostly wait for each other
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")  # workers of xdist and commands inherit it
+# Spark Connect takes its Python from the environment of the Java process, which the first test with Spark starts.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 HERE = Path(__file__).parent
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))  # so that tests may share modules: `from validity import designs`

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,8 +87,6 @@ def session() -> Iterator[Any]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    before = {k: os.environ.get(k) for k in ("PYSPARK_PYTHON", "SPARK_LOCAL_IP")}
-    os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     options = {
         "spark.ui.enabled": "false",
         "spark.driver.memory": "1g",
@@ -102,13 +99,12 @@ def session() -> Iterator[Any]:
     builder = sql.SparkSession.builder.master("local[2]")
     for name, value in options.items():
         builder = builder.config(name, value)
-    with warnings.catch_warnings():
+    with pytest.MonkeyPatch.context() as m, warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        m.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         made = builder.getOrCreate()
         yield made
         made.stop()
-    for name, old in before.items():
-        os.environ.pop(name) if old is None else os.environ.update({name: old})
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -114,7 +113,6 @@ def spark() -> Iterator[Any]:
         pytest.skip("there is no Java, which Spark runs in: install version 17 or set JAVA_HOME")
     with pytest.MonkeyPatch.context() as m, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        m.setenv("PYSPARK_PYTHON", sys.executable)
         m.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         made = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
         yield made

@@ -29,6 +29,10 @@ Floats = NDArray[np.float64]
 # ---- Proper scores: Brier score and log loss ----
 
 JOINED = "limits of two bounded means (Clopper and Pearson's, with the variance seen): of likely and unlikely outcomes"
+UNLIMITED = (
+    "the calibration intercept has no finite limits: so few rows or units decide the mean outcome, by their number or "
+    "their weights, that it could be 0 or 1"
+)
 COUNTED = "limits of the rarer outcome's count (Clopper and Pearson's, with the variance of Y less its rate)"
 AREA = "score interval with the variance of Hanley and McNeil (Newcombe 2006), or DeLong's on the logit scale if wider"
 
@@ -341,7 +345,8 @@ def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alph
     Raises
     ------
     NotComputable
-        Probabilities are exactly 0 or 1 and `clip` is 0, every outcome is the same, or all rows are one unit.
+        Probabilities are exactly 0 or 1 and `clip` is 0, every outcome is the same, all rows are one unit, or so few
+        rows or units carry the weight that the mean outcome could be 0 or 1.
 
     Notes
     -----
@@ -389,6 +394,8 @@ def _shift(w: Weighed, logit: Floats, rate: float, start: float) -> float:
     for _ in range(STEPS):
         there = expit(shift + logit)
         mean, slope = w.mean(there), max(w.mean(there * (1.0 - there)), 1e-300)
+        if not (0.0 < rate < 1.0 and 0.0 < mean < 1.0):  # no shift that is finite leads there
+            raise NotComputable(UNLIMITED)
         rest = np.log(rate / mean) * mean if rate < 0.5 else np.log((1.0 - mean) / (1.0 - rate)) * (1.0 - mean)
         step = min(max(float(rest) / slope, -5.0), 5.0)
         shift += step

@@ -279,3 +279,17 @@ def test_by_group_says_what_it_leaves_out():
         M.by_group(M.ece, cal.sketch(data))
     with pytest.raises(BadInput, match="pass a function"):
         M.by_group("ece", data, by="sex")
+
+
+def test_an_intercept_whose_limits_are_infinite_is_not_computed():
+    """One row carries so much weight that the mean outcome could be 1 to machine precision."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.01, 0.99, 1500)
+    y = (rng.random(1500) < p).astype(float)
+    w = np.ones(1500)
+    y[0], w[0] = 1.0, 2e4
+    with pytest.raises(NotComputable, match="no finite limits: so few rows or units decide the mean outcome"):
+        M.calibration_intercept(cal.predictions(y, p, weights=w))
+    w[0] = 100.0
+    found = M.calibration_intercept(cal.predictions(y, p, weights=w))
+    assert np.isfinite([found.interval.low, found.interval.high]).all()

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from calibrant.data.columns import score_values
 from calibrant.data.kinds import Kind, kind_of_column
 from calibrant.data.layouts import decoded, plain
-from calibrant.data.specs.unit_names import UNITS
+from calibrant.data.specs.unit_names import FEWEST, UNITS, about_unit
 from calibrant.errors import BadInput
 from calibrant.look.looked import Column
 from calibrant.look.roles import KEYS, called
@@ -85,7 +85,8 @@ def _kind(taken: Kind, name: str, rows: int) -> str:
     if taken.kind == "id":
         return "unit" if several and taken.distinct else "id"
     whole = taken.kind in ("category", "code") or taken.why == "its values are whole numbers"
-    if whole and several and taken.distinct > SHOWN and called(name, KEYS & {"id"}) and called(name, UNITS | {"id"}):
+    many = several and taken.distinct >= FEWEST
+    if whole and many and called(name, KEYS & {"id"}) and called(name, UNITS | {"id"}) and not about_unit(name):
         return "unit"
     return taken.kind
 

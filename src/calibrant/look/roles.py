@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
+from calibrant.data.specs import unit_names
 from calibrant.data.specs.unit_names import UNITS, names_unit, pieces
 from calibrant.look.looked import Column
 
@@ -45,7 +46,6 @@ GROUPS += (
     "segment",
 )
 KEYS = {"id", "key", "uuid", "guid", "index", "number", "nr", "no", "unnamed", "row", "record", "case", "visit", "loan"}
-MANY = 20  # values from which on a category that is called like a unit may be one
 NEGATIVE = {"0", "no", "n", "false", "negative", "neg", "none", "absent", "control", "healthy", "alive", "f", "-1"}
 NEGATIVE |= {"nein", "falsch", "nee", "nej", "non", "não", "nao", "nie"}
 AFFIRMATIVE = {"1", "yes", "y", "true", "positive", "pos", "case", "event", "present", "died", "dead", "t", "+1"}
@@ -179,7 +179,8 @@ def keys(columns: Sequence[Column]) -> tuple[str, ...]:
 def units(columns: Sequence[Column]) -> tuple[str, ...]:
     """Return the columns by which rows belong together: a patient's, a household's.
 
-    Those that hold identifiers, and categories or whole numbers of many values whose name is that of a unit.
+    Those that hold identifiers, and categories or whole numbers of at least 20 values whose name is that of a unit; of
+    more than 50 if that is the name of groups too, such as `site`.
     """
     return _best(columns, _like_a_unit)
 
@@ -187,8 +188,11 @@ def units(columns: Sequence[Column]) -> tuple[str, ...]:
 def _like_a_unit(c: Column) -> float:
     if c.kind == "unit":
         return 2.0 if called(c.name, UNITS) else 1.0
-    many = c.kind in ("category", "code") and c.distinct is not None and c.distinct > MANY
-    return 0.5 if many and c.role in ("", "covariate") and names_unit(c.name) else 0.0
+    whole = c.kind == "number" and c.why == WHOLE and isinstance(c.low, float) and c.low >= 0.0
+    if not (whole or c.kind in ("category", "code")) or c.role not in ("", "covariate") or not names_unit(c.name):
+        return 0.0
+    place = called(c.name, {*GROUPS}) and not called(c.name, UNITS.difference(GROUPS))
+    return 0.5 if (c.distinct or 0) >= (MANY + 1 if place else unit_names.FEWEST) else 0.0
 
 
 def sure(columns: Sequence[Column], found: Sequence[str], role: str) -> str:

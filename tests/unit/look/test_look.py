@@ -495,3 +495,39 @@ def test_a_category_that_is_called_like_a_unit_is_offered_as_one(tmp_path: Path)
     assert "cluster" not in cal.look(log, label="y", score="p", key="patient").command
     log["patient"][0] = None
     assert "cluster" not in cal.look(log, label="y", score="p").command
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "unit"),
+    [
+        ("patient", lambda i: i // 5, True),
+        ("patient", lambda i: float(i // 5), True),
+        ("person", lambda i: f"p{i % 40}", True),
+        ("user_id", lambda i: i % 25, True),
+        ("person", lambda i: f"p{i % 19}", False),
+        ("patient_age", lambda i: 18 + i % 72, False),
+        ("age_of_patient", lambda i: 18 + i % 72, False),
+        ("age", lambda i: 18 + i % 72, False),
+        ("year", lambda i: 1990 + i % 30, False),
+        ("month", lambda i: 202_401 + i % 30, False),
+        ("month_id", lambda i: 202_401 + i % 30, False),
+        ("grade", lambda i: i % 25, False),
+        ("grade_id", lambda i: i % 25, False),
+        ("calls_per_user", lambda i: i % 30, False),
+        ("account", lambda i: i % 90 - 40, False),
+        ("site", lambda i: f"s{i % 30}", False),
+        ("site", lambda i: f"s{i % 60}", True),
+        ("clinic_patient", lambda i: i % 60, True),
+    ],
+)
+def test_units_are_told_by_names_of_units_alone(name: str, values: Any, unit: bool, tmp_path: Path) -> None:
+    n = 600
+    lines = [f"{values(i)},{i % 3 // 2},{i % 19 / 20 + 0.02:.2f}" for i in range(n)]
+    (tmp_path / "log.csv").write_text("\n".join([f"{name},y,p", *lines]), encoding="utf-8")
+    held = {name: [values(i) for i in range(n)], "y": [i % 3 // 2 for i in range(n)]}
+    held["p"] = [round(i % 19 / 20 + 0.02, 2) for i in range(n)]
+    for seen in (cal.look(tmp_path / "log.csv"), cal.look(held)):
+        assert (seen.label, seen.score) == ("y", "p")
+        assert seen.candidates["unit"] == ((name,) if unit else ())
+        assert ("cluster" in seen.command) == unit
+        assert not unit or f"by {name}" not in seen.command.replace("='", " ")

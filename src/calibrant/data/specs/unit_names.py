@@ -9,6 +9,8 @@ UNITS = {"patient", "person", "household", "customer", "client", "user", "subjec
 UNITS |= {"site", "hospital", "clinic", "school", "center", "centre", "doctor", "provider", "company", "store"}
 OWN = {"id", "ids", "mrn"}
 NUMBERS = {"no", "nr", "number", "key", "code", "uuid", "guid", "hash", "index"}
+QUANTITIES = {"age", "ages", "year", "years", "month", "months", "week", "weeks", "day", "days", "hour", "hours"}
+QUANTITIES |= {"date", "quarter", "grade", "count", "n", "per", "size", "total"}  # `n_user`, `month_id`
 COUNTED = re.compile(r"([^\W\d]+[\W_]*)[0-9]+")  # a value such as "P0012"
 FEWEST = 20  # units, under which nothing by units could be certified
 
@@ -22,10 +24,17 @@ def pieces(name: str) -> list[str]:
 def names_unit(name: str) -> bool:
     """Tell whether a column's name is that of a unit, or of its number: `patient`, `user_id`, `person no`.
 
-    Not one that is about a unit, such as `patient_age`.
+    Not one that is about a unit, such as `patient_age` or `age_of_patient`, nor the number of a month.
     """
     words = pieces(name) or [""]
+    if about_unit(name):
+        return False
     return words[-1] in UNITS | OWN or words[0] in OWN or (words[-1] in NUMBERS and not UNITS.isdisjoint(words))
+
+
+def about_unit(name: str) -> bool:
+    """Tell whether a name is of a quantity or a time, whatever else it names: `age_of_patient`, `month_id`."""
+    return not QUANTITIES.isdisjoint(pieces(name))
 
 
 def numbered(values: Sequence[str]) -> bool:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.boxes import BOX_PARTS, CROSS, INSIDE, LARGEST, MOST_P, MOST_Q, SPREAD, SQUARE, UNITS
 from calibrant.kernels.boxes import unit_boxes as boxes_of
-from calibrant.stats.betting import log_curvature, log_mean_exp
+from calibrant.stats.betting import FAR, log_curvature, log_mean_exp, refuted_up_to
 from calibrant.stats.cells import summed
 from calibrant.stats.pockets.family import Family, sums_of
 
@@ -229,8 +229,11 @@ class UnitRanges:
         number = np.cumsum(np.diff(unit, prepend=-1) > 0) - 1
         return summed(number, self.rows.parts[inside, 2]), summed(number, self.rows.parts[inside, 1])
 
-    def _log_evidence(self, box: int, side: int, delta: float) -> Callable[[float], float]:
-        """Return the log evidence against "the gap seen from a side is at most m", which falls in m."""
+    def _excess(self, box: int, side: int, delta: float) -> Callable[[float], float]:
+        """Return the log evidence against "the gap seen from a side is at most m", beyond what refutes it.
+
+        It falls in m.
+        """
         t, w = self._units_in(box)
         t = t if side == 0 else -t
         own = self._sides[side].of(np.array([box]))
@@ -241,20 +244,14 @@ class UnitRanges:
             sound = bets * (loss + max(mean, 0.0) * largest) < 1.0
             logs = np.full(BETS, -np.inf)
             logs[sound] = np.log1p(bets[sound, None] * (t - mean * w)).sum(axis=1)
-            return log_mean_exp(logs, np.full(BETS, 1.0 / BETS))
+            return max(log_mean_exp(logs, np.full(BETS, 1.0 / BETS)), -FAR) + float(np.log(delta))
 
         return at
 
-    def _least(self, box: int, side: int, delta: float) -> float:
-        """Return the limit of a box's gap from below, seen from a side."""
-        at, price = self._log_evidence(box, side, delta), -np.log(delta)
-        low, high = float(self._sides[side].least[box]), 1.0
-        if at(low) < price:
-            return low
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if at(middle) >= price else (low, middle)
-        return low
+    def _least(self, box: int, side: int, delta: float, above: float = -1.0, below: float = 1.0) -> float:
+        """Return the limit of a box's gap from below, seen from a side, or the nearer of two numbers around it."""
+        start = max(float(self._sides[side].least[box]), above)
+        return refuted_up_to(self._excess(box, side, delta), min(start, below), below)
 
     def ends(self, low: ArrayLike, high: ArrayLike, boxes: Ints | None = None) -> tuple[Floats, Floats]:
         """Return one-sided limits of gaps; `low` and `high` are the probabilities, at most, that each is wrong."""
@@ -291,7 +288,7 @@ class UnitRanges:
             if bound[i] <= best:
                 break
             side, box = divmod(i, self.family.size)
-            low = self._least(box, side, float(delta[box]))
+            low = self._least(box, side, float(delta[box]), above=best)
             if low > best:
                 best, at = low, box
         return best, at
@@ -324,7 +321,7 @@ class UnitRanges:
             if bound[i] <= best:
                 break
             side, box = divmod(i, len(large))
-            high = -self._least(int(large[box]), side, alpha) if done < EXACT else float(bound[i])
+            high = -self._least(int(large[box]), side, alpha, below=-best) if done < EXACT else float(bound[i])
             if high > best:
                 best, at = high, int(large[box])
         return min(best, 1.0), at
@@ -352,7 +349,7 @@ class UnitRanges:
         open_to = np.flatnonzero(holm(np.exp(-np.maximum(most, 0.0)), weight, alpha) & ~found)
         # (3) Those between exactly, the likeliest first
         for box in open_to[np.argsort(-least[open_to], kind="stable")][:EXACT].tolist():
-            logs = [self._log_evidence(box, side, float(delta[box]))(limit) for side in range(2)]
+            logs = [self._excess(box, side, float(delta[box]))(limit) - np.log(delta[box]) for side in range(2)]
             level[box] = float(np.exp(-max(float(np.logaddexp(logs[0], logs[1])) - np.log(2.0), 0.0)))
         return holm(level, weight, alpha)
 

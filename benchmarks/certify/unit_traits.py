@@ -7,7 +7,7 @@ Every end is asked for at 95 %, one-sided. The variable is the site of each unit
 site, score and a trait that differs within units, with a tenth of the rows or more. Truths are formulas: along the
 site with the weights that the certificate took, in pockets about the people in the data. Beside the certificates stand
 the same rows taken as independent and of equal weight, and the percentiles of 200 bootstraps of whole units: of one
-data set in two, since the certificates of pockets cost as much.
+data set in ten, since the certificates of pockets cost as much.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from validity.site_designs import HARD, OFF, Sites, inside, worst
 
 SETS, FULL = 20, 1000
-SOME = 2  # of so many data sets one is given to the other methods
+SOME = 10  # of so many data sets one is given to the other methods
 BOOTSTRAPS = 200
 KINDS = ("units", "rows", "bootstrap")
 ENDS = 0.1  # two-sided, so that each end is wrong with probability at most half of it

@@ -374,23 +374,32 @@ def distance_lower(cells: Cells, delta: float, seed: int = 0) -> float:
 
 def lipschitz_witness(gain: Floats) -> Floats:
     """Return knot values w that maximise ``gain . w`` subject to ``sup|w| + Lip(w) <= 1``."""
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
+    return lipschitz_witnesses(gain[None])[0]
 
-    k = len(gain)
-    if not np.any(gain):
-        return np.zeros(k)
-    # Variables w_1 ... w_k and the height h: |w_i| <= h, |slope| <= 1 - h.
+
+def lipschitz_witnesses(gains: Floats) -> Floats:
+    """Return `lipschitz_witness` of every row: of all by one linear programme, whose preparation costs most."""
+    from scipy.optimize import linprog
+    from scipy.sparse import block_diag, csr_array
+
+    out, some = np.zeros(gains.shape), np.flatnonzero(gains.any(axis=1))
+    if not len(some):
+        return out
+    m, k = len(some), gains.shape[1]
+    # Variables w_1 ... w_k and the height h of each: |w_i| <= h, |slope| <= 1 - h.
     eye, step = np.eye(k), np.diff(np.eye(k), axis=0) * KNOTS
     height = np.concatenate([np.full(2 * k, -1.0), np.full(2 * (k - 1), 1.0)])
-    a = np.column_stack([np.concatenate([eye, -eye, step, -step]), height])
-    b = np.concatenate([np.zeros(2 * k), np.ones(2 * (k - 1))])
-    bounds = [(-1.0, 1.0)] * k + [(0.0, 1.0)]
-    found = linprog(np.append(-gain, 0.0), A_ub=csr_array(a), b_ub=b, bounds=bounds, method="highs")
+    a = csr_array(np.column_stack([np.concatenate([eye, -eye, step, -step]), height]))
+    b = np.tile(np.concatenate([np.zeros(2 * k), np.ones(2 * (k - 1))]), m)
+    bounds = ([(-1.0, 1.0)] * k + [(0.0, 1.0)]) * m
+    cost = np.column_stack([-gains[some], np.zeros(m)]).reshape(-1)
+    found = linprog(cost, A_ub=block_diag([a] * m, format="csr"), b_ub=b, bounds=bounds, method="highs")
     if found.status != 0:
-        return np.zeros(k)
-    w = np.clip(found.x[:k], -1.0, 1.0)
-    return w / max(float(np.abs(w).max() + KNOTS * np.abs(np.diff(w)).max()), 1.0)  # the solver's tolerance
+        return out
+    w = np.clip(found.x.reshape(m, k + 1)[:, :k], -1.0, 1.0)
+    reach = np.abs(w).max(axis=1) + KNOTS * np.abs(np.diff(w, axis=1)).max(axis=1)
+    out[some] = w / np.maximum(reach, 1.0)[:, None]  # the solver's tolerance
+    return out
 
 
 # ---- The raw L1 calibration error from above, when the event rate has bounded variation (Theorem 3) ----

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.stats.betting import DEALS, log_mean_exp
-from calibrant.stats.bounds import KNOTS, STEPS, lipschitz_witness
+from calibrant.stats.bounds import KNOTS, STEPS, lipschitz_witnesses
 from calibrant.stats.cells import summed
 from calibrant.stats.units.above import Above, Pairs, bets, least_refuted
 from calibrant.stats.units.below import SHIFT, Below, Wager, learnt, orders_of, steady
@@ -130,4 +130,4 @@ def _witnesses(tallies: Tallies, order: Ints) -> Floats:
     """
     past = np.concatenate([[0], order[:-1]])
     gain, square = (np.cumsum(tallies.by_block(v)[past], axis=0) for v in (False, True))
-    return np.array([lipschitz_witness(g) for g in np.sign(gain) * np.maximum(np.abs(gain) - np.sqrt(square), 0.0)])
+    return lipschitz_witnesses(np.sign(gain) * np.maximum(np.abs(gain) - np.sqrt(square), 0.0))

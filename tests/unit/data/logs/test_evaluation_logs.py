@@ -92,6 +92,22 @@ def test_the_right_answer_is_no_column(tmp_path: Path) -> None:
     found = rows(path)
     assert {"subject", "year"} < {*found}
     assert not {"answerKey", "label"} & {*found}
+    with pytest.raises(
+        cal.BadInput,
+        match="'answerKey' cannot be read: it is the right answer to a question, which nobody has beforehand",
+    ):
+        cal.read(path, label="correct", score=TOKENS, by=["answerKey"])
+
+
+def test_the_right_answer_in_the_metadata_of_a_test_case_is_no_column(tmp_path: Path) -> None:
+    run = json.loads((FILES / "deepeval.json").read_text())
+    for i, case in enumerate(run["testCases"]):
+        case["metadata"] = (case.get("metadata") or {}) | {"expected": "AB"[i % 2], "year": 2024}
+    path = tmp_path / "deepeval.json"
+    path.write_text(json.dumps(run))
+    found = rows(path)
+    assert "year" in found
+    assert "expected" not in found
 
 
 def test_the_confidence_of_a_multiple_choice_is_that_of_the_answer_that_acc_judges() -> None:

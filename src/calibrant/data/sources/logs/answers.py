@@ -20,6 +20,14 @@ NOUN = "answers"
 WORDS = {"c": 1, "i": 0, "n": 0, "correct": 1, "incorrect": 0, "pass": 1, "fail": 0}  # N: no answer was given
 NUMBER = re.compile(r"([0-9]*\.?[0-9]+)\s*(%?)")
 ASKED = {"question", "input", "prompt", "query"}  # fields that are the question itself, and describe it not
+# Fields of a question that hold its right answer. It is no column: nobody has it beforehand, and among questions of one
+# right answer even honest probabilities are off.
+KEY = {"answerkey", "answer_key", "answer", "correct_answer", "gold", "label", "target", "expected", "expected_output"}
+KEY |= {"ideal", "reference", "ground_truth"}
+NO_KEY = (
+    "it is the right answer to a question, which nobody has beforehand: among questions of one right answer even "
+    "honest probabilities are off, so that it can be no group"
+)
 LONGEST = 100  # characters of a text that describes a question; longer ones are the question itself
 SHOWN = 40  # characters of a value in a message
 Place = tuple[str, str]  # field of the log, and its provenance
@@ -110,9 +118,10 @@ def source_of_answers(answers: Sequence[Answer], tool: Tool, path: Path, name: s
     # (3) what else is known
     columns |= _known(answers) | others
     taken = {place for _, place, _ in found}
-    columns |= _more(answers, taken, {*columns, *OWN, CONFIDENCE, CORRECT})
+    more, keys = _more(answers, taken, {*columns, *OWN, CONFIDENCE, CORRECT})
+    columns |= more
     table = pa.table({called: column(values, type_of(seen_in(values))) for called, values in columns.items()})
-    unread = {} if found else {CONFIDENCE: no_confidence(tool)}
+    unread = ({} if found else {CONFIDENCE: no_confidence(tool)}) | dict.fromkeys(keys, NO_KEY)
     log = Log(
         tool=tool.name,
         label=CORRECT if CORRECT in labels else "",
@@ -232,17 +241,22 @@ def _number(value: object, scale: float) -> object:
 # ---- what else is known ----
 
 
-def _more(answers: Sequence[Answer], taken: set[str], used: Iterable[str]) -> dict[str, Sequence[object]]:
-    """Return what is known of questions and answers in numbers and short texts."""
+def _more(
+    answers: Sequence[Answer], taken: set[str], used: Iterable[str]
+) -> tuple[dict[str, Sequence[object]], list[str]]:
+    """Return what is known of questions and answers in numbers and short texts, and the fields of right answers."""
     out: dict[str, Sequence[object]] = {}
-    there = {*used}
+    there, keys = {*used}, []
     for part in ("more", "told"):
         for name in dict.fromkeys(n for a in answers for n in getattr(a, part)):
             values = [getattr(a, part).get(name) for a in answers]
             long = any(isinstance(v, str) and len(v) > LONGEST for v in values)
             if name in taken or name.lower() in ASKED or long or all(v is None for v in values):
                 continue
+            if name.lower() in KEY:
+                keys.append(name)
+                continue
             called = name if name not in there else f"metadata.{name}"
             there.add(called)
             out[called] = values
-    return out
+    return out, keys

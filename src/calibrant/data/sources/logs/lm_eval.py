@@ -2,9 +2,6 @@
 
 Of a multiple choice a line has the log-likelihood of every choice; their softmax is the probability of each, and that
 of the likeliest the confidence of `acc`, which takes the likeliest for the answer. (`acc_norm` may take another.)
-
-The right answer is no column: nobody has it beforehand, and among questions of one right answer even honest
-probabilities are off.
 """
 
 from __future__ import annotations
@@ -31,7 +28,6 @@ LM_EVAL = Tool(
 METRICS = ("acc", "acc_norm", "exact_match", "em", "acc_mutual_info", "f1", "mc1", "mc2", "pass@1", "bleu", "rouge1")
 OWN = {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"}
 OWN |= {"doc_hash", "prompt_hash", "target_hash"}
-KEY = {"answerkey", "answer_key", "answer", "correct_answer", "gold", "label", "target"}  # what is right, in a question
 
 
 class Line(msgspec.Struct):
@@ -63,7 +59,7 @@ def _answers(path: Path, form: Form, task: str) -> Iterator[Answer]:
             scores={m: values.get(m) for m in metrics},
             told=told | ({"filter": line.filter} if line.filter else {}),
             computed={} if likeliest is None else {("filtered_resps", TOKENS): likeliest},
-            more={k: v for k, v in plain(line.doc).items() if k.lower() not in KEY},
+            more=plain(line.doc),
         )
 
 

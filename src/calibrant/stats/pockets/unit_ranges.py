@@ -229,11 +229,8 @@ class UnitRanges:
         number = np.cumsum(np.diff(unit, prepend=-1) > 0) - 1
         return summed(number, self.rows.parts[inside, 2]), summed(number, self.rows.parts[inside, 1])
 
-    def _excess(self, box: int, side: int, delta: float) -> Callable[[float], float]:
-        """Return the log evidence against "the gap seen from a side is at most m", beyond what refutes it.
-
-        It falls in m.
-        """
+    def _log_evidence(self, box: int, side: int, delta: float) -> Callable[[float], float]:
+        """Return the log evidence against "the gap seen from a side is at most m", which falls in m."""
         t, w = self._units_in(box)
         t = t if side == 0 else -t
         own = self._sides[side].of(np.array([box]))
@@ -244,14 +241,14 @@ class UnitRanges:
             sound = bets * (loss + max(mean, 0.0) * largest) < 1.0
             logs = np.full(BETS, -np.inf)
             logs[sound] = np.log1p(bets[sound, None] * (t - mean * w)).sum(axis=1)
-            return max(log_mean_exp(logs, np.full(BETS, 1.0 / BETS)), -FAR) + float(np.log(delta))
+            return max(log_mean_exp(logs, np.full(BETS, 1.0 / BETS)), -FAR)
 
         return at
 
     def _least(self, box: int, side: int, delta: float, above: float = -1.0, below: float = 1.0) -> float:
         """Return the limit of a box's gap from below, seen from a side, or the nearer of two numbers around it."""
-        start = max(float(self._sides[side].least[box]), above)
-        return refuted_up_to(self._excess(box, side, delta), min(start, below), below)
+        at, start = self._log_evidence(box, side, delta), max(float(self._sides[side].least[box]), above)
+        return refuted_up_to(lambda m: at(m) + float(np.log(delta)), min(start, below), below)
 
     def ends(self, low: ArrayLike, high: ArrayLike, boxes: Ints | None = None) -> tuple[Floats, Floats]:
         """Return one-sided limits of gaps; `low` and `high` are the probabilities, at most, that each is wrong."""
@@ -349,7 +346,7 @@ class UnitRanges:
         open_to = np.flatnonzero(holm(np.exp(-np.maximum(most, 0.0)), weight, alpha) & ~found)
         # (3) Those between exactly, the likeliest first
         for box in open_to[np.argsort(-least[open_to], kind="stable")][:EXACT].tolist():
-            logs = [self._excess(box, side, float(delta[box]))(limit) - np.log(delta[box]) for side in range(2)]
+            logs = [self._log_evidence(box, side, float(delta[box]))(limit) for side in range(2)]
             level[box] = float(np.exp(-max(float(np.logaddexp(logs[0], logs[1])) - np.log(2.0), 0.0)))
         return holm(level, weight, alpha)
 

@@ -9,8 +9,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -188,9 +189,16 @@ def stopped(folder: Path, line: str, number: int) -> tuple[int, str]:
     return run.returncode, said
 
 
+def signals() -> Iterator[Any]:
+    """Yield every signal with every output; of two signals some outputs wait for the night."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+        for name in OUTPUTS:
+            usual = number == signal.SIGTERM or name in ("audit", "sketch")
+            yield pytest.param(number, name, marks=() if usual else pytest.mark.nightly)
+
+
 @pytest.mark.all
-@pytest.mark.parametrize("name", OUTPUTS)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(("number", "name"), signals())
 def test_a_signal_leaves_what_stood_there(folder: Path, name: str, number: int) -> None:
     line, out = OUTPUTS[name]
     (folder / out).write_bytes(OLD)

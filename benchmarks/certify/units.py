@@ -32,6 +32,7 @@ from calibrant.views.units import alone
 
 SETS, FULL = 40, 1000
 SOME = 5  # of so many data sets one is given to the other methods
+SELDOM = 20  # the same of the distance, which takes rows as long as units
 BOOTSTRAPS = 200
 ALONE = 5  # data sets of independent rows
 LAWS = {
@@ -212,13 +213,13 @@ def distances(design: Design, sets: int) -> dict[str, object]:
         q = everyone(data)
         assert q.units is not None
         found = {"units": q}
-        if k % SOME == 0:
+        if k % SELDOM == 0:
             found["rows"] = everyone(alone(data))
         for kind, of in found.items():
             truth = design.distance(q.units.largest if kind == "units" else np.inf)
             low, high = (distance_of(of, spend, 0.95, 0).interval for spend in ((0.05, 0.0), (0.0, 0.05)))
             wrong[kind] += [low.low > truth + GRID, high.high < truth - GRID]
-            at[kind] += np.array([low.low, high.high]) / sets * (1 if kind == "units" else SOME)
+            at[kind] += np.array([low.low, high.high]) / sets * (1 if kind == "units" else SELDOM)
     return {
         "design": design.name,
         "off": design.off > 0,
@@ -282,7 +283,7 @@ def table_of_distances(lines: Iterator[str]) -> Iterator[str]:
     for text in lines:
         d = json.loads(text)
         low, high = (", ".join(f"{100 * d['ends'][k][i]:.1f}" for k in KINDS[:2]) for i in (0, 1))
-        sets = [d["sets"], -(-d["sets"] // SOME)]
+        sets = [d["sets"], -(-d["sets"] // SELDOM)]
         wrong = [", ".join(f"{w / n:.3f}" for w in d["misses"][k]) for k, n in zip(KINDS[:2], sets, strict=True)]
         truth = f"{100 * d['error']:.1f} | {100 * d['distance']:.1f}"
         off = ", off" if d["off"] else ""

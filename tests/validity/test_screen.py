@@ -16,7 +16,7 @@ from calibrant.stats.strata import Strata
 from calibrant.views.screen import dealt, strongest
 from validity.acceptance import count, refuted
 
-ALPHA, RUNS, COLUMNS, KEPT = 0.05, 300, 120, 5
+ALPHA, RUNS, COLUMNS, KEPT = 0.05, 150, 120, 5
 
 
 def calibrated(seed: int, n: int = 240) -> cal.Predictions:
@@ -59,7 +59,7 @@ def test_a_choice_by_the_labels_that_are_tested_is_caught(name: str) -> None:
         data = calibrated(run)
         return TESTS[name](data, strongest(data, KEPT), run) <= ALPHA
 
-    assert refuted(count(miss, RUNS // 2), RUNS // 2, ALPHA)
+    assert refuted(count(miss, RUNS), RUNS, ALPHA)
 
 
 # ---- two stages of draws under the normal law ----

@@ -7,7 +7,9 @@ import pytest
 from scipy.special import ndtr
 
 import calibrant as cal
+from calibrant.audit.checks.reliability import bins_of
 from calibrant.views.population import everyone
+from calibrant.views.units import alone
 from validity.acceptance import refuted
 
 ALPHA = 0.05
@@ -108,3 +110,25 @@ def test_order_of_rows_is_nothing():
     )
     assert here.low == pytest.approx(there.low, abs=1e-12)
     assert here.high == pytest.approx(there.high, abs=1e-9)
+
+
+def gaps_in_ranges(sets, by_rows=False):
+    """Count data sets in which a gap of a range of a calibrated score is told to be off: a unit has one score."""
+    count = 0
+    for k in range(sets):
+        rng = np.random.default_rng([0x24, k])
+        unit, value = np.repeat(np.arange(150), 10), rng.integers(0, len(VALUES), 150)
+        latent = np.sqrt(0.9) * rng.normal(size=150)[unit] + np.sqrt(0.1) * rng.normal(size=1500)
+        p = VALUES[value][unit]
+        data = cal.predictions(ndtr(latent) < p, p, cluster=unit)
+        told = bins_of(everyone(alone(data) if by_rows else data), 20, ALPHA, mask=20).columns
+        count += any(low > 1e-9 or high < -1e-9 for low, high in zip(told["low"], told["high"], strict=True))
+    return count
+
+
+def test_gaps_in_ranges_of_the_score_hold_together():
+    assert not refuted(gaps_in_ranges(60), 60, ALPHA)
+
+
+def test_gaps_in_ranges_by_rows_are_found_out():
+    assert refuted(gaps_in_ranges(20, by_rows=True), 20, ALPHA)

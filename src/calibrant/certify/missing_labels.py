@@ -247,7 +247,8 @@ def _stands_to(cells: Cells, asked: Asked, delta: float, told: Exact) -> float:
     """
     if not cells.rows + cells.missing or asked.limit is None:
         return 0.0
-    of, ratios = partial(cells.ranged, asked.levels), RATIOS[::FOURTH] if isinstance(cells, UnitCells) else RATIOS
+    fewer = (*RATIOS[:-1:FOURTH], RATIOS[-1])  # the last is infinite
+    of, ratios = partial(cells.ranged, asked.levels), fewer if isinstance(cells, UnitCells) else RATIOS
 
     def said(odds: float) -> Said:
         return verdict(*ends(of(odds), asked.judge, delta, told), asked.limit)

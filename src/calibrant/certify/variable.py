@@ -455,9 +455,10 @@ def variable(
     Lower end: Theorem L, signs learnt on earlier blocks, mixed with an average over all signs and, where no shift is
     taken out, with one sign for all. Bins of a number are cut at quantiles of at most 1,000 pilot rows, a tenth at
     most, which then leave the certificate. Units: Theorems CU and CL on the variable's cells, edges from the rows of
-    pilot units. With `beyond_shift` a tenth of each end's alpha pays for limits of the mean residual, and the worst
-    mean in them is taken; the bounds are monotone towards the ends of the limits. Above 20,000 rows logarithms are
-    replaced by their series to the fourth power less a bound of the rest.
+    pilot units. With `beyond_shift` a tenth of alpha pays for limits of the mean residual, which both ends need (one
+    of two is wrong with at most ``.55 alpha``), and the worst mean in them is taken; the bounds are monotone towards
+    the ends of the limits. Above 20,000 rows logarithms are replaced by their series to the fourth power less a bound
+    of the rest.
     **Cost.** Linear in the rows, then about 10 ms.
     **Reads.** Rows; or the cells of the sketch's groups, if the variable is one of `by`, else its cells along the
     variable (whose lower end learns no signs). Bins that a sketch fixed at its first look count as fixed.

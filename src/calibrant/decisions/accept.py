@@ -85,8 +85,9 @@ def accept(
     **Assumes.** Independent rows, or units, from one distribution (`target="rows"`: outcomes independent given the
     scores, or those of different units, however unlike); groups named, and `risk` and `end` chosen, without looking at
     outcomes. Nothing about how errors follow the score.
-    **Guarantee.** Finite-sample, at all thresholds at once: the threshold may be chosen after looking, and any other
-    that `diagnose.acceptance_curve` shows within the risk may be taken in its place. With `by`, all groups together.
+    **Guarantee.** Finite-sample. With `by`, all groups together. Of independent rows at all thresholds at once: the
+    threshold may be chosen after looking, and any other that `diagnose.acceptance_curve` shows within the risk may be
+    taken in its place. Of units at the thresholds that pilot units chose: the curve spends another alpha.
     **Method.** Rows in the order of the score, ties together: ``E_k = sum_j pi_j (1 - theta_j)^(wrong among k)
     (1 - theta_j risk)^(-k)``, accept down to the last k with ``E_k >= 1 / alpha``. For the population a Poisson number
     of the rows certifies, some ``3 sqrt(n)`` fewer than there are (documentation: accept). Groups share alpha equally.

@@ -176,11 +176,15 @@ class Cells:
         int array of shape (cells,)
             Non-decreasing bin numbers from 0.
         """
-        rows = (self.rows if blocks is None else self.rows[blocks]).sum(axis=0)
-        before = np.cumsum(rows) - rows
-        middle = before + 0.5 * rows
-        raw = np.floor(bins * middle / max(rows.sum(), 1)).astype(np.int64)
-        return np.minimum(np.maximum.accumulate(raw), bins - 1)
+        return equal_mass((self.rows if blocks is None else self.rows[blocks]).sum(axis=0), bins)
+
+
+def equal_mass(rows: Ints, bins: int) -> Ints:
+    """Assign each cell, of so many rows, to one of at most `bins` runs of cells with about equally many rows."""
+    before = np.cumsum(rows) - rows
+    middle = before + 0.5 * rows
+    raw = np.floor(bins * middle / max(rows.sum(), 1)).astype(np.int64)
+    return np.minimum(np.maximum.accumulate(raw), bins - 1)
 
 
 def thin_starts() -> Ints:

@@ -13,7 +13,9 @@ import pytest
 import calibrant as cal
 from calibrant.audit import checks
 from calibrant.audit.checks import gates, questions
+from calibrant.audit.checks.reliability import _fixed_ranges, _people, _shares
 from calibrant.report import markdown
+from calibrant.views.population import everyone
 
 ADDED = """
 from calibrant.audit.question import Answer, Question
@@ -102,3 +104,27 @@ def test_a_check_that_is_not_made_says_why(source: Any, asked: dict[str, Any], c
     check = next(c for c in cal.audit(source(), **asked).checks if c.code == code)
     assert check.status in ("not-run", "not-applicable")
     assert reason in check.reason
+
+
+def test_no_score_of_a_certified_unit_moves_an_edge_of_its_ranges() -> None:
+    """Given all scores of a unit its rate is not that of one score: edges that they move would bias the gap."""
+    rng = np.random.default_rng(4)
+    patient, p = np.repeat(np.arange(200), 5), rng.beta(2, 4, 1000)
+    y = (rng.uniform(size=1000) < p).astype(int)
+    first = everyone(cal.predictions(y, p, cluster=patient))
+    assert first.units is not None
+    certified = first.units.certified[first.units.unit]
+    other = np.where(certified, p**3, p)
+    second = everyone(cal.predictions(y, other, cluster=patient))
+    assert second.units is not None
+    ranges = _fixed_ranges(first, first.units)
+    np.testing.assert_array_equal(ranges, _fixed_ranges(second, second.units))
+    # every run of ranges that people may ask for has its share
+    alone = _shares(ranges, ranges, 0.05)
+    joined = _people(second, ranges, 20)
+    some = _shares(ranges, joined, 0.05)
+    k = len(np.unique(ranges))
+    assert k == 10
+    assert joined[-1] < 9
+    assert sum(alone) + k * (k - 1) / 2 * min(some) == pytest.approx(0.05)
+    assert set(some) <= {alone[0], min(some)}

@@ -74,6 +74,8 @@ def test_a_large_error_is_broken_whatever_the_missing_labels() -> None:
     columns = cal.certify.missing_labels(cal.predictions(y, P, missing="keep"), limit=0.05).columns
     assert columns["verdict"] == ("broken",) * 4
     assert columns["stands_to"] == (math.inf,) * 4
+    units = cal.predictions(y, P, missing="keep", cluster=np.arange(len(y)) // 2)
+    assert cal.certify.missing_labels(units, limit=0.05).columns["stands_to"] == (math.inf,) * 4
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from calibrant.audit.rounding import told_line, told_sets
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.betting import residual_mean_limits
+from calibrant.stats.cells import equal_mass
 from calibrant.stats.smoothing import run_starts
 from calibrant.stats.units.below import gap_of
 from calibrant.stats.units.crossed import MeanGap
@@ -25,6 +26,8 @@ from calibrant.views.population import Population, fixed_scores
 CURVE_EVENTS = 50  # expected cases, and non-cases, under which ranges of the gap span the picture
 ENOUGH = 100  # people of whom a rate told in fives is within a few points
 FEW_BINS = 10  # ranges under which steps of the display hide the form of the curve
+ALONE = 0.9  # of alpha, for ranges that are not joined; the rest for all runs of several, one of which may be
+FIXED = np.array([0.001, 0.01, *(np.arange(1, 10) / 10), 0.99, 0.999])  # where units cross: there are no pilot units
 POINTS = 101  # of the smoothed curve: about one a pixel of three
 
 
@@ -43,16 +46,19 @@ def bins_of(q: Population, levels: int, alpha: float, mask: int) -> Curve:
     """Return the binned reliability of the score, with gaps certified all at once.
 
     Bins are the steps of the display, neighbours joined until each holds enough people to show. Where fewer than
-    ten come of that (rare events), they are twenty ranges of the raw score with about equally many people; of units and
-    weighted rows always ten, for their ranges are wider.
+    ten come of that (rare events), they are twenty ranges of the raw score with about equally many people. Of units and
+    weighted rows they are ten ranges with about equally many rows of pilot units: given all scores of a unit, a rate is
+    not that of its score alone, so that no score of a certified unit may move an edge.
     """
     cases = q.counted.expected
     if min(cases, q.n - cases) < CURVE_EVENTS:
         raise NotComputable(
             f"a curve needs at least {CURVE_EVENTS} expected cases and {CURVE_EVENTS} expected non-cases"
         )
+    fixed = np.zeros(0, dtype=np.int64)
     if q.units is not None:
-        bins = _people(q, q.counted.equal_mass(FEW_BINS), mask)
+        fixed = _fixed_ranges(q, q.units)
+        bins = _people(q, fixed, mask)
     else:
         bins = _people(q, np.floor(q.counted.middle * levels + 0.5).astype(np.int64), mask)
     if q.units is None and bins[-1] + 1 < FEW_BINS:
@@ -64,7 +70,7 @@ def bins_of(q: Population, levels: int, alpha: float, mask: int) -> Curve:
         rows = [(counts[i : i + 1], sums[i : i + 1], low[i : i + 1], high[i : i + 1]) for i in range(len(n))]
         limits = [residual_mean_limits(*each, alpha / len(n)) for each in rows]
     else:
-        predicted, observed, limits = _by_units(q, q.crossed or (q.units,), bins, alpha / len(n))
+        predicted, observed, limits = _by_units(q, q.crossed or (q.units,), bins, _shares(fixed, bins, alpha))
     columns = {
         "x": predicted,
         "x_low": low,
@@ -81,17 +87,39 @@ def bins_of(q: Population, levels: int, alpha: float, mask: int) -> Curve:
     return told_sets(curve, q.n)
 
 
+def _fixed_ranges(q: Population, units: Units) -> NDArray[np.int64]:
+    """Return the range of each cell of the score, which no score of a certified unit decides."""
+    if q.crossed:
+        return np.digitize(q.counted.middle, FIXED).astype(np.int64)
+    pilot = _cell(q, units.p[~units.certified[units.unit]])
+    return equal_mass(np.bincount(pilot, minlength=q.grid), FEW_BINS)
+
+
+def _shares(fixed: NDArray[np.int64], bins: NDArray[np.int64], alpha: float) -> list[float]:
+    """Return the alpha of each bin, a run of ranges: every run that people might have asked for has its share."""
+    held = [len(np.unique(fixed[bins == i])) for i in range(int(bins[-1]) + 1)]
+    k = len(np.unique(fixed))
+    if k == 1:
+        return [alpha]
+    return [ALONE * alpha / k if one == 1 else (1.0 - ALONE) * alpha / (k * (k - 1) / 2) for one in held]
+
+
+def _cell(q: Population, p: NDArray[np.float64]) -> NDArray[np.int64]:
+    cell: NDArray[np.int64] = np.minimum(fixed_scores(p) * q.grid >> 30, q.grid - 1)
+    return cell
+
+
 def _by_units(
-    q: Population, shifts: Sequence[Units], bins: NDArray[np.int64], delta: float
+    q: Population, shifts: Sequence[Units], bins: NDArray[np.int64], deltas: Sequence[float]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[tuple[float, float]]]:
     """Return of each bin the mean score, the event rate and the ends of the gap, weighted as they are certified.
 
     Where units cross, of the blocks of every shift. Scores are no part of the design, so that no block of a range may
-    be taken to be smaller than the largest with all of its rows.
+    be taken to be smaller than the largest with all of its rows, and a shift without rows in it is evidence of 1.
     """
-    of_row = [bins[np.minimum(fixed_scores(u.p) * q.grid >> 30, q.grid - 1)] for u in shifts]
+    of_row = [bins[_cell(q, u.p)] for u in shifts]
     means, limits = [], []
-    for i in range(int(bins[-1]) + 1):
+    for i, delta in enumerate(deltas):
         held = [(u, of == i) for u, of in zip(shifts, of_row, strict=True)]
         parts = [replace(u.within(own), most=u.largest) for u, own in held if own.any()]
         if not parts:
@@ -99,7 +127,7 @@ def _by_units(
         weight = np.concatenate([u.weight for u in parts])
         means.append([np.average(np.concatenate(v), weights=weight) for v in _values(parts)])
         each = [gap_of(u, delta / 2.0) for u in parts]
-        gap = MeanGap(each) if q.crossed else each[0]
+        gap = MeanGap(each, len(shifts)) if q.crossed else each[0]
         limits.append((gap.limit(delta / 2.0, 1.0), gap.limit(delta / 2.0, -1.0)))
     predicted, observed = np.array(means).T
     return predicted, observed, limits

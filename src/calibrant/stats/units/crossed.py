@@ -142,13 +142,22 @@ class MeanAbove:
 
 @dataclass(frozen=True)
 class MeanGap:
-    """The mean of e-values about the mean residual."""
+    """The mean of e-values about the mean residual.
+
+    Parameters
+    ----------
+    parts : sequence of Gap
+    of : int
+        E-values that there are: those beyond `parts`, of shifts without rows, are 1. 0 for no others.
+    """
 
     parts: Sequence[Gap]
+    of: int = 0
 
     def at(self, mean: float, side: float) -> float:
         """Return the log of the mean against "the gap is at most `mean`" (`side` 1), or at least (-1)."""
-        return mean_of([part.at(mean, side) for part in self.parts])
+        nothing = [0.0] * (self.of - len(self.parts))
+        return mean_of([part.at(mean, side) for part in self.parts] + nothing)
 
     def limit(self, delta: float, side: float) -> float:
         """Return the mean up to which (`side` 1), or down to which (-1), all are refuted at `delta`."""

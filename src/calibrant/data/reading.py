@@ -22,6 +22,7 @@ from calibrant.data.predictions import missing_way
 from calibrant.data.sources.formats.known import FORMATS
 from calibrant.data.sources.source import FOUND_OUT, Form, Source
 from calibrant.data.specs.spec import Spec, roles
+from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput
 
 Columns = Iterable[str] | str | None
@@ -238,10 +239,11 @@ class Reading:
         """Return the spec of columns, key, seed and blocks; rows that nothing tells apart are not dealt into blocks."""
         fits(opened, self.roles)
         if self.variables and not self.key and not opened.numbered:
-            needy, key = self.asker.says("variables"), self.asker.says("key")
-            raise BadInput(
-                f"{needy} needs to know the rows, and {NO_NUMBERS}: pass {key} (columns that identify a row)"
-            )
+            require([v for v in self.variables if v != EVERY], opened.columns, "covariate")
+            key, none = self.asker.says("key"), "--variables none" if self.asker.command else "variables=None"
+            fix = f"pass {key} (columns that identify a row)"
+            fix += f", or {none} to go without covariates" if self.cluster else ""  # units are dealt by their names
+            raise BadInput(f"covariates are sampled row by row, and {NO_NUMBERS}: {fix}")
         if self.weights and not (self.key or self.cluster or opened.numbered):
             rows, key = self.asker.says("weights"), self.asker.says("key")
             raise BadInput(f"{rows} needs to know the rows, and {NO_NUMBERS}: pass {key} (columns that identify a row)")

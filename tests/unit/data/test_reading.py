@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
+from calibrant.arguments import COMMAND
 from calibrant.cli import main
+from calibrant.data.engines.reduce import source_of
+from calibrant.data.reading import Reading
 from calibrant.data.rewrite import checked_rows
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.opened import open_source
@@ -215,3 +219,20 @@ def test_a_column_that_only_some_files_have_is_left_out_and_said(tmp_path):
     assert ("new", "only some of the files have it") in sketch.spec.left_out
     with pytest.raises(BadInput, match="only some of the files have column 'new'"):
         checked_rows(tmp_path / "out.parquet", open_source(str(tmp_path / "*.parquet")), ())
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({}, r"no number: pass key= \(columns that identify a row\)$"),
+        ({"asker": COMMAND}, r"no number: pass --key \(columns that identify a row\)$"),
+        ({"cluster": "who"}, "or variables=None to go without covariates$"),
+        ({"cluster": "who", "asker": COMMAND}, "or --variables none to go without covariates$"),
+        ({"variables": "none"}, "^covariate column 'none' is not in the data"),
+    ],
+)
+def test_rows_without_a_number_are_refused_by_what_is_needed_not_by_what_nobody_passed(asked: Any, said: str) -> None:
+    opened = replace(source_of(ROWS | {"who": [1, 1, 2, 2]}), numbered=False)  # as of a Spark or Dask DataFrame
+    with pytest.raises(BadInput, match=said) as refusal:
+        Reading.of(**{"label": "y", "score": "p", "variables": "*"} | asked).plain_spec(opened)
+    assert "variables= needs" not in str(refusal.value)

@@ -19,10 +19,10 @@ from calibrant.arguments import (
 )
 from calibrant.data.columns import require, short
 from calibrant.data.predictions import missing_way
+from calibrant.data.sources.delimited import EVERY
 from calibrant.data.sources.formats.known import FORMATS
 from calibrant.data.sources.source import FOUND_OUT, Form, Source
 from calibrant.data.specs.spec import Spec, roles
-from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput
 
 Columns = Iterable[str] | str | None

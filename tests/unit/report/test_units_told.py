@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 import calibrant as cal
+import factories
 from calibrant.audit.record import AuditRecord
-from calibrant.report import markdown
+from calibrant.report import markdown, terminal
 from calibrant.report.outline import declared
 from factories import whole
 
@@ -107,3 +108,20 @@ def test_a_sketch_that_holds_not_all_units_asks_for_more_of_them() -> None:
     same = cal.audit(small.rows(), limit=0.08, quick=True).data["units"]  # compared with the rows of these units alone
     assert abs(units["wider"] - same["wider"]) < 0.3
     assert AuditRecord.from_dict(record.to_dict()) == record
+
+
+def test_three_units_are_too_few_and_nothing_else_is_blamed() -> None:
+    units = {**UNITS, "count": 3, "held": 3, "effective": 2, "design_effect": 1.0, "wider": 31.0}
+    one = factories.finding(0.0, 1.0, limit=0.05)
+    undecided = factories.Finding.from_dict({**one.to_dict(), "rows_needed": None})
+    order = factories.ranking(("a", "site"), found=0)
+    order = replace(order, columns={**order.columns, "beyond_high": (1.0, 0.7)})
+    record = factories.followed(factories.record(undecided, limit=0.05), order, {})
+    told = terminal.render(replace(record, data={**record.data, "cluster": "site", "units": units}))
+    assert "Too few units to decide: the range is 0.0 to 100.0 points." in told
+    assert "More units (site) are needed: the range is too wide to say how many." in told
+    assert "Too few units (site) to tell what the error follows" in told
+    said = " ".join(told.split())
+    assert "hardly more alike than others, but of 3 units the range of the overall gap is 31.0 times" in said
+    for words in ("too close to the limit", "Too few rows", "others: the range"):
+        assert words not in said

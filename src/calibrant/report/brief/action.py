@@ -27,7 +27,7 @@ from calibrant.report.findings import (
 from calibrant.report.spans import Span, Text, clipped, code, say
 from calibrant.report.wording.headline import everyone_off, for_use, off_named
 from calibrant.report.wording.terms import capital, cardinal
-from calibrant.report.wording.units import no_plan, wider
+from calibrant.report.wording.units import no_number, no_plan, wider
 from calibrant.visible import visible
 
 MONTHS = 24  # from here on a time is told in years
@@ -155,7 +155,8 @@ def _collect(record: AuditRecord) -> str:
     if one.verdict == "undecided":
         need = need_of(one)
     if need is None:
-        return no_plan(record) or f"The error is too close to the limit to say how many {needed(record)} would decide."
+        few = [one] if one.verdict == "undecided" else with_verdict(record, "undecided")
+        return no_number(record, needed(record), *few)
     return f"Audit again {_growth(record, need)}."
 
 

@@ -11,7 +11,7 @@ from calibrant.report import numbers as num
 from calibrant.report.along import Along, along_of, named
 from calibrant.report.brief import sparks
 from calibrant.report.document import Follow, Follows
-from calibrant.report.findings import UNTOLD, noun, pockets_off
+from calibrant.report.findings import UNTOLD, needed, pockets_off
 from calibrant.report.places import digits_of
 from calibrant.report.spans import Span, Text, clipped, plain, say, shown, strong
 from calibrant.report.wording.terms import variable_names
@@ -101,7 +101,7 @@ def _nothing(record: AuditRecord, no: Sequence[Ranked], after: bool) -> Follow:
         title = say(strong(f"Nothing along {num.count(len(no))} variables"), " beyond the shift of everyone")
     highs = [r.high for r in no if r.high is not None]
     if not after and highs and max(highs) >= UNTOLD:
-        title = say(strong(f"Too few {noun(record)} to tell"), " what the error follows")
+        title = say(strong(f"Too few {needed(record)} to tell"), " what the error follows")
         return Follow(title, sparks.flat(plain(title)), ())
     most = f"largest possible: {num.upper_bound(max(highs))}" if highs else ""
     return Follow(title, sparks.flat(plain(title)), say(most) if most else ())

@@ -27,7 +27,7 @@ from calibrant.report.findings import (
 )
 from calibrant.report.spans import Text, code, link, say
 from calibrant.report.wording.missing_labels import unknown
-from calibrant.report.wording.notices import NOTICES, notices
+from calibrant.report.wording.notices import NOTICES, identifiers, notices
 from calibrant.report.wording.terms import capital, p_told
 from calibrant.report.wording.units import alike, in_units, one_column
 
@@ -83,8 +83,11 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
         yield say(f"Few {which}: {num.count(least)} expected. Under {FEW} no curve is drawn, and ranges are wide.")
     for lead, text in notices(record):
         if lead == NOTICES["likely-id"][0]:
-            unseen = ". If one names a household or a site, its rows are not independent and ranges are too narrow."
-            yield (*say(f"{lead}: "), *_names(text), *say("." if units_looked_for(record) else unseen))
+            names = {*identifiers(record)}
+            grouped = names <= {name for group in record.data.get("by") or () for name in group}  # and shown as such
+            lead = "Neither ranked nor tested, like identifiers" if names and grouped else lead
+            unseen = " If one names a household or a site, its rows are not independent and ranges are too narrow."
+            yield (*say(f"{lead}: "), *_names(text), *say("" if units_looked_for(record) else unseen))
     yield from _score(record)
     yield from _pockets(record)
     yield from _units(record)
@@ -120,8 +123,9 @@ def _units(record: AuditRecord) -> Iterator[Text]:
 
 
 def _names(text: Text) -> Text:
-    """Return the columns that a notice names."""
-    return tuple(s for s in text if s.kind == "code" or s.text == ", ") or text
+    """Return the columns that a notice names, as the end of a sentence; of one that names none its words."""
+    listed = tuple(s for s in text if s.kind == "code" or s.text == ", ")
+    return (*listed, *say(".")) if listed else text
 
 
 def _score(record: AuditRecord) -> Iterator[Text]:

@@ -27,6 +27,7 @@ from calibrant.report.spans import shown, value_label
 from calibrant.report.wording.answers import crossed
 from calibrant.report.wording.missing_labels import partly, qualified
 from calibrant.report.wording.terms import cardinal
+from calibrant.report.wording.units import too_wide
 from calibrant.visible import visible
 
 COPIES = "Not certified: rows are copies of others. Remove them, or name their unit."
@@ -188,7 +189,9 @@ def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
         yield f"{few}."
         return
     if need is None:
-        yield f"{few}: the error is too close to the limit."
+        low, high = ends(record, record.everyone)
+        wide = f"{few}: the range is {num.lower_bound(low)} to {num.upper_bound(high)} points."
+        yield wide if too_wide(record, record.everyone) else f"{few}: the error is too close to the limit."
         return
     n = num.amount(*need)
     yield f"{few}: {n} {'are needed' if record.everyone.rows_at_least else 'would'}."

@@ -41,7 +41,7 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
         if not lead:
             out.append(("", say(given(warning))))
         elif warning in ("likely-id", "repeats-score"):
-            names = _identifiers(record) if warning == "likely-id" else record.data.get("repeats_score") or ()
+            names = identifiers(record) if warning == "likely-id" else record.data.get("repeats_score") or ()
             out.append((lead, say(text, *_listed(names), ".")))
         else:
             out.append((lead, say(_copies(record, text) if warning == "repeated-rows" else text)))
@@ -68,10 +68,9 @@ def _repeats(record: AuditRecord) -> str:
     return capital(f"{count} equal an earlier one, more than chance explains.")
 
 
-def _identifiers(record: AuditRecord) -> list[str]:
-    """Return the names of columns that were left out as identifiers."""
-    held = record.data.get("columns") or {}
-    return [name for name, c in held.items() if c.get("kind") == "id" and c.get("used") == "left out"]
+def identifiers(record: AuditRecord) -> list[str]:
+    """Return the columns that are no covariates because they look like identifiers; some may be groups."""
+    return [name for name, why in record.data.get("left_out") or () if "identifier" in why]
 
 
 def _listed(names: Sequence[str]) -> Text:

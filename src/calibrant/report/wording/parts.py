@@ -34,7 +34,7 @@ from calibrant.report.spans import Span, Text, clipped, code, say, sentence, str
 from calibrant.report.wording.answers import crossed, error_bounds, unshown_reason
 from calibrant.report.wording.headline import group_named
 from calibrant.report.wording.terms import TRAITS, VERDICTS, p_told, people_share
-from calibrant.report.wording.units import no_plan
+from calibrant.report.wording.units import no_number
 from calibrant.results import Estimate
 from calibrant.visible import visible
 
@@ -100,9 +100,7 @@ def rows_would(record: AuditRecord, finding: Finding) -> Text:
     """Return how many rows of the log would decide."""
     need = need_of(finding)
     if need is None:
-        return say(
-            no_plan(record) or f"The error is too close to the limit to say how many {few_of(record)} would decide."
-        )
+        return say(no_number(record, few_of(record), finding))
     n = num.amount(*need)
     if finding.rows_at_least:
         return say(f"To find it within the limit takes {n} {needed(record)} in the log.")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.audit.record import ALIKE, AuditRecord
+from calibrant.audit.record import ALIKE, AuditRecord, Finding
 from calibrant.report import numbers as num
 from calibrant.report.document import Entry
-from calibrant.report.findings import crossing, noun, units_of
+from calibrant.report.findings import crossing, ends, limit_of, noun, units_of
 from calibrant.report.spans import Text, code, say
 from calibrant.visible import visible
 
+WIDE = 3.0  # times the limit: the widest range of an error that may be called close to it
 NONE_ALIKE = "the rows of one unit are hardly more alike than others"
 
 
@@ -29,6 +30,20 @@ def no_plan(record: AuditRecord) -> str:
     """Return what would decide where units cross, of which no plan says how many; empty where they do not."""
     both = " and more of ".join(map(visible, crossing(record)))
     return f"More units of {both} would tell; how many is not planned where units cross." if both else ""
+
+
+def too_wide(record: AuditRecord, finding: Finding) -> bool:
+    """Tell whether a range is so wide that few rows or units, and not the limit, leave it undecided."""
+    limit, (low, high) = limit_of(record), ends(record, finding)
+    return limit is not None and high - low > WIDE * limit
+
+
+def no_number(record: AuditRecord, few: str, *undecided: Finding) -> str:
+    """Return why nobody can say how many rows or units, called `few`, would decide."""
+    told = f"The error is too close to the limit to say how many {few} would decide."
+    if any(too_wide(record, f) for f in undecided):
+        told = f"More {few} are needed: the range is too wide to say how many."
+    return no_plan(record) or told
 
 
 def one_column(record: AuditRecord) -> Text:
@@ -127,19 +142,28 @@ def _more(record: AuditRecord) -> Iterator[str]:
             else f": the range of the overall gap is {wider:.1f} times as wide as of independent rows"
         )
         shared = f"are alike (design effect {effect:.1f})" if effect > ALIKE else "are hardly more alike than others"
-        yield f"Rows that share a unit of either {shared}{wide}."
+        yield f"Rows that share a unit of either {shared}{_though_few(record, wide)}."
         return
     if record.data.get("cluster"):
         alike = f"the rows of one unit are alike (design effect {effect:.1f})" if effect > ALIKE else NONE_ALIKE
         independent = "as of independent rows"
         wide = "" if wider is None else f": the range of the overall gap is {wider:.1f} times as wide {independent}"
-        yield f"{alike[:1].upper()}{alike[1:]}{wide}."
+        yield f"{alike[:1].upper()}{alike[1:]}{_though_few(record, wide)}."
     elif wider is not None:
         yield f"The range of the overall gap is {wider:.1f} times as wide as with all rows alike."
     if found["lightened"]:
         n, pilots = int(found["lightened"]), num.count(found["pilots"])
         which = f"{units[:-1]} was larger" if n == 1 else f"{units} were larger"
         yield f"{num.count(n)} {which} than the largest of {pilots} pilot {units} and weighted down to it."
+
+
+def _though_few(record: AuditRecord, wide: str) -> str:
+    """Return how much wider ranges are, with what makes them so where rows are not alike: how few units there are."""
+    found = units_of(record)
+    if not wide or found["design_effect"] > ALIKE or found["wider"] <= ALIKE:
+        return wide
+    counts = [num.count(n) for n in crossing(record).values()] or [num.count(found["held"])]
+    return f", but of {' and '.join(counts)} units{wide.removeprefix(':')}"
 
 
 def methods(record: AuditRecord) -> tuple[Entry, ...]:

@@ -52,3 +52,13 @@ def test_every_code_has_words(warning: str) -> None:
     ((lead, _),) = notices(record(warning))
     assert lead
     assert warning not in terminal.render(record(warning))
+
+
+def test_an_identifier_that_is_a_group_is_named_too_and_no_sentence_ends_twice() -> None:
+    left = [["grp", "it looks like an identifier: its values are whole numbers that almost all differ"]]
+    told = terminal.render(record("likely-id", by=[["grp"]], left_out=left))
+    assert "Neither ranked nor tested, like identifiers: grp." in told
+    both = terminal.render(record("likely-id", by=[["grp"]], left_out=[*left, ["nr", "it looks like an identifier"]]))
+    assert "Identifiers left out: grp, nr." in both
+    for text in (told, both, terminal.render(record("likely-id"))):
+        assert ".." not in text

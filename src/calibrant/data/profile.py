@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -31,6 +32,9 @@ FEW = 12  # a number with at most this many values is a category: months, grades
 BINS = 6  # about as many as a reader compares at a glance
 TOP_LEVELS = 200  # levels kept of a category; the rest become "other"
 FREQUENT = 20  # rows of one level that a column with more than 200 of them must have somewhere
+MARKED = re.compile(r"[+-]?([0-9]{1,3}([.,' \u00a0\u202f][0-9]{3})+([.,][0-9]+)?|[0-9]*[.,][0-9]+)")  # a number's text
+IDENTIFIERS = "it looks like an identifier; group by something coarser"
+PLAINLY = "write numbers without marks between thousands, and all decimals one way"
 COARSE = np.int64(-1) << np.int64(40)  # keeps 12 bits of a double's mantissa: whole numbers to 4096 stay exact
 
 
@@ -167,10 +171,7 @@ class Profile:
             self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise BadInput(
-            f"group column {self.name!r} has more than {IDENTIFIER:,} distinct values: "
-            "it looks like an identifier; group by something coarser"
-        )
+        raise BadInput(f"group column {self.name!r} has more than {IDENTIFIER:,} distinct values: {IDENTIFIERS}")
 
     def merge(self, other: Profile) -> None:
         """Add the counts of another part of the column."""
@@ -203,6 +204,8 @@ class Profile:
         return Variable(name=self.name, kind="number", edges=edges, whole=in_whole_numbers)
 
     def _check_edges(self, edges: tuple[float, ...]) -> None:
+        if self.kind != "number" and (marked := self._marked()):
+            raise BadInput(f"bins for {self.name!r}: it is text, such as {marked!r}; {PLAINLY}, or leave its bins out")
         if self.kind != "number":
             raise BadInput(f"bins for {self.name!r}: it is not a number; leave its bins out")
         if not edges:
@@ -212,6 +215,10 @@ class Profile:
         if list(edges) != sorted(set(edges)):
             raise BadInput(f"bins for {self.name!r} must increase: {', '.join(f'{e:g}' for e in edges[:12])}")
 
+    def _marked(self) -> str:
+        """Return a text that is a number with a mark between thousands, or a decimal; empty where there is none."""
+        return min((t for t in self.texts if MARKED.fullmatch(t)), default="") if self.kind == "category" else ""
+
     def _category(self) -> Variable:
         if self.kind == "month" or (self.kind == "category" and self.dated and self.months):
             unit, periods_held = unit_of(self.months or self.texts)
@@ -219,9 +226,10 @@ class Profile:
         counts = self.texts | self.large
         crowded = len(counts) > TOP_LEVELS and max(counts.values()) < FREQUENT
         if crowded or (self.large and self.many):
+            marked = self._marked()
             raise BadInput(
                 f"group column {self.name!r} has {len(counts):,} distinct values and none on {FREQUENT} rows: "
-                "it looks like an identifier; group by something coarser"
+                + (f"it is text, such as {marked!r}; {PLAINLY}" if marked else IDENTIFIERS)
             )
         kept = sorted(counts, key=lambda v: (-counts[v], v))[:TOP_LEVELS]
         values = tuple(sorted(kept, key=_natural))

@@ -22,8 +22,9 @@ EMPTY, ABSENT, WHOLE, REAL, INFINITE, BOOLEAN = 0, 1, 2, 3, 4, 5
 CODE, LONG, HEX, PERCENT = 6, 7, 8, 9  # digits with a leading zero; more than 15 of them; 0x1F; 12%
 COMMA, EITHER, GROUPED = 10, 11, 12  # 0,5 has a decimal comma; 1,234 may have; 1,234,567 and 1 234 have thousands
 DATE, TIME, FINE, ZONED = 13, 14, 15, 16  # 2024-01-31; with a time; in less than microseconds; with a zone
-TEXT = 17
-CODES = 18
+POINTED = 17  # 1.234 may have thousands, where decimals stand behind commas
+TEXT = 18
+CODES = 19
 DONE = np.uint32(1 << TEXT)
 
 # What `scan` adds up.
@@ -171,7 +172,9 @@ def _scan(data: Bytes, final: bool, weight: NDArray[np.int64], found: Found) -> 
                 end, number = i, total <= 1 and i - first > total  # digits, and a point at most
                 coded = number and data[first] == ZERO and i - first > 1 and data[first + 1] != POINT
                 whole = LONG if i - first > MOST_DIGITS else WHOLE
-                code = CODE if coded else ODDLY if not number else REAL if total else whole
+                grouped = 4 < i - first < 8 and data[i - 4] == POINT and data[first] != ZERO
+                real = POINTED if grouped else REAL
+                code = CODE if coded else ODDLY if not number else real if total else whole
             if wanted and not seen[fields] & np.uint32(1 << code):
                 odd[held, 0], odd[held, 1], odd[held, 2], odd[held, 3], odd[held, 4] = fields, at, begin, end, code
                 held += 1
@@ -326,9 +329,10 @@ def _fraction(data: Bytes, i: int, mark: int, b: int) -> int:
         return TEXT
     if digits > 1 and data[i] == ZERO:
         return CODE
+    grouped = end == b and after == 3 and 1 <= digits <= 3 and data[i] != ZERO
     if point:
-        return REAL
-    return EITHER if end == b and after == 3 and 1 <= digits <= 3 and data[i] != ZERO else COMMA
+        return POINTED if grouped else REAL
+    return EITHER if grouped else COMMA
 
 
 @kernel

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from calibrant.data.sources.logs.provenance import of_column
+from calibrant.data.sources.taken import FIXES
 from calibrant.look.looked import UNLABELLED, Column, Look
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap
@@ -250,6 +251,9 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     if (units := held.get("unit")) and not seen.settings.get("cluster"):
         option = f"--cluster {shlex.quote(visible(units[0]))}"
         yield "Units", f"Rows share {_names(units)}: without {option} ranges take rows to be independent."
+    marked = {c.name: fix for c in seen.columns for why, fix in FIXES.items() if c.why.endswith(f": {why}")}
+    for c in [c for c in seen.columns if c.name in marked and c.role not in ("label", "score")][:LISTED]:
+        yield "Text", f"{visible(c.name)}: {visible(c.why)}. For numbers, {marked[c.name]}."
     if out := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("id", "unit")]:
         yield "Left out", f"{_names(out)}: {'looks like an identifier' if len(out) == 1 else 'look like identifiers'}."
     if alike := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")]:

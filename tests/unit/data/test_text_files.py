@@ -348,6 +348,53 @@ def test_forms_that_are_told(encoding: str, form: Form, tmp_path: Path) -> None:
     assert rows_of(open_source(str(tmp_path / "a.csv"), (), told)) == {"y": [0], "p": [0.5], "größe": ["ä"]}
 
 
+THOUSANDS = "points that may stand between thousands, for commas stand before decimals"
+
+
+@pytest.mark.parametrize(
+    ("incomes", "kind", "why"),
+    [
+        (["1.994", "44.446", "731"], "text", THOUSANDS),
+        (["-1.994", "", "NA"], "text", THOUSANDS),
+        (["1.994", "12,5", "8"], "text", THOUSANDS),
+        (["1.994", "1.234.567", "8"], "text", "marks between thousands"),
+        (["1.994", "0.5", "8"], "number", ""),  # other points than between thousands: decimals
+        (["1.994", "0.511", "8"], "number", ""),
+        (["1.9941", "1.5e3", "8"], "number", ""),
+        (["1994", "44446", "8"], "whole", ""),
+        (["1,994", "44,446", "8"], "number", ""),
+    ],
+)
+@pytest.mark.parametrize("rows", [1, 400])
+def test_points_between_thousands_are_no_decimals(
+    incomes: list[str], kind: str, why: str, rows: int, tmp_path: Path
+) -> None:
+    """Where one column has decimal commas, 1.994 of another is not 2 but 1994, or cannot be told."""
+    path = tmp_path / "a.csv"
+    path.write_text("y;p;income\n" + "".join(f"1;0,{i + 5};{v}\n" for i in range(rows) for v in incomes))
+    for wanted in ((), ("income",), ("y", "p", "income")):  # whichever columns are read
+        taken = open_source(str(path), wanted).kinds["income"]
+        assert taken.kind == kind
+        assert taken.why.endswith(why)
+    plain = tmp_path / "plain.csv"
+    plain.write_text(path.read_text().replace("0,", "0."))  # no decimal comma anywhere: points are decimals
+    if not {"1.234.567", "12,5"} & {*incomes}:
+        assert open_source(str(plain)).kinds["income"].kind in ("number", "whole", "text")
+        assert (open_source(str(plain)).kinds["income"].kind == "text") == ("1,994" in incomes)
+
+
+def test_who_wants_numbers_of_points_between_thousands_is_told_what_to_do(tmp_path: Path) -> None:
+    rows = [f"{i % 2};0,{100 + i % 800};{1 + i % 90}.{100 + i % 899}" for i in range(900)]
+    (tmp_path / "a.csv").write_text("\n".join(["y;p;income", *rows]))
+    told = " ".join(str(cal.look(tmp_path / "a.csv")).split())
+    assert f"Text income: '1.100' in line 2 of a.csv: {THOUSANDS}. For numbers, write" in told
+    for more in ({"bins": {"income": [1000, 5000]}}, {}):
+        with pytest.raises(BadInput, match=r"it is text, such as '1\.100'; write numbers without marks between"):
+            cal.audit(tmp_path / "a.csv", label="y", score="p", by="income", quick=True, **more)
+    with pytest.raises(BadInput, match=r"'income' holds points that may stand between thousands, such as '1\.100'"):
+        cal.audit(tmp_path / "a.csv", label="y", score="income", quick=True)
+
+
 def rows_of(source: Source) -> dict[str, list[object]]:
     out: dict[str, list[object]] = {c: [] for c in source.columns}
     for part in source.parts:

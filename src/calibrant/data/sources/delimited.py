@@ -19,7 +19,7 @@ import pyarrow as pa
 from calibrant.data.sources.abreast import abreast
 from calibrant.data.sources.encoded import Bytes, as_utf8, checked, encoding_of, seekable
 from calibrant.data.sources.source import Form, Part, Source
-from calibrant.data.sources.taken import ABSENT, FALSE, TRUE, Taken, cast, proven, taken
+from calibrant.data.sources.taken import ABSENT, FALSE, TRUE, Taken, cast, doubtful, proven, taken
 from calibrant.errors import BadInput
 from calibrant.kernels import fields as found
 
@@ -320,8 +320,8 @@ class Texts:
                 self._scan(missing)
             commas = self.heads[0].delimiter != ","
             proof = commas and any(map(proven, self.places.values()))
-            if commas and not (proof or self.form.decimal) and any(found.EITHER in p for p in self.places.values()):
-                # what 1,234 is, any other column may prove: the same whichever are read
+            if commas and not (proof or self.form.decimal) and any(map(doubtful, self.places.values())):
+                # what 1,234 and 1.234 are, any other column may prove: the same whichever are read
                 self._scan({c for head in self.heads for c in head.columns} - self.places.keys())
                 proof = any(map(proven, self.places.values()))
             decimal = self.form.decimal or ("" if commas else ".")

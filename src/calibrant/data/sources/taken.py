@@ -28,8 +28,9 @@ TYPES: Mapping[Kind, pa.DataType] = {
     "text": pa.string(),
     "empty": pa.null(),
 }
-NUMBERS = frozenset({found.WHOLE, found.REAL, found.INFINITE})
+NUMBERS = frozenset({found.WHOLE, found.REAL, found.POINTED, found.INFINITE})
 COMMAS = frozenset({found.WHOLE, found.INFINITE, found.COMMA, found.EITHER})
+POINTS = frozenset({found.REAL, found.POINTED})
 TIMES = frozenset({found.DATE, found.TIME, found.FINE})
 # What makes a column text, the most telling first, in words that a value follows.
 REASONS = {
@@ -42,6 +43,7 @@ REASONS = {
     found.HEX: "hexadecimal digits",
     found.TEXT: "text",
     found.REAL: "decimals behind points and behind commas",
+    found.POINTED: "points that may stand between thousands, for commas stand before decimals",
 }
 SCORES = {
     found.GROUPED: "write numbers without marks between thousands",
@@ -49,7 +51,10 @@ SCORES = {
     found.COMMA: "pass decimal=',' (--decimal ,)",
     found.CODE: "write numbers without leading zeros",
     found.REAL: "write all decimals one way",
+    found.POINTED: "write numbers without marks between thousands, and all decimals one way",
 }
+UNMARKED = (found.GROUPED, found.EITHER, found.COMMA, found.REAL, found.POINTED)  # texts that are meant as numbers
+FIXES = {REASONS[code]: SCORES[code] for code in UNMARKED}
 SHOWN = 40  # characters of a value in a message
 
 
@@ -118,14 +123,15 @@ def taken(places: Places, decimal: str, commas: bool) -> Taken:
     decimal : {"", ".", ","}
         The mark of decimals, if it is known.
     commas : bool
-        Without it: numbers such as 1,234 are decimals, for another column has decimal commas.
+        Without it: another column has decimal commas, so numbers such as 1,234 are decimals, and 1.234 may be none.
     """
     seen = frozenset(places) - {found.EMPTY, found.ABSENT}
     if not seen:
         return _text(places, found.ABSENT) if found.ABSENT in places else Taken("empty")
     if seen == {found.WHOLE}:
         return Taken("whole")
-    if (decimal != "," and seen <= NUMBERS) or seen <= {found.WHOLE, found.INFINITE}:
+    thousands = commas and not decimal and found.POINTED in seen and found.REAL not in seen
+    if (decimal != "," and not thousands and seen <= NUMBERS) or seen <= {found.WHOLE, found.INFINITE}:
         return Taken("number")
     if seen <= COMMAS and (decimal == "," or (not decimal and (commas or proven(places)))):
         return Taken("number", comma=True)
@@ -143,15 +149,26 @@ def taken(places: Places, decimal: str, commas: bool) -> Taken:
 def proven(places: Places) -> bool:
     """Tell whether a column can only be one of decimal commas."""
     seen = frozenset(places) - {found.EMPTY, found.ABSENT}
-    return found.COMMA in seen and seen <= COMMAS
+    return found.COMMA in seen and seen <= COMMAS | {found.GROUPED}
+
+
+def doubtful(places: Places) -> bool:
+    """Tell whether what a column is depends on whether another one has decimal commas: 1,234 and 1.234."""
+    return found.EITHER in places or (found.POINTED in places and found.REAL not in places)
 
 
 def _telling(places: Places, seen: frozenset[int], decimal: str) -> Taken:
     """Return text, and the value that tells best that it is text."""
-    code = next((c for c in REASONS if c in seen - {found.REAL}), min(seen - NUMBERS, default=found.REAL))
-    if found.REAL in seen and code in (found.EITHER, found.COMMA):  # 1,234 beside 0.5 has thousands
-        shown_by = found.REAL if decimal == "," else code
-        return _text(places, shown_by, found.REAL if found.COMMA in seen or decimal == "," else found.GROUPED)
+    points = seen & POINTS
+    thousands = points == {found.POINTED} and decimal != "."
+    least = min(seen - NUMBERS, default=found.POINTED if thousands else found.REAL)
+    code = next((c for c in REASONS if c in seen - POINTS), least)
+    if points and code in (found.EITHER, found.COMMA):
+        if found.COMMA not in seen and decimal != ",":  # 1,234 beside 0.5
+            return _text(places, code, found.GROUPED)
+        if thousands:  # 1.234 beside 0,5
+            return _text(places, found.POINTED)
+        return _text(places, found.REAL if decimal == "," else code, found.REAL)
     if code == found.PERCENT and seen != {code}:
         return _text(places, code, found.TEXT)  # 12% beside 0.2
     return _text(places, code)

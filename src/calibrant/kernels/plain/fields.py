@@ -22,6 +22,7 @@ PATTERNS = [  # the first that fits tells
         (f.CODE, rb"[+-]?0[0-9]+((\.[0-9]*)|(,[0-9]+))?" + EXPONENT),
         (f.WHOLE, rb"[+-]?[0-9]{1,%d}" % f.MOST_DIGITS),
         (f.LONG, rb"[+-]?[0-9]+"),
+        (f.POINTED, rb"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}"),
         (f.REAL, rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)" + EXPONENT),
         (f.EITHER, rb"[+-]?[1-9][0-9]{0,2},[0-9]{3}"),
         (f.COMMA, rb"[+-]?[0-9]*,[0-9]+" + EXPONENT),
@@ -34,7 +35,8 @@ WORDS = {word.encode(): code for code, words in f.WORDS.items() for word in word
 PLAINLY = {  # fields of these kinds and of no other: so that all that are known are passed over together
     f.EMPTY: rb"",
     f.WHOLE: rb"[+-]?(?:0|[1-9][0-9]{0,%d})" % (f.MOST_DIGITS - 1),
-    f.REAL: rb"[+-]?(?:(?:0|[1-9][0-9]*+)\.[0-9]*+|\.[0-9]++)",
+    f.POINTED: rb"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}",
+    f.REAL: rb"[+-]?(?![1-9][0-9]{0,2}\.[0-9]{3}\n)(?:(?:0|[1-9][0-9]*+)\.[0-9]*+|\.[0-9]++)",
 }
 QUOTED = re.compile(rb'"([^"]*+(?:""[^"]*+)*+)"')
 LINE_END = re.compile(rb"\r\n|\r|\n")
@@ -163,7 +165,7 @@ def _news(values: list[bytes], seen: int) -> Iterator[tuple[int, int]]:
         row += 1
 
 
-@lru_cache(8)
+@lru_cache(16)
 def _passing(seen: int) -> re.Pattern[bytes]:
     """Return what passes over fields of the kinds that were seen, as far as they are plain.
 

@@ -25,6 +25,7 @@ FILES = 20  # named in a record
 FINEST = 0.01  # step in which a share of missing values is told
 IDENTIFIER = "identifier"  # in the reason why a column is left out
 LEAST_CELL, LEAST_SPREAD, TOLD = 10, 0.002 * 2**16, 0.99  # rows of a cell; deviation; share of the score's variance
+ONE_PER_CENT = -(-(2**14) // 100)  # the first cell of scores that are all above 0.01
 STEPS = 2**14  # cells of the score: scores of 0 and 1 only are in the first and the last
 
 
@@ -57,7 +58,13 @@ def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
         "repeats_score": (told := repeats_score(whole)),
         "warnings": (*warnings(whole, repeats.copied), *(("repeats-score",) if told else ())),
     }
-    return found | confidence(whole) | ({"crossed": both} if (both := crossed(whole)) else {})
+    return found | _others(whole, mask) | confidence(whole) | ({"crossed": both} if (both := crossed(whole)) else {})
+
+
+def _others(whole: Sketch, mask: int) -> dict[str, dict[str, int | None]]:
+    """Return the label's values that count as no case, where there are several; small counts are nobody's business."""
+    held = whole.no_case
+    return {"other_labels": {v: n if n >= mask else None for v, n in held.items()}} if len(held) > 1 else {}
 
 
 def _unlabelled(whole: Sketch) -> int:
@@ -191,6 +198,10 @@ def warnings(whole: Sketch, copied: bool) -> Iterator[str]:
     """Yield the codes of what the reader should know."""
     if whole.cases in (0, whole.n):
         yield "one-class"
+    if len(whole.no_case) > 1:
+        yield "other-labels"
+    if whole.spec.percent and 2 * int(whole.cells[:, ONE_PER_CENT:, :2].sum()) < whole.n:
+        yield "mostly-under-1-percent"
     if copied:
         yield "repeated-rows"
     if any(IDENTIFIER in why for _, why in whole.spec.left_out):

@@ -14,10 +14,11 @@ from calibrant.certify import accept as certified
 from calibrant.certify import rows_to_accept
 from calibrant.cli.commands import given, source
 from calibrant.data.columns import score_values
-from calibrant.data.predictions import Faults, Predictions
+from calibrant.data.predictions import Predictions
 from calibrant.data.read import in_memory, summarised
 from calibrant.data.reading import FORM, OF_ROWS, Reading
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
 from calibrant.data.targets import checked_targets, written
 from calibrant.decisions.comparison import ModelComparison
@@ -122,8 +123,11 @@ def _models(a: Namespace) -> ModelComparison:
     for model in others:
         scores[model] = score_values(rows.covariates.column(model), model, a.percent)
         faults = Faults(asker=COMMAND)
+        faults.see(scores[model], a.percent)
         faults.note(scores[model])
-        faults.check(Spec(label=a.label, score=model, percent=a.percent))
+        of_model = Spec(label=a.label, score=model, percent=a.percent)
+        faults.check(of_model)
+        faults.check_scale(of_model)
     return compared(rows, scores, names("--by", a.by), asked)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
 import numpy as np
@@ -27,6 +27,7 @@ EXACT, DIGITS = 2**53, 15  # whole numbers, and digits, that every double tells 
 SPELT = 1e16  # whole numbers up to here are written without an exponent
 IDENTIFIER = 100_000  # more distinct texts than this name rows, and are neither groups nor levels
 LONGEST = 1000  # characters of a name: of a column, or of a group or level
+FEW = 20  # label values that are kept beside the case
 SHOWN = 40  # characters of a value or type that a message shows
 FIXES = {"label": "pass positive= (--positive) to name the case", "score": "convert it to numbers in [0, 1]"}
 
@@ -331,6 +332,23 @@ def _hits(column: pa.Array, name: str, positive: str) -> pa.Array:
     if exact is None or exact.as_py() != value:
         return pc.if_else(pc.is_valid(column), False, None)
     return pc.equal(column, exact)
+
+
+def no_cases(column: pa.Array | pa.ChunkedArray, name: str, positive: str) -> dict[str, int]:
+    """Return the values of a label beside the one that is the case, as text, with their rows: see `few_of`."""
+    column = decoded(column, name)
+    rest = column.filter(pc.fill_null(pc.invert(_hits(column, name, positive)), False))
+    found: dict[str, int] = {}
+    for value, rows in zip(*pc.value_counts(rest).flatten(), strict=True):
+        word = clipped(value.cast(pa.string()).as_py())
+        found[word.removesuffix(".0")] = rows.as_py()
+    return few_of(found)
+
+
+def few_of(*counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the sum of counts by text: of the first texts in their order, so that it does not matter how rows came."""
+    texts = sorted({text for one in counts for text in one})[:FEW]
+    return {text: sum(one.get(text, 0) for one in counts) for text in texts}
 
 
 def binary_labels(y: NDArray[np.int8] | Floats) -> NDArray[np.int8]:

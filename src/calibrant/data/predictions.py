@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.arguments import MISSING_WAYS, PYTHON, Asker, Missing, choice, flag, text
 from calibrant.data.arrays import column_of, matrix_of
-from calibrant.data.columns import Floats, are_absent
+from calibrant.data.columns import Floats
 from calibrant.data.given import (
     Crossing,
     Given,
@@ -30,6 +30,7 @@ from calibrant.data.given import (
     weights_of,
 )
 from calibrant.data.layouts import decoded
+from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
 from calibrant.visible import visible
@@ -37,131 +38,7 @@ from calibrant.visible import visible
 Kind = TypeVar("Kind")
 Other = TypeVar("Other")
 
-# ---- What was wrong with the rows read so far, and the one line that says so ----
-
-KINDS = 7  # of faults
-SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE, UNIT_MISSING, WEIGHT_MISSING, WEIGHT_VALUE = range(KINDS)
 NAMED = 6  # covariates in a few words about predictions
-
-
-@dataclass
-class Faults:
-    """Counts and first places of faulty rows, by kind, and of gaps that are refused, by column; merged over parts."""
-
-    counts: list[int] = field(default_factory=lambda: [0] * KINDS)
-    first: list[tuple[str, int] | None] = field(default_factory=lambda: [None] * KINDS)
-    example: list[str] = field(default_factory=lambda: [""] * KINDS)
-    low: float = 0.0
-    high: float = 1.0
-    gaps: dict[str, tuple[int, str, int]] = field(default_factory=dict)
-    asker: Asker = PYTHON
-    arrays: bool = False  # of rows given as arrays, which no option divides
-
-    def add(self, kind: int, count: int, where: tuple[str, int], example: str) -> None:
-        """Count faulty rows of one kind, keeping the earliest place."""
-        self.counts[kind] += count
-        known = self.first[kind]
-        if known is None or where < known:
-            self.first[kind], self.example[kind] = where, example
-
-    def note(
-        self,
-        p: Floats,
-        y: Floats | NDArray[np.int8] | None = None,
-        part: str = "",
-        first_row: int = 0,
-        digits: int = 9,
-    ) -> None:
-        """Count the faulty among rows: their scores and, if given, their labels as numbers, NaN where missing."""
-        missing = np.isnan(p)
-        outside = ~missing & ~((p >= 0.0) & (p <= 1.0))
-        bad = [missing, outside]
-        if y is not None:
-            absent = np.isnan(y)
-            bad += [absent, ~absent & (y != 0) & (y != 1)]
-        for kind, rows in enumerate(bad):
-            if rows.any():
-                row = int(np.argmax(rows))
-                value = p[row] if y is None or kind == SCORE_RANGE else y[row]
-                example = f"{value:.{digits}g}" if kind in (SCORE_RANGE, LABEL_VALUE) else ""
-                self.add(kind, int(np.count_nonzero(rows)), (part, first_row + row), example)
-        if outside.any():
-            reach = np.nan_to_num(p[outside])  # infinite ones as the largest there are
-            self.low, self.high = min(self.low, float(reach.min())), max(self.high, float(reach.max()))
-
-    def note_rows(
-        self, kind: int, rows: NDArray[np.bool_], part: str, first_row: int, values: Floats | None = None
-    ) -> None:
-        """Count the rows of one kind of fault; `values` are shown as what they hold."""
-        if rows.any():
-            row = int(np.argmax(rows))
-            example = "" if values is None else f"{values[row]:.9g}"
-            self.add(kind, int(np.count_nonzero(rows)), (part, first_row + row), example)
-
-    def note_gaps(self, batch: pa.RecordBatch, spec: Spec, names: Iterable[str], part: str, first_row: int) -> None:
-        """Count the missing values of columns, if the spec says that they are refused."""
-        for name in names if spec.missing == "refuse" else ():
-            absent = are_absent(batch.column(name), name)
-            if absent.any():
-                self._gap(name, int(np.count_nonzero(absent)), part, first_row + int(np.argmax(absent)))
-
-    def _gap(self, name: str, count: int, part: str, row: int) -> None:
-        known = self.gaps.get(name, (0, part, row))
-        self.gaps[name] = (known[0] + count, *min(known[1:], (part, row)))
-
-    def merge(self, other: Faults) -> None:
-        """Add another part's faults."""
-        for name, gap in other.gaps.items():
-            self._gap(name, *gap)
-        for kind in range(KINDS):
-            where = other.first[kind]
-            if where is not None:
-                self.add(kind, other.counts[kind], where, other.example[kind])
-        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
-
-    def check(self, spec: Spec) -> None:
-        """Raise `BadInput` for the first kind of fault there is."""
-        if self.counts[SCORE_RANGE]:
-            span = "0 to 1 after division by 100" if spec.percent else "0 to 1"
-            raise BadInput(self._line(SCORE_RANGE, spec.score, f"outside {span}; {self._hint(spec.percent)}"))
-        if self.counts[LABEL_VALUE]:
-            fix = f"pass {self.asker.says('positive')} to name the class that counts as a case"
-            raise BadInput(self._line(LABEL_VALUE, spec.label, f"neither 0 nor 1; {fix}"))
-        if self.counts[WEIGHT_VALUE]:
-            what = "not a positive number: leave such rows out"
-            raise BadInput(self._line(WEIGHT_VALUE, spec.weights, what))
-        beside = (UNIT_MISSING, spec.cluster), (WEIGHT_MISSING, spec.weights)
-        for kind, column in (*beside, (SCORE_MISSING, spec.score), (LABEL_MISSING, spec.label)):
-            if self.counts[kind] and not (spec.drops or (spec.keeps and kind == LABEL_MISSING)):
-                how = self.asker.turns_on("drop_missing")
-                fix = f"fill them in, or pass {how} to leave those rows out and count them"
-                if kind == LABEL_MISSING:
-                    fix += f", or {self.asker.name('missing')}=keep to say what they could change"
-                raise BadInput(self._line(kind, column, f"missing (null or NaN); {fix}"))
-        for name, (count, part, row) in sorted(self.gaps.items()):
-            fix = f"fill them in, or leave {self.asker.says('missing')} out to make them a level of their own"
-            raise BadInput(_line(name, count, (part, row), "", f"missing; {fix}"))
-
-    def _hint(self, percent: bool) -> str:
-        if self.low >= -1e-4 and self.high <= 1.0 + 1e-4:
-            return "is it rounding error? Clip to 0 and 1"
-        if self.low >= 0.0 and self.high <= 100.0 and self.high > 1.5 and not percent:
-            fix = "Divide by 100" if self.arrays else f"Pass {self.asker.turns_on('percent')}"
-            return f"did you pass percentages? {fix}"
-        return "store per cent, 0 to 100" if percent else "did you pass logits? Apply 1 / (1 + exp(-x)) first"
-
-    def _line(self, kind: int, column: str, what: str) -> str:
-        return _line(column, self.counts[kind], self.first[kind] or ("", 0), self.example[kind], what)
-
-
-def _line(column: str, count: int, first: tuple[str, int], example: str, what: str) -> str:
-    """Say what is wrong with values of a column, and where the first of them is."""
-    part, row = first
-    place = f"row {row}" + (f" of {part}" if part else "")
-    shown = f" ({example})" if example else ""
-    noun = "value is" if count == 1 else "values are"
-    return f"column {column!r}: {count} {noun} {what}. First: {place}, counting from 0{shown}."
-
 
 # ---- Labels, probabilities and covariates, validated once and frozen ----
 
@@ -579,6 +456,7 @@ def _apart(
 def _validated(y: Floats, p: Floats, missing: Missing) -> NDArray[np.bool_]:
     """Check every value; return the rows to keep."""
     faults = Faults(arrays=True)
+    faults.see(p, percent=False)
     faults.note(p, y, digits=6)
     faults.check(Spec(label="y_true", score="y_prob", missing=missing))
     if not len(y):

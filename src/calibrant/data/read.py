@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from calibrant.arguments import checked_seed, one_source
 from calibrant.data.columns import label_values, require, row_ids, score_values
-from calibrant.data.engines.reduce import first_look, not_per_cent, sketch_source, source_of
+from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.given import Levels, UnitsCross
 from calibrant.data.predictions import (
     SEVERAL,
@@ -161,13 +161,16 @@ def in_memory(source: object, asked: Reading, others: tuple[str, ...] = ()) -> P
     if asked.positive is not None and not np.nansum(labels):
         raise BadInput(f"positive={asked.positive!r} does not occur in column {asked.label!r}; check its spelling")
     scores = score_values(table.column(asked.score), asked.score, asked.percent)
-    faults = Faults(asker=asked.asker)
+    faults, first = Faults(asker=asked.asker), 0
+    for name, batches in parts:
+        rows = sum(b.num_rows for b in batches)
+        faults.see(scores[first : first + rows], asked.percent, name)
+        first += rows
     faults.note(scores, labels)
     faults.note_gaps(table, spec, kept, "", 0)
     beside = Beside.of(table, spec, faults)
     faults.check(spec)
-    if asked.percent and scores.size and np.nanmax(scores, initial=0.0) <= 0.01:
-        raise not_per_cent(asked.score, asked.asker)
+    faults.check_scale(spec)
     if not asked.allow_same:
         seen = Choice(spec, (), 1)
         for name, batches in parts:

@@ -13,20 +13,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibrant.data.columns import ABSENT, Floats, label_values, require, score_values
-from calibrant.data.engines.reduce import not_per_cent
 from calibrant.data.layouts import decoded
-from calibrant.data.predictions import KINDS, Faults
 from calibrant.data.profile import Profile
 from calibrant.data.reading import Reading, fits
 from calibrant.data.sketches.beside import Beside
 from calibrant.data.sources.source import Source
 from calibrant.data.specs.coding import codings
+from calibrant.data.specs.faults import KINDS, Faults
 from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput
 from calibrant.look.looked import UNLABELLED
 from calibrant.look.sample import Sampled
 
-ONE_PERCENT = 0.01
 P = ParamSpec("P")
 
 
@@ -120,6 +118,7 @@ def _values(found: Obstacles, source: Source, rows: Sampled, asked: Reading) -> 
     cluster, weights = (name if name in held else "" for name in (spec.cluster, spec.weights))
     beside = replace(spec, cluster=cluster, weights=weights)
     for part, first, count in rows.runs:
+        faults.see(p[at : at + count], spec.percent, part)
         faults.note(p[at : at + count], y[at : at + count], part, first)
         with found.met():
             Beside.of(rows.table.slice(at, count), beside, faults, part, first)
@@ -133,8 +132,8 @@ def _values(found: Obstacles, source: Source, rows: Sampled, asked: Reading) -> 
         found.passes(one.check, spec)
     if asked.label and asked.positive is not None and n and not (y == 1).any():
         found.note(f"positive={asked.positive!r} does not occur in column {asked.label!r}; check its spelling")
-    if asked.score and asked.percent and n and np.nanmax(p, initial=0.0) <= ONE_PERCENT:
-        found.note(str(not_per_cent(asked.score, asked.asker)))
+    if asked.score:
+        found.passes(faults.check_scale, spec)
     if n and spec.drops and not (~np.isnan(y) & ~np.isnan(p)).any():
         found.note("no rows are left after dropping missing values")
 

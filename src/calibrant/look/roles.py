@@ -68,8 +68,8 @@ def called(name: str, words: AbstractSet[str]) -> bool:
 # ---- the score ----
 
 
-def scale_of(column: Column | None) -> str:
-    """Return what the numbers of a score look like: see `Look.scale`."""
+def scale_of(column: Column | None, mostly_above: bool = True) -> str:
+    """Return what the numbers of a score look like: see `Look.scale`. Per cent have the sign, or are mostly above 1."""
     if column is None or not isinstance(column.low, float) or not isinstance(column.high, float):
         return ""
     low, high = column.low, column.high
@@ -80,7 +80,7 @@ def scale_of(column: Column | None) -> str:
     if low >= -1e-4 and high <= 1.0 + 1e-4:
         return "rounding"
     if low >= 0.0 and 1.5 < high <= 100.0:
-        return "percent"
+        return "percent" if mostly_above else "other"
     return "logit" if -50.0 <= low < 0.0 and 0.0 < high <= 50.0 else "other"
 
 
@@ -131,9 +131,9 @@ def case_of(values: Sequence[tuple[str, int]]) -> tuple[str, bool]:
     if {v.lower() for v in there} <= {"0", "1", "true", "false"}:
         return next((v for v in there if v.lower() in ("1", "true")), "1"), True
     yes = [v for v in there if v.lower() in AFFIRMATIVE]
+    if len({v.lower() for v in yes}) == 1:  # one word, spelt in several ways
+        return yes[0], False  # values come the most frequent first
     not_no = [v for v in there if v.lower() not in NEGATIVE and not v.lower().startswith(("no ", "not ", "non"))]
-    if len(yes) == 1:
-        return yes[0], False
     if len(there) == LABEL_VALUES and len(not_no) == 1:
         return not_no[0], False
     return (there[-1] if there else ""), False  # the rarest

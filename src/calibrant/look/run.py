@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from calibrant.arguments import one_source
+from calibrant.data.columns import is_number
 from calibrant.data.engines.reduce import source_of
 from calibrant.data.given import UnitsCross
+from calibrant.data.layouts import decoded
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.levels import on_levels
@@ -174,7 +177,7 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
     labels = roles.labels(columns, score)
     label = told.label or roles.sure(columns, labels, "label")
     planned = replace(asked, label=label, score=score)
-    scale = roles.scale_of(held.get(score))
+    scale = roles.scale_of(held.get(score), _mostly_above_1(rows.table, score))
     dropped = dropped_rows(rows.table, planned)
     # (2) the same, with what the values call for
     values = held[label].frequent if label in held else ()
@@ -229,6 +232,14 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
         | {"cluster": asked.levels or asked.cluster}
         | ({"log": logs.facts(opened.log, files, mended)} if opened.log.tool else {}),
     )
+
+
+def _mostly_above_1(table: pa.Table, score: str) -> bool:
+    """Tell whether most numbers of a column are above 1; also of one that holds no numbers."""
+    values = decoded(table.column(score)) if score in table.column_names else pa.nulls(0)
+    if not is_number(values.type):
+        return True
+    return 2 * (pc.sum(pc.greater(values, 1)).as_py() or 0) > len(values) - values.null_count
 
 
 def _levels(table: pa.Table, asked: Reading, refused: tuple[str, ...]) -> tuple[Reading, tuple[str, ...]]:

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import COMMAND
 from calibrant.data.columns import require, score_values
-from calibrant.data.engines.reduce import not_per_cent
-from calibrant.data.predictions import Faults
 from calibrant.data.rewrite import rewrite
 from calibrant.data.sketches.sample import Origin, hashes_of
 from calibrant.data.sources.source import Source
+from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 from calibrant.repair.fitted import FittedMap, Hashes
@@ -77,16 +76,12 @@ def apply_map(
     """
     import pyarrow as pa
 
-    faults, reach, score, named = (
-        Faults(asker=COMMAND),
-        list[float](),
-        spec.score,
-        replace(spec, seed=0),
-    )  # a map's own seed decides what it draws
+    faults, score = Faults(asker=COMMAND), spec.score
+    named = replace(spec, seed=0)  # a map's own seed decides what it draws
 
     def added(batch: pa.RecordBatch, part: str, row: int) -> dict[str, pa.Array]:
         p = score_values(batch.column(score), score, spec.percent)
-        reach.append(p.max(initial=0.0, where=p == p))
+        faults.see(p, spec.percent, part)
         faults.note_gaps(batch, spec, one.reads, part, row)
         sound = (p >= 0.0) & (p <= 1.0)
         bad = not sound.all()
@@ -103,8 +98,7 @@ def apply_map(
 
     def settle() -> None:
         faults.check(spec)
-        if spec.percent and max(reach, default=1.0) <= 0.01:
-            raise not_per_cent(score, faults.asker)
+        faults.check_scale(spec)
 
     source = source.knowing([c.name for c in one.codings if c.of_text])
     try:

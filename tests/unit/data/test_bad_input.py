@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import BadInput, NotComputable
+from calibrant.report import terminal
 
 GOOD: dict[str, Any] = {"y": [0, 1, 1, 0], "p": [0.2, 0.7, 0.9, 0.1], "g": ["a", "a", "b", None]}
 
@@ -163,3 +165,86 @@ def test_identifiers_are_refused_and_many_levels_folded() -> None:
     variable = cal.sketch(base | {"s": names}, label="y", score="p", by="s").spec.variables[0]
     assert len(variable.values) == 200
     assert variable.folded == 20
+
+
+# ---- scales: advice that is followed must not spoil the audit ----
+
+IN_RANGE = np.linspace(0.01, 0.99, 200)
+TOO_HIGH = [*IN_RANGE, 55.0]
+BOTH = np.arange(201) % 2
+
+
+@pytest.mark.parametrize("entry", [cal.sketch, cal.audit, cal.read])
+def test_one_stray_score_is_no_reason_to_read_per_cent(entry: Callable[..., Any]) -> None:
+    data = {"y": BOTH, "p": TOO_HIGH}
+    with pytest.raises(BadInput, match="1 value is outside 0 to 1; the other 200 are within: mend") as e:
+        entry(data, label="y", score="p")
+    assert "percent" not in str(e.value)
+    with pytest.raises(BadInput, match="1 of 201 scores is above 1, so they are hardly per cent: leave percent=True"):
+        entry(data, label="y", score="p", percent=True)
+
+
+@pytest.mark.parametrize("entry", [cal.sketch, cal.audit, cal.read])
+def test_a_folder_of_two_scales_is_refused(entry: Callable[..., Any], tmp_path: Path) -> None:
+    for name, times in (("a", 1.0), ("b", 100.0)):
+        rows = [f"{i % 2},{times * p}" for i, p in enumerate(IN_RANGE)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["y,p", *rows]), encoding="utf-8")
+    with pytest.raises(BadInput, match=r"those of 'a.csv' are within it: store all of them one way"):
+        entry(str(tmp_path), label="y", score="p")
+    with pytest.raises(BadInput, match=r"no score of 'a.csv' is above 1, and most of 'b.csv' are: store all of them"):
+        entry(str(tmp_path), label="y", score="p", percent=True)
+
+
+def test_per_cent_of_rare_cases_are_read_and_told() -> None:
+    rare = {"y": np.arange(400) % 40 == 0, "p": np.r_[np.linspace(0.01, 0.9, 300), np.linspace(1.1, 20, 100)]}
+    with pytest.raises(BadInput, match=r"the other 300 are within.*if every score is per cent, pass percent"):
+        cal.audit(rare, label="y", score="p", quick=True)
+    found = cal.audit(rare, label="y", score="p", quick=True, percent=True)
+    assert "mostly-under-1-percent" in found.data["warnings"]
+    assert "Hardly per cent: With --percent most scores are under 1 per cent." in told(found)
+    usual = cal.audit({"y": BOTH, "p": 100 * np.r_[IN_RANGE, 0.5]}, label="y", score="p", quick=True, percent=True)
+    assert "mostly-under-1-percent" not in usual.data["warnings"]
+
+
+# ---- labels: what counts as no case ----
+
+
+def told(found: Any) -> str:
+    return " ".join(terminal.render(found).split())
+
+
+def test_a_few_strange_labels_may_be_codes_of_unknown_outcomes() -> None:
+    labels = np.where(np.arange(201) % 50 == 7, 9, BOTH)
+    with pytest.raises(BadInput, match=r"4 values are neither 0 nor 1; if these are codes of unknown outcomes, store"):
+        cal.audit({"y": labels, "p": np.r_[IN_RANGE, 0.5]}, label="y", score="p")
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive", "held", "said"),
+    [
+        (np.where(np.arange(201) % 10 == 7, 9, BOTH), "1", {"0": 101, "9": 20}, "0 (101), 9 (20) count as no case"),
+        (np.where(np.arange(201) % 90 == 7, 9.0, BOTH), "1", {"0": 101, "9": None}, "0 (101), 9 count as no case"),
+        (
+            np.r_[np.where(BOTH == 1, "Yes", "No")[:198], ["yes", "yes", "maybe"]],
+            "Yes",
+            {"No": 99, "maybe": None, "yes": None},
+            "No (99), maybe, yes count as no case",
+        ),
+    ],
+)
+def test_values_that_count_as_no_case_are_named(labels: Any, positive: str, held: dict[str, Any], said: str) -> None:
+    data = {"y": labels, "p": np.r_[IN_RANGE, 0.5]}
+    found = cal.audit(data, label="y", score="p", positive=positive, quick=True)
+    assert found.data["other_labels"] == held
+    assert f"Other labels: {said}. If one means that the outcome is not known" in told(found)
+    stored = cal.sketch(data, label="y", score="p", positive=positive)
+    again = type(stored).from_bytes(stored.to_bytes())
+    assert again.no_case == stored.no_case
+    assert set(again.no_case) == set(held)
+
+
+def test_two_values_of_a_label_need_no_notice() -> None:
+    data = {"y": np.where(BOTH == 1, "yes", "no"), "p": np.r_[IN_RANGE, 0.5]}
+    found = cal.audit(data, label="y", score="p", positive="yes", quick=True)
+    assert "other_labels" not in found.data
+    assert "other-labels" not in found.data["warnings"]

@@ -531,3 +531,15 @@ def test_units_are_told_by_names_of_units_alone(name: str, values: Any, unit: bo
         assert seen.candidates["unit"] == ((name,) if unit else ())
         assert ("cluster" in seen.command) == unit
         assert not unit or f"by {name}" not in seen.command.replace("='", " ")
+
+
+def test_the_most_frequent_spelling_is_proposed_as_the_case() -> None:
+    held = {"y": ["No"] * 90 + ["Yes"] * 60 + ["yes", "maybe"], "p": np.linspace(0.01, 0.99, 152)}
+    seen = cal.look(held, label="y", score="p")
+    assert (seen.case, "positive='Yes'" in seen.command) == ("Yes", True)
+
+
+def test_a_stray_score_is_no_sign_of_per_cent() -> None:
+    seen = cal.look({"y": [0, 1] * 75, "p": [*np.linspace(0.01, 0.99, 149), 55.0]}, label="y", score="p")
+    assert (seen.scale, "percent" in seen.command) == ("other", False)
+    assert "the other 149 are within" in seen.refusals[0]

@@ -22,12 +22,10 @@ from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
 from calibrant.errors import BadInput, EngineFailed
 from calibrant.kernels.runtime import one_thread, sized
-from calibrant.kernels.tally import CELL_BITS
 
 S = TypeVar("S", bound=Summary)
 
 CHANGED = "the data changed while it was read: {} rows at first, then {}; cache it, or write it to files"
-ONE_PER_CENT = -(-(1 << CELL_BITS) // 100)  # the first cell of scores that are all above 0.01
 MOST_THREADS = 8  # each keeps counts of its own
 MANY_GROUPS = 400  # above this one thread keeps one set of counts: 120 MB
 
@@ -149,8 +147,7 @@ def sketch_source(
     if expected is not None and expected != whole.rows_read:
         raise BadInput(CHANGED.format(expected, whole.rows_read))
     whole.checked()
-    if spec.percent and not whole.cells[:, ONE_PER_CENT:].any():
-        raise not_per_cent(spec.score, asker)
+    whole.faults.check_scale(spec)
     sample = whole.parts.get("sample")
     if known is not None and sample is not None and not sample.whole and len(sample.lines) < min(spec.sample, whole.n):
         # rows were narrowed by a count of them that included some without a label: read again, keeping more
@@ -181,16 +178,8 @@ def chosen_rows(
     with source.one_pass():
         found = _on_threads(source, lambda: Choice(spec, names, most), columns, spec.score, MOST_THREADS, progress)
     chosen = found.chosen(source.name, asker)
-    if spec.percent and chosen.data.p.max() <= 0.01:
-        raise not_per_cent(spec.score, asker)
+    found.faults.check_scale(spec)
     return chosen
-
-
-def not_per_cent(score: str, asker: Asker) -> BadInput:
-    """Return the refusal of scores that look as if they had been divided by 100 already."""
-    return BadInput(
-        f"column {score!r}: no score is above 1, so they are hardly per cent: leave {asker.turns_on('percent')} out"
-    )
 
 
 def _reduced(source: Source, task: Task, progress: OnRows | None) -> Summary:

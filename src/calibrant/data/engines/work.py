@@ -19,11 +19,11 @@ import msgspec
 import pyarrow as pa
 
 import calibrant
-from calibrant.data.predictions import Faults
 from calibrant.data.sketches.sample import Batch
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.columnar.parquet import read_fragments
 from calibrant.data.sources.source import Share
+from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.sketch_file import halves, text_of, with_sizes
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
@@ -140,7 +140,9 @@ def summary_of(summary: Sketch | FirstLook, parts: Iterable[int]) -> bytes:
     """Return a summary as a message. Faulty rows that may not be left out are told; their counts need not travel."""
     if isinstance(summary, FirstLook):
         return message(Answer(parts=tuple(parts)), summary.to_bytes(level=QUICK))
-    faults = replace(summary.faults, first=[f and (text_of(f[0]), f[1]) for f in summary.faults.first])
+    first = [f and (text_of(f[0]), f[1]) for f in summary.faults.first]
+    files = {text_of(name): seen for name, seen in summary.faults.files.items()}
+    faults = replace(summary.faults, first=first, files=files)
     try:
         summary.faults.check(summary.spec)
     except BadInput:
@@ -206,6 +208,7 @@ def summarise(raw: bytes, part: int, batches: Iterable[Numbered], in_files: bool
                 summary.update(batch, part=name, first_row=first_row)
             if isinstance(summary, Sketch) and not in_files:
                 summary.parts["contents"].name("")
+                summary.faults.in_one()
             return summary_of(summary, [part])
     except (BadInput, NotComputable) as e:
         return refusal(e, [part])

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.data.columns import Floats, Ids, are_absent, as_float, row_ids
-from calibrant.data.predictions import UNIT_MISSING, WEIGHT_MISSING, WEIGHT_VALUE, Faults
+from calibrant.data.specs.faults import UNIT_MISSING, WEIGHT_MISSING, WEIGHT_VALUE, Faults
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix

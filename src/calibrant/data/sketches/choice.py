@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from calibrant.arguments import Asker
 from calibrant.data.columns import Ids, binary_labels, label_values, score_values
-from calibrant.data.predictions import Faults, Predictions
+from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.beside import Beside
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.sample import (
@@ -25,6 +25,7 @@ from calibrant.data.sketches.sample import (
     source_order,
 )
 from calibrant.data.specs.coding import Rows, encode
+from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 
@@ -83,6 +84,7 @@ class Choice:
         spec = self.spec
         p = score_values(batch.column(spec.score), spec.score, spec.percent)
         values = label_values(batch.column(spec.label), spec.label, spec.positive)
+        self.faults.see(p, spec.percent, part)
         self.faults.note(p, values, part, first_row)
         self.faults.note_gaps(batch, spec, dict.fromkeys((*self.sample.names, *spec.key)), part, first_row)
         beside = Beside.of(batch, spec, self.faults, part, first_row)

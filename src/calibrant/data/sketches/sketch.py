@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, cast
 
 import numpy as np
@@ -13,9 +13,9 @@ import pyarrow as pa
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from calibrant.data.columns import Floats, binary_labels, label_values, require, score_values
+from calibrant.data.columns import Floats, binary_labels, few_of, label_values, no_cases, require, score_values
 from calibrant.data.given import Levels
-from calibrant.data.predictions import Faults, Predictions
+from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.beside import Beside
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.parts import MOST_ROWS, Part, need_within, parts_of, sound_rows
@@ -23,6 +23,7 @@ from calibrant.data.sketches.repeats import Chance, Repeats, in_both, repeats_of
 from calibrant.data.sketches.sample import HERE, Batch, Origin
 from calibrant.data.sources.source import NO_LOG, Log
 from calibrant.data.specs.coding import Codes
+from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.sketch_file import (
     FORMAT,
     Integers,
@@ -77,6 +78,8 @@ class Header:
         Non-zero counts of each of `Counters`.
     parts : Mapping
         Shapes of the arrays of each part.
+    no_case : Mapping
+        Values of the label beside the one named as the case, and their rows.
     format : int
     """
 
@@ -87,6 +90,7 @@ class Header:
     lengths: tuple[Size, Size, Size, Size]
     parts: dict[str, dict[str, tuple[Size, ...]]]
     format: int = FORMAT
+    no_case: dict[str, Size] = field(default_factory=dict)
 
 
 class Sketch:
@@ -108,6 +112,7 @@ class Sketch:
     log: Log  # that the rows came from, if from one: not stored, for the score's name says what matters of it
     nested: Levels  # of units, as the rows showed them: neither stored nor merged, since two sketches may cross
     crossed: Predictions | None  # the rows, where their units cross: in memory alone, neither stored nor merged
+    no_case: dict[str, int]  # values of the label beside the one named as the case, and their rows
     kept: Predictions | None  # and those where rows without a label have units or weights too
 
     def __init__(self, spec: Spec) -> None:
@@ -125,7 +130,7 @@ class Sketch:
         )
         self.rows_read = 0
         self.name, self.files, self.nested, self.log, self.crossed = "data", (), (), NO_LOG, None
-        self.kept = None
+        self.kept, self.no_case = None, {}
         self.faults = Faults()
         self._bases = np.cumsum([0, *spec.sizes], dtype=np.int64)[:-1]
         self.parts = parts_of(spec)
@@ -250,6 +255,8 @@ class Sketch:
         require(spec.candidates or (), there, "covariate")
         p = score_values(batch.column(spec.score), spec.score, spec.percent)
         y = label_values(batch.column(spec.label), spec.label, spec.positive)
+        if spec.positive is not None:
+            self.no_case = few_of(self.no_case, no_cases(batch.column(spec.label), spec.label, spec.positive))
         codes = {v.name: v.codes(batch.column(v.name)) for v in spec.variables}
         covariates = {c.name: batch.column(c.name) for c in spec.codings}
         self.faults.note_gaps(batch, spec, dict.fromkeys((*codes, *covariates, *spec.key)), part, first_row)
@@ -286,6 +293,7 @@ class Sketch:
             first = origin.first_row + start
             tally(Rows(p[rows], labels[rows], stacked[:, rows], self._bases, keys[rows], first, salt), held, faults)
         self.rows_read += len(p)
+        self.faults.see(p, self.spec.percent, origin.part)
         if faults.any():
             self.faults.note(p, y, origin.part, origin.first_row)
         # (3) the parts see the sound rows, and one of them those without a label
@@ -381,6 +389,7 @@ class Sketch:
         self.rows_read += other.rows_read
         self.files = (*self.files, *(f for f in other.files if f not in self.files))
         self.faults.merge(other.faults)
+        self.no_case = few_of(self.no_case, other.no_case)
         self.nested, self.log = (), self.log if self.log == other.log else NO_LOG
         return self
 
@@ -435,6 +444,7 @@ class Sketch:
             files=tuple(map(text_of, self.files)),
             lengths=(a, b, c, d),
             parts={name: {k: v.shape for k, v in arrays.items()} for name, arrays in held.items()},
+            no_case={text_of(value): rows for value, rows in self.no_case.items()},
         )
         numbers = [n for pair in counts for n in pair] + [v for arrays in held.values() for v in arrays.values()]
         return with_checksum(packed(header, numbers, level))
@@ -455,6 +465,7 @@ class Sketch:
         header.spec.check()
         sketch = cls(header.spec)
         sketch.rows_read, sketch.name, sketch.files = header.rows_read, header.name, header.files
+        sketch.no_case = few_of(header.no_case)
         numbers.expect(sketch._expected(header))
         for name, length, array in zip(Counters._fields, header.lengths, sketch._counters, strict=True):
             numbers.take_into(array.reshape(-1), length, name)

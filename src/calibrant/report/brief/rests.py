@@ -33,6 +33,7 @@ from calibrant.report.wording.units import alike, in_units, one_column
 
 MOST = 3  # lines
 AGAIN = "repeats-score"
+MISREAD = [NOTICES[code][0] for code in ("other-labels", "mostly-under-1-percent")]
 BEYOND = {1: "two or more traits", 2: "three or more traits", 3: "four or more traits"}
 UNDONE = ("not-applicable", "not-run")
 CHECKS = {  # what a check is about, where it was not made; the parts of the verdict say it for theirs
@@ -60,7 +61,14 @@ PARTS = {"error-groups": "named groups", POCKETS: "unnamed pockets"}
 
 def rests(record: AuditRecord) -> tuple[Text, ...]:
     """Return at most three lines, what weighs most first; nothing that every report would say."""
-    return tuple(_lines(record))[:MOST]
+    return (*_misread(record), *_lines(record))[:MOST]
+
+
+def _misread(record: AuditRecord) -> Iterator[Text]:
+    """Say what may have been read as something else: every number is then another."""
+    for lead, text in notices(record):
+        if lead in MISREAD:
+            yield say(f"{lead}: ", *text)
 
 
 def _lines(record: AuditRecord) -> Iterator[Text]:
@@ -70,7 +78,7 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
         yield alike(*found)
     yield from _counted(record)
     for lead, text in notices(record):
-        if lead not in (NOTICES["likely-id"][0], NOTICES[AGAIN][0]):
+        if lead not in (*MISREAD, NOTICES["likely-id"][0], NOTICES[AGAIN][0]):
             yield say(f"{lead}: " if lead else "", *text)
     if chosen := screened(record):
         read, of = num.count(len(chosen["chosen"])), num.count(chosen["of"])

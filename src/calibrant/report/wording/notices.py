@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.findings import withheld
-from calibrant.report.spans import Text, code, given, say
+from calibrant.report.spans import Span, Text, code, given, say
 from calibrant.report.wording.terms import NAMED, capital
 from calibrant.report.wording.units import wider
 
@@ -21,6 +21,14 @@ NOTICES = {  # what to know of the data, by its code: the words that open it, an
     "repeats-score": (
         "The score again",
         "Columns tell the score, or its side of 50%, so error along them is its own; --variables can leave them out",
+    ),
+    "other-labels": (
+        "Other labels",
+        "If one means that the outcome is not known, store it as missing.",
+    ),
+    "mostly-under-1-percent": (
+        "Hardly per cent",
+        "With --percent most scores are under 1 per cent. If they are probabilities, leave it out.",
     ),
     "scores-are-decisions": (
         "Decisions, not probabilities",
@@ -43,9 +51,20 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
         elif warning in ("likely-id", "repeats-score"):
             names = identifiers(record) if warning == "likely-id" else record.data.get("repeats_score") or ()
             out.append((lead, say(text, *_listed(names), ".")))
+        elif warning == "other-labels":
+            out.append((lead, say(*_no_cases(record), " count as no case. ", text)))
         else:
             out.append((lead, say(_copies(record, text) if warning == "repeated-rows" else text)))
     return tuple(out)
+
+
+def _no_cases(record: AuditRecord) -> Iterator[Span]:
+    """Yield the label's values beside the case, the most frequent first, with their rows."""
+    held = sorted((record.data.get("other_labels") or {}).items(), key=lambda pair: (-(pair[1] or 0), pair[0]))
+    for i, (value, rows) in enumerate(held[:NAMED]):
+        yield from say(", " if i else "", code(value), f" ({num.count(rows)})" if rows else "")
+    if len(held) > NAMED:
+        yield from say(f" and {num.count(len(held) - NAMED)} more")
 
 
 def _copies(record: AuditRecord, text: str) -> str:

@@ -1,0 +1,202 @@
+"""What was wrong with the rows read so far, and the one line that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from calibrant.arguments import PYTHON, Asker
+from calibrant.data.columns import Floats, are_absent
+from calibrant.data.specs.spec import Spec
+from calibrant.errors import BadInput
+
+KINDS = 7  # of faults
+HARDLY = 100  # one in so many scores above 1, or fewer: they are no per cent
+LEAST_ROWS = 20  # of a file whose scores tell its scale
+MULTICLASS = 5  # strange labels make up this share of all, in per cent, from which on they may be classes
+SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE, UNIT_MISSING, WEIGHT_MISSING, WEIGHT_VALUE = range(KINDS)
+
+ONE_WAY = "store all of them one way, as probabilities from 0 to 1 or all as per cent"
+
+
+@dataclass
+class Faults:
+    """Counts and first places of faulty rows, by kind, and of gaps that are refused, by column; merged over parts."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * KINDS)
+    first: list[tuple[str, int] | None] = field(default_factory=lambda: [None] * KINDS)
+    example: list[str] = field(default_factory=lambda: [""] * KINDS)
+    low: float = 0.0
+    high: float = 1.0
+    gaps: dict[str, tuple[int, str, int]] = field(default_factory=dict)
+    asker: Asker = PYTHON
+    arrays: bool = False  # of rows given as arrays, which no option divides
+    files: dict[str, tuple[int, int]] = field(default_factory=dict)  # scores there are, and those stored above 1
+
+    def add(self, kind: int, count: int, where: tuple[str, int], example: str) -> None:
+        """Count faulty rows of one kind, keeping the earliest place."""
+        self.counts[kind] += count
+        known = self.first[kind]
+        if known is None or where < known:
+            self.first[kind], self.example[kind] = where, example
+
+    def see(self, p: Floats, percent: bool, part: str = "") -> None:
+        """Count the scores of a file that are there, and those above 1 as they are stored, before division by 100."""
+        there, above = self.files.get(part, (0, 0))
+        known = int(np.count_nonzero(p == p))
+        self.files[part] = there + known, above + int(np.count_nonzero(p > (0.01 if percent else 1.0)))
+
+    def note(
+        self,
+        p: Floats,
+        y: Floats | NDArray[np.int8] | None = None,
+        part: str = "",
+        first_row: int = 0,
+        digits: int = 9,
+    ) -> None:
+        """Count the faulty among rows: their scores and, if given, their labels as numbers, NaN where missing."""
+        missing = np.isnan(p)
+        outside = ~missing & ~((p >= 0.0) & (p <= 1.0))
+        bad = [missing, outside]
+        if y is not None:
+            absent = np.isnan(y)
+            bad += [absent, ~absent & (y != 0) & (y != 1)]
+        for kind, rows in enumerate(bad):
+            if rows.any():
+                row = int(np.argmax(rows))
+                value = p[row] if y is None or kind == SCORE_RANGE else y[row]
+                example = f"{value:.{digits}g}" if kind in (SCORE_RANGE, LABEL_VALUE) else ""
+                self.add(kind, int(np.count_nonzero(rows)), (part, first_row + row), example)
+        if outside.any():
+            reach = np.nan_to_num(p[outside])  # infinite ones as the largest there are
+            self.low, self.high = min(self.low, float(reach.min())), max(self.high, float(reach.max()))
+
+    def note_rows(
+        self, kind: int, rows: NDArray[np.bool_], part: str, first_row: int, values: Floats | None = None
+    ) -> None:
+        """Count the rows of one kind of fault; `values` are shown as what they hold."""
+        if rows.any():
+            row = int(np.argmax(rows))
+            example = "" if values is None else f"{values[row]:.9g}"
+            self.add(kind, int(np.count_nonzero(rows)), (part, first_row + row), example)
+
+    def note_gaps(self, batch: pa.RecordBatch, spec: Spec, names: Iterable[str], part: str, first_row: int) -> None:
+        """Count the missing values of columns, if the spec says that they are refused."""
+        for name in names if spec.missing == "refuse" else ():
+            absent = are_absent(batch.column(name), name)
+            if absent.any():
+                self._gap(name, int(np.count_nonzero(absent)), part, first_row + int(np.argmax(absent)))
+
+    def _gap(self, name: str, count: int, part: str, row: int) -> None:
+        known = self.gaps.get(name, (0, part, row))
+        self.gaps[name] = (known[0] + count, *min(known[1:], (part, row)))
+
+    def merge(self, other: Faults) -> None:
+        """Add another part's faults."""
+        for name, gap in other.gaps.items():
+            self._gap(name, *gap)
+        for kind in range(KINDS):
+            where = other.first[kind]
+            if where is not None:
+                self.add(kind, other.counts[kind], where, other.example[kind])
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        for part, (there, above) in other.files.items():
+            known = self.files.get(part, (0, 0))
+            self.files[part] = known[0] + there, known[1] + above
+
+    def check(self, spec: Spec) -> None:
+        """Raise `BadInput` for the first kind of fault there is."""
+        if self.counts[SCORE_RANGE]:
+            span = "0 to 1 after division by 100" if spec.percent else "0 to 1"
+            raise BadInput(self._line(SCORE_RANGE, spec.score, f"outside {span}; {self._hint(spec.percent)}"))
+        if self.counts[LABEL_VALUE]:
+            raise BadInput(self._line(LABEL_VALUE, spec.label, f"neither 0 nor 1; {self._which_case()}"))
+        if self.counts[WEIGHT_VALUE]:
+            what = "not a positive number: leave such rows out"
+            raise BadInput(self._line(WEIGHT_VALUE, spec.weights, what))
+        beside = (UNIT_MISSING, spec.cluster), (WEIGHT_MISSING, spec.weights)
+        for kind, column in (*beside, (SCORE_MISSING, spec.score), (LABEL_MISSING, spec.label)):
+            if self.counts[kind] and not (spec.drops or (spec.keeps and kind == LABEL_MISSING)):
+                how = self.asker.turns_on("drop_missing")
+                fix = f"fill them in, or pass {how} to leave those rows out and count them"
+                if kind == LABEL_MISSING:
+                    fix += f", or {self.asker.name('missing')}=keep to say what they could change"
+                raise BadInput(self._line(kind, column, f"missing (null or NaN); {fix}"))
+        for name, (count, part, row) in sorted(self.gaps.items()):
+            fix = f"fill them in, or leave {self.asker.says('missing')} out to make them a level of their own"
+            raise BadInput(_line(name, count, (part, row), "", f"missing; {fix}"))
+
+    def _hint(self, percent: bool) -> str:
+        if self.low >= -1e-4 and self.high <= 1.0 + 1e-4:
+            return "is it rounding error? Clip to 0 and 1"
+        if self.low >= 0.0 and self.high <= 100.0 and self.high > 1.5 and not percent:
+            if files := self._two_scales():
+                return f"those of {files[0]!r} are within it: {ONE_WAY}"
+            there, above = self._scores()
+            if there and 2 * above <= there:
+                told = f"the other {there - above:,} are within: mend what is not, or leave its rows out"
+                few = HARDLY * above <= there
+                return told if few else f"{told}; if every score is per cent, pass {self.asker.turns_on('percent')}"
+            fix = "Divide by 100" if self.arrays else f"Pass {self.asker.turns_on('percent')}"
+            return f"did you pass percentages? {fix}"
+        return "store per cent, 0 to 100" if percent else "did you pass logits? Apply 1 / (1 + exp(-x)) first"
+
+    def in_one(self) -> None:
+        """Forget which part of a frame scores came from: a part is no file, and may well hold the low ones alone."""
+        self.files = {"": self._scores()}
+
+    def _which_case(self) -> str:
+        """Say what to do about labels that are neither 0 nor 1."""
+        says, there = self.asker.says("positive"), self._scores()[0]
+        if there and self.counts[LABEL_VALUE] * 100 < there * MULTICLASS:
+            return (
+                "if these are codes of unknown outcomes, store them as missing or leave their rows out; "
+                f"{says} would count every value but the one it names as no case"
+            )
+        return f"pass {says} to name the class that counts as a case, and every other value is none"
+
+    def _scores(self) -> tuple[int, int]:
+        """Return the scores that are there, and those above 1 as they are stored."""
+        return sum(n for n, _ in self.files.values()), sum(n for _, n in self.files.values())
+
+    def _two_scales(self) -> tuple[str, str] | None:
+        """Return a file none of whose scores is above 1, and one most of whose are; None if there are no two such."""
+        held = [(part, n, above) for part, (n, above) in sorted(self.files.items()) if part and n >= LEAST_ROWS]
+        low = [part for part, _, above in held if not above]
+        high = [part for part, n, above in held if 2 * above > n]
+        return (low[0], high[0]) if low and high else None
+
+    def check_scale(self, spec: Spec) -> None:
+        """Raise `BadInput` for scores that were said to be per cent and hardly are: next to none is above 1.
+
+        To be asked when all rows were seen: a part of them may well be low.
+        """
+        there, above = self._scores()
+        if not spec.percent or not there:
+            return
+        out = f"leave {self.asker.turns_on('percent')} out"
+        if not above:
+            raise BadInput(f"column {spec.score!r}: no score is above 1, so they are hardly per cent: {out}")
+        if HARDLY * above <= there:
+            some = f"{above:,} of {there:,} scores {'is' if above == 1 else 'are'} above 1"
+            raise BadInput(f"column {spec.score!r}: {some}, so they are hardly per cent: {out}, and mend those above 1")
+        if files := self._two_scales():
+            low, high = files
+            told = f"no score of {low!r} is above 1, and most of {high!r} are"
+            raise BadInput(f"column {spec.score!r}: {told}: {ONE_WAY}")
+
+    def _line(self, kind: int, column: str, what: str) -> str:
+        return _line(column, self.counts[kind], self.first[kind] or ("", 0), self.example[kind], what)
+
+
+def _line(column: str, count: int, first: tuple[str, int], example: str, what: str) -> str:
+    """Say what is wrong with values of a column, and where the first of them is."""
+    part, row = first
+    place = f"row {row}" + (f" of {part}" if part else "")
+    shown = f" ({example})" if example else ""
+    noun = "value is" if count == 1 else "values are"
+    return f"column {column!r}: {count} {noun} {what}. First: {place}, counting from 0{shown}."

@@ -58,6 +58,7 @@ def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
         "repeats_score": (told := repeats_score(whole)),
         "warnings": (*warnings(whole, repeats.copied), *(("repeats-score",) if told else ())),
     }
+    found |= {"unfinished": whole.log.unfinished} if whole.log.unfinished else {}
     return found | _others(whole, mask) | confidence(whole) | ({"crossed": both} if (both := crossed(whole)) else {})
 
 
@@ -204,6 +205,8 @@ def warnings(whole: Sketch, copied: bool) -> Iterator[str]:
         yield "mostly-under-1-percent"
     if copied:
         yield "repeated-rows"
+    if whole.log.unfinished:
+        yield "unfinished-log"
     if any(IDENTIFIER in why for _, why in whole.spec.left_out):
         yield "likely-id"
     rows = whole.cells[..., :2].sum(axis=(0, 2))

@@ -43,5 +43,6 @@ def facts(log: Log, files: Sequence[str], planned: Reading) -> Mapping[str, obje
         "tool": log.tool,
         "confidences": dict(log.confidences),
         "noun": log.noun,
+        "unfinished": log.unfinished,
         "compare": " ".join(words) if several else "",
     }

@@ -12,6 +12,7 @@ from calibrant.look.looked import UNLABELLED, Column, Look
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap
 from calibrant.report.wording.confidences import MEANS
+from calibrant.report.wording.notices import UNFINISHED
 from calibrant.visible import visible
 
 WIDTH = 80
@@ -224,6 +225,8 @@ def _of_log(seen: Look) -> Iterator[tuple[str, str]]:
     found = [(visible(name), visible(field)) for name, field in log["confidences"].items()]
     told = [f"{name} from {field} ({MEANS[of_column(name)]})" for name, field in found]
     yield "Log", f"{visible(log['tool'])}: {'; '.join(told)}." if told else f"{visible(log['tool'])}."
+    if log.get("unfinished"):
+        yield "Partial", f"{'; '.join(map(visible, log['unfinished']))}. {UNFINISHED}"
     if log["compare"]:
         yield "Several", f"{visible(log['compare'])} compares them."
 

@@ -21,6 +21,7 @@ from pyarrow import csv, feather, orc
 import calibrant as cal
 from calibrant.cli import main
 from calibrant.data.sources.formats import standard_input
+from calibrant.data.sources.opened import open_source
 
 N = 240
 BY = ["code", "sex", "day", "grade", "big"]
@@ -152,6 +153,8 @@ def test_compressed_files_are_what_is_in_them(tmp_path: Path, expected: cal.Sket
         (b"\x80\x04\x95", "a pickle"),
         (gzip.compress(b"X\n\0\0\0\3", mtime=0), "a file of R"),
         (b"calibrant sketch", "is a sketch: end its name in .sketch"),
+        (b'{\n "name": "r",\n "verdict": "met",\n "verdicts": {', "holds no rows: .* show it by `calibrant report"),
+        (b'{"name":"a \\"b\\"","verdict":"none","verdicts":{"everyone":', "is the record of an audit"),
         (b"SQLite format 3\0", "an SQLite database"),
         (b"\x01\x02\x03", "none of Parquet, Arrow IPC, ORC, text"),
     ],
@@ -378,3 +381,13 @@ def test_damaged_workbooks_are_refused(tmp_path: Path) -> None:
     (tmp_path / "old.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
     with pytest.raises(cal.BadInput, match=r"save it as \.xlsx"):
         cal.read(tmp_path / "old.xls", label="y", score="p")
+
+
+def test_a_data_set_of_files_named_one_by_one_is_called_by_all_of_them(tmp_path: Path) -> None:
+    given = [str(tmp_path / f"{name}.csv") for name in "abc"]
+    for path in given:
+        Path(path).write_text(f"y,p\n1,0.{len(path)}\n", encoding="utf-8")
+    assert open_source(given[0]).name == "a"
+    assert open_source(given[:2]).name == f"{given[0]} and {given[1]}"
+    assert open_source(given).name == f"{given[0]} and 2 more"
+    assert open_source(str(tmp_path / "*.csv")).name == str(tmp_path / "*.csv")

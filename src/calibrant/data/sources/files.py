@@ -38,8 +38,14 @@ def files_of(given: list[str], form: Form = FOUND_OUT, wanted: Sequence[str] = (
     if any(remote):
         if not all(remote):
             raise BadInput("paths and URIs are mixed: give all of them as URIs (file:///... for a path)")
-        return listed(uri_files(given), shown(given[0]), form, wanted)
-    return listed(_local_files([_expand(g) for g in given]), given[0], form, wanted)
+        return listed(uri_files(given), _title([shown(g) for g in given]), form, wanted)
+    return listed(_local_files([_expand(g) for g in given]), _title(given), form, wanted)
+
+
+def _title(given: Sequence[str]) -> str:
+    """Return what a data set is called by what names its files: all of them where they are two."""
+    more = given[1] if len(given) == 2 else f"{len(given) - 1} more"
+    return given[0] if len(given) == 1 else f"{given[0]} and {more}"
 
 
 def listed(found: Listing, given: str, form: Form = FOUND_OUT, wanted: Sequence[str] = ()) -> Source:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import zipfile
 from pathlib import Path, PurePosixPath
 
@@ -62,6 +63,7 @@ FOREIGN = {  # what other files begin with, and are
     b"\xff\xd8\xff": "a picture",
 }
 OBJECTS = re.compile(rb"(\xef\xbb\xbf)?\s*(\{|\[\s*\{)")  # how JSON of objects begins
+RECORD = re.compile(rb'\s*\{\s*"name":\s*"(?:[^"\\]|\\.)*",\s*"verdict":\s*"\w+",\s*"verdicts":\s*\{')
 ZIP, OLD_EXCEL = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 CONTROL = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1a\x1b")  # bytes that no text holds
 
@@ -80,6 +82,7 @@ def kind_of(path: str, filesystem: pa.fs.FileSystem) -> str:
     if not first:
         raise BadInput(f"{name} is empty (0 bytes)")
     if CONTROL.isdisjoint(first):
+        _no_stranger(first, name)
         return log_of(first) or (JSON if by_name == JSON or OBJECTS.match(first) else TEXT)
     _no_stranger(first, name)
     if first.startswith(OLD_EXCEL):
@@ -117,7 +120,10 @@ def _packed(path: Path, by_name: str) -> str:
 
 
 def _no_stranger(first: bytes, name: str) -> None:
-    """Refuse a file of another program, by what it is."""
+    """Refuse a file of another program, by what it is, and what calibrant wrote that holds no rows."""
+    if RECORD.match(first):
+        show = f"calibrant report {shlex.quote(name)}"
+        raise BadInput(f"{name} is the record of an audit and holds no rows: pass the rows, or show it by `{show}`")
     if first.startswith(b"calibrant sketch"):
         raise BadInput(f"{name} is a sketch: end its name in .sketch, or pass calibrant.Sketch.from_bytes(...)")
     if what := next((what for begins, what in FOREIGN.items() if first.startswith(begins)), ""):

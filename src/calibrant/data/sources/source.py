@@ -75,6 +75,8 @@ class Log:
         Column of the question, and what rows are called.
     own : tuple of str
         Columns that name the answer and are no groups by themselves.
+    unfinished : tuple of str
+        Logs of evaluations that did not come to their end, each with how many answers it has.
     """
 
     tool: str = ""
@@ -84,6 +86,7 @@ class Log:
     question: str = ""
     noun: str = ""
     own: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()
 
 
 NO_LOG = Log()

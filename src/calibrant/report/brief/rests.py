@@ -33,7 +33,7 @@ from calibrant.report.wording.units import alike, in_units, one_column
 
 MOST = 3  # lines
 AGAIN = "repeats-score"
-MISREAD = [NOTICES[code][0] for code in ("other-labels", "mostly-under-1-percent")]
+MISREAD = [NOTICES[code][0] for code in ("other-labels", "mostly-under-1-percent", "unfinished-log")]
 BEYOND = {1: "two or more traits", 2: "three or more traits", 3: "four or more traits"}
 UNDONE = ("not-applicable", "not-run")
 CHECKS = {  # what a check is about, where it was not made; the parts of the verdict say it for theirs
@@ -65,7 +65,7 @@ def rests(record: AuditRecord) -> tuple[Text, ...]:
 
 
 def _misread(record: AuditRecord) -> Iterator[Text]:
-    """Say what may have been read as something else: every number is then another."""
+    """Say what may have been read as something else, or in part: every number is then another."""
     for lead, text in notices(record):
         if lead in MISREAD:
             yield say(f"{lead}: ", *text)

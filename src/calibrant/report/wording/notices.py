@@ -10,8 +10,11 @@ from calibrant.report.findings import withheld
 from calibrant.report.spans import Span, Text, code, given, say
 from calibrant.report.wording.terms import NAMED, capital
 from calibrant.report.wording.units import wider
+from calibrant.visible import visible
 
+UNFINISHED = "Answers that are missing may be unlike these: finish the evaluation (inspect eval-retry) first."
 NOTICES = {  # what to know of the data, by its code: the words that open it, and what it means for the numbers
+    "unfinished-log": ("Unfinished evaluation", UNFINISHED),
     "one-class": ("One outcome", "All have the same outcome: nothing can be said of the other."),
     "repeated-rows": (
         "Repeated rows",
@@ -53,6 +56,9 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
             out.append((lead, say(text, *_listed(names), ".")))
         elif warning == "other-labels":
             out.append((lead, say(*_no_cases(record), " count as no case. ", text)))
+        elif warning == "unfinished-log":
+            logs = record.data.get("unfinished") or ()
+            out.append((lead, say(*(f"{visible(log)}. " for log in logs), text)))
         else:
             out.append((lead, say(_copies(record, text) if warning == "repeated-rows" else text)))
     return tuple(out)

@@ -27,6 +27,8 @@ from calibrant.data.sources.logs import inspect_ai, known
 from calibrant.data.sources.logs.lm_eval import probability
 from calibrant.data.sources.logs.provenance import FIELDS, column_of, of_column, of_field
 from calibrant.data.sources.opened import open_source
+from calibrant.report.brief.rests import rests
+from calibrant.report.spans import plain
 
 HERE = Path(__file__).parent
 FILES = HERE / "files"
@@ -243,6 +245,25 @@ def test_logs_of_two_runs_are_one_data_set(tmp_path: Path) -> None:
     assert "source" not in source.columns  # of one log alone
     assert (source.rows, source.log.label) == (60, "correct")
     assert "--cluster question" in cal.look([str(first), str(second)]).command
+
+
+def test_a_log_that_did_not_come_to_its_end_is_read_and_said_to_be_unfinished(tmp_path: Path) -> None:
+    path, ended = made(tmp_path / "part.json", n=60, epochs=2), made(tmp_path / "whole.json", n=60)
+    log = json.loads(path.read_text())
+    path.write_text(json.dumps(log | {"status": "error", "results": {"total_samples": 160}}))
+    told = "part.json (error, 120 of 160 answers)"
+    assert told in " ".join(str(cal.look(str(path))).split())
+    record = cal.audit([str(path), str(ended)], label="correct", score=STATED, cluster="question", quick=True)
+    assert (record.data["unfinished"], "unfinished-log" in record.data["warnings"]) == ((told,), True)
+    first, *_ = rests(record)
+    assert plain(first).startswith(f"Unfinished evaluation: {told}. Answers that are missing may be unlike these")
+    assert "unfinished" not in cal.audit(str(ended), label="correct", score=STATED, quick=True).data
+    assert "nfinished" not in str(cal.look(str(ended)))
+    stopped = tmp_path / "stopped.eval"  # without the header, which is written last
+    with zipfile.ZipFile(stopped, "w") as archive:
+        archive.writestr("_journal/start.json", json.dumps({"eval": {"task": "t", "model": "m"}}))
+        archive.writestr("samples/0_epoch_1.json", json.dumps(log["samples"][0]))
+    assert open_source(stopped).log.unfinished == ("stopped.eval (started, 1 answer)",)
 
 
 # ---- confidences as people write them ----

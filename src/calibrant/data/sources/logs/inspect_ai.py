@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ INSPECT = Tool(
     no_scores="score it first (inspect score), then read it again",
 )
 HEADER, START, SAMPLES = "header.json", "_journal/start.json", "samples/"
+STARTED, FINISHED = "started", "success"  # the status of an evaluation; others are "cancelled" and "error"
 
 
 class Evaluated(msgspec.Struct):
@@ -28,10 +30,18 @@ class Evaluated(msgspec.Struct):
     model: str = ""
 
 
+class Results(msgspec.Struct):
+    """How many answers there were to be."""
+
+    total_samples: int | None = None
+
+
 class Head(msgspec.Struct):
     """The beginning of a log."""
 
     eval: Evaluated
+    status: str = ""
+    results: Results | None = None
 
 
 class Score(msgspec.Struct):
@@ -59,24 +69,36 @@ class Whole(Head):
 
 def inspect_log(path: Path, name: str, form: Form) -> Source:
     """Return the answers of a log, one a sample and epoch."""
-    answers = _archive(path) if zipfile.is_zipfile(path) else _json(path, form)
-    return source_of_answers(list(answers), INSPECT, path, name)
+    head, answers = _archive(path) if zipfile.is_zipfile(path) else _json(path, form)
+    found = source_of_answers(list(answers), INSPECT, path, name)
+    return replace(found, log=replace(found.log, unfinished=_unfinished(head, found.rows, path.name)))
 
 
-def _json(path: Path, form: Form) -> Iterator[Answer]:
+def _unfinished(head: Head, answers: int | None, file: str) -> tuple[str, ...]:
+    """Return which log holds a part of its answers only, and how many; nothing of one that came to its end."""
+    if head.status in ("", FINISHED):
+        return ()
+    planned, found = None if head.results is None else head.results.total_samples, answers or 0
+    of = f" of {planned:,}" if planned else ""
+    return (f"{file} ({head.status}, {found:,}{of} answer{'s' * ((planned or found) != 1)})",)
+
+
+def _json(path: Path, form: Form) -> tuple[Head, Iterator[Answer]]:
     found = decoded(text_of(path, form.encoding), Whole, path.name)
-    for sample in found.samples or ():
-        yield _answer(sample, found.eval)
+    return found, (_answer(sample, found.eval) for sample in found.samples or ())
 
 
-def _archive(path: Path) -> Iterator[Answer]:
+def _archive(path: Path) -> tuple[Head, Iterator[Answer]]:
     held = members(path)
     head = held.get(HEADER) or held.get(START)
     if head is None:
         raise BadInput(f"{path.name} has no {HEADER} in it, so it is no log of Inspect: let the evaluation finish")
-    of = decoded(member(path, head), Head, f"{path.name}: {head.filename}").eval
-    for called in sorted(n for n in held if n.startswith(SAMPLES) and n.endswith(".json")):
-        yield _answer(decoded(member(path, held[called]), Sample, f"{path.name}: {called}"), of)
+    first = decoded(member(path, head), Head, f"{path.name}: {head.filename}")
+    if HEADER not in held:  # which is written last
+        first.status = first.status or STARTED
+    names = sorted(n for n in held if n.startswith(SAMPLES) and n.endswith(".json"))
+    samples = (decoded(member(path, held[called]), Sample, f"{path.name}: {called}") for called in names)
+    return first, (_answer(sample, first.eval) for sample in samples)
 
 
 def _answer(sample: Sample, of: Evaluated) -> Answer:

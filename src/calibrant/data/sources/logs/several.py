@@ -21,6 +21,7 @@ def shared(opened: Sequence[Source]) -> tuple[tuple[str, ...], Log]:
         first.log,
         label=first.log.label if all(one.log.label == first.log.label for one in opened) else "",
         verdicts=tuple(dict.fromkeys(c for one in opened for c in one.log.verdicts if c in every)),
+        unfinished=tuple(told for one in opened for told in one.log.unfinished),
         confidences=tuple(pair for pair in first.log.confidences if pair[0] in every),
     )
     return tuple(c for c in first.columns if c in every), kept

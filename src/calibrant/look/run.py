@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calibrant.arguments import one_source
-from calibrant.data.columns import is_number
+from calibrant.data.columns import ABSENT, is_number
 from calibrant.data.engines.reduce import source_of
 from calibrant.data.given import UnitsCross
 from calibrant.data.layouts import decoded
@@ -28,7 +28,7 @@ from calibrant.look import logs, roles
 from calibrant.look.columns import seen
 from calibrant.look.command import command
 from calibrant.look.looked import Column, Look
-from calibrant.look.obstacles import dropped_rows, obstacles
+from calibrant.look.obstacles import absent, dropped_rows, obstacles
 from calibrant.look.sample import LEAST, sampled
 from calibrant.look.sketched import looked_at_sketch
 
@@ -176,6 +176,8 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
     score = told.score or ("" if opened.log.tool else roles.sure(columns, scores, "score"))
     labels = roles.labels(columns, score)
     label = told.label or roles.sure(columns, labels, "label")
+    columns = tuple(_as_audited(c, rows.table) if c.name in (label, score) else c for c in columns)
+    held = {c.name: c for c in columns}
     planned = replace(asked, label=label, score=score)
     scale = roles.scale_of(held.get(score), _mostly_above_1(rows.table, score))
     dropped = dropped_rows(rows.table, planned)
@@ -200,7 +202,7 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
     unsaid = not (asked.label or asked.score)
     refusals = (*obstacles(opened, rows, mended if unsaid else planned), *_unnamed(planned, labels, scores, opened))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
-    repeats = repeated(rows.table, columns)
+    repeats = None if opened.unread and not opened.log.tool else repeated(rows.table, columns)
     said = dict(opened.log.confidences)
     named = {asked.weights: "weights", asked.cluster: "cluster"} | dict.fromkeys(asked.levels, "cluster")
     named |= {label: "label", score: "score"} | dict.fromkeys(mended.key, "key") | dict.fromkeys(mended.by, "group")
@@ -278,7 +280,21 @@ def _unnamed(planned: Reading, labels: Sequence[str], scores: Sequence[str], ope
             many = f"{len(found)}{' or more' if len(found) == most else ''}"
             yield f"{many} columns could be the {name}: pass {says}, one of {', '.join(map(repr, found))}"
         else:
-            yield f"no column looks like a {name} ({wanted[name]}): pass {says} if there is one all the same"
+            none = f"no column looks like a {name} ({wanted[name]}): pass {says} if there is one all the same"
+            lost = () if opened.log.tool else opened.unread
+            yield "; ".join((none, *(f"column {column!r} cannot be read: {why}" for column, why in lost)))
+
+
+def _as_audited(c: Column, table: pa.Table) -> Column:
+    """Return a column as an audit reads labels and scores: texts such as NA are missing there, and no values."""
+    if c.name not in table.column_names:
+        return c
+    lacking = int(absent(table.column(c.name), c.name).sum())
+    if lacking <= c.missing:
+        return c
+    values = tuple(pair for pair in c.frequent if pair[0] not in ABSENT)
+    distinct = None if c.distinct is None else c.distinct - (len(c.frequent) - len(values))
+    return replace(c, missing=lacking, missing_in_all=None, frequent=values, distinct=distinct)
 
 
 def _with_role(c: Column, named: Mapping[str, str], asked: Reading) -> Column:

@@ -155,7 +155,7 @@ def _cells(c: Column, seen: Look) -> tuple[str, str, str, str]:
 
 
 def _missing(c: Column, seen: Look) -> str:
-    if seen.holds == "sketch" and c.role != "group":
+    if (seen.holds == "sketch" and c.role != "group") or (c.kind == "unusable" and not c.stored):  # was not read
         return "-"
     if c.missing_in_all is not None and seen.rows is not None:
         return part_of(c.missing_in_all, seen.rows) if c.missing_in_all else "none"
@@ -286,7 +286,9 @@ def _label(seen: Look) -> str:
     told = f"{name} = {case} is the case: {part_of(values[seen.case], total)} rows."
     named = seen.settings.get("positive") is not None or {v.lower() for v in values} <= {"0", "1", "true", "false"}
     others = [v for v in values if v != seen.case]
-    if named or seen.holds == "sketch" or not others:
+    if not others:
+        return f"{told} No row holds another value."
+    if named or seen.holds == "sketch":
         return told
     return f"{told} If it is {visible(others[0])!r}, pass --positive {shlex.quote(visible(others[0]))}."
 

@@ -317,7 +317,7 @@ def test_headers(tmp_path: Path) -> None:
         cal.read(str(tmp_path / "a.csv"), label="y", score="p")
     assert names("y,p,x,x,z\n0,0.5,1,2,5\n1,0.25,3,4,6\n") == ("y", "p", "x", "x", "z")
     left = cal.sketch(str(tmp_path / "a.csv"), label="y", score="p", variables="*").spec.left_out
-    assert left == (("x", "several columns have this name"),)
+    assert left == (("x", "several columns have this name: rename all but one"),)
     (both,) = open_source(str(tmp_path / "a.csv")).parts[0].read(["x", "x"], ())
     assert both.columns[1].to_pylist() == [2, 4]
 

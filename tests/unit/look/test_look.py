@@ -543,3 +543,32 @@ def test_a_stray_score_is_no_sign_of_per_cent() -> None:
     seen = cal.look({"y": [0, 1] * 75, "p": [*np.linspace(0.01, 0.99, 149), 55.0]}, label="y", score="p")
     assert (seen.scale, "percent" in seen.command) == ("other", False)
     assert "the other 149 are within" in seen.refusals[0]
+
+
+def test_texts_that_an_audit_takes_for_missing_labels_are_missing_and_no_class(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    rows = [f"{'ja' if i % 3 else 'NA'},{0.1 + i / 100:.2f}" for i in range(60)]
+    path.write_text("\n".join(["y,p", *rows]), encoding="utf-8")
+    seen = cal.look(path)
+    label = seen.column("y")
+    assert label is not None
+    assert (label.missing, label.frequent, seen.label_values) == (20, (("ja", 40),), (("ja", 40),))
+    assert seen.dropped == {"label missing": 20}
+    told = " ".join(str(seen).split())
+    assert "20 (33.3%)" in told
+    assert "No row holds another value." in told
+    assert "'NA'" not in told
+    assert "levels of their own" not in told
+    assert "one-class" in seen.warnings
+
+
+def test_two_columns_of_one_name_are_the_cause_and_no_row_is_called_equal(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["y,p,p", *(f"{i % 2},0.{i:03},0.{i:03}" for i in range(60))]), encoding="utf-8")
+    seen = cal.look(path)
+    assert seen.repeats is None
+    assert any(
+        r.endswith("column 'p' cannot be read: several columns have this name: rename all but one")
+        for r in seen.refusals
+    )
+    assert "equal an earlier one" not in str(seen)

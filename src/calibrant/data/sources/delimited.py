@@ -354,7 +354,9 @@ class Texts:
         kinds = self.taken([c for c in head.columns if c in self.places]) | dict.fromkeys(texts, Taken("text"))
         comma = any(k.comma for k in kinds.values())
         form = Form(head.encoding, head.delimiter, "," if comma else ".")
-        twice = tuple((c, "several columns have this name") for c, n in Counter(head.columns).items() if n > 1)
+        twice = tuple(
+            (c, "several columns have this name: rename all but one") for c, n in Counter(head.columns).items() if n > 1
+        )
         return Source(name, head.columns, parts, scan.rows, kinds=kinds, form=form, unread=twice)
 
 

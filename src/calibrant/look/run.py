@@ -241,7 +241,7 @@ def _mostly_above_1(table: pa.Table, score: str) -> bool:
     values = decoded(table.column(score)) if score in table.column_names else pa.nulls(0)
     if not is_number(values.type):
         return True
-    return 2 * (pc.sum(pc.greater(values, 1)).as_py() or 0) > len(values) - values.null_count
+    return bool(2 * (pc.sum(pc.greater(values, 1)).as_py() or 0) > len(values) - values.null_count)
 
 
 def _levels(table: pa.Table, asked: Reading, refused: tuple[str, ...]) -> tuple[Reading, tuple[str, ...]]:

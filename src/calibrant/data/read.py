@@ -15,7 +15,6 @@ from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.given import Levels, UnitsCross
 from calibrant.data.predictions import (
     SEVERAL,
-    Faults,
     MulticlassPredictions,
     Predictions,
     multiclass_predictions,
@@ -33,6 +32,7 @@ from calibrant.data.sketches.sample import Origin
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.held import held
 from calibrant.data.sources.source import Source
+from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec, Variable
 from calibrant.data.survey import (
     EVERY,

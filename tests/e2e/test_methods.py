@@ -217,7 +217,7 @@ def test_what_cannot_be_a_covariate_is_left_out_aloud(inside: None, capsys: pyte
     assert told.err.startswith("left out id: it looks like an identifier")
     assert json.loads(told.out)["settings"]["variables"] == ["age", "sex"]
     assert main(["measure", "brier", "missing.csv", *COLUMNS, "--drop-missing"]) == 0
-    assert "left out 1 rows without label or score" in capsys.readouterr().err
+    assert "left out 1 row without label or score" in capsys.readouterr().err
 
 
 def test_a_sketch_is_asked_like_the_rows(inside: None, capsys: pytest.CaptureFixture[str]) -> None:
@@ -319,3 +319,20 @@ def test_a_value_is_the_strictest_kind_that_takes_it() -> None:
     assert isinstance(level, Setting)
     assert [level.read(t) for t in ("3", "3.5", "f")] == [3, 3.5, "f"]
     assert replace(level, kinds=(float,)).read("3") == 3.0
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "said"),
+    [
+        ("accept", ["--risk", "0.6", "--drop-missing"], "left out 1 row without label or score"),
+        ("certify", ["--drop-missing"], "left out 1 row without label or score"),
+        ("repair", ["--drop-missing", "--quick", "--method", "platt"], "left out 1 row without label or score"),
+    ],
+)
+def test_rows_left_out_are_told(
+    command: str, more: list[str], said: str, inside: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main([command, "missing.csv", *COLUMNS, *more])
+    assert said in capsys.readouterr().err
+    main([command, "log.csv", *COLUMNS, *more])
+    assert "left out" not in capsys.readouterr().err

@@ -46,6 +46,7 @@ def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
         "rows": whole.n,
         "cases": whole.cases,
         "dropped": whole.dropped,
+        "dropped_for": whole.faults.absences(spec),
         "unlabelled": None if 0 < _unlabelled(whole) < mask else whole.unlabelled,
         "covariates": tuple(c.name for c in spec.codings),
         "left_out": tuple(tuple(v) for v in spec.left_out),

@@ -157,7 +157,8 @@ class AuditRecord(Plain):
           settings hold the verdicts and what is recommended.
         - ``"fixed"``: everyone, groups and pockets over the limit, now and after the repair recommended.
     data : Mapping
-        label, score, positive, key, by (the groupings), rows, cases, dropped, unlabelled (rows without a label counted
+        label, score, positive, key, by (the groupings), rows, cases, dropped, dropped_for (how many of these lack a
+        label, a score, a unit, a weight; empty where it is not known), unlabelled (rows without a label counted
         apart; None for fewer than `mask`), fingerprint, files (the first 20),
         file_count, variables (kind, edges, folded), columns (kind, what it was used as, share of missing values rounded
         up), cluster and weights (columns, or None), nested (finer columns of units, with their

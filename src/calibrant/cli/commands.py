@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from calibrant.cli.options import bin_edges
 from calibrant.cli.progress import Progress, told_first
 from calibrant.cli.reporting import check_outputs, deliver
 from calibrant.data.given import UnitsCross
-from calibrant.data.predictions import Predictions
+from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.read import in_memory, summarised
 from calibrant.data.reading import Asked, Reading
 from calibrant.data.sketches.sketch import Sketch
@@ -72,6 +73,25 @@ def source(data: Sequence[str] | Sequence[Query], allow_same: bool = False) -> S
     return list(files) if len(files) > 1 else files[0]
 
 
+def tell_left_out(data: Sketch | Predictions | MulticlassPredictions) -> None:
+    """Say on standard error how many rows were left out or counted apart, and why; nothing if none were."""
+    if isinstance(data, Sketch):
+        left, apart, beside = data.dropped, data.unlabelled, bool(data.spec.beside)
+    elif isinstance(data, Predictions):
+        beside = data.weights is not None or data.cluster is not None
+        left, apart = data.dropped, 0 if data.unlabelled is None else len(data.unlabelled.p)
+    else:
+        return
+    tell_rows(left, "left out", "without label, score, unit or weight" if beside else "without label or score")
+    tell_rows(apart, "counted apart", "without a label: the answer is of the others")
+
+
+def tell_rows(count: int, done: str, why: str) -> None:
+    """Say on standard error what was done with some rows; nothing of none."""
+    if count:
+        print(f"{done} {count:,} {'row' if count == 1 else 'rows'} {why}", file=sys.stderr)
+
+
 # ---- audits ----
 
 
@@ -121,6 +141,7 @@ def certify(a: Namespace) -> int:
     columns = {"tests": True} if tests else {"variables": ()}
     files, asked = source(given(a), a.allow_same), reading(a, **columns)
     whole, groups, units = _certified_data(files, asked)
+    tell_left_out(whole)
     if a.side != "two-sided" and (tables := [c.name for c in chosen if c.table]):
         raise BadInput(f"--method {tables[0]} tells both ends: leave --side out")
     found, missed = [], {}

@@ -12,7 +12,7 @@ from calibrant.audit.record import AuditRecord
 from calibrant.audit.two_audits import audits_compared, settled
 from calibrant.certify import accept as certified
 from calibrant.certify import rows_to_accept
-from calibrant.cli.commands import given, source
+from calibrant.cli.commands import given, source, tell_left_out
 from calibrant.data.columns import score_values
 from calibrant.data.predictions import Predictions
 from calibrant.data.read import in_memory, summarised
@@ -43,6 +43,7 @@ def accept(a: Namespace) -> int:
     if a.out is not None:
         checked_targets({"--out": results.checked(a.out, True)}, files)
     data = _read(a)
+    tell_left_out(data)
     how = {"risk": a.risk, "by": a.by, "end": a.end, "target": a.target, "alpha": a.alpha, "seed": a.seed}
     found = certified(data, **how)
     if a.out is not None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from calibrant.arguments import COMMAND
-from calibrant.cli.commands import given, source
+from calibrant.cli.commands import given, source, tell_left_out
 from calibrant.cli.signature import COVARIATES, OWN, Method, Setting, methods
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.read import classes_in_memory, in_memory, summarised
@@ -65,7 +65,9 @@ def _data(
     data = source(files)
     how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, "allow_same") if hasattr(a, k)}
     if isinstance(data, Sketch):
-        return summarised(data, Reading.of(asker=COMMAND, **how)), None
+        whole = summarised(data, Reading.of(asker=COMMAND, **how))
+        tell_left_out(whole)
+        return whole, None
     named = [n for s in m.settings if s.columns and s.name in own for n in _names(own[s.name]) if n != THE_SCORE]
     every = COVARIATES not in own and any(s.name == COVARIATES for s in m.settings)
     if own.get(COVARIATES) == NONE:
@@ -78,8 +80,7 @@ def _data(
     else:
         rows = _classes(a, data, asked)
         seen = rows.top_label()
-    if seen.dropped:
-        _say(f"left out {seen.dropped:,} rows without label or score")
+    tell_left_out(seen)
     if not every:
         return rows, None
     usable, left_out = audited_variables(seen, None, 0)

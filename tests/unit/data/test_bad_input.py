@@ -11,7 +11,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import BadInput, NotComputable
-from calibrant.report import terminal
+from calibrant.report import html, markdown, terminal
+from calibrant.report.pipelines.summary import summary
 
 GOOD: dict[str, Any] = {"y": [0, 1, 1, 0], "p": [0.2, 0.7, 0.9, 0.1], "g": ["a", "a", "b", None]}
 
@@ -248,3 +249,41 @@ def test_two_values_of_a_label_need_no_notice() -> None:
     found = cal.audit(data, label="y", score="p", positive="yes", quick=True)
     assert "other_labels" not in found.data
     assert "other-labels" not in found.data["warnings"]
+
+
+# ---- rows that are left out ----
+
+
+@pytest.mark.parametrize(
+    ("missing", "lack", "said"),
+    [
+        ({"y": 40}, {"label": 40}, "40 of 901 rows left out, without label"),
+        (
+            {"y": 40, "p": 9},
+            {"label": 40, "score": 9},
+            "49 of 901 rows left out: 40 without label, 9 ",
+        ),
+        ({}, {}, ""),
+    ],
+)
+def test_rows_left_out_stand_on_the_first_screen(missing: dict[str, int], lack: dict[str, int], said: str) -> None:
+    held: dict[str, list[Any]] = {"y": [i % 2 for i in range(901)], "p": [(i % 97 + 1) / 99 for i in range(901)]}
+    first = 0
+    for name, count in missing.items():
+        held[name][first : first + count] = [None] * count
+        first += count
+    found = cal.audit(held, label="y", score="p", missing="drop", quick=True)
+    assert (found.data["dropped"], found.data["dropped_for"]) == (sum(missing.values()), lack)
+    screens = (
+        told(found),
+        summary(found),
+        markdown.render(found),
+        html.render(found),
+        html.brief(found),
+    )
+    for screen in screens:
+        assert said in screen
+        assert bool(said) == (" of 901 rows left out" in screen)
+    stored = cal.sketch(held, label="y", score="p", missing="drop")
+    again = cal.audit(type(stored).from_bytes(stored.to_bytes()), quick=True)
+    assert ("49 of" in told(again) or "40 of" in told(again)) == bool(said)

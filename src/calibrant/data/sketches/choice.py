@@ -50,6 +50,11 @@ class Chosen:
     read: int
     contents: Contents
 
+    @property
+    def left_out(self) -> int:
+        """Rows of the source that lack a label, a score, a unit or a weight."""
+        return self.read - self.contents.n
+
 
 NOTHING = pa.table({})  # no covariates: what is compared of files here is scores, labels and keys
 

@@ -145,6 +145,11 @@ class Faults:
             return f"did you pass percentages? {fix}"
         return "store per cent, 0 to 100" if percent else "did you pass logits? Apply 1 / (1 + exp(-x)) first"
 
+    def absences(self, spec: Spec) -> dict[str, int]:
+        """Return how many of the rows that were left out lack which part; one may lack several."""
+        parts = ("label", LABEL_MISSING), ("score", SCORE_MISSING), ("unit", UNIT_MISSING), ("weight", WEIGHT_MISSING)
+        return {part: n for part, kind in parts if (n := self.counts[kind]) and not (spec.keeps and part == "label")}
+
     def in_one(self) -> None:
         """Forget which part of a frame scores came from: a part is no file, and may well hold the low ones alone."""
         self.files = {"": self._scores()}

@@ -28,7 +28,7 @@ from calibrant.report.findings import by_gap, limit_of, only_together, said_of, 
 from calibrant.report.spans import clipped, given, say
 from calibrant.report.wording.decisions import worst_told
 from calibrant.report.wording.headline import headline, page_title
-from calibrant.report.wording.missing_labels import known_only
+from calibrant.report.wording.missing_labels import known_only, left_out
 from calibrant.report.wording.parts import everyone_told, groups_told, pockets_told, verdict_word
 from calibrant.report.wording.units import counted
 from calibrant.visible import visible
@@ -57,13 +57,13 @@ def nodes(record: AuditRecord) -> Iterator[Node]:
     if not withheld(record) and (found := follows(record)):
         yield Heading("What the error follows", where=EVERYWHERE)
         yield found
-    resting, left_out = rests(record), not_checked(record)
-    if resting or left_out:
+    resting, unchecked = rests(record), not_checked(record)
+    if resting or unchecked:
         yield Heading("What this verdict rests on", where=EVERYWHERE)
     if resting:
         yield Items(resting, where=EVERYWHERE)
-    if left_out:
-        yield Paragraph(left_out, "quiet", EVERYWHERE)
+    if unchecked:
+        yield Paragraph(unchecked, "quiet", EVERYWHERE)
 
 
 def parts(record: AuditRecord) -> tuple[Part, ...]:
@@ -91,6 +91,8 @@ def facts(record: AuditRecord) -> Iterator[Paragraph]:
         about = " on the gap" if by_gap(record) else ""
         by = said_of(record, "set_by")
         bound = say(f"limit {num.limit_points(limit)} points{about}", *((", set by ", given(by)) if by else ()))
+    if gone := left_out(record):
+        yield Paragraph(gone, where=EVERYWHERE)
     if of := counted(record):
         yield Paragraph(of, where=EVERYWHERE)
     yield Paragraph(bound, where=EVERYWHERE)

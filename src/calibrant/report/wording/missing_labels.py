@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
+from calibrant.report.commands import dropped
 from calibrant.report.findings import limit_of, noun
 from calibrant.report.spans import Text, clipped, given, say
 
@@ -98,6 +99,21 @@ def qualified(record: AuditRecord, form: str) -> Iterator[str]:
 
 def _after(lead: str, sentence: str) -> str:
     return f"{lead}{sentence[:1].lower()}{sentence[1:]}"
+
+
+def left_out(record: AuditRecord) -> Text:
+    """Return how many rows were left out of how many, and why; nothing where none were."""
+    gone, data = dropped(record.data), record.data
+    if not gone:
+        return ()
+    every = num.count(record.everyone.rows + gone + (data.get("unlabelled") or 0))
+    lack = {part: n for part, n in (data.get("dropped_for") or {}).items() if n}
+    if not lack:
+        return say(f"{num.count(gone)} of {every} {noun(record)} left out, without label or score")
+    if len(lack) == 1:
+        return say(f"{num.count(gone)} of {every} {noun(record)} left out, without {next(iter(lack))}")
+    told = ", ".join(f"{num.count(n)} without {part}" for part, n in lack.items())
+    return say(f"{num.count(gone)} of {every} {noun(record)} left out: {told}")
 
 
 def unknown(record: AuditRecord) -> Iterator[Text]:

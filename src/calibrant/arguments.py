@@ -36,6 +36,7 @@ class Asker:
     """Who gave the arguments, and so what a refusal calls them: ``limit=`` in Python, ``--limit`` on a command line."""
 
     command: bool = False
+    lacks: tuple[str, ...] = ()  # arguments that others take, and this one does not
 
     def name(self, argument: str) -> str:
         """Return what a check takes as the name of an argument: ``limit`` or ``--limit``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -22,6 +23,7 @@ from calibrant.data.progress import Course, Doing, Progress
 from calibrant.data.read import with_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.source import Form
 from calibrant.data.survey import EVERY, KEPT, ONE_VALUE
 from calibrant.errors import NotComputable
 from calibrant.kernels.runtime import interpreted, one_thread, sized
@@ -239,7 +241,7 @@ def audited(
     course.expect(_costs(spec.group_count, len(spec.codings), whole.n, held is not None and not judging.quick))
     # products are too small to share: threads that wait for each other only burn time
     with sized(whole.n), one_thread():
-        return _record(case, variables, course)
+        return _record(case, variables, course, asked.form)
 
 
 def _costs(groups: int, covariates: int, rows: int, tests: bool) -> dict[str, float]:
@@ -254,7 +256,7 @@ def _ahead(asked: Reading, judging: Judging) -> Callable[[int], float]:
     return lambda rows: sum(_costs(LEVELS_EACH * len(asked.by), covariates, rows, not judging.quick).values())
 
 
-def _record(case: Case, variables: tuple[str, ...], course: Course) -> AuditRecord:
+def _record(case: Case, variables: tuple[str, ...], course: Course, form: Form) -> AuditRecord:
     """Ask every question in order."""
     checks: list[Check] = []
     findings = case.findings
@@ -302,7 +304,7 @@ def _record(case: Case, variables: tuple[str, ...], course: Course) -> AuditReco
             "arrival": arrival(case.whole, case.judging.mask),
             "screen": None if case.judging.quick or case.screen is None else case.screen.to_dict(),
         },
-        settings=_settings(case, variables),
+        settings=_settings(case, variables) | ({"form": told} if (told := _told(form)) else {}),
         versions=_versions(),
     )
 
@@ -330,6 +332,11 @@ def _settings(case: Case, variables: tuple[str, ...]) -> dict[str, Any]:
         "allow_same": case.meant,
         "about": plan.about.to_dict(),
     }
+
+
+def _told(form: Form) -> dict[str, str]:
+    """Return what was said of how files are written."""
+    return {name: value for name, value in asdict(form).items() if value}
 
 
 def _variables(whole: Sketch) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import json
 from argparse import Namespace
 from pathlib import Path
 
-from calibrant.arguments import COMMAND, names, number
+from calibrant.arguments import COMMAND, Asker, names, number
 from calibrant.audit.compare import compared
 from calibrant.audit.record import AuditRecord
 from calibrant.audit.two_audits import audits_compared, settled
@@ -31,6 +31,7 @@ from calibrant.report.outputs import grades as validated
 
 PLAN = ("share", "error", "power")
 NONE, WITHIN = 3, 0  # exit status
+OF_ALL_ROWS = Asker(command=True, lacks=("missing",))  # compare and grades take no --missing
 
 
 def accept(a: Namespace) -> int:
@@ -119,11 +120,11 @@ def _models(a: Namespace) -> ModelComparison:
     if isinstance(data, Sketch):
         raise BadInput("a sketch holds one model's scores: pass the rows")
     how = {k: getattr(a, k) for k in ("label", *OF_MODELS, *FORM)} | {"score": first, "variables": ()}
-    rows = in_memory(data, Reading.of(asker=COMMAND, **how).named(), others)
+    rows = in_memory(data, Reading.of(asker=OF_ALL_ROWS, **how).named(), others)
     scores = {first: rows.p}
     for model in others:
         scores[model] = score_values(rows.covariates.column(model), model, a.percent)
-        faults = Faults(asker=COMMAND)
+        faults = Faults(asker=OF_ALL_ROWS)
         faults.see(scores[model], a.percent)
         faults.note(scores[model])
         of_model = Spec(label=a.label, score=model, percent=a.percent)
@@ -167,4 +168,4 @@ def _rows(data: object, a: Namespace, columns: tuple[str, ...]) -> Predictions:
     if isinstance(data, Sketch):
         raise BadInput("a sketch does not hold where each customer ended: pass the rows")
     how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, "allow_same") if hasattr(a, k)}
-    return in_memory(data, Reading.of(asker=COMMAND, variables=columns, **how).named())
+    return in_memory(data, Reading.of(asker=OF_ALL_ROWS, variables=columns, **how).named())

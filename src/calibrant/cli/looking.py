@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from calibrant.cli.commands import given, reading, source
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.look.command import command
+from calibrant.look.command import of_sketch
 from calibrant.look.run import looked
 from calibrant.report.looked import written
 
@@ -22,7 +22,7 @@ def look(a: Namespace) -> int:
     data = source(given(a), a.allow_same)
     seen = looked(data, asked)
     if isinstance(data, Sketch):
-        seen = replace(seen, command=command(a.files, asked))
+        seen = replace(seen, command=of_sketch(a.files))
     print(json.dumps(seen.to_dict(), sort_keys=True, indent=1) if a.json else written(seen))
     return IN_THE_WAY if seen.refusals else FINE
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
 from calibrant.arguments import COMMAND
@@ -16,7 +16,15 @@ OUTCOME, SCORE = "OUTCOME", "SCORE"  # stand for a column that the look cannot t
 
 def command(files: Sequence[str], asked: Reading, sql: str = "", noun: str = "") -> str:
     """Return the command for files or a query and, for anything else, the call; `noun` is what rows are called."""
-    options = ({"sql": sql} if sql else {}) | _options(asked) | ({"noun": noun} if noun else {})
+    return _written(files, ({"sql": sql} if sql else {}) | _options(asked) | ({"noun": noun} if noun else {}), sql)
+
+
+def of_sketch(files: Sequence[str]) -> str:
+    """Return the command for sketches, or the call: they bring their own columns, groups and seed."""
+    return _written(files, {})
+
+
+def _written(files: Sequence[str], options: Mapping[str, object], sql: str = "") -> str:
     if not files and not sql:
         told = ", ".join(["data", *(f"{k}={_python(v)}" for k, v in options.items())])
         return f"calibrant.audit({told})"

@@ -26,7 +26,7 @@ from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput, NotComputable
 from calibrant.look import logs, roles
 from calibrant.look.columns import seen
-from calibrant.look.command import command
+from calibrant.look.command import command, of_sketch
 from calibrant.look.looked import Column, Look
 from calibrant.look.obstacles import absent, dropped_rows, obstacles
 from calibrant.look.sample import LEAST, sampled
@@ -122,7 +122,7 @@ def looked(source: object, asked: Reading, engine: object = None) -> Look:
     files = tuple(map(str, source)) if isinstance(source, (list, tuple)) else (str(source),)
     files = files if isinstance(source, (str, Path, list, tuple)) else ()
     if isinstance(source, Sketch):
-        return looked_at_sketch(source, command((), asked))
+        return looked_at_sketch(source, of_sketch(()))
     if isinstance(source, Predictions):
         source = _table(source)
         asked = replace(asked, label="y_true", score="y_prob")

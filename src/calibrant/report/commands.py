@@ -34,6 +34,7 @@ REPAIRING = (  # options that `repair` takes too
         "--variables",
     ),
     *("--limit", "--judge", "--levels", "--alpha", "--seed"),
+    *("--encoding", "--delimiter", "--decimal", "--sheet", "--format"),
 )
 GROUPS = 2  # columns that a report proposes
 COLUMN = "COLUMN"  # stands for the name of one, where none can be proposed
@@ -110,7 +111,7 @@ def _typed(flags: Sequence[tuple[str, object]]) -> list[str]:
     """Return options with their values as a shell reads them."""
     out = []
     for flag, value in flags:
-        typed = shlex.quote(str(value))
+        typed = "$'\\t'" if value == "\t" else shlex.quote(str(value))  # a tab is typed so in a shell
         out.append(visible(f"{flag}={typed}" if typed.startswith(("-", "'-")) else f"{flag} {typed}"))
     return out
 
@@ -156,6 +157,7 @@ def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     flags += [("--costs", costs), ("--threshold", None if costs else acting)]
     flags += [("--judge", s["judge"] if s["judge"] != "error" else None)]
     flags += [(f"--{k.replace('_', '-')}", v) for k, v in s["about"].items() if v != getattr(About(), k)]
+    flags += [(f"--{k}", v) for k, v in (s.get("form") or {}).items()]
     flags += [("--name", None if named_after_file else record.name), ("--date", s.get("date"))]
     return [(flag, value) for flag, value in flags if value is not None]
 

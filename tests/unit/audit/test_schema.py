@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -52,12 +53,22 @@ def answers() -> Any:
     return cal.predictions(y, p, {"sex": sex}, cluster={"person": person, "question": question})
 
 
+def told_how() -> Any:
+    """Return the record of a file of which it was said how it is written."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "log.csv"
+        path.write_text("y;p\n" + "0;0,25\n1;0,75\n" * 100, encoding="cp1252")
+        form = {"encoding": "cp1252", "delimiter": ";", "decimal": ","}
+        return cal.audit(path, label="y", score="p", quick=True, **form)
+
+
 RECORDS: dict[str, Callable[[], Any]] = {
     "groups and a limit": lambda: cal.audit(
         rows(3001), by=["site", "age"], limit=0.05, outcome="case", date="2026-01-31"
     ),
     "intersections": lambda: cal.audit(rows(1501), by=["site", "age"], intersections=True, limit=0.2, quick=True),
     "no limit": lambda: cal.audit(rows(1501), by="site"),
+    "told how it is written": told_how,
     "other labels": lambda: cal.audit(
         {"y": ["no", "yes", "?"] * 100, "p": [0.2, 3.0, 0.4] * 100},
         label="y",

@@ -568,3 +568,18 @@ def test_names_in_the_page_stay_text(rows: dict[str, np.ndarray], tmp_path: Path
     assert "<b>" not in page
     assert "s<i>" not in page
     assert "&lt;b&gt;" in page
+
+
+def test_rows_without_a_label_are_refused_with_what_compare_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"{'' if i == 6 else i % 2},0.{i % 9 + 1},{'' if i == 7 else 0.5}" for i in range(60)]
+    path = tmp_path / "log.csv"
+    for gap, column in ((6, "y"), (7, "new")):
+        kept = [line for i, line in enumerate(lines) if i in (gap,) or i not in (6, 7)]
+        path.write_text("\n".join(["y,old,new", *kept]), encoding="utf-8")
+        assert main(["compare", str(path), "--label", "y", "--score", "old,new"]) == 2
+        err = capsys.readouterr().err
+        assert f"column {column!r}: 1 value is missing" in err
+        assert "fill them in, or leave those rows out of the data" in err
+        assert "--" not in err.replace("--label", ""), "no option that compare lacks"

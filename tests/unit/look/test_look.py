@@ -374,7 +374,11 @@ def test_command_line_looks_at_sketches(tmp_path: Path, capsys: Any) -> None:
     assert main(["look", str(tmp_path / "a.sketch")]) == 0
     out = capsys.readouterr().out
     assert "a sketch of" in out
-    assert f"calibrant audit {tmp_path / 'a.sketch'}" in out.replace(" \\\n    ", " ")
+    command = cal.look(whole).command
+    assert command == "calibrant.audit(data)", "it brings its columns: naming them is refused"
+    assert f"calibrant audit {tmp_path / 'a.sketch'} --report" in out.replace(" \\\n    ", " ")
+    assert "OUTCOME" not in out
+    assert main(["audit", str(tmp_path / "a.sketch"), "--quick", "--json", "-"]) == 0
 
 
 def test_columns_of_the_same_name_and_strange_types() -> None:

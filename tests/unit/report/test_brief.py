@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import calibrant as cal
 import factories
 from calibrant.audit.about import About
 from calibrant.audit.record import AuditRecord, Check
 from calibrant.cli.parser import build_parser
-from calibrant.report import html
+from calibrant.report import commands, html
 from calibrant.report.brief import before_after, sparks
 from calibrant.report.brief.action import decision, rows_that_would_decide
 from calibrant.report.brief.brief import brief, parts
@@ -380,3 +383,30 @@ def test_numbers_of_the_parts_are_the_records_rounded_outward(a, b, c, d, limit)
         assert exact(most) <= Decimal(found[1])
     if limit is not None:
         assert ("over the limit" in parts(record)[0].word.lower()) == (low > limit)
+
+
+# ---- commands that can be typed as they are printed ----
+
+
+def test_printed_commands_read_the_file_as_it_was_read(tmp_path: Path) -> None:
+    lines = [f"{'ja' if i % 3 else 'nein'};0,{i % 90 + 10};{'Köln' if i % 2 else 'Ulm'}" for i in range(300)]
+    path = tmp_path / "daten.csv"
+    path.write_text("\n".join(["fall;risiko;größe", *lines]), encoding="cp1252")
+    told = {"encoding": "cp1252", "decimal": ",", "delimiter": ";"}
+    plan = {"label": "fall", "score": "risiko", "positive": "ja", "by": "größe", "limit": 0.01, "quick": True}
+    record = cal.audit(path, **plan, **told)
+    for text in (commands.command(record), commands.audit_again(record), commands.repair(record)):
+        a = build_parser().parse_args(shlex.split(text.replace("\\\n", " "))[1:])
+        assert {name: getattr(a, name) for name in told} == told
+    assert AuditRecord.from_dict(json.loads(json.dumps(record.to_dict()))) == record
+    found_out = cal.audit({"y": [0, 1] * 50, "p": [0.25, 0.5] * 50}, label="y", score="p", quick=True)
+    assert "form" not in found_out.settings
+
+
+@pytest.mark.parametrize(("label", "words"), [(1, "is a case"), (0, "is no case")])
+def test_of_one_outcome_the_label_is_to_be_checked(label: int, words: str) -> None:
+    log = {"y": [label] * 200, "p": [i / 200 for i in range(200)]}
+    for limit in (None, 0.02):
+        done = decision(cal.audit(log, label="y", score="p", limit=limit, quick=True))
+        assert plain(done.text).startswith(f"Check the label: by y each of these rows {words}.")
+        assert done.command == "", "no repair can be fitted"

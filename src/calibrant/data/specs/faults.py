@@ -121,14 +121,19 @@ class Faults:
         beside = (UNIT_MISSING, spec.cluster), (WEIGHT_MISSING, spec.weights)
         for kind, column in (*beside, (SCORE_MISSING, spec.score), (LABEL_MISSING, spec.label)):
             if self.counts[kind] and not (spec.drops or (spec.keeps and kind == LABEL_MISSING)):
-                how = self.asker.turns_on("drop_missing")
-                fix = f"fill them in, or pass {how} to leave those rows out and count them"
-                if kind == LABEL_MISSING:
-                    fix += f", or {self.asker.name('missing')}=keep to say what they could change"
-                raise BadInput(self._line(kind, column, f"missing (null or NaN); {fix}"))
+                raise BadInput(self._line(kind, column, f"missing (null or NaN); {self._filling(kind)}"))
         for name, (count, part, row) in sorted(self.gaps.items()):
             fix = f"fill them in, or leave {self.asker.says('missing')} out to make them a level of their own"
             raise BadInput(_line(name, count, (part, row), "", f"missing; {fix}"))
+
+    def _filling(self, kind: int) -> str:
+        if "missing" in self.asker.lacks:
+            return "fill them in, or leave those rows out of the data"
+        how = self.asker.turns_on("drop_missing")
+        fix = f"fill them in, or pass {how} to leave those rows out and count them"
+        if kind == LABEL_MISSING:
+            fix += f", or {self.asker.name('missing')}=keep to say what they could change"
+        return fix
 
     def _hint(self, percent: bool) -> str:
         if self.low >= -1e-4 and self.high <= 1.0 + 1e-4:

@@ -40,6 +40,8 @@ def decision(record: AuditRecord) -> Decision:
     """Return the one thing to do next."""
     if withheld(record):
         return _one_of_each(record)
+    if record.data.get("cases") in (0, record.data.get("rows")):
+        return _check_the_label(record)
     found = together(record)
     return _by_verdict(record) if found is None else _by_units(record, *found)
 
@@ -75,6 +77,16 @@ def _one_of_each(record: AuditRecord) -> Decision:
     more = ". If they are different people, name one that tells them apart: "
     told = say(text, code("--cluster COLUMN"), more, code("--key COLUMN"), ".")
     return Decision(told, commands.audit_again(record))
+
+
+def _check_the_label(record: AuditRecord) -> Decision:
+    """Return what to do where every row has one outcome: no repair can be fitted, and no error of the other told."""
+    data, all_of = record.data, noun(record)
+    what = "a case" if data.get("cases") else "no case"
+    told = say("Check the label: by ", code(str(data.get("label"))), f" each of these {all_of} is {what}. ")
+    if data.get("positive") is None:
+        return Decision((*told, *say(f"Audit {all_of} of both outcomes.")), "")
+    return Decision((*told, *say(code("--positive"), " names the value that counts as a case.")), "")
 
 
 def _by_units(record: AuditRecord, column: str, effect: float) -> Decision:

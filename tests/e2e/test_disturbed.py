@@ -198,7 +198,7 @@ def signals() -> Iterator[Any]:
 
 
 @pytest.mark.all
-@pytest.mark.parametrize(("number", "name"), signals())
+@pytest.mark.parametrize(("number", "name"), [*signals()])
 def test_a_signal_leaves_what_stood_there(folder: Path, name: str, number: int) -> None:
     line, out = OUTPUTS[name]
     (folder / out).write_bytes(OLD)

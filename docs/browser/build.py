@@ -77,7 +77,11 @@ def modules(own: dict[str, Path]) -> Iterator[tuple[str, bytes]]:
         if path.is_file() and path.suffix in (".py", ".j2", ".css", ".js", ".md"):
             yield f"calibrant/{path.relative_to(root).as_posix()}", path.read_bytes()
     for name in PLAIN:
-        for file in sorted(importlib.metadata.distribution(name).files or (), key=str):
+        try:
+            held = importlib.metadata.distribution(name).files or ()
+        except importlib.metadata.PackageNotFoundError:
+            raise Missing(f"{name} is not in this environment: install it (`pip install {name}`)") from None
+        for file in sorted(held, key=str):
             if ".." not in file.parts and file.suffix in (".py", "") and "__pycache__" not in file.parts:
                 yield file.as_posix(), Path(str(file.locate())).read_bytes()
     for name, path in own.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,53 +42,87 @@ def along_the_score(case: Case, _: Mapping[str, Curve]) -> Answer:
     return Answer(checks=(Check(code="reliability", status="measured"),), curves=curves)
 
 
-def bins_of(q: Population, levels: int, alpha: float, mask: int) -> Curve:
-    """Return the binned reliability of the score, with gaps certified all at once.
+@dataclass(frozen=True)
+class Ranges:
+    """Ranges of the score, and what was found in each."""
 
-    Bins are the steps of the display, neighbours joined until each holds enough people to show. Where fewer than
-    ten come of that (rare events), they are twenty ranges of the raw score with about equally many people. Of units and
-    weighted rows they are ten ranges with about equally many rows of pilot units: given all scores of a unit, a rate is
-    not that of its score alone, so that no score of a certified unit may move an edge.
-    """
+    bins: NDArray[np.int64]  # of each cell of the score
+    predicted: NDArray[np.float64]
+    observed: NDArray[np.float64]
+    limits: Sequence[tuple[float, float]]  # of the gap, all at once
+
+
+def bins_of(q: Population, levels: int, alpha: float, mask: int) -> Curve:
+    """Return the binned reliability of the score, with gaps certified all at once."""
     cases = q.counted.expected
     if min(cases, q.n - cases) < CURVE_EVENTS:
         raise NotComputable(
             f"a curve needs at least {CURVE_EVENTS} expected cases and {CURVE_EVENTS} expected non-cases"
         )
-    fixed = np.zeros(0, dtype=np.int64)
-    if q.units is not None:
-        fixed = _fixed_ranges(q, q.units)
-        bins = _people(q, fixed, mask)
-    else:
-        bins = _people(q, np.floor(q.counted.middle * levels + 0.5).astype(np.int64), mask)
-    if q.units is None and bins[-1] + 1 < FEW_BINS:
-        bins = max(bins, _people(q, q.counted.equal_mass(2 * FEW_BINS), mask), key=lambda b: int(b[-1]))
-    counts, sums, low, high = coarse(q, bins)
-    n = counts.sum(axis=1)
-    if q.units is None:
-        predicted, observed = sums.sum(axis=1) / n, counts[:, 1] / n
-        rows = [(counts[i : i + 1], sums[i : i + 1], low[i : i + 1], high[i : i + 1]) for i in range(len(n))]
-        limits = [residual_mean_limits(*each, alpha / len(n)) for each in rows]
-    else:
-        predicted, observed, limits = _by_units(q, q.crossed or (q.units,), bins, _shares(fixed, bins, alpha))
+    found = _by_rows(q, levels, alpha, mask) if q.units is None else _by_units(q, q.units, alpha, mask)
+    counts, _, low, high = coarse(q, found.bins)
     columns = {
-        "x": predicted,
+        "x": found.predicted,
         "x_low": low,
         "x_high": high,
-        "predicted": predicted,
-        "observed": observed,
-        "gap": observed - predicted,
-        "low": [v[0] for v in limits],
-        "high": [v[1] for v in limits],
-        "rows": n.astype(np.int64),
+        "predicted": found.predicted,
+        "observed": found.observed,
+        "gap": found.observed - found.predicted,
+        "low": [v[0] for v in found.limits],
+        "high": [v[1] for v in found.limits],
+        "rows": counts.sum(axis=1).astype(np.int64),
     }
     plain: Mapping[str, tuple[Any, ...]] = {k: tuple(np.asarray(v).tolist()) for k, v in columns.items()}
     curve = Curve(method="reliability", columns=plain, settings={"level": 1.0 - alpha, "simultaneous": True})
     return told_sets(curve, q.n)
 
 
+def _by_rows(q: Population, levels: int, alpha: float, mask: int) -> Ranges:
+    """Take the steps of the display, neighbours joined until each holds enough people to show.
+
+    Where fewer than ten come of that (rare events), they are twenty ranges of the raw score with about equally many
+    people.
+    """
+    bins = _people(q, np.floor(q.counted.middle * levels + 0.5).astype(np.int64), mask)
+    if bins[-1] + 1 < FEW_BINS:
+        bins = max(bins, _people(q, q.counted.equal_mass(2 * FEW_BINS), mask), key=lambda b: int(b[-1]))
+    counts, sums, low, high = coarse(q, bins)
+    n = counts.sum(axis=1)
+    each = [(counts[i : i + 1], sums[i : i + 1], low[i : i + 1], high[i : i + 1]) for i in range(len(n))]
+    limits = [residual_mean_limits(*cells, alpha / len(n)) for cells in each]
+    return Ranges(bins, sums.sum(axis=1) / n, counts[:, 1] / n, limits)
+
+
+def _by_units(q: Population, units: Units, alpha: float, mask: int) -> Ranges:
+    """Take ranges that no score of a certified unit decides, joined where too few people would be shown.
+
+    Given all scores of a unit, a rate is not that of its score alone: a score that moved an edge would choose which
+    rates are looked at. Where units cross, a range has the blocks of every shift. Scores are no part of the design, so
+    that no block of a range may be taken to be smaller than the largest with all of its rows, and a shift without rows
+    in it is evidence of 1.
+    """
+    fixed = _fixed_ranges(q, units)
+    bins = _people(q, fixed, mask)
+    shifts = q.crossed or (units,)
+    of_row = [bins[_cell(q, u.p)] for u in shifts]
+    means, limits = [], []
+    for i, delta in enumerate(_shares(fixed, bins, alpha)):
+        held = [(u, of == i) for u, of in zip(shifts, of_row, strict=True)]
+        parts = [replace(u.within(own), most=u.largest) for u, own in held if own.any()]
+        if not parts:
+            raise NotComputable("a range of the score has none of the rows whose units are held")
+        weight = np.concatenate([u.weight for u in parts])
+        values = [u.p for u in parts], [u.y for u in parts]
+        means.append([np.average(np.concatenate(v), weights=weight) for v in values])
+        each = [gap_of(u, delta / 2.0) for u in parts]
+        gap = MeanGap(each, len(shifts)) if q.crossed else each[0]
+        limits.append((gap.limit(delta / 2.0, 1.0), gap.limit(delta / 2.0, -1.0)))
+    predicted, observed = np.array(means).T
+    return Ranges(bins, predicted, observed, limits)
+
+
 def _fixed_ranges(q: Population, units: Units) -> NDArray[np.int64]:
-    """Return the range of each cell of the score, which no score of a certified unit decides."""
+    """Return the range of each cell of the score: of about equally many rows of pilot units."""
     if q.crossed:
         return np.digitize(q.counted.middle, FIXED).astype(np.int64)
     pilot = _cell(q, units.p[~units.certified[units.unit]])
@@ -107,34 +141,6 @@ def _shares(fixed: NDArray[np.int64], bins: NDArray[np.int64], alpha: float) -> 
 def _cell(q: Population, p: NDArray[np.float64]) -> NDArray[np.int64]:
     cell: NDArray[np.int64] = np.minimum(fixed_scores(p) * q.grid >> 30, q.grid - 1)
     return cell
-
-
-def _by_units(
-    q: Population, shifts: Sequence[Units], bins: NDArray[np.int64], deltas: Sequence[float]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], list[tuple[float, float]]]:
-    """Return of each bin the mean score, the event rate and the ends of the gap, weighted as they are certified.
-
-    Where units cross, of the blocks of every shift. Scores are no part of the design, so that no block of a range may
-    be taken to be smaller than the largest with all of its rows, and a shift without rows in it is evidence of 1.
-    """
-    of_row = [bins[_cell(q, u.p)] for u in shifts]
-    means, limits = [], []
-    for i, delta in enumerate(deltas):
-        held = [(u, of == i) for u, of in zip(shifts, of_row, strict=True)]
-        parts = [replace(u.within(own), most=u.largest) for u, own in held if own.any()]
-        if not parts:
-            raise NotComputable("a range of the score has none of the rows whose units are held")
-        weight = np.concatenate([u.weight for u in parts])
-        means.append([np.average(np.concatenate(v), weights=weight) for v in _values(parts)])
-        each = [gap_of(u, delta / 2.0) for u in parts]
-        gap = MeanGap(each, len(shifts)) if q.crossed else each[0]
-        limits.append((gap.limit(delta / 2.0, 1.0), gap.limit(delta / 2.0, -1.0)))
-    predicted, observed = np.array(means).T
-    return predicted, observed, limits
-
-
-def _values(parts: Sequence[Units]) -> tuple[list[NDArray[np.float64]], list[NDArray[np.int8]]]:
-    return [u.p for u in parts], [u.y for u in parts]
 
 
 def _people(q: Population, first: NDArray[np.int64], mask: int) -> NDArray[np.int64]:

@@ -189,7 +189,7 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
     taken = ((label,) if label else labels) + (score, *asked.key, *asked.beside, *asked.levels)
     others = () if opened.log.tool else roles.units(columns)
     unit = planned.cluster or _unit(held, others, (*taken, *asked.by), asked.missing)
-    groups = roles.groups(columns, (*taken, unit, *opened.log.own, *opened.log.verdicts))
+    groups = roles.groups(columns, (*taken, *others, unit, *opened.log.own, *opened.log.verdicts))
     mended = replace(
         planned,
         cluster=unit,

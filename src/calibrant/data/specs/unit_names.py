@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 UNITS = {"patient", "person", "household", "customer", "client", "user", "subject", "account", "family", "member"}
 UNITS |= {"site", "hospital", "clinic", "school", "center", "centre", "doctor", "provider", "company", "store"}
+UNITS |= {"author", "question"}
 OWN = {"id", "ids", "mrn"}
 NUMBERS = {"no", "nr", "number", "key", "code", "uuid", "guid", "hash", "index"}
 QUANTITIES = {"age", "ages", "year", "years", "month", "months", "week", "weeks", "day", "days", "hour", "hours"}

@@ -74,14 +74,19 @@ def source(data: Sequence[str] | Sequence[Query], allow_same: bool = False) -> S
 
 
 def tell_left_out(data: Sketch | Predictions | MulticlassPredictions) -> None:
-    """Say on standard error how many rows were left out or counted apart, and why; nothing if none were."""
+    """Say on standard error what data leave out: of an unfinished log, and rows left out or counted apart, with why."""
+    if isinstance(data, MulticlassPredictions):
+        return
+    for log in data.log.unfinished if isinstance(data, Sketch) else data.unfinished:
+        from calibrant.report.wording.notices import NOTICES
+
+        what, advice = NOTICES["unfinished-log"]
+        print(f"{what}: {visible(log)}. {advice}", file=sys.stderr)
     if isinstance(data, Sketch):
         left, apart, beside = data.dropped, data.unlabelled, bool(data.spec.beside)
-    elif isinstance(data, Predictions):
+    else:
         beside = data.weights is not None or data.cluster is not None
         left, apart = data.dropped, 0 if data.unlabelled is None else len(data.unlabelled.p)
-    else:
-        return
     tell_rows(left, "left out", "without label, score, unit or weight" if beside else "without label or score")
     tell_rows(apart, "counted apart", "without a label: the answer is of the others")
 

@@ -121,6 +121,7 @@ def _models(a: Namespace) -> ModelComparison:
         raise BadInput("a sketch holds one model's scores: pass the rows")
     how = {k: getattr(a, k) for k in ("label", *OF_MODELS, *FORM)} | {"score": first, "variables": ()}
     rows = in_memory(data, Reading.of(asker=OF_ALL_ROWS, **how).named(), others)
+    tell_left_out(rows)
     scores = {first: rows.p}
     for model in others:
         scores[model] = score_values(rows.covariates.column(model), model, a.percent)

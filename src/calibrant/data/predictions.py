@@ -89,6 +89,8 @@ class Predictions:
         does not know better.
     unlabelled : Unlabelled or None
         Rows without a label that were kept apart, with ``missing="keep"``: `certify.missing_labels` reads them.
+    unfinished : tuple of str
+        Logs of evaluations among the sources that did not come to their end, each with how many answers it has.
     """
 
     y: NDArray[np.int8]
@@ -102,6 +104,7 @@ class Predictions:
     levels: Levels = ()
     crossing: Crossing | None = field(default=None, repr=False)
     unlabelled: Unlabelled | None = None
+    unfinished: tuple[str, ...] = ()
     cache: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property

@@ -31,7 +31,7 @@ from calibrant.data.sketches.repeats import same_files
 from calibrant.data.sketches.sample import Origin
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.held import held
-from calibrant.data.sources.source import Source
+from calibrant.data.sources.source import Log, Source
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec, Variable
 from calibrant.data.survey import (
@@ -187,7 +187,7 @@ def in_memory(source: object, asked: Reading, others: tuple[str, ...] = ()) -> P
         missing=spec.missing,
         name=opened.name,
     )
-    return replace(found, levels=levels)
+    return replace(found, levels=levels, unfinished=opened.log.unfinished)
 
 
 def classes_in_memory(
@@ -548,7 +548,7 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
         there = {v.name: v.codes(apart.covariates.column(v.name)) for v in levels}
         out.count_unlabelled(apart.p, there)
     out.rows_read += data.dropped
-    out.name, out.nested = data.name, data.levels
+    out.name, out.nested, out.log = data.name, data.levels, Log(unfinished=data.unfinished)
     out.crossed = None if data.crossing is None else data
     out.kept = data if apart is not None and spec.beside else None
     data.cache[cached] = out.counted()

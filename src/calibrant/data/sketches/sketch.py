@@ -80,6 +80,8 @@ class Header:
         Shapes of the arrays of each part.
     no_case : Mapping
         Values of the label beside the one named as the case, and their rows.
+    unfinished : tuple of str
+        Of the `Log` that the rows came from.
     format : int
     """
 
@@ -91,6 +93,7 @@ class Header:
     parts: dict[str, dict[str, tuple[Size, ...]]]
     format: int = FORMAT
     no_case: dict[str, Size] = field(default_factory=dict)
+    unfinished: tuple[str, ...] = ()
 
 
 class Sketch:
@@ -109,7 +112,7 @@ class Sketch:
 
     name: str
     files: tuple[str, ...]
-    log: Log  # that the rows came from, if from one: not stored, for the score's name says what matters of it
+    log: Log  # that the rows came from, if from one: stored is only what of it was unfinished
     nested: Levels  # of units, as the rows showed them: neither stored nor merged, since two sketches may cross
     crossed: Predictions | None  # the rows, where their units cross: in memory alone, neither stored nor merged
     no_case: dict[str, int]  # values of the label beside the one named as the case, and their rows
@@ -390,7 +393,7 @@ class Sketch:
         self.files = (*self.files, *(f for f in other.files if f not in self.files))
         self.faults.merge(other.faults)
         self.no_case = few_of(self.no_case, other.no_case)
-        self.nested, self.log = (), self.log if self.log == other.log else NO_LOG
+        self.nested, self.log = (), self.log.merged(other.log)
         return self
 
     def _stored(self) -> None:
@@ -445,6 +448,7 @@ class Sketch:
             lengths=(a, b, c, d),
             parts={name: {k: v.shape for k, v in arrays.items()} for name, arrays in held.items()},
             no_case={text_of(value): rows for value, rows in self.no_case.items()},
+            unfinished=tuple(map(text_of, self.log.unfinished)),
         )
         numbers = [n for pair in counts for n in pair] + [v for arrays in held.values() for v in arrays.values()]
         return with_checksum(packed(header, numbers, level))
@@ -465,7 +469,7 @@ class Sketch:
         header.spec.check()
         sketch = cls(header.spec)
         sketch.rows_read, sketch.name, sketch.files = header.rows_read, header.name, header.files
-        sketch.no_case = few_of(header.no_case)
+        sketch.no_case, sketch.log = few_of(header.no_case), Log(unfinished=header.unfinished)
         numbers.expect(sketch._expected(header))
         for name, length, array in zip(Counters._fields, header.lengths, sketch._counters, strict=True):
             numbers.take_into(array.reshape(-1), length, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import pyarrow as pa
@@ -87,6 +87,12 @@ class Log:
     noun: str = ""
     own: tuple[str, ...] = ()
     unfinished: tuple[str, ...] = ()
+
+    def merged(self, other: Log) -> Log:
+        """Return what is true of the rows of both; what is unfinished of either is of both."""
+        either = tuple(dict.fromkeys((*self.unfinished, *other.unfinished)))
+        same = replace(self, unfinished=()) == replace(other, unfinished=())
+        return replace(self if same else NO_LOG, unfinished=either)
 
 
 NO_LOG = Log()

@@ -23,6 +23,7 @@ import pytest
 import calibrant as cal
 from calibrant.cli.parser import build_parser
 from calibrant.cli.run import main
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.logs import inspect_ai, known
 from calibrant.data.sources.logs.lm_eval import probability
 from calibrant.data.sources.logs.provenance import FIELDS, column_of, of_column, of_field
@@ -110,6 +111,21 @@ def test_the_right_answer_in_the_metadata_of_a_test_case_is_no_column(tmp_path: 
     found = rows(path)
     assert "year" in found
     assert "expected" not in found
+
+
+def test_the_right_answer_within_other_fields_is_no_column(tmp_path: Path) -> None:
+    """What a scorer calls the answer is what the model said, which is there with the score."""
+    path = made(tmp_path / "run.json", n=60, target="A", answer="B", judge={"gold": "A"})
+    log = json.loads(path.read_text())
+    for sample in log["samples"]:
+        sample["metadata"]["info"] = {"gold": "A", "answer": "A", "year": 2024}
+    path.write_text(json.dumps(log))
+    found = rows(path)
+    assert {"info.year", "scores.match.metadata.answer"} < {*found}
+    gone = {"info.gold", "info.answer", "scores.match.metadata.target", "scores.match.metadata.judge.gold"}
+    assert not gone & {*found}
+    with pytest.raises(cal.BadInput, match=r"'info\.gold' cannot be read: it is the right answer"):
+        cal.read(path, label="correct", score=STATED, by=["info.gold"])
 
 
 def test_the_confidence_of_a_multiple_choice_is_that_of_the_answer_that_acc_judges() -> None:
@@ -264,6 +280,25 @@ def test_a_log_that_did_not_come_to_its_end_is_read_and_said_to_be_unfinished(tm
         archive.writestr("_journal/start.json", json.dumps({"eval": {"task": "t", "model": "m"}}))
         archive.writestr("samples/0_epoch_1.json", json.dumps(log["samples"][0]))
     assert open_source(stopped).log.unfinished == ("stopped.eval (started, 1 answer)",)
+
+
+def test_an_unfinished_log_is_named_by_what_is_made_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, ended = made(tmp_path / "part.json", n=60), made(tmp_path / "whole.json", n=80)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"status": "error"}))
+    told = ("part.json (error, 60 answers)",)
+    asked = {"label": "correct", "score": STATED}
+    part = cal.sketch(str(path), variables=None, **asked)
+    whole = cal.sketch(str(ended), spec=part.spec)
+    assert Sketch.from_bytes(part.to_bytes()).log.unfinished == told
+    assert all(told == a.copy().merge(b, allow_same=True).log.unfinished for a, b in ((part, whole), (whole, part)))
+    assert cal.read(str(path), **asked).unfinished == told
+    assert cal.read(str(ended), **asked).unfinished == ()
+    columns = ["--label", "correct", "--score", STATED]
+    for words in (["measure", "ece", str(path)], ["accept", str(path), "--risk", "0.4"]):
+        main([*words, *columns])
+        assert capsys.readouterr().err.startswith(f"Unfinished evaluation: {told[0]}. Answers that are missing")
+    main(["measure", "ece", str(ended), *columns])
+    assert "nfinished" not in capsys.readouterr().err
 
 
 # ---- confidences as people write them ----

@@ -24,6 +24,7 @@ ASKED = {"question", "input", "prompt", "query"}  # fields that are the question
 # right answer even honest probabilities are off.
 KEY = {"answerkey", "answer_key", "answer", "correct_answer", "gold", "label", "target", "expected", "expected_output"}
 KEY |= {"ideal", "reference", "ground_truth"}
+SCORED = {"scores", "store", "match", "metrics"}  # what stands before the fields of scorers and of the run
 NO_KEY = (
     "it is the right answer to a question, which nobody has beforehand: among questions of one right answer even "
     "honest probabilities are off, so that it can be no group"
@@ -253,10 +254,16 @@ def _more(
             long = any(isinstance(v, str) and len(v) > LONGEST for v in values)
             if name in taken or name.lower() in ASKED or long or all(v is None for v in values):
                 continue
-            if name.lower() in KEY:
+            if holds_key(name):
                 keys.append(name)
                 continue
             called = name if name not in there else f"metadata.{name}"
             there.add(called)
             out[called] = values
     return out, keys
+
+
+def holds_key(name: str) -> bool:
+    """Tell whether a field, or one within others, holds the right answer; a scorer's `answer` is what the model said."""
+    words = name.lower().split(".")
+    return words[-1] in KEY and (words[0] in SCORED, words[-1]) != (True, "answer")

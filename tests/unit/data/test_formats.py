@@ -335,7 +335,10 @@ def title(book: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda book: book.create_sheet("more").append(["y", "p"]), "has 2 sheets: pass sheet= .* 'scores', 'more'"),
+        (
+            lambda book: book.create_sheet("more").append(["y", "p"]),
+            r"^log\.xlsx has 2 sheets, 'scores', 'more': name one with sheet= \(--sheet NAME\)$",
+        ),
         (lambda book: book.active.merge_cells("D1:E1"), "cells D1 to E1 .* merged"),
         (title, "row 1 holds 'Scores of 2026' alone"),
         (lambda book: book.active.delete_rows(1, 9), "has no sheet with anything in it"),
@@ -354,7 +357,7 @@ def test_a_sheet_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     line = ["sketch", str(path), "--label", "y", "--score", "p", "--out", str(tmp_path / "o.sketch")]
     assert main([*line, "--sheet", "scores"]) == 0
     assert main([*line, "--sheet", "none"]) == 2
-    assert "no sheet 'none'; there are: 'scores', 'more'" in capsys.readouterr().err
+    assert capsys.readouterr().err == "calibrant: log.xlsx has no sheet 'none': pass one of 'scores', 'more'\n"
 
 
 def test_formulas_that_were_never_computed_are_told(tmp_path: Path) -> None:

@@ -174,6 +174,34 @@ def test_results_of_promptfoo(tmp_path: Path) -> None:
     assert rows(lines) == found
 
 
+@pytest.mark.parametrize(
+    ("output", "stated"),
+    [
+        ('{"answer": "1", "confidence": 0.7}', 0.7),
+        ('\n {"said": {"confidence": "85%"}}\n', 0.85),
+        ('Sure: {"answer": "1", "confidence": 0.7}', None),
+        ('```json\n{"confidence": 0.7}\n```', None),
+        ('{"answer": "1", "confidence": 0.7', None),
+        ('{"answer": "1", "confidence": NaN}', None),
+        ('[{"confidence": 0.7}]', None),
+        ('"confidence: 0.7"', None),
+        ("\ud800", None),
+        ('{"a":' * 5000 + "1" + "}" * 5000, None),
+        ("0.7", None),
+        ("", None),
+    ],
+)
+def test_an_output_of_promptfoo_that_is_text_is_read_if_all_of_it_is_a_json_object(
+    output: str, stated: float | None, tmp_path: Path
+) -> None:
+    whole = json.loads((FILES / "promptfoo.json").read_text())
+    for result in whole["results"]["results"]:
+        result["response"]["output"] = output
+    path = tmp_path / "promptfoo.json"
+    path.write_text(json.dumps(whole))
+    assert rows(path).get(STATED) == (None if stated is None else [stated] * 2)
+
+
 # ---- a log as the log is: looked at, audited, accepted, compared ----
 
 

@@ -43,6 +43,8 @@ def excel(path: Path, name: str, form: Form) -> Source:
             rows = [_plain(row) for row in sheet.to_python(skip_empty_area=False)]
             merged = sheet.merged_cell_ranges or []
         missing = _uncomputed(path, sheet.name)
+    except BadInput:  # which is a ValueError: it says what to do, and saving again is not that
+        raise
     except (CalamineError, *BROKEN) as e:
         raise BadInput(f"{path.name} cannot be read as Excel ({str(e).splitlines()[0][:120]}): save it again") from None
     except BaseException as e:
@@ -111,14 +113,15 @@ def _sheet(book: CalamineWorkbook, file: str, asked: str) -> CalamineSheet:
     listed = ", ".join(repr(s.name) for s in tables)
     if asked:
         if asked not in [s.name for s in tables]:
-            raise BadInput(f"{file} has no sheet {asked!r}; there are: {listed}")
+            raise BadInput(f"{file} has no sheet {asked!r}: pass one of {listed}")
         return book.get_sheet_by_name(asked)
     shown = [s.name for s in tables if s.visible == SheetVisibleEnum.Visible]
     held = [sheet for sheet in map(book.get_sheet_by_name, shown) if sheet.height]
     if len(held) > 1:
-        raise BadInput(f"{file} has {len(held)} sheets: pass sheet= (--sheet) with one of {listed}")
+        there = ", ".join(repr(sheet.name) for sheet in held)
+        raise BadInput(f"{file} has {len(held)} sheets, {there}: name one with sheet= (--sheet NAME)")
     if not held:
-        raise BadInput(f"{file} has no sheet with anything in it")
+        raise BadInput(f"{file} has no sheet with anything in it: put the table on a sheet that is shown")
     return held[0]
 
 

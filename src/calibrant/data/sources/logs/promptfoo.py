@@ -14,7 +14,7 @@ from calibrant.data.sources.source import Form, Source
 
 PROMPTFOO = Tool(
     name="a log of promptfoo",
-    looked="named scores, the metadata of tests, results and responses, and outputs that are JSON",
+    looked="named scores, the metadata of tests, results and responses, and outputs that are a JSON object",
     no_scores="its results have no success and no grading",
 )
 JUDGES = (
@@ -119,8 +119,8 @@ def _answers(results: Sequence[Result], file: str) -> Iterator[Answer]:
         test, response = result.test_case or Test(), result.response or Response()
         told: dict[str, object] = plain(result.named_scores, "namedScores.") if result.named_scores else {}
         told |= plain(result.metadata, "metadata.") | plain(response.metadata, "response.metadata.")
-        if isinstance(response.output, dict):
-            told |= {k: v for k, v in plain(response.output, "response.output.").items() if of_field(k.split(".")[-1])}
+        said = plain(_object(response.output), "response.output.")
+        told |= {k: v for k, v in said.items() if of_field(k.split(".")[-1])}
         scores, judged = _graded(result)
         yield Answer(
             question=named("", i if result.test_idx is None else f"test {result.test_idx}"),
@@ -132,6 +132,18 @@ def _answers(results: Sequence[Result], file: str) -> Iterator[Answer]:
             computed=judged,
             more={"prompt_index": result.prompt_idx, **plain(result.vars), **plain(test.metadata)},
         )
+
+
+def _object(output: object) -> dict[str, object]:
+    """Return an output that is a JSON object, or a text that is one and nothing else; of every other text nothing."""
+    if isinstance(output, dict):
+        return output
+    if not isinstance(output, str):
+        return {}
+    try:
+        return msgspec.json.decode(output, type=dict[str, object])
+    except (msgspec.DecodeError, UnicodeError, RecursionError):  # prose, a list, or cut off: it stays text
+        return {}
 
 
 def _graded(result: Result) -> tuple[dict[str, object], dict[Place, float | None]]:

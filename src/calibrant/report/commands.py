@@ -33,7 +33,7 @@ REPAIRING = (  # options that `repair` takes too
         "--bins",
         "--variables",
     ),
-    *("--limit", "--judge", "--levels", "--alpha", "--seed"),
+    *("--limit", "--judge", "--threshold", "--costs", "--levels", "--alpha", "--seed"),
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--format"),
 )
 GROUPS = 2  # columns that a report proposes

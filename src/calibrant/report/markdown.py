@@ -23,7 +23,7 @@ from calibrant.report.document import (
     seen,
 )
 from calibrant.report.outline import document
-from calibrant.report.spans import Span, Text, leads, plain, say, titled
+from calibrant.report.spans import Span, Text, plain, say, titled
 
 
 def render(record: AuditRecord) -> str:
@@ -130,7 +130,7 @@ def _cell(text: str) -> str:
 
 def marked(text: Text) -> str:
     """Return a sentence as Markdown in which no name can act as markup, a mention or a link."""
-    return "".join(_span(s) for s in text if not leads(s)).strip()
+    return "".join(_span(s) for s in text if s.kind != "lead").strip()
 
 
 def _span(span: Span) -> str:

@@ -8,7 +8,9 @@ from typing import Literal
 from calibrant.audit.record import Finding
 from calibrant.visible import visible
 
-Kind = Literal["text", "strong", "code", "name", "given", "missing", "title", "small", "quiet", "square", "break"]
+Kind = Literal[
+    "text", "strong", "code", "name", "given", "missing", "title", "small", "quiet", "square", "lead", "break"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,8 @@ class Span:
     kind : str
         ``"name"`` is a group of the data, ``"given"`` a word from the caller, ``"missing"`` stands for what was not
         given; ``"title"`` opens a list item; ``"small"`` and ``"quiet"`` are set below or behind what they explain;
-        ``"square"`` is in the colour of the squares of a picture; ``"break"`` ends a line.
+        ``"square"`` is in the colour of the squares of a picture; ``"lead"`` only leads elsewhere on the page, and is
+        nothing where there is no page; ``"break"`` ends a line.
     href : str
         Where a link leads: ``"#"`` and the id of a part of the page; empty for no link.
     """
@@ -69,8 +72,13 @@ def title(text: str) -> Span:
 
 
 def link(text: str, target: str) -> Span:
-    """Return words that lead to the part of the page with the id `target`."""
+    """Return words of a sentence that also lead to the part of the page with the id `target`."""
     return Span(text, "text", f"#{target}")
+
+
+def pointer(text: str, target: str) -> Span:
+    """Return words that only lead to the part of the page with the id `target`: a page alone shows them."""
+    return Span(text, "lead", f"#{target}")
 
 
 def name(finding: Finding, *, linked: bool = False) -> Span:
@@ -115,13 +123,8 @@ def label(finding: Finding) -> str:
 
 
 def plain(text: Text) -> str:
-    """Return a sentence as plain text; a link to another part of the page is left out."""
-    return "".join(titled(s.text) if s.kind == "title" else s.text for s in text if not leads(s)).strip()
-
-
-def leads(span: Span) -> bool:
-    """Tell whether a piece only leads to another part of the page."""
-    return bool(span.href) and span.kind == "text"
+    """Return a sentence as plain text; what only leads to another part of the page is left out."""
+    return "".join(titled(s.text) if s.kind == "title" else s.text for s in text if s.kind != "lead").strip()
 
 
 def titled(text: str) -> str:

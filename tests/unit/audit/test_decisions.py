@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,11 @@ from calibrant.audit.decisions.line import CERTIFIED_ENDS, clopper_pearson
 from calibrant.audit.decisions.whom import told
 from calibrant.audit.record import AuditRecord
 from calibrant.cli import main
+from calibrant.report import html, markdown, terminal
 from calibrant.report.brief.brief import nodes
+from calibrant.report.commands import repair
 from calibrant.report.document import Paragraph
+from calibrant.report.outputs import notebook
 from calibrant.report.wording.decisions import acted, worst_told
 
 
@@ -180,6 +184,23 @@ def test_the_brief_says_the_worst(record: AuditRecord) -> None:
     assert told.startswith("Acting from 20% on: for everyone acting on nobody is better, by at least ")
     shown = [n for n in nodes(worse) if isinstance(n, Paragraph)]
     assert told in ["".join(s.text for s in n.text) for n in shown]
+
+
+def test_every_output_says_from_where_error_costs_and_the_repair_it_prints_asks_for_it(tmp_path: Path) -> None:
+    path, data = tmp_path / "log.csv", table(6000, off=0.25)
+    path.write_text("y,p\n" + "".join(f"{y},{p}\n" for y, p in zip(data["y"], data["p"], strict=True)))
+    asked = {"label": "y", "score": "p", "quick": True, "limit": 0.02}
+    costly = cal.audit(path, threshold=0.2, **asked)
+    said = "".join(s.text for s in worst_told(costly))
+    assert said.startswith("Acting from 20% on, error costs at least ")
+    marks = re.escape("Acting from 20% on, **error costs at least ")
+    assert said in " ".join(terminal.render(costly).split())
+    assert re.search(rf"^{marks}", markdown.render(costly), re.MULTILINE)
+    assert "Acting from 20% on" in notebook.record(costly)
+    assert "Every check" not in terminal.render(costly) + notebook.record(costly)
+    assert 'href="#decisions">Acting from 20% on</a>' in html.render(costly)
+    assert "--threshold 0.2" in repair(costly)
+    assert "--costs 1.0,4.0" in repair(cal.audit(path, costs=(1.0, 4.0), **asked))
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ from calibrant.report.findings import (
     units_looked_for,
     units_of,
 )
-from calibrant.report.spans import Text, code, link, say
+from calibrant.report.spans import Text, code, pointer, say
 from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, identifiers, notices
 from calibrant.report.wording.terms import capital, p_told
@@ -177,5 +177,9 @@ def not_checked(record: AuditRecord) -> Text:
     listed = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
     quick = say(" ", code("--quick"), " left out tests and repairs.") if record.settings.get("quick") else ()
     return say(
-        f"Not checked, which is not a pass: {listed}.", *quick, *one_column(record), " ", link("Every check", "checks")
+        f"Not checked, which is not a pass: {listed}.",
+        *quick,
+        *one_column(record),
+        " ",
+        pointer("Every check", "checks"),
     )

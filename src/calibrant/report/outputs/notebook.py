@@ -19,8 +19,8 @@ THEMES = (  # of Jupyter, VS Code, Colab, and sites that Sphinx builds of notebo
 )
 NARROW = re.compile(r"@media screen and \(max-width: [\w.]+\)")
 LEAST = "36rem"  # that the page's column has beside its contents; in less the rules of narrow windows hold
-LEADS = re.compile(r' ?<a [^>]*href="#[^>]*>[^<]*</a>')  # words that only lead elsewhere on the page
-LINK = re.compile(r'<a [^>]*href="#[^>]*>(.*?)</a>', re.DOTALL)  # a name that does
+LEADS = re.compile(r' ?<a class="(?:anchor|lead)" [^>]*>[^<]*</a>')  # words that only lead elsewhere on the page
+LINK = re.compile(r'<a [^>]*href="#[^>]*>(.*?)</a>', re.DOTALL)  # words that also do
 APART = re.compile(r",\s*(?![^()]*\))")  # commas between selectors, not those inside one
 NARROWED = re.compile(r":{1,2}[\w-]+(\([^)]*\))?|\[[^\]]*\]")  # states and attributes
 FRAME = "margin: .4rem 0; padding: .9rem 1.1rem; border-radius: 8px; max-width: 60rem; container-type: inline-size"

@@ -25,6 +25,7 @@ Unit = Literal["month", "quarter", "year", "decade"]
 UNITS: tuple[Unit, ...] = get_args(Unit)  # in which dates are groups, finest first
 LEVELS = 100  # whole per cent: what people are shown most often
 MASK = 20  # people under whom a count is not shown: of fewer, others can tell who is meant
+TAB = "\\t"  # how a tab between columns is typed, in any shell
 
 Option = TypeVar("Option", bound=str | int)
 P = ParamSpec("P")

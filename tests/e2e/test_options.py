@@ -118,7 +118,10 @@ def test_per_cent_is_read_as_such(units: None, capsys: pytest.CaptureFixture[str
         cal.read("percent.parquet", label="y", score="p")
     for command in (["certify"], ["repair", "--out", "x.csv"], ["plan", "0.1", "--data"]):
         assert main([*command[:2], *command[2:], "plain.parquet", *COLUMNS, "--percent"]) == 2
-        assert "no score is above 1, so they are hardly per cent: leave --percent out" in capsys.readouterr().err
+        said = (
+            "no score is above 1, as if they were probabilities: leave --percent out, and if they are per cent, divide"
+        )
+        assert said in capsys.readouterr().err
 
 
 def test_what_is_missing_is_treated_as_asked(units: None, capsys: pytest.CaptureFixture[str]) -> None:

@@ -373,6 +373,34 @@ def test_apply_prints_the_map_in_other_languages(tmp_path: Path, capsys: pytest.
         assert says in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("of_percent", "flags", "fix"),
+    [
+        (True, [], "multiply them by 100, for the map is of per cent"),
+        (True, ["--percent"], "multiply them by 100, for the map is of per cent"),
+        (False, ["--percent"], "leave --percent out"),
+    ],
+)
+@pytest.mark.parametrize("highest", ["4.5", "0.9"])
+def test_apply_takes_low_per_cent_and_says_so(
+    of_percent: bool, flags: list[str], fix: str, highest: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = cal.predictions([0, 1] * 100, np.linspace(0.01, 0.99, 200))
+    one = replace(cal.repair.Platt().fit(rows), percent=of_percent)
+    where, out, log = tmp_path / "map.json", tmp_path / "o.csv", tmp_path / "new.csv"
+    where.write_text(one.to_json(), encoding="utf-8")
+    stored = [*np.linspace(0, 0.9, 199).round(4).tolist(), float(highest)]
+    log.write_text("\n".join(["p", *map(str, stored)]), encoding="utf-8")
+    assert main(["apply", str(where), str(log), "--score", "p", *flags, "--out", str(out)]) == 0
+    told = f"column 'p': most scores are under 1 per cent; if they are probabilities, {fix}"
+    assert told in capsys.readouterr().err
+    repaired = pyarrow.csv.read_csv(out)["p_repaired"].to_numpy()
+    np.testing.assert_allclose(repaired, 100 * one.scores(np.array(stored) / 100), rtol=1e-9)
+    log.write_text("\n".join(["p", *map(str, np.linspace(0.5, 99, 200))]), encoding="utf-8")
+    assert main(["apply", str(where), str(log), "--score", "p", *flags, "--out", str(tmp_path / "two.csv")]) == 0
+    assert "per cent" not in capsys.readouterr().err
+
+
 def test_apply_prints_a_map_of_several_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(0)
     p = rng.dirichlet([1, 1, 1], size=300)

@@ -115,7 +115,7 @@ def files(p: Command, more: str = "") -> None:
 def source(p: Command) -> None:
     p.add_argument("--sql", metavar="SELECT", help="one SELECT in DuckDB's SQL in place of files, which is only read")
     p.add_argument("--encoding", metavar="NAME", help="of files of text, such as cp1252 (default: found out)")
-    p.add_argument("--delimiter", metavar="CHAR", help="between their columns (default: found out)")
+    p.add_argument("--delimiter", metavar="CHAR", help="between their columns, tab for a tab (default: found out)")
     p.add_argument("--decimal", choices=(".", ","), help="mark of their fractions (default: found out)")
     p.add_argument("--sheet", metavar="NAME", help="of an Excel file that has several")
     p.add_argument("--format", choices=FORMATS, help="of standard input, where its first bytes do not tell")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
@@ -90,9 +91,12 @@ def apply(a: Namespace) -> int:
     source = _opened(data, asked.form)
     checked_map(one, source, a.score)
     checked_rows(path, source, (repaired_name(a.score),))
+    told = list[str]()
     with Progress() as progress:
         spec = replace(asked.rows_spec(), percent=a.percent or one.percent)
-        rows = apply_map(one, source, spec, Output(path), counted(progress, "writing", source.rows))
+        rows = apply_map(one, source, spec, Output(path), counted(progress, "writing", source.rows), told.append)
+    for line in told:
+        print(visible(f"calibrant: {line}"), file=sys.stderr)
     print(visible(f"{a.out}: {rows:,} rows, {repaired_name(a.score)} by {one.recipe}"))
     return 0
 

@@ -8,6 +8,7 @@ from typing import TypedDict, Unpack, cast
 
 from calibrant.arguments import (
     PYTHON,
+    TAB,
     Asker,
     Missing,
     checked_seed,
@@ -270,6 +271,8 @@ def _form(asked: Asked, asker: Asker) -> Form:
     """Return how files are to be taken."""
     given = cast(Mapping[str, object], asked)
     said = {k: text(asker.name(k), given[k]) for k in FORM if given.get(k) not in (None, "")}
+    if said.get("delimiter") in (TAB, "tab"):
+        said["delimiter"] = "\t"
     if "format" in said:
         choice(asker.name("format"), said["format"], tuple(FORMATS))
     return Form(**said)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 
-from calibrant.arguments import COMMAND
+from calibrant.arguments import COMMAND, TAB
 from calibrant.data.reading import Reading
 from calibrant.data.sources.formats.standard_input import STDIN
 
@@ -22,6 +22,11 @@ def command(files: Sequence[str], asked: Reading, sql: str = "", noun: str = "")
 def of_sketch(files: Sequence[str]) -> str:
     """Return the command for sketches, or the call: they bring their own columns, groups and seed."""
     return _written(files, {})
+
+
+def typed(asked: Reading, names: Collection[str]) -> list[str]:
+    """Return those of some options that differ from the default, as they are typed."""
+    return [_typed(name, value) for name, value in _options(asked).items() if name in names]
 
 
 def _written(files: Sequence[str], options: Mapping[str, object], sql: str = "") -> str:
@@ -69,6 +74,7 @@ def _typed(option: str, value: object) -> str:
     if isinstance(value, dict):
         return " ".join(_typed(option, f"{k}={','.join(map(_edge, v))}") for k, v in value.items())
     text = ",".join(map(_listed, value)) or "none" if isinstance(value, tuple) else str(value)
+    text = TAB if (option, text) == ("delimiter", "\t") else text
     return f"{flag}={shlex.quote(text)}" if text.startswith("-") else f"{flag} {shlex.quote(text)}"
 
 

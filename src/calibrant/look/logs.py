@@ -6,10 +6,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from calibrant.data.reading import Reading
+from calibrant.data.reading import FORM, Reading
 from calibrant.data.sources.source import Log
 from calibrant.data.survey import EVERY
+from calibrant.look.command import typed
 from calibrant.look.looked import Column
+
+KEPT = ("positive", "percent", "allow_same", *FORM)  # of the audit's options, in the command that compares
 
 
 def with_parts(asked: Reading, log: Log) -> Reading:
@@ -38,6 +41,7 @@ def facts(log: Log, files: Sequence[str], planned: Reading) -> Mapping[str, obje
     names = ",".join(name for name, _ in log.confidences)
     words = ["calibrant compare", *map(shlex.quote, files), f"--label {shlex.quote(planned.label)} --score {names}"]
     words += [f"--cluster {planned.cluster}"] if planned.cluster == log.question else []
+    words += typed(planned, KEPT)
     several = len(log.confidences) > 1 and bool(planned.label) and bool(files)
     return {
         "tool": log.tool,

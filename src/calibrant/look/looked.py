@@ -86,7 +86,8 @@ class Look(Plain):
     dropped : Mapping of str to int
         Rows that ``--missing drop`` would leave out, by reason; ``--missing keep`` counts those without a label alone.
     repeats : int or None
-        Rows that are in every column as an earlier one; None where that cannot be counted.
+        Rows that are in every column that can be read as an earlier one; None where that cannot be counted, or where
+        label or score cannot be read.
     warnings : tuple of str
         Codes of what the reader should know, such as ``"equal-rows"``.
     refusals : tuple of str

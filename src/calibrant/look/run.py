@@ -202,7 +202,8 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
     unsaid = not (asked.label or asked.score)
     refusals = (*obstacles(opened, rows, mended if unsaid else planned), *_unnamed(planned, labels, scores, opened))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
-    repeats = None if opened.unread and not opened.log.tool else repeated(rows.table, columns)
+    compared = not opened.unread or opened.log.tool or {label, score} <= {*rows.table.column_names}  # as the audit
+    repeats = repeated(rows.table, columns) if compared else None
     said = dict(opened.log.confidences)
     named = {asked.weights: "weights", asked.cluster: "cluster"} | dict.fromkeys(asked.levels, "cluster")
     named |= {label: "label", score: "score"} | dict.fromkeys(mended.key, "key") | dict.fromkeys(mended.by, "group")
@@ -305,7 +306,7 @@ def _with_role(c: Column, named: Mapping[str, str], asked: Reading) -> Column:
 
 
 def repeated(table: pa.Table, columns: Sequence[Column]) -> int | None:
-    """Return how many rows are in every column as an earlier one; None where a column cannot be compared."""
+    """Return how many rows are in every column read as an earlier one; None where one cannot be compared."""
     if not table.num_columns or any(c.distinct == table.num_rows for c in columns):
         return 0
     try:

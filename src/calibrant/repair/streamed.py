@@ -54,7 +54,12 @@ class Output:
 
 
 def apply_map(
-    one: FittedMap, source: Source, spec: Spec, output: Output, progress: Callable[[int], None] | None = None
+    one: FittedMap,
+    source: Source,
+    spec: Spec,
+    output: Output,
+    progress: Callable[[int], None] | None = None,
+    warn: Callable[[str], None] | None = None,
 ) -> int:
     """Write every row of a source with its repaired score; return the rows written.
 
@@ -67,6 +72,9 @@ def apply_map(
         repaired score; otherwise it is refused.
     output : Output
     progress : callable, optional
+    warn : callable, optional
+        Called with what to know of the scores. Their scale is no reason to stop: the rows that the map was fitted on
+        told it, and new ones may all be low.
 
     Raises
     ------
@@ -98,7 +106,9 @@ def apply_map(
 
     def settle() -> None:
         faults.check(spec)
-        faults.check_scale(spec)
+        if warn is not None and faults.mostly_low(spec):
+            fix = "multiply them by 100, for the map is of per cent" if one.percent else "leave --percent out"
+            warn(f"column {score!r}: most scores are under 1 per cent; if they are probabilities, {fix}")
 
     source = source.knowing([c.name for c in one.codings if c.of_text])
     try:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.arguments import LEVELS, MASK
+from calibrant.arguments import LEVELS, MASK, TAB
 from calibrant.audit.about import About
 from calibrant.audit.record import AuditRecord
 from calibrant.visible import visible
@@ -111,7 +111,7 @@ def _typed(flags: Sequence[tuple[str, object]]) -> list[str]:
     """Return options with their values as a shell reads them."""
     out = []
     for flag, value in flags:
-        typed = "$'\\t'" if value == "\t" else shlex.quote(str(value))  # a tab is typed so in a shell
+        typed = shlex.quote(TAB if (flag, value) == ("--delimiter", "\t") else str(value))
         out.append(visible(f"{flag}={typed}" if typed.startswith(("-", "'-")) else f"{flag} {typed}"))
     return out
 

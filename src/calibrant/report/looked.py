@@ -213,7 +213,8 @@ def sentences(seen: Look) -> Iterator[tuple[str, str]]:
     yield from _of_missing(seen)
     if seen.repeats:
         same = "Where columns take few values chance does that; copies would count twice, and the audit says which."
-        yield "Repeated", f"{part_of(seen.repeats, rows)} rows equal an earlier one in every column. {same}"
+        which = "every column" if all(c.stored for c in seen.columns) else "every column that was read"
+        yield "Repeated", f"{part_of(seen.repeats, rows)} rows equal an earlier one in {which}. {same}"
     yield from _of_columns(seen)
 
 

@@ -180,8 +180,8 @@ def test_one_stray_score_is_no_reason_to_read_per_cent(entry: Callable[..., Any]
     data = {"y": BOTH, "p": TOO_HIGH}
     with pytest.raises(BadInput, match="1 value is outside 0 to 1; the other 200 are within: mend") as e:
         entry(data, label="y", score="p")
-    assert "percent" not in str(e.value)
-    with pytest.raises(BadInput, match="1 of 201 scores is above 1, so they are hardly per cent: leave percent=True"):
+    assert "percent=True" not in str(e.value)
+    with pytest.raises(BadInput, match=r"1 of 201 scores is above 1, too few to tell.*leave percent=True out and mend"):
         entry(data, label="y", score="p", percent=True)
 
 
@@ -190,10 +190,45 @@ def test_a_folder_of_two_scales_is_refused(entry: Callable[..., Any], tmp_path: 
     for name, times in (("a", 1.0), ("b", 100.0)):
         rows = [f"{i % 2},{times * p}" for i, p in enumerate(IN_RANGE)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["y,p", *rows]), encoding="utf-8")
-    with pytest.raises(BadInput, match=r"those of 'a.csv' are within it: store all of them one way"):
+    with pytest.raises(BadInput, match=r"those of 'a.csv' are within it: .*if not, store all of them one way"):
         entry(str(tmp_path), label="y", score="p")
-    with pytest.raises(BadInput, match=r"no score of 'a.csv' is above 1, and most of 'b.csv' are: store all of them"):
+    with pytest.raises(BadInput, match=r"no score of 'a.csv' is above 1, and most of 'b.csv' are: .*if not, store all"):
         entry(str(tmp_path), label="y", score="p", percent=True)
+
+
+RARE = np.r_[np.linspace(0.01, 0.9, 992), np.linspace(1.1, 8.0, 8)]  # per cent
+
+
+@pytest.mark.parametrize("percent", [False, True])
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"rare": RARE},
+        {"low": np.linspace(0.01, 0.9, 200)},
+        {"low": np.linspace(0.05, 0.95, 100), "high": np.linspace(1.2, 40.0, 100)},  # a folder split by risk
+    ],
+)
+def test_per_cent_that_look_like_probabilities_have_a_way_in(
+    files: dict[str, Any], percent: bool, tmp_path: Path
+) -> None:
+    def audited(times: float, percent: bool) -> Any:
+        for name, scores in files.items():
+            rows = [f"{int(i % 20 == 0)},{times * p}" for i, p in enumerate(scores)]
+            (tmp_path / f"{name}.csv").write_text("\n".join(["y,p", *rows]), encoding="utf-8")
+        return cal.audit(str(tmp_path), label="y", score="p", percent=percent, quick=True)
+
+    if percent or max(map(max, files.values())) > 1:
+        with pytest.raises(BadInput, match="per cent, divide all of them by 100" if len(files) > 1 else "by 100") as e:
+            audited(1, percent)
+        assert ("leave percent=True out" in str(e.value)) == percent
+    assert audited(0.01, False).data["rows"] == sum(map(len, files.values()))
+
+
+@pytest.mark.parametrize("high", [10, 1])
+def test_arrays_are_advised_no_option_that_they_lack(high: int) -> None:
+    with pytest.raises(BadInput, match="if every score is per cent, divide all of them by 100") as e:
+        cal.predictions([0, 1] * 50, [0.5] * (100 - high) + [40.0] * high)
+    assert "percent=" not in str(e.value)
 
 
 def test_per_cent_of_rare_cases_are_read_and_told() -> None:

@@ -209,7 +209,7 @@ def test_per_cent_with_a_sign(tmp_path: Path) -> None:
 
 def test_shares_that_are_taken_for_per_cent() -> None:
     seen = cal.look({"y": [0, 1] * 30, "p": np.linspace(0, 1, 60)}, label="y", score="p", percent=True)
-    assert any("hardly per cent" in r for r in seen.refusals)
+    assert any("no score is above 1, as if they were probabilities: leave percent=True out" in r for r in seen.refusals)
 
 
 @pytest.mark.parametrize(
@@ -576,3 +576,29 @@ def test_two_columns_of_one_name_are_the_cause_and_no_row_is_called_equal(tmp_pa
         for r in seen.refusals
     )
     assert "equal an earlier one" not in str(seen)
+
+
+@pytest.mark.parametrize(("header", "which"), [("y,p,x,x", "every column that was read"), ("y,p,x,z", "every column")])
+def test_copies_are_told_where_label_and_score_are_read(header: str, which: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    rows = [f"{i % 2},0.{i:03},{i},{i}" for i in range(300)]
+    path.write_text("\n".join([header, *rows, *rows]), encoding="utf-8")
+    seen = cal.look(path)
+    assert seen.repeats == 300
+    assert "equal-rows" in seen.warnings
+    assert f"300 (50.0%) rows equal an earlier one in {which}. Where" in " ".join(str(seen).split())
+    assert "repeated-rows" in cal.audit(path, label="y", score="p", quick=True).data["warnings"]
+
+
+@pytest.mark.parametrize("given", ["\t", "\\t", "tab"])
+def test_a_tab_is_typed_in_any_shell(given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["y\tp", *(f"{i % 2}\t0.{i + 1}" for i in range(90))]), encoding="utf-8")
+    seen = cal.look(path, delimiter=given)
+    assert r" --delimiter '\t' " in seen.command
+    assert build_parser().parse_args(shlex.split(seen.command)[1:]).delimiter == r"\t"
+    words = ["audit", str(path), "--label", "y", "--score", "p", "--quick", "--delimiter", given]
+    main([*words, "--json", str(tmp_path / "a.json")])
+    assert r"--delimiter '\t'" in capsys.readouterr().out
+    assert json.loads((tmp_path / "a.json").read_text())["settings"]["form"] == {"delimiter": "\t"}
+    assert cal.read(path, label="y", score="p", delimiter=given).n == 90

@@ -388,15 +388,17 @@ def test_numbers_of_the_parts_are_the_records_rounded_outward(a, b, c, d, limit)
 # ---- commands that can be typed as they are printed ----
 
 
-def test_printed_commands_read_the_file_as_it_was_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("between", "typed"), [(";", ";"), ("\t", r"\t")])
+def test_printed_commands_read_the_file_as_it_was_read(between: str, typed: str, tmp_path: Path) -> None:
     lines = [f"{'ja' if i % 3 else 'nein'};0,{i % 90 + 10};{'Köln' if i % 2 else 'Ulm'}" for i in range(300)]
     path = tmp_path / "daten.csv"
-    path.write_text("\n".join(["fall;risiko;größe", *lines]), encoding="cp1252")
-    told = {"encoding": "cp1252", "decimal": ",", "delimiter": ";"}
+    path.write_text("\n".join(["fall;risiko;größe", *lines]).replace(";", between), encoding="cp1252")
+    told = {"encoding": "cp1252", "decimal": ",", "delimiter": typed}
     plan = {"label": "fall", "score": "risiko", "positive": "ja", "by": "größe", "limit": 0.01, "quick": True}
     record = cal.audit(path, **plan, **told)
     for text in (commands.command(record), commands.audit_again(record), commands.repair(record)):
         a = build_parser().parse_args(shlex.split(text.replace("\\\n", " "))[1:])
+        assert "$" not in text
         assert {name: getattr(a, name) for name in told} == told
     assert AuditRecord.from_dict(json.loads(json.dumps(record.to_dict()))) == record
     found_out = cal.audit({"y": [0, 1] * 50, "p": [0.25, 0.5] * 50}, label="y", score="p", quick=True)

@@ -291,7 +291,7 @@ class Texts:
         if form.decimal not in ("", ".", ","):
             raise BadInput(f"decimal {form.decimal!r} is neither '.' nor ','")
         if form.delimiter and (len(form.delimiter.encode()) != 1 or form.delimiter in '"\r\n'):
-            raise BadInput(f"delimiter {form.delimiter!r} is not one plain character, such as ',' ';' '|' or a tab")
+            raise BadInput(f"delimiter {form.delimiter!r} is not one plain character, such as ',' ';' '|' or tab")
         self.names, self.form, self.lock = names, form, Lock()
         self.heads = abreast(lambda p: head_of(p, form), paths, SCANNERS)
         self.scans = [Scan() for _ in paths]

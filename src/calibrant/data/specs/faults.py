@@ -20,6 +20,7 @@ LEAST_ROWS = 20  # of a file whose scores tell its scale
 MULTICLASS = 5  # strange labels make up this share of all, in per cent, from which on they may be classes
 SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE, UNIT_MISSING, WEIGHT_MISSING, WEIGHT_VALUE = range(KINDS)
 
+DIVIDE = "divide all of them by 100"
 ONE_WAY = "store all of them one way, as probabilities from 0 to 1 or all as per cent"
 
 
@@ -140,12 +141,13 @@ class Faults:
             return "is it rounding error? Clip to 0 and 1"
         if self.low >= 0.0 and self.high <= 100.0 and self.high > 1.5 and not percent:
             if files := self._two_scales():
-                return f"those of {files[0]!r} are within it: {ONE_WAY}"
+                return f"those of {files[0]!r} are within it: if every score is per cent, {DIVIDE}; if not, {ONE_WAY}"
             there, above = self._scores()
             if there and 2 * above <= there:
                 told = f"the other {there - above:,} are within: mend what is not, or leave its rows out"
-                few = HARDLY * above <= there
-                return told if few else f"{told}; if every score is per cent, pass {self.asker.turns_on('percent')}"
+                few = HARDLY * above <= there  # as many as `check_scale` refuses
+                fix = DIVIDE if few or self.arrays else f"pass {self.asker.turns_on('percent')}"
+                return f"{told}; if every score is per cent, {fix}"
             fix = "Divide by 100" if self.arrays else f"Pass {self.asker.turns_on('percent')}"
             return f"did you pass percentages? {fix}"
         return "store per cent, 0 to 100" if percent else "did you pass logits? Apply 1 / (1 + exp(-x)) first"
@@ -181,23 +183,33 @@ class Faults:
         return (low[0], high[0]) if low and high else None
 
     def check_scale(self, spec: Spec) -> None:
-        """Raise `BadInput` for scores that were said to be per cent and hardly are: next to none is above 1.
+        """Raise `BadInput` for scores that were said to be per cent and may be none: next to none is above 1.
 
-        To be asked when all rows were seen: a part of them may well be low.
+        To be asked when all rows were seen: a part of them may well be low. Of rare cases so are all, which no number
+        tells from probabilities: whoever knows divides them, and says nothing of per cent.
         """
         there, above = self._scores()
         if not spec.percent or not there:
             return
         out = f"leave {self.asker.turns_on('percent')} out"
         if not above:
-            raise BadInput(f"column {spec.score!r}: no score is above 1, so they are hardly per cent: {out}")
+            seen = "no score is above 1, as if they were probabilities"
+            raise BadInput(f"column {spec.score!r}: {seen}: {out}, and if they are per cent, {DIVIDE} first")
         if HARDLY * above <= there:
             some = f"{above:,} of {there:,} scores {'is' if above == 1 else 'are'} above 1"
-            raise BadInput(f"column {spec.score!r}: {some}, so they are hardly per cent: {out}, and mend those above 1")
+            seen = f"{some}, too few to tell that all are per cent"
+            ways = f"if they are, {DIVIDE} and {out}; if not, {out} and mend those above 1"
+            raise BadInput(f"column {spec.score!r}: {seen}: {ways}")
         if files := self._two_scales():
             low, high = files
             told = f"no score of {low!r} is above 1, and most of {high!r} are"
-            raise BadInput(f"column {spec.score!r}: {told}: {ONE_WAY}")
+            ways = f"if every score is per cent, {DIVIDE} and {out}; if not, {ONE_WAY}"
+            raise BadInput(f"column {spec.score!r}: {told}: {ways}")
+
+    def mostly_low(self, spec: Spec) -> bool:
+        """Tell whether most scores that were said to be per cent are stored as 1 or less."""
+        there, above = self._scores()
+        return spec.percent and there > 0 and 2 * above < there
 
     def _line(self, kind: int, column: str, what: str) -> str:
         return _line(column, self.counts[kind], self.first[kind] or ("", 0), self.example[kind], what)

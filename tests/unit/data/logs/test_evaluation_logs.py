@@ -252,6 +252,9 @@ def test_several_confidences_are_kept_apart_and_compared(tmp_path: Path) -> None
         *("--score", f"{STATED},{JUDGE},confidence_sampled"),
     ]
     build_parser().parse_args(shlex.split(told["compare"])[1:])
+    how = cal.look(str(path), encoding="utf-8", positive="1", percent=True).settings["log"]["compare"]
+    asked = build_parser().parse_args(shlex.split(how)[1:])
+    assert (asked.encoding, asked.positive, asked.percent) == ("utf-8", "1", True)
     for means in ("stated: the model named it", "sampled: how often", "judge: another model"):
         assert means in " ".join(str(seen).split())
 

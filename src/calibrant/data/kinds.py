@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from calibrant.data.dates import is_date, text_dates, times
 from calibrant.data.layouts import decoded
+from calibrant.data.specs.unit_names import names_code
 
 Name = Literal["label", "id", "date", "code", "category", "number", "constant", "unusable"]
 
@@ -142,7 +143,7 @@ def _number_kind(there: pa.Array, distinct: int, name: str) -> tuple[Name, str]:
             return "id", "its values are whole numbers that almost all differ"
     if large:
         return "code", "its values are whole numbers of more than 15 digits"
-    if whole and re.search(r"(?i)(^|_|\b)(zip|postcode|code|icd\w*)$", name):
+    if whole and names_code(name):
         return "code", "its name says so"
     return "number", "its values are whole numbers" if whole else "its values are numbers"
 

@@ -26,6 +26,7 @@ from calibrant.data.columns import (
 from calibrant.data.dates import is_date, nothing, periods, text_dates, unit_of
 from calibrant.data.layouts import decoded, plain
 from calibrant.data.specs.spec import Kind, Variable
+from calibrant.data.specs.unit_names import names_code
 from calibrant.errors import BadInput
 
 FEW = 12  # a number with at most this many values is a category: months, grades, codes
@@ -48,7 +49,7 @@ class Profile:
     kind : {"category", "number", "month"}
         Of the values as they are stored; dates are counted by month.
     texts : dict
-        Rows by value: texts, months, or numbers exactly as long as there are at most 200.
+        Rows by value: texts, months, or numbers exactly as long as there are at most 200; of codes at most 100,000.
     numbers : dict
         Rows by number, to 12 bits.
     large : dict
@@ -75,6 +76,16 @@ class Profile:
     dated: bool = True
     whole: bool = True
     seen: bool = False
+
+    @property
+    def coded(self) -> bool:
+        """Numbers are names so far: whole ones in a column that is called as a code or a unit is."""
+        return self.kind == "number" and self.whole and names_code(self.name)
+
+    @property
+    def _kept(self) -> int:
+        """Numbers that are counted exactly, at most."""
+        return IDENTIFIER if self.coded else TOP_LEVELS
 
     def update(self, column: pa.Array | pa.ChunkedArray) -> None:
         """Count a chunk of the column."""
@@ -144,13 +155,13 @@ class Profile:
         if self.many and not large:
             return
         counted = pc.value_counts(there)
-        self.many |= not large and len(counted) > TOP_LEVELS
+        self.many |= not large and len(counted) > self._kept
         if large or not self.many:
             texts = number_texts(counted.field(0)).to_pylist()
             for text, count in zip(texts, counted.field(1).to_pylist(), strict=True):
                 into = self.large if large and is_large(text) else self.texts
                 into[text] = into.get(text, 0) + count
-        self.many |= len(self.texts) > TOP_LEVELS
+        self.many |= len(self.texts) > self._kept
         if self.many:
             self.texts = {}
 
@@ -186,15 +197,17 @@ class Profile:
         self.whole &= other.whole
         self.dated &= other.dated
         self.many |= other.many
-        if self.kind == "number" and (self.many or len(self.texts) > TOP_LEVELS):
+        if self.kind == "number" and (self.many or len(self.texts) > self._kept):
             self.many, self.texts = True, {}
         self._guard()
 
     def variable(self, edges: tuple[float, ...] | None = None) -> Variable:
-        """Fix the levels: values, or bins at `edges` if given, or bins at round numbers."""
+        """Fix the levels: bins at `edges` if given; else values of text, codes and few numbers, or round bins."""
         if edges is not None:
             self._check_edges(edges)
-        elif self.kind != "number" or self.large:
+        elif self.coded and self.many:
+            self._refuse()
+        elif self.kind != "number" or self.large or self.coded:
             return self._category()
         elif len(self.texts) <= FEW and not self.many:
             return Variable(name=self.name, kind="category", values=tuple(sorted(self.texts, key=float)))

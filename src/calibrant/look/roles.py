@@ -188,8 +188,9 @@ def units(columns: Sequence[Column]) -> tuple[str, ...]:
 def _like_a_unit(c: Column) -> float:
     if c.kind == "unit":
         return 2.0 if called(c.name, UNITS) else 1.0
-    whole = c.kind == "number" and c.why == WHOLE and isinstance(c.low, float) and c.low >= 0.0
-    if not (whole or c.kind in ("category", "code")) or c.role not in ("", "covariate") or not names_unit(c.name):
+    of_units = c.kind in ("category", "code") or (c.kind == "number" and c.why == WHOLE)
+    below = isinstance(c.low, float) and c.low < 0.0  # amounts, such as those of an `account`
+    if not of_units or below or c.role not in ("", "covariate") or not names_unit(c.name):
         return 0.0
     place = called(c.name, {*GROUPS}) and not called(c.name, UNITS.difference(GROUPS))
     return 0.5 if (c.distinct or 0) >= (MANY + 1 if place else unit_names.FEWEST) else 0.0

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
 from calibrant.data.profile import Profile, round_edges
-from calibrant.data.specs.spec import Spec, bin_labels
+from calibrant.data.specs.spec import Spec, Variable, bin_labels
+from calibrant.errors import BadInput
 from calibrant.views.grouped import keyed
 
 
@@ -87,6 +91,70 @@ def test_numbers_are_binned_at_round_edges() -> None:
     edges = skewed.variable().edges
     assert 3 <= len(edges) <= 6
     assert list(edges) == sorted(edges)
+
+
+def of_parts(parts: list[Any], name: str = "hospital_id") -> Variable:
+    """Return the levels of a column that was counted in parts."""
+    whole = Profile(name)
+    for values in parts:
+        part = Profile(name)
+        part.update(pa.array(values))
+        whole.merge(part)
+    return whole.variable()
+
+
+def test_whole_numbers_that_are_names_are_groups_as_they_are() -> None:
+    numbers, gaps = list(range(1, 31)), [*map(float, range(1, 31)), float("nan")]
+    own = tuple(map(str, numbers))
+    for parts in ([numbers], [numbers[:9], numbers[9:]], [gaps[20:], gaps[:20]]):
+        found = of_parts(parts)
+        assert (found.kind, found.values) == ("category", own)
+        assert list(found.codes(pa.array(numbers))) == list(range(30))
+        assert list(found.codes(pa.array([30.0, float("nan"), 31.0]))) == [29, 31, 30]
+    assert of_parts([numbers], "n_hospital").kind == of_parts([numbers, [0.5]]).kind == "number"
+    cut = Profile("hospital_id")
+    cut.update(pa.array(numbers))
+    assert cut.variable((10.0,)).labels == ("9 and under", "10 and over", "missing")
+
+
+def test_many_codes_are_what_many_texts_are() -> None:
+    often = [i for i in range(300) for _ in range(20 + (300 - i) // 10)]
+    for parts in ([often], [often[::2], often[1::2]], [often[:4000], often[4000:]]):
+        found, texts = of_parts(parts), of_parts([list(map(str, p)) for p in parts])
+        assert (found.values, found.folded) == (texts.values, texts.folded)
+        assert found.folded == 100
+    for parts in ([list(range(900))], [list(range(500)), list(range(400, 900))]):
+        for column in (parts, [list(map(str, p)) for p in parts]):
+            with pytest.raises(BadInput, match=r"'hospital_id' has 900 distinct .* looks like an identifier; group by"):
+                of_parts(column)
+    most = np.arange(10**5 + 1)
+    for parts in ([most], [most[:70_000], most[60_000:]]):
+        with pytest.raises(BadInput, match=r"'hospital_id' has more than 100,000 distinct values: it looks like an id"):
+            of_parts(parts)
+    assert of_parts([most, [0.5]]).kind == "number"  # a measurement after all
+
+
+@pytest.mark.all
+def test_a_sketch_of_codes_is_that_of_parts_and_shows_each(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    n = 60_000
+    site, p = rng.integers(1, 15, n), rng.choice([0.1, 0.2, 0.3, 0.4, 0.5], n)
+    y = (rng.uniform(size=n) < p + np.where(site == 5, 0.09, 0)).astype(np.int8)
+    table = pa.table({"y": y, "p": p, "hospital_id": site, "text": pa.array([f"H{v}" for v in site])})
+    asked: dict[str, Any] = {"label": "y", "score": "p", "limit": 0.05, "variables": (), "quick": True}
+    made = cal.audit(table, by="hospital_id", **asked)
+    same = cal.audit(table, by="text", **asked)
+    assert made.exit_status == same.exit_status == 1
+    assert (len(made.groups), made.verdicts["groups"]) == (14, same.verdicts["groups"])
+    gaps = pa.chunked_array([pa.array([None if v == 3 else float(v) for v in site])])  # as pandas stores gaps
+    pq.write_table(table.slice(0, 20_000), tmp_path / "a.parquet")
+    pq.write_table(table.slice(20_000), tmp_path / "b.parquet")
+    named: dict[str, Any] = {"label": "y", "score": "p", "by": "hospital_id"}
+    whole, parts = cal.sketch(table, **named), cal.sketch(tmp_path, **named)
+    assert whole.spec.variables == parts.spec.variables
+    np.testing.assert_array_equal(whole.group_levels.sum(axis=1), parts.group_levels.sum(axis=1))  # blocks are dealt
+    other = cal.sketch(table.set_column(2, "hospital_id", gaps), **named).spec.variables[0]
+    assert other.values == tuple(v for v in whole.spec.variables[0].values if v != "3")
 
 
 def test_a_lump_does_not_break_the_edges() -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from calibrant.data.kinds import kind_of_column
+from calibrant.data.specs.unit_names import names_code
 
 RNG = np.random.default_rng(0x51D5)
 N = 1000
@@ -27,6 +28,9 @@ COLUMNS: list[tuple[str, Any, str]] = [
     ("a code with leading zeros", [f"{v:05d}" for v in RNG.integers(0, 90, N)], "code"),
     ("large codes", 10**18 + RNG.integers(0, 20, N), "code"),
     ("zip", RNG.integers(10_000, 10_090, N), "code"),
+    ("hospital_id", RNG.integers(1, 15, N), "code"),
+    ("hospital_id", RNG.integers(1, 15, N) + 0.5, "number"),
+    ("n_hospital", RNG.integers(1, 15, N), "number"),
     ("days as text", [f"2024-03-{v:02d}" for v in RNG.integers(1, 30, N)], "date"),
     ("times as text", [f"2024-03-{v:02d}T10:30:00Z" for v in RNG.integers(1, 30, N)], "date"),
     ("almost days as text", [f"2024-13-{v:02d}" for v in RNG.integers(1, 30, N)], "category"),
@@ -41,7 +45,7 @@ COLUMNS: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "values", "kind"), COLUMNS, ids=[name for name, _, _ in COLUMNS])
+@pytest.mark.parametrize(("name", "values", "kind"), COLUMNS, ids=[f"{name}, {kind}" for name, _, kind in COLUMNS])
 def test_what_a_column_is_taken_for(name: str, values: Any, kind: str) -> None:
     found = kind_of_column(pa.chunked_array([pa.array(values)]), name)
     assert found.kind == kind, found.why
@@ -52,3 +56,25 @@ def test_missing_ends_and_examples_are_told() -> None:
     found = kind_of_column(pa.chunked_array([pa.array([3.5, None, float("nan"), -1.0, 2.0])]), "x")
     assert (found.missing, found.distinct, found.low, found.high) == (2, 3, "-1", "3.5")
     assert found.examples == ("3.5", "-1", "2")
+
+
+CODES = (
+    "hospital_id id ID siteCode customer_no zip zip_code icd9 icd10_code hospital ward patientid room_number site_num"
+)
+CODES += " code_postal id_hospital state place_of_birth_code admission_type_id region2 Kunden-Nr"
+QUANTITIES = (
+    "number_of_visits n_hospital num_visits num_patient no_of_patient number_diagnoses age year month_id year_no"
+)
+QUANTITIES += (
+    " time_in_hospital distance_to_hospital days_in_ward comorbidity_index index paid grid covid num n_ids score"
+)
+
+
+@pytest.mark.parametrize("name", CODES.split())
+def test_names_of_codes(name: str) -> None:
+    assert names_code(name)
+
+
+@pytest.mark.parametrize("name", QUANTITIES.split())
+def test_names_of_quantities(name: str) -> None:
+    assert not names_code(name)

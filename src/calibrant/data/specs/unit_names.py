@@ -1,4 +1,4 @@
-"""Whether a column, by its name or by how its values are written, may say which rows belong together."""
+"""What a column's name says of its values: units that rows belong to, codes that are names and no quantities."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ OWN = {"id", "ids", "mrn"}
 NUMBERS = {"no", "nr", "number", "key", "code", "uuid", "guid", "hash", "index"}
 QUANTITIES = {"age", "ages", "year", "years", "month", "months", "week", "weeks", "day", "days", "hour", "hours"}
 QUANTITIES |= {"date", "quarter", "grade", "count", "n", "per", "size", "total"}  # `n_user`, `month_id`
+CODES = OWN | (NUMBERS - {"index"}) | {"nummer", "zip", "zipcode", "postcode", "plz", "fips", "icd", "drg", "npi"}
+PLACES = {"state", "county", "district", "province", "region", "country", "department", "ward", "branch"}
+FIRST = {"id", "code", "zip", "icd"}  # `id_hospital`, `code_postal`
+COUNTING = {"n", "num", "no", "nr", "number", "count"}  # of `number_of_visits`, `num_patient`: first, they count
+ABOUT = {"of", "in", "to", "from", "since", "until", "at", "near", "time", "times", "duration", "length", "distance"}
+ABOUT |= {"amount", "cost", "costs", "price", "rate", "beds", "visits", "days", "score"}  # `time_in_hospital`
 COUNTED = re.compile(r"([^\W\d]+[\W_]*)[0-9]+")  # a value such as "P0012"
 FEWEST = 20  # units, under which nothing by units could be certified
 
@@ -31,6 +37,27 @@ def names_unit(name: str) -> bool:
     if about_unit(name):
         return False
     return words[-1] in UNITS | OWN or words[0] in OWN or (words[-1] in NUMBERS and not UNITS.isdisjoint(words))
+
+
+def names_code(name: str) -> bool:
+    """Tell whether a column's name says that whole numbers in it are names: `hospital_id`, `zip`, `icd9`, `ward`.
+
+    Not one of a quantity or a time, such as `number_of_visits`, `n_hospital`, `time_in_hospital`, `age` or `year_no`,
+    nor an index of something, such as `comorbidity_index`.
+    """
+    words = pieces(name)
+    while len(words) > 1 and words[-1].isdigit():
+        words.pop()
+    if not words or about_unit(name) or (len(words) > 1 and words[0] in COUNTING):
+        return False
+    if words[-1] in CODES or words[0] in FIRST or words[1:][-1:] == ["num"] or _glued(words[-1]):
+        return True
+    return (words[-1] in UNITS | PLACES or names_unit(name)) and ABOUT.isdisjoint(words)
+
+
+def _glued(word: str) -> bool:
+    """Tell whether a word is that of a unit and its number in one: `patientid`, `sitecode`."""
+    return any(word.removeprefix(unit) in CODES for unit in UNITS | PLACES if word.startswith(unit))
 
 
 def about_unit(name: str) -> bool:

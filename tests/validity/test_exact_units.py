@@ -86,6 +86,31 @@ def test_gap_at_the_true_gap():
     assert found == pytest.approx([0.75, 1], abs=1e-9)  # the largest bet, a quarter, could lose more than it has
 
 
+def in_a_range(units, certified):
+    """Return evidence at the true gap of the scores up to the median, of certified units' scores or of the pilot's."""
+    chosen = units.p[units.certified[units.unit] == certified]
+    top = np.median(chosen) if len(chosen) else VALUES[0]
+    held = [(w, e - s) for c, p, ws, y in KINDS for s, w, e in zip(p, c * np.array(ws), y, strict=True) if s <= top]
+    size, sums = (sum(v) for v in ([w for w, _ in held], [w * r for w, r in held]))
+    part = replace(units.within(units.p <= top), most=3.0) if (units.p <= top).any() else None
+    if part is None or not part.certified.any():
+        return [0.0, 0.0]
+    return [gap_of(part, ALPHA).at(sums / size, side) for side in (1.0, -1.0)]
+
+
+@pytest.mark.usefixtures("largest_known")
+def test_gap_in_a_range_that_pilot_units_choose():
+    found = means(lambda units: in_a_range(units, certified=False))
+    assert found.max() <= 1 + 1e-9
+    assert found.max() > 0.9
+
+
+@pytest.mark.usefixtures("largest_known")
+def test_saboteur_range_that_certified_units_choose():
+    """Outcomes go with the scores of a unit's other rows, which choose the range."""
+    assert means(lambda units: in_a_range(units, certified=True)).max() > 1.03
+
+
 @pytest.mark.usefixtures("largest_known")
 def test_above_at_the_true_error():
     error, _ = truth()

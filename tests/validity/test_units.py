@@ -113,7 +113,10 @@ def test_order_of_rows_is_nothing():
 
 
 def gaps_in_ranges(sets, by_rows=False):
-    """Count data sets in which a gap of a range of a calibrated score is told to be off: a unit has one score."""
+    """Count data sets in which a gap of a range of a calibrated score is told to be off: a unit has one score.
+
+    That no certified unit's score moves an edge matters where outcomes go with other rows' scores: test_exact_units.py.
+    """
     count = 0
     for k in range(sets):
         rng = np.random.default_rng([0x24, k])

@@ -31,9 +31,7 @@ DESIGNS = {
     "200 units of 20": Units(),
     "200 units of 1 to 39": Units(unequal=True),
     "200 units of 1 to 39, weights of CV .6": Units(unequal=True, weighted=True),
-    "200 units of 1 to 39, weights of CV 2": Units(
-        unequal=True, weighted=True, shape=0.25
-    ),
+    "200 units of 1 to 39, weights of CV 2": Units(unequal=True, weighted=True, shape=0.25),
     "200 units of 20, scores .005 to .03": Units(low=0.005, high=0.03),
     "30 units of 20": Units(units=30),
     "30 units of 1 to 39": Units(units=30, unequal=True),

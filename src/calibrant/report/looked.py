@@ -253,8 +253,9 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     """Yield what is to know of the columns beside label and score."""
     held = {role: list(names) for role, names in seen.candidates.items()}
     if (units := held.get("unit")) and not seen.settings.get("cluster"):
-        option = f"--cluster {shlex.quote(visible(units[0]))}"
-        yield "Units", f"Rows share {_names(units)}: without {option} ranges take rows to be independent."
+        option, both = (f"--cluster {shlex.quote(visible(','.join(units[:k])))}" for k in (1, 2))
+        more = f" With {both} both count: the coarser, or the worse of two that cross." if len(units) > 1 else ""
+        yield "Units", f"Rows share {_names(units)}: without {option} ranges take rows to be independent.{more}"
     marked = {c.name: fix for c in seen.columns for why, fix in FIXES.items() if c.why.endswith(f": {why}")}
     for c in [c for c in seen.columns if c.name in marked and c.role not in ("label", "score")][:LISTED]:
         yield "Text", f"{visible(c.name)}: {visible(c.why)}. For numbers, {marked[c.name]}."

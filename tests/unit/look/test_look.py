@@ -501,6 +501,16 @@ def test_a_category_that_is_called_like_a_unit_is_offered_as_one(tmp_path: Path)
     assert "cluster" not in cal.look(log, label="y", score="p").command
 
 
+def test_two_columns_of_units_are_both_named_and_neither_is_a_group() -> None:
+    rng = np.random.default_rng(4)
+    person, question = rng.integers(0, 60, 900), rng.integers(0, 30, 900)
+    table = {"y": rng.integers(0, 2, 900), "p": rng.uniform(size=900), "person": [f"u{i}" for i in person]}
+    seen = cal.look(table | {"question": [f"q{i}" for i in question], "sex": rng.choice(["f", "m"], 900)})
+    assert seen.candidates["by"] == ("sex",)
+    assert "Rows share person and question" in str(seen)
+    assert "With --cluster person,question both count" in " ".join(str(seen).split())
+
+
 @pytest.mark.parametrize(
     ("name", "values", "unit"),
     [

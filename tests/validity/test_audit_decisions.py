@@ -11,7 +11,8 @@ import calibrant as cal
 from calibrant.audit.decisions import line
 from validity.acceptance import count, refuted
 
-RUNS, ALPHA, THRESHOLDS = 60, 0.4, (0.2, 0.4)  # at a level that is missed often enough to be seen
+ALPHA, THRESHOLDS = 0.4, (0.2, 0.4)  # at a level that is missed often enough to be seen
+RUNS = [30, pytest.param(200, marks=pytest.mark.nightly)]
 VALUES, RATES = np.arange(1, 10) / 10, np.array([0.2, 0.2, 0.4, 0.4, 0.4, 0.6, 0.6, 0.8, 0.8])
 TELLS = ("wrong", "missed", "net_benefit", "over_all", "regret")
 
@@ -45,13 +46,14 @@ def missed(seed: int, units: int = 0) -> bool:
     )
 
 
-def test_all_ranges_hold_together() -> None:
-    assert not refuted(count(missed, RUNS), RUNS, ALPHA)
+@pytest.mark.parametrize("runs", RUNS)
+def test_all_ranges_hold_together(runs: int) -> None:
+    assert not refuted(count(missed, runs), runs, ALPHA)
 
 
-@pytest.mark.all
-def test_all_ranges_hold_together_of_units() -> None:
-    assert not refuted(count(lambda seed: missed(seed, 700), RUNS), RUNS, ALPHA)
+@pytest.mark.parametrize("runs", RUNS)
+def test_all_ranges_hold_together_of_units(runs: int) -> None:
+    assert not refuted(count(lambda seed: missed(seed, 700), runs), runs, ALPHA)
 
 
 def test_alpha_that_is_not_shared_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,4 +61,4 @@ def test_alpha_that_is_not_shared_is_found_out(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(
         import_module("calibrant.audit.checks.decisions"), "line", lambda p, at, _, seed: alone(p, at, 6 * ALPHA, seed)
     )
-    assert refuted(count(missed, RUNS), RUNS, ALPHA)
+    assert refuted(count(missed, 30), 30, ALPHA)

@@ -21,7 +21,7 @@ from calibrant.stats.bounds import SLACK, expected_linear_cost, notch_normaliser
 from calibrant.stats.jitter import jitter
 from calibrant.stats.units.above import Above, Pairs, bets
 from calibrant.stats.units.below import gap_of
-from calibrant.stats.units.units import PILOT, SHARE
+from calibrant.stats.units.units import PILOT, SHARE, Units
 from calibrant.views.population import Population, checked_bandwidth, everyone, shares
 
 Floats = NDArray[np.float64]
@@ -115,6 +115,9 @@ def _mean_absolute(mean: Floats, sd: Floats) -> Floats:
 Method = Literal["rounded", "jittered"]
 PLAN_GRID = 1024
 MOST_DRAWN = 20_000  # units drawn for a plan; from there on bounds shrink as the root of their number
+ALONE, TOGETHER, FEWEST_DRAWN = 4_000, 1_000, 200  # units drawn to say how many decide: of one row each, or of several
+PAIRS = 50_000  # of units and values of the score, that those of several rows may have
+RELAXED = 0.9  # of an upper end without the relaxation is that with it, which takes longer
 UNITS_GIVEN = "units as given: of their sizes, with rows as much alike"
 WEIGHTED = "scores and weights distributed as given"
 
@@ -284,8 +287,8 @@ def rows_to_decide(
     Elsewhere, at least as many as show a calibrated score to be within. None where those are fewer than there are, or
     beyond 1e12: the estimate is too close to the limit to say.
 
-    Of units: so many times as many, if the end found now comes to the limit as ``m^(-1/2)``; it shrinks somewhat
-    faster, by the share of it that the largest unit makes.
+    Of units, or rows that weigh: the same, with the upper end of units drawn from these with random signs, as of a
+    calibrated score, which comes to the limit as ``m^(-1/2)``, and the lower end by the units' squares.
 
     Parameters
     ----------
@@ -301,11 +304,15 @@ def rows_to_decide(
     least, off, most = found
     room, within = abs(limit - off), off < limit
     now = most - off if within else off - least
-    if population.units is not None:
-        times = (now / room) ** 2 if room > max(population.judged(levels).noise, 1e-4) else np.inf
-        return Need(times, False) if 1.0 < times < np.inf else None
-    mass = _masses(population)
     clear = room > max(_noise(population, levels, judge), 1e-4)
+    if population.units is not None:
+        if clear and not within:
+            width, gap = _below_by_units(population, spend[0], judge), room
+        else:
+            width, gap = _above_by_units(population, levels, spend[1], judge), room if clear else limit
+        times = max((width / gap) ** 2, (now / room) ** 2 if clear else 0.0)
+        return Need(times, not clear) if 1.0 < times < np.inf else None
+    mass = _masses(population)
     above = _signed_gap(mass, spend[1]) if judge == "gap" else _judged_gap(population, levels, spend[1])
     if not clear:
         needed = least_rows(above, limit, max(population.n / 2.0, 20.0)) / population.n
@@ -322,13 +329,49 @@ def _noise(population: Population, levels: int, judge: Judge) -> float:
     The debiased plug-in is too high by up to 0.4 standard errors of every shown value, if the score is calibrated, and
     too low by somewhat less, if errors are of the size of that noise.
     """
-    shown = population.judged(levels).cells
-    rows = shown.totals.sum(axis=1)
-    variance = rows * shown.low * (1.0 - shown.low)
+    shown = population.judged(levels)
+    if shown.tallies is not None:
+        variance, of = shown.tallies.squares, max(shown.tallies.units.total, 1e-300)
+    else:
+        rows, of = shown.cells.totals.sum(axis=1), float(population.n)
+        variance = rows * shown.cells.low * (1.0 - shown.cells.low)
     noise = 2.0 * float(np.sqrt(variance.sum()))
     if judge == "error":
         noise += 0.4 * float(np.sqrt(variance).sum())
-    return noise / population.n
+    return noise / of
+
+
+def _above_by_units(population: Population, levels: int, delta: float, judge: Judge) -> float:
+    """Return the upper end expected of a calibrated score, of so many units as there are; above 1 where these are few.
+
+    It shrinks as the root of their number, so that a set of another size tells it too.
+    """
+    units, tallies = population.units, population.judged(levels).tallies
+    if units is None or tallies is None or units.total <= 0.0:
+        return np.inf
+    q = Pairs.of(tallies)
+    if judge == "gap":
+        return _signed_by_units(units, delta)
+    drawn = ALONE if q.apart else max(min(TOGETHER, PAIRS * len(q.size) // max(len(q.unit), 1)), FEWEST_DRAWN)
+    end = Above.plain(q.drawn(drawn, 0), bets(drawn, units.largest)).limit(delta)
+    return end * float(np.sqrt(drawn / len(q.size))) * (1.0 if q.apart else RELAXED)
+
+
+def _below_by_units(population: Population, delta: float, judge: Judge) -> float:
+    """Return the shortfall expected of the lower end, of so many units as there are."""
+    units = population.units
+    if units is None or units.total <= 0.0:
+        return np.inf
+    if judge == "gap":
+        return _signed_by_units(units, delta / 2.0)
+    m = int(np.count_nonzero(units.certified))
+    return lower_gap(float((gap_of(units, delta).gain ** 2).mean()), m, delta) * m / units.total
+
+
+def _signed_by_units(units: Units, delta: float) -> float:
+    """Return the distance expected of an end of the gap from the gap, of so many units as there are."""
+    square = float((gap_of(units, delta).gain ** 2).sum())
+    return float(np.sqrt(2.0 * square * -np.log(delta))) / units.total
 
 
 def _signed_gap(mass: Floats, delta: float) -> Callable[[float], float]:

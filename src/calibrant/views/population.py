@@ -113,11 +113,6 @@ class Shown:
             return self.tallies.debiased
         return debiased_error(self.cells.low, self.cells.totals.sum(axis=1), self.cells.totals[:, 1])
 
-    @property
-    def noise(self) -> float:
-        """How far the error of units' rows, as estimated, may be from the truth: two standard errors of its sums."""
-        return 0.0 if self.tallies is None else self.tallies.noise
-
 
 @dataclass(frozen=True)
 class Population:

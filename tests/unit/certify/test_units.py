@@ -6,7 +6,7 @@ import pytest
 import calibrant as cal
 from calibrant.certify.rows_needed import rows_to_decide
 from calibrant.errors import NotComputable
-from calibrant.views.population import everyone
+from calibrant.views.population import Population, everyone
 
 
 def data(units=60, size=5, **more):
@@ -103,8 +103,56 @@ def test_a_plan_of_weighted_rows_is_in_rows():
 def test_how_many_times_as_many_units_decide():
     q = everyone(data(cluster=np.repeat(np.arange(60), 5)))
     need = rows_to_decide(q, (0.0, 0.05, 0.25), 0.45, 100, (0.05, 0.05), "error")
-    assert need is None  # the end is within already
-    need = rows_to_decide(q, (0.0, 0.05, 0.45), 0.25, 100, (0.05, 0.05), "error")
+    assert need is None or need.at_least  # the end is within already
+    need = rows_to_decide(q, (0.0, 0.02, 0.95), 0.5, 100, (0.05, 0.05), "error")
     assert need is not None
-    assert need.times == pytest.approx(4.0)
-    assert rows_to_decide(q, (0.0, 0.05, 0.45), 0.06, 100, (0.05, 0.05), "error") is None
+    assert not need.at_least
+    assert need.times == pytest.approx((0.93 / 0.48) ** 2)  # as the end that was found comes to the limit
+    need = rows_to_decide(q, (0.0, 0.05, 0.45), 0.06, 100, (0.05, 0.05), "error")
+    assert need is not None
+    assert need.at_least  # the estimate is not clear of it
+
+
+def weighted(n: int, seed: int, off: float = 0.0, weigh: bool = True) -> Population:
+    rng = np.random.default_rng([n, seed])
+    p, w = rng.beta(2.0, 5.0, n), np.exp(0.7 * rng.normal(size=n))
+    y = rng.uniform(size=n) < np.minimum(p + off, 1.0)
+    return everyone(cal.predictions(y, p, weights=w if weigh else None), seed)
+
+
+def high(q: Population) -> float:
+    return q.judged(100).above.limit(0.05)
+
+
+@pytest.mark.all
+def test_weights_need_more_rows_and_so_many_settle():
+    """Log-normal weights halve the effective number: a calibrated score needs as many times as many at least."""
+    plain, told = (
+        [rows_to_decide(q, (0.0, 0.015, high(q)), 0.02, 100, (0.05, 0.05), "error") for q in of]
+        for of in ([weighted(5_000, s, weigh=False) for s in range(3)], [weighted(5_000, s) for s in range(3)])
+    )
+    effective = weighted(5_000, 0).units.effective
+    assert all(need is not None and need.at_least for need in (*plain, *told))
+    assert min(n.times for n in told) > 5_000 / effective * min(n.times for n in plain)
+    many = float(np.median([n.times * 5_000 for n in told]))
+    settled = [sum(high(weighted(round(f * many), s)) <= 0.02 for s in range(5)) for f in (0.7, 1.4)]
+    assert settled[0] <= 1
+    assert settled[1] >= 4
+
+
+def test_an_estimate_that_may_be_noise_is_not_planned_for():
+    """Weighted levels of few rows each: the estimate is high by noise, and was told as about three times the rows."""
+    need = rows_to_decide(weighted(1_500, 1, 0.02), (0.0, 0.045, 0.2), 0.02, 100, (0.01, 0.01), "error")
+    assert need is not None
+    assert need.at_least
+    assert need.times > 10.0
+
+
+def test_gaps_of_units_are_planned_by_their_squares():
+    q, gap = weighted(2_000, 2), (0.0, 0.001, 0.05)
+    within = rows_to_decide(q, gap, 0.02, 100, (0.05, 0.05), "gap")
+    assert within is None or within.at_least
+    over = rows_to_decide(q, (0.01, 0.06, 0.11), 0.03, 100, (0.05, 0.05), "gap")
+    assert over is not None
+    assert not over.at_least
+    assert over.times == pytest.approx((0.05 / 0.03) ** 2)

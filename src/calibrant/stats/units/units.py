@@ -217,9 +217,9 @@ class Tallies:
         return summed(at, self.value**2 if square else self.value, (BLOCKS + 1) * self.cells).reshape(-1, self.cells)
 
     @property
-    def noise(self) -> float:
-        """Twice the root of ``sum_gc t_gc^2``, over ``sum W``."""
-        return 2.0 * float(np.sqrt(self.by_block(square=True)[1:].sum())) / max(self.units.total, 1e-300)
+    def squares(self) -> Floats:
+        """By cell ``sum_g t_gc^2`` of the certified units: what noise adds to the square of its sum."""
+        return np.asarray(self.by_block(square=True)[1:].sum(axis=0))
 
     @cached_property
     def between(self) -> Floats:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from calibrant.audit.pooling import MASK
 from calibrant.audit.rounding import two_digits
+from calibrant.data.columns import FEW, OTHERS
 from calibrant.data.sketches.repeats import Repeats
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.logs.provenance import of_column
@@ -46,7 +47,7 @@ def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
         "rows": whole.n,
         "cases": whole.cases,
         "dropped": whole.dropped,
-        "dropped_for": whole.faults.absences(spec),
+        "dropped_for": whole.dropped_for,
         "unlabelled": None if 0 < _unlabelled(whole) < mask else whole.unlabelled,
         "covariates": tuple(c.name for c in spec.codings),
         "left_out": tuple(tuple(v) for v in spec.left_out),
@@ -63,10 +64,19 @@ def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
     return found | _others(whole, mask) | confidence(whole) | ({"crossed": both} if (both := crossed(whole)) else {})
 
 
-def _others(whole: Sketch, mask: int) -> dict[str, dict[str, int | None]]:
-    """Return the label's values that count as no case, where there are several; small counts are nobody's business."""
+def _others(whole: Sketch, mask: int) -> dict[str, object]:
+    """Return the most frequent of the label's values that count as no case, where there are several, and how many.
+
+    Small counts are nobody's business, and do not order values either.
+    """
     held = whole.no_case
-    return {"other_labels": {v: n if n >= mask else None for v, n in held.items()}} if len(held) > 1 else {}
+    if len(held) <= 1:
+        return {}
+    if len(held) > OTHERS:  # which are the most frequent is not known
+        return {"other_labels": {}, "other_label_count": None}
+    told = {v: n if n >= mask else None for v, n in held.items()}
+    most = sorted(told.items(), key=lambda pair: (-(pair[1] or 0), pair[0]))[:FEW]
+    return {"other_labels": dict(most), "other_label_count": len(held)}
 
 
 def _unlabelled(whole: Sketch) -> int:

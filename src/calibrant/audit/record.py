@@ -166,8 +166,9 @@ class AuditRecord(Plain):
         those certified, effective: ``(sum W)^2 / sum W^2``, pilots, lightened, design_effect, wider: the range of
         everyone's gap against that of rows taken as independent and alike; None without both),
         repeats (rows, of, exact, by, copied, times: as `Repeats`), withheld (rows are copies, so that nothing is
-        decided), other_labels (values that count as no case beside the one named, with their rows, where there are
-        several), warnings (such as "one-class", "repeated-rows").
+        decided), other_labels (the most frequent values that count as no case beside the one named, with their audited
+        rows, where there are several; at most 20), other_label_count (how many there are; None for more than 1,000,
+        of which none is named), warnings (such as "one-class", "repeated-rows").
     settings : Mapping
         alpha, limit, levels, bandwidth, seed, blocks, quick, outcome, date, mask (smallest count shown), fail_on,
         tolerance, missing_odds, threshold (all of them), costs, variables (as asked for: ``"*"`` is every column that

@@ -23,6 +23,7 @@ from calibrant.data.reading import Asked, Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.stored import merged
 from calibrant.data.sources.query import Query
+from calibrant.data.specs.faults import lacking
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve, Estimate
@@ -83,11 +84,11 @@ def tell_left_out(data: Sketch | Predictions | MulticlassPredictions) -> None:
         what, advice = NOTICES["unfinished-log"]
         print(f"{what}: {visible(log)}. {advice}", file=sys.stderr)
     if isinstance(data, Sketch):
-        left, apart, beside = data.dropped, data.unlabelled, bool(data.spec.beside)
+        left, apart, beside = data.dropped, data.unlabelled, (data.spec.cluster, data.spec.weights)
     else:
-        beside = data.weights is not None or data.cluster is not None
+        beside = ("cluster" * (data.cluster is not None), "weights" * (data.weights is not None))
         left, apart = data.dropped, 0 if data.unlabelled is None else len(data.unlabelled.p)
-    tell_rows(left, "left out", "without label, score, unit or weight" if beside else "without label or score")
+    tell_rows(left, "left out", f"without {lacking(*beside)}")
     tell_rows(apart, "counted apart", "without a label: the answer is of the others")
 
 

@@ -28,7 +28,7 @@ from calibrant.data.sketches.repeats import UNKNOWN, in_both
 from calibrant.data.sources.opened import open_source
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Form, Source
-from calibrant.data.specs.spec import Spec
+from calibrant.data.specs.faults import lacking
 from calibrant.data.survey import KEPT
 from calibrant.data.targets import checked_targets
 from calibrant.errors import BadInput
@@ -133,12 +133,13 @@ def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) ->
         return chosen_rows(rows, spec, columns, KEPT, counted(progress, "reading", rows.rows), COMMAND)
 
     mine, other = sampled(source), None
-    tell_rows(mine.left_out, "left out", f"without {_needed(spec)}")
+    lack = lacking(spec.cluster, spec.weights)
+    tell_rows(mine.left_out, "left out", f"without {lack}")
     each_once(mine.contents, source, asked)
     if a.judge_on:
         texts = [name for name, taken in source.kinds.items() if taken.kind == "text"]
         other = sampled(_opened([a.judge_on], asked.form).knowing(texts))
-        tell_rows(other.left_out, "left out", f"of {visible(a.judge_on)} without {_needed(spec)}")
+        tell_rows(other.left_out, "left out", f"of {visible(a.judge_on)} without {lack}")
         if why := in_both(mine.contents, other.contents, (), alike=UNKNOWN):
             raise BadInput(
                 f"the files and --judge-on {a.judge_on} {why}: judge a map on rows that it was not fitted on"
@@ -165,11 +166,6 @@ def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) ->
     )
     fitted = mine.hashes if other is not None else mine.hashes[dealt(mine.data, 2, asked.seed) == 0]
     return found, np.sort(fitted)
-
-
-def _needed(spec: Spec) -> str:
-    """Return what a row must have."""
-    return "label, score, unit or weight" if spec.beside else "label or score"
 
 
 def _check_keys(hashes: NDArray[np.uint64], key: tuple[str, ...]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibrant.data.dates import is_date, text_dates, times
+from calibrant.data.kinds import WORDS
 from calibrant.data.layouts import decoded, is_text, plain, whole
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import hash_bytes, mix
@@ -27,8 +29,12 @@ EXACT, DIGITS = 2**53, 15  # whole numbers, and digits, that every double tells 
 SPELT = 1e16  # whole numbers up to here are written without an exponent
 IDENTIFIER = 100_000  # more distinct texts than this name rows, and are neither groups nor levels
 LONGEST = 1000  # characters of a name: of a column, or of a group or level
-FEW = 20  # label values that are kept beside the case
+OTHERS = 1_000  # label values beside the case up to which each is counted
+FEW = 20  # of these that are told
 SHOWN = 40  # characters of a value or type that a message shows
+MULTICLASS = 5  # strange labels make up this share of all, in per cent, from which on they may be classes
+UNKNOWN = {"unknown", "unk", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "missing", "maybe", "pending", "?", "-"}
+UNKNOWN |= {"undetermined", "indeterminate", "uncertain", "unclear", "inconclusive", "not known", "not available", "."}
 FIXES = {"label": "pass positive= (--positive) to name the case", "score": "convert it to numbers in [0, 1]"}
 
 
@@ -89,6 +95,8 @@ def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str) -> Floats
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
     if not is_number(column.type):
+        if role == "label" and (told := _unknown_outcomes(column)):
+            raise BadInput(f"label column {name!r} holds {told}")
         fix = FIXES.get(role, "store it as numbers")
         kind = clipped(str(column.type))
         raise BadInput(f"{role} column {name!r} holds {kind} (such as {_example(column)!r}), not numbers; {fix}")
@@ -334,21 +342,67 @@ def _hits(column: pa.Array, name: str, positive: str) -> pa.Array:
     return pc.equal(column, exact)
 
 
-def no_cases(column: pa.Array | pa.ChunkedArray, name: str, positive: str) -> dict[str, int]:
-    """Return the values of a label beside the one that is the case, as text, with their rows: see `few_of`."""
+def no_cases(
+    column: pa.Array | pa.ChunkedArray, name: str, positive: str, audited: NDArray[np.bool_]
+) -> dict[str, int]:
+    """Return the values of a label beside the one that is the case, as text, with their audited rows: see `few_of`.
+
+    Texts that are the same where they are cut, after `SHOWN` characters, count as one value.
+    """
     column = decoded(column, name)
-    rest = column.filter(pc.fill_null(pc.invert(_hits(column, name, positive)), False))
-    found: dict[str, int] = {}
-    for value, rows in zip(*pc.value_counts(rest).flatten(), strict=True):
-        word = clipped(value.cast(pa.string()).as_py())
-        found[word.removesuffix(".0")] = rows.as_py()
+    others = pc.fill_null(pc.invert(_hits(column, name, positive)), False)
+    rest = column.filter(pc.and_(others, pa.array(audited)))
+    texts = number_texts(rest) if is_number(rest.type) else rest.cast(pa.string())
+    values, rows = (part.to_pylist() for part in pc.value_counts(texts).flatten())
+    found: Counter[str] = Counter()
+    for value, count in zip(values, rows, strict=True):
+        found[clipped(value)] += count
     return few_of(found)
 
 
 def few_of(*counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the sum of counts by text: of the first texts in their order, so that it does not matter how rows came."""
-    texts = sorted({text for one in counts for text in one})[:FEW]
+    """Return the sum of counts by text, of the first `OTHERS` + 1 texts in their order; with one more, too many.
+
+    Each of these is among the first in whichever part has it, so its count is whole, however rows were split.
+    """
+    texts = sorted({text for one in counts for text in one})[: OTHERS + 1]
     return {text: sum(one.get(text, 0) for one in counts) for text in texts}
+
+
+def unknown_of(values: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the values of a label, given with their rows, that seem to say that an outcome is not known.
+
+    That is where two plain outcomes stand beside: 0 and 1, no and yes. Words for it, or values that few rows have.
+    """
+    low, pair = {v: v.strip().lower() for v in values}, plain_pair(values)
+    others = [v for v in values if low[v] not in pair]
+    few = 100 * sum(values[v] for v in others) < MULTICLASS * sum(values.values())
+    plain_words = {word for words in WORDS for word in words}
+    found = [v for v in others if low[v] in UNKNOWN or (few and low[v] not in plain_words)]
+    return tuple(sorted(found, key=lambda v: (-values[v], v))) if pair else ()
+
+
+def plain_pair(values: Iterable[str]) -> set[str]:
+    """Return the two plain outcomes that are among the values of a label, in small letters; none if there are none."""
+    low = {v.strip().lower() for v in values}
+    return next((pair for pair in WORDS if pair <= low), set())
+
+
+def _unknown_outcomes(column: pa.Array) -> str:
+    """Say that a label of text holds what seems to be unknown outcomes, and what to do; empty if it does not."""
+    if not pa.types.is_string(column.type):
+        return ""
+    values, rows = (part.to_pylist() for part in pc.value_counts(as_text(column)).flatten())
+    held = {v: n for v, n in zip(values, rows, strict=True) if v is not None and v not in ABSENT}
+    found = unknown_of(held) if len(held) <= FEW else ()
+    if not found:
+        return ""
+    pair, (it, means) = plain_pair(held), ("it", "it means") if len(found) == 1 else ("them", "they mean")
+    listed = ", ".join(repr(clipped(v)) for v in found)
+    told = f"{listed} beside {' and '.join(sorted(pair))}; if these outcomes are not known, store {it} as missing"
+    if pair & {"0", "false"}:
+        return f"{told}; only if {means} no case, {FIXES['label']}"
+    return f"{told} and {FIXES['label']}, which alone would count {it} as no case"
 
 
 def binary_labels(y: NDArray[np.int8] | Floats) -> NDArray[np.int8]:

@@ -534,6 +534,7 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
     spec = replace(spec, candidates=candidates_of(look, spec) if asked.candidates else None)
     spec = with_units(with_parts(spec, found, asked.tests))
     out = Sketch(replace(spec, missing="keep" if apart else "drop" if data.dropped else "level"))
+    out.faults.untold = data.dropped
     codes = {v.name: v.codes(table.column(v.name)) for v in levels}
     units = None if data.cluster is None else row_ids([pa.array(data.cluster)], spec.seed, ("cluster",), "cluster")
     may_be = tuple(joined(table.column(name), name, seed) for name in spec.candidates or ())

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calibrant.arguments import one_source
-from calibrant.data.columns import ABSENT, is_number
+from calibrant.data.columns import ABSENT, is_number, unknown_of
 from calibrant.data.engines.reduce import source_of
 from calibrant.data.given import UnitsCross
 from calibrant.data.layouts import decoded
@@ -183,7 +183,8 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
     dropped = dropped_rows(rows.table, planned)
     # (2) the same, with what the values call for
     values = held[label].frequent if label in held else ()
-    case, plain = roles.case_of(values)
+    unknown = unknown_of(dict(values)) if asked.positive is None else ()
+    case, plain = roles.case_of([pair for pair in values if pair[0] not in unknown])
     case = asked.positive if asked.positive is not None else case
     planned = logs.mended(planned, opened.log, columns, rows.table.num_rows)
     taken = ((label,) if label else labels) + (score, *asked.key, *asked.beside, *asked.levels)
@@ -200,7 +201,8 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
         key=asked.key or (roles.keys(columns)[:1] if not opened.numbered else ()),
     )
     unsaid = not (asked.label or asked.score)
-    refusals = (*obstacles(opened, rows, mended if unsaid else planned), *_unnamed(planned, labels, scores, opened))
+    met = replace(mended, positive=None) if unknown else mended  # which outcomes are known is to be said first
+    refusals = (*obstacles(opened, rows, met if unsaid else planned), *_unnamed(planned, labels, scores, opened))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
     compared = not opened.unread or opened.log.tool or {label, score} <= {*rows.table.column_names}  # as the audit
     repeats = repeated(rows.table, columns) if compared else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import Coding
+from calibrant.data.specs.faults import lacking
 from calibrant.data.specs.spec import Variable
 from calibrant.look.looked import UNLABELLED, Column, Look
 
@@ -60,7 +61,8 @@ def looked_at_sketch(whole: Sketch, typed: str) -> Look:
 
 def _gone(whole: Sketch) -> dict[str, int]:
     """Return the rows without label or score, by reason."""
-    found = {"missing label or score": whole.dropped, UNLABELLED: whole.unlabelled}
+    lack = lacking(whole.spec.cluster, whole.spec.weights)
+    found = {f"missing {lack}": whole.dropped, UNLABELLED: whole.unlabelled}
     return {why: rows for why, rows in found.items() if rows}
 
 

@@ -279,6 +279,93 @@ def test_values_that_count_as_no_case_are_named(labels: Any, positive: str, held
     assert set(again.no_case) == set(held)
 
 
+def no_case(labels: Any, positive: str = "case", **more: Any) -> dict[str, int]:
+    n = len(labels)
+    data = {"y": labels, "p": (np.arange(n) % 97 + 1) / 99, **more}
+    return cal.sketch(data, label="y", score="p", positive=positive, drop_missing=True).no_case
+
+
+def test_values_that_are_told_alike_are_counted_together() -> None:
+    assert no_case(["case"] * 9 + ["v1"] * 30 + ["v1.0"] * 70) == {"v1": 30, "v1.0": 70}
+    long = "x" * 60
+    assert list(no_case(["case"] * 9 + [long + "a"] * 30 + [long + "b"] * 70).values()) == [100]
+    assert no_case(np.r_[np.ones(9), np.zeros(5), np.full(4, -0.0), np.full(3, 2.5)], "1") == {"0": 9, "2.5": 3}
+
+
+def test_other_labels_are_counted_of_the_rows_that_are_audited() -> None:
+    labels = ["case"] * 90 + ["a"] * 60 + ["b"] * 50
+    scores = [None if i % 10 == 0 else 0.5 for i in range(200)]
+    weights = [None if i % 10 == 1 else 1.0 for i in range(200)]
+    data = {"y": labels, "p": scores, "w": weights}
+    whole = cal.sketch(data, label="y", score="p", weights="w", positive="case", drop_missing=True)
+    assert whole.no_case == {"a": 48, "b": 40}
+    assert sum(whole.no_case.values()) == whole.n - whole.cases
+
+
+def test_the_most_frequent_of_many_other_labels_are_told() -> None:
+    labels = [f"c{i % 40:02}" if i % 3 else "often" if i % 2 else "case" for i in range(3_000)]
+    data = {"y": labels, "p": (np.arange(3_000) % 97 + 1) / 99}
+    found = cal.audit(data, label="y", score="p", positive="case", quick=True)
+    assert (len(found.data["other_labels"]), found.data["other_label_count"]) == (20, 41)
+    assert found.data["other_labels"]["often"] == 500
+    assert "Other labels: often (500), c00 (50), c01 (50) and 38 more count as no case." in told(found)
+
+
+def test_other_labels_are_the_same_however_rows_were_split() -> None:
+    labels = np.array([f"v{i * i % 1_301}" if i % 4 else "case" for i in range(6_000)])
+    data = {"y": labels, "p": (np.arange(6_000) % 97 + 1) / 99, "id": np.arange(6_000)}
+    asked: dict[str, Any] = {"label": "y", "score": "p", "positive": "case", "key": "id"}
+    for most in (1_400, 400):  # too many values, and few enough
+        rows = {k: v[[len(x) < 2 or x == "case" or int(x[1:]) < most for x in labels]] for k, v in data.items()}
+        whole = cal.sketch(rows, **asked)
+        n = len(rows["y"])
+        parts = [cal.sketch({k: v[at::7] for k, v in rows.items()}, spec=whole.spec) for at in range(7)]
+        joined = parts[3].copy()
+        for at in (6, 0, 2, 5, 1, 4):
+            joined.merge(parts[at], allow_same=True)
+        assert joined.no_case == whole.no_case
+        assert joined.n == whole.n == n
+        assert type(whole).from_bytes(whole.to_bytes()).no_case == whole.no_case
+
+
+def test_too_many_other_labels_are_not_named() -> None:
+    labels = [f"v{i % 1_100}" if i % 3 else "case" for i in range(6_600)]
+    data = {"y": labels, "p": (np.arange(6_600) % 97 + 1) / 99}
+    found = cal.audit(data, label="y", score="p", positive="case", quick=True)
+    assert (found.data["other_labels"], found.data["other_label_count"]) == ({}, None)
+    assert "Other labels: More than 1 000 values count as no case." in told(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("0", "1", "unknown"), "'unknown' beside 0 and 1; if these outcomes are not known, store it as missing; only"),
+        (("no", "yes", "Maybe"), "'Maybe' beside no and yes; if these outcomes are not known, store it as missing and"),
+        (("0", "1", "na"), "'na' beside 0 and 1; if"),
+        (("false", "true", "missing"), "'missing' beside false and true; if"),
+        (("0", "1", "withdrawn"), "'withdrawn' beside 0 and 1; if"),  # a few
+    ],
+)
+def test_labels_of_text_that_are_no_outcomes_are_to_be_missing(words: tuple[str, ...], said: str) -> None:
+    labels = np.where(np.arange(201) % 25 == 7, words[2], np.array(words[:2])[BOTH])
+    data = {"y": labels, "p": np.r_[IN_RANGE, 0.5]}
+    for entry in (cal.audit, cal.read, cal.sketch):
+        with pytest.raises(BadInput, match=said):
+            entry(data, label="y", score="p")
+    seen = cal.look(data)
+    assert any(said in refusal for refusal in seen.refusals)
+    assert ("positive" in seen.command) == (words[0] == "no")
+    named = cal.audit(data, label="y", score="p", positive=words[1], quick=True)
+    assert "other-labels" in named.data["warnings"]
+
+
+@pytest.mark.parametrize("words", [("0", "1", "2"), ("0", "1", "dead"), ("yes", "later", "unknown"), ("a", "b", "c")])
+def test_labels_of_several_classes_want_the_case_named(words: tuple[str, ...]) -> None:
+    labels = np.array(words)[np.arange(201) % 3]
+    with pytest.raises(BadInput, match=r"not numbers; pass positive="):
+        cal.audit({"y": labels, "p": np.r_[IN_RANGE, 0.5]}, label="y", score="p")
+
+
 def test_two_values_of_a_label_need_no_notice() -> None:
     data = {"y": np.where(BOTH == 1, "yes", "no"), "p": np.r_[IN_RANGE, 0.5]}
     found = cal.audit(data, label="y", score="p", positive="yes", quick=True)
@@ -322,3 +409,66 @@ def test_rows_left_out_stand_on_the_first_screen(missing: dict[str, int], lack: 
     stored = cal.sketch(held, label="y", score="p", missing="drop")
     again = cal.audit(type(stored).from_bytes(stored.to_bytes()), quick=True)
     assert ("49 of" in told(again) or "40 of" in told(again)) == bool(said)
+
+
+def without(n: int, **missing: Any) -> dict[str, list[Any]]:
+    """Rows of 30 units, with values that are missing where a test of the row's number says so."""
+    held: dict[str, list[Any]] = {"y": [i % 2 for i in range(n)], "p": [(i % 97 + 1) / 99 for i in range(n)]}
+    held |= {"unit": [f"u{i % 30}" for i in range(n)], "w": [1.0 + i % 3 for i in range(n)], "id": [*range(n)]}
+    for name, gone in missing.items():
+        held[name] = [None if gone(i) else v for i, v in enumerate(held[name])]
+    return held
+
+
+BY_UNITS = {"label": "y", "score": "p", "cluster": "unit", "weights": "w", "key": "id", "drop_missing": True}
+LACKS: list[Any] = [
+    ({"unit": lambda i: i % 20 == 3}, {"unit": 45}, "45 of 900 rows left out, without unit"),
+    ({"w": lambda i: i % 20 == 3}, {"weight": 45}, "45 of 900 rows left out, without weight"),
+    (
+        {"unit": lambda i: i % 20 == 3, "w": lambda i: i % 20 < 4},
+        {"unit": 45, "weight": 180},
+        "180 of 900 rows left out: 45 without unit, 180 without weight",
+    ),
+    (
+        {"y": lambda i: i % 20 in (3, 4), "unit": lambda i: i % 20 in (3, 5)},
+        {"label": 90, "unit": 90},
+        "135 of 900 rows left out: 90 without label, 90 without unit",
+    ),
+]
+
+
+@pytest.mark.parametrize(("missing", "lack", "said"), LACKS)
+def test_rows_without_a_unit_do_not_lack_a_label(missing: Any, lack: dict[str, int], said: str) -> None:
+    rows = without(900, **missing)
+    found = cal.audit(rows, **BY_UNITS, quick=True)
+    assert found.data["dropped_for"] == lack
+    assert said in told(found)
+    whole = cal.sketch(rows, **BY_UNITS)
+    parts = [cal.sketch({k: v[at::3] for k, v in rows.items()}, spec=whole.spec) for at in range(3)]
+    stored = [type(whole).from_bytes(part.to_bytes()) for part in parts]
+    for a, b, c in (parts, stored, (parts[2].copy(), stored[0].copy(), parts[1].copy())):
+        joined = a.merge(b).merge(c)
+        assert joined.dropped_for == whole.dropped_for == lack
+        assert said in told(cal.audit(type(whole).from_bytes(joined.to_bytes()), quick=True))
+
+
+def test_what_rows_lack_that_were_left_out_before_is_not_known() -> None:
+    rows = without(900, unit=lambda i: i % 20 == 3)
+    held = cal.read(rows, **{k: v for k, v in BY_UNITS.items() if k != "key"})
+    found = cal.audit(held, quick=True)
+    assert found.data["dropped_for"] == {}
+    assert "45 of 900 rows left out, without label, score, unit or weight" in told(found)
+    plain = cal.read(without(900, p=lambda i: i % 20 == 3), label="y", score="p", drop_missing=True)
+    assert "45 of 900 rows left out, without label or score" in told(cal.audit(plain, quick=True))
+    units = cal.read(rows, label="y", score="p", cluster="unit", drop_missing=True)
+    assert "45 of 900 rows left out, without label, score or unit" in told(cal.audit(units, quick=True))
+
+
+@pytest.mark.parametrize("claimed", [{"unit": 44}, {"unit": 46}, {"luck": 45}, {"unit": 45, "label": 0}])
+def test_a_stored_sketch_cannot_claim_what_rows_lack(claimed: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = cal.sketch(without(900, unit=lambda i: i % 20 == 3), **BY_UNITS)
+    monkeypatch.setattr(type(whole), "dropped_for", claimed)
+    raw = whole.to_bytes()
+    monkeypatch.undo()
+    with pytest.raises(BadInput, match="what the rows left out lack"):
+        type(whole).from_bytes(raw)

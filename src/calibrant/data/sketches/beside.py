@@ -68,8 +68,15 @@ class Beside:
         return Beside(own, None if weights is None else weights[rows], candidates=may_be)
 
     def labelled(self, y: NDArray[np.int8] | Floats) -> NDArray[np.int8] | Floats:
-        """Return the labels, missing in rows that are gone: what is left out for one reason is left out once."""
+        """Return the labels, missing in rows that are gone, which are left out as if they had none.
+
+        What rows lack is noted of the labels as they are.
+        """
         return y if self.gone is None else np.where(self.gone, np.nan, y)
+
+    def there(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Tell which of some rows are not gone."""
+        return rows if self.gone is None else rows & ~self.gone
 
 
 def joined(column: pa.Array | pa.ChunkedArray, name: str, seed: int) -> Ids:

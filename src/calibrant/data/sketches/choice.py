@@ -25,7 +25,7 @@ from calibrant.data.sketches.sample import (
     source_order,
 )
 from calibrant.data.specs.coding import Rows, encode
-from calibrant.data.specs.faults import Faults
+from calibrant.data.specs.faults import Faults, lacking
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 
@@ -120,7 +120,8 @@ class Choice:
         self.faults.check(self.spec)
         lines, spec = self.sample.lines, self.spec
         if not len(lines):
-            raise BadInput("no rows to repair: the data is empty, or every row lacks a score or label")
+            lack = lacking(spec.cluster, spec.weights)
+            raise BadInput(f"no rows to repair: the data is empty, or every row is without {lack}")
         table = self.sample.table()
         if spec.positive is not None and not lines[:, LABEL].any():
             raise BadInput(f"positive={spec.positive!r} does not occur in column {spec.label!r}; check its spelling")

@@ -23,7 +23,7 @@ from calibrant.data.sketches.repeats import Chance, Repeats, in_both, repeats_of
 from calibrant.data.sketches.sample import HERE, Batch, Origin
 from calibrant.data.sources.source import NO_LOG, Log
 from calibrant.data.specs.coding import Codes
-from calibrant.data.specs.faults import Faults
+from calibrant.data.specs.faults import Faults, lacking
 from calibrant.data.specs.sketch_file import (
     FORMAT,
     Integers,
@@ -79,7 +79,9 @@ class Header:
     parts : Mapping
         Shapes of the arrays of each part.
     no_case : Mapping
-        Values of the label beside the one named as the case, and their rows.
+        Values of the label beside the one named as the case, and their rows: see `columns.few_of`.
+    dropped_for : Mapping
+        How many of the rows left out lack which part; empty where it is not known.
     unfinished : tuple of str
         Of the `Log` that the rows came from.
     format : int
@@ -93,6 +95,7 @@ class Header:
     parts: dict[str, dict[str, tuple[Size, ...]]]
     format: int = FORMAT
     no_case: dict[str, Size] = field(default_factory=dict)
+    dropped_for: dict[str, Size] = field(default_factory=dict)
     unfinished: tuple[str, ...] = ()
 
 
@@ -179,13 +182,18 @@ class Sketch:
 
     @property
     def dropped(self) -> int:
-        """Rows left out because score or label was missing."""
+        """Rows left out because score, label, unit or weight was missing."""
         return self.rows_read - self.n - self.unlabelled
 
     @property
     def unlabelled(self) -> int:
         """Rows counted apart, whose label is missing and whose score is known."""
         return self.parts["unlabelled"].n if "unlabelled" in self.parts else 0
+
+    @property
+    def dropped_for(self) -> dict[str, int]:
+        """How many of the rows left out lack which part; empty where that is not known of all of them."""
+        return self.faults.absences(self.spec) if self.dropped else {}
 
     @property
     def fingerprint(self) -> str:
@@ -258,14 +266,16 @@ class Sketch:
         require(spec.candidates or (), there, "covariate")
         p = score_values(batch.column(spec.score), spec.score, spec.percent)
         y = label_values(batch.column(spec.label), spec.label, spec.positive)
-        if spec.positive is not None:
-            self.no_case = few_of(self.no_case, no_cases(batch.column(spec.label), spec.label, spec.positive))
         codes = {v.name: v.codes(batch.column(v.name)) for v in spec.variables}
         covariates = {c.name: batch.column(c.name) for c in spec.codings}
         self.faults.note_gaps(batch, spec, dict.fromkeys((*codes, *covariates, *spec.key)), part, first_row)
         beside = Beside.of(batch, spec, self.faults, part, first_row)
+        if spec.positive is not None:
+            audited = beside.there((p >= 0.0) & (p <= 1.0))
+            others = no_cases(batch.column(spec.label), spec.label, spec.positive, audited)
+            self.no_case = few_of(self.no_case, others)
         origin = Origin.of(batch, spec, part, first_row, beside)
-        self.update_arrays(p, beside.labelled(y), codes=codes, covariates=covariates, origin=origin)
+        self.update_arrays(p, y, codes=codes, covariates=covariates, origin=origin)
 
     def update_arrays(
         self,
@@ -278,14 +288,14 @@ class Sketch:
     ) -> None:
         """Count rows given as arrays: float64 scores, labels as `binary_labels` takes them, int32 levels.
 
-        `covariates` are Arrow arrays of the columns that the spec codes.
+        `covariates` are Arrow arrays of the columns that the spec codes. Labels are as they are in rows without a unit.
         """
         # (1) the group of each row
         stacked = self._stacked(codes, len(p))
         # (2) rows are dealt to blocks by identity, units as a whole, and counted in packed cells, emptied before they
         # run over
         faults = np.zeros(FAULTS, dtype=np.int64)
-        labels = binary_labels(y)
+        labels = binary_labels(origin.beside.labelled(y))
         held = self._packed = self._packed or Packed(self.spec.blocks, self.spec.group_count, len(stacked))
         keys, salt = origin.dealt(self.spec)
         keys = NO_KEYS if keys is None else keys
@@ -420,7 +430,8 @@ class Sketch:
         self.faults.check(self.spec)
         n = self.counted().n
         if n == 0:
-            left = f" ({self.dropped} rows had a missing score or label)" if self.dropped else ""
+            lack = lacking(self.spec.cluster, self.spec.weights)
+            left = f" ({self.dropped} rows are without {lack})" if self.dropped else ""
             raise BadInput(f"no rows to audit{left}: the data is empty")
         if self.spec.positive is not None and self.cases == 0:
             raise BadInput(
@@ -448,6 +459,7 @@ class Sketch:
             lengths=(a, b, c, d),
             parts={name: {k: v.shape for k, v in arrays.items()} for name, arrays in held.items()},
             no_case={text_of(value): rows for value, rows in self.no_case.items()},
+            dropped_for=self.dropped_for,
             unfinished=tuple(map(text_of, self.log.unfinished)),
         )
         numbers = [n for pair in counts for n in pair] + [v for arrays in held.values() for v in arrays.values()]
@@ -478,6 +490,7 @@ class Sketch:
             part.load({key: numbers.take(math.prod(shape)).reshape(shape) for key, shape in shapes})
         numbers.end()
         sketch._check()
+        sketch.faults.stored(header.dropped_for, sketch.dropped)
         return sketch
 
     def _expected(self, header: Header) -> int:
@@ -500,6 +513,9 @@ class Sketch:
         _check_everyone(at, held, levels)
         n, cases = self.n, self.cases
         steps = (int((held[..., :2].sum(axis=(0, 2)) * at).sum()) << REST) + int(held[..., 2:4].sum())
+        need(
+            sum(self.no_case.values()) <= n - cases, "the rows of other labels", "are more than those that are no case"
+        )
         complete = self.rows_read >= n if self.spec.drops else self.rows_read == n + self.unlabelled
         need(complete, "the number of rows read", "is not that of the counts")
         if self.spec.groupings:

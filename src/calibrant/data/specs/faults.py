@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,15 +10,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.arguments import PYTHON, Asker
-from calibrant.data.columns import Floats, are_absent
+from calibrant.data.columns import MULTICLASS, Floats, are_absent
+from calibrant.data.specs.sketch_file import need
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 
 KINDS = 7  # of faults
 HARDLY = 100  # one in so many scores above 1, or fewer: they are no per cent
 LEAST_ROWS = 20  # of a file whose scores tell its scale
-MULTICLASS = 5  # strange labels make up this share of all, in per cent, from which on they may be classes
 SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE, UNIT_MISSING, WEIGHT_MISSING, WEIGHT_VALUE = range(KINDS)
+
+PARTS = {"label": LABEL_MISSING, "score": SCORE_MISSING, "unit": UNIT_MISSING, "weight": WEIGHT_MISSING}  # of a row
 
 DIVIDE = "divide all of them by 100"
 ONE_WAY = "store all of them one way, as probabilities from 0 to 1 or all as per cent"
@@ -37,6 +39,7 @@ class Faults:
     asker: Asker = PYTHON
     arrays: bool = False  # of rows given as arrays, which no option divides
     files: dict[str, tuple[int, int]] = field(default_factory=dict)  # scores there are, and those stored above 1
+    untold: int = 0  # rows that were left out before, of which nobody knows what they lack
 
     def add(self, kind: int, count: int, where: tuple[str, int], example: str) -> None:
         """Count faulty rows of one kind, keeping the earliest place."""
@@ -102,8 +105,11 @@ class Faults:
             self._gap(name, *gap)
         for kind in range(KINDS):
             where = other.first[kind]
-            if where is not None:
+            if where is None:  # none, or those of a stored sketch
+                self.counts[kind] += other.counts[kind]
+            else:
                 self.add(kind, other.counts[kind], where, other.example[kind])
+        self.untold += other.untold
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         for part, (there, above) in other.files.items():
             known = self.files.get(part, (0, 0))
@@ -153,9 +159,20 @@ class Faults:
         return "store per cent, 0 to 100" if percent else "did you pass logits? Apply 1 / (1 + exp(-x)) first"
 
     def absences(self, spec: Spec) -> dict[str, int]:
-        """Return how many of the rows that were left out lack which part; one may lack several."""
-        parts = ("label", LABEL_MISSING), ("score", SCORE_MISSING), ("unit", UNIT_MISSING), ("weight", WEIGHT_MISSING)
-        return {part: n for part, kind in parts if (n := self.counts[kind]) and not (spec.keeps and part == "label")}
+        """Return how many of the rows that were left out lack which part; one may lack several.
+
+        None where it is not known of all of them.
+        """
+        held = {part: self.counts[kind] for part, kind in PARTS.items() if not (spec.keeps and part == "label")}
+        return {part: n for part, n in held.items() if n and not self.untold}
+
+    def stored(self, lack: Mapping[str, int], gone: int) -> None:
+        """Take from a stored sketch how many of the rows left out lack which part; refuse what cannot be."""
+        sound = lack.keys() <= PARTS.keys() and all(0 < n <= gone for n in lack.values())
+        need(sound and (not lack or sum(lack.values()) >= gone), "what the rows left out lack", f"is {dict(lack)}")
+        for part, n in lack.items():
+            self.counts[PARTS[part]] = n
+        self.untold = 0 if lack else gone
 
     def in_one(self) -> None:
         """Forget which part of a frame scores came from: a part is no file, and may well hold the low ones alone."""
@@ -213,6 +230,15 @@ class Faults:
 
     def _line(self, kind: int, column: str, what: str) -> str:
         return _line(column, self.counts[kind], self.first[kind] or ("", 0), self.example[kind], what)
+
+
+def lacking(cluster: object, weights: object) -> str:
+    """Return what rows that are left out may lack, by whether there are units and weights."""
+    first, last = ["label"], "score"
+    for part, there in (("unit", cluster), ("weight", weights)):
+        if there:
+            first, last = [*first, last], part
+    return f"{', '.join(first)} or {last}"
 
 
 def _line(column: str, count: int, first: tuple[str, int], example: str, what: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from calibrant.audit.record import AuditRecord
+from calibrant.data.specs.faults import lacking
 from calibrant.report import numbers as num
 from calibrant.report.commands import dropped
 from calibrant.report.findings import limit_of, noun
@@ -109,7 +110,8 @@ def left_out(record: AuditRecord) -> Text:
     every = num.count(record.everyone.rows + gone + (data.get("unlabelled") or 0))
     lack = {part: n for part, n in (data.get("dropped_for") or {}).items() if n}
     if not lack:
-        return say(f"{num.count(gone)} of {every} {noun(record)} left out, without label or score")
+        may = lacking(data.get("cluster"), data.get("weights"))
+        return say(f"{num.count(gone)} of {every} {noun(record)} left out, without {may}")
     if len(lack) == 1:
         return say(f"{num.count(gone)} of {every} {noun(record)} left out, without {next(iter(lack))}")
     told = ", ".join(f"{num.count(n)} without {part}" for part, n in lack.items())

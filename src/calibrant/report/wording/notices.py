@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from calibrant.audit.record import AuditRecord
+from calibrant.data.columns import OTHERS
 from calibrant.report import numbers as num
 from calibrant.report.findings import withheld
 from calibrant.report.spans import Span, Text, code, given, say
@@ -65,12 +66,16 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
 
 
 def _no_cases(record: AuditRecord) -> Iterator[Span]:
-    """Yield the label's values beside the case, the most frequent first, with their rows."""
+    """Yield the label's values beside the case, the most frequent first, with their rows that are audited."""
     held = sorted((record.data.get("other_labels") or {}).items(), key=lambda pair: (-(pair[1] or 0), pair[0]))
+    every = record.data.get("other_label_count", len(held))
+    if every is None:
+        yield from say(f"More than {num.count(OTHERS)} values")
+        return
     for i, (value, rows) in enumerate(held[:NAMED]):
         yield from say(", " if i else "", code(value), f" ({num.count(rows)})" if rows else "")
-    if len(held) > NAMED:
-        yield from say(f" and {num.count(len(held) - NAMED)} more")
+    if every > NAMED:
+        yield from say(f" and {num.count(every - NAMED)} more")
 
 
 def _copies(record: AuditRecord, text: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calibrant.audit.record import AuditRecord, Finding
+from calibrant.data.specs.faults import lacking
 from calibrant.report import numbers as num
 from calibrant.report.commands import audit_again, cuts, dropped, groupings, listed
 from calibrant.report.findings import (
@@ -197,7 +198,8 @@ def missing(record: AuditRecord) -> Lines:
     """Return how missing values were handled, how many rows were left out, and each column's share."""
     gone, held = dropped(record.data), record.data.get("columns") or {}
     made = [say(HANDLED[h])] if (h := str(record.data.get("missing"))) in HANDLED else []
-    made.append(say(f"Rows left out for a missing label or score: {num.count(gone) if gone else 'none'}."))
+    lack = lacking(record.data.get("cluster"), record.data.get("weights"))
+    made.append(say(f"Rows left out for a missing {lack}: {num.count(gone) if gone else 'none'}."))
     made.append(say(_unlabelled(record)))
     shares = [(k, float(c["missing"])) for k, c in held.items() if c.get("missing")]
     listing = [piece for k, v in shares[:SHOWN] for piece in (code(k), f" at most {num.percent(v)}%", ", ")][:-1]

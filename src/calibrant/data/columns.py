@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibrant.data.dates import is_date, text_dates, times
-from calibrant.data.kinds import WORDS
 from calibrant.data.layouts import decoded, is_text, plain, whole
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import hash_bytes, mix
@@ -33,6 +32,17 @@ OTHERS = 1_000  # label values beside the case up to which each is counted
 FEW = 20  # of these that are told
 SHOWN = 40  # characters of a value or type that a message shows
 MULTICLASS = 5  # strange labels make up this share of all, in per cent, from which on they may be classes
+# Two outcomes in words.
+WORDS: tuple[set[str], ...] = (
+    {"no", "yes"},
+    {"n", "y"},
+    {"false", "true"},
+    {"f", "t"},
+    {"negative", "positive"},
+    {"0", "1"},
+)
+WORDS += ({"nein", "ja"}, {"n", "j"}, {"falsch", "wahr"}, {"nee", "ja"}, {"nej", "ja"}, {"non", "oui"})
+WORDS += ({"no", "sí"}, {"no", "si"}, {"no", "sì"}, {"não", "sim"}, {"nao", "sim"}, {"nie", "tak"})
 UNKNOWN = {"unknown", "unk", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "missing", "maybe", "pending", "?", "-"}
 UNKNOWN |= {"undetermined", "indeterminate", "uncertain", "unclear", "inconclusive", "not known", "not available", "."}
 FIXES = {"label": "pass positive= (--positive) to name the case", "score": "convert it to numbers in [0, 1]"}

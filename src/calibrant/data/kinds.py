@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from calibrant.data.columns import WORDS
 from calibrant.data.dates import is_date, text_dates, times
 from calibrant.data.layouts import decoded
 from calibrant.data.specs.unit_names import names_code
@@ -28,16 +29,6 @@ EXACT = 2**53  # whole numbers up to here are exact as doubles
 
 UUID = r"^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$"
 DIGITS = r"^[0-9]+$"
-WORDS: tuple[set[str], ...] = (
-    {"no", "yes"},
-    {"n", "y"},
-    {"false", "true"},
-    {"f", "t"},
-    {"negative", "positive"},
-    {"0", "1"},
-)
-WORDS += ({"nein", "ja"}, {"n", "j"}, {"falsch", "wahr"}, {"nee", "ja"}, {"nej", "ja"}, {"non", "oui"})
-WORDS += ({"no", "sí"}, {"no", "si"}, {"no", "sì"}, {"não", "sim"}, {"nao", "sim"}, {"nie", "tak"})
 
 
 @dataclass(frozen=True)

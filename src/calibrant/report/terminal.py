@@ -316,10 +316,12 @@ def before_and_after(found: Comparison) -> list[str]:
     wide = [max(cells(r[i]) for r in rows) for i in range(len(heads))]
     lines = [f"{capital(what)} in points against the limit of {num.limit_points(limit)}, on the rows judged:"]
     lines += ["  ".join(pad(text, n) for text, n in zip(r, wide, strict=True)).rstrip() for r in rows]
+    whom = "Everyone and the groups over the limit now or after" if s["groups"] else "Everyone"
+    counts = (f"{d['name']} {d['over']} over the limit and {d['undecided']} undecided" for d in s["candidates"])
+    unlisted = s["groups"] > c["kind"].count("group")
     lines += wrap(
-        "over the limit, undecided: "
-        + "; ".join(f"{d['name']} {d['over']}, {d['undecided']}" for d in s["candidates"])
-        + ("." if not s["groups"] else f". Of {num.count(s['groups'])} groups those over it now or after are listed.")
+        f"{whom}: {'; '.join(counts)}."
+        + (f" Of {num.count(s['groups'])} groups only those over it now or after are listed." if unlisted else "")
         + (
             " The range of everyone above (as audited) is of the same rows, but shares its risk with every line there."
             if s["judge"] == "error"

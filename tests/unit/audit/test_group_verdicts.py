@@ -11,6 +11,7 @@ from calibrant.audit.checks.groups import of_groups
 from calibrant.audit.judging import Judging
 from calibrant.audit.question import Case
 from calibrant.audit.rounding import step
+from calibrant.report import html, markdown, terminal
 
 ROWS = {"a": 4000, "b": 4000, "c": 900, "d": 60}
 OFF = {"a": 0.0, "b": 0.15, "c": 0.0, "d": 0.0}
@@ -170,3 +171,22 @@ def test_the_public_functions_agree(whole: Any) -> None:
             assert worst.settings["group_low"] == "site=b"
     with pytest.raises(cal.BadInput, match="both sides"):
         cal.certify.groups(whole, limit=0.1, side="lower")
+
+
+def test_a_column_whose_groups_are_units_is_told_as_not_checked() -> None:
+    """It was asked for: the first screen said nothing of it, and counted the groups of the other column."""
+    rng = np.random.default_rng(5)
+    p, sex = rng.uniform(size=3_000), np.array(["f", "m"])[rng.integers(0, 2, 3_000)]
+    ward = np.array([f"w{i % 60:02d}" for i in range(3_000)])
+    few = np.where(np.arange(3_000) < 9, "rare", "usual")
+    data = {"y": (rng.uniform(size=3_000) < p).astype(int), "p": p, "sex": sex, "ward": ward, "few": few}
+    asked = {"label": "y", "score": "p", "limit": 0.03, "quick": True, "variables": None}
+    by_ward = cal.audit(data, by=["sex", "ward"], cluster="ward", intersections=True, **asked)
+    said = " ".join(terminal.render(by_ward).split())
+    assert "60 groups of ward: not checked, one unit each." in said
+    assert said.count("not checked, one unit each") == 1  # once, and not of both columns crossed too
+    assert "60 groups of `ward`: not checked, one unit each." in markdown.render(by_ward)
+    assert "60 groups of <bdi>ward</bdi>: not checked, one unit each." in html.render(by_ward)
+    small = " ".join(terminal.render(cal.audit(data, by=["sex", "few"], **asked)).split())
+    assert "Groups of few: not checked, none can be shown without telling of a few." in small
+    assert "not checked, " not in terminal.render(cal.audit(data, by="sex", **asked)).split("What to do")[0]

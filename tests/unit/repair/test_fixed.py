@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import calibrant as cal
 from calibrant.repair.judge.fixed import Against, Fixed, People, verdict_on
 from calibrant.repair.judge.rows import Judged
 from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, Summary, recommended
+from calibrant.report.terminal import comparison
 
 REPAIRS = {"Platt": cal.repair.Platt(), "mended": cal.repair.AugmentedLogistic(variables=["site"])}
 
@@ -70,7 +73,23 @@ def test_a_group_that_a_repair_brings_over_the_limit_is_counted(found: Compariso
     moved = cal.repair.compare(two_sites(off=0.3), repairs=cal.repair.Platt(), by="site", limit=0.05, tests=())
     counts = {c["name"]: c for c in moved.fixed.settings["candidates"]}
     assert (counts[AS_AUDITED]["over"], counts["Platt"]["over"]) == (2, 2)  # everyone and north; north and south
-    assert "site=south" not in found.fixed.columns["id"]
+    alone = {c["name"]: c for c in found.fixed.settings["candidates"]}
+    assert line(found, "site=south")["now"] != "broken"  # a few groups are all listed, and counted where over it
+    assert sum(alone[AS_AUDITED][k] for k in ("over", "undecided", "met")) == len(found.fixed.columns["id"]) - 1
+    assert "Everyone and the groups over the limit now or after: as audited 2 over the limit and 0 undecided" in (
+        " ".join(comparison(moved).split())
+    )
+
+
+def test_of_many_groups_those_over_the_limit_are_listed() -> None:
+    data = two_sites()
+    many = pa.table({"ward": [f"{v}{i % 14}" for i, v in enumerate(data.covariates["site"].to_pylist())]})
+    found = cal.repair.compare(
+        replace(data, covariates=many), repairs=cal.repair.Platt(), by="ward", limit=0.05, tests=()
+    )
+    listed = found.fixed.columns["kind"].count("group")
+    assert listed < found.fixed.settings["groups"] == 28
+    assert "Of 28 groups only those over it now or after are listed." in " ".join(comparison(found).split())
 
 
 def test_gaps_have_a_sign_and_move_by_what_the_repair_moves() -> None:

@@ -63,6 +63,7 @@ from calibrant.views.population import are_few, values_of_scores
 
 EVERYONE = "everyone"
 FIXED = f"{METHOD}.fixed"
+LISTED = 12  # groups that are all told of before and after; of more only those over the limit
 SHARES = {"scores": 0.5, "variables": 0.25, "groups": 0.25}  # of alpha, among the paired statements
 
 
@@ -394,14 +395,14 @@ def _against(
 
 
 def _everyone_and(groups: JudgedGroups | None, fits: Fits) -> list[People]:
-    """Return everyone, who is always told of, and groups, which are told of where they are over the limit."""
+    """Return everyone, who is always told of, and groups: told of where over the limit, and all listed if few."""
     people = [everyone_of(fits)]
     if groups is None:
         return people
     for name, rows in zip(groups.names, groups.rows, strict=True):
-        share, ((variable, value), *_) = 1.0 / len(groups.names), name
+        share, ((variable, value), *_), listed = 1.0 / len(groups.names), name, len(groups.names) <= LISTED
         group = People(id=keyed(name), who=keyed(name), kind="group", rows=rows, share=share, shown=False)
-        people.append(replace(group, variable=variable, value=value))
+        people.append(replace(group, variable=variable, value=value, listed=listed))
     return people
 
 

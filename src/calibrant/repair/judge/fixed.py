@@ -70,6 +70,8 @@ class People:
         Of a group.
     shown : bool
         It is told of in any case; others where a repair brings them over the limit.
+    listed : bool
+        It stands in the table beside those told of, and counts for no choice.
     """
 
     id: str
@@ -80,6 +82,7 @@ class People:
     variable: str = ""
     value: str = ""
     shown: bool = True
+    listed: bool = False
 
 
 def as_found(_: People, __: str, ends: Ends) -> Ends:
@@ -285,8 +288,8 @@ class Fixed:
 
     def curve(self, chosen: str, maps: Mapping[str, FittedMap]) -> Curve:
         """Return a line for each population, before and after one repair; ``"as audited"`` for none."""
-        after, lines = chosen != AS_AUDITED, []
-        for one in self.lines(chosen):
+        after, lines, told = chosen != AS_AUDITED, [], self.lines(chosen)
+        for one in (p for p in self.people if p.listed or p in told):
             now, then = self.ends(one, AS_AUDITED), self.ends(one, chosen) if after else (None, None)
             lines.append(
                 (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.report import numbers as num
-from calibrant.report.commands import naming_groups
+from calibrant.report.commands import groupings, naming_groups
 from calibrant.report.findings import (
     MOST_ROWS,
     POCKETS,
@@ -30,11 +30,11 @@ from calibrant.report.findings import (
     with_verdict,
     withheld,
 )
-from calibrant.report.spans import Span, Text, clipped, code, say, sentence, strong
+from calibrant.report.spans import Span, Text, clipped, code, given, say, sentence, shown, strong
 from calibrant.report.wording.answers import crossed, error_bounds, unshown_reason
 from calibrant.report.wording.headline import group_named
 from calibrant.report.wording.terms import TRAITS, VERDICTS, p_told, people_share
-from calibrant.report.wording.units import no_number
+from calibrant.report.wording.units import no_number, one_unit_each
 from calibrant.results import Estimate
 from calibrant.visible import visible
 
@@ -129,7 +129,7 @@ def groups_told(record: AuditRecord) -> Text:
         told += [say(f"{num.count(more)} more")] if more > 0 else []
         told += [say(f"{num.count(few)} undecided")] if few and over else []
     first = tuple(span for text in told for span in say(*text, "; "))[:-1]
-    return _joined([say(*first, ".") if first else (), no_group(record), _small_ones(record)])
+    return _joined([say(*first, ".") if first else (), unchecked(record), no_group(record), _small_ones(record)])
 
 
 def _worst_groups(record: AuditRecord, found: list[Off]) -> Iterator[Text]:
@@ -146,6 +146,24 @@ def _worst_groups(record: AuditRecord, found: list[Off]) -> Iterator[Text]:
 def _linked(record: AuditRecord, finding: Finding) -> Span:
     href = f"#{finding.id}" if len(record.groups) <= MOST_ROWS else ""
     return Span(clipped(group_named(finding), CLIPPED), "name", href)
+
+
+def unchecked(record: AuditRecord) -> Text:
+    """Return which columns of groups have none that is judged, and why; nothing where each has one."""
+    seen = {tuple(k for k, _ in f.variables) for f in record.groups}
+    gone = [names for names in groupings(record) if names not in seen]
+    alone = {names for names in gone if len(names) == 1}
+    told: list[Text] = []
+    for names in gone:
+        if len(names) > 1 and any((name,) in alone for name in names):
+            continue  # for want of the groups of one column by itself
+        which = [piece for i, name in enumerate(names) for piece in (*((" by ",) if i else ()), given(shown(name)))]
+        units = one_unit_each(record, names[0]) if len(names) == 1 else None
+        if units is None:
+            told.append(say("Groups of ", *which, ": not checked, none can be shown without telling of a few."))
+        else:
+            told.append(say(f"{units} groups of ", *which, ": not checked, one unit each."))
+    return _joined(told)
 
 
 def _small_ones(record: AuditRecord) -> Text:
@@ -206,7 +224,7 @@ def pockets_told(record: AuditRecord) -> Text:
     ]
     least = num.lower_bound(e.interval.low, limit_of(record))
     if known and known[0].rule and e.interval.low > known[0].least and least != _least(record, known[0]):
-        told.append(say(f"The worst of all, not shown: at least {least}."))
+        told.append(_worst_pocket(e, least))
     if check.outcome is not None and record.found(check) and state in ("not-cleared", "none"):
         end = "; no pocket is certified over the limit" if state == "not-cleared" else ""
         told.insert(0, say(f"A test finds error ({p_told(check.outcome)}){end}."))
@@ -218,6 +236,17 @@ def pockets_told(record: AuditRecord) -> Text:
         start, end = ("To clear them takes ", "") if at_least else ("", " would decide")
         told.append(say(f"{start}{n if at_least else n.capitalize()} {needed(record)}{end}."))
     return _joined(told)
+
+
+def _worst_pocket(e: Estimate, least: str) -> Text:
+    """Return the pocket with the largest certified gap, where it is none of those told as distinct.
+
+    Its rule is told wherever the record holds it: not where it is of few people, or leaves few outside.
+    """
+    rule = e.settings.get("box_low")
+    if not rule:
+        return say(f"The worst of all is of too few rows to name, or leaves too few outside: at least {least}.")
+    return say("The worst of all, ", Span(clipped(visible(rule), LONGER), "name", "#pockets"), f": at least {least}.")
 
 
 def _two_sides(found: list[Off]) -> list[Off]:

@@ -55,6 +55,14 @@ def one_column(record: AuditRecord) -> Text:
     return say(" By one column it is: ", by[0], ", about these units of ", code(other), ", or ", by[1], ".")
 
 
+def one_unit_each(record: AuditRecord, column: str) -> str | None:
+    """Return how many values a column of groups has, where each is one unit: it names the unit; else None."""
+    found, data = units_of(record), record.data
+    if not found or crossing(record) or column != data.get("cluster"):
+        return None
+    return f"{'' if found['exact'] else 'About '}{num.count(found['count'])}"
+
+
 def by_units(record: AuditRecord) -> bool:
     """Tell whether rows belong together in units."""
     return bool(record.data.get("cluster"))

@@ -14,6 +14,11 @@ def visible(text: object, keep: str = "") -> str:
     return text if text.isprintable() else "".join(_shown(c, keep) for c in text)
 
 
+def edged(text: str) -> str:
+    """Return text in quotes where it begins or ends with white space, which nobody would see: "a " beside a."""
+    return f'"{text}"' if text.strip() and text != text.strip() else text
+
+
 def _shown(c: str, keep: str) -> str:
     unseen = unicodedata.category(c) in HIDDEN and c not in JOINERS and c not in keep
     return f"⟨U+{ord(c):04X}⟩" if unseen else c

@@ -16,6 +16,8 @@ from calibrant.data.columns import FEW, OTHERS
 from calibrant.data.sketches.repeats import Repeats
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.logs.provenance import of_column
+from calibrant.data.specs.spec import Spec
+from calibrant.data.specs.unit_names import names_weights
 from calibrant.data.survey import ONE_VALUE
 from calibrant.views.unlabelled import Cells, UnitCells
 
@@ -25,6 +27,7 @@ LEAST_DAYS, DAYS_A_YEAR = 7, 365.25  # in a few days rows may arrive at another 
 FILES = 20  # named in a record
 FINEST = 0.01  # step in which a share of missing values is told
 IDENTIFIER = "identifier"  # in the reason why a column is left out
+RENAME = "rename"  # in the reason why a column was not read: its name is the fault
 LEAST_CELL, LEAST_SPREAD, TOLD = 10, 0.002 * 2**16, 0.99  # rows of a cell; deviation; share of the score's variance
 ONE_PER_CENT = -(-(2**14) // 100)  # the first cell of scores that are all above 0.01
 STEPS = 2**14  # cells of the score: scores of 0 and 1 only are in the first and the last
@@ -206,6 +209,16 @@ def _absent(whole: Sketch) -> dict[str, int]:
     return {name: int(held[-1, ..., 0].sum()) for name, held in (fine.held if fine else {}).items()} | found
 
 
+def _of_columns(spec: Spec) -> Iterator[str]:
+    """Yield the codes of what to know of columns beside label and score."""
+    if any(RENAME in why for _, why in spec.left_out):
+        yield "columns-not-read"
+    if not spec.weights and any(c.kind == "number" and names_weights(c.name) == "design" for c in spec.codings):
+        yield "weights-not-used"
+    if any(IDENTIFIER in why for _, why in spec.left_out):
+        yield "likely-id"
+
+
 def warnings(whole: Sketch, copied: bool) -> Iterator[str]:
     """Yield the codes of what the reader should know."""
     if whole.cases in (0, whole.n):
@@ -218,8 +231,7 @@ def warnings(whole: Sketch, copied: bool) -> Iterator[str]:
         yield "repeated-rows"
     if whole.log.unfinished:
         yield "unfinished-log"
-    if any(IDENTIFIER in why for _, why in whole.spec.left_out):
-        yield "likely-id"
+    yield from _of_columns(whole.spec)
     rows = whole.cells[..., :2].sum(axis=(0, 2))
     there = rows.nonzero()[0]
     if set(there.tolist()) <= {0, STEPS - 1}:

@@ -452,12 +452,12 @@ def fixed_spec(opened: Source, asked: Reading, progress: Progress | None = None)
     spec = grouped(plain, levels_of(looked.profiles, asked.bins), asked.intersections)
     if asked.candidates:
         spec = replace(spec, candidates=candidates_of(looked.look, spec) if _known(opened, plain) else None)
+    not_read = (*((c, "only some of the files have it") for c in opened.partial), *opened.not_read)
     if every and not names:  # groups alone
-        return replace(spec, sample=KEPT if asked.tests else 0), looked
+        return replace(spec, sample=KEPT if asked.tests else 0, left_out=not_read), looked
     found = survey(looked.look, names, every) if asked.variables else None
     if found is not None and every:
-        partial = tuple((c, "only some of the files have it") for c in opened.partial)
-        found = replace(found, left_out=(*found.left_out, *partial, *opened.unread))
+        found = replace(found, left_out=(*found.left_out, *not_read))
     return with_parts(spec, found, asked.tests), looked
 
 

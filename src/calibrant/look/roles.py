@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from calibrant.data.specs import unit_names
-from calibrant.data.specs.unit_names import UNITS, names_unit, pieces
+from calibrant.data.specs.unit_names import UNITS, names_unit, names_weights, pieces
 from calibrant.look.looked import Column
 
 # ---- words that columns are called by, in whole pieces of a name: "y_prob" is "y" and "prob" ----
@@ -95,7 +95,7 @@ def _score_points(columns: Sequence[Column]) -> Callable[[Column], float]:
 
     def points(c: Column) -> float:
         scale, ending = scale_of(c), endings[c.name]
-        if scale in ("", "other") or c.kind != "number" or (c.distinct or 0) <= FEW:
+        if scale in ("", "other") or names_weights(c.name) or c.kind != "number" or (c.distinct or 0) <= FEW:
             return 0.0
         named = called(c.name, SCORES)
         found = 3.0 if named else 1.0
@@ -158,7 +158,8 @@ def groups(columns: Sequence[Column], taken: Iterable[str]) -> tuple[str, ...]:
             return 0.1  # one of the columns that a category was spread over
         return (100.0 if rank < len(GROUPS) else 50.0) - rank - (c.distinct or 0) / 1000
 
-    return _best([c for c in columns if c.name not in out and not is_output(c) and not called(c.name, SPLITS)], points)
+    out |= {c.name for c in columns if is_output(c) or called(c.name, SPLITS) or names_weights(c.name)}
+    return _best([c for c in columns if c.name not in out], points)
 
 
 def _family(c: Column) -> str:
@@ -168,12 +169,23 @@ def _family(c: Column) -> str:
 
 def is_output(c: Column) -> bool:
     """Tell whether a column is called as what a model says: another score, or its decision."""
-    return c.kind in ("number", "yes/no") and called(c.name, SCORES - LABELS)
+    return c.kind in ("number", "yes/no") and called(c.name, SCORES - LABELS) and not names_weights(c.name)
 
 
 def keys(columns: Sequence[Column]) -> tuple[str, ...]:
     """Return the columns that tell every row apart."""
     return _best(columns, lambda c: (2.0 if called(c.name, KEYS) else 1.0) if c.kind == "id" and not c.missing else 0.0)
+
+
+def weights(columns: Sequence[Column], taken: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns of positive numbers that are called as weights of rows are, those that say so first."""
+    out = {*taken}
+
+    def points(c: Column) -> float:
+        positive = c.kind == "number" and isinstance(c.low, float) and c.low > 0.0 and c.name not in out
+        return {"design": 2.0, "any": 1.0, "": 0.0}[names_weights(c.name)] if positive else 0.0
+
+    return _best(columns, points)
 
 
 def units(columns: Sequence[Column]) -> tuple[str, ...]:

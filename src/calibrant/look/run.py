@@ -168,7 +168,7 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
         rows, refused = sampled(opened), (str(e),)
     asked, refused = _levels(rows.table, asked, refused)
     columns, unreadable = seen(rows, {name: taken.why for name, taken in opened.kinds.items()})
-    columns += tuple(Column(name=c, kind="unusable", role="left out", why=why) for c, why in opened.unread)
+    columns += tuple(Column(name=c, kind="unusable", role="left out", why=why) for c, why in opened.not_read)
     held = {c.name: c for c in columns}
     # (1) what could play which part, where nothing is named
     scores = roles.scores(columns)
@@ -204,7 +204,7 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
     met = replace(mended, positive=None) if unknown else mended  # which outcomes are known is to be said first
     refusals = (*obstacles(opened, rows, met if unsaid else planned), *_unnamed(planned, labels, scores, opened))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
-    compared = not opened.unread or opened.log.tool or {label, score} <= {*rows.table.column_names}  # as the audit
+    compared = not opened.not_read or opened.log.tool or {label, score} <= {*rows.table.column_names}  # as the audit
     repeats = repeated(rows.table, columns) if compared else None
     said = dict(opened.log.confidences)
     named = {asked.weights: "weights", asked.cluster: "cluster"} | dict.fromkeys(asked.levels, "cluster")
@@ -226,6 +226,7 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
             "by": groups,
             "key": roles.keys(columns),
             "unit": roles.units(columns),
+            "weights": roles.weights(columns, (label, score)),
             "output": tuple(c.name for c in columns if roles.is_output(c) and c.name not in (label, score, *said)),
         },
         dropped=dropped,
@@ -284,7 +285,7 @@ def _unnamed(planned: Reading, labels: Sequence[str], scores: Sequence[str], ope
             yield f"{many} columns could be the {name}: pass {says}, one of {', '.join(map(repr, found))}"
         else:
             none = f"no column looks like a {name} ({wanted[name]}): pass {says} if there is one all the same"
-            lost = () if opened.log.tool else opened.unread
+            lost = () if opened.log.tool else opened.not_read
             yield "; ".join((none, *(f"column {column!r} cannot be read: {why}" for column, why in lost)))
 
 

@@ -13,7 +13,7 @@ from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap
 from calibrant.report.wording.confidences import MEANS
 from calibrant.report.wording.notices import UNFINISHED
-from calibrant.visible import visible
+from calibrant.visible import edged, visible
 
 WIDTH = 80
 NAME, KIND, HOLDS = 24, 9, 29  # cells of the table's columns, at most
@@ -171,14 +171,16 @@ def part_of(n: int, rows: int) -> str:
 
 def _holds(c: Column) -> str:
     if c.kind == "unusable":
-        return c.stored
+        return c.stored or "not read"
     if c.kind == "empty":
         return "nothing"
     if c.role == "cluster" and c.distinct is not None:
         return f"{num.count(c.distinct)} different"  # units are people, whom no one names
     if c.frequent and (c.role == "label" or c.kind in ("yes/no", "category", "code", "constant")):
         kept = LISTED if c.role == "label" else VALUES
-        shown = [clip(v, SPELT) + (f" {num.count(n)}" if c.role == "label" else "") for v, n in c.frequent[:kept]]
+        shown = [
+            clip(edged(v), SPELT) + (f" {num.count(n)}" if c.role == "label" else "") for v, n in c.frequent[:kept]
+        ]
         more = (c.distinct or 0) - len(shown)
         return ", ".join(shown) + (f" and {num.count(more)} more" if more > 0 else "")
     if c.kind in ("id", "unit") and c.distinct is not None:
@@ -256,6 +258,13 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
         option, both = (f"--cluster {shlex.quote(visible(','.join(units[:k])))}" for k in (1, 2))
         more = f" With {both} both count: the coarser, or the worse of two that cross." if len(units) > 1 else ""
         yield "Units", f"Rows share {_names(units)}: without {option} ranges take rows to be independent.{more}"
+    if (weights := held.get("weights")) and not seen.settings.get("weights"):
+        name = visible(weights[0])
+        option = f"--weights {shlex.quote(name)}"
+        yield "Weights", f"Does {name} say how many people a row stands for? Without {option} every row counts once."
+    lost = [c for c in seen.columns if c.kind == "unusable" and not c.stored and c.why not in ("", *seen.refusals)]
+    for why in list(dict.fromkeys(c.why for c in lost))[:LISTED]:
+        yield "Not read", f"{_names([c.name for c in lost if c.why == why])}: {visible(why)}."
     marked = {c.name: fix for c in seen.columns for why, fix in FIXES.items() if c.why.endswith(f": {why}")}
     for c in [c for c in seen.columns if c.name in marked and c.role not in ("label", "score")][:LISTED]:
         yield "Text", f"{visible(c.name)}: {visible(c.why)}. For numbers, {marked[c.name]}."

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from calibrant.audit.record import Finding
-from calibrant.visible import visible
+from calibrant.visible import edged, visible
 
 Kind = Literal[
     "text", "strong", "code", "name", "given", "missing", "title", "small", "quiet", "square", "lead", "break"
@@ -94,7 +94,7 @@ def clipped(text: str, most: int = 90) -> str:
 def shown(text: object) -> str:
     """Return the name of a variable or a level as it is read."""
     made = visible(text)
-    return made if made.strip() else "(blank)"
+    return edged(made) if made.strip() else "(blank)"
 
 
 def sentence(text: object) -> str:

@@ -242,7 +242,7 @@ def test_a_name_of_two_columns_is_refused_where_it_is_read() -> None:
             with pytest.raises(BadInput, match=f"column '{name}' is the name of two columns: rename one"):
                 cal.sketch(source, label="y", score="p", by=name)
     whole = cal.sketch(frame.assign(z=range(60)), label="y", score="p", variables="*")
-    assert ("x", "is the name of two columns: rename one") in whole.spec.left_out
+    assert ("x", "it is the name of two columns: rename one") in whole.spec.left_out
     with pytest.raises(BadInput, match="'x' is the name of two columns"):
         cal.predictions([0, 1] * 30, [0.2, 0.7] * 30, frame[["x"]])
 
@@ -252,7 +252,7 @@ def test_what_cannot_be_read_is_left_out_of_all_columns_and_said() -> None:
     frame = pd.DataFrame({"y": [0, 1] * 30, "p": [0.2, 0.7] * 30, "age": range(60), "odd": [1, "a"] * 30})
     for source in (frame, dict(frame.items())):
         whole = cal.sketch(source, label="y", score="p", variables="*")
-        assert ("odd", "mixes types (int and str): make it text or numbers") in whole.spec.left_out
+        assert ("odd", "it mixes types (int and str): make it text or numbers") in whole.spec.left_out
         with pytest.raises(BadInput, match="column 'odd' mixes types"):
             cal.sketch(source, label="y", score="p", variables="odd")
 

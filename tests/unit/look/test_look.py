@@ -612,3 +612,48 @@ def test_a_tab_is_typed_in_any_shell(given: str, tmp_path: Path, capsys: pytest.
     assert r"--delimiter '\t'" in capsys.readouterr().out
     assert json.loads((tmp_path / "a.json").read_text())["settings"]["form"] == {"delimiter": "\t"}
     assert cal.read(path, label="y", score="p", delimiter=given).n == 90
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "asked"),
+    [
+        ("survey_weight", 0.2, True),
+        ("weight", 40.0, True),
+        ("weights", 0.2, True),
+        ("sample_weight", 0.2, True),
+        ("pweight", 0.2, True),
+        ("SurveyWeight", 0.2, True),
+        ("birth_weight", 2.0, False),
+        ("weight_kg", 40.0, False),
+        ("weight", -3.0, False),
+    ],
+)
+def test_weights_are_asked_after_and_never_proposed(name: str, low: float, asked: bool) -> None:
+    n = 300
+    held = {"y": [i % 3 // 2 for i in range(n)], "p": [i % 19 / 20 + 0.02 for i in range(n)]}
+    held |= {name: [low + i % 7 * 0.37 for i in range(n)], "sex": ["fm"[i % 2] for i in range(n)]}
+    seen = cal.look(held)
+    assert seen.candidates["weights"] == ((name,) if asked else ())
+    text = " ".join(str(seen).split())
+    assert (f"Does {name} say how many people a row stands for? Without --weights {name} every" in text) == asked
+    assert "weights=" not in seen.command
+    assert not asked or (seen.score == "p" and seen.candidates["by"] == ("sex",))
+    if asked:
+        assert "how many people" not in str(cal.look(held, label="y", score="p", weights=name))
+
+
+def test_a_column_that_is_not_read_is_told_with_the_reason(tmp_path: Path) -> None:
+    rows = [f"{i % 3 // 2},{i % 19 / 20 + 0.02:.2f},a,b,c" for i in range(300)]
+    (tmp_path / "log.csv").write_text("\n".join(["y,p,g,g,s", *rows]), encoding="utf-8")
+    columns = [pa.array(c) for c in zip(*([float(v) for v in r.split(",")[:2]] for r in rows), strict=True)]
+    texts = [pa.array(list("abc") * 100)] * 3
+    pq.write_table(pa.Table.from_arrays([*columns, *texts], names=["y", "p", "g", "g", "s"]), tmp_path / "log.parquet")
+    for file in ("log.csv", "log.parquet"):
+        seen = cal.look(tmp_path / file)
+        assert kinds(seen)["g"] == "unusable"
+        assert "Not read  g: several columns have this name: rename all but one." in str(seen)
+
+
+def test_spaces_at_the_ends_of_values_are_shown() -> None:
+    held = {"y": [0, 1, 1] * 50, "p": [0.2, 0.4, 0.9] * 50, "s": ["a", "a ", " b"] * 50}
+    assert '" b", a, "a "' in str(cal.look(held))

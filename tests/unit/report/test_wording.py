@@ -421,6 +421,8 @@ def test_estimate_on_the_limit_promises_no_number_of_rows():
 def test_pooled_and_blank_names():
     assert label(factories.finding(variables=[("race", "x")], pooled=3)) == "race: 3 small values together"
     assert label(factories.finding(variables=[("race", ""), ("sex", "f")])) == "race, sex: (blank), f"
+    assert label(factories.finding(variables=[("g", "a")])) == "g: a"
+    assert label(factories.finding(variables=[("g", "a ")])) == 'g: "a "'
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from calibrant.data.sources.abreast import abreast
 from calibrant.data.sources.encoded import Bytes, as_utf8, checked, encoding_of, seekable
-from calibrant.data.sources.source import Form, Part, Source
+from calibrant.data.sources.source import SAME_NAME, Form, Part, Source
 from calibrant.data.sources.taken import ABSENT, FALSE, TRUE, Taken, cast, doubtful, proven, taken
 from calibrant.errors import BadInput
 from calibrant.kernels import fields as found
@@ -354,9 +354,7 @@ class Texts:
         kinds = self.taken([c for c in head.columns if c in self.places]) | dict.fromkeys(texts, Taken("text"))
         comma = any(k.comma for k in kinds.values())
         form = Form(head.encoding, head.delimiter, "," if comma else ".")
-        twice = tuple(
-            (c, "several columns have this name: rename all but one") for c, n in Counter(head.columns).items() if n > 1
-        )
+        twice = tuple((c, SAME_NAME) for c, n in Counter(head.columns).items() if n > 1)
         return Source(name, head.columns, parts, scan.rows, kinds=kinds, form=form, unread=twice)
 
 

@@ -51,7 +51,7 @@ def frame(source: object, wanted: Sequence[str]) -> Source:
     for name in wanted:
         if name in held.unread:
             raise BadInput(f"column {name!r} {held.unread[name]}")
-    return table_source(held.table, held.unread)
+    return table_source(held.table, {name: f"it {why}" for name, why in held.unread.items()})
 
 
 def table_source(table: pa.Table, unread: Mapping[str, str] | None = None) -> Source:

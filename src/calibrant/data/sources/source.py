@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -96,6 +97,7 @@ class Log:
 
 
 NO_LOG = Log()
+SAME_NAME = "several columns have this name: rename all but one"
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,12 @@ class Source:
     as_text: Callable[[Collection[str]], Source] | None = None
     form: Form = FOUND_OUT
     log: Log = NO_LOG
+
+    @property
+    def not_read(self) -> tuple[tuple[str, str], ...]:
+        """Columns that cannot be read, and why: those of `unread`, and those of which several have one name."""
+        twice = {name: SAME_NAME for name, n in Counter(self.columns).items() if n > 1}
+        return tuple((twice | dict(self.unread)).items())
 
     def knowing(self, texts: Collection[str]) -> Source:
         """Return this with those columns as text that an earlier look at other files took for text."""

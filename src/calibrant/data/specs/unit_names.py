@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 UNITS = {"patient", "person", "household", "customer", "client", "user", "subject", "account", "family", "member"}
 UNITS |= {"site", "hospital", "clinic", "school", "center", "centre", "doctor", "provider", "company", "store"}
@@ -18,6 +19,11 @@ FIRST = {"id", "code", "zip", "icd"}  # `id_hospital`, `code_postal`
 COUNTING = {"n", "num", "no", "nr", "number", "count"}  # of `number_of_visits`, `num_patient`: first, they count
 ABOUT = {"of", "in", "to", "from", "since", "until", "at", "near", "time", "times", "duration", "length", "distance"}
 ABOUT |= {"amount", "cost", "costs", "price", "rate", "beds", "visits", "days", "score"}  # `time_in_hospital`
+WEIGHTS, OF_ROWS = (
+    {"weight", "weights", "wt", "wgt"},
+    {"pweight", "pweights", "fweight", "pwgt", "pwgtp", "ipw", "iptw"},
+)
+DESIGN = {"survey", "sample", "sampling", "design", "p", "probability", "inverse", "propensity", "person", "household"}
 COUNTED = re.compile(r"([^\W\d]+[\W_]*)[0-9]+")  # a value such as "P0012"
 FEWEST = 20  # units, under which nothing by units could be certified
 
@@ -63,6 +69,17 @@ def _glued(word: str) -> bool:
 def about_unit(name: str) -> bool:
     """Tell whether a name is of a quantity or a time, whatever else it names: `age_of_patient`, `month_id`."""
     return not QUANTITIES.isdisjoint(pieces(name))
+
+
+def names_weights(name: str) -> Literal["design", "any", ""]:
+    """Tell whether a name is of weights of rows: of a design (`survey_weight`, `ipw`), or of any (`weight`, a body's?).
+
+    Not one of what else weighs, such as `birth_weight` or `weight_kg`.
+    """
+    words = {*pieces(name)}
+    if words & OF_ROWS or (words & WEIGHTS and words & DESIGN):
+        return "design"
+    return "any" if words and words <= WEIGHTS else ""
 
 
 def numbered(values: Sequence[str]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from calibrant.audit.record import AuditRecord
 from calibrant.data.columns import OTHERS
+from calibrant.data.specs.unit_names import names_weights
 from calibrant.report import numbers as num
 from calibrant.report.findings import withheld
 from calibrant.report.spans import Span, Text, code, given, say
@@ -22,6 +23,12 @@ NOTICES = {  # what to know of the data, by its code: the words that open it, an
         "If they are copies, they count more than once and the ranges are too narrow.",
     ),
     "likely-id": ("Identifiers left out", "Columns that look like identifiers are neither ranked nor tested"),
+    "columns-not-read": ("Columns not read", ""),
+    "weights-not-used": (
+        "Weights not used",
+        "is ranked as a variable. If it says how many people a row stands for, pass it as --weights: as it is every "
+        "row counts once.",
+    ),
     "repeats-score": (
         "The score again",
         "Columns tell the score, or its side of 50%, so error along them is its own; --variables can leave them out",
@@ -55,6 +62,11 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
         elif warning in ("likely-id", "repeats-score"):
             names = identifiers(record) if warning == "likely-id" else record.data.get("repeats_score") or ()
             out.append((lead, say(text, *_listed(names), ".")))
+        elif warning == "columns-not-read":
+            out.append((lead, say(*_not_read(record))))
+        elif warning == "weights-not-used":
+            name = next((c for c in record.data.get("covariates") or () if names_weights(c) == "design"), "a column")
+            out.append((lead, say(code(name), " ", text)))
         elif warning == "other-labels":
             out.append((lead, say(*_no_cases(record), " count as no case. ", text)))
         elif warning == "unfinished-log":
@@ -63,6 +75,14 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
         else:
             out.append((lead, say(_copies(record, text) if warning == "repeated-rows" else text)))
     return tuple(out)
+
+
+def _not_read(record: AuditRecord) -> Iterator[Span]:
+    """Yield the columns that were not read because of their names, each with the reason."""
+    held = [(name, why) for name, why in record.data.get("left_out") or () if "rename" in why]
+    for i, (name, why) in enumerate(held[:NAMED]):
+        yield from say("; " if i else "", code(name), ": ", visible(why))
+    yield from say(f"; and {num.count(len(held) - NAMED)} more." if len(held) > NAMED else ".")
 
 
 def _no_cases(record: AuditRecord) -> Iterator[Span]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 
+import calibrant as cal
 import factories
 from calibrant.report import html, markdown, terminal
 from calibrant.report.wording import NOTICES, notices
@@ -62,3 +67,33 @@ def test_an_identifier_that_is_a_group_is_named_too_and_no_sentence_ends_twice()
     assert "Identifiers left out: grp, nr." in both
     for text in (told, both, terminal.render(record("likely-id"))):
         assert ".." not in text
+
+
+def test_columns_of_one_name_are_told() -> None:
+    left = [["g", "several columns have this name: rename all but one"], ["h", "it is empty"]]
+    made = record("columns-not-read", left_out=left)
+    for text in (terminal.render(made), markdown.render(made)):
+        told = " ".join(text.replace("`", "").replace("*", "").split())
+        assert "Columns not read: g: several columns have this name: rename all but one." in told
+        assert "h: it is empty" not in told.split("Reproduce")[0].split("Columns not read")[1][:80]
+
+
+def test_weights_that_are_ranked_are_told() -> None:
+    made = record("weights-not-used", covariates=["age", "survey_weight"])
+    told = " ".join(terminal.render(made).split())
+    assert "Weights not used: survey_weight is ranked as a variable. If it says how many people a row" in told
+
+
+def test_an_audit_finds_both(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{i % 2},{p:.3f},{w:.3f},a,b,{'ab'[i % 2]}" for i, (p, w) in enumerate(rng.uniform(0.2, 1, (400, 2)))]
+    (tmp_path / "log.csv").write_text("\n".join(["y,p,survey_weight,g,g,s", *rows]), encoding="utf-8")
+    asked: dict[str, Any] = {"label": "y", "score": "p", "quick": True}
+    made = cal.audit(tmp_path / "log.csv", by="s", **asked)
+    assert {"columns-not-read", "weights-not-used"} <= {*made.data["warnings"]}
+    assert made.data["left_out"] == (("g", "several columns have this name: rename all but one"),)
+    alone = cal.audit(tmp_path / "log.csv", by="s", weights="survey_weight", **asked)
+    assert "weights-not-used" not in alone.data["warnings"]
+    assert "columns-not-read" in alone.data["warnings"]
+    named = cal.audit(tmp_path / "log.csv", variables="s", **asked)
+    assert not {"columns-not-read", "weights-not-used"} & {*named.data["warnings"]}

@@ -38,7 +38,7 @@ def numpy_arrays(path: Path, name: str, _: Form) -> Source:
     held = held_of(_columns(arrays, path.name), "column")
     if held is None or not arrays:
         raise BadInput(f"{path.name} holds no arrays: {WAY}")
-    return whole(held.table, name, dict(held.unread))
+    return whole(held.table, name, {name: f"it {why}" for name, why in held.unread.items()})
 
 
 def _archive(path: Path) -> Arrays:

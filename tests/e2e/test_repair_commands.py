@@ -244,7 +244,10 @@ def test_apply_names_bad_scores_and_leaves_nothing(tmp_path: Path, capsys: pytes
             scores((7, None), (9, float("nan"))),
             "column 'p': 2 values are missing (null or NaN); fill them in, or pass --drop-missing",
         ),
-        (scores((3, 1.5)), "column 'p': 1 value is outside 0 to 1; did you pass logits"),
+        (
+            scores((3, 1.5)),
+            "column 'p': 1 value is outside 0 to 1; the other 99 are within: mend it, or leave its row out.",
+        ),
     ):
         assert main(["apply", saved(tmp_path), broken(tmp_path, p=values), "--score", "p", "--out", str(out)]) == 2
         assert says in capsys.readouterr().err

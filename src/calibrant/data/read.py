@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from calibrant.arguments import checked_seed, one_source
+from calibrant.arguments import checked_seed, one_source, shown
 from calibrant.data.columns import label_values, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
 from calibrant.data.given import Levels, UnitsCross
@@ -149,7 +149,7 @@ def in_memory(source: object, asked: Reading, others: tuple[str, ...] = ()) -> P
         fits(opened, replace(asked, score=score).roles)
     kept = tuple(dict.fromkeys((*_kept(opened, asked, columns), *others)))
     parts = _parts(opened, (asked.label, asked.score, *kept, *asked.beside, *asked.levels), columns)
-    table = _joined([b for _, batches in parts for b in batches])
+    table = _joined([b for _, batches in parts for b in batches], opened)
     levels: Levels = ()
     crossed: dict[str, object] | None = None
     try:
@@ -203,7 +203,7 @@ def classes_in_memory(
         fits(opened, replace(asked, score=score).roles)
     kept = _kept(opened, asked, scores)
     parts = _parts(opened, (asked.label, *scores, *kept), scores)
-    table = _joined([b for _, batches in parts for b in batches])
+    table = _joined([b for _, batches in parts for b in batches], opened)
     covariates = table.select(list(kept)) if kept else None
     labels, p = table.column(asked.label), table.select(list(scores))
     return multiclass_predictions(labels, p, covariates, classes=classes or None, name=opened.name)
@@ -225,10 +225,10 @@ def _parts(opened: Source, columns: tuple[str, ...], scores: tuple[str, ...]) ->
         return [(part.name, list(part.read(list(dict.fromkeys(columns)), scores))) for part in opened.parts]
 
 
-def _joined(batches: list[pa.RecordBatch]) -> pa.Table:
+def _joined(batches: list[pa.RecordBatch], opened: Source) -> pa.Table:
     """Return rows as one table, whose columns have one type each."""
     if not sum(b.num_rows for b in batches):
-        raise BadInput("no rows to audit: the data is empty")
+        raise BadInput(opened.no_rows())
     try:
         table = pa.concat_tables([pa.Table.from_batches([b]) for b in batches], promote_options="permissive")
         return table.unify_dictionaries()
@@ -438,13 +438,13 @@ def readable_twice(opened: Source, asked: Reading, progress: Progress | None) ->
 
 def fixed_spec(opened: Source, asked: Reading, progress: Progress | None = None) -> tuple[Spec, FirstLook | None]:
     """Fix the levels of groups and the coding of covariates in one look at the data, never at the labels."""
+    if opened.rows == 0:
+        raise BadInput(opened.no_rows())
     plain, every = asked.plain_spec(opened), EVERY in asked.variables
     names = wanted_covariates(asked.variables, asked.others(opened.columns), plain) if asked.variables else ()
     more = _may_join(opened, asked, plain, names)
     if not asked.by and not names and not more:
         plain = replace(plain, candidates=() if asked.candidates else None)
-        if opened.rows == 0:
-            raise BadInput("no rows to audit: the data is empty")
         if every:  # there is no other column: nothing to look at, but rows may be kept
             return replace(plain, sample=KEPT if asked.tests else 0), None
         return with_parts(plain, None, asked.tests), None
@@ -537,6 +537,8 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
     out.faults.untold = data.dropped
     codes = {v.name: v.codes(table.column(v.name)) for v in levels}
     units = None if data.cluster is None else row_ids([pa.array(data.cluster)], spec.seed, ("cluster",), "cluster")
+    if data.cluster is not None:
+        out.faults.unit = shown(pa.array(data.cluster[:1])[0].as_py())
     may_be = tuple(joined(table.column(name), name, seed) for name in spec.candidates or ())
     beside = Beside(units, data.weights, candidates=may_be)
     for start in range(0, data.n, STEP):

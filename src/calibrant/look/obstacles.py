@@ -61,7 +61,7 @@ def obstacles(source: Source, rows: Sampled, asked: Reading) -> tuple[str, ...]:
     """Return every refusal that an audit of these rows would end in, as far as the rows read show."""
     found = Obstacles()
     if not rows.table.num_rows:
-        found.note("no rows to audit: the data is empty")
+        found.note(source.no_rows())
     # (1) columns that are there and may play the part
     named = [(asked.label, "label"), (asked.score, "score"), *((b, "group") for b in asked.by)]
     named += [*((c, "cluster") for c in asked.levels or (asked.cluster,)), (asked.weights, "weights")]

@@ -16,7 +16,7 @@ from calibrant.results import Estimate, Interval
 from calibrant.stats.cells import SCALE
 from calibrant.stats.measures import Weighed, effective_units
 from calibrant.views.population import INDEPENDENT, Population, everyone
-from calibrant.views.units import named
+from calibrant.views.units import named, one_unit
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ def unit_codes(rows: Predictions) -> NDArray[np.intp] | None:
         return None
     code = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
     if not code.any():
-        raise NotComputable("all rows are one unit: nothing tells what its rows have in common from an error")
+        raise one_unit(rows)
     return code
 
 

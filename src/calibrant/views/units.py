@@ -10,10 +10,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from calibrant.arguments import shown
 from calibrant.data.given import ALL_AS_ONE, UnitsCross
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.units import rows_of_units, unit_ids
+from calibrant.errors import NotComputable
 from calibrant.stats.units.crossed import Design, Shifted
 from calibrant.stats.units.units import Units
 
@@ -43,6 +45,8 @@ def units_of(given: Predictions | Sketch, seed: int) -> Units | None:
     if data.weights is None and data.cluster is None:
         return None
     if ("units", seed) not in data.cache:
+        if data.cluster is not None and not (data.cluster != data.cluster[0]).any():
+            raise one_unit(given)
         data.cache["units", seed] = _dealt(data, seed)
     return data.cache["units", seed]  # type: ignore[no-any-return]
 
@@ -60,6 +64,21 @@ def crossed_of(given: Predictions | Sketch, seed: int) -> tuple[Shifted, ...]:
             for each in Design(codes, seed).shifted(given.p, given.y, given.weights)
         )
     return given.cache["crossed", seed]  # type: ignore[no-any-return]
+
+
+def one_unit(given: Predictions | Sketch) -> NotComputable:
+    """Say that all rows are one unit, by which column and which value as far as they are known, and the way out."""
+    if isinstance(given, Sketch):
+        column, value = f"column {given.spec.cluster!r}", given.faults.unit
+    else:
+        column = f"column {given.levels[0][0]!r}" if given.levels else "cluster="
+        named = given.cluster is not None and given.unit_ids is None  # otherwise by hash
+        value = shown(pa.array(given.cluster[:1])[0].as_py()) if named else ""
+    held = f"is {value} in every row" if value else "takes one value"
+    return NotComputable(
+        f"{column} {held}: all rows are one unit, and nothing independent tells its noise from an error; name in "
+        "cluster= (--cluster) a column that tells units apart, or leave it out if rows are independent"
+    )
 
 
 def _dealt(data: Predictions, seed: int) -> Units | None:

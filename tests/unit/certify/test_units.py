@@ -50,8 +50,17 @@ def test_groups_of_units():
 
 
 def test_one_unit_is_refused():
-    with pytest.raises(NotComputable, match="all rows are one unit"):
+    said = "{}: all rows are one unit, and nothing .*; name in cluster= .* a column that tells units apart, or"
+    with pytest.raises(NotComputable, match=said.format("^cluster= is 0.0 in every row")):
         cal.certify.values(data(cluster=np.zeros(300)))
+    with pytest.raises(NotComputable, match=said.format("^cluster= is 0.0 in every row")):
+        cal.measure.brier(data(cluster=np.zeros(300)))
+    log = {"y": [0, 1] * 150, "p": np.linspace(0.1, 0.9, 300), "ward": ["west"] * 300}
+    with pytest.raises(NotComputable, match=said.format("^column 'ward' is 'west' in every row")):
+        cal.audit(log, label="y", score="p", cluster="ward", quick=True)
+    stored = cal.sketch(log, label="y", score="p", cluster="ward")
+    with pytest.raises(NotComputable, match=said.format("^column 'ward' takes one value")):
+        cal.certify.values(type(stored).from_bytes(stored.to_bytes()))
 
 
 def test_distance_of_units():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -183,6 +184,48 @@ def test_one_stray_score_is_no_reason_to_read_per_cent(entry: Callable[..., Any]
     assert "percent=True" not in str(e.value)
     with pytest.raises(BadInput, match=r"1 of 201 scores is above 1, too few to tell.*leave percent=True out and mend"):
         entry(data, label="y", score="p", percent=True)
+
+
+MEND = "mend {}, or leave {} out. First: row 7, counting from 0"
+LOGITS = "apply 1 / (1 + exp(-x))"
+
+
+@pytest.mark.parametrize(
+    ("strange", "said"),
+    [
+        ([np.inf], f"1 value is infinite; {MEND.format('it', 'its row')} (inf)."),
+        ([-np.inf, np.inf], f"2 values are infinite; {MEND.format('them', 'their rows')} (-inf)."),
+        ([-3.2], f"1 value is outside 0 to 1; the other 199 are within: {MEND.format('it', 'its row')} (-3.2)."),
+        ([np.inf, 1e4], "2 values are outside 0 to 1; the other 198 are within: mend them"),
+        (
+            [-2.0, 3.0] * 20,
+            "40 values are outside 0 to 1; the other 160 are within: mend them, or leave their rows out",
+        ),
+        ([-2.0, 3.0] * 20, f"; if all are logits, {LOGITS}. First"),
+        ([-2.0, 3.0] * 60, f"120 values are outside 0 to 1; did you pass logits? A{LOGITS[1:]} first."),
+        ([np.inf, *[60.0] * 120], "did you pass percentages?"),
+        ([1.00001, -0.00001], "is it rounding error? Clip to 0 and 1"),
+    ],
+)
+@pytest.mark.parametrize("entry", [cal.sketch, cal.audit, cal.read])
+def test_logits_are_guessed_where_most_scores_are_outside_and_a_few_are_named(
+    entry: Callable[..., Any], strange: list[float], said: str
+) -> None:
+    p = IN_RANGE.copy()
+    p[7 : 7 + len(strange)] = strange
+    with pytest.raises(BadInput, match=re.escape(said)):
+        entry({"y": BOTH[:200], "p": p}, label="y", score="p")
+
+
+@pytest.mark.parametrize("by", [None, "g"])
+def test_a_file_of_names_of_columns_alone_is_named(by: str | None, tmp_path: Path) -> None:
+    (tmp_path / "march.csv").write_text("y,p,g\n")
+    said = (
+        r"^no rows to audit: march\.csv has the columns 'y', 'p', 'g' and nothing below them: check how it was written$"
+    )
+    for entry in (cal.read, cal.sketch, cal.audit):
+        with pytest.raises(BadInput, match=said):
+            entry(str(tmp_path / "march.csv"), label="y", score="p", by=by)
 
 
 @pytest.mark.parametrize("entry", [cal.sketch, cal.audit, cal.read])

@@ -273,7 +273,7 @@ SCORES = {
     "abc": "holds text, such as 'abc' in line 3",
     "12 %": "holds text, such as '12 %' in line 3",
     "00.5": "write numbers without leading zeros",
-    "inf": "outside 0 to 1",
+    "inf": "1 value is infinite; mend it, or leave its row out. First: row 1",
 }
 
 

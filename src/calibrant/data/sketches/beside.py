@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from calibrant.arguments import shown
 from calibrant.data.columns import Floats, Ids, are_absent, as_float, row_ids
 from calibrant.data.specs.faults import UNIT_MISSING, WEIGHT_MISSING, WEIGHT_VALUE, Faults
 from calibrant.data.specs.spec import Spec
@@ -49,6 +50,8 @@ class Beside:
             column = batch.column(spec.cluster)
             absent = are_absent(column, spec.cluster)
             faults.note_rows(UNIT_MISSING, absent, part, first_row)
+            if not faults.unit and not absent.all():
+                faults.unit = shown(column[int(np.argmin(absent))].as_py())
             units, gone = row_ids([column], spec.seed, (spec.cluster,), "cluster"), absent
         if spec.weights:
             weights = as_float(batch.column(spec.weights), spec.weights, "weights")

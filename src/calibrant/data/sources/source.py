@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
 
+from calibrant.data.columns import clipped
 from calibrant.data.sources.taken import Taken
 
 Read = Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
@@ -186,6 +188,12 @@ class Source:
         """Columns that cannot be read, and why: those of `unread`, and those of which several have one name."""
         twice = {name: SAME_NAME for name, n in Counter(self.columns).items() if n > 1}
         return tuple((twice | dict(self.unread)).items())
+
+    def no_rows(self) -> str:
+        """Say that there is nothing below the names of the columns, and of which file."""
+        where = Path(self.files[0]).name if len(self.files) == 1 else f"{len(self.files)} files" if self.files else "it"
+        seen = ", ".join(repr(clipped(c)) for c in self.columns[:12])
+        return f"no rows to audit: {where} has the columns {seen} and nothing below them: check how it was written"
 
     def knowing(self, texts: Collection[str]) -> Source:
         """Return this with those columns as text that an earlier look at other files took for text."""

@@ -23,6 +23,7 @@ SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE, UNIT_MISSING, WEIGHT_MIS
 PARTS = {"label": LABEL_MISSING, "score": SCORE_MISSING, "unit": UNIT_MISSING, "weight": WEIGHT_MISSING}  # of a row
 
 DIVIDE = "divide all of them by 100"
+LOGITS = "apply 1 / (1 + exp(-x))"
 ONE_WAY = "store all of them one way, as probabilities from 0 to 1 or all as per cent"
 
 
@@ -35,6 +36,8 @@ class Faults:
     example: list[str] = field(default_factory=lambda: [""] * KINDS)
     low: float = 0.0
     high: float = 1.0
+    infinite: int = 0  # of the scores that are outside
+    unit: str = ""  # the first value of the column of units
     gaps: dict[str, tuple[int, str, int]] = field(default_factory=dict)
     asker: Asker = PYTHON
     arrays: bool = False  # of rows given as arrays, which no option divides
@@ -76,8 +79,10 @@ class Faults:
                 example = f"{value:.{digits}g}" if kind in (SCORE_RANGE, LABEL_VALUE) else ""
                 self.add(kind, int(np.count_nonzero(rows)), (part, first_row + row), example)
         if outside.any():
-            reach = np.nan_to_num(p[outside])  # infinite ones as the largest there are
-            self.low, self.high = min(self.low, float(reach.min())), max(self.high, float(reach.max()))
+            reach = p[outside & np.isfinite(p)]  # a number divided by zero tells nothing of the scale
+            self.infinite += int(np.count_nonzero(outside)) - len(reach)
+            self.low = min(self.low, float(reach.min(initial=0.0)))
+            self.high = max(self.high, float(reach.max(initial=1.0)))
 
     def note_rows(
         self, kind: int, rows: NDArray[np.bool_], part: str, first_row: int, values: Floats | None = None
@@ -111,6 +116,8 @@ class Faults:
                 self.add(kind, other.counts[kind], where, other.example[kind])
         self.untold += other.untold
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.infinite += other.infinite
+        self.unit = self.unit or other.unit
         for part, (there, above) in other.files.items():
             known = self.files.get(part, (0, 0))
             self.files[part] = known[0] + there, known[1] + above
@@ -118,8 +125,9 @@ class Faults:
     def check(self, spec: Spec) -> None:
         """Raise `BadInput` for the first kind of fault there is."""
         if self.counts[SCORE_RANGE]:
-            span = "0 to 1 after division by 100" if spec.percent else "0 to 1"
-            raise BadInput(self._line(SCORE_RANGE, spec.score, f"outside {span}; {self._hint(spec.percent)}"))
+            span = "outside 0 to 1 after division by 100" if spec.percent else "outside 0 to 1"
+            what = "infinite" if self.infinite == self.counts[SCORE_RANGE] else span
+            raise BadInput(self._line(SCORE_RANGE, spec.score, f"{what}; {self._hint(spec.percent)}"))
         if self.counts[LABEL_VALUE]:
             raise BadInput(self._line(LABEL_VALUE, spec.label, f"neither 0 nor 1; {self._which_case()}"))
         if self.counts[WEIGHT_VALUE]:
@@ -143,20 +151,27 @@ class Faults:
         return fix
 
     def _hint(self, percent: bool) -> str:
-        if self.low >= -1e-4 and self.high <= 1.0 + 1e-4:
+        (there, above), outside = self._scores(), self.counts[SCORE_RANGE]
+        mend = "mend it, or leave its row out" if outside == 1 else "mend them, or leave their rows out"
+        if self.infinite == outside:
+            return mend
+        if not self.infinite and self.low >= -1e-4 and self.high <= 1.0 + 1e-4:
             return "is it rounding error? Clip to 0 and 1"
+        within = f"{there - outside:,} {'is' if there - outside == 1 else 'are'} within"
+        told, few = f"the other {within}: {mend}", HARDLY * outside <= there
         if self.low >= 0.0 and self.high <= 100.0 and self.high > 1.5 and not percent:
             if files := self._two_scales():
                 return f"those of {files[0]!r} are within it: if every score is per cent, {DIVIDE}; if not, {ONE_WAY}"
-            there, above = self._scores()
-            if there and 2 * above <= there:
-                told = f"the other {there - above:,} are within: mend what is not, or leave its rows out"
-                few = HARDLY * above <= there  # as many as `check_scale` refuses
+            if there and 2 * above <= there:  # few: as many as `check_scale` refuses
                 fix = DIVIDE if few or self.arrays else f"pass {self.asker.turns_on('percent')}"
                 return f"{told}; if every score is per cent, {fix}"
             fix = "Divide by 100" if self.arrays else f"Pass {self.asker.turns_on('percent')}"
             return f"did you pass percentages? {fix}"
-        return "store per cent, 0 to 100" if percent else "did you pass logits? Apply 1 / (1 + exp(-x)) first"
+        if percent:
+            return told if few else "store per cent, 0 to 100"
+        if 2 * outside < there:  # of logits hardly most are within
+            return told if few else f"{told}; if all are logits, {LOGITS}"
+        return f"did you pass logits? A{LOGITS[1:]} first"
 
     def absences(self, spec: Spec) -> dict[str, int]:
         """Return how many of the rows that were left out lack which part; one may lack several.

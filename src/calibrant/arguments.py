@@ -38,19 +38,21 @@ class Asker:
 
     command: bool = False
     lacks: tuple[str, ...] = ()  # arguments that others take, and this one does not
+    calls: tuple[tuple[str, str], ...] = ()  # arguments of which this one has another name, and that name
 
     def name(self, argument: str) -> str:
         """Return what a check takes as the name of an argument: ``limit`` or ``--limit``."""
+        argument = dict(self.calls).get(argument, argument)
         return f"--{OPTIONS.get(argument, argument.replace('_', '-'))}" if self.command else argument
 
     def says(self, *arguments: str) -> str:
         """Return arguments as a sentence names them: ``label=, score= and by=`` or ``--label, --score and --by``."""
-        words = [self.name(a) if self.command else f"{a}=" for a in arguments]
+        words = [self.name(a) if self.command else f"{self.name(a)}=" for a in arguments]
         return " and ".join(w for w in (", ".join(words[:-1]), words[-1]) if w)
 
     def turns_on(self, argument: str) -> str:
         """Return how a flag is set: ``percent=True`` or ``--percent``."""
-        return self.name(argument) if self.command else f"{argument}=True"
+        return self.name(argument) if self.command else f"{self.name(argument)}=True"
 
 
 OPTIONS = {"spec": "like"}  # where the two names differ in more than the hyphen

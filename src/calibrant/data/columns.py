@@ -97,7 +97,7 @@ def is_number(t: pa.DataType) -> bool:
     return bool(pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t))
 
 
-def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str) -> Floats:
+def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str, fix: str = "") -> Floats:
     """Return a numeric or boolean column as float64, NaN where null; refuse text that is not numbers."""
     column = decoded(column, name)
     if pa.types.is_boolean(column.type):
@@ -107,7 +107,7 @@ def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str) -> Floats
     if not is_number(column.type):
         if role == "label" and (told := _unknown_outcomes(column)):
             raise BadInput(f"label column {name!r} holds {told}")
-        fix = FIXES.get(role, "store it as numbers")
+        fix = fix or FIXES.get(role, "store it as numbers")
         kind = clipped(str(column.type))
         raise BadInput(f"{role} column {name!r} holds {kind} (such as {_example(column)!r}), not numbers; {fix}")
     values: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
@@ -305,10 +305,13 @@ def _exactly(text: str) -> Decimal | None:
 # ---- labels ----
 
 
-def label_values(column: pa.Array | pa.ChunkedArray, name: str, positive: str | None) -> NDArray[np.int8] | Floats:
+def label_values(
+    column: pa.Array | pa.ChunkedArray, name: str, positive: str | None, case: str = "positive"
+) -> NDArray[np.int8] | Floats:
     """Return labels as numbers, NaN where missing (null, NaN, text such as "NA"); int8 where every value fits.
 
-    With `positive` the value that it names is 1 and every other is 0: numbers as numbers, text as text.
+    With `positive` the value that it names is 1 and every other is 0: numbers as numbers, text as text. `case` is what
+    whoever asks calls that argument.
     """
     column = decoded(column, name)
     if positive is None:
@@ -317,9 +320,9 @@ def label_values(column: pa.Array | pa.ChunkedArray, name: str, positive: str | 
             if len(values) and values.min() >= 0 and values.max() <= 1:
                 small: NDArray[np.int8] = values.astype(np.int8)
                 return small
-        return as_float(column, name, "label")
+        return as_float(column, name, "label", "" if case == "positive" else f"pass {case}= to name the case")
     try:
-        hit = _hits(column, name, positive)
+        hit = _hits(column, name, positive, case)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise BadInput(
             f"label column {name!r} holds {column.type}: store it as text, numbers, or true and false"
@@ -328,7 +331,7 @@ def label_values(column: pa.Array | pa.ChunkedArray, name: str, positive: str | 
     return found
 
 
-def _hits(column: pa.Array, name: str, positive: str) -> pa.Array:
+def _hits(column: pa.Array, name: str, positive: str, case: str = "positive") -> pa.Array:
     """Tell which labels are the positive one, null where missing."""
     t = column.type
     if pa.types.is_boolean(t):
@@ -339,7 +342,7 @@ def _hits(column: pa.Array, name: str, positive: str) -> pa.Array:
     try:
         value = Decimal(positive)
     except InvalidOperation:
-        raise BadInput(f"label column {name!r} holds numbers, and positive={positive!r} is none") from None
+        raise BadInput(f"label column {name!r} holds numbers, and {case}={positive!r} is none") from None
     if not pa.types.is_integer(t):
         numbers = column.cast(pa.float64(), safe=False)
         return pc.equal(pc.if_else(pc.is_nan(numbers), None, numbers), float(value))

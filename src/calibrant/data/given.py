@@ -55,14 +55,14 @@ class Given:
         return table.take(self.at["covariates"]) if "covariates" in self.at else table
 
 
-def labels_of(y_true: object, positive: object) -> Floats:
-    """Return labels as numbers, NaN where missing."""
+def labels_of(y_true: object, positive: object, case: str) -> Floats:
+    """Return labels as numbers, NaN where missing; `case` is what whoever asks calls the argument `positive`."""
     column = column_of(y_true, "y_true")
     named = None if positive is None else str(positive)
-    found = label_values(column, "y_true", named)
+    found = label_values(column, "y_true", named, case)
     if named is not None and not np.nansum(found):
         seen = sorted({str(v) for v in decoded(column).drop_null().unique().to_pylist()})[:5]
-        raise BadInput(f"positive={positive!r} does not occur in y_true, which holds {', '.join(map(repr, seen))}")
+        raise BadInput(f"{case}={positive!r} does not occur in y_true, which holds {', '.join(map(repr, seen))}")
     return found.astype(np.float64)
 
 
@@ -91,26 +91,28 @@ def _one_each(values: object, n: int, name: str) -> pa.Array:
     return column
 
 
-def clusters_of(cluster: object, n: int, missing: bool) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
+def clusters_of(
+    cluster: object, n: int, missing: bool, name: str = "cluster"
+) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
     """Return which rows belong together, and where that is known; refuse rows of which it is not, unless some may."""
-    column = _one_each(cluster, n, "cluster")
-    absent = are_absent(column, "cluster")
+    column = _one_each(cluster, n, name)
+    absent = are_absent(column, name)
     if absent.any() and not missing:
         row = int(np.argmax(absent))
-        raise BadInput(f"cluster is missing in {np.count_nonzero(absent):,} rows, first in row {row}: fill it in")
+        raise BadInput(f"{name} is missing in {np.count_nonzero(absent):,} rows, first in row {row}: fill it in")
     if column.null_count and not absent.all():
         column = column.fill_null(column.drop_null()[0])  # whole numbers stay whole: those rows are left out
     return np.array(column.to_numpy(zero_copy_only=False)), ~absent
 
 
-def weights_of(weights: object, n: int, missing: bool) -> tuple[Floats, NDArray[np.bool_]]:
+def weights_of(weights: object, n: int, missing: bool, name: str = "weights") -> tuple[Floats, NDArray[np.bool_]]:
     """Return positive weights, and where they are known; refuse rows of which they are not, unless some may."""
-    out = np.array(as_float(_one_each(weights, n, "weights"), "weights", "weight"))
+    out = np.array(as_float(_one_each(weights, n, name), name, "weight"))
     known = ~np.isnan(out)
     sound = (np.isfinite(out) & (out > 0)) | (~known & missing)
     if not sound.all():
         row = int(np.argmin(sound))
-        raise BadInput(f"weights must be positive and finite; row {row} has {out[row]:g}: leave such rows out")
+        raise BadInput(f"{name} must be positive and finite; row {row} has {out[row]:g}: leave such rows out")
     return out, known
 
 

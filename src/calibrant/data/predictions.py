@@ -244,23 +244,43 @@ def predictions(
     >>> cal.predictions([0, 1, 1], [0.2, 0.7, 0.9], {"age": [31, 52, 67]}).n
     3
     """
-    way, name = missing_way(drop_missing, missing), text("name", name)
-    drop_missing = way == "drop"
-    columns = unit_columns(cluster)
+    way = missing_way(drop_missing, missing)
+    return frozen(y_true, y_prob, covariates, weights, cluster, positive=positive, way=way, name=text("name", name))
+
+
+def frozen(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    covariates: object = None,
+    weights: ArrayLike | None = None,
+    cluster: object = None,
+    *,
+    positive: object = None,
+    way: Missing = "level",
+    name: str = "data",
+    asker: Asker = PYTHON,
+) -> Predictions:
+    """Return what `predictions` does; refusals call the arguments as `asker` does."""
+    drop_missing, columns = way == "drop", unit_columns(cluster)
     levels, crossing, units = _levels(columns, y_true=y_true) if columns else ((), None, cluster)
     if way == "keep" and crossing is not None:
         raise NotComputable(APART.format(*crossing.names))
-    given = Given(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights, cluster=units)
-    y, p = given.ordered("y_true", labels_of(y_true, positive)), given.ordered("y_prob", scores_of(y_prob))
+    beside_rows = {asker.name("weights"): weights, asker.name("cluster"): units}
+    given = Given(y_true=y_true, y_prob=y_prob, covariates=covariates, **beside_rows)
+    y, p = (
+        given.ordered("y_true", labels_of(y_true, positive, asker.name("positive"))),
+        given.ordered("y_prob", scores_of(y_prob)),
+    )
     if len(y) != len(p):
         raise BadInput(f"y_true has {len(y):,} rows and y_prob {len(p):,}: pass one label for each probability")
-    keep = _validated(y, p, way)
+    keep = _validated(y, p, way, asker)
     beside: dict[str, NDArray[Any]] = {}
     for part, values, read in (("weights", weights, weights_of), ("cluster", units, clusters_of)):
         if values is not None:
-            found, known = read(values, len(y), drop_missing)
-            beside[part] = given.ordered(part, found)
-            keep &= given.ordered(part, known)
+            called = asker.name(part)
+            found, known = read(values, len(y), drop_missing, called)
+            beside[part] = given.ordered(called, found)
+            keep &= given.ordered(called, known)
     w, who, dropped = beside.get("weights"), beside.get("cluster"), int(np.count_nonzero(~keep))
     table = given.table(len(y))
     _without_gaps(table, way)
@@ -456,9 +476,9 @@ def _apart(
     )
 
 
-def _validated(y: Floats, p: Floats, missing: Missing) -> NDArray[np.bool_]:
+def _validated(y: Floats, p: Floats, missing: Missing, asker: Asker) -> NDArray[np.bool_]:
     """Check every value; return the rows to keep."""
-    faults = Faults(arrays=True)
+    faults = Faults(arrays=True, asker=asker)
     faults.see(p, percent=False)
     faults.note(p, y, digits=6)
     faults.check(Spec(label="y_true", score="y_prob", missing=missing))

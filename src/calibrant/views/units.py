@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from calibrant.arguments import shown
+from calibrant.arguments import Asker, shown
 from calibrant.data.given import ALL_AS_ONE, UnitsCross
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
@@ -66,18 +66,19 @@ def crossed_of(given: Predictions | Sketch, seed: int) -> tuple[Shifted, ...]:
     return given.cache["crossed", seed]  # type: ignore[no-any-return]
 
 
-def one_unit(given: Predictions | Sketch) -> NotComputable:
+def one_unit(given: Predictions | Sketch, asker: Asker | None = None) -> NotComputable:
     """Say that all rows are one unit, by which column and which value as far as they are known, and the way out."""
+    says = "cluster= (--cluster)" if asker is None else asker.says("cluster")
     if isinstance(given, Sketch):
         column, value = f"column {given.spec.cluster!r}", given.faults.unit
     else:
-        column = f"column {given.levels[0][0]!r}" if given.levels else "cluster="
+        column = f"column {given.levels[0][0]!r}" if given.levels else says.split(" ")[0]
         named = given.cluster is not None and given.unit_ids is None  # otherwise by hash
         value = shown(pa.array(given.cluster[:1])[0].as_py()) if named else ""
     held = f"is {value} in every row" if value else "takes one value"
     return NotComputable(
         f"{column} {held}: all rows are one unit, and nothing independent tells its noise from an error; name in "
-        "cluster= (--cluster) a column that tells units apart, or leave it out if rows are independent"
+        f"{says} a column that tells units apart, or leave it out if rows are independent"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -125,6 +126,59 @@ def test_what_cannot_be_drawn_is_refused(draw: Callable[..., Any], message: str)
     X = rng.normal(size=(60, 2))
     with pytest.raises(cal.BadInput, match=message):
         draw(X, (X[:, 0] + rng.normal(size=60) > 0).astype(int))
+
+
+WORDS = {0: "no", 1: "yes"}
+GAP = {7: float("nan")}
+
+
+def changed(values: np.ndarray, at: dict[int, float]) -> np.ndarray:
+    out = values.astype(float)
+    out[list(at)] = list(at.values())
+    return out
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda p, y: {"y_true": np.vectorize(WORDS.get)(y)}, r"not numbers; pass pos_label= to name the case$"),
+        (lambda p, y: {"y_true": y + 1}, "neither 0 nor 1; pass pos_label= to name the class"),
+        (lambda p, y: {"y_true": y, "pos_label": "yes"}, "holds numbers, and pos_label='yes' is none"),
+        (
+            lambda p, y: {"y_true": np.vectorize(WORDS.get)(y), "pos_label": "Yes"},
+            "pos_label='Yes' does not occur in y_true, which holds 'no', 'yes'",
+        ),
+        (lambda p, y: {"y_prob": changed(p, GAP)}, r"missing .*; fill them in, or leave those rows out of the data"),
+        (lambda p, y: {"y_true": changed(y, GAP)}, r"missing .*; fill them in, or leave those rows out of the data"),
+        (lambda p, y: {"sample_weight": changed(p, GAP)}, "^sample_weight must be positive"),
+        (lambda p, y: {"sample_weight": p[:9]}, r"^sample_weight has shape \(9,\)"),
+        (lambda p, y: {"groups": changed(y, GAP)}, "^groups is missing in 1 rows, first in row 7: fill it in"),
+        (lambda p, y: {"y_prob": np.stack([p, p, p], 1)}, "pass that of the case, and pos_label=$"),
+        (lambda p, y: {"positive": 1}, "^positive= has no meaning here: pass .*pos_label"),
+    ],
+)
+def test_what_a_refusal_tells_to_pass_is_taken(change: Callable[..., dict[str, Any]], message: str) -> None:
+    p, y = rows(400)
+    with pytest.raises(cal.BadInput, match=message) as refused:
+        ReliabilityDisplay.from_predictions(**{"y_true": y, "y_prob": p, "draws": 99} | change(p, y))
+    assert not re.search(r"(?<!^)(positive|drop_missing|weights|cluster|missing)=|--", str(refused.value))
+
+
+def test_groups_of_one_value_are_refused_by_their_own_name() -> None:
+    p, y = rows(400)
+    with pytest.raises(cal.NotComputable, match=r"^groups= is 3 in every row: .*; name in groups= a column"):
+        ReliabilityDisplay.from_predictions(y, p, groups=np.full(400, 3))
+
+
+def test_a_label_of_an_estimator_that_is_missing_is_told_with_its_row() -> None:
+    X = np.linspace(-1, 1, 60)[:, None]
+    y = np.array(["no", "yes"], dtype=object)[(X[:, 0] > 0).astype(int)]
+    model = LogisticRegression().fit(X, y.astype(str))
+    y[3] = None
+    with pytest.raises(
+        cal.BadInput, match=r"y has the label None in row 3: .* has 'no', 'yes', so leave such rows out"
+    ):
+        ReliabilityDisplay.from_estimator(model, X, y)
 
 
 def test_an_isotonic_curve_has_no_confidence_band_to_show() -> None:

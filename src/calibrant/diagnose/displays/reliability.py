@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.data.predictions import predictions
+from calibrant.arguments import Asker
+from calibrant.data.arrays import matrix_of
+from calibrant.data.predictions import frozen
 from calibrant.diagnose.reliability_curve import METHOD, Axis, reliability_curve
 from calibrant.errors import BadInput
 from calibrant.results import Curve
+from calibrant.views.units import one_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +25,11 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 DIAGONAL = "Calibrated"  # what the legend calls it; of several displays on the same axes it is drawn once
 BAND = 0.2  # how opaque a band is, so that two can be told where they lie over each other
+
+# What scikit-learn calls the arguments; rows with gaps are for the caller to leave out.
+ASKER = Asker(
+    lacks=("missing",), calls=(("positive", "pos_label"), ("weights", "sample_weight"), ("cluster", "groups"))
+)
 
 
 class Classifier(Protocol):
@@ -151,16 +159,17 @@ class ReliabilityDisplay:
         shown = type(estimator).__name__
         if not hasattr(estimator, "predict_proba"):
             raise BadInput(f"{shown} has no predict_proba: put it into calibrant.repair.CalibratedClassifier")
-        classes = list(estimator.classes_)
+        classes = np.asarray(estimator.classes_).tolist()
         if len(classes) != 2:
             raise BadInput(f"{shown} has {len(classes)} classes: draw one against the rest, by from_predictions")
         case = classes[1] if pos_label is None else pos_label
         if case not in classes:
             raise BadInput(f"pos_label={case!r} is no class of {shown}: it has {', '.join(map(repr, classes))}")
         given: Settings = {"name": shown, **settings}
-        strange = [v for v in np.unique(np.asarray(y)) if v not in classes]
-        if strange:
-            raise BadInput(f"y has the label {strange[0]!r}: {shown} has {', '.join(map(repr, classes))}")
+        row, strange = next(((i, v) for i, v in enumerate(np.asarray(y).tolist()) if v not in classes), (-1, None))
+        if row >= 0:
+            known = ", ".join(map(repr, classes))
+            raise BadInput(f"y has the label {strange!r} in row {row}: {shown} has {known}, so leave such rows out")
         happened = (np.asarray(y) == case).astype(np.int8)
         out = cls.from_predictions(happened, estimator.predict_proba(X)[:, classes.index(case)], ax=ax, **given)
         out.pos_label = case
@@ -200,10 +209,15 @@ class ReliabilityDisplay:
         """
         known = Settings.__optional_keys__
         if extra := sorted(set(settings) - known):
-            raise BadInput(f"{extra[0]}= has no meaning here: pass {', '.join(sorted(known))}")
+            raise BadInput(f"{extra[0]}= has no meaning here: pass {', '.join(sorted({*known, 'ax', 'pos_label'}))}")
+        several = matrix_of(y_prob, "y_prob")
+        if several is not None and (k := several.shape[1]) > 2:
+            raise BadInput(f"y_prob has {k} columns, one for each class: pass that of the case, and pos_label=")
         name, ref_line = settings.pop("name", None), settings.pop("ref_line", True)
         weights, cluster = settings.pop("sample_weight", None), settings.pop("groups", None)
-        data = predictions(y_true, y_prob, weights=weights, cluster=cluster, positive=pos_label)
+        data = frozen(y_true, y_prob, None, weights, cluster, positive=pos_label, asker=ASKER)
+        if data.cluster is not None and bool((data.cluster == data.cluster[0]).all()):
+            raise one_unit(data, ASKER)
         curve = reliability_curve(data, **settings)  # type: ignore[misc]  # what is left is the curve's
         return cls(curve, estimator_name=name, pos_label=pos_label).plot(ax=ax, ref_line=ref_line)
 

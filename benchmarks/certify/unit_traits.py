@@ -6,8 +6,9 @@
 Every end is asked for at 95 %, one-sided. The variable is the site of each unit; pockets are boxes of one or two of
 site, score and a trait that differs within units, with a tenth of the rows or more. Truths are formulas: along the
 site with the weights that the certificate took, in pockets about the people in the data, found out where an end can be
-wrong and in one data set of ten. Beside the certificates stand the same rows taken as independent and of equal weight,
-and the percentiles of 200 bootstraps of whole units, of that one of ten too.
+wrong and in one data set of ten: their column "truth" is the mean of these data sets alone. Beside the certificates
+stand the same rows taken as independent and of equal weight, and the percentiles of 200 bootstraps of whole units, of
+that one of ten too.
 """
 
 from __future__ import annotations

@@ -395,7 +395,9 @@ def lipschitz_witnesses(gains: Floats) -> Floats:
     cost = np.column_stack([-gains[some], np.zeros(m)]).reshape(-1)
     found = linprog(cost, A_ub=block_diag([a] * m, format="csr"), b_ub=b, bounds=bounds, method="highs")
     if found.status != 0:
-        return out
+        if m > 1:  # each by itself: one that is not solved must not silence the others
+            out[some] = [lipschitz_witness(gain) for gain in gains[some]]
+        return out  # alone: what is not solved stays 0, which wins nothing and is allowed
     w = np.clip(found.x.reshape(m, k + 1)[:, :k], -1.0, 1.0)
     reach = np.abs(w).max(axis=1) + KNOTS * np.abs(np.diff(w, axis=1)).max(axis=1)
     out[some] = w / np.maximum(reach, 1.0)[:, None]  # the solver's tolerance

@@ -73,8 +73,8 @@ def one_unit(given: Predictions | Sketch, asker: Asker | None = None) -> NotComp
         column, value = f"column {given.spec.cluster!r}", given.faults.unit
     else:
         column = f"column {given.levels[0][0]!r}" if given.levels else says.split(" ")[0]
-        named = given.cluster is not None and given.unit_ids is None  # otherwise by hash
-        value = shown(pa.array(given.cluster[:1])[0].as_py()) if named else ""
+        known = None if given.unit_ids is not None else given.cluster  # otherwise units are named by hash
+        value = "" if known is None else shown(pa.array(known[:1])[0].as_py())
     held = f"is {value} in every row" if value else "takes one value"
     return NotComputable(
         f"{column} {held}: all rows are one unit, and nothing independent tells its noise from an error; name in "

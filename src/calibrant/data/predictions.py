@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -244,8 +244,8 @@ def predictions(
     >>> cal.predictions([0, 1, 1], [0.2, 0.7, 0.9], {"age": [31, 52, 67]}).n
     3
     """
-    way = missing_way(drop_missing, missing)
-    return frozen(y_true, y_prob, covariates, weights, cluster, positive=positive, way=way, name=text("name", name))
+    way, name = missing_way(drop_missing, missing), text("name", name)
+    return replace(frozen(y_true, y_prob, covariates, weights, cluster, positive=positive, way=way), name=name)
 
 
 def frozen(
@@ -257,7 +257,6 @@ def frozen(
     *,
     positive: object = None,
     way: Missing = "level",
-    name: str = "data",
     asker: Asker = PYTHON,
 ) -> Predictions:
     """Return what `predictions` does; refusals call the arguments as `asker` does."""
@@ -304,7 +303,6 @@ def frozen(
         cluster=who,
         levels=levels,
         crossing=crossing,
-        name=name,
         dropped=0 if apart else dropped,
         unlabelled=apart,
     )

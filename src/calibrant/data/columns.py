@@ -105,9 +105,9 @@ def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str, fix: str 
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
     if not is_number(column.type):
-        if role == "label" and (told := _unknown_outcomes(column)):
-            raise BadInput(f"label column {name!r} holds {told}")
         fix = fix or FIXES.get(role, "store it as numbers")
+        if role == "label" and (told := _unknown_outcomes(column, fix)):
+            raise BadInput(f"label column {name!r} holds {told}")
         kind = clipped(str(column.type))
         raise BadInput(f"{role} column {name!r} holds {kind} (such as {_example(column)!r}), not numbers; {fix}")
     values: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
@@ -401,7 +401,7 @@ def plain_pair(values: Iterable[str]) -> set[str]:
     return next((pair for pair in WORDS if pair <= low), set())
 
 
-def _unknown_outcomes(column: pa.Array) -> str:
+def _unknown_outcomes(column: pa.Array, fix: str) -> str:
     """Say that a label of text holds what seems to be unknown outcomes, and what to do; empty if it does not."""
     if not pa.types.is_string(column.type):
         return ""
@@ -414,8 +414,8 @@ def _unknown_outcomes(column: pa.Array) -> str:
     listed = ", ".join(repr(clipped(v)) for v in found)
     told = f"{listed} beside {' and '.join(sorted(pair))}; if these outcomes are not known, store {it} as missing"
     if pair & {"0", "false"}:
-        return f"{told}; only if {means} no case, {FIXES['label']}"
-    return f"{told} and {FIXES['label']}, which alone would count {it} as no case"
+        return f"{told}; only if {means} no case, {fix}"
+    return f"{told} and {fix}, which alone would count {it} as no case"
 
 
 def binary_labels(y: NDArray[np.int8] | Floats) -> NDArray[np.int8]:

@@ -142,6 +142,10 @@ def changed(values: np.ndarray, at: dict[int, float]) -> np.ndarray:
     ("change", "message"),
     [
         (lambda p, y: {"y_true": np.vectorize(WORDS.get)(y)}, r"not numbers; pass pos_label= to name the case$"),
+        (
+            lambda p, y: {"y_true": np.where(p < 0.01, "unknown", np.vectorize(WORDS.get)(y))},
+            "if these outcomes are not known, store it as missing and pass pos_label= to name the case",
+        ),
         (lambda p, y: {"y_true": y + 1}, "neither 0 nor 1; pass pos_label= to name the class"),
         (lambda p, y: {"y_true": y, "pos_label": "yes"}, "holds numbers, and pos_label='yes' is none"),
         (

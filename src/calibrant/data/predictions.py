@@ -245,13 +245,12 @@ def predictions(
     3
     """
     way, name = missing_way(drop_missing, missing), text("name", name)
-    return replace(frozen(y_true, y_prob, covariates, weights, cluster, positive=positive, way=way), name=name)
+    found = frozen((y_true, y_prob, covariates), weights, cluster, positive=positive, way=way)
+    return replace(found, name=name)
 
 
 def frozen(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
-    covariates: object = None,
+    rows: tuple[ArrayLike, ArrayLike, object],
     weights: ArrayLike | None = None,
     cluster: object = None,
     *,
@@ -259,7 +258,8 @@ def frozen(
     way: Missing = "level",
     asker: Asker = PYTHON,
 ) -> Predictions:
-    """Return what `predictions` does; refusals call the arguments as `asker` does."""
+    """Return labels, probabilities and covariates as `predictions` does; `asker` says what refusals call arguments."""
+    y_true, y_prob, covariates = rows
     drop_missing, columns = way == "drop", unit_columns(cluster)
     levels, crossing, units = _levels(columns, y_true=y_true) if columns else ((), None, cluster)
     if way == "keep" and crossing is not None:

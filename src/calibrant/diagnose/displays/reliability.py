@@ -215,7 +215,7 @@ class ReliabilityDisplay:
             raise BadInput(f"y_prob has {k} columns, one for each class: pass that of the case, and pos_label=")
         name, ref_line = settings.pop("name", None), settings.pop("ref_line", True)
         weights, cluster = settings.pop("sample_weight", None), settings.pop("groups", None)
-        data = frozen(y_true, y_prob, None, weights, cluster, positive=pos_label, asker=ASKER)
+        data = frozen((y_true, y_prob, None), weights, cluster, positive=pos_label, asker=ASKER)
         if data.cluster is not None and bool((data.cluster == data.cluster[0]).all()):
             raise one_unit(data, ASKER)
         curve = reliability_curve(data, **settings)  # type: ignore[misc]  # what is left is the curve's

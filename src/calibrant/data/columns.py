@@ -338,6 +338,9 @@ def _hits(column: pa.Array, name: str, positive: str, case: str = "positive") ->
         return pc.equal(column.cast(pa.string()), positive.lower())
     if not is_number(t):
         text = column if pa.types.is_string(t) else column.cast(pa.string())
+        values = pc.unique(text)
+        if len(values) <= OTHERS and positive in (there := values.to_pylist()):
+            one_spelling([v for v in there if v is not None], name, positive)
         return pc.equal(pc.if_else(pc.is_in(text, value_set=pa.array(ABSENT)), None, text), positive)
     try:
         value = Decimal(positive)
@@ -353,6 +356,16 @@ def _hits(column: pa.Array, name: str, positive: str, case: str = "positive") ->
     if exact is None or exact.as_py() != value:
         return pc.if_else(pc.is_valid(column), False, None)
     return pc.equal(column, exact)
+
+
+def one_spelling(values: Iterable[str], name: str, positive: str) -> None:
+    """Refuse a label whose case is spelt in several ways: all but one would count as no case."""
+    plain = positive.strip().lower()
+    if other := sorted(v for v in values if v != positive and v.strip().lower() == plain):
+        raise BadInput(
+            f"label column {name!r} holds {clipped(other[0])!r} beside {positive!r}, which would count as no case: "
+            "write both in one way"
+        )
 
 
 def no_cases(

@@ -104,7 +104,8 @@ def _values(found: Obstacles, source: Source, rows: Sampled, asked: Reading) -> 
     """Note what is wrong with labels, and with scores, each column by itself."""
     n = rows.table.num_rows
     y, p = np.zeros(n), np.zeros(n)
-    if not found.passes(labels_of, rows.table, asked):
+    readable = found.passes(labels_of, rows.table, asked)
+    if not readable:
         y[absent(rows.table.column(asked.label), asked.label)] = np.nan  # what is missing is missing all the same
     else:
         y = labels_of(rows.table, asked)
@@ -130,7 +131,7 @@ def _values(found: Obstacles, source: Source, rows: Sampled, asked: Reading) -> 
     for name, gap in faults.gaps.items():
         one = replace(faults, counts=[0] * KINDS, gaps={name: gap})
         found.passes(one.check, spec)
-    if asked.label and asked.positive is not None and n and not (y == 1).any():
+    if asked.label and asked.positive is not None and readable and n and not (y == 1).any():
         found.note(f"positive={asked.positive!r} does not occur in column {asked.label!r}; check its spelling")
     if asked.score:
         found.passes(faults.check_scale, spec)

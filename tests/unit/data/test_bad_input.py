@@ -33,6 +33,12 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
     ("text labels", with_(y=["no", "yes", "yes", "no"]), {}, ("'y'", "'no'", "positive=")),
     ("text scores", with_(p=["a", "b", "c", "d"]), {}, ("'p'", "numbers")),
     ("wrong positive", with_(y=["no", "yes", "yes", "no"]), {"positive": "Yes"}, ("'Yes'", "does not occur")),
+    (
+        "case spelt twice",
+        with_(y=["no", "Yes", "yes ", "no"]),
+        {"positive": "Yes"},
+        ("'y'", "'yes '", "'Yes'", "one way"),
+    ),
     ("unknown label", GOOD, {"label": "Y"}, ("'Y'", "'y'")),
     ("unknown score", GOOD, {"score": "prob"}, ("'prob'", "score")),
     ("unknown group", GOOD, {"by": "gg"}, ("'gg'", "'g'")),
@@ -304,10 +310,10 @@ def test_a_few_strange_labels_may_be_codes_of_unknown_outcomes() -> None:
         (np.where(np.arange(201) % 10 == 7, 9, BOTH), "1", {"0": 101, "9": 20}, "0 (101), 9 (20) count as no case"),
         (np.where(np.arange(201) % 90 == 7, 9.0, BOTH), "1", {"0": 101, "9": None}, "0 (101), 9 count as no case"),
         (
-            np.r_[np.where(BOTH == 1, "Yes", "No")[:198], ["yes", "yes", "maybe"]],
+            np.r_[np.where(BOTH == 1, "Yes", "No")[:198], ["yeah", "yeah", "maybe"]],
             "Yes",
-            {"No": 99, "maybe": None, "yes": None},
-            "No (99), maybe, yes count as no case",
+            {"No": 99, "maybe": None, "yeah": None},
+            "No (99), maybe, yeah count as no case",
         ),
     ],
 )

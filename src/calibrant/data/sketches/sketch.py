@@ -13,7 +13,16 @@ import pyarrow as pa
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from calibrant.data.columns import Floats, binary_labels, few_of, label_values, no_cases, require, score_values
+from calibrant.data.columns import (
+    Floats,
+    binary_labels,
+    few_of,
+    label_values,
+    no_cases,
+    one_spelling,
+    require,
+    score_values,
+)
 from calibrant.data.given import Levels
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.beside import Beside
@@ -437,6 +446,8 @@ class Sketch:
             raise BadInput(
                 f"positive={self.spec.positive!r} does not occur in column {self.spec.label!r}; check its spelling"
             )
+        if self.spec.positive is not None:
+            one_spelling(self.no_case, self.spec.label, self.spec.positive)
         return self
 
     # ---- bytes ----

@@ -87,7 +87,7 @@ def table(lines: Iterator[str]) -> Iterator[str]:
         cells = []
         for kinds in d["misses"].values():
             (m, n), (wrong, of) = kinds["units"], kinds["rows"]
-            cells.append(f"{1 - m / n:.3f} ({1 - wrong / of:.2f})" if n else "")
+            cells.append(f"{1 - m / n:.3f} ({1 - wrong / of:.2f})".replace("0.", ".") if n else "")
         yield f"| {d['design']} | {' | '.join(cells)} |"
 
 

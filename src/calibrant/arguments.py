@@ -25,6 +25,8 @@ Unit = Literal["month", "quarter", "year", "decade"]
 UNITS: tuple[Unit, ...] = get_args(Unit)  # in which dates are groups, finest first
 LEVELS = 100  # whole per cent: what people are shown most often
 MASK = 20  # people under whom a count is not shown: of fewer, others can tell who is meant
+OTHERS = 1_000  # label values beside the case up to which each is counted
+OTHERS = 1_000  # label values beside the case up to which each is counted
 TAB = "\\t"  # how a tab between columns is typed, in any shell
 
 Option = TypeVar("Option", bound=str | int)
@@ -269,3 +271,12 @@ def checked_draws(draws: object, alpha: float, name: str = "draws") -> int:
     if not _counts(draws) or (draws + 1) * alpha < 1.0 - 1e-9:  # 1e-9: 1/alpha is rounded, as in 19 draws at 0.05
         raise BadInput(f"{name}={shown(draws)}: alpha={alpha:g} needs at least {math.ceil(1 / alpha) - 1} draws")
     return int(draws)
+
+
+def lacking(cluster: object, weights: object) -> str:
+    """Return what rows that are left out may lack, by whether there are units and weights."""
+    first, last = ["label"], "score"
+    for part, there in (("unit", cluster), ("weight", weights)):
+        if there:
+            first, last = [*first, last], part
+    return f"{', '.join(first)} or {last}"

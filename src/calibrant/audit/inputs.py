@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.arguments import OTHERS
 from calibrant.audit.pooling import MASK
 from calibrant.audit.rounding import two_digits
-from calibrant.data.columns import FEW, OTHERS
+from calibrant.data.columns import FEW
 from calibrant.data.sketches.repeats import Repeats
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.logs.provenance import of_column

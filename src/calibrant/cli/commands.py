@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.arguments import COMMAND
+from calibrant.arguments import COMMAND, lacking
 from calibrant.audit.checks import gates
 from calibrant.audit.judging import Asked as AskedToJudge
 from calibrant.audit.judging import Judging
@@ -23,7 +23,6 @@ from calibrant.data.reading import Asked, Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.stored import merged
 from calibrant.data.sources.query import Query
-from calibrant.data.specs.faults import lacking
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve, Estimate

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import COMMAND, acting
+from calibrant.arguments import COMMAND, acting, lacking
 from calibrant.cli.commands import given, reading, tell_rows
 from calibrant.cli.progress import Progress
 from calibrant.cli.reporting import write
@@ -28,7 +28,6 @@ from calibrant.data.sketches.repeats import UNKNOWN, in_both
 from calibrant.data.sources.opened import open_source
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Form, Source
-from calibrant.data.specs.faults import lacking
 from calibrant.data.survey import KEPT
 from calibrant.data.targets import checked_targets
 from calibrant.errors import BadInput

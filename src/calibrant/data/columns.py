@@ -6,6 +6,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from decimal import Decimal, InvalidOperation
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from calibrant.arguments import OTHERS
 from calibrant.data.dates import is_date, text_dates, times
 from calibrant.data.layouts import decoded, is_text, plain, whole
 from calibrant.errors import BadInput
@@ -28,7 +30,6 @@ EXACT, DIGITS = 2**53, 15  # whole numbers, and digits, that every double tells 
 SPELT = 1e16  # whole numbers up to here are written without an exponent
 IDENTIFIER = 100_000  # more distinct texts than this name rows, and are neither groups nor levels
 LONGEST = 1000  # characters of a name: of a column, or of a group or level
-OTHERS = 1_000  # label values beside the case up to which each is counted
 FEW = 20  # of these that are told
 SHOWN = 40  # characters of a value or type that a message shows
 MULTICLASS = 5  # strange labels make up this share of all, in per cent, from which on they may be classes
@@ -338,9 +339,6 @@ def _hits(column: pa.Array, name: str, positive: str, case: str = "positive") ->
         return pc.equal(column.cast(pa.string()), positive.lower())
     if not is_number(t):
         text = column if pa.types.is_string(t) else column.cast(pa.string())
-        values = pc.unique(text)
-        if len(values) <= OTHERS and positive in (there := values.to_pylist()):
-            one_spelling([v for v in there if v is not None], name, positive)
         return pc.equal(pc.if_else(pc.is_in(text, value_set=pa.array(ABSENT)), None, text), positive)
     try:
         value = Decimal(positive)
@@ -358,13 +356,22 @@ def _hits(column: pa.Array, name: str, positive: str, case: str = "positive") ->
     return pc.equal(column, exact)
 
 
-def one_spelling(values: Iterable[str], name: str, positive: str) -> None:
+def spellings(column: pa.Array | pa.ChunkedArray, name: str, positive: str) -> set[str]:
+    """Return the texts of a label that are `positive` but for case and space around; none of a label of numbers."""
+    column = decoded(column, name)
+    if is_number(column.type) or pa.types.is_boolean(column.type):
+        return set()
+    texts = pc.unique(column.cast(pa.string())).drop_null()
+    plain = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
+    return set(texts.filter(pc.equal(plain, positive.strip().lower())).to_pylist())
+
+
+def one_spelling(spelt: AbstractSet[str], name: str, positive: str) -> None:
     """Refuse a label whose case is spelt in several ways: all but one would count as no case."""
-    plain = positive.strip().lower()
-    if other := sorted(v for v in values if v != positive and v.strip().lower() == plain):
+    if positive in spelt and len(spelt) > 1:
         raise BadInput(
-            f"label column {name!r} holds {clipped(other[0])!r} beside {positive!r}, which would count as no case: "
-            "write both in one way"
+            f"label column {name!r} holds {clipped(min(spelt - {positive}))!r} beside {positive!r}, which would count "
+            "as no case: write both in one way"
         )
 
 

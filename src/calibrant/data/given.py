@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import shown
 from calibrant.data.arrays import column_of, matrix_of, positions
-from calibrant.data.columns import Floats, are_absent, as_covariates, as_float, is_number, label_values
+from calibrant.data.columns import (
+    Floats,
+    are_absent,
+    as_covariates,
+    as_float,
+    is_number,
+    label_values,
+    one_spelling,
+    spellings,
+)
 from calibrant.data.layouts import decoded, is_text
 from calibrant.data.sources.frames import held_of
 from calibrant.errors import BadInput, NotComputable
@@ -63,6 +72,8 @@ def labels_of(y_true: object, positive: object, case: str) -> Floats:
     if named is not None and not np.nansum(found):
         seen = sorted({str(v) for v in decoded(column).drop_null().unique().to_pylist()})[:5]
         raise BadInput(f"{case}={positive!r} does not occur in y_true, which holds {', '.join(map(repr, seen))}")
+    if named is not None:
+        one_spelling(spellings(column, "y_true", named), "y_true", named)
     return found.astype(np.float64)
 
 

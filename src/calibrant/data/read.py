@@ -167,6 +167,7 @@ def in_memory(source: object, asked: Reading, others: tuple[str, ...] = ()) -> P
         faults.see(scores[first : first + rows], asked.percent, name)
         first += rows
     faults.note(scores, labels)
+    faults.note_case(table, spec)
     faults.note_gaps(table, spec, kept, "", 0)
     beside = Beside.of(table, spec, faults)
     faults.check(spec)

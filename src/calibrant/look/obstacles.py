@@ -123,13 +123,16 @@ def _values(found: Obstacles, source: Source, rows: Sampled, asked: Reading) -> 
         faults.note(p[at : at + count], y[at : at + count], part, first)
         with found.met():
             Beside.of(rows.table.slice(at, count), beside, faults, part, first)
+        if readable:
+            faults.note_case(rows.table.slice(at, count), spec)
         faults.note_gaps(rows.table.slice(at, count), spec, others, part, first)
         at += count
     for kind in range(KINDS):
-        one = replace(faults, counts=[c * (k == kind) for k, c in enumerate(faults.counts)], gaps={})
+        one = replace(faults, counts=[c * (k == kind) for k, c in enumerate(faults.counts)], gaps={}, spelt=set())
         found.passes(one.check, spec)
+    found.passes(replace(faults, counts=[0] * KINDS, gaps={}).check, spec)  # how the case is spelt
     for name, gap in faults.gaps.items():
-        one = replace(faults, counts=[0] * KINDS, gaps={name: gap})
+        one = replace(faults, counts=[0] * KINDS, gaps={name: gap}, spelt=set())
         found.passes(one.check, spec)
     if asked.label and asked.positive is not None and readable and n and not (y == 1).any():
         found.note(f"positive={asked.positive!r} does not occur in column {asked.label!r}; check its spelling")

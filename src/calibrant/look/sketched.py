@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from calibrant.arguments import lacking
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import Coding
-from calibrant.data.specs.faults import lacking
 from calibrant.data.specs.spec import Variable
 from calibrant.look.looked import UNLABELLED, Column, Look
 

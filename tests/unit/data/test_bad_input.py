@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from pyarrow import csv
 
 import calibrant as cal
+from calibrant.cli import main
 from calibrant.errors import BadInput, NotComputable
 from calibrant.report import html, markdown, terminal
 from calibrant.report.pipelines.summary import summary
@@ -296,6 +300,30 @@ def test_per_cent_of_rare_cases_are_read_and_told() -> None:
 
 def told(found: Any) -> str:
     return " ".join(terminal.render(found).split())
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+def test_a_case_that_is_spelt_in_two_ways_is_refused_however_rows_are_split(
+    batches: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where the other way stands in another file, or in a row without a score; by a repair too."""
+    labels = [*(["Yes", "No"] * 200), *(["yes", "No"] * (200 if batches == 2 else 1))]
+    p = [(i % 97 + 1) / 99 for i in range(len(labels))]
+    p[400] = float("nan")
+    whole = pa.table({"y": labels, "p": p, "part": [int(i >= 400) for i in range(len(labels))]})
+    for k in range(batches):
+        keep = whole.filter(pc.equal(whole["part"], k)) if batches == 2 else whole
+        csv.write_csv(keep, tmp_path / f"{k}.csv")
+    asked: dict[str, Any] = {"label": "y", "score": "p", "positive": "Yes", "drop_missing": True}
+    said = r"label column 'y' holds 'yes' beside 'Yes', which would count as no case: write both in one way"
+    for entry in (cal.sketch, cal.audit, cal.read):
+        with pytest.raises(BadInput, match=said):
+            entry(str(tmp_path), **asked)
+    words = ["--label", "y", "--score", "p", "--positive", "Yes", "--drop-missing"]
+    assert main(["repair", str(tmp_path), *words]) == 2
+    assert said in capsys.readouterr().err
+    with pytest.raises(BadInput, match="'y_true' holds 'yes' beside 'Yes'"):
+        cal.predictions(labels, np.full(len(labels), 0.5), positive="Yes")
 
 
 def test_a_few_strange_labels_may_be_codes_of_unknown_outcomes() -> None:

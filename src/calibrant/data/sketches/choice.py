@@ -8,7 +8,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from calibrant.arguments import Asker
+from calibrant.arguments import Asker, lacking
 from calibrant.data.columns import Ids, binary_labels, label_values, score_values
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.beside import Beside
@@ -25,7 +25,7 @@ from calibrant.data.sketches.sample import (
     source_order,
 )
 from calibrant.data.specs.coding import Rows, encode
-from calibrant.data.specs.faults import Faults, lacking
+from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 
@@ -91,6 +91,7 @@ class Choice:
         values = label_values(batch.column(spec.label), spec.label, spec.positive)
         self.faults.see(p, spec.percent, part)
         self.faults.note(p, values, part, first_row)
+        self.faults.note_case(batch, spec)
         self.faults.note_gaps(batch, spec, dict.fromkeys((*self.sample.names, *spec.key)), part, first_row)
         beside = Beside.of(batch, spec, self.faults, part, first_row)
         y = binary_labels(beside.labelled(values))

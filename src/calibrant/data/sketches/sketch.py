@@ -13,13 +13,13 @@ import pyarrow as pa
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from calibrant.arguments import lacking
 from calibrant.data.columns import (
     Floats,
     binary_labels,
     few_of,
     label_values,
     no_cases,
-    one_spelling,
     require,
     score_values,
 )
@@ -32,7 +32,7 @@ from calibrant.data.sketches.repeats import Chance, Repeats, in_both, repeats_of
 from calibrant.data.sketches.sample import HERE, Batch, Origin
 from calibrant.data.sources.source import NO_LOG, Log
 from calibrant.data.specs.coding import Codes
-from calibrant.data.specs.faults import Faults, lacking
+from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.sketch_file import (
     FORMAT,
     Integers,
@@ -277,6 +277,7 @@ class Sketch:
         y = label_values(batch.column(spec.label), spec.label, spec.positive)
         codes = {v.name: v.codes(batch.column(v.name)) for v in spec.variables}
         covariates = {c.name: batch.column(c.name) for c in spec.codings}
+        self.faults.note_case(batch, spec)
         self.faults.note_gaps(batch, spec, dict.fromkeys((*codes, *covariates, *spec.key)), part, first_row)
         beside = Beside.of(batch, spec, self.faults, part, first_row)
         if spec.positive is not None:
@@ -446,8 +447,6 @@ class Sketch:
             raise BadInput(
                 f"positive={self.spec.positive!r} does not occur in column {self.spec.label!r}; check its spelling"
             )
-        if self.spec.positive is not None:
-            one_spelling(self.no_case, self.spec.label, self.spec.positive)
         return self
 
     # ---- bytes ----

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.arguments import PYTHON, Asker
-from calibrant.data.columns import MULTICLASS, Floats, are_absent
+from calibrant.data.columns import MULTICLASS, Floats, are_absent, one_spelling, spellings
 from calibrant.data.specs.sketch_file import need
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
@@ -42,6 +42,7 @@ class Faults:
     asker: Asker = PYTHON
     arrays: bool = False  # of rows given as arrays, which no option divides
     files: dict[str, tuple[int, int]] = field(default_factory=dict)  # scores there are, and those stored above 1
+    spelt: set[str] = field(default_factory=set)  # ways in which a label of text spells the case
     untold: int = 0  # rows that were left out before, of which nobody knows what they lack
 
     def add(self, kind: int, count: int, where: tuple[str, int], example: str) -> None:
@@ -93,6 +94,11 @@ class Faults:
             example = "" if values is None else f"{values[row]:.9g}"
             self.add(kind, int(np.count_nonzero(rows)), (part, first_row + row), example)
 
+    def note_case(self, batch: pa.RecordBatch | pa.Table, spec: Spec) -> None:
+        """Keep how the case is spelt, of all rows that are read, left out or not."""
+        if spec.positive is not None:
+            self.spelt |= spellings(batch.column(spec.label), spec.label, spec.positive)
+
     def note_gaps(self, batch: pa.RecordBatch, spec: Spec, names: Iterable[str], part: str, first_row: int) -> None:
         """Count the missing values of columns, if the spec says that they are refused."""
         for name in names if spec.missing == "refuse" else ():
@@ -115,6 +121,7 @@ class Faults:
             else:
                 self.add(kind, other.counts[kind], where, other.example[kind])
         self.untold += other.untold
+        self.spelt |= other.spelt
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.infinite += other.infinite
         self.unit = self.unit or other.unit
@@ -130,6 +137,7 @@ class Faults:
             raise BadInput(self._line(SCORE_RANGE, spec.score, f"{what}; {self._hint(spec.percent)}"))
         if self.counts[LABEL_VALUE]:
             raise BadInput(self._line(LABEL_VALUE, spec.label, f"neither 0 nor 1; {self._which_case()}"))
+        one_spelling(self.spelt, spec.label, spec.positive or "")
         if self.counts[WEIGHT_VALUE]:
             what = "not a positive number: leave such rows out"
             raise BadInput(self._line(WEIGHT_VALUE, spec.weights, what))
@@ -245,6 +253,10 @@ class Faults:
 
     def _line(self, kind: int, column: str, what: str) -> str:
         return _line(column, self.counts[kind], self.first[kind] or ("", 0), self.example[kind], what)
+
+
+def _line(self, kind: int, column: str, what: str) -> str:
+    return _line(column, self.counts[kind], self.first[kind] or ("", 0), self.example[kind], what)
 
 
 def lacking(cluster: object, weights: object) -> str:

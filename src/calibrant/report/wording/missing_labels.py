@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from calibrant.arguments import lacking
 from calibrant.audit.record import AuditRecord
-from calibrant.data.specs.faults import lacking
 from calibrant.report import numbers as num
 from calibrant.report.commands import dropped
 from calibrant.report.findings import limit_of, noun

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from calibrant.arguments import OTHERS
 from calibrant.audit.record import AuditRecord
-from calibrant.data.columns import OTHERS
 from calibrant.data.specs.unit_names import names_weights
 from calibrant.report import numbers as num
 from calibrant.report.findings import withheld

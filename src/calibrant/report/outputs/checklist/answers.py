@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from calibrant.arguments import lacking
 from calibrant.audit.record import AuditRecord, Finding
-from calibrant.data.specs.faults import lacking
 from calibrant.report import numbers as num
 from calibrant.report.commands import audit_again, cuts, dropped, groupings, listed
 from calibrant.report.findings import (

@@ -255,19 +255,6 @@ class Faults:
         return _line(column, self.counts[kind], self.first[kind] or ("", 0), self.example[kind], what)
 
 
-def _line(self, kind: int, column: str, what: str) -> str:
-    return _line(column, self.counts[kind], self.first[kind] or ("", 0), self.example[kind], what)
-
-
-def lacking(cluster: object, weights: object) -> str:
-    """Return what rows that are left out may lack, by whether there are units and weights."""
-    first, last = ["label"], "score"
-    for part, there in (("unit", cluster), ("weight", weights)):
-        if there:
-            first, last = [*first, last], part
-    return f"{', '.join(first)} or {last}"
-
-
 def _line(column: str, count: int, first: tuple[str, int], example: str, what: str) -> str:
     """Say what is wrong with values of a column, and where the first of them is."""
     part, row = first

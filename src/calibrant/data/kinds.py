@@ -134,7 +134,7 @@ def _number_kind(there: pa.Array, distinct: int, name: str) -> tuple[Name, str]:
             return "id", "its values are whole numbers that almost all differ"
     if large:
         return "code", "its values are whole numbers of more than 15 digits"
-    if whole and names_code(name):
+    if whole and low >= 0 and names_code(name):
         return "code", "its name says so"
     return "number", "its values are whole numbers" if whole else "its values are numbers"
 

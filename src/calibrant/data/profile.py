@@ -79,8 +79,9 @@ class Profile:
 
     @property
     def coded(self) -> bool:
-        """Numbers are names so far: whole ones in a column that is called as a code or a unit is."""
-        return self.kind == "number" and self.whole and names_code(self.name)
+        """Numbers are names so far: whole ones, none below 0, in a column that is called as a code or a unit is."""
+        named = self.kind == "number" and self.whole and names_code(self.name)
+        return named and min(self.numbers, default=0.0) >= 0.0
 
     @property
     def _kept(self) -> int:
@@ -182,7 +183,8 @@ class Profile:
             self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise BadInput(f"group column {self.name!r} has more than {IDENTIFIER:,} distinct values: {IDENTIFIERS}")
+        cut = "; if they are quantities, name edges by bins= (--bins)" if self.kind == "number" else ""
+        raise BadInput(f"group column {self.name!r} has more than {IDENTIFIER:,} distinct values: {IDENTIFIERS}{cut}")
 
     def merge(self, other: Profile) -> None:
         """Add the counts of another part of the column."""

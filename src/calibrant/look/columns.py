@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from calibrant.data.columns import score_values
 from calibrant.data.kinds import Kind, kind_of_column
 from calibrant.data.layouts import decoded, plain
-from calibrant.data.specs.unit_names import FEWEST, UNITS, about_unit
+from calibrant.data.specs.unit_names import FEWEST, UNITS, about_unit, names_unit
 from calibrant.errors import BadInput
 from calibrant.look.looked import Column
-from calibrant.look.roles import KEYS, called
+from calibrant.look.roles import GROUPS, KEYS, called
 from calibrant.look.sample import Sampled
 
 SHOWN = 12  # most frequent values kept of a category, code or label
@@ -48,7 +48,9 @@ def _column(name: str, column: pa.ChunkedArray, why: str) -> Column:
     taken = _percents(taken, column, name)
     rows = len(column) - taken.missing
     kind = _kind(taken, name, rows)
-    frequent = _frequent(column, name) if kind in COUNTED or (kind == "number" and 0 < taken.distinct <= SHOWN) else ()
+    listed = kind in COUNTED or (kind == "number" and 0 < taken.distinct <= SHOWN)
+    people = names_unit(name) and not called(name, {*GROUPS}) and taken.distinct >= FEWEST
+    frequent = _frequent(column, name) if listed and not people else ()  # no person is shown by name or number
     return Column(
         name=name,
         kind=kind,

@@ -158,7 +158,11 @@ def groups(columns: Sequence[Column], taken: Iterable[str]) -> tuple[str, ...]:
             return 0.1  # one of the columns that a category was spread over
         return (100.0 if rank < len(GROUPS) else 50.0) - rank - (c.distinct or 0) / 1000
 
-    out |= {c.name for c in columns if is_output(c) or called(c.name, SPLITS) or names_weights(c.name)}
+    out |= {
+        c.name
+        for c in columns
+        if is_output(c) or called(c.name, SPLITS) or (c.kind == "number" and names_weights(c.name))
+    }
     return _best([c for c in columns if c.name not in out], points)
 
 

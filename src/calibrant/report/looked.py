@@ -183,7 +183,7 @@ def _holds(c: Column) -> str:
         ]
         more = (c.distinct or 0) - len(shown)
         return ", ".join(shown) + (f" and {num.count(more)} more" if more > 0 else "")
-    if c.kind in ("id", "unit") and c.distinct is not None:
+    if (c.kind in ("id", "unit") or (c.kind in ("category", "code") and not c.frequent)) and c.distinct is not None:
         return f"{num.count(c.distinct)} different"
     if c.low is not None and c.high is not None:
         return f"{_end(c.low)} to {_end(c.high)}"

@@ -507,6 +507,8 @@ def test_two_columns_of_units_are_both_named_and_neither_is_a_group() -> None:
     table = {"y": rng.integers(0, 2, 900), "p": rng.uniform(size=900), "person": [f"u{i}" for i in person]}
     seen = cal.look(table | {"question": [f"q{i}" for i in question], "sex": rng.choice(["f", "m"], 900)})
     assert seen.candidates["by"] == ("sex",)
+    assert {c.name: c.frequent for c in seen.columns}["person"] == ()  # no person is shown
+    assert "u10" not in str(seen)
     assert "Rows share person and question" in str(seen)
     assert "With --cluster person,question both count" in " ".join(str(seen).split())
 
@@ -551,6 +553,8 @@ def test_the_most_frequent_spelling_is_proposed_as_the_case() -> None:
     held = {"y": ["No"] * 90 + ["Yes"] * 60 + ["yes", "maybe"], "p": np.linspace(0.01, 0.99, 152)}
     seen = cal.look(held, label="y", score="p")
     assert (seen.case, "positive='Yes'" in seen.command) == ("Yes", True)
+    refused = cal.look(held, label="y", score="p", positive="Yes").refusals
+    assert any("holds 'yes' beside 'Yes', which would count as no case" in said for said in refused)
 
 
 def test_a_stray_score_is_no_sign_of_per_cent() -> None:

@@ -245,8 +245,14 @@ def _worst_pocket(e: Estimate, least: str) -> Text:
     """
     rule = e.settings.get("box_low")
     if not rule:
-        return say(f"The worst of all is of too few rows to name, or leaves too few outside: at least {least}.")
-    return say("The worst of all, ", Span(clipped(visible(rule), LONGER), "name", "#pockets"), f": at least {least}.")
+        return say(
+            f"The largest gap certified is of too few rows to name, or leaves too few outside: at least {least}."
+        )
+    return say(
+        "The largest gap certified, of ",
+        Span(clipped(visible(rule), LONGER), "name", "#pockets"),
+        f": at least {least}.",
+    )
 
 
 def _two_sides(found: list[Off]) -> list[Off]:

@@ -94,9 +94,9 @@ def test_what_is_certified_is_said_in_one_sentence_each():
 def test_bounds_are_rounded_outward_and_true_to_the_verdict():
     lines = factories.pocket_lines(("age over 72",), (0.0161,), (0.11,))
     said = told(factories.pocketed(factories.mixture("met", ["met"]), 0.0261, 0.119, lines=lines))
-    assert "a gap of at least 1.6. The worst of all, x2 over 0.8 and x3 over 0.8: at least 2.6." in said
+    assert "a gap of at least 1.6. The largest gap certified, of x2 over 0.8 and x3 over 0.8: at least 2.6." in said
     hidden = told(factories.pocketed(factories.mixture("met", ["met"]), 0.0261, 0.119, lines=lines, box=None))
-    assert "The worst of all is of too few rows to name, or leaves too few outside: at least 2.6." in hidden
+    assert "The largest gap certified is of too few rows to name, or leaves too few outside: at least 2.6." in hidden
     assert "over 1.5." in told(met(high=0.014803))
 
 

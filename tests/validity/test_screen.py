@@ -17,7 +17,7 @@ from calibrant.views.screen import dealt, strongest
 from validity.acceptance import count, refuted
 
 ALPHA, COLUMNS, KEPT = 0.05, 120, 5
-RUNS = [80, pytest.param(400, marks=pytest.mark.nightly)]
+RUNS = [150, pytest.param(400, marks=pytest.mark.nightly)]
 
 
 def calibrated(seed: int, n: int = 240) -> cal.Predictions:

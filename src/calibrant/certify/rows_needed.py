@@ -18,6 +18,7 @@ from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.betting import JITTERED, gammas, solve_upper
 from calibrant.stats.bounds import SLACK, expected_linear_cost, notch_normaliser, notch_width
+from calibrant.stats.cells import summed
 from calibrant.stats.jitter import jitter
 from calibrant.stats.units.above import Above, Pairs, bets
 from calibrant.stats.units.below import gap_of
@@ -329,6 +330,8 @@ def _noise(population: Population, levels: int, judge: Judge) -> float:
     The debiased plug-in is too high by up to 0.4 standard errors of every shown value, if the score is calibrated, and
     too low by somewhat less, if errors are of the size of that noise.
     """
+    if judge == "gap" and population.units is not None:  # rows of one unit err together
+        return 2.0 * float(np.sqrt(_squares(population.units))) / max(population.units.total, 1e-300)
     shown = population.judged(levels)
     if shown.tallies is not None:
         variance, of = shown.tallies.squares, max(shown.tallies.units.total, 1e-300)
@@ -365,13 +368,17 @@ def _below_by_units(population: Population, delta: float, judge: Judge) -> float
     if judge == "gap":
         return _signed_by_units(units, delta / 2.0)
     m = int(np.count_nonzero(units.certified))
-    return lower_gap(float((gap_of(units, delta).gain ** 2).mean()), m, delta) * m / units.total
+    return lower_gap(_squares(units) / m, m, delta) * m / units.total
 
 
 def _signed_by_units(units: Units, delta: float) -> float:
     """Return the distance expected of an end of the gap from the gap, of so many units as there are."""
-    square = float((gap_of(units, delta).gain ** 2).sum())
-    return float(np.sqrt(2.0 * square * -np.log(delta))) / units.total
+    return float(np.sqrt(2.0 * _squares(units) * -np.log(delta))) / units.total
+
+
+def _squares(units: Units) -> float:
+    """Return the sum of the squares of the certified units' sums of ``w (y - p)``."""
+    return float((summed(units.unit, units.weight * (units.y - units.p), units.count)[units.certified] ** 2).sum())
 
 
 def _signed_gap(mass: Floats, delta: float) -> Callable[[float], float]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.certify.rows_needed import rows_to_decide
+from calibrant.certify.rows_needed import lower_gap, rows_to_decide
 from calibrant.errors import NotComputable
 from calibrant.views.population import Population, everyone
 
@@ -157,11 +157,39 @@ def test_an_estimate_that_may_be_noise_is_not_planned_for():
     assert need.times > 10.0
 
 
-def test_gaps_of_units_are_planned_by_their_squares():
-    q, gap = weighted(2_000, 2), (0.0, 0.001, 0.05)
-    within = rows_to_decide(q, gap, 0.02, 100, (0.05, 0.05), "gap")
-    assert within is None or within.at_least
-    over = rows_to_decide(q, (0.01, 0.06, 0.11), 0.03, 100, (0.05, 0.05), "gap")
-    assert over is not None
-    assert not over.at_least
-    assert over.times == pytest.approx((0.05 / 0.03) ** 2)
+def squares(q: Population) -> float:
+    """Return the root of the sum of squares of certified units' sums, over the sum of sizes: added up row by row."""
+    sums: dict[int, float] = {}
+    for unit, p, y, w in zip(q.units.unit.tolist(), q.units.p, q.units.y, q.units.weight, strict=True):
+        sums[unit] = sums.get(unit, 0.0) + float(w) * (float(y) - float(p))
+    return float(np.sqrt(sum(v**2 for unit, v in sums.items() if q.units.certified[unit])) / q.units.total)
+
+
+def grouped() -> Population:
+    """Return 200 units of 20 whose rows mostly share their outcome."""
+    rng = np.random.default_rng(8)
+    unit, p = np.repeat(np.arange(200), 20), rng.uniform(0.2, 0.8, 4000)
+    shared = rng.uniform(size=200)[unit]
+    y = np.where(rng.uniform(size=4000) < 0.7, shared, rng.uniform(size=4000)) < p
+    return everyone(cal.predictions(y, p, cluster=unit))
+
+
+@pytest.mark.parametrize("make", [lambda: weighted(2_000, 2), grouped])
+def test_gaps_of_units_are_planned_by_their_squares(make):
+    """By ``sqrt(2 ln(1 / delta))`` roots of squares, of ends that were found closer; within two roots is noise."""
+    q = make()
+    root = squares(q)
+    within = rows_to_decide(q, (0.0, 0.01, 0.01 + 2.3 * root), 0.01 + 2.2 * root, 100, (0.01, 0.01), "gap")
+    assert (within.at_least, within.times) == (False, pytest.approx(2 * np.log(100) / 2.2**2, rel=1e-9))
+    over = rows_to_decide(q, (0.5 - 2.3 * root, 0.5, 1.0), 0.5 - 2.2 * root, 100, (0.01, 0.01), "gap")
+    assert (over.at_least, over.times) == (False, pytest.approx(2 * np.log(200) / 2.2**2, rel=1e-9))
+    unclear = rows_to_decide(q, (0.0, 0.01, 0.5), 0.01 + 1.9 * root, 100, (0.01, 0.01), "gap")
+    assert unclear is None or unclear.at_least
+
+
+def test_errors_of_units_over_the_limit_are_planned_by_their_squares():
+    q = grouped()
+    m, root = int(q.units.certified.sum()), squares(q)
+    width = lower_gap((root * q.units.total) ** 2 / m, m, 0.01) * m / q.units.total
+    over = rows_to_decide(q, (0.6 - 0.21 * width, 0.6, 1.0), 0.6 - 0.8 * width, 100, (0.01, 0.01), "error")
+    assert (over.at_least, over.times) == (False, pytest.approx(0.8**-2, rel=1e-9))

@@ -107,10 +107,10 @@ def test_a_clinics_log(done: dict[str, str], capsys: pytest.CaptureFixture[str])
     )
     assert f"as audited {ends[0]} to {ends[1]} " in one(done, "repair")
     assert f"{name} {low} to {high} " in one(done, "repair")
-    low, high, more = said(r"repaired risk is off by ([\d.]+) to ([\d.]+): .*? about ([\d,]+) units", told)
+    low, high, more = said(r"repaired risk is off by ([\d.]+) to ([\d.]+): .*? at least ([\d,]+) units", told)
     after = one(done, "audit", "next-repaired.parquet")
     assert f"Everyone: undecided. Off by {low} to {high} points" in after
-    assert f"to about {more} units (patient)" in after
+    assert f"to at least {more} units (patient)" in after
 
 
 @pytest.mark.parametrize("done", [CASES[2]], indirect=True)

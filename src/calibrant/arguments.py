@@ -26,7 +26,6 @@ UNITS: tuple[Unit, ...] = get_args(Unit)  # in which dates are groups, finest fi
 LEVELS = 100  # whole per cent: what people are shown most often
 MASK = 20  # people under whom a count is not shown: of fewer, others can tell who is meant
 OTHERS = 1_000  # label values beside the case up to which each is counted
-OTHERS = 1_000  # label values beside the case up to which each is counted
 TAB = "\\t"  # how a tab between columns is typed, in any shell
 
 Option = TypeVar("Option", bound=str | int)

@@ -1,4 +1,12 @@
-"""What runs when, and when a skip is a failure."""
+"""What runs when, what a test may cost, and when a skip is a failure.
+
+Three tiers. *Quick*, the default: every test takes under 0.4 seconds of CPU. `--rest`: what is marked `slow`,
+the files of `LONG`, the examples of properties that quick leaves out, and of the long simulations one tenth. Both:
+`--all`. `--nightly`: every simulation, those marked `nightly` too.
+
+The tenth is `CALIBRANT_SLICE`, 0 to 9, or `all`; else the number of days on which the branch changed, so that changes on
+ten days run all. A simulation's tenth follows from its name, and stays when others come and go.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +32,22 @@ if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))  # so that tests may share modules: `from validity import designs`
 
 import effort  # noqa: E402  (beside this file)
+from costs import Costs  # noqa: E402
 
 LONG = (
     "browser",
     "papers",
     "validity",
     "unit/repair/test_objectives.py",
-)  # places that wait for --all: PyTorch is large
-EXACT = "test_exact_"  # in them, files that enumerate instead of simulating do not wait
+)  # places that wait for --rest: PyTorch is large
+SIMULATIONS = ("papers", "validity")  # of these one tenth runs, but when they are named
+EXACT = "test_exact_"  # in them, files that enumerate instead of simulating do not wait, and run whole
 SHARED = "CALIBRANT_SHARED"
+SLICE = "CALIBRANT_SLICE"
 EFFORTS = {
-    "all": "also run simulations, papers, browser, engines, the code of the documentation, and all examples",
-    "rest": "run what --all adds and nothing else",
-    "nightly": "also run the heavy simulations",
+    "all": "run the quick tests and the rest",
+    "rest": "run what takes longer, browser, engines, the code of the documentation, and a tenth of the simulations",
+    "nightly": "run everything, the heavy simulations too",
 }
 
 
@@ -44,21 +55,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for name, says in EFFORTS.items():
         parser.addoption(f"--{name}", action="store_const", const=name, dest="effort", default="quick", help=says)
     parser.addoption("--every", type=int, default=1, metavar="K", help="of each file run one test in K, the first too")
+    parser.addoption("--cpu-table", metavar="FILE", help="write the CPU seconds that each test took, the longest first")
+    parser.addoption("--cpu-most", type=float, metavar="S", help="fail a test that takes over S seconds of CPU, twice")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     effort.load(config.getoption("effort"))
+    if config.getoption("effort") in ("all", "rest"):
+        which = os.environ.setdefault(SLICE, effort.slice_of_today(HERE))  # one for all workers, be it midnight
+        if which not in effort.SLICES:
+            raise pytest.UsageError(f"{SLICE}={which}: pass 0 to 9, or all")
+    config.pluginmanager.register(Costs(config.getoption("cpu_most"), config.getoption("cpu_table")))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if config.getoption("effort") == "quick":
-        terminalreporter.write_line("These were the quick tests; simulations and what takes seconds run with --all.")
+    how = config.getoption("effort")
+    if how == "quick":
+        terminalreporter.write_line("These were the quick tests; what takes longer runs with --rest, or --all.")
+    elif how != "nightly":
+        terminalreporter.write_line(f"Of the simulations ran slice {os.environ[SLICE]} ({SLICE}: 0 to 9, or all).")
 
 
 def waits(path: Path) -> bool:
-    """Tell whether a file or folder of tests runs with --all only."""
+    """Tell whether a file or folder of tests runs with --rest, not by default."""
     place = path.relative_to(HERE).as_posix() if path.is_relative_to(HERE) else ""
     return place.startswith(LONG) and not path.name.startswith(EXACT)
+
+
+def simulates(path: Path) -> bool:
+    """Tell whether a file of tests simulates."""
+    return waits(path) and path.relative_to(HERE).as_posix().startswith(SIMULATIONS)
 
 
 def named(path: Path, config: pytest.Config) -> bool:
@@ -76,10 +102,12 @@ def runs(item: pytest.Item, how: str) -> bool:
     """Tell whether a test is among those that the options ask for."""
     if item.get_closest_marker("nightly"):
         return how == "nightly"
-    waiting = waits(item.path) or item.get_closest_marker("all") is not None
-    if how == "rest":
-        return waiting or effort.has_rest(getattr(item, "obj", None))
-    return how != "quick" or not waiting or named(item.path, item.config)
+    waiting = waits(item.path) or item.get_closest_marker("slow") is not None
+    if how == "quick":
+        return not waiting or named(item.path, item.config)
+    if how != "nightly" and simulates(item.path):
+        return effort.in_slice(item.nodeid, os.environ[SLICE])
+    return how != "rest" or waiting or effort.has_rest(getattr(item, "obj", None))
 
 
 @pytest.hookimpl(optionalhook=True)

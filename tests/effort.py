@@ -1,13 +1,18 @@
-"""How much is tried: quick by default, all with --all, what the default left with --rest, more with --nightly."""
+"""How much is tried: little by default, what the default left with --rest, both with --all, more with --nightly."""
 
 from __future__ import annotations
 
+import datetime
+import subprocess
+import zlib
+from pathlib import Path
 from typing import Any
 
 from hypothesis import is_hypothesis_test, settings
 
 QUICK, USUAL, NIGHTLY = 20, 100, 1000  # examples of a property test that does not say how many it needs
 PROFILES = {"quick": QUICK, "all": USUAL, "rest": USUAL - QUICK, "nightly": NIGHTLY}
+SLICES = (*"0123456789", "all")
 
 for name, number in PROFILES.items():
     settings.register_profile(name, max_examples=number, deadline=None)
@@ -35,3 +40,18 @@ def examples(usual: int, quick: int = QUICK, **more: Any) -> settings:
 def has_rest(test: Any) -> bool:
     """Tell whether a property test has examples that the default does not try."""
     return is_hypothesis_test(test) and test._hypothesis_internal_use_settings.max_examples > 1
+
+
+def slice_of_today(folder: Path) -> str:
+    """Return which tenth of the simulations is due: a new one each day that brought a change, or each day."""
+    git = ["git", "-C", str(folder)]
+    shallow = subprocess.run([*git, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True)
+    if shallow.stdout.strip() != "false":
+        return str(datetime.date.today().toordinal() % 10)
+    days = subprocess.run([*git, "log", "--format=%cd", "--date=short"], capture_output=True, text=True, check=True)
+    return str(len(set(days.stdout.split())) % 10)
+
+
+def in_slice(name: str, which: str) -> bool:
+    """Tell whether the test of this name is in a tenth, 0 to 9, or in `all`."""
+    return which == "all" or zlib.crc32(name.encode()) % 10 == int(which)

@@ -10,6 +10,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).parents[2]
 SCRIPTS = [p for d in ("benchmarks", "docs", "reproduce", "tests") for p in sorted((REPOSITORY / d).rglob("*.py"))]
 SOURCES = sorted((REPOSITORY / "src").rglob("*.py"))
@@ -70,6 +72,7 @@ def imported_in(text: str) -> Iterator[str]:
         yield from (f"{module}.{n.strip()}" for n in names.split(",")) if module else (alone.rstrip("."),)
 
 
+@pytest.mark.slow
 def test_scripts_import_what_exists() -> None:
     of_us = [(name_of(p), n) for p in SCRIPTS for n in imported(p) if n.split(".")[0] == "calibrant"]
     assert [(script, n) for script, n in of_us if not exists(n)] == []

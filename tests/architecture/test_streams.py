@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import calibrant
@@ -21,6 +22,7 @@ def constants(tree: ast.Module) -> dict[str, int]:
     return out
 
 
+@cache
 def keys(path: Path) -> set[tuple[int | str, ...]]:
     """What generators of a file are made of: its numbers where they stand, and ``seed`` for all that varies."""
     tree = ast.parse(path.read_text())

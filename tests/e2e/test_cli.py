@@ -54,6 +54,7 @@ def test_exit_status_says_the_verdict(
     assert word in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_broken_group_breaks_the_audit(log: Path) -> None:
     assert run(log, "wrong.csv", "--by", "sex", "--limit", "0.3") == 1
 
@@ -93,6 +94,7 @@ def test_unexpected_errors_are_status_70(
     assert "boom" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_json_on_standard_output_is_the_record(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(log, "log.csv", "--by", "sex", "--limit", "0.2", "--json", "-")
     text = capsys.readouterr().out
@@ -101,6 +103,7 @@ def test_json_on_standard_output_is_the_record(log: Path, capsys: pytest.Capture
     assert record.to_json() + "\n" == text
 
 
+@pytest.mark.slow
 def test_same_input_same_bytes(log: Path) -> None:
     for i in (1, 2):
         run(
@@ -119,6 +122,7 @@ def test_same_input_same_bytes(log: Path) -> None:
     assert (log / "1.json").read_bytes() == (log / "2.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_sketches_add_up_to_the_same_audit(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = [str(log / "log.csv"), "--label", "y", "--score", "p"]
     assert main(["sketch", *data, "--by", "sex", "--out", str(log / "a.sketch")]) == 0
@@ -138,7 +142,7 @@ def test_sketches_add_up_to_the_same_audit(log: Path, capsys: pytest.CaptureFixt
     assert json.loads(capsys.readouterr().out)["data"]["rows"] == 6000
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_a_test_named_as_a_gate_counts_for_the_exit_status(tmp_path: Path) -> None:
     rng = np.random.default_rng(11)
     p, x = rng.uniform(0.2, 0.8, 3000), rng.normal(size=3000)
@@ -170,7 +174,7 @@ def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "usage: calibrant" in said
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_the_example_leaves_a_report(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "calibrant.cli", "example", "--quick"]
     done = subprocess.run(

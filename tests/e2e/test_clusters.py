@@ -42,11 +42,11 @@ pytestmark = [
 
 def spark_tests(test: Any) -> Any:
     """One process starts Java, once; it takes a minute."""
-    return pytest.mark.all(pytest.mark.xdist_group("spark")(test))
+    return pytest.mark.slow(pytest.mark.xdist_group("spark")(test))
 
 
 def dask_tests(test: Any) -> Any:
-    return pytest.mark.all(pytest.mark.xdist_group("dask")(test))
+    return pytest.mark.slow(pytest.mark.xdist_group("dask")(test))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -150,6 +150,7 @@ def spark_frame(session: Any, log: Path, parts: int) -> Any:
 # ---- the same bits ----
 
 
+@pytest.mark.slow
 def test_few_values_from_files_frames_and_queries(per_cent: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     local = sketched(str(per_cent), **PLAIN)
@@ -172,12 +173,14 @@ def test_few_values_on_dask(client: Any, per_cent: Path) -> None:
     assert bits(sketched(frame, **PLAIN)) == bits(sketched(str(per_cent), **PLAIN))
 
 
-@pytest.mark.parametrize("threads", [5, *(pytest.param(n, marks=pytest.mark.all) for n in (1, 2))])
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [5, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
 def test_threads(log: Path, local: Sketch, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines.os, "cpu_count", lambda: threads)
     assert bits(sketched(str(log))) == bits(local)
 
 
+@pytest.mark.slow
 def test_shuffled_rows_and_other_storage(tmp_path: Path, local: Sketch) -> None:
     """Rows in another order, in another number of row groups; strings as views, times in other units and zones."""
     order = np.random.default_rng(5).permutation(len(t := table()))
@@ -196,6 +199,7 @@ def test_shuffled_rows_and_other_storage(tmp_path: Path, local: Sketch) -> None:
     assert bits(sketched(t)) == bits(local)
 
 
+@pytest.mark.slow
 def test_merge_order(local: Sketch) -> None:
     t = table()
     cuts = np.random.default_rng(1).choice(len(t), 9, replace=False)
@@ -208,6 +212,7 @@ def test_merge_order(local: Sketch) -> None:
         assert bits(whole) == bits(local)
 
 
+@pytest.mark.slow
 def test_a_query_counts_as_sql_does(log: Path, local: Sketch) -> None:
     """Every cell of everyone and of each site, counted by DuckDB; and a query as a source."""
     duckdb = pytest.importorskip("duckdb")
@@ -233,6 +238,7 @@ def test_a_query_counts_as_sql_does(log: Path, local: Sketch) -> None:
         sketched(cal.sql("select * from nowhere"))
 
 
+@pytest.mark.slow
 def test_boxes_from_rows_files_and_queries(log: Path, local: Sketch) -> None:
     """Rows in memory, a file, its parts added up, a query: one table of boxes and one p-value."""
     names = COLUMNS["variables"]
@@ -256,6 +262,7 @@ def test_boxes_from_rows_files_and_queries(log: Path, local: Sketch) -> None:
         cal.detect.scan_test(local, null="simulated")
 
 
+@pytest.mark.slow
 def test_uris_and_datasets(log: Path, local: Sketch, tmp_path: Path) -> None:
     from pyarrow import dataset, fs
 

@@ -45,6 +45,7 @@ def check(kind: str, count: int, folder: Path) -> Counter[str]:
     return Counter(line.split()[0] for line in found.values())
 
 
+@pytest.mark.slow
 def test_a_few_damaged_files(tmp_path: Path) -> None:
     """Those that once took the process down, or came to light as errors of libraries, and some others."""
     paths = [p for kind in ("parquet", "arrow", "orc") for p in corrupt_files.spoilt(kind, 12, tmp_path)]
@@ -54,7 +55,7 @@ def test_a_few_damaged_files(tmp_path: Path) -> None:
     assert found[str(crashed[0])].startswith("refused")
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "orc"])
 def test_five_hundred_damaged_files(kind: str, tmp_path: Path) -> None:
     counts = check(kind, 500, tmp_path)

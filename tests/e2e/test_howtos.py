@@ -11,7 +11,7 @@ from pages import HOWTOS, blocks, compare, play
 NOT_HERE = {"r"}  # runs R, which no test has
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("page", HOWTOS, ids=lambda p: p.stem)
 def test_a_howto_prints_what_it_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -15,7 +15,7 @@ import pytest
 import calibrant as cal
 from calibrant.kernels import runtime
 
-pytestmark = pytest.mark.all
+pytestmark = pytest.mark.slow
 AUDIT = ("--label", "y", "--score", "p", "--by", "sex", "--limit", "0.03", "--json", "-")
 
 

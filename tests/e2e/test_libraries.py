@@ -46,6 +46,7 @@ def beyond(found: set[str]) -> set[str]:
     return found - set(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_a_quick_audit_of_a_small_file_loads_what_it_needs(small: Path, tmp_path: Path) -> None:
     modules = loaded(
         *("audit", str(small), "--label", "y", "--score", "p", "--by", "site", "--quick"),

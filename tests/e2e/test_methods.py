@@ -77,7 +77,7 @@ def draws(m: Method) -> list[str]:
 
 def cases() -> Iterator[Any]:
     for face, name in sorted(n for n in OFFERED if n[1] not in ELSEWHERE):
-        yield pytest.param(face, name, id=name, marks=[pytest.mark.all] if name in SLOW else [])
+        yield pytest.param(face, name, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
 
 
 @pytest.mark.parametrize(("face", "name"), [*cases()])
@@ -136,6 +136,7 @@ def test_a_face_lists_its_methods(face: str, capsys: pytest.CaptureFixture[str])
 # ---- what is printed and written ----
 
 
+@pytest.mark.slow
 def test_an_estimate_an_outcome_and_a_curve_are_told(inside: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["measure", "klce", "log.csv", *COLUMNS, "--family", "laplace"]) == 0
     out = capsys.readouterr().out

@@ -65,6 +65,7 @@ def test_who_is_missing_is_asked_by_the_command(log: None, capsys: pytest.Captur
     assert told.columns == cal.diagnose.missing_labels(cal.read("log.parquet", **KEPT, by="site"), by="site").columns
 
 
+@pytest.mark.slow
 def test_an_audit_takes_the_odds_and_prints_the_command_again(log: None, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["--by", "site", "--limit", "0.2", "--quick", "--missing-odds", "1.5"]
     assert main(["audit", "log.parquet", *COLUMNS, *asked, "--json", "out.json"]) == 0

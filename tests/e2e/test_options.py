@@ -96,6 +96,7 @@ def sketched(file: str, *more: str) -> Sketch:
     return Sketch.from_bytes(Path("made.sketch").read_bytes())
 
 
+@pytest.mark.slow
 def test_per_cent_is_read_as_such(units: None, capsys: pytest.CaptureFixture[str]) -> None:
     plain = sketched("plain.parquet", *COLUMNS, *BY)
     percent = sketched("percent.parquet", *COLUMNS, *BY, "--percent")

@@ -75,7 +75,7 @@ def test_what_cannot_be_is_refused_before_any_work(
     assert sorted(p.name for p in Path().iterdir()) == ["base.html", kept]
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_an_audit_writes_them_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     log(Path("log.csv"), power=3.0, rows=600)
@@ -123,7 +123,7 @@ def test_the_plugin_costs_other_suites_nothing(tmp_path: Path) -> None:
     assert {m.split(".")[0] for m in run.stdout.split()} <= sys.stdlib_module_names
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_the_fixture_fails_in_one_line_and_keeps_the_pages(tmp_path: Path) -> None:
     (tmp_path / "test_model.py").write_text(SUITE)
     asked = ["-p", "no:calibrant", "-p", "calibrant.pytest_plugin", "-p", "no:randomly", "-p", "no:cacheprovider"]
@@ -177,7 +177,7 @@ def action(folder: Path, **inputs: str) -> tuple[int, dict[str, str], str]:
     return status, outputs, held["GITHUB_STEP_SUMMARY"].read_text(encoding="utf-8")
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_the_action_audits_by_its_own_commands(tmp_path: Path) -> None:
     good, bad = log(tmp_path / "good.csv"), log(tmp_path / "bad.csv", power=3.0)
     asked = {"package": "calibrant", "label": "y", "score": "p", "by": "g", "options": "--quick --variables none"}
@@ -200,7 +200,7 @@ def test_the_action_audits_by_its_own_commands(tmp_path: Path) -> None:
     assert not (tmp_path / "hacked").exists()
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_the_template_audits_by_its_own_commands(tmp_path: Path) -> None:
     job: dict[str, Any] = yaml.safe_load((ROOT / "ci/calibrant.gitlab-ci.yml").read_text(encoding="utf-8"))[
         ".calibrant"
@@ -238,7 +238,7 @@ def audited() -> cal.AuditRecord:
     return cal.audit(data, by="sex", limit=0.02, quick=True, name="toy", model="risk 3")
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_the_hub_reads_the_model_card(tmp_path: Path) -> None:
     hub = pytest.importorskip("huggingface_hub", reason="pip install huggingface_hub to read a model card")
     record, path = audited(), tmp_path / "README.md"
@@ -253,7 +253,7 @@ def test_the_hub_reads_the_model_card(tmp_path: Path) -> None:
     assert "## Calibration" in card.text
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # its own
 def test_mlflow_keeps_an_audit_and_evaluates_with_its_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mlflow = pytest.importorskip("mlflow", reason="pip install mlflow-skinny to log an audit")
@@ -292,7 +292,7 @@ def test_mlflow_keeps_an_audit_and_evaluates_with_its_metrics(tmp_path: Path, mo
     assert logged["brier/value"] == found.metrics["brier/value"]
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of MLflow
 def test_classes_are_no_probabilities_to_mlflow() -> None:
     pytest.importorskip("mlflow", reason="pip install mlflow-skinny to log an audit")
@@ -308,7 +308,7 @@ def test_classes_are_no_probabilities_to_mlflow() -> None:
     assert brier.eval_fn(p[:1], y[:1]).aggregate_results == {}
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_another_reader_of_junit_counts_the_same(tmp_path: Path) -> None:
     junitparser = pytest.importorskip("junitparser", reason="pip install junitparser to read JUnit's XML by another")
     record, path = factories.mixture("met", ["broken", "met", "undecided"]), tmp_path / "j.xml"

@@ -13,7 +13,7 @@ import pytest
 
 from calibrant.cli import main
 
-pytestmark = pytest.mark.all
+pytestmark = pytest.mark.slow
 COLUMNS = ["--label", "y", "--score", "p"]
 
 

@@ -90,6 +90,7 @@ def test_the_rows_of_the_fit_are_marked_exactly(big: Path) -> None:
     assert cal.repair.compare(judged, repairs=fitted, tests=()).recommended == fitted.recipe
 
 
+@pytest.mark.slow
 def test_apply_gives_the_same_scores_in_any_format(big: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = pq.read_table(big / "out.parquet")["p_repaired"].to_numpy()
     for ending in ("parquet", "arrow", "csv"):

@@ -10,7 +10,7 @@ from calibrant.data import EMPLOYMENT, EMPLOYMENT_BY, employment_path
 from calibrant.repair.judge.verdict import AS_AUDITED, Comparison
 from calibrant.repair.regression import taken
 
-pytestmark = pytest.mark.all
+pytestmark = pytest.mark.slow
 TRAITS = tuple(name for name in EMPLOYMENT_BY if name != "year")
 
 

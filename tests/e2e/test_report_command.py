@@ -20,6 +20,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "record.json"
 
 
+@pytest.mark.slow
 def test_an_audit_and_its_record_write_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rows = "".join(f"{i % 2},{(i * 37 % 601) / 601:.4f},{'ab'[i % 3 == 0]}\n" for i in range(600))

@@ -12,7 +12,7 @@ import calibrant as cal
 from calibrant.data import EMPLOYMENT, employment_path
 from calibrant.views.boxes import tables_of
 
-pytestmark = pytest.mark.all
+pytestmark = pytest.mark.slow
 ROUNDING = 1e-8
 ASYMPTOTIC = 3e-3  # of a band's end: exact law from rows, asymptotic law from a sketch
 

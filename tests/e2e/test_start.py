@@ -23,7 +23,7 @@ from pages import ROOT, Played, blocks, commands, run
 
 START = ROOT / "docs/start.md"
 pytestmark = [
-    pytest.mark.all,
+    pytest.mark.slow,
     pytest.mark.skipif(not START.exists(), reason="a source distribution without docs"),
     pytest.mark.filterwarnings("ignore::FutureWarning:pyspark"),  # of pandas 3, which calibrant does not use there
     pytest.mark.filterwarnings("ignore::UserWarning:pyspark"),

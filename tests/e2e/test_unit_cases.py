@@ -19,7 +19,7 @@ PAGE = ROOT / "docs/cases-units.md"
 CASES = ("Forecasts by people", "A clinic's log", "A weighted survey")
 
 pytestmark = [
-    pytest.mark.all,
+    pytest.mark.slow,
     pytest.mark.skipif(not PAGE.exists(), reason="a source distribution without docs"),
 ]
 

@@ -33,7 +33,7 @@ def audited(path: str, limit: str) -> tuple[int, dict[str, Any]]:
     return status, json.loads(out.read_text(encoding="utf-8"))
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["all", "odd", "even", "alternating"])
 @pytest.mark.parametrize("n", [5_000, 60_000])
 def test_whole_per_cent_that_are_off_are_not_met(tmp_path: Path, which: str, n: int) -> None:

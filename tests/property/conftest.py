@@ -1,4 +1,4 @@
-"""Properties of kernels hold both ways: in NumPy, as few rows are counted, and with --all compiled, as many are."""
+"""Properties of kernels hold both ways: in NumPy, as few rows are counted, and with --rest compiled, as many are."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ONCE = (
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run each property of kernels twice, the second time where compiling may take its time; those of sketches once."""
     if metafunc.module.__name__.split(".")[-1] in KERNELS and metafunc.function.__name__ not in ONCE:
-        ways = [pytest.param(name, marks=[pytest.mark.all] if name == "compiled" else []) for name in WAYS]
+        ways = [pytest.param(name, marks=[pytest.mark.slow] if name == "compiled" else []) for name in WAYS]
         metafunc.parametrize("way", ways, indirect=True, scope="module")
 
 

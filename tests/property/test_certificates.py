@@ -24,6 +24,7 @@ from effort import examples
 
 TWO_SIDED = (rounded, jittered, distance, bounded_variation)
 EVERY = (*TWO_SIDED, raw_lower)
+SOME_LATER = [pytest.param(c, marks=[pytest.mark.slow] if c in (jittered, distance) else []) for c in EVERY]
 some = examples(8, quick=3, suppress_health_check=[HealthCheck.too_slow])
 many = examples(60, quick=10)
 
@@ -81,7 +82,7 @@ def test_lower_evidence_rises_as_alpha_rises_at_fixed_bets(d, pair):
     assert loose >= strict - 1e-9
 
 
-@pytest.mark.parametrize("certify", TWO_SIDED)
+@pytest.mark.parametrize("certify", SOME_LATER[:-1])
 @some
 @given(data(), st.integers(0, 3))
 def test_two_sided_has_the_ends_of_two_one_sided_at_half_alpha(certify, d, seed):
@@ -97,7 +98,7 @@ def test_raw_lower_spends_half_of_alpha_when_two_sided(d):
     assert ends(raw_lower(d, alpha=0.1, side="two-sided")) == ends(raw_lower(d, alpha=0.05))
 
 
-@pytest.mark.parametrize("certify", EVERY)
+@pytest.mark.parametrize("certify", SOME_LATER)
 @some
 @given(data(), st.integers(0, 3))
 def test_rows_and_sketch_agree_to_the_last_bit(certify, d, seed):
@@ -117,7 +118,7 @@ def test_upper_end_ignores_the_order_of_rows(certify, d, random):
     assert certify(d, side="upper").interval.high == certify(shuffled, side="upper", seed=9).interval.high
 
 
-@pytest.mark.parametrize("certify", EVERY)
+@pytest.mark.parametrize("certify", SOME_LATER)
 @some
 @given(data())
 def test_same_input_same_result(certify, d):
@@ -216,6 +217,7 @@ def test_bounded_variation_is_about_the_score_cut_to_thirty_bits():
     assert "2^-30" in bounded_variation.__doc__
 
 
+@pytest.mark.slow
 def test_certificates_stay_functions_whatever_is_imported_first():
     code = "import calibrant.certify.groups, calibrant as cal; assert callable(cal.certify.rounded)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -112,6 +112,7 @@ def table(n: int, seed: int) -> pa.Table:
     )
 
 
+@pytest.mark.slow
 @examples(25)
 @given(
     n=st.integers(1, 200),

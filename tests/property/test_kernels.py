@@ -70,6 +70,7 @@ def test_notch_peaks(n: int, share: float, power: float) -> None:
     )
 
 
+@pytest.mark.slow
 def test_notch_peaks_of_large_counts() -> None:
     """Where the twin is too slow: against scipy's binomial on a fine grid around the peak."""
     from scipy.stats import binom

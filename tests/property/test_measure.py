@@ -95,6 +95,7 @@ def test_noise_has_the_covariance_it_says(share, lean):
     np.testing.assert_allclose(draws.T @ draws, (np.diag(second) - np.outer(mean, mean)) / 10, atol=1e-12)
 
 
+@pytest.mark.slow
 @examples(40)
 @given(rows=weighed(least=2), bins=st.integers(1, 9))
 def test_laws(rows, bins):

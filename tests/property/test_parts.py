@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ def table(n: int, seed: int) -> pa.Table:
     )
 
 
+@pytest.mark.slow
 @examples(20, quick=5)
 @given(
     n=st.integers(30, 300), seed=st.integers(0, 99), cuts=st.lists(st.integers(1, 300), max_size=5), order=st.randoms()

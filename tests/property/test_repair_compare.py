@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -98,6 +99,7 @@ def test_the_rows_of_a_fit_are_known_in_any_order(seed: int, n: int) -> None:
     assert bool(overlap(fitted, shuffled)) == (fitted.distinct >= 8 or len(fitted.sample) >= 2)
 
 
+@pytest.mark.slow
 @examples(8)
 @given(st.integers(0, 1000), st.integers(30, 200), st.booleans(), st.sampled_from([0, 2, 3]))
 def test_a_comparison_is_what_its_dictionary_says(seed: int, n: int, grouped: bool, folds: int) -> None:

@@ -37,6 +37,7 @@ def same(a: Sketch, b: Sketch) -> bool:
     return a.fingerprint == b.fingerprint and a.to_bytes() == b.to_bytes()
 
 
+@pytest.mark.slow
 @examples(25, quick=5)
 @given(
     n=st.integers(1, 300), seed=st.integers(0, 99), cuts=st.lists(st.integers(0, 300), max_size=6), order=st.randoms()
@@ -71,6 +72,7 @@ def test_a_key_makes_row_order_irrelevant(n: int, seed: int) -> None:
     assert same(sketch(t, **read), sketch(shuffled, **read))
 
 
+@pytest.mark.slow
 def test_every_source_gives_the_same_sketch(tmp_path: Path) -> None:
     duckdb, pandas, polars = (pytest.importorskip(m) for m in ("duckdb", "pandas", "polars"))
     t = table(5000, 3)

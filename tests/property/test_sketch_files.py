@@ -384,7 +384,7 @@ def bombs() -> dict[str, bytes]:
     }
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_small_files_do_not_take_much_memory() -> None:
     for name, raw in bombs().items():
         tracemalloc.start()
@@ -424,6 +424,7 @@ assert Sketch.from_bytes(small).n == 24
 """
 
 
+@pytest.mark.slow
 def test_a_sketch_that_finds_no_memory_is_refused_in_one_line(tmp_path: Path) -> None:
     large, body = opened(sound()[1])
     large["spec"]["variables"][0]["values"] = [str(i) for i in range(3900)]
@@ -468,6 +469,7 @@ def test_files_that_are_no_sketch_are_refused_by_name(tmp_path: Path, capsys: An
             stored_sketch(path)
 
 
+@pytest.mark.slow
 def test_a_sketch_of_a_thousand_million_rows_is_sound() -> None:
     for raw in sound()[:4]:
         sketch = Sketch.from_bytes(raw)
@@ -477,7 +479,8 @@ def test_a_sketch_of_a_thousand_million_rows_is_sound() -> None:
         assert not refused(sketch.to_bytes())
 
 
-@pytest.mark.parametrize("cases", [500, pytest.param(2000, marks=pytest.mark.all)])
+@pytest.mark.slow
+@pytest.mark.parametrize("cases", [500, pytest.param(2000, marks=pytest.mark.slow)])
 def test_changed_files_are_refused_or_whole(cases: int) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     tally = fuzz(1, cases)

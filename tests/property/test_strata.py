@@ -83,6 +83,7 @@ def test_sketch_and_rows_hold_the_same_sums(view):
     assert a.rows[-1] == b.rows[-1]
 
 
+@pytest.mark.slow
 @examples(15)
 @given(st.lists(st.integers(1, 2999), max_size=4), st.randoms(use_true_random=False))
 def test_parts_add_up_in_any_order(cuts, random):

@@ -79,6 +79,7 @@ def state(part: Values) -> dict[str, list[int]]:
     return {name: array.tolist() for name, array in part.arrays().items()}
 
 
+@pytest.mark.slow
 @examples(30)
 @given(
     n=st.integers(1, 3000),

@@ -99,6 +99,7 @@ def log(n: int, seed: int = 0) -> pa.Table:
 WAYS = [{"cluster": "who"}, {"weights": "w"}, {"cluster": "who", "weights": "w"}]
 
 
+@pytest.mark.slow
 @examples(30, quick=8)
 @given(
     n=st.integers(2, 200),

@@ -45,7 +45,7 @@ def anchors(text: str) -> set[str]:
     return out
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [p for p in PAGES if p not in HOWTOS], ids=name_of)  # test_howtos.py plays those
 def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -99,7 +99,7 @@ def test_commands_are_found_and_cut_at_the_shell() -> None:
 MODULES = sorted(m.name for m in pkgutil.walk_packages(cal.__path__, "calibrant."))
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("module", MODULES)
 def test_doctests(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -147,7 +147,7 @@ def test_api_page_is_complete_and_true() -> None:
             assert f"`{thing.__name__}`" in page, thing.__name__
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / "docs/start.md").exists(), reason="a source distribution without docs")
 def test_the_guide_tells_what_the_example_says(example: Any) -> None:
     printed = " ".join(example.printed.split())

@@ -33,7 +33,7 @@ def printed(cell: dict[str, Any]) -> str:
     return "".join("".join(o["text"]) for o in cell["outputs"] if o["output_type"] == "stream")
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_code_cells_run_and_print_what_is_stored(
     cells: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

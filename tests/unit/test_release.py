@@ -53,7 +53,7 @@ def built(folder: Path, monkeypatch: Any, repository: str = "", kind: str = "whe
     return folder / getattr(build, f"build_{kind}")(str(folder))
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_a_wheel_is_the_same_bytes_twice_and_whole(tmp_path: Path, monkeypatch: Any) -> None:
     first, second = (built(tmp_path / name, monkeypatch) for name in ("first", "second"))
     assert hashlib.sha256(first.read_bytes()).digest() == hashlib.sha256(second.read_bytes()).digest()
@@ -66,7 +66,7 @@ def test_a_wheel_is_the_same_bytes_twice_and_whole(tmp_path: Path, monkeypatch: 
     assert not [name for name in names if "__pycache__" in name]
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_a_source_distribution_is_the_same_bytes_twice_and_whole(tmp_path: Path, monkeypatch: Any) -> None:
     first, second = (built(tmp_path / name, monkeypatch, kind="sdist") for name in ("first", "second"))
     assert hashlib.sha256(first.read_bytes()).digest() == hashlib.sha256(second.read_bytes()).digest()
@@ -78,7 +78,7 @@ def test_a_source_distribution_is_the_same_bytes_twice_and_whole(tmp_path: Path,
     assert not [name for name in names if "__pycache__" in name or name.startswith((".venv", ".cache", "dist"))]
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("repository", ["", HERE])
 def test_addresses_are_given_where_the_repository_is_known(repository: str, tmp_path: Path, monkeypatch: Any) -> None:
     with zipfile.ZipFile(built(tmp_path / "wheel", monkeypatch, repository)) as wheel:

@@ -64,7 +64,7 @@ def numbers(f: Callable[..., Any], d: cal.Predictions) -> Any:
     return {k: told[k] for k in READS if k in told} if isinstance(told, dict) else repr(told)
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(functions()))
 def test_every_function_reads_units_and_weights_or_names_what_does(name: str) -> None:
     f = functions()[name]
@@ -89,7 +89,7 @@ def test_unlabelled_rows_keep_their_units_and_weights(more: dict[str, Any]) -> N
     assert held[name].tolist() == [values[2]]
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(cal.repair.recipes()) - NEITHER))
 def test_every_recipe_fits_with_weights(name: str) -> None:
     recipe = cal.repair.recipes()[name].recipe

@@ -25,6 +25,7 @@ def unseen(text: str) -> list[str]:
     return [c for c in text if unicodedata.category(c) in HIDDEN and c not in f"\n{JOINERS}"]
 
 
+@pytest.mark.slow
 def test_every_hidden_character_is_shown_as_a_code_and_no_other() -> None:
     every = "".join(map(chr, range(sys.maxunicode + 1)))
     assert not unseen(visible(every).replace("\n", "?"))

@@ -127,14 +127,14 @@ def audit_is_wrong(run, *, crossed=True):
     )
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_an_audit_of_units_that_cross_is_not_wrong_more_often_than_it_says():
     runs = 25
     misses = np.sum([audit_is_wrong(run) for run in range(runs)], axis=0)
     assert not any(refuted(int(m), runs, ALPHA) for m in misses), misses
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_an_audit_that_takes_these_rows_as_independent_is_seen():
     runs = 25
     wrong = np.sum([audit_is_wrong(run, crossed=False) for run in range(runs)], axis=0)

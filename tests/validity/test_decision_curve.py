@@ -75,7 +75,7 @@ def test_bands_hold_at_all_thresholds_at_size(name: str) -> None:
     assert not any(refuted(k, 1000, ALLOWED) for k in times(name, 1000))
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_certified_bands_of_few_units_hold() -> None:
     assert not any(refuted(k, 100, ALLOWED) for k in times("twenty units", 100))
 

@@ -10,8 +10,8 @@ import pytest
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import THETAS, WEIGHTS, log_evidence
 
-# the whole file takes seconds: it waits for --all
-pytestmark = pytest.mark.all
+# the whole file takes seconds: it waits for --rest
+pytestmark = pytest.mark.slow
 
 Accepts = Callable[[int, int], bool]
 PROFILES = {

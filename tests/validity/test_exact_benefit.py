@@ -108,6 +108,7 @@ def test_bets_that_know_their_own_block_are_found_out() -> None:
         assert LAWS["rows"].expected(1.0) > 1.001
 
 
+@pytest.mark.slow
 def test_the_best_bet_in_place_of_the_mean_is_found_out() -> None:
     with patch.object(gains, "log_mean_exp", lambda values, weights: float(np.max(values))):
         assert max(law.expected(s) for law in LAWS.values() for s in (1.0, -1.0)) > 1.001

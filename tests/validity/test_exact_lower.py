@@ -75,8 +75,9 @@ def test_jittered_lower_by_enumeration(rate):
     assert missed <= 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "rate", [0.390625 + 0.03125 / 2, *(pytest.param(r, marks=pytest.mark.all) for r in (0.0, 0.8))]
+    "rate", [0.390625 + 0.03125 / 2, *(pytest.param(r, marks=pytest.mark.slow) for r in (0.0, 0.8))]
 )
 def test_distance_lower_by_enumeration(rate):
     size, cell = 32, 12

@@ -118,6 +118,7 @@ def test_ranges_hold_together() -> None:
     assert missed_together(together, *RARE) <= ALPHA
 
 
+@pytest.mark.slow
 def test_ranges_that_do_not_share_alpha() -> None:
     assert missed_together(saboteurs.unshared, *LARGE) > 1.5 * ALPHA
     assert missed_together(saboteurs.unshared_ends, *LARGE) > 1.4 * ALPHA
@@ -141,6 +142,7 @@ WORST_IS_BELOW = (60, 400), (0.3, 0.3), (0.45, 0.31)
 NEAR = (60, 400), (0.4, 0.39), (0.3, 0.3)  # the small box, by a little
 
 
+@pytest.mark.slow
 def test_the_worst_from_above() -> None:
     def ours(family: Any) -> float:
         return ceiling(family, ALPHA, 0.0)[0]

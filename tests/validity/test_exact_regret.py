@@ -13,8 +13,8 @@ import pytest
 from calibrant.stats.decisions import regret
 from calibrant.stats.decisions.regret import Above, Lots, below
 
-# the whole file takes seconds: it waits for --all
-pytestmark = pytest.mark.all
+# the whole file takes seconds: it waits for --rest
+pytestmark = pytest.mark.slow
 
 DELTA = 0.3  # so that bets are large
 BLOCK, BLOCKS = np.array([0, 0, 1, 1]), np.array([0, 1])
@@ -80,7 +80,7 @@ def from_above(lots: Lots, x: float) -> float:
     return Above.of(lots, DELTA).at(x)
 
 
-@pytest.mark.parametrize("name", [n if n == "both" else pytest.param(n, marks=pytest.mark.all) for n in LAWS])
+@pytest.mark.parametrize("name", [n if n == "both" else pytest.param(n, marks=pytest.mark.slow) for n in LAWS])
 def test_evidence_has_mean_one_at_most(name: str) -> None:
     law = LAWS[name]
     assert law.expected(from_below) <= 1.0 + 1e-9
@@ -171,7 +171,7 @@ SABOTEURS: dict[Evidence, str] = {
 QUICK = (knows_its_block, every_cell_is_moved)
 
 
-@pytest.mark.parametrize("broken", [b if b in QUICK else pytest.param(b, marks=pytest.mark.all) for b in SABOTEURS])
+@pytest.mark.parametrize("broken", [b if b in QUICK else pytest.param(b, marks=pytest.mark.slow) for b in SABOTEURS])
 def test_saboteurs_are_found(broken: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(regret, "FIXED", 1e-9)  # so that what is learnt counts
     law = (LAWS | HARD)[SABOTEURS[broken]]

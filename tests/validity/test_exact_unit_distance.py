@@ -20,8 +20,8 @@ from validity.designs import lower_distance
 from validity.test_exact_units import KINDS, all_or_none, by_rows, largest_known, means, rate_of_misses, truth
 from validity.test_units import DESIGNS, VALUES, drawn
 
-# the whole file takes seconds: it waits for --all
-pytestmark = pytest.mark.all
+# the whole file takes seconds: it waits for --rest
+pytestmark = pytest.mark.slow
 
 __all__ = ["largest_known"]  # the fixture, found by its name
 ALPHA = 0.05

@@ -16,8 +16,8 @@ from calibrant.stats.pockets.unit_ranges import UnitRanges, unit_rows
 from calibrant.views.boxes import ranges_of, tables_of
 from validity.acceptance import refuted
 
-# the whole file takes seconds: it waits for --all
-pytestmark = pytest.mark.all
+# the whole file takes seconds: it waits for --rest
+pytestmark = pytest.mark.slow
 
 ALPHA = 0.1
 UNITS = 6

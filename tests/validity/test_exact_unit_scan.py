@@ -15,8 +15,8 @@ from calibrant.views.boxes import Held
 from oracles import scan as oracle
 from validity.acceptance import LEAST
 
-# the whole file takes seconds: it waits for --all
-pytestmark = pytest.mark.all
+# the whole file takes seconds: it waits for --rest
+pytestmark = pytest.mark.slow
 
 FEW, DRAWS = 9, 8_192
 P = np.array([0.03, 0.2, 0.5, 0.7, 0.9, 0.4, 0.15, 0.6, 0.97])

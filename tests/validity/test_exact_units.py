@@ -238,7 +238,7 @@ def one_event_each(rng):
     return units, 1 / (0.05 * 40 + 0.95)
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_saboteur_mean_size():
     assert rate_of_misses(upper, one_event_each, 40) <= ALPHA
     assert rate_of_misses(mean_size, one_event_each, 100) > 2 * ALPHA
@@ -283,6 +283,7 @@ def diagonal_only(units):
     return Above(forms).limit(ALPHA)
 
 
+@pytest.mark.slow
 def test_saboteur_without_the_eigenvalue():
     assert rate_of_misses(upper, together, 20) <= ALPHA
     assert rate_of_misses(diagonal_only, together, 100) > 2 * ALPHA

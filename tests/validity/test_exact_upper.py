@@ -121,8 +121,9 @@ def surplus(s, n, gamma):
     return notch_normaliser(np.array([s]), np.array([float(n)]), gamma, alpha)[0] - precise_peak(s, n, gamma, alpha[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "n", [10**5, pytest.param(10**6, marks=pytest.mark.all), pytest.param(10**7, marks=pytest.mark.nightly)]
+    "n", [10**5, pytest.param(10**6, marks=pytest.mark.slow), pytest.param(10**7, marks=pytest.mark.nightly)]
 )
 def test_notch_is_right_for_many_rows(n):
     for s in (0.003, 0.07, 0.5, 0.9, 0.999):
@@ -136,7 +137,7 @@ def test_notch_slack_covers_rounding():
 
 @pytest.mark.parametrize("bound", [product_upper, bernstein_upper])
 @pytest.mark.parametrize("s", [0.0, 0.02, 0.3, 0.5, 0.93, 1.0])
-@pytest.mark.parametrize("rows", [(1, 4, 20, 100), pytest.param((400,), marks=pytest.mark.all)])
+@pytest.mark.parametrize("rows", [(1, 4, 20, 100), pytest.param((400,), marks=pytest.mark.slow)])
 def test_rounded_upper_miss_probability_of_one_level(bound, s, rows):
     for n in rows:
         for delta in (0.05, 0.3):
@@ -145,6 +146,7 @@ def test_rounded_upper_miss_probability_of_one_level(bound, s, rows):
             assert missed <= delta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rates", [(0.2, 0.7), (0.5, 0.4), (0.0, 1.0), (0.9, 0.1)])
 def test_rounded_upper_miss_probability_of_two_levels(rates):
     """Rows fall on either level at random: both the split and the labels are summed over."""

@@ -97,7 +97,7 @@ CASES = [
 ]
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize(("case", "odds"), CASES, ids=str)
 def test_every_end_has_its_rate(case: dict[str, float], odds: float, end: str) -> None:
@@ -201,7 +201,7 @@ def test_one_sign_in_place_of_all_patterns_is_found() -> None:
 # ---- the public function, rows in and table out ----
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [1.0, 3.0])
 def test_the_table_holds_the_truth(ratio: float) -> None:
     d = design(100, 10, ratio, heavy=True)

@@ -90,7 +90,7 @@ DESIGNS = {
 LOUD = 0.4  # at which misses are seen often enough
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
 def test_it_misses_no_more_often_than_it_says(name: str) -> None:
     for alpha, runs in ((LOUD, 100), (0.05, 100)):

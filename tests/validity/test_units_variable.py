@@ -110,7 +110,7 @@ DESIGNS = {
 SETS = 60
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
 def test_ends_hold(name: str) -> None:
     """Every residual has mean `shift`, whatever the variable, the size or the weight."""
@@ -122,7 +122,7 @@ def test_ends_hold(name: str) -> None:
     assert not any(refuted(int(w), SETS, rate) for w, rate in zip(wrong, (0.1, 0.1, 0.11, 0.11), strict=True)), wrong
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_saboteur_rows_without_their_units() -> None:
     design = Design(units=60, size=40, alike=0.9)
     wrong = [0, 0]
@@ -134,7 +134,7 @@ def test_saboteur_rows_without_their_units() -> None:
     assert refuted(wrong[1], SETS, 0.1)
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_beyond_the_shift_both_ends() -> None:
     """Rates 20 points high on one half of the variable and low on the other."""
     rng = np.random.default_rng(3)

@@ -101,11 +101,13 @@ def test_counts_are_those_of_the_lines(record: AuditRecord) -> None:
     assert [counts[k] for k in ("over", "undecided", "met")] == [after.count(v) for v in ("broken", "undecided", "met")]
 
 
+@pytest.mark.slow
 def test_the_gap_is_judged_where_it_is_asked_for() -> None:
     found = lines(audited(rows(4000), by="site", limit=LIMIT, judge="gap"))
     assert {line["measure"] for line in found} == {"gap"}
 
 
+@pytest.mark.slow
 def test_without_a_limit_ranges_have_no_verdict() -> None:
     found = lines(audited(rows(4000), by="site"))
     assert found[0]["now"] == "none"
@@ -136,6 +138,7 @@ def test_the_command_judges_the_rows_that_the_audit_judged(tmp_path: Path, key: 
     assert np.array_equal(held.p[half], chosen.data.p[dealt(chosen.data, 2, 0) == 1])
 
 
+@pytest.mark.slow
 def test_the_command_that_a_report_prints_makes_the_repair(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

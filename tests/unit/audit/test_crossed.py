@@ -73,6 +73,7 @@ def test_the_first_screen_says_it_in_words(record: AuditRecord) -> None:
         assert words not in told, words
 
 
+@pytest.mark.slow
 def test_rows_in_memory_and_a_stream_say_the_same(record: AuditRecord) -> None:
     held = exam(off=0.25)
     cluster = {"person": held["person"], "question": held["question"]}
@@ -85,6 +86,7 @@ def test_rows_in_memory_and_a_stream_say_the_same(record: AuditRecord) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_a_group_of_few_units_of_either_column_is_not_shown() -> None:
     held = exam()
     held["topic"] = np.where(held["question"] < 6, "few", "many")
@@ -96,6 +98,7 @@ def test_a_group_of_few_units_of_either_column_is_not_shown() -> None:
     assert {f.variables for f in shown.groups} == {(("topic", "few"),), (("topic", "many"),)}
 
 
+@pytest.mark.slow
 def test_decisions_and_gates_are_left_open() -> None:
     found = cal.audit(exam(), **NAMED, threshold=0.5, fail_on="pockets")
     assert {c.code: c.status for c in found.checks}["decisions"] == "not-applicable"
@@ -108,7 +111,7 @@ def test_such_rows_make_no_sketch_that_is_kept() -> None:
         cal.sketch(cal.read(exam(), label="y", score="p", cluster=["person", "question"]))
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_the_command_audits_both(tmp_path, capsys) -> None:
     path = tmp_path / "exam.parquet"
     pq.write_table(pa.table(exam(off=0.25)), path)

@@ -91,6 +91,7 @@ def test_costs_set_the_threshold_and_nobody_asked_is_silent() -> None:
     assert silent.verdict == priced.verdict
 
 
+@pytest.mark.slow
 def test_few_are_not_told_and_not_had_by_subtraction() -> None:
     data = table(2000)
     data["site"] = np.repeat(["a", "b", "c", "d"], 500)
@@ -122,6 +123,7 @@ def test_no_group_is_told_where_nobody_is(monkeypatch: pytest.MonkeyPatch) -> No
     assert told([], 0, 20, set()) == []
 
 
+@pytest.mark.slow
 def test_units_are_certified_by_units() -> None:
     data = table(3000)
     order = np.argsort(data["p"] + 0.3 * data["y"])
@@ -173,6 +175,7 @@ def test_the_record_goes_to_json_and_back_and_to_the_page(record: AuditRecord, t
     assert 'aria-label="Net benefit against' in (tmp_path / "a.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_brief_says_the_worst(record: AuditRecord) -> None:
     lines = acted(record)
     assert lines[0].everyone
@@ -186,6 +189,7 @@ def test_the_brief_says_the_worst(record: AuditRecord) -> None:
     assert told in ["".join(s.text for s in n.text) for n in shown]
 
 
+@pytest.mark.slow
 def test_every_output_says_from_where_error_costs_and_the_repair_it_prints_asks_for_it(tmp_path: Path) -> None:
     path, data = tmp_path / "log.csv", table(6000, off=0.25)
     path.write_text("y,p\n" + "".join(f"{y},{p}\n" for y, p in zip(data["y"], data["p"], strict=True)))
@@ -203,6 +207,7 @@ def test_every_output_says_from_where_error_costs_and_the_repair_it_prints_asks_
     assert "--costs 1.0,4.0" in repair(cal.audit(path, costs=(1.0, 4.0), **asked))
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, path = table(600), tmp_path / "log.csv"
     path.write_text("y,p,sex\n" + "".join(f"{y},{p},{s}\n" for y, p, s in zip(*data.values(), strict=True)))

@@ -19,8 +19,8 @@ from calibrant.data.specs.unit_names import names_unit, numbered
 from calibrant.report import markdown, terminal
 from calibrant.stats.units.alike import alike
 
-# the whole file takes seconds: it waits for --all
-pytestmark = pytest.mark.all
+# the whole file takes seconds: it waits for --rest
+pytestmark = pytest.mark.slow
 
 READ: dict[str, Any] = {"label": "y", "score": "p", "limit": 0.02}
 

@@ -64,7 +64,7 @@ def direct(rows):
     }
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_tests_of_the_audit_and_by_themselves(record, direct):
     found = {c.code: c.outcome for c in record.checks if c.outcome is not None}
     assert found["local-calibration"].p_value == direct["local"].p_value
@@ -77,13 +77,13 @@ def test_tests_of_the_audit_and_by_themselves(record, direct):
     assert set(found) == {"local-calibration", "strong-calibration", "pockets"}, "a new test: compare it here"
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_ranking_of_the_audit_and_by_itself(record, direct):
     for column in ("variable", "p_value", "p_adjusted"):
         assert record.curves["ranking"].columns[column] == direct["ranking"].columns[column]
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["age", "income", "visits", "flag"])
 def test_curve_and_worst_gap_of_the_audit_and_by_itself(record, rows, name):
     curve = cal.diagnose.variable_curve(rows, name, seed=SEED)

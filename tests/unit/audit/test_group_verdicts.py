@@ -173,6 +173,7 @@ def test_the_public_functions_agree(whole: Any) -> None:
         cal.certify.groups(whole, limit=0.1, side="lower")
 
 
+@pytest.mark.slow
 def test_a_column_whose_groups_are_units_is_told_as_not_checked() -> None:
     """It was asked for: the first screen said nothing of it, and counted the groups of the other column."""
     rng = np.random.default_rng(5)

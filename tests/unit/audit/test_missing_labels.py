@@ -16,8 +16,8 @@ from calibrant.report import html, markdown, terminal
 from calibrant.stats.unlabelled.ranges import ODDS
 from calibrant.views.unlabelled import Cells
 
-# the whole file takes seconds: it waits for --all
-pytestmark = pytest.mark.all
+# the whole file takes seconds: it waits for --rest
+pytestmark = pytest.mark.slow
 
 RNG = np.random.default_rng(3)
 N = 6000

@@ -110,7 +110,7 @@ def test_what_cannot_be_searched_says_why(
     assert why in caught.value.reason  # type: ignore[attr-defined]
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_of_more_covariates_than_a_search_takes_some_are_searched_and_nothing_is_met() -> None:
     of = case(planted(900, covariates=101), limit=0.5)
     found = QUESTION.make(of, {})

@@ -28,7 +28,7 @@ def record() -> AuditRecord:
     return audited(threshold=0.2)
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_the_record_tells_every_repair_and_fits_its_schema(record: AuditRecord) -> None:
     Draft202012Validator(SCHEMA).validate(json.loads(record.to_json()))
     c = record.curve("repair_decisions").columns
@@ -41,7 +41,7 @@ def test_the_record_tells_every_repair_and_fits_its_schema(record: AuditRecord) 
     assert all(c[k][i] is None for i in few for k in ("to_act", "to_leave", "gain", "gain_low", "gain_high"))
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_page_and_markdown_show_it(record: AuditRecord, tmp_path: Path) -> None:
     for name in ("a.html", "a.md"):
         record.save(tmp_path / name)
@@ -50,7 +50,7 @@ def test_page_and_markdown_show_it(record: AuditRecord, tmp_path: Path) -> None:
         assert "Judged on rows held out, numbers in fives" in text
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_the_first_screen_and_the_section_say_what_the_repair_loses(tmp_path: Path) -> None:
     record = audited(threshold=0.2, limit=0.02)
     lost = "Its decisions are shown to lose net benefit: from 20% on for everyone"

@@ -35,6 +35,7 @@ def told_of_the_person(seed: int, outcome: int, score: float) -> tuple[float, fl
     return tuple(after[k] - before[k] for k in ("rows", "cases", "expected"))  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 def test_no_difference_of_two_records_is_a_person() -> None:
     """Exact records would differ by (1, outcome, score); told ones differ by multiples of five, either way."""
     found = [told_of_the_person(seed, outcome, 0.37) for seed in range(3) for outcome in (0, 1)]
@@ -58,6 +59,7 @@ def odds(shift: int, other: int, draws: int = 20_000) -> float:
     return max(one[k] / two[k] for k in one)
 
 
+@pytest.mark.slow
 def test_the_odds_of_an_outcome_given_two_records_at_most_about_double() -> None:
     assert max(odds(1, 0), odds(0, 1)) < 2.2
 
@@ -119,6 +121,7 @@ def test_steps() -> None:
     assert [two_digits(v) for v in (0.0, 98, 12345, 0.00034501)] == [0.0, 98, 13000, 0.00035]
 
 
+@pytest.mark.slow
 def test_the_verdict_follows_from_what_is_told() -> None:
     data = people(4, 0, 0.3, n=4000)
     for limit in (0.05, 0.1, 0.2):
@@ -145,7 +148,7 @@ def site_record() -> Any:
     return cal.audit(five_sites(), label="y", score="p", by="site", seed=1)
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_one_group_is_told_alike_in_every_part_of_a_record(site_record: Any) -> None:
     told = {g.variables[0][1]: (g.rows, g.cases, g.expected) for g in site_record.groups}
     curve, bias = (site_record.curve(name) for name in ("variable_curve/site", "local_bias/site"))
@@ -159,7 +162,7 @@ def test_one_group_is_told_alike_in_every_part_of_a_record(site_record: Any) -> 
     assert curve.settings["worst_low"] <= abs(curve.settings["worst_gap"]) <= curve.settings["worst_high"]
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_no_number_of_some_people_is_exact_anywhere(site_record: Any) -> None:
     """Neither as a count, nor as a share of all from which the count follows."""
     assert "-0.0," not in site_record.to_json()

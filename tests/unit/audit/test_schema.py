@@ -137,6 +137,7 @@ def test_real_record_is_valid(name: str) -> None:
     assert faults(json.loads(written(name))) == []
 
 
+@pytest.mark.slow
 def test_every_verdict_and_pool_is_covered() -> None:
     records = [cal.AuditRecord.from_json(written(name)) for name in RECORDS]
     assert {r.verdict for r in records} == {"met", "broken", "undecided", "none"}

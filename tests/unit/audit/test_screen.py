@@ -86,6 +86,7 @@ def test_many_group_columns_are_all_tested_and_others_beside_them_while_there_is
     assert len(strongest(data, always=[f"x{j}" for j in range(MOST - 4)])) == MOST
 
 
+@pytest.mark.slow
 def test_group_columns_that_fill_the_tests_leave_no_choice_and_no_row_is_lost() -> None:
     rng = np.random.default_rng(0)
     x = {f"x{j}": rng.choice(["a", "b"], 300) for j in range(MOST + 3)}
@@ -107,7 +108,7 @@ def test_shares_along_a_map_are_of_the_rows_tested() -> None:
     assert sum(drawn.columns["share"]) == pytest.approx(1.0, abs=0.02)
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_an_audit_of_many_columns_runs_every_check_and_says_what_it_read() -> None:
     record = cal.audit(rows(1000, MOST + 30, 0.15), limit=0.02)
     told = record.data["screen"]

@@ -20,7 +20,8 @@ def audited(**columns: Any) -> tuple[dict[str, Any], int]:
     return found.to_dict(), n
 
 
-@pytest.mark.parametrize("kind", [float, pytest.param(str, marks=pytest.mark.all)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [float, pytest.param(str, marks=pytest.mark.slow)])
 def test_a_small_level_cannot_be_found_by_subtraction(kind: type) -> None:
     level = np.repeat([0, 1, 2, 3, 9], [1400, 1000, 500, 300, 8])
     record, n = audited(children=level.astype(kind), other=np.tile([0.0, 1.0], 1604))
@@ -34,6 +35,7 @@ def test_a_small_level_cannot_be_found_by_subtraction(kind: type) -> None:
     assert ranking["worst"][at] is None or ranking["worst"][at] in curve["label"]
 
 
+@pytest.mark.slow
 def test_the_rest_of_a_large_worst_bin_is_not_found_by_subtraction() -> None:
     record, _ = audited(ill=np.repeat([0.0, 1.0], [1000, 7]), other=np.arange(1007) % 5)
     ranking = record["curves"]["ranking"]["columns"]

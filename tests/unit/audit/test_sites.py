@@ -112,6 +112,7 @@ def test_rows_of_patients_within_hospitals_are_said_to_count_as_independent(tmp_
     assert "count as independent here" in (tmp_path / "audit.md").read_text()
 
 
+@pytest.mark.slow
 def test_many_sites_are_drawn_evenly_spaced():
     found = audited(sites=130, rows=20).curve("sites")
     assert found.columns["rank"] == tuple(range(1, 131, 3))

@@ -27,7 +27,8 @@ def rare(quick: bool = False, n: int = 1500, **settings: object) -> cal.AuditRec
     return cal.audit(data, by=["job", "town"], intersections=True, limit=0.05, quick=quick, **settings)
 
 
-@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.all)])
+@pytest.mark.slow
+@pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_no_level_of_few_people_is_named_anywhere(quick: bool) -> None:
     record = rare(quick)
     for text in (record.to_json(), html.render(record), markdown.render(record), terminal.render(record)):
@@ -56,6 +57,7 @@ def test_a_value_that_reads_like_a_pool_is_not_taken_for_it() -> None:
     assert {v: column.count(v) for v in column} == {"2 levels pooled": 50, "2 levels pooled (pooled)": 25}
 
 
+@pytest.mark.slow
 def test_the_mask_is_the_callers_and_the_record_remembers_it() -> None:
     assert "SECRET-bishop" in rare(True, mask=10).to_json()
     assert "SECRET-bishop" not in rare(True, mask=20).to_json()

@@ -27,6 +27,7 @@ def audited(monkeypatch: pytest.MonkeyPatch, off: float, units: int = 250) -> ca
     return cal.audit(table, label="y", score="p", cluster="who", limit=0.05)
 
 
+@pytest.mark.slow
 def test_error_that_a_test_finds_leaves_pockets_not_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
     record = audited(monkeypatch, 0.4)
     check = next(c for c in record.checks if c.code == "pockets")

@@ -69,6 +69,7 @@ def test_a_group_without_any_label_is_bounded_by_nothing_but_its_scores() -> Non
     assert all(row[5] <= -mean and row[6] >= 1.0 - mean for row in lone[1:])
 
 
+@pytest.mark.slow
 def test_a_large_error_is_broken_whatever_the_missing_labels() -> None:
     y = np.where(LOST, np.nan, 0.0)
     columns = cal.certify.missing_labels(cal.predictions(y, P, missing="keep"), limit=0.05).columns
@@ -109,7 +110,7 @@ UNIT = np.arange(len(Y)) // 4
 WEIGHT = np.random.default_rng(5).uniform(0.5, 2.0, len(Y))
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_units_and_weights_are_certified_and_told() -> None:
     rows = {"y": Y, "p": P, "sex": SEX, "house": UNIT, "w": WEIGHT}
     plain = cal.certify.missing_labels(cal.predictions(Y, P, {"sex": SEX}, missing="keep"), by="sex", limit=0.3)

@@ -133,7 +133,7 @@ def high(q: Population) -> float:
     return q.judged(100).above.limit(0.05)
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_weights_need_more_rows_and_so_many_settle():
     """Log-normal weights halve the effective number: a calibrated score needs as many times as many at least."""
     plain, told = (

@@ -514,6 +514,7 @@ LACKS: list[Any] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("missing", "lack", "said"), LACKS)
 def test_rows_without_a_unit_do_not_lack_a_label(missing: Any, lack: dict[str, int], said: str) -> None:
     rows = without(900, **missing)
@@ -529,6 +530,7 @@ def test_rows_without_a_unit_do_not_lack_a_label(missing: Any, lack: dict[str, i
         assert said in told(cal.audit(type(whole).from_bytes(joined.to_bytes()), quick=True))
 
 
+@pytest.mark.slow
 def test_what_rows_lack_that_were_left_out_before_is_not_known() -> None:
     rows = without(900, unit=lambda i: i % 20 == 3)
     held = cal.read(rows, **{k: v for k, v in BY_UNITS.items() if k != "key"})

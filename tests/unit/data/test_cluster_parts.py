@@ -74,6 +74,7 @@ def test_a_refusal_wins_over_the_parts_it_names() -> None:
             joined(task, messages)
 
 
+@pytest.mark.slow
 def test_stages_give_the_same_bytes_and_one_message_is_handed_on() -> None:
     rng = np.random.default_rng(7)
     rows = {"y": rng.integers(0, 2, 900), "p": rng.random(900), "g": rng.choice(list("abc"), 900)}

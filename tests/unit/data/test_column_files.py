@@ -182,6 +182,7 @@ def test_files_of_no_rows_groups_or_columns(tmp_path: Path) -> None:
     assert cal.sketch(str(write(table(1), tmp_path / "one.parquet")), **ASK).n == 1
 
 
+@pytest.mark.slow
 def test_a_thousand_row_groups(tmp_path: Path) -> None:
     path = write(table(1000), tmp_path / "d.parquet", row_group_size=1)
     assert len(open_source(str(path)).parts) == 1000
@@ -450,6 +451,7 @@ def hive(root: Path, ending: str = ".parquet", pairs: list[tuple[str, str]] = SI
     return pa.concat_tables(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", FORMATS)
 def test_folders_that_name_columns(tmp_path: Path, ending: str) -> None:
     whole = hive(tmp_path / "log", ending)

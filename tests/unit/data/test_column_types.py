@@ -300,7 +300,7 @@ def test_tensors_leave_gradient_device_and_half_precision_behind() -> None:
     assert rows.covariates.column("v").to_pylist() == [1, 2, 3]
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_tensors_of_pytorch() -> None:
     torch = pytest.importorskip("torch")
     p = torch.tensor(REAL, dtype=torch.bfloat16, requires_grad=True)

@@ -158,6 +158,7 @@ def test_dates_that_are_none_are_refused_where_dates_were_fixed() -> None:
         cal.sketch(table(c=["soon"] * N), spec=spec)
 
 
+@pytest.mark.slow
 def test_a_column_of_a_name_a_row_is_refused_before_names_are_counted() -> None:
     names = pa.array([f"customer {i}" for i in range(150_000)])
     for column in (names, names.dictionary_encode()):
@@ -259,7 +260,7 @@ def test_long_texts_name_no_level() -> None:
     assert dict(cal.sketch(source, variables="*", **NAMED).spec.left_out).keys() == {"c"}
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_intervals_and_periods_of_pandas_are_known_in_files(tmp_path: Path) -> None:
     pd = pytest.importorskip("pandas")
     spans = pd.arrays.IntervalArray.from_tuples([(v % 3 * 5, v % 3 * 5 + 5) for v in AT])
@@ -284,7 +285,7 @@ SIZES = {
 }
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_numbers_of_any_size_are_audited_and_repaired(size: str) -> None:
     rows = cal.predictions(Y, P, {"x": SIZES[size], "z": np.cos(AT)})

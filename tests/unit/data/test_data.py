@@ -134,7 +134,7 @@ def test_many_codes_are_what_many_texts_are() -> None:
     assert of_parts([most, [0.5]]).kind == "number"  # a measurement after all
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_a_sketch_of_codes_is_that_of_parts_and_shows_each(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     n = 60_000

@@ -87,6 +87,7 @@ def test_one_table_has_one_fingerprint(name: str, form: object) -> None:
     assert printed(form) == printed(TABLE)
 
 
+@pytest.mark.slow
 def test_one_table_has_one_fingerprint_in_every_library(monkeypatch: pytest.MonkeyPatch) -> None:
     pd, pl, duckdb, nw = (pytest.importorskip(m) for m in ("pandas", "polars", "duckdb", "narwhals"))
     frame, fast = TABLE.to_pandas(), pl.from_arrow(TABLE)
@@ -136,6 +137,7 @@ def test_a_column_with_a_name_is_a_covariate() -> None:
         cal.predictions([0, 1], [0.2, 0.7], [3, 4])
 
 
+@pytest.mark.slow
 def test_a_grid_has_a_row_for_each_of_its_points() -> None:
     xr = pytest.importorskip("xarray")
     grid = xr.Dataset(

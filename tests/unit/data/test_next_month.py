@@ -43,6 +43,7 @@ def january(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "january.sketch"
 
 
+@pytest.mark.slow
 def test_new_values_missing_ones_and_outliers_have_a_place(january: Path, capsys: Any) -> None:
     site, kind = np.array(["a"] * N, dtype=object), np.array(["k"] * N, dtype=object)
     site[:20], site[20:25], kind[:10], kind[10:16] = "new", None, "new", None

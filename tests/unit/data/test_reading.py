@@ -110,6 +110,7 @@ def test_a_files_blocks_do_not_depend_on_its_neighbours(tmp_path: Path) -> None:
     assert after[..., :2].sum() == 1
 
 
+@pytest.mark.slow
 def test_csv_types_are_not_fixed_by_its_first_lines(tmp_path: Path) -> None:
     n = 1_000_000  # more than two blocks
     text = "y,p,g\n" + "0,0,\n" * n + "1,0.5,late\n"
@@ -165,7 +166,7 @@ def test_nothing_is_ignored_or_coerced(call: Any, said: str) -> None:
         call()
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_results_equal_what_they_round_trip_to() -> None:
     record = cal.audit(cal.predictions([0, 1] * 40, [0.3, 0.6] * 40, {"g": ["a", "b"] * 40}), by="g", limit=0.1)
     assert cal.AuditRecord.from_dict(record.to_dict()) == record
@@ -193,7 +194,8 @@ def test_plan_reads_any_data(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "rows" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("kind", ["shift", pytest.param("slope", marks=pytest.mark.all)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["shift", pytest.param("slope", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("error", "limit"), [(0.05, 0.025), (0.08, 0.06)])
 def test_the_rows_planned_for_the_low_end_decide_about_half_the_time(kind: str, error: float, limit: float) -> None:
     """Error of one sign, or of one change of sign; the estimate is the truth."""

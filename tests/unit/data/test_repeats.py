@@ -141,6 +141,7 @@ def test_a_repeated_key_is_counted_and_warned_about() -> None:
     assert abs(found.rows - 30_000) < 1500
 
 
+@pytest.mark.slow
 def test_an_audit_says_how_many_rows_repeat_and_warns() -> None:
     t = times(rows(150, 1), 5)
     from_table = cal.audit(t, **READ, quick=True)
@@ -206,6 +207,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_commands_refuse_the_same_rows_and_name_both(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Scores are whole per cent: a file is known again by all that it holds, not by its rows."""
 

@@ -130,7 +130,7 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> str:
     return print_of(str(path))
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize(("dialect", "block"), [*((d, 1 << 24) for d in DIALECTS), *((d, 1500) for d in SMALL)])
 def test_every_dialect_reads_like_parquet(
     dialect: str, block: int, truth: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -356,6 +356,7 @@ def test_it_round_trips_and_is_a_table(rows: dict[str, np.ndarray]) -> None:
 # ---- audits of different rows ----
 
 
+@pytest.mark.slow
 def test_audits_differ_by_their_certified_ranges(rows: dict[str, np.ndarray]) -> None:
     covariates = {"sex": rows["sex"]}
     old, new = (
@@ -473,7 +474,7 @@ def test_the_command_prints_what_python_returns(
     assert "sex=f at 0.3" in out
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_the_command_compares_audits(log: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     kept = [str(tmp_path / f"{m}.json") for m in ("old", "new")]
     for out, score in zip(kept, ("old", "new"), strict=True):

@@ -72,6 +72,7 @@ def test_one_group_weighted_by_size_is_the_score_test() -> None:
     assert found.parts["statistics"] == pytest.approx(tuple(max(v, 0.0) for v in ends), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_papers_models_and_weights() -> None:
     """Fits are shared by all that ask for them; the weights of the authors' program enter the score test alone."""
     data = planted(200)
@@ -126,6 +127,7 @@ def test_a_tolerance_of_next_to_nothing_changes_nothing(test: Any) -> None:
         assert close.p_value == pytest.approx(plain.p_value, abs=0.0 if not ties else 0.06)
 
 
+@pytest.mark.slow
 def test_a_slope_is_found_both_ways_and_the_sketch_agrees() -> None:
     rng = np.random.default_rng(3)
     p = rng.uniform(0.1, 0.9, 3000)

@@ -76,7 +76,7 @@ def rejections(design: Units, by_rows: bool) -> int:
     return sum(cal.detect.cox_test(alone(d) if by_rows else d, null="asymptotic").p_value <= 0.05 for d in drawn)
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [Units(units=100), Units(units=30, unequal=True)])
 def test_level_by_units_and_what_rows_would_say(design: Units) -> None:
     assert not refuted(rejections(design, by_rows=False), 300, 0.07)

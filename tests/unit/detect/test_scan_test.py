@@ -48,6 +48,7 @@ def test_a_corner_is_found_and_told(null: Any) -> None:
     assert parts["tables"] == 6
 
 
+@pytest.mark.slow
 def test_sides_and_tolerance() -> None:
     data = corner()
     assert cal.detect.scan_test(data, alternative="greater").p_value == 0.001
@@ -61,6 +62,7 @@ def test_sides_and_tolerance() -> None:
     assert (other.p_value, other.parts["side"]) == (0.001, "too much")
 
 
+@pytest.mark.slow
 def test_the_best_subset_of_levels_is_listed_and_is_no_box_of_the_family() -> None:
     g, p, x = uniform(1, 12_000)
     names = np.array([f"s{k:02d}" for k in range(12)])
@@ -92,6 +94,7 @@ def test_levels_of_under_twenty_rows_are_never_listed() -> None:
     assert found.parts["rule"] == "site = c or d"
 
 
+@pytest.mark.slow
 def test_three_traits() -> None:
     g, p, x = uniform(3, 8_000)
     x["x2"] = g.uniform(size=8_000)
@@ -102,6 +105,7 @@ def test_three_traits() -> None:
     assert found.settings["order"] == len(found.parts["by_order"]) == 3
 
 
+@pytest.mark.slow
 def test_which_null_is_used_and_from_what() -> None:
     data = corner(2_000)
     rows = {"y": data.y, "p": data.p, **{n: data.covariates.column(n) for n in ("x0", "x1")}}
@@ -137,7 +141,8 @@ def test_small_and_flat_data() -> None:
         assert cal.detect.scan_test(nobody, null=null, alternative="greater").p_value == 1.0
 
 
-@pytest.mark.parametrize("traits", [20, pytest.param(100, marks=pytest.mark.all)])
+@pytest.mark.slow
+@pytest.mark.parametrize("traits", [20, pytest.param(100, marks=pytest.mark.slow)])
 def test_many_traits(traits: int) -> None:
     g, p, _ = uniform(6, 400)
     many = {f"x{j}": g.uniform(size=400) for j in range(101)}
@@ -216,6 +221,7 @@ def test_the_weights_add_up_to_one_and_neither_is_nothing() -> None:
     assert joined(outcome(0.05 * WEIGHT), outcome(1.0)).p_value == pytest.approx(0.05)
 
 
+@pytest.mark.slow
 def test_a_pocket_is_found_in_two_ways_at_once() -> None:
     data = corner(2_500)
     found = cal.detect.pocket_test(data)

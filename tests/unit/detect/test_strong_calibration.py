@@ -342,6 +342,7 @@ def test_many_rows_are_split_between_the_same_models(monkeypatch: pytest.MonkeyP
     assert strong(stepped(), tolerance=0.001, alternative="greater").parts["models"][0] == "boosted"
 
 
+@pytest.mark.slow
 def test_rare_levels_do_not_hide_an_error_of_many() -> None:
     """A sample of rows knows no size of what holds one in a thousand: sizes are of all rows."""
     rng = np.random.default_rng(7)

@@ -72,7 +72,7 @@ def by_hand(scan: UnitScan, rows: ScannedRows, residual: np.ndarray, tolerance: 
 CASES = [({"cluster": 1}, 2), ({"weights": 1}, 2), ({"cluster": 1, "weights": 1}, 2), ({"cluster": 1}, 3)]
 
 
-@pytest.mark.parametrize("tolerance", [0.0, pytest.param(0.05, marks=pytest.mark.all)])
+@pytest.mark.parametrize("tolerance", [0.0, pytest.param(0.05, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("more", "order"), CASES)
 def test_scores_and_chance_are_those_of_every_box_by_itself(more: Any, order: int, tolerance: float) -> None:
     data = units_of(30 if order == 3 else 60, gap=0.2, **more)

@@ -366,14 +366,14 @@ def test_regions_name_the_shift(data: Any) -> None:
         {"variables": "income"},
         {"variables": "race"},
         {"variables": "seen"},
-        pytest.param({"variables": "age", "by": ("sex", "race")}, marks=pytest.mark.all),
-        {"variables": "seen", "by": "sex"},
+        pytest.param({"variables": "age", "by": ("sex", "race")}, marks=pytest.mark.slow),
+        pytest.param({"variables": "seen", "by": "sex"}, marks=pytest.mark.slow),
         {"variables": ("age", "z")},
         {"variables": ("seen", "race")},
-        pytest.param({"variables": ("race", "income")}, marks=pytest.mark.all),
-        pytest.param({"variables": ("sex", "race"), "by": "flag"}, marks=pytest.mark.all),
+        pytest.param({"variables": ("race", "income")}, marks=pytest.mark.slow),
+        pytest.param({"variables": ("sex", "race"), "by": "flag"}, marks=pytest.mark.slow),
         {"variables": "age", "by_score": True},
-        pytest.param({"variables": "hole"}, marks=pytest.mark.all),
+        pytest.param({"variables": "hole"}, marks=pytest.mark.slow),
         {"variables": ("hole", "sex")},
     ],
 )
@@ -393,6 +393,7 @@ def test_rows_have_no_chart(data: Any) -> None:
         bias(data, "z", at="rows").chart()
 
 
+@pytest.mark.slow
 def test_homeowners_by_age_sex_and_race(shared: Any) -> None:
     """The paper's Figure 6 on its housing survey: a logistic regression is calibrated overall, and not along age."""
     from sklearn.linear_model import LogisticRegression

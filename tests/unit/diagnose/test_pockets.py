@@ -244,12 +244,14 @@ def sketched(made: pa.Table) -> Any:
     return cal.sketch(made, label="y", score="p", variables="*", tests=True)
 
 
+@pytest.mark.slow
 def test_a_sketch_of_all_rows_gives_the_same_bits() -> None:
     made = table(three, more={"ward": lambda rng, _: rng.choice(["a", "b", None], N)})
     of_rows = cal.diagnose.pockets(rows(made), limit=0.02)
     assert cal.diagnose.pockets(sketched(made), limit=0.02).to_dict() == of_rows.to_dict()
 
 
+@pytest.mark.slow
 def test_a_sketch_with_a_sample_tells_the_same_pockets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(survey, "KEPT", 8_000)
     made = table(three)
@@ -263,6 +265,7 @@ def test_a_sketch_with_a_sample_tells_the_same_pockets(monkeypatch: pytest.Monke
         assert left == pytest.approx(gap, abs=0.05)
 
 
+@pytest.mark.slow
 def test_sums_over_a_sample_estimate_what_is_left_with_the_variance_told() -> None:
     """One box, of which a part is taken out, by the sums of a random sample of it."""
     tables = tables_of(rows(table(lambda _: 0.0, n=4_000)), ["x1", "x2"], 2, 0)
@@ -286,6 +289,7 @@ def test_sums_over_a_sample_estimate_what_is_left_with_the_variance_told() -> No
     assert np.std(errors, axis=0) == pytest.approx(1.0, abs=0.15)
 
 
+@pytest.mark.slow
 def test_sums_of_boxes_are_those_of_the_rows_inside() -> None:
     tables = tables_of(rows(table(corner, n=2_000)), ["x1", "x2", "x3"], 3, 0)
     family, held = tables.family(0.01), tables.held
@@ -338,6 +342,7 @@ def test_weights_and_units_are_those_of_the_pocket() -> None:
     assert sum(drawn.columns["rows"][i] for i in cells) == own.sum()
 
 
+@pytest.mark.slow
 def test_people_who_tell_pockets_apart_are_units() -> None:
     rng = np.random.default_rng(8)
     unit = np.repeat(np.arange(800), 5)

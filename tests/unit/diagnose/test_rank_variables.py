@@ -150,6 +150,7 @@ def test_nothing_to_rank() -> None:
         cal.diagnose.rank_variables(cal.predictions(rng.random(90) < 0.5, rng.random(90)))
 
 
+@pytest.mark.slow
 def test_a_sketch_gives_the_same_order_and_curve() -> None:
     rows = data()
     table = rows.covariates.select(["income", "height", "region", "same"])

@@ -244,7 +244,7 @@ def test_without_covariates_rules_are_about_the_score() -> None:
     assert table.columns["side"][0] == "too much"
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_charts_are_drawn() -> None:
     data = planted(800)
     made = [

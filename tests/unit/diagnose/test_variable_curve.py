@@ -151,6 +151,7 @@ def test_bad_settings_are_named(more: dict[str, Any], message: str) -> None:
         curve(rng.random(N) < p, p, {"x": rng.random(N)}, "x", **more)
 
 
+@pytest.mark.slow
 def test_copies_in_units_add_nothing() -> None:
     """Band and p-value are those of the single rows; of copies that pass for rows they are too sure."""
     p, rng = rows()
@@ -188,7 +189,7 @@ def test_bad_data_is_refused() -> None:
         cal.diagnose.variable_curve(many, "x")
 
 
-@pytest.mark.parametrize("kind", ["curve", "levels", "by", "pair", "date", "ranking", "confidence"])
+@pytest.mark.parametrize("kind", ["curve", "levels", pytest.param("by", marks=pytest.mark.slow), "pair", "date", "ranking", "confidence"])
 def test_every_kind_has_a_chart(kind: str) -> None:
     p, rng = rows()
     y, x, g = rng.random(N) < p, rng.random(N), np.array(["n", "s"])[rng.integers(0, 2, N)]

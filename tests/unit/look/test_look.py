@@ -97,6 +97,7 @@ def test_the_command_is_ready_to_paste(messy: str) -> None:
     assert "patient_id" not in a.by
 
 
+@pytest.mark.slow
 def test_the_command_runs(messy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.chdir(tmp_path)
     command = cal.look(messy).command
@@ -435,7 +436,7 @@ def test_a_stream_is_not_spent_by_the_look() -> None:
     assert record.everyone.rows == 300
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_frames_of_a_cluster_show_their_first_rows() -> None:
     frames = pytest.importorskip("dask.dataframe")
     rows = pa.concat_tables([table()] * 40).to_pandas().assign(visit_id=[f"v{i}" for i in range(12_000)])

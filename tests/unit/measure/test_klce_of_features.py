@@ -109,6 +109,7 @@ def test_what_has_no_such_number_is_refused() -> None:
         cal.measure.klce(many, features="default")
 
 
+@pytest.mark.slow
 def test_an_audit_tells_it_with_its_region_and_its_p_value() -> None:
     data = rows(2000, 0.2)
     record = cal.audit(data)
@@ -121,6 +122,7 @@ def test_an_audit_tells_it_with_its_region_and_its_p_value() -> None:
     assert "calibrant detect kernel_tuning --help" in text
 
 
+@pytest.mark.slow
 def test_an_audit_says_why_it_is_not_told() -> None:
     def of(data: Any, **more: Any) -> Any:
         return next(c for c in cal.audit(data, **more).checks if c.code == "kernel-error")

@@ -44,7 +44,7 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @parametrize_with_checks([CalibratedClassifier(RidgeClassifier(), Platt(scale="raw"), cv=3, ensemble=True)])
 def test_scikit_learn_checks_of_an_ensemble(estimator: Any, check: Any) -> None:
     test_scikit_learn_checks(estimator, check)
@@ -381,6 +381,7 @@ def test_folds_that_lack_a_class_are_refused(three: tuple[Any, Any]) -> None:
         CalibratedClassifier().fit(X, np.full(len(y), "a"))
 
 
+@pytest.mark.slow
 def test_importing_repair_stays_light() -> None:
     code = (
         "import sys, calibrant.repair as r\n"

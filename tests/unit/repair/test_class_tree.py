@@ -23,7 +23,7 @@ def classes(n: int = 3_000, seed: int = 1, k: int = 3) -> tuple[Any, Any]:
     return cal.multiclass_predictions(y, p, {"age": age, "town": town}), truth
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_recovers_planted_error() -> None:
     data, _ = classes(4_000)
     new, truth = classes(4_000, seed=2)

@@ -110,6 +110,7 @@ def test_halves_are_disjoint_and_the_same_again() -> None:
     assert (part != dealt(data, 2, 4)).any()
 
 
+@pytest.mark.slow
 def test_clusters_are_kept_together() -> None:
     data = rows(4000, bend=2.0)
     data = replace(data, cluster=np.random.default_rng(3).integers(0, 300, 4000), cache={})
@@ -139,6 +140,7 @@ def test_where_a_unit_goes_does_not_depend_on_sizes() -> None:
             assert (first.setdefault(parts, part) == part).all()
 
 
+@pytest.mark.slow
 def test_units_are_counted_on_both_sides_and_told() -> None:
     data = replace(rows(4000, bend=2.0), cluster=np.random.default_rng(3).integers(0, 300, 4000), cache={})
     units = len(np.unique(data.cluster))
@@ -155,6 +157,7 @@ def test_units_are_counted_on_both_sides_and_told() -> None:
     assert "unit" not in terminal.comparison(alone).splitlines()[0]
 
 
+@pytest.mark.slow
 def test_rows_of_a_unit_are_not_fitted_on_and_judged() -> None:
     patient = np.random.default_rng(3).integers(0, 300, 4000)
     fit = replace(rows(4000, bend=2.0, seed=1), cluster=patient, cache={})

@@ -81,6 +81,7 @@ def test_a_group_that_a_repair_brings_over_the_limit_is_counted(found: Compariso
     )
 
 
+@pytest.mark.slow
 def test_of_many_groups_those_over_the_limit_are_listed() -> None:
     data = two_sites()
     many = pa.table({"ward": [f"{v}{i % 14}" for i, v in enumerate(data.covariates["site"].to_pylist())]})
@@ -103,6 +104,7 @@ def test_gaps_have_a_sign_and_move_by_what_the_repair_moves() -> None:
     assert north["after_high"] - north["after_low"] == pytest.approx(width)  # one range serves every repair
 
 
+@pytest.mark.slow
 def test_choice_is_paid_for_by_every_repair_but_not_by_what_was_audited() -> None:
     data = two_sites()
     one = cal.repair.compare(data, repairs={"mended": REPAIRS["mended"]}, by="site", limit=0.05, tests=())
@@ -120,6 +122,7 @@ def test_without_a_limit_nobody_is_held_against_it() -> None:
     assert Comparison.from_dict(json.loads(json.dumps(found.to_dict()))) == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beside", [{"cluster"}, {"weights"}, {"cluster", "weights"}])
 def test_units_and_weights_are_certified_as_by_certify(beside: set[str]) -> None:
     base, rows = two_sites(4000), np.arange(4000)

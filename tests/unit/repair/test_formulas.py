@@ -159,7 +159,7 @@ def fill(con: sqlite3.Connection, table: pa.Table) -> None:
     con.executemany(f"INSERT INTO scores VALUES ({', '.join('?' * table.num_columns)})", held)  # noqa: S608
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(maps()))
 def test_sqlite_repairs_as_python_does(name: str) -> None:
     one = maps()[name]
@@ -464,7 +464,7 @@ def in_postgres(ask: Callable[[str], str], table: pa.Table, query: str) -> list[
     return [(int(k), *(float(v) if v else None for v in values)) for k, *values in (line.split("|") for line in lines)]
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.parametrize("escaped", ["on", "off"])
 def test_postgres_repairs_as_python_does(postgres: Callable[[str], str], escaped: str) -> None:
     for one in maps().values():
@@ -479,7 +479,7 @@ def test_postgres_repairs_as_python_does(postgres: Callable[[str], str], escaped
         agree_on_classes(one, in_postgres(postgres, of_classes(one)[0], written + classes_asked(one, "postgres")))
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 @pytest.mark.filterwarnings("ignore::FutureWarning:pyspark", "ignore::UserWarning:pyspark", "ignore::ResourceWarning")
 def test_spark_repairs_as_python_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,6 +85,7 @@ def test_every_map_of_a_recipe_is_well_within_the_bounds() -> None:
     assert parsed(text) == full
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of memory are POSIX's")
 def test_the_command_reads_no_more_than_a_map_can_be_long(tmp_path: Path) -> None:
     """What never ends, is a folder, or is huge: one line, within 1 GB of address space beyond what Python needs."""

@@ -32,7 +32,7 @@ def wavy(n, seed):
     return drawn(truth, p, {"x": x, "z": z}, seed), truth
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_calibrated_rows_are_left_alone():
     moved = []
     for seed in range(10):
@@ -54,7 +54,7 @@ def test_identity_keeps_scores_bit_for_bit_and_says_so():
     assert none[0].settings["shrink"] is None
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_planted_local_error_is_removed_on_new_rows():
     fit, _ = wavy(16_000, 1)
     new, truth = wavy(8_000, 2)
@@ -64,7 +64,7 @@ def test_planted_local_error_is_removed_on_new_rows():
     assert np.abs(score_map.p - truth).mean() > np.abs(new.p - truth).mean() / 1.2
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_more_shrinkage_moves_less():
     data, _ = wavy(2_000, 3)
     moved = [np.abs(cal.repair.LocalBias(shrink=s).fit(data)(data).p - data.p).mean() for s in (1.0, 100.0, 1e4)]

@@ -52,6 +52,7 @@ def test_planted_bias_is_removed_on_other_rows(recipe):
     assert fitted.order == "may change"
 
 
+@pytest.mark.slow
 def test_trees_find_bias_at_one_end_of_the_score_in_a_group():
     g = np.random.default_rng(0x3CA2)
     p, group = g.uniform(0.05, 0.95, 40_000), g.integers(0, 8, 40_000)
@@ -64,6 +65,7 @@ def test_trees_find_bias_at_one_end_of_the_score_in_a_group():
     assert abs(float((after.y - after.p)[(group[1::2] == 3) & (p[1::2] < 0.4)].mean())) < 0.05
 
 
+@pytest.mark.slow
 def test_a_constant_score_becomes_a_model_of_its_groups():
     g = np.random.default_rng(0x3CA3)
     x = g.uniform(size=20_000)
@@ -155,6 +157,7 @@ def test_json_round_trip_seeds_and_chunks(recipe):
     np.testing.assert_array_equal(whole, np.concatenate(halves))
 
 
+@pytest.mark.slow
 def test_the_seed_decides_the_trees():
     data = rows(20_000, 9)[0]
     one, other = (Multicalibrator(seed=s).fit(data) for s in (0, 1))
@@ -192,6 +195,7 @@ def test_weights_count_as_rows():
     np.testing.assert_allclose(one(data).p, other(data).p, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_trees_heed_weights_and_clusters():
     data, hit = rows(8_000, 12, gap=1.5)
     light = replace(data, weights=np.where(hit, 1e-4, 1.0), cache={})

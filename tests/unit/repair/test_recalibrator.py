@@ -96,13 +96,13 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     passes(estimator, check)
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @parametrize_with_checks([Recalibrator(r) for r in RECIPES], expected_failed_checks=expected_to_fail)
 def test_scikit_learn_checks_of_every_recipe(estimator: Any, check: Any) -> None:
     passes(estimator, check)
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         CalibratedClassifier(repair=Dirichlet(strength=0.01), cv=2),

@@ -355,7 +355,7 @@ def test_dirichlet_recovers_a_power_of_the_probabilities():
     assert np.abs(flat.scores(data.p) - 1 / 3).max() < 0.01
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_dirichlet_chooses_a_strength_that_pays():
     few, _ = classes(90, k=5, power=1.0)
     many, truth = classes(4_000, k=5, power=1.0, seed=3)

@@ -20,7 +20,7 @@ RECIPES = {
 }
 everyone = pytest.mark.parametrize("name", RECIPES)
 slowly = pytest.mark.parametrize(  # LocalBias takes seconds on so many rows
-    "name", [pytest.param(n, marks=pytest.mark.all) if n == "LocalBias" else n for n in RECIPES]
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n == "LocalBias" else n for n in RECIPES]
 )
 named = pytest.mark.parametrize("name", ["AugmentedLogistic", "AugmentedBeta", "VariableTree"])
 

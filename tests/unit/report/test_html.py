@@ -74,7 +74,10 @@ def island(page: str) -> dict:
     return json.loads(found[1])
 
 
-@pytest.mark.parametrize("name", RECORDS)
+LARGE = ("hostile", "hidden")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in LARGE else n for n in RECORDS])
 def test_page_is_well_formed_self_contained_and_small(pages, name):
     text = pages[name][1]
     page = Page(text)
@@ -109,6 +112,7 @@ def test_same_record_same_bytes(pages):
     assert html.render(AuditRecord.from_json(record.to_json())) == text
 
 
+@pytest.mark.slow
 def test_compiled_templates_are_kept_with_the_byte_code_where_that_is_kept(
     pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,7 @@ def test_a_verdict_is_of_those_whose_outcome_is_known(share: float, limit: float
     assert says in text
 
 
+@pytest.mark.slow
 def test_over_the_limit_stands_too() -> None:
     assert "Over the limit for all, whatever the others' outcomes." in told(0.1, 0.05, np.zeros(N))
 

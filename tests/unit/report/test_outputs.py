@@ -207,7 +207,7 @@ def test_a_browser_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest
     assert list(tmp_path.iterdir()) == [broken]
 
 
-@pytest.mark.all
+@pytest.mark.slow
 @pytest.mark.skipif(not any(map(shutil.which, printing.COMMANDS)), reason="no browser")
 def test_a_pdf_is_printed(tmp_path: Path) -> None:
     made = RECORDS["all"].save(tmp_path / "audit.pdf").read_bytes()
@@ -248,6 +248,7 @@ def test_a_folder_that_cannot_be_is_refused_before_work(tmp_path: Path) -> None:
         files.checked_folder(str(tmp_path), [str(tmp_path / "record.json")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_record_is_told_without_a_numerical_library(name: str, tmp_path: Path) -> None:
     kept, out = tmp_path / "record.json", tmp_path / "page.html"

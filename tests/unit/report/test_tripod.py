@@ -138,7 +138,7 @@ def test_updating_names_what_was_tried_and_what_came_of_it() -> None:
     assert len(lines) == 3
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_sites_are_told_where_units_were_named() -> None:
     rng = np.random.default_rng(0)
     site = np.repeat([f"s{i}" for i in range(8)], 60)

@@ -97,7 +97,7 @@ def test_what_has_no_proof_for_both_is_refused():
         cal.diagnose.heterogeneity(data, site="sex")
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_the_command_certifies_both(tmp_path, capsys):
     given, path = exam(off=0.25), tmp_path / "exam.parquet"
     pq.write_table(

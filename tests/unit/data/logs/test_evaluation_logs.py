@@ -65,7 +65,7 @@ def test_json_of_inspect_is_its_archive() -> None:
 
 if importlib.util.find_spec("inspect_ai"):  # no skip, for it is of no extra
 
-    @pytest.mark.all
+    @pytest.mark.slow
     @pytest.mark.parametrize("form", ["eval", "json"])
     def test_logs_that_inspect_makes_today(form: str, tmp_path: Path) -> None:
         from inspect_run import run

@@ -84,6 +84,7 @@ def test_weights_that_are_ranked_are_told() -> None:
     assert "Weights not used: survey_weight is ranked as a variable. If it says how many people a row" in told
 
 
+@pytest.mark.slow
 def test_an_audit_finds_both(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     rows = [f"{i % 2},{p:.3f},{w:.3f},a,b,{'ab'[i % 2]}" for i, (p, w) in enumerate(rng.uniform(0.2, 1, (400, 2)))]

@@ -88,6 +88,7 @@ def table(tmp_path, monkeypatch):
 GIVEN = "audit 'my data.csv' --label y --positive yes --score=-p --key id"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     [

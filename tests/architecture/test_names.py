@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -37,25 +38,14 @@ def public() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 PUBLIC = dict(public())
-ONE_SOURCE = [
-    name
-    for name, f in PUBLIC.items()
-    if inspect.isfunction(f)
-    and [p.name for p in inspect.signature(f).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-    in (["data"], ["source"], ["pilot"])
-]
-
-TAKES_DATA = [
-    n
-    for n, f in PUBLIC.items()
-    if inspect.isfunction(f) and {"data", "source", "pilot"} & set(inspect.signature(f).parameters)
-]
+FUNCTIONS = {name: f for name, f in PUBLIC.items() if inspect.isfunction(f)}
+TAKES_DATA = [n for n, f in FUNCTIONS.items() if {"data", "source", "pilot"} & set(inspect.signature(f).parameters)]
 
 
-@pytest.mark.parametrize("name", [n for n, f in PUBLIC.items() if inspect.isfunction(f)])
-def test_all_but_the_data_is_given_by_keyword(name: str) -> None:
-    placed = {p.name for p in inspect.signature(PUBLIC[name]).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD}
-    assert placed <= BY_PLACE
+def test_all_but_the_data_is_given_by_keyword() -> None:
+    for name, f in FUNCTIONS.items():
+        placed = {p.name for p in inspect.signature(f).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD}
+        assert placed <= BY_PLACE, name
 
 
 @pytest.mark.parametrize(
@@ -79,43 +69,44 @@ def test_score_is_a_column_wherever_it_is_named() -> None:
     assert named == {"look", "read", "sketch", "audit"}
 
 
-@pytest.mark.parametrize("name", PUBLIC)
-def test_names_are_those_of_every_other_function(name: str) -> None:
-    parameters = inspect.signature(PUBLIC[name]).parameters
-    assert not OLD & set(parameters)
-    for argument, default in ONE_DEFAULT.items():
-        given = parameters[argument].default if argument in parameters else inspect.Parameter.empty
-        allowed = default if isinstance(default, set) else {default}
-        if given is not inspect.Parameter.empty and inspect.isfunction(PUBLIC[name]):
-            assert given in allowed, f"{argument}={given}"
+def test_names_are_those_of_every_other_function() -> None:
+    for name, f in PUBLIC.items():
+        parameters = inspect.signature(f).parameters
+        assert not OLD & set(parameters), name
+        for argument, default in ONE_DEFAULT.items():
+            given = parameters[argument].default if argument in parameters else inspect.Parameter.empty
+            allowed = default if isinstance(default, set) else {default}
+            if given is not inspect.Parameter.empty and name in FUNCTIONS:
+                assert given in allowed, f"{name}({argument}={given})"
 
 
-@pytest.mark.parametrize("name", [*TAKES_DATA, *(f"repair.{n}" for n in cal.repair.recipes())])
-def test_two_arrays_are_told_where_they_belong(name: str) -> None:
+def test_two_arrays_are_told_where_they_belong() -> None:
+    """Whoever takes the data says so: `one_source` stands on every function, and in every fit."""
     y, p = np.arange(100) % 2, np.linspace(0, 1, 100)
-    call, before = PUBLIC[name], (cal.measure.ece,) if name == "measure.by_group" else ()
-    if not inspect.isfunction(call):
-        call = cal.repair.recipes()[name.removeprefix("repair.")].make(["age"]).fit
-    with pytest.raises(BadInput, match=r"^\S+ takes .*pass calibrant\.predictions\(y_true, y_prob\)$"):
-        call(*before, y, p)
+    calls = {n: FUNCTIONS[n] for n in TAKES_DATA}
+    calls |= {n: recipe.make(["age"]).fit for n, recipe in cal.repair.recipes().items()}
+    assert len(calls) > 80
+    for name, call in calls.items():
+        before = (cal.measure.ece,) if name == "measure.by_group" else ()
+        with pytest.raises(BadInput) as told:
+            call(*before, y, p)
+        assert re.fullmatch(r"\S+ takes .*pass calibrant\.predictions\(y_true, y_prob\)", str(told.value)), name
 
 
-@pytest.mark.parametrize("name", cal.repair.recipes())
-def test_nothing_is_fitted_on_an_array(name: str) -> None:
-    for given in (np.array([0.2, 0.7]), [0.2, 0.7], "log.csv", 3):
-        with pytest.raises(BadInput, match=r"fitted on|pass calibrant\.predictions"):
-            cal.repair.recipes()[name].make(["age"]).fit(given)
-
-
-@pytest.mark.parametrize("name", [n for n in ONE_SOURCE if n not in ("read", "sketch", "audit")])
-def test_arrays_are_not_taken_for_data(name: str) -> None:
-    needed = {
-        p.name: "x"
-        for p in inspect.signature(PUBLIC[name]).parameters.values()
-        if p.kind is p.KEYWORD_ONLY and p.default is p.empty
-    }
-    with pytest.raises((BadInput, cal.NotComputable), match=r"calibrant\.predictions"):
-        PUBLIC[name](np.array([0.2, 0.7]), **needed)
+def test_one_array_is_not_taken_for_data() -> None:
+    array = np.array([0.2, 0.7])
+    for name in TAKES_DATA:
+        parameters = inspect.signature(FUNCTIONS[name]).parameters.values()
+        if [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD] in (["data"], ["pilot"]) or name == "look":
+            needed = {p.name: "x" for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
+            with pytest.raises((BadInput, cal.NotComputable)) as told:
+                FUNCTIONS[name](array, **needed)
+            assert "calibrant.predictions" in str(told.value), name
+    for name, recipe in cal.repair.recipes().items():
+        for given in (array, [0.2, 0.7], "log.csv", 3):
+            with pytest.raises(BadInput) as told:
+                recipe.make(["age"]).fit(given)
+            assert re.search(r"fitted on|pass calibrant\.predictions", str(told.value)), name
 
 
 def test_the_command_has_the_arguments_of_the_function() -> None:

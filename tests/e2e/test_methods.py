@@ -76,8 +76,14 @@ def draws(m: Method) -> list[str]:
 
 
 def cases() -> Iterator[Any]:
+    """Every method; quickly those with a setting of a kind, or a result, that none before them has."""
+    seen: set[Any] = set()
     for face, name in sorted(n for n in OFFERED if n[1] not in ELSEWHERE):
-        yield pytest.param(face, name, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
+        m = OFFERED[face, name]
+        kinds = {m.returns, *((s.parsed, s.kinds, bool(s.choices)) for s in m.settings)}
+        new = name not in SLOW and not kinds <= seen
+        seen |= kinds if new else set()
+        yield pytest.param(face, name, id=name, marks=[] if new else [pytest.mark.slow])
 
 
 @pytest.mark.parametrize(("face", "name"), [*cases()])
@@ -114,16 +120,16 @@ def test_every_setting_is_an_option() -> None:
         assert every <= {"models", *(name for name, of in FOR_PYTHON if of == m.name)}, m.name
 
 
-@pytest.mark.parametrize(("face", "name"), OFFERED)
-def test_help_says_what_each_setting_is(face: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([face, name.replace("_", "-"), "--help"]) == 0
-    told = capsys.readouterr().out
-    m = OFFERED[face, name]
-    assert m.line in told
-    assert "**Guarantee.**" in told or name in ("auroc", "pocket_map")
-    for s in m.settings:
-        assert f"--{s.name.replace('_', '-')} " in told or f"--no-{s.name.replace('_', '-')}" in told
-    assert m.settings[0].words
+@pytest.mark.parametrize("face", FACES)
+def test_help_says_what_each_setting_is(face: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, m in methods(face).items():
+        assert main([face, name.replace("_", "-"), "--help"]) == 0
+        told = capsys.readouterr().out
+        assert m.line in told
+        assert "**Guarantee.**" in told or name in ("auroc", "pocket_map")
+        for s in m.settings:
+            assert f"--{s.name.replace('_', '-')} " in told or f"--no-{s.name.replace('_', '-')}" in told, name
+        assert m.settings[0].words, name
 
 
 @pytest.mark.parametrize("face", FACES)

@@ -58,12 +58,7 @@ def mixed(everyone: str, groups: list[str], pockets: str, use: str | None = "len
     return replace(record, settings={**record.settings, "about": About(intended_use=use, **about).to_dict()})
 
 
-ALL = list(itertools.product(EVERYONE, GROUPS, POCKETS, (None, "lending")))
-
-
-@pytest.mark.parametrize(("everyone", "groups", "pockets", "use"), ALL)
-def test_every_headline_is_short_and_never_better_than_the_worst_part(everyone, groups, pockets, use):
-    record = mixed(everyone, groups, pockets, use)
+def headline_is_short_and_never_better_than_the_worst_part(record, everyone, pockets, use):
     said = wording.headline(record)
     assert record.verdicts["pockets"] == pockets
     assert words_of(said) <= 16
@@ -94,9 +89,7 @@ def test_every_headline_is_short_and_never_better_than_the_worst_part(everyone, 
         assert "not checked" in said
 
 
-@pytest.mark.parametrize(("everyone", "groups", "pockets", "use"), ALL)
-def test_words_and_marks_of_the_parts_are_the_verdicts(everyone, groups, pockets, use):
-    record = mixed(everyone, groups, pockets, use)
+def words_and_marks_of_the_parts_are_the_verdicts(record, everyone, pockets):
     words = {"met": "Met", "undecided": "Undecided", "broken": "Over the limit", "not-cleared": "Not cleared"}
     words |= {"absent": "Not checked"}
     for part, state in record.verdicts.items():
@@ -113,9 +106,7 @@ def test_words_and_marks_of_the_parts_are_the_verdicts(everyone, groups, pockets
     assert ("gap" in plain(wording.pockets_told(record))) == (pockets != "absent")
 
 
-@pytest.mark.parametrize(("everyone", "groups", "pockets", "use"), ALL)
-def test_a_headline_says_of_whom_it_is_where_outcomes_are_not_known(everyone, groups, pockets, use):
-    record = mixed(everyone, groups, pockets, use)
+def headline_says_of_whom_it_is_where_outcomes_are_not_known(record):
     said = wording.headline(factories.unlabelled(record))
     assert words_of(said) <= 16
     assert "use it" not in said.lower()  # by those of whom nothing is known too
@@ -123,6 +114,24 @@ def test_a_headline_says_of_whom_it_is_where_outcomes_are_not_known(everyone, gr
     if "broken" in record.verdicts.values():
         assert "ver the limit" in said or "ver it for" in said
     assert wording.headline(factories.unlabelled(record, 50)) == wording.headline(record)  # of 10 000: hardly anyone
+
+
+def answers_read_as_sentences(record):
+    for text in (wording.overall_answer(record), wording.groups_answer(record)):
+        said = plain(text)
+        assert said[0].isupper()
+        assert said.endswith(".")
+        assert not any(odd in said for odd in ("  ", "..", "None", "nan", "1 groups", " ."))
+
+
+@pytest.mark.parametrize(("everyone", "groups"), list(itertools.product(EVERYONE, GROUPS)))
+def test_every_mixture_reads_well(everyone, groups):
+    for pockets, use in itertools.product(POCKETS, (None, "lending")):
+        record = mixed(everyone, groups, pockets, use)
+        headline_is_short_and_never_better_than_the_worst_part(record, everyone, pockets, use)
+        words_and_marks_of_the_parts_are_the_verdicts(record, everyone, pockets)
+        headline_says_of_whom_it_is_where_outcomes_are_not_known(record)
+    answers_read_as_sentences(factories.mixture(everyone, groups))
 
 
 KNOWN = [
@@ -398,16 +407,6 @@ def test_the_unit_noun_is_said_only_where_it_was_given():
 
 
 # ---- the sections ----
-
-
-@pytest.mark.parametrize(("everyone", "groups"), list(itertools.product(EVERYONE, GROUPS)))
-def test_answers_read_as_sentences(everyone, groups):
-    record = factories.mixture(everyone, groups)
-    for text in (wording.overall_answer(record), wording.groups_answer(record)):
-        said = plain(text)
-        assert said[0].isupper()
-        assert said.endswith(".")
-        assert not any(odd in said for odd in ("  ", "..", "None", "nan", "1 groups", " ."))
 
 
 def test_estimate_on_the_limit_promises_no_number_of_rows():

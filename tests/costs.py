@@ -1,4 +1,4 @@
-"""What tests cost: seconds of CPU of each, its fixtures left out, summed up at the end and held to a limit."""
+"""What tests cost: seconds of CPU of each, its fixtures apart, summed up at the end and held to a limit."""
 
 from __future__ import annotations
 
@@ -28,23 +28,27 @@ class Costs:
     def __init__(self, most: float | None, table: str | None) -> None:
         self.most, self.table = most, table
         self.seconds: dict[str, float] = {}
+        self.fixtures = self.begun = 0.0
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Any:
-        begun = cpu()
-        try:
-            return (yield)
-        finally:
-            item.user_properties[:] = [p for p in item.user_properties if p[0] != TOOK] + [(TOOK, cpu() - begun)]
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+        """Add to the report of a phase what it took."""
+        report = yield
+        now = cpu()
+        report.user_properties = [*report.user_properties, (TOOK, now - self.begun)]
+        self.begun = now
+        return report
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         """Run a test that takes too long once more: the first of a file pays for imports and for what it compiles."""
-        if self.most is None:
+        self.begun = cpu()
+        if self.most is None or item.get_closest_marker("slow"):
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         reports = runtestprotocol(item, nextitem=nextitem, log=False)
         if self.over(reports):
+            self.begun = cpu()
             item._initrequest()  # type: ignore[attr-defined]
             reports = runtestprotocol(item, nextitem=nextitem, log=False)
             for report in self.over(reports):
@@ -67,9 +71,12 @@ class Costs:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call":
             self.seconds[report.nodeid] = taken(report)
+        else:
+            self.fixtures += taken(report)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        terminalreporter.write_line(f"The tests took {sum(self.seconds.values()):.0f} seconds of CPU.")
+        tests = sum(self.seconds.values())
+        terminalreporter.write_line(f"Tests took {tests:.0f} seconds of CPU, their fixtures {self.fixtures:.0f}.")
         if self.table:
             lines = (f"{s:.2f}\t{name}\n" for name, s in sorted(self.seconds.items(), key=lambda t: -t[1]))
             Path(self.table).write_text("".join(lines), encoding="utf-8")

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from browser.test_axe import ALL, VIEWS, Faults, axe, clean
+from browser.test_axe import ALL, Faults, axe, looking, looks
 from pages import ROOT
 
 pytestmark = pytest.mark.xdist_group("site")  # one process looks at it, once
@@ -79,14 +79,13 @@ def address(site: Path) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def faults(browser: str, modules: Path, address: str) -> Faults:
     """What axe-core finds; of the search what it found is looked at too."""
-    pages = [f"{address}/{p}.html{'?q=threshold' if p == 'search' else ''}" for p in PAGES]
-    return functools.cache(lambda views: axe(browser, modules, views, pages))
+    pages = {p: f"{address}/{p}.html{'?q=threshold' if p == 'search' else ''}" for p in PAGES}
+    return looking(browser, modules, pages)
 
 
-@pytest.mark.parametrize("views", VIEWS)
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_of_the_site_is_clean(faults: Faults, page: str, views: str) -> None:
-    clean(faults, page, views)
+@pytest.mark.parametrize(("page", "view"), [*looks(PAGES)])
+def test_a_page_of_the_site_is_clean(faults: Faults, page: str, view: str) -> None:
+    assert faults(page, view) == []
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -25,7 +25,10 @@ def constants(tree: ast.Module) -> dict[str, int]:
 @cache
 def keys(path: Path) -> set[tuple[int | str, ...]]:
     """What generators of a file are made of: its numbers where they stand, and ``seed`` for all that varies."""
-    tree = ast.parse(path.read_text())
+    text = path.read_text(encoding="utf-8")
+    if "default_rng" not in text:
+        return set()
+    tree = ast.parse(text)
     named = constants(tree)
 
     def part(node: ast.expr) -> int | str:

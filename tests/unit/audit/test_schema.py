@@ -132,6 +132,7 @@ def test_schema_is_a_schema() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDS)
 def test_real_record_is_valid(name: str) -> None:
     assert faults(json.loads(written(name))) == []

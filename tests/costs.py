@@ -31,7 +31,7 @@ class Costs:
         self.fixtures = self.begun = 0.0
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    def pytest_runtest_makereport(self) -> Any:
         """Add to the report of a phase what it took."""
         report = yield
         now = cpu()

@@ -189,7 +189,9 @@ def test_bad_data_is_refused() -> None:
         cal.diagnose.variable_curve(many, "x")
 
 
-@pytest.mark.parametrize("kind", ["curve", "levels", pytest.param("by", marks=pytest.mark.slow), "pair", "date", "ranking", "confidence"])
+@pytest.mark.parametrize(
+    "kind", ["curve", "levels", pytest.param("by", marks=pytest.mark.slow), "pair", "date", "ranking", "confidence"]
+)
 def test_every_kind_has_a_chart(kind: str) -> None:
     p, rng = rows()
     y, x, g = rng.random(N) < p, rng.random(N), np.array(["n", "s"])[rng.integers(0, 2, N)]

@@ -4,7 +4,7 @@ Three tiers. *Quick*, the default: every test takes under 0.4 seconds of CPU. `-
 the files of `LONG`, the examples of properties that quick leaves out, and of the long simulations one tenth.
 Both: `--all`. `--nightly`: every simulation, those marked `nightly` too.
 
-The tenth is `CALIBRANT_SLICE`, 0 to 9, or `all`; else the number of days on which the branch changed, so that changes on
+The tenth is `CALIBRANT_SLICE`, 0 to 9, or `all`; else the number of days on which the branch changed: changes on
 ten days run all. A simulation's tenth follows from its name, and stays when others come and go.
 """
 

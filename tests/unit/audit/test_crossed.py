@@ -34,6 +34,7 @@ def record() -> AuditRecord:
     return cal.audit(exam(off=0.25), **NAMED)
 
 
+@pytest.mark.slow
 def test_ends_are_those_of_the_certificates_of_both_columns(record: AuditRecord) -> None:
     rows = cal.read(exam(off=0.25), label="y", score="p", by="sex", cluster=["person", "question"])
     high = cal.certify.values(rows, side="upper").interval.high

@@ -217,6 +217,7 @@ def test_an_error_of_rows_that_weigh_is_found_and_one_of_rows_that_hardly_do_is_
     assert found.parts["region_gap"] == pytest.approx(0.3, abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_clusters", [False, True])
 def test_weights_keep_the_level(by_clusters: bool) -> None:
     cluster = np.arange(400) // 2 if by_clusters else None

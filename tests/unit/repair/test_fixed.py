@@ -152,6 +152,7 @@ def test_one_unit_certifies_no_error() -> None:
     assert "one unit" in found.settings["not_applicable"][0][1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", ["error", "gap"])
 def test_folds_are_averaged(judge: Any) -> None:
     found = cal.repair.compare(two_sites(2000), repairs=REPAIRS, by="site", limit=0.05, folds=2, judge=judge, tests=())

@@ -57,7 +57,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n == "many steps" else n for n in HOSTILE])
 def test_a_hostile_map_is_refused_in_one_line(name: str) -> None:
     with pytest.raises(cal.BadInput) as refused:
         FittedMap.from_json(HOSTILE[name])

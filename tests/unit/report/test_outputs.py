@@ -134,6 +134,7 @@ def test_a_record_is_ten_lines_at_a_prompt(name: str) -> None:
 # ---- a file ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_file_is_what_its_ending_says_and_is_read_again(name: str, tmp_path: Path) -> None:
     record = RECORDS[name]

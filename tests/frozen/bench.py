@@ -123,7 +123,7 @@ class Bench:
         out = [self.names.get(w, w) for w in argv]
         if len(argv) > 1 and (now := self.names.get(f"{argv[0]} {argv[1]}")):
             out[:2] = now.split()
-        for i, word in enumerate(argv[1:], 1):
+        for i, word in enumerate(argv[2:], 2):
             if now := self.names.get(f"{argv[i - 1]} {word}"):
                 out[i] = now
         return out

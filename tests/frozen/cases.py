@@ -242,7 +242,7 @@ def audit_sketch(at: Bench) -> None:
     for name, part in (("a", slice(0, 600)), ("b", slice(600, None))):
         write(f"{name}.csv", {k: v[part] for k, v in d.items()})
     at.run(f"sketch a.csv {COLUMNS} --by sex,region --variables age,sex --tests --out a.sketch", "first")
-    at.run("sketch b.csv --like a.sketch --tests --out b.sketch", "second")
+    at.run("sketch b.csv --like a.sketch --out b.sketch", "second")
     at.run("merge a.sketch b.sketch --out c.sketch", "merged")
     at.run("look c.sketch", "look")
     at.run("audit c.sketch --limit 0.05 --report a.html --json a.json", "audit")
@@ -463,7 +463,6 @@ def one_by_one(at: Bench) -> None:
         )
     at.call("certify.rows_needed", "rows.json", 0.02)
     at.call("certify.rows_to_accept", "accept.json", risk=0.02, error=0.01)
-    at.keep("scorer.json", str(at.function("measure.scorer")("brier")))
     at.keep(
         "public.txt",
         "\n".join(
@@ -687,8 +686,8 @@ cases(**{f"repair_by_{kind}": repairs(kind) for kind in METHODS})
 @case
 def repair_auto(at: Bench) -> None:
     """What is tried of itself, judged, written and applied; and the same of units."""
-    write("log.csv", people(1200, 41, bend=-0.5))
-    write("tomorrow.csv", people(200, 42))
+    write("log.csv", people(2000, 41, bend=-0.8))
+    write("tomorrow.csv", people(200, 42, bend=-0.8))
     at.run(
         f"repair log.csv {COLUMNS} --by sex --variables age,sex --limit 0.05 --threshold 0.3 --quick "
         "--out r.csv --map m.json",
@@ -757,6 +756,9 @@ def calibrated_classifier(at: Bench) -> None:
             LogisticRegression(), at.function(f"repair.{name}")(), cv=3
         ).fit(x, y)
         at.keep(f"{name}.json", json.dumps(model.predict_proba(x[:40]).tolist()))
+    plain = LogisticRegression().fit(x, y)
+    for name in ("brier", "ece", "auroc"):
+        at.keep(f"scorer-{name}.json", json.dumps(float(at.function("measure.scorer")(name)(plain, x, y))))
     model = at.function("repair.Recalibrator")(at.function("repair.Platt")()).fit(x[:, :1], y)
     at.keep("recalibrator.json", json.dumps(np.asarray(model.predict_proba(x[:40, :1])).tolist()))
 
@@ -786,7 +788,8 @@ def grades(at: Bench) -> None:
         "grades",
     )
     at.run(f"{how} --json --out g.csv", "json")
-    at.run(f"{how} --order D,C,B,A --lights 0.1,0.01", "order")
+    at.run(f"{how} --order D,C,B,A", "order")
+    at.run(f"{how} --order A,B,C,D --lights 0.1,0.01", "lights")
 
 
 @case

@@ -126,15 +126,21 @@ def _blocks(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _runs(before: list[str], after: list[str], unlike: list[int]) -> Iterator[tuple[str, str]]:
-    """Neighbours that differ together, of texts with as many tokens."""
+    """Words that differ, neighbours on a line together, of texts with as many tokens; numbers by themselves."""
     at = 0
     while at < len(unlike):
         end = at
-        while end + 1 < len(unlike) and unlike[end + 1] - unlike[end] <= 2:
+        while end + 1 < len(unlike) and _together(before, unlike[end], unlike[end + 1]):
             end += 1
         some = slice(unlike[at], unlike[end] + 1)
         yield "".join(before[some]), "".join(after[some])
         at = end + 1
+
+
+def _together(tokens: list[str], first: int, second: int) -> bool:
+    if any(NUMBER.fullmatch(tokens[i]) for i in (first, second)):
+        return False
+    return second == first + 1 or (second == first + 2 and tokens[first + 1] == " ")
 
 
 def _words(old: str, new: str) -> Iterator[tuple[str, str]]:

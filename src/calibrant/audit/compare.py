@@ -424,7 +424,7 @@ def _areas_of_units(
         kept = scores[0][some], scores[1][some]
         if (found := unit_areas(kept, case[some], own.weight[some], unit, own.largest, rng)).size.any():
             return found
-    raise NotComputable(f"no two units have a case and another between them: {OTHERWISE}")
+    raise NotComputable(f"no two clusters have an event and another between them: {OTHERWISE}")
 
 
 def within(units: Units, rows: Rows) -> Units:
@@ -439,5 +439,5 @@ def _added(units: Units, rows: Rows, d: Floats) -> tuple[Floats, Floats, float]:
     own = within(units, rows)  # rows ascend, so that those of `d` are its own
     value = summed(own.unit, own.weight * d, own.count)[own.certified]
     if not len(value):
-        raise NotComputable("a group has pilot units only: name fewer groups")
+        raise NotComputable("a group has pilot clusters only: name fewer groups")
     return value, own.size[own.certified], own.largest

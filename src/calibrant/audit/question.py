@@ -24,7 +24,7 @@ NONE_GIVEN = "no covariates were given: add columns that describe the people"
 QUICK = "left out by --quick"
 COPIES = "rows are copies of others: remove them, or name in cluster= what they belong to"
 ONE_COLUMN = (
-    "units {0} and {1} cross, and this has no proof for rows that depend through both: audit by one, --cluster {0}, "
+    "clusters {0} and {1} cross, and this has no proof for rows that depend through both: audit by one, --cluster {0}, "
     "which answers it for these units of {1}, or --cluster {1}"
 )
 NO_TESTS = "the sketch was made without what tests need: add --tests when sketching"

@@ -199,7 +199,7 @@ class AuditRecord(Plain):
         if "schema" not in d:
             raise BadInput("not an audit record: pass what `calibrant audit --json` or to_json wrote")
         if d["schema"] != SCHEMA:
-            raise BadInput(f"schema is {d['schema']!r}: this version reads {SCHEMA!r}; write the record anew")
+            raise BadInput(f"schema is {d['schema']!r}: this version reads {SCHEMA!r}; write the record again")
         return decoded(d, cls)
 
     @classmethod

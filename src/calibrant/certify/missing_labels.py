@@ -26,7 +26,7 @@ ODDS = 2.0  # the stated bound, where nobody states one
 LABELLED, AT_RANDOM, BOUNDED, ANY = "labelled", "at random", "odds", "any"
 ASSUMES = "independent outcomes, given the scores and whose label is missing"
 OF_UNITS = (
-    "independent units, rows of one as dependent as they like, given scores, weights and whose label is missing; "
+    "independent clusters, rows of one as dependent as they like, given scores, weights and whose label is missing; "
     "weights that do not depend on outcomes"
 )
 FOURTH = 4

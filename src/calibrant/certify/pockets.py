@@ -30,9 +30,9 @@ from calibrant.views.population import shares
 from calibrant.views.rules import text_of
 from calibrant.views.units import assumed, units_of
 
-KINDS = ("one trait", "one or two traits", "one to three traits")
+KINDS = ("one attribute", "one or two attributes", "one to three attributes")
 CLEAR_SIZE = 0.05  # smallest share of the rows of the pockets that are cleared, by default
-PEOPLE = "the pockets are of the people in the data"
+PEOPLE = "the subgroups are of the people in the data"
 ASSUMES = f"independent outcomes; {PEOPLE}"
 
 
@@ -40,9 +40,9 @@ ASSUMES = f"independent outcomes; {PEOPLE}"
     order=60,
     tests=True,
     settings=(
-        Setting("order", ORDER, "K", "traits that a pocket combines, 1, 2 or 3"),
-        Setting("min_size", MIN_SIZE, "SHARE", "smallest share of the people of a pocket that may be the worst"),
-        Setting("clear_size", CLEAR_SIZE, "SHARE", "smallest share of the people of the pockets under the high end"),
+        Setting("order", ORDER, "K", "attributes that a subgroup combines, 1, 2 or 3"),
+        Setting("min_size", MIN_SIZE, "SHARE", "smallest share of the people of a subgroup that may be the worst"),
+        Setting("clear_size", CLEAR_SIZE, "SHARE", "smallest share of the people of the subgroups under the high end"),
     ),
 )
 @one_source
@@ -136,7 +136,7 @@ def pockets(
     min_size, clear_size = checked_size("min_size", min_size), checked_size("clear_size", clear_size)
     limit = None if limit is None else share("limit", limit, hint="such as 0.02 for two points")
     if clear_size < min_size:
-        raise BadInput(f"clear_size={clear_size:g} is below min_size={min_size:g}: pockets so small are not looked at")
+        raise BadInput(f"clear_size={clear_size:g} is below min_size={min_size:g}: subgroups so small are not looked at")
     seed = data.spec.seed if isinstance(data, Sketch) else seed
     tables = tables_of(data, variables, order, seed, by_units=True)
     ranges, units = ranges_of(data, tables, min_size, seed), units_of(data, seed)
@@ -145,7 +145,7 @@ def pockets(
     low, low_box = ranges.floor(spend[0]) if spend[0] else (0.0, None)
     high, high_box = ranges.ceiling(spend[1], clear_rows) if spend[1] else (1.0, None)
     if high_box == -1:
-        raise NotComputable(f"no pocket has clear_size={clear_size:g} of the rows")
+        raise NotComputable(f"no subgroup has clear_size={clear_size:g} of the rows")
     most = max(map(len, family.combined))
     estimate = shrunken(ranges, alpha)
     size = abs(estimate)
@@ -161,8 +161,8 @@ def pockets(
         interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="finite-sample"),
         assumes=ASSUMES if units is None else f"{assumed(units)}; {PEOPLE}",
         settings={
-            "about": f"the worst of {family.size:,} pockets of {KINDS[most - 1]}: from below, of those with at least "
-            f"{100 * min_size:g} % of the people; from above, with at least {100 * clear_size:g} %",
+            "about": f"the worst of {family.size:,} subgroups of {KINDS[most - 1]}: from below, of those with at least "
+            f"{100 * min_size:g}% of the people; from above, with at least {100 * clear_size:g}%",
             "side": side,
             "traits": tuple(SCORE_NAME if t.name == SCORE else t.name for t in tables.traits),
             "order": most,

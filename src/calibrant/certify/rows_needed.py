@@ -119,7 +119,7 @@ MOST_DRAWN = 20_000  # units drawn for a plan; from there on bounds shrink as th
 ALONE, TOGETHER, FEWEST_DRAWN = 4_000, 1_000, 200  # units drawn to say how many decide: of one row each, or of several
 PAIRS = 50_000  # of units and values of the score, that those of several rows may have
 RELAXED = 0.9  # of an upper end without the relaxation is that with it, which takes longer
-UNITS_GIVEN = "units as given: of their sizes, with rows as much alike"
+UNITS_GIVEN = "clusters as given: of their sizes, with rows as much alike"
 WEIGHTED = "scores and weights distributed as given"
 
 

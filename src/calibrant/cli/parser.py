@@ -64,13 +64,13 @@ def _judging(p: Command, limit: float | None = None, outcome: str | None = None,
     from calibrant.audit.checks import gates
 
     p.add_argument(
-        "--limit", type=float, default=limit, metavar="L", help="largest acceptable average error; 0.02 is two points"
+        "--limit", type=float, default=limit, metavar="L", help="largest acceptable calibration error; 0.02 is two points"
     )
     p.add_argument(
         "--judge",
         choices=("error", "gap"),
         default="error",
-        help="what the limit is about: the average error (default), or the gap between what happened and what was said",
+        help="what the limit is about: the calibration error (default), or the gap between what happened and what was said",
     )
     take.levels(p, "steps in which scores of many values are shown; of few, they are judged as they are")
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of each certificate (default 0.05)")
@@ -96,7 +96,7 @@ def _judging(p: Command, limit: float | None = None, outcome: str | None = None,
         p, "--fail-on", "exit with 1 if one of these finds error, 3 if undecided: " + ", ".join(gates()), "TESTS"
     )
     take.acting(p, "act on people from this score on (up to five): what that means is told, certified by itself")
-    p.add_argument("--outcome", default=outcome, metavar="WORD", help="what a case is, for wording: employed")
+    p.add_argument("--outcome", default=outcome, metavar="WORD", help="what an event is, for wording: employed")
     _about(p)
     p.add_argument("--name", metavar="NAME", help="name of the data in the report (default: the file's)")
     p.add_argument("--date", metavar="DATE", help="date to print in the report (default: none)")
@@ -300,7 +300,7 @@ def _compare(p: Command) -> None:
     take.files(p, "; or two audits that were kept as JSON")
     take.label(p)
     take.listed(p, "--score", "probabilities of each model, 0 to 1, separated by commas; the first is the reference")
-    p.add_argument("--percent", action="store_true", help="they are per cent, 0 to 100")
+    p.add_argument("--percent", action="store_true", help="they are percent, 0 to 100")
     p.add_argument("--reference", metavar="COLUMN", help="another model than the first")
     take.beside(p)
     take.listed(p, "--by", "group columns: the verdict holds for everyone and in every group")
@@ -395,14 +395,14 @@ def _repair(p: Command) -> None:
     take.listed(p, "--method", f"auto: {score} and, with covariates, {more}; or some of: {some}", "NAMES")
     p.add_argument("--judge-on", metavar="FILE", help="judge on these rows instead, and fit on all of FILE's sample")
     p.add_argument(
-        "--distinct-units", action="store_true", help="a unit's name means another one in --judge-on: numbered anew"
+        "--distinct-units", action="store_true", help="a cluster's name means another one in --judge-on: numbered again"
     )
     p.add_argument("--limit", type=float, metavar="E", help="who is over it before and after: 0.02 is two points")
     p.add_argument(
         "--judge",
         choices=("error", "gap"),
         default="error",
-        help="what the limit is about: the average error (default), or the gap between what happened and what was said",
+        help="what the limit is about: the calibration error (default), or the gap between what happened and what was said",
     )
     take.acting(p, "act from this score on, or several (0.1,0.2): whose decisions a repair changes, and the gain")
     take.levels(p, "steps of the certified error")
@@ -438,7 +438,7 @@ def _weights(p: Command) -> None:
     p.add_argument("--method", choices=("cells", "rake", "classifier"), help="of --to (default cells)")
     p.add_argument("--to-weights", metavar="COLUMN", help="of --to: how many people each of its rows stands for")
     p.add_argument("--weights", metavar="COLUMN", help="weights that the rows have already, which are multiplied")
-    take.listed(p, "--cluster", "units, which pilot rows and folds keep whole; of several columns the coarsest")
+    take.listed(p, "--cluster", "clusters, which pilot rows and folds keep whole; of several columns the coarsest")
     p.add_argument("--cap", metavar="X", help="largest weight in means, or none (default: 20 for the classifier)")
     p.add_argument(
         "--pool", metavar="COLUMN=A,B=C", action="append", default=[], help="count levels A and B of a column as C"

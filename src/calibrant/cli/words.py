@@ -4,7 +4,7 @@ from __future__ import annotations
 
 STATUS = """exit status:
   0   met, or no limit was given
-  1   certified over the limit: everyone, a group or an unnamed pocket
+  1   certified over the limit: everyone, a group or an unlisted subgroup
   2   the data or a setting cannot be used; one line says why
   3   undecided at this sample size, or a limited check was not applicable
   70  an unexpected error: please report it
@@ -37,7 +37,7 @@ LOOK_STATUS = """exit status:
   70  an unexpected error: please report it
 """
 LOOK = """\
-What each column is taken for, what is missing, whether scores are probabilities, per cent or logits, repeated rows, all
+What each column is taken for, what is missing, whether scores are probabilities, percent or logits, repeated rows, all
 that would make an audit refuse, and the command to run. Columns that are not named are proposed. Labels are never held
 against scores, so that a look spends no guarantee.
 
@@ -113,7 +113,7 @@ REPORT_STATUS = """exit status:
   2   there is no such record, or it cannot be written; one line says why
   70  an unexpected error: please report it
 """
-CERTIFY = """Each line says which classifier it is about: the raw score, the score shown in steps, or a jittered score.
+CERTIFY = """Each line says which classifier it is about: the raw score, the rounded score in steps, or a jittered score.
 
 example:
   calibrant certify scores.csv --label y --score p --method rounded,jittered,distance
@@ -143,7 +143,7 @@ MERGE = "Sketches merge if they were made from one spec: see sketch --like."
 PLAN = """An average case for planning, not a certificate. Uniform scores unless a file of scores is given.
 
 examples:
-  calibrant plan 0.02                        whole per cent, within two points
+  calibrant plan 0.02                        whole percent, within two points
   calibrant plan 0.01 --levels 50 --side two-sided
   calibrant plan 0.02 --data pilot.parquet --label y --score p
 """

@@ -46,7 +46,7 @@ WORDS += ({"nein", "ja"}, {"n", "j"}, {"falsch", "wahr"}, {"nee", "ja"}, {"nej",
 WORDS += ({"no", "sí"}, {"no", "si"}, {"no", "sì"}, {"não", "sim"}, {"nao", "sim"}, {"nie", "tak"})
 UNKNOWN = {"unknown", "unk", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "missing", "maybe", "pending", "?", "-"}
 UNKNOWN |= {"undetermined", "indeterminate", "uncertain", "unclear", "inconclusive", "not known", "not available", "."}
-FIXES = {"label": "pass positive= (--positive) to name the case", "score": "convert it to numbers in [0, 1]"}
+FIXES = {"label": "pass positive= (--positive) to name the event", "score": "convert it to numbers in [0, 1]"}
 
 
 def require(names: Iterable[str], available: Sequence[str], role: str) -> None:
@@ -121,7 +121,7 @@ def score_values(column: pa.Array | pa.ChunkedArray, name: str, percent: bool = 
     signed = is_text(column.type) and _example(column).rstrip().endswith("%")
     if signed and not percent:
         raise BadInput(
-            f"score column {name!r} holds per cent such as {_example(column)!r}: pass percent=True (--percent)"
+            f"score column {name!r} holds percent such as {_example(column)!r}: pass percent=True (--percent)"
         )
     values = as_float(_without_signs(column) if signed else column, name, "score")
     return values / 100.0 if percent else values
@@ -321,7 +321,7 @@ def label_values(
             if len(values) and values.min() >= 0 and values.max() <= 1:
                 small: NDArray[np.int8] = values.astype(np.int8)
                 return small
-        return as_float(column, name, "label", "" if case == "positive" else f"pass {case}= to name the case")
+        return as_float(column, name, "label", "" if case == "positive" else f"pass {case}= to name the event")
     try:
         hit = _hits(column, name, positive, case)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -371,7 +371,7 @@ def one_spelling(spelt: AbstractSet[str], name: str, positive: str) -> None:
     if positive in spelt and len(spelt) > 1:
         raise BadInput(
             f"label column {name!r} holds {clipped(min(spelt - {positive}))!r} beside {positive!r}, which would count "
-            "as no case: write both in one way"
+            "as no event: write both in one way"
         )
 
 
@@ -434,8 +434,8 @@ def _unknown_outcomes(column: pa.Array, fix: str) -> str:
     listed = ", ".join(repr(clipped(v)) for v in found)
     told = f"{listed} beside {' and '.join(sorted(pair))}; if these outcomes are not known, store {it} as missing"
     if pair & {"0", "false"}:
-        return f"{told}; only if {means} no case, {fix}"
-    return f"{told} and {fix}, which alone would count {it} as no case"
+        return f"{told}; only if {means} no event, {fix}"
+    return f"{told} and {fix}, which alone would count {it} as no event"
 
 
 def binary_labels(y: NDArray[np.int8] | Floats) -> NDArray[np.int8]:

@@ -196,7 +196,7 @@ class Crossing:
 
 
 ALL_AS_ONE = (
-    "units {0!r} and {1!r} cross: this needs one column of independent units, so name one of them; both are taken by "
+    "clusters {0!r} and {1!r} cross: this needs one column of independent clusters, so name one of them; both are taken by "
     "raw_lower, values, rounded, distance, groups and worst_group of certify, and by audit"
 )
 
@@ -219,9 +219,9 @@ def levels_of(codes: Mapping[str, NDArray[np.intp]]) -> Levels:
     for other in order[1:]:
         if split := _split(codes[other], codes[name]):
             raise UnitsCross(
-                f"units {other!r} and {name!r} cross: {split:,} of the former have rows in several of the latter. "
+                f"clusters {other!r} and {name!r} cross: {split:,} of the former have rows in several of the latter. "
                 f"Name one: by {other!r} alone results are about these units of {name!r}, and the other way round. "
-                "About both drawn anew, an audit of the rows and certify raw_lower, values, rounded and worst_group "
+                "About both drawn again, an audit of the rows and certify raw_lower, values, rounded and worst_group "
                 "can be had"
             )
     return tuple((name, count[name]) for name in order)
@@ -241,7 +241,7 @@ def crossing_of(codes: Mapping[str, NDArray[np.intp]]) -> Crossing:
         if all(_split(codes[name], codes[other]) for other in kept):
             kept.append(name)
     if len(kept) > 2:
-        raise NotComputable(f"units {', '.join(map(repr, kept))} cross: two columns may, so name two of them")
+        raise NotComputable(f"clusters {', '.join(map(repr, kept))} cross: two columns may, so name two of them")
     first, second = reversed(kept)
     return Crossing((first, second), np.array([codes[first], codes[second]]))
 

@@ -160,5 +160,5 @@ def changed(name: str, role: str, was: str, now: pa.DataType) -> BadInput:
     """Return the refusal of a column that is not of the kind that the spec was fixed for."""
     return BadInput(
         f"{role} column {name!r} held {was} when the spec was fixed and holds {now} here: "
-        "store it as it was, or sketch anew"
+        "store it as it was, or sketch again"
     )

@@ -123,7 +123,7 @@ class Predictions:
     def __repr__(self) -> str:
         extras = [name for name in ("weights", "cluster") if getattr(self, name) is not None]
         apart = [f"{len(self.unlabelled.p):,} rows without a label"] if self.unlabelled is not None else []
-        told = [f"{self.n:,} rows", f"{self.cases:,} cases", *apart, *_columns(self.covariates), *extras]
+        told = [f"{self.n:,} rows", f"{self.cases:,} events", *apart, *_columns(self.covariates), *extras]
         return f"Predictions({visible(self.name)}: {', '.join(told)})"
 
 
@@ -322,7 +322,7 @@ def _levels(columns: Mapping[str, object], y_true: object) -> tuple[Levels, Cros
     return levels, None, columns[levels[0][0]]
 
 
-APART = "units {0!r} and {1!r} cross, and rows without a label are kept apart by one column alone: name one of them"
+APART = "clusters {0!r} and {1!r} cross, and rows without a label are kept apart by one column alone: name one of them"
 
 
 def missing_way(drop_missing: bool, missing: str, asker: Asker = PYTHON) -> Missing:

@@ -383,7 +383,7 @@ def with_rows(source: object, asked: Reading, progress: Progress | None = None, 
 
 
 IN_MEMORY = (
-    "rows without a label, with their units or weights, are held in memory and by no sketch: audit or certify the rows "
+    "rows without a label, with their clusters or weights, are held in memory and by no sketch: audit or certify the rows "
     "themselves, collected first where they lie on a cluster, or leave them out by drop_missing"
 )
 

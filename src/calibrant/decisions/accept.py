@@ -388,6 +388,6 @@ def _about(asked: Asked, groups: int, by_units: bool) -> str:
     """Say what is accepted."""
     which = "scores from the highest down" if asked.highest else "scores from the lowest up"
     of = f", a threshold for each of {groups} groups" if groups > 1 else ""
-    here = "these rows but those of pilot units" if by_units else "these rows"
+    here = "these rows but those of pilot clusters" if by_units else "these rows"
     whose = "future rows like these" if asked.target == "population" else f"{here}, given their scores"
     return f"{which}{of}; {whose}"

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 STEPS = 100  # in which a score of many values is put to its best use
 COARSE = 1024  # cells of a group: thresholds that no finer count knows move up to the next of their edges
-FEW, WHOLE = "the values that the score takes", "whole per cents of the score"
+FEW, WHOLE = "the values that the score takes", "whole percentages of the score"
 
 
 @dataclass(frozen=True)

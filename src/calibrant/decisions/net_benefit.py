@@ -234,7 +234,7 @@ def decision_curve(
         rows += told
     if not rows:
         raise NotComputable(
-            f"no threshold has {ROWS} rows on both sides, {EXPECTED} cases and {EXPECTED} others expected among each"
+            f"no threshold has {ROWS} rows on both sides, {EXPECTED} events and {EXPECTED} others expected among each"
         )
     return Curve(
         method="diagnose.decision_curve",

@@ -227,7 +227,7 @@ def spiegelhalter_test(
         by_unit = unit_terms(q, q.unit, slope[:, None])
         spread, sums = float(np.sqrt(unit_variance(by_unit)[0, 0])), by_unit.signed(t.draws, t.generator())
         if spread == 0.0:
-            raise NotComputable("every unit's residuals add up to nothing: Spiegelhalter's statistic has no law")
+            raise NotComputable("every cluster's residuals add up to nothing: Spiegelhalter's statistic has no law")
     z = float(q.residual @ slope) / spread
     if q.unit is None and t.simulates:
         terms = (q.each_weighs * slope)[:, None]
@@ -332,7 +332,7 @@ def cumulative_test(
     p = t.judge(value, drawn, (range_tail if span else maximum_tail)(value))
     return t.outcome(
         "cumulative_test",
-        Finding(value, p, "cases are too many or too few over a stretch of scores"),
+        Finding(value, p, "events are too many or too few over a stretch of scores"),
         {"statistic": statistic},
         {
             "ecce": value * walk.deviation / t.mass,

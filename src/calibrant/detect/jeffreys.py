@@ -24,8 +24,8 @@ Side = Literal["greater", "less", "two-sided"]
 FEW = 50  # distinct scores that can be taken for grades: rating scales have 5 to 25
 TIE = 1e-9  # relative: posterior probabilities that are equal but for rounding
 AGAINST: dict[Side, str] = {
-    "greater": "in some grade more cases happen than its scores say",
-    "less": "in some grade fewer cases happen than its scores say",
+    "greater": "in some grade more events happen than its scores say",
+    "less": "in some grade fewer events happen than its scores say",
     "two-sided": "in some grade the event rate is not its mean score",
 }
 

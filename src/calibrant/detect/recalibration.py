@@ -17,7 +17,7 @@ from calibrant.stats.cusum import Alternative
 from calibrant.stats.logistic import compressed, recalibrate, recalibrations
 from calibrant.stats.nulls import p_value
 
-SANDWICH = "asymptotic: Wald test by the sandwich of units or weighted rows, adjusted for their number"
+SANDWICH = "asymptotic: Wald test by the sandwich of clusters or weighted rows, adjusted for their number"
 FEWEST = 20  # units, or weighted rows: a sandwich of fewer is too narrow
 SPEAKS_FOR = "the intercept is not 0 or the slope is not 1 in logits"
 
@@ -134,7 +134,7 @@ def _by_sandwich(whole: Tested, q: Scored, x: Floats) -> Outcome:
     count = q.n if unit is None else int(unit.max()) + 1
     free, shift = (recalibrate(*points, slope, unit) for slope in (True, False))
     if not (free.converged and shift.converged) or count < FEWEST:
-        why = f"{count} units are under {FEWEST}" if count < FEWEST else "the fit has no finite solution"
+        why = f"{count} clusters are under {FEWEST}" if count < FEWEST else "the fit has no finite solution"
         raise NotComputable(f"Cox's test by its sandwich: {why}; use score_test, with cluster= and weights= too")
     # (2) W of k parameters: W (d - k + 1) / (k d) is as F with k and d - k + 1 degrees, d = units - 1.
     d = count - 1.0
@@ -272,7 +272,7 @@ def _scores(t: Tested, x: Floats, degrees: int) -> tuple[list[float], list[float
     by_unit = None if q.unit is None else unit_terms(q, q.unit, terms)
     information = (terms.T * q.variance) @ terms if by_unit is None else unit_variance(by_unit)
     if not information[0, 0] > 0.0:
-        raise NotComputable("every unit's residuals add up to nothing: the score test has no law")
+        raise NotComputable("every cluster's residuals add up to nothing: the score test has no law")
     first, second = efficient_scores(np.array([q.residual.sum(), q.residual @ x]), information)
     values = [float(first + second), float(first), float(second)]
     if not t.simulates:

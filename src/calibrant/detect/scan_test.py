@@ -216,7 +216,7 @@ def scan_of_units(tables: Tables, rows: ScannedRows, min_size: float, tolerance:
     kept = rests_on_units(family, rows)
     if not kept.any():
         raise NotComputable(
-            f"{len(rows.ids):,} units (cluster=): no box rests on {LEAST_UNITS} of them, of which random signs would "
+            f"{len(rows.ids):,} clusters (cluster=): no box rests on {LEAST_UNITS} of them, of which random signs would "
             "say how far chance goes"
         )
     return UnitScan(family=family.kept(kept), rows=rows, tolerance=tolerance, sides=SIDES[alternative])
@@ -276,7 +276,7 @@ def _impossible(held: Held | None, tolerance: float, sides: tuple[int, ...]) -> 
 def _looks_for(alternative: str, tolerance: float) -> str:
     where = {"two-sided": "off", "greater": "above", "less": "below"}[alternative]
     by = f" by more than {tolerance:g}" if tolerance else ""
-    return f"in some box of a few traits the event rate is {where} the score{by}"
+    return f"in some box of a few attributes the event rate is {where} the score{by}"
 
 
 def _doubts(alternative: str, tolerance: float) -> str:

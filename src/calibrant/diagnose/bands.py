@@ -363,7 +363,7 @@ def banded(data: Predictions | Sketch, plan: Plan, alpha: float, draws: int, see
         parts.append((panel, kept, rows, says, null, critical(own.T, alpha)))
     if not parts:
         raise NotComputable(
-            f"nowhere along the variable are there {LEAST_ROWS} people and {LEAST_EVENTS} expected cases and non-cases "
+            f"nowhere along the variable are there {LEAST_ROWS} people and {LEAST_EVENTS} expected events and non-events "
             "within reach"
         )
     # (2) The gaps, held against that; a band is as wide as the larger of the null's and the data's standard error.

@@ -78,7 +78,7 @@ def pocket_map(
     """
     names, seed = (text("first", first), text("second", second)), checked_seed(seed)
     if first == second:
-        raise BadInput(f"second={shown(second)}: name two traits")
+        raise BadInput(f"second={shown(second)}: name two attributes")
     covariates = [v for v in names if v != SCORE]
     tables = tables_of(data, covariates, 2, seed, by_units=True)
     units = units_of(data, data.spec.seed if isinstance(data, Sketch) else seed)

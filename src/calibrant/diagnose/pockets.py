@@ -283,7 +283,7 @@ class Search:
     def held(self) -> Held:
         """Rows at hand: all, or a uniform sample."""
         if self.tables.held is None:
-            raise NotComputable("this sketch holds no rows, in which people whom pockets share are counted")
+            raise NotComputable("this sketch holds no rows, in which people whom subgroups share are counted")
         return self.tables.held
 
     @cached_property

@@ -182,7 +182,7 @@ def curve_of(q: Population, how: Drawing) -> Curve:
     isotonic = choice("method", how.method, ("smooth", "isotonic")) == "isotonic"
     s = scored(q, how)
     if isotonic and s.rows is not None and s.rows.sums is not None:
-        raise NotComputable("random signs of units do not keep the level of a monotone fit: use method='smooth'")
+        raise NotComputable("random signs of clusters do not keep the level of a monotone fit: use method='smooth'")
     # (1) The estimate, and its standardised deviations in data simulated under calibration.
     fit = (_monotone if isotonic else _smoothed)(s, how)
     # (2) One p-value for all points, and the bands: simultaneous, and of each point by itself.
@@ -339,7 +339,7 @@ def scored(q: Population, how: Drawing) -> Scored:
     cells = _counted(q) if q.units is None else _weighed(q.units)
     expected, n = float(cells.mean @ cells.rows), float(cells.rows.sum())
     if min(expected, n - expected) < EVENTS:
-        raise NotComputable(f"a curve needs at least {EVENTS} expected cases and {EVENTS} expected non-cases")
+        raise NotComputable(f"a curve needs at least {EVENTS} expected events and {EVENTS} expected non-events")
     x = place(cells.mean)
     if x[-1] - x[0] <= 1e-9:
         raise NotComputable("every row has the same score: there is nothing to draw a curve along")
@@ -416,7 +416,7 @@ def _counted(q: Population) -> _Cells:
 def _weighed(units: Units) -> _Cells:
     """Return the cells of rows that come in units or are weighted, at their weights as given."""
     if units.count < FEWEST:
-        raise NotComputable(f"{units.count} units: random signs need at least {FEWEST} to say how far chance goes")
+        raise NotComputable(f"{units.count} clusters: random signs need at least {FEWEST} to say how far chance goes")
     fine = np.minimum((units.p * CELLS).astype(np.int64), CELLS - 1)
     cells, cell = np.unique(fine, return_inverse=True)
     cell = cell.reshape(-1)
@@ -480,7 +480,7 @@ def _smoothed(s: Scored, how: Drawing) -> _Fit:
     kept = np.flatnonzero(supported(rows, says, null) & s.in_units(w))
     if not len(kept):
         raise NotComputable(
-            f"nowhere along the score are there {LEAST_ROWS} people and {LEAST_EVENTS} expected cases and non-cases "
+            f"nowhere along the score are there {LEAST_ROWS} people and {LEAST_EVENTS} expected events and non-events "
             f"within reach{'' if s.rows is None else f', of {LEAST_UNITS} units'}: give a wider bandwidth"
         )
     w, rows, says, null = w[kept], rows[kept], says[kept], null[kept]

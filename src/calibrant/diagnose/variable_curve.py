@@ -231,7 +231,7 @@ def _consistency(found: Banded) -> dict[str, Any]:
     elif clear.all():
         how = "shown: the simultaneous band is on this side of zero at every point"
     elif clear.any():
-        how = f"estimated: the gap is on this side at every point, the simultaneous band at {100 * clear.mean():.0f} %"
+        how = f"estimated: the gap is on this side at every point, the simultaneous band at {100 * clear.mean():.0f}%"
     else:
         side, how = None, "the simultaneous band holds zero at every point"
     return {"consistent": side, "consistent_how": how}

@@ -74,7 +74,7 @@ def _percents(taken: Kind, column: pa.ChunkedArray, name: str) -> Kind:
     except BadInput:
         return taken
     low, high = (f"{end:.15g}" for end in (np.nanmin(values), np.nanmax(values)))
-    return replace(taken, kind="number", why="its values are per cent, with the sign", low=low, high=high)
+    return replace(taken, kind="number", why="its values are percent, with the sign", low=low, high=high)
 
 
 def _kind(taken: Kind, name: str, rows: int) -> str:

@@ -197,8 +197,8 @@ def _within(code: Codes, rows: Predictions, site: str) -> Codes | None:
     units, sites = int(unit.max()) + 1, int(code.max()) + 1
     if len(np.unique(np.column_stack([code, unit]), axis=0)) > units or rows.crossing is not None:
         raise NotComputable(
-            f"sites {site!r} are not independent: units (cluster=) have rows at several of them; name a site that "
-            "holds whole units"
+            f"sites {site!r} are not independent: clusters (cluster=) have rows at several of them; name a site that "
+            "holds whole clusters"
         )
     return None if units in (sites, rows.n) else unit
 
@@ -223,7 +223,7 @@ def _intercepts(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Flo
 
     logit, count = q.logit, len(q.names)
     sites = Likelihoods(q.code, logit, q.y, count)
-    for word, have in (("a case", sites.cases > 0), ("a row without", sites.cases < sites.rows)):
+    for word, have in (("an event", sites.cases > 0), ("a row without", sites.cases < sites.rows)):
         if (few := int(have.sum())) < FEWEST_SITES:
             raise NotComputable(
                 f"the spread between sites needs {FEWEST_SITES} with {word}; there are {few}: use "
@@ -256,7 +256,7 @@ def _intercepts(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Flo
 def _slopes(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Floats, Floats]:
     """Return what is found of all sites' slopes, and each one's estimate with its limits; NaN inside where none is."""
     if q.unit is not None:
-        raise NotComputable('slopes take rows of one site as independent, and those of one unit are not: "intercept"')
+        raise NotComputable('slopes take rows of one site as independent, and those of one cluster are not: "intercept"')
     value, error, logit = np.full(len(q.names), np.nan), np.full(len(q.names), np.nan), q.logit
     for j in range(len(q.names)):
         at = q.code == j

@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 JOINED = "limits of two bounded means (Clopper and Pearson's, with the variance seen): of likely and unlikely outcomes"
 UNLIMITED = (
-    "the calibration intercept has no finite limits: so few rows or units decide the mean outcome, by their number or "
+    "the calibration intercept has no finite limits: so few rows or clusters decide the mean outcome, by their number or "
     "their weights, that it could be 0 or 1"
 )
 COUNTED = "limits of the rarer outcome's count (Clopper and Pearson's, with the variance of Y less its rate)"
@@ -300,7 +300,7 @@ def observed_expected(data: Predictions | Sketch, *, alpha: float = 0.05) -> Est
     value = w.mean(w.y) / mean
     if w.rows * mean < 1.0 - 1e-9:
         raise NotComputable(
-            f"observed over expected needs one case that the scores expect: they expect {w.rows * mean:.2g} among "
+            f"observed over expected needs one event that the scores expect: they expect {w.rows * mean:.2g} among "
             f"{q.n:,} rows, and a few rows not seen would change the ratio manifold"
         )
     low, high = rate_interval(w, value, lambda t: t * q.p, lambda rate, _: rate / mean, q.level(alpha))

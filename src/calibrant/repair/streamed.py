@@ -107,8 +107,8 @@ def apply_map(
     def settle() -> None:
         faults.check(spec)
         if warn is not None and faults.mostly_low(spec):
-            fix = "multiply them by 100, for the map is of per cent" if one.percent else "leave --percent out"
-            warn(f"column {score!r}: most scores are under 1 per cent; if they are probabilities, {fix}")
+            fix = "multiply them by 100, for the map is of percent" if one.percent else "leave --percent out"
+            warn(f"column {score!r}: most scores are under 1 percent; if they are probabilities, {fix}")
 
     source = source.knowing([c.name for c in one.codings if c.of_text])
     try:

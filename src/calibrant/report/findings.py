@@ -105,7 +105,7 @@ def units_looked_for(record: AuditRecord) -> bool:
 
 def needed(record: AuditRecord) -> str:
     """Return what more is needed of, in the plural: units where rows belong together, else what the rows are called."""
-    return f"units ({visible(record.data['cluster'])})" if record.data.get("cluster") else noun(record)
+    return f"clusters ({visible(record.data['cluster'])})" if record.data.get("cluster") else noun(record)
 
 
 def screened(record: AuditRecord) -> Mapping[str, Any]:

@@ -27,13 +27,13 @@ TELLS = {  # what is to know, by the code of its warning; the report says the sa
     "repeated-rows": ("Repeated rows", "Rows that repeat an earlier one count twice: the ranges become too narrow."),
     "equal-rows": ("Equal rows", "Some rows equal an earlier one: by chance, or copied; the audit says which."),
     "likely-id": ("Identifiers", "Columns that look like identifiers are not ranked and not tested."),
-    "several-rows-per-unit": ("Shared units", "Several rows share a unit; the ranges take rows to be independent."),
+    "several-rows-per-unit": ("Shared clusters", "Several rows share a cluster; the ranges take rows to be independent."),
     "missing-label": ("Missing labels", "Rows without a label are refused, left out with --missing drop, or kept."),
     "missing-score": ("Missing scores", "Rows without a score are refused, or left out with --missing drop."),
     "scores-look-like-percent": ("Scores", "The scores run to 100: pass --percent."),
     "scores-look-like-logit": ("Scores", "The scores look like logits: apply 1/(1+exp(-x))."),
     "scores-look-like-rounding": ("Scores", "Some scores are a trifle outside 0 to 1: clip them."),
-    "scores-outside": ("Scores", "The scores are no probabilities, no per cent and no logits."),
+    "scores-outside": ("Scores", "The scores are no probabilities, no percent and no logits."),
     "scores-are-decisions": ("Scores", "The scores are 0 and 1 only: decisions, where probabilities are audited."),
     "words-for-missing": ("Words for missing", "Texts such as NA or ? are levels of their own."),
 }
@@ -86,7 +86,7 @@ HTML = """\
 <table><thead><tr>{% for h in heads %}<th style="text-align:left">{{ h }}</th>{% endfor %}</tr></thead>
 <tbody>{% for row in rows %}<tr>{% for c in row %}<td style="text-align:left">{{ c }}</td>{% endfor %}</tr>
 {% endfor %}</tbody></table>
-{% if more > 0 %}<p>and {{ more }} more columns: to_frame() has all</p>{% endif %}
+{% if more > 0%}<p>and {{ more }} more columns: to_frame() has all</p>{% endif %}
 <ul>{% for lead, text in told %}<li><strong>{{ lead }}</strong>: {{ text }}</li>{% endfor %}</ul>
 {% if refusals %}<p>In the way:</p><ol>{% for r in refusals %}<li>{{ r }}</li>{% endfor %}</ol>{% endif %}
 <p>{{ run }}</p><pre>{{ command }}</pre></div>"""
@@ -293,8 +293,8 @@ def _label(seen: Look) -> str:
     values = dict(seen.label_values)
     name, case = visible(seen.label), visible(seen.case)
     if seen.case not in values:
-        return f"{name} holds no {case!r}, which would be the case."
-    told = f"{name} = {case} is the case: {part_of(values[seen.case], total)} rows."
+        return f"{name} holds no {case!r}, which would be the event."
+    told = f"{name} = {case} is the event: {part_of(values[seen.case], total)} rows."
     named = seen.settings.get("positive") is not None or {v.lower() for v in values} <= {"0", "1", "true", "false"}
     others = [v for v in values if v != seen.case]
     if not others:
@@ -309,11 +309,11 @@ def _score(seen: Look, c: Column) -> str:
     run = f"{name} runs {_end(c.low)} to {_end(c.high)}" if c.low is not None and c.high is not None else name
     return run + {
         "probability": ": probabilities.",
-        "percent": ": per cent." if seen.settings.get("percent") else ": per cent, so pass --percent.",
+        "percent": ": percent." if seen.settings.get("percent") else ": percent, so pass --percent.",
         "logit": ": looks like logits; apply 1/(1+exp(-x)).",
         "rounding": ": a trifle outside 0 to 1; clip it.",
         "decision": ": 0 and 1 only, decisions; a probability is audited.",
-        "other": ": neither probabilities nor per cent nor logits.",
+        "other": ": neither probabilities nor percent nor logits.",
     }.get(seen.scale, ": no numbers.")
 
 

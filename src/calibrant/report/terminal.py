@@ -183,9 +183,9 @@ def certificates(found: Sequence[Estimate], missed: Mapping[str, str], cluster: 
     `missed` are those that cannot be had, with the reason; `cluster` is the column of units, if there is one.
     """
     units = next((e.settings["units"] for e in found if "units" in e.settings), 0) if cluster else 0
-    of = f" of {num.count(int(units))} units ({visible(cluster)})" if units else ""
+    of = f" of {num.count(int(units))} clusters ({visible(cluster)})" if units else ""
     if crossed := next((e.settings["crossed"] for e in found if "crossed" in e.settings), ()):
-        of = f"; units ({' and '.join(map(visible, crossed))}) cross"
+        of = f"; clusters ({' and '.join(map(visible, crossed))}) cross"
     lines = [f"{num.count(found[0].n)} rows{of}. 1 point = 1 person in 100; bounds are rounded outward."]
     for e in found:
         low, high = num.lower_bound(e.interval.low), num.upper_bound(e.interval.high)
@@ -229,13 +229,13 @@ HOW = {
 }
 FITTED, JUDGED = "{rows_fit} rows of {units_fit}", "{rows_judged} rows of {units_judged}"
 OF_UNITS = {
-    "halves": f"Fitted on {FITTED} units, judged on {JUDGED} other units.",
-    "fit_on": f"Fitted on {FITTED} other units, judged on {JUDGED} units.",
+    "halves": f"Fitted on {FITTED} clusters, judged on {JUDGED} other clusters.",
+    "fit_on": f"Fitted on {FITTED} other clusters, judged on {JUDGED} clusters.",
     "folds": (
-        f"Cross-fitted in {{folds}} folds of whole units: each of {JUDGED} units is judged with a map fitted on the "
+        f"Cross-fitted in {{folds}} folds of whole clusters: each of {JUDGED} clusters is judged with a map fitted on the "
         "other folds."
     ),
-    "fitted": f"Fitted before; judged on {JUDGED} units.",
+    "fitted": f"Fitted before; judged on {JUDGED} clusters.",
 }
 HEAD = ("", "error", "Brier", "log loss", "AUROC", "accuracy", "local p", "groups +/-")
 
@@ -291,7 +291,7 @@ def comparison(found: Comparison) -> str:
     if found.fixed.columns:
         lines += ["", *before_and_after(found)]
     lines.append(recommendation(found))
-    spent = f"{100 * (1 - s['alpha']):g} %, all rows of the table together"
+    spent = f"{100 * (1 - s['alpha']):g}%, all rows of the table together"
     error = f"error: certified range in points ({spent}), shown in {s['levels']} steps from above. "
     shown = error if HEAD.index("error") in kept else ""  # of units none is certified here
     lines.append(f"{shown}Better and worse: wrong with probability at most {s['alpha']:g}, all together.")
@@ -302,7 +302,7 @@ def before_and_after(found: Comparison) -> list[str]:
     """Return who is over the limit before and after the repair recommended, and how many are under each repair."""
     c, s = found.fixed.columns, found.fixed.settings
     limit, after = float(s["limit"]), s["candidate"]
-    what = "average error" if s["judge"] == "error" else "gap"
+    what = "calibration error" if s["judge"] == "error" else "gap"
     heads = ("", "rows", "now", "", *((f"after {after}", "") if after else ()))
     rows = [heads]
     for i, who in enumerate(c["who"]):

@@ -45,9 +45,9 @@ LAWS: Mapping[str, str] = {
     "eprocess": "finite-sample: test martingale with models fitted to earlier blocks (Ville's inequality)",
 }
 SLACK = 0.5  # tolerance times the root of the rows (or clusters) from which `auto` holds models: see `may_hold`
-INFLATED = "; may reject too often here (in simulations up to 18 % of calibrated models where 10 % was asked)"
+INFLATED = "; may reject too often here (in simulations up to 18% of calibrated models where 10% was asked)"
 CLUSTERED = "asymptotic in the number of clusters: a random sign for each cluster's scores"
-EXACT = "finite-sample: exact simulation of the whole procedure, models fitted anew to each draw"
+EXACT = "finite-sample: exact simulation of the whole procedure, models fitted again to each draw"
 AT_EDGE = "; exact where every rate is at the edge of the tolerance, asymptotic elsewhere in the null"
 IMPOSSIBLE = "exact: outcomes of probability zero under every rate within the tolerance happened: {}"
 

@@ -450,7 +450,7 @@ def inferred_gap_of(sums: Sums, group: Flags, other: Flags, quantity: Quantity) 
         A group has effectively fewer than two rows or clusters; or outcomes are asked about and all are the same.
     """
     if quantity != "inferred" and not 0.0 < float(sums.cases.sum()) < float(sums.rows.sum()):
-        raise NotComputable("an interval for a difference of event rates needs a case and a row without the event")
+        raise NotComputable("an interval for a difference of event rates needs an event and a row without the event")
     use, model, mass = USE[quantity], sums.modelled(), sums.weight * sums.rows
     means, sizes = [], []
     h, c, c_model = (np.zeros(len(mass)) for _ in range(3))

@@ -215,7 +215,7 @@ def checked_rows(data: Predictions | Sketch, clusters: bool = False) -> Predicti
     """Return predictions whose rows count as independent, or (with `clusters`) may come in clusters; refuse others."""
     rows = checked_data(data, Predictions)
     if rows.cluster is not None and not clusters:
-        raise NotComputable("no proof covers error along a variable with cluster=: use measure.vece, by units")
+        raise NotComputable("no proof covers error along a variable with cluster=: use measure.vece, by clusters")
     if rows.n == 0:
         raise NotComputable("there are no rows")
     return rows

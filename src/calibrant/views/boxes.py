@@ -282,7 +282,7 @@ def _of_sketch(sketch: Sketch, variables: Iterable[str] | str | None, order: int
     left = sketch.spec.left_out
     if order > 2:
         if held is None or len(held.p) < sketch.n:
-            raise NotComputable(f"order={order}: a sketch holds pairs of traits; read the rows, or pass order=2")
+            raise NotComputable(f"order={order}: a sketch holds pairs of attributes; read the rows, or pass order=2")
         return _counted(traits, held, order, left)
     layout = Layout(traits, min(order, len(traits)))
     at = {c: t for t, c in enumerate(boxes.layout.combined)}
@@ -314,7 +314,7 @@ def _sampled(sketch: Sketch, chosen: list[int]) -> Held | None:
 # ---- Ranges of boxes, by units where rows come in them or weigh ----
 
 FEW_UNITS = (
-    "there are {:,} units: no box of at least {:g} % of the rows has {} of them, with {} more that have rows elsewhere"
+    "there are {:,} clusters: no box of at least {:g}% of the rows has {} of them, with {} more that have rows elsewhere"
 )
 
 

@@ -67,7 +67,7 @@ def _simulates(data: Predictions, null: str) -> bool:
     fewest = min(expected, data.n - expected)
     if null == "gaussian" and fewest < ENOUGH:
         raise NotComputable(
-            f"only {fewest:.0f} cases or non-cases are expected: the Gaussian null needs {ENOUGH:.0f}; use "
+            f"only {fewest:.0f} events or non-events are expected: the Gaussian null needs {ENOUGH:.0f}; use "
             "null='simulated'"
         )
     return simulates(null, data.n, expected)

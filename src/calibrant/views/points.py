@@ -21,9 +21,9 @@ from calibrant.views.units import named, one_unit
 Floats = NDArray[np.float64]
 
 ROWS = "rows"
-SIGNS = "random signs of whole units, asymptotic in their number"
+SIGNS = "random signs of whole clusters, asymptotic in their number"
 WEIGHTED = "independent rows, sampled with probability inversely proportional to weights="
-IN_UNITS = "independent units (cluster=), rows of one unit as dependent as they like"
+IN_UNITS = "independent clusters (cluster=), rows of one cluster as dependent as they like"
 WEIGHTED_UNITS = f"{IN_UNITS}, sampled with probability inversely proportional to weights="
 
 

@@ -45,9 +45,9 @@ FINE = 200  # levels a sketch keeps
 EXACT_LEVELS = (10, 20, 50, 100)
 ROWS_A_VALUE = 10  # rows, in the mean, that each value must have where the score is certified as it is
 QUANTISATION = 2.0**-30  # scores are read as whole multiples of this, rounded down
-WHOLE = "the score as shown in whole per cent"
-IN_STEPS = "the score as shown in {} steps"
-OF_VALUES = "the score as it is, which takes {} values"
+WHOLE = "the rounded score in whole percent"
+IN_STEPS = "the rounded score in {} steps"
+OF_VALUES = "the raw score, which takes {} values"
 INDEPENDENT = "independent rows from one distribution"
 SIGNED = 1024  # cells of the score in which units' residuals are added up; signs are learnt of runs of them
 
@@ -275,7 +275,7 @@ class Population:
                 "certify it as it is shown, with rounded"
             )
         values = np.where(self.scores == round(SCALE) - 1, 1.0, self.scores / SCALE)
-        about = "the score as it is, which takes one value" if len(values) == 1 else OF_VALUES.format(len(values))
+        about = "the raw score, which takes one value" if len(values) == 1 else OF_VALUES.format(len(values))
         tallies = []
         for u in self.shifts:
             cell = np.searchsorted(self.scores, fixed_scores(u.p))

@@ -21,7 +21,7 @@ from calibrant.stats.units.units import Units
 
 UNPROVED = (
     "this is proved for independent rows of equal weight: with cluster= or weights= use certify.rounded, values, "
-    "raw_lower, distance, groups, worst_group, variable or pockets"
+    "raw_lower, distance, groups, worst_group, variable or subgroups"
 )
 ALONE = "rows alone"
 
@@ -77,8 +77,8 @@ def one_unit(given: Predictions | Sketch, asker: Asker | None = None) -> NotComp
         value = "" if known is None else shown(pa.array(known[:1])[0].as_py())
     held = f"is {value} in every row" if value else "takes one value"
     return NotComputable(
-        f"{column} {held}: all rows are one unit, and nothing independent tells its noise from an error; name in "
-        f"{says} a column that tells units apart, or leave it out if rows are independent"
+        f"{column} {held}: all rows are one cluster, and nothing independent tells its noise from an error; name in "
+        f"{says} a column that tells clusters apart, or leave it out if rows are independent"
     )
 
 
@@ -107,7 +107,7 @@ def assumed(units: Units) -> str:
     """Say what certificates of units take for granted."""
     parts = ["independent rows"]
     if len(units.unit) > units.count:
-        parts = ["independent units", "rows of one unit as dependent as they like"]
+        parts = ["independent clusters", "rows of one cluster as dependent as they like"]
     if bool((units.given != units.given[0]).any()):
         parts.append("weights that do not depend on outcomes")
     return ", ".join(parts)

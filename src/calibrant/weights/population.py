@@ -298,7 +298,7 @@ def _covered(axes: list[Margin], learn: Rows, leave_out: bool) -> tuple[list[Mar
         if named and not leave_out:
             more = f" and {len(named) - 3} more" if len(named) > 3 else ""
             raise BadInput(
-                f"no row is like {100 * share:.3g} % of the population ({'; '.join(named[:3])}{more}): pool levels, "
+                f"no row is like {100 * share:.3g}% of the population ({'; '.join(named[:3])}{more}): pool levels, "
                 "name fewer columns, or leave those people out with leave_out=True"
             )
         lacking += named

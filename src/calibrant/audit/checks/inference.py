@@ -19,7 +19,7 @@ from calibrant.views.along import strata_of
 
 METHOD = "measure.inferred_mean"
 MOST_LEVELS = 10  # of a category that is described
-FEW = "means among the cases need {0} cases and {0} others"
+FEW = "means among the events need {0} events and {0} others"
 
 
 def inference(whole: Sketch, alpha: float, mask: int) -> Curve:

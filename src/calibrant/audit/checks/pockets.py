@@ -15,7 +15,7 @@ from calibrant.views.boxes import MIN_SIZE, ORDER, tables_of
 from calibrant.views.rules import Condition
 
 CODE = "pockets"
-FEW = "there are {} people: no pocket can be shown of which at least {} are in it"
+FEW = "there are {} people: no subgroup can be shown of which at least {} are in it"
 PARTS = ("p_scan", "p_adaptive", "weight", "found_by")  # the adaptive test has a check of its own
 
 
@@ -27,7 +27,7 @@ def pockets(case: Case, _: Mapping[str, Curve]) -> Answer:
         raise NotRun(NO_TESTS)
     if case.mask >= case.tested.n:
         raise NotComputable(FEW.format(case.tested.n, case.mask))
-    case.announce("certifying unnamed pockets")
+    case.announce("certifying unlisted subgroups")
     size = max(MIN_SIZE, case.mask / case.tested.n)
     curves = _distinct(case, size)
     try:
@@ -42,7 +42,7 @@ def _tested(case: Case) -> Answer:
     """Return the test alone where no range of pockets is proved, as by units; what neither answers is refused."""
     searched = _searched(case)
     if searched is None:
-        raise NotComputable("neither ranges nor a test of pockets by units: boxes need 20 effective units")
+        raise NotComputable("neither ranges nor a test of subgroups by clusters: boxes need 20 effective clusters")
     status: Status = "measured" if case.judging.limit is None else "undecided"
     return Answer(checks=(Check(code=CODE, status=status, outcome=searched),))
 

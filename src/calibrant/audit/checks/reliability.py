@@ -57,7 +57,7 @@ def bins_of(q: Population, levels: int, alpha: float, mask: int) -> Curve:
     cases = q.counted.expected
     if min(cases, q.n - cases) < CURVE_EVENTS:
         raise NotComputable(
-            f"a curve needs at least {CURVE_EVENTS} expected cases and {CURVE_EVENTS} expected non-cases"
+            f"a curve needs at least {CURVE_EVENTS} expected events and {CURVE_EVENTS} expected non-events"
         )
     found = _by_rows(q, levels, alpha, mask) if q.units is None else _by_units(q, q.units, alpha, mask)
     counts, _, low, high = coarse(q, found.bins)
@@ -110,7 +110,7 @@ def _by_units(q: Population, units: Units, alpha: float, mask: int) -> Ranges:
         held = [(u, of == i) for u, of in zip(shifts, of_row, strict=True)]
         parts = [replace(u.within(own), most=u.largest) for u, own in held if own.any()]
         if not parts:
-            raise NotComputable("a range of the score has none of the rows whose units are held")
+            raise NotComputable("a range of the score has none of the rows whose clusters are held")
         weight = np.concatenate([u.weight for u in parts])
         values = [u.p for u in parts], [u.y for u in parts]
         means.append([np.average(np.concatenate(v), weights=weight) for v in values])

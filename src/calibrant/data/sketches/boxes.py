@@ -110,7 +110,7 @@ class Boxes:
         where = "the boxes"
         rows, hits, q, v = self.sums.T
         need(n <= MOST and (rows >= 0).all() and (rows <= n).all(), where, "have an impossible count")
-        need((hits >= 0).all() and (hits <= rows).all(), where, "have more cases than rows")
+        need((hits >= 0).all() and (hits <= rows).all(), where, "have more events than rows")
         need((q >= 0).all() and (q <= rows * (STEPS - 1)).all(), where, "have an impossible sum of scores")
         # p (1 - p) is concave: its mean is at most that of the mean score
         most = q * (1.0 - q / (np.maximum(rows, 1) * float(STEPS)))

@@ -36,7 +36,7 @@ def on_levels(asked: Reading, batches: Iterable[pa.RecordBatch]) -> tuple[Readin
             if count := int(np.count_nonzero(are_absent(column, name))):
                 noun = "value is" if count == 1 else "values are"
                 raise BadInput(
-                    f"column {name!r}: {count:,} {noun} missing, and which units hold the others cannot be told: "
+                    f"column {name!r}: {count:,} {noun} missing, and which clusters hold the others cannot be told: "
                     f"fill in, or name one column: {asked.asker.says('cluster')}"
                 )
         found = [row_ids([c], 0, (n,), "cluster") for n, c in zip(asked.levels, columns, strict=True)]
@@ -52,7 +52,7 @@ def unit_batches(opened: Source, asked: Reading) -> Iterator[pa.RecordBatch]:
         return
     if opened.cluster is not None:
         raise NotComputable(
-            "which units hold the others is found where rows are read here: of a Spark or Dask DataFrame name the "
+            "which clusters hold the others is found where rows are read here: of a Spark or Dask DataFrame name the "
             f"coarsest column, {asked.asker.says('cluster')}"
         )
     with opened.one_pass():

@@ -395,7 +395,7 @@ class SampledRows(Sample):
 
     def _check_units(self, n: int) -> None:
         """Refuse stored units that rows cannot have, or that are not all there."""
-        lines, where = self.lines, "the units"
+        lines, where = self.lines, "the clusters"
         hashes, weights = lines[:, HASH].view(np.uint64), doubles_of(lines[:, self.own + 1])
         need(not len(lines) or int(hashes[-1]) <= self.limit, where, "are beyond their limit")
         need(self.cut or len(lines) == n, where, "are not all there")

@@ -246,7 +246,7 @@ class Sketch:
         return self._rows[1]
 
     def __repr__(self) -> str:
-        told = [f"{self.n:,} rows", f"{self.cases:,} cases"]
+        told = [f"{self.n:,} rows", f"{self.cases:,} events"]
         told += [f"{self.spec.group_count:,} groups of {', '.join(self.spec.by_name)}"] if self.spec.by_name else []
         told += [f"{len(self.spec.codings):,} covariates"] if self.spec.codings else []
         return f"Sketch({visible(self.name)}: {', '.join(told)})"
@@ -419,7 +419,7 @@ class Sketch:
     def _stored(self) -> None:
         """Refuse a sketch that lives by rows in memory."""
         if self.crossed is not None or self.kept is not None:
-            what = "units cross" if self.crossed is not None else "rows without a label have units or weights"
+            what = "clusters cross" if self.crossed is not None else "rows without a label have clusters or weights"
             raise NotComputable(UNSTORED.format(what))
 
     def copy(self) -> Sketch:
@@ -524,7 +524,7 @@ class Sketch:
         n, cases = self.n, self.cases
         steps = (int((held[..., :2].sum(axis=(0, 2)) * at).sum()) << REST) + int(held[..., 2:4].sum())
         need(
-            sum(self.no_case.values()) <= n - cases, "the rows of other labels", "are more than those that are no case"
+            sum(self.no_case.values()) <= n - cases, "the rows of other labels", "are more than those that are no event"
         )
         complete = self.rows_read >= n if self.spec.drops else self.rows_read == n + self.unlabelled
         need(complete, "the number of rows read", "is not that of the counts")

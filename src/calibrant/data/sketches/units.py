@@ -52,5 +52,5 @@ def which_units(data: Predictions | Sketch) -> str:
         return ""
     if not data.parts["sample"].cut:
         return ""
-    held, noun = data.parts["sample"], f"units ({data.spec.cluster})" if data.spec.cluster else "rows"
+    held, noun = data.parts["sample"], f"clusters ({data.spec.cluster})" if data.spec.cluster else "rows"
     return f"the rows of {held.units:,} of about {held.of_units:,} {noun}, chosen without looking at outcomes"

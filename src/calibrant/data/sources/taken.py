@@ -36,7 +36,7 @@ TIMES = frozenset({found.DATE, found.TIME, found.FINE})
 REASONS = {
     found.CODE: "a code, for digits with a leading zero are no number",
     found.LONG: "a code, for more than 15 digits are no number that can be told from its neighbours",
-    found.PERCENT: "per cents",
+    found.PERCENT: "percentages",
     found.GROUPED: "marks between thousands",
     found.EITHER: "commas that may stand between thousands or before decimals",
     found.COMMA: "decimal commas",

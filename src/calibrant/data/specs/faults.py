@@ -24,7 +24,7 @@ PARTS = {"label": LABEL_MISSING, "score": SCORE_MISSING, "unit": UNIT_MISSING, "
 
 DIVIDE = "divide all of them by 100"
 LOGITS = "apply 1 / (1 + exp(-x))"
-ONE_WAY = "store all of them one way, as probabilities from 0 to 1 or all as per cent"
+ONE_WAY = "store all of them one way, as probabilities from 0 to 1 or all as percent"
 
 
 @dataclass
@@ -169,14 +169,14 @@ class Faults:
         told, few = f"the other {within}: {mend}", HARDLY * outside <= there
         if self.low >= 0.0 and self.high <= 100.0 and self.high > 1.5 and not percent:
             if files := self._two_scales():
-                return f"those of {files[0]!r} are within it: if every score is per cent, {DIVIDE}; if not, {ONE_WAY}"
+                return f"those of {files[0]!r} are within it: if every score is percent, {DIVIDE}; if not, {ONE_WAY}"
             if there and 2 * above <= there:  # few: as many as `check_scale` refuses
                 fix = DIVIDE if few or self.arrays else f"pass {self.asker.turns_on('percent')}"
-                return f"{told}; if every score is per cent, {fix}"
+                return f"{told}; if every score is percent, {fix}"
             fix = "Divide by 100" if self.arrays else f"Pass {self.asker.turns_on('percent')}"
             return f"did you pass percentages? {fix}"
         if percent:
-            return told if few else "store per cent, 0 to 100"
+            return told if few else "store percent, 0 to 100"
         if 2 * outside < there:  # of logits hardly most are within
             return told if few else f"{told}; if all are logits, {LOGITS}"
         return f"did you pass logits? A{LOGITS[1:]} first"
@@ -207,9 +207,9 @@ class Faults:
         if there and self.counts[LABEL_VALUE] * 100 < there * MULTICLASS:
             return (
                 "if these are codes of unknown outcomes, store them as missing or leave their rows out; "
-                f"{says} would count every value but the one it names as no case"
+                f"{says} would count every value but the one it names as no event"
             )
-        return f"pass {says} to name the class that counts as a case, and every other value is none"
+        return f"pass {says} to name the class that counts as an event, and every other value is none"
 
     def _scores(self) -> tuple[int, int]:
         """Return the scores that are there, and those above 1 as they are stored."""
@@ -234,16 +234,16 @@ class Faults:
         out = f"leave {self.asker.turns_on('percent')} out"
         if not above:
             seen = "no score is above 1, as if they were probabilities"
-            raise BadInput(f"column {spec.score!r}: {seen}: {out}, and if they are per cent, {DIVIDE} first")
+            raise BadInput(f"column {spec.score!r}: {seen}: {out}, and if they are percent, {DIVIDE} first")
         if HARDLY * above <= there:
             some = f"{above:,} of {there:,} scores {'is' if above == 1 else 'are'} above 1"
-            seen = f"{some}, too few to tell that all are per cent"
+            seen = f"{some}, too few to tell that all are percent"
             ways = f"if they are, {DIVIDE} and {out}; if not, {out} and mend those above 1"
             raise BadInput(f"column {spec.score!r}: {seen}: {ways}")
         if files := self._two_scales():
             low, high = files
             told = f"no score of {low!r} is above 1, and most of {high!r} are"
-            ways = f"if every score is per cent, {DIVIDE} and {out}; if not, {ONE_WAY}"
+            ways = f"if every score is percent, {DIVIDE} and {out}; if not, {ONE_WAY}"
             raise BadInput(f"column {spec.score!r}: {told}: {ways}")
 
     def mostly_low(self, spec: Spec) -> bool:

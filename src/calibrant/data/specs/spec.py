@@ -34,7 +34,7 @@ MOST_GROUPS = 4000  # of one block's counts of 8: 0.29 MB each
 MOST_BLOCKS = 64
 MOST_CELLS = 1024  # along a number
 MOST_SAMPLED = 1_000_000
-PARTS = "spec.sample", "is not that of units and weights"
+PARTS = "spec.sample", "is not that of clusters and weights"
 WEIGHTS = "spec.weights", "is the label, the score, the cluster or the key"
 
 
@@ -345,4 +345,4 @@ class Spec:
         named = SCORE not in coded and [t.name for t in self.traits] == [SCORE, *coded]
         need(named, "spec.traits", "are not those of the covariates")
         for t in self.traits:
-            t.check(f"spec trait {t.name!r}", coded.get(t.name))
+            t.check(f"spec attribute {t.name!r}", coded.get(t.name))

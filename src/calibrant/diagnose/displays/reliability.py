@@ -212,7 +212,7 @@ class ReliabilityDisplay:
             raise BadInput(f"{extra[0]}= has no meaning here: pass {', '.join(sorted({*known, 'ax', 'pos_label'}))}")
         several = matrix_of(y_prob, "y_prob")
         if several is not None and (k := several.shape[1]) > 2:
-            raise BadInput(f"y_prob has {k} columns, one for each class: pass that of the case, and pos_label=")
+            raise BadInput(f"y_prob has {k} columns, one for each class: pass that of the event, and pos_label=")
         name, ref_line = settings.pop("name", None), settings.pop("ref_line", True)
         weights, cluster = settings.pop("sample_weight", None), settings.pop("groups", None)
         data = frozen((y_true, y_prob, None), weights, cluster, positive=pos_label, asker=ASKER)

@@ -231,7 +231,7 @@ def fits_of(
 ) -> Fits:
     """Fit the recipes on other rows than they are judged on; units of `fit_on` are others if they are `distinct`."""
     if distinct_units and (fit_on is None or data.cluster is None):
-        raise BadInput("distinct_units= is about units of fit_on=, by cluster=: leave it out")
+        raise BadInput("distinct_units= is about clusters of fit_on=, by cluster=: leave it out")
     given = {k: v for k, v in repairs.items() if isinstance(v, FittedMap)}
     recipes = {k: v for k, v in repairs.items() if not isinstance(v, FittedMap)}
     if not recipes and (fit_on is not None or folds):
@@ -323,7 +323,7 @@ def refuse_shared_units(fit_on: Predictions, rows: Predictions) -> None:
     fitted, judged = (set(np.unique(names).tolist()) for names in (fit_on.cluster, rows.cluster))
     if shared := len(fitted & judged):
         raise BadInput(
-            f"{shared:,} of {len(judged):,} units to judge on have rows to fit on too: leave these units out of one of "
-            "the two, or do without the rows to fit on, and whole units are dealt into halves; or say that names mean "
-            "other units there: distinct_units=True, on the command --distinct-units"
+            f"{shared:,} of {len(judged):,} clusters to judge on have rows to fit on too: leave these clusters out of one of "
+            "the two, or do without the rows to fit on, and whole clusters are dealt into halves; or say that names mean "
+            "other clusters there: distinct_units=True, on the command --distinct-units"
         )

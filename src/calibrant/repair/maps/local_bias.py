@@ -576,7 +576,7 @@ class LocalBias(Tunable):
         clusters = clusters_of(rows)
         if clusters is not None and (many := int(clusters.max()) + 1) < FOLDS:
             raise NotComputable(
-                f"LocalBias needs at least {FOLDS} units, to choose how much to correct: there are {many}"
+                f"LocalBias needs at least {FOLDS} clusters, to choose how much to correct: there are {many}"
             )
         found = local_fit(sample_of(rows, self.seed), self)
         return KernelShift(recipe="LocalBias", fitted_on=fitted_on(rows), **found)

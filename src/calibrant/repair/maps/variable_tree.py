@@ -254,7 +254,7 @@ LAMBDA = 1e-3  # the paper's penalty of a matrix
 
 @recipe(
     maps=[Branches, ClassBranches],
-    words="a tree of traits with a curve in each leaf",
+    words="a tree of attributes with a curve in each leaf",
     simplicity=120,
     command="variable-tree",
     covariates=True,

@@ -75,7 +75,7 @@ def parts(record: AuditRecord) -> tuple[Part, ...]:
     return (
         Part(f"Everyone{known}", *verdict_word(record, "everyone"), everyone_told(record)),
         Part(f"{named}{known}", *verdict_word(record, "groups"), groups_told(record)),
-        Part(f"Unnamed pockets{known}", *verdict_word(record, "pockets"), pockets_told(record)),
+        Part(f"Unlisted subgroups{known}", *verdict_word(record, "pockets"), pockets_told(record)),
     )
 
 

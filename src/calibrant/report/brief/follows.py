@@ -77,7 +77,7 @@ def _pocket(record: AuditRecord) -> Text:
     """Return the pocket that is farthest off, where no variable by itself shows error."""
     for o in pockets_off(record)[:1]:
         who = Span(clipped(visible(o.rule), LONGER), "name", "#pockets") if o.rule else Span("unnamed")
-        return say("Yet a pocket is off: ", who, f". {SIDES[o.side]} by at least {num.lower_bound(o.least)} points.")
+        return say("Yet a subgroup is off: ", who, f". {SIDES[o.side]} by at least {num.lower_bound(o.least)} points.")
     return ()
 
 
@@ -88,7 +88,7 @@ def _follow(r: Ranked, along: Along | None, *, first: bool) -> Follow:
     range_ = ""
     if r.low is not None and r.high is not None:
         range_ = f"{num.lower_bound(r.low)} to {num.upper_bound(r.high)}"
-        range_ = f"certified {range_} beyond the shift" if first else range_
+        range_ = f"certified {range_} beyond the overall gap" if first else range_
     name = Span(clipped(shown(r.variable), LONG), "given", "" if along is None else "#variables")
     return Follow(title, picture, say(name, f" · {range_}") if range_ else say(name))
 
@@ -96,9 +96,9 @@ def _follow(r: Ranked, along: Along | None, *, first: bool) -> Follow:
 def _nothing(record: AuditRecord, no: Sequence[Ranked], after: bool) -> Follow:
     """Return what is said once of all variables along which nothing is found."""
     names = variable_names([r.variable for r in no])
-    title = (*say(strong("Nothing along ")), *names, *say(" beyond the shift of everyone"))
+    title = (*say(strong("Nothing along ")), *names, *say(" beyond the overall gap"))
     if not after and len(no) > MOST:
-        title = say(strong(f"Nothing along {num.count(len(no))} variables"), " beyond the shift of everyone")
+        title = say(strong(f"Nothing along {num.count(len(no))} variables"), " beyond the overall gap")
     highs = [r.high for r in no if r.high is not None]
     if not after and highs and max(highs) >= UNTOLD:
         title = say(strong(f"Too few {needed(record)} to tell"), " what the error follows")
@@ -114,9 +114,9 @@ def _title(r: Ranked, along: Along | None) -> Text:
         return told
     name = _name(r.variable)
     if not r.worst:
-        return say(strong("Off along "), name, " beyond the shift of everyone")
+        return say(strong("Off along "), name, " beyond the overall gap")
     where = say(strong("Off most for "), name, " ", _name(FINE.sub(lambda m: f"{float(m[0]):.3g}", r.worst)))
-    return say(*where, f": {num.gap(r.gap)} points beyond the shift of everyone")
+    return say(*where, f": {num.gap(r.gap)} points beyond the overall gap")
 
 
 def _name(text: object) -> Span:

@@ -34,10 +34,10 @@ from calibrant.report.wording.units import alike, in_units, one_column
 MOST = 3  # lines
 AGAIN = "repeats-score"
 MISREAD = [NOTICES[code][0] for code in ("other-labels", "mostly-under-1-percent", "unfinished-log")]
-BEYOND = {1: "two or more traits", 2: "three or more traits", 3: "four or more traits"}
+BEYOND = {1: "two or more attributes", 2: "three or more attributes", 3: "four or more attributes"}
 UNDONE = ("not-applicable", "not-run")
 CHECKS = {  # what a check is about, where it was not made; the parts of the verdict say it for theirs
-    "shift": "the shift of everyone",
+    "shift": "the overall gap",
     "distance": "the distance from calibration",
     "jittered": "the jittered score",
     "variables": "variables",
@@ -56,7 +56,7 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
     ),
     **dict.fromkeys(("calibration-intercept", "calibration-slope"), "some standard measures"),
 }
-PARTS = {"error-groups": "named groups", POCKETS: "unnamed pockets"}
+PARTS = {"error-groups": "named groups", POCKETS: "unlisted subgroups"}
 
 
 def rests(record: AuditRecord) -> tuple[Text, ...]:
@@ -83,7 +83,7 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
     if chosen := screened(record):
         read, of = num.count(len(chosen["chosen"])), num.count(chosen["of"])
         rows = f"{num.count(chosen['rows_tested'])} {noun(record)}"
-        yield say(f"Tests, pockets and repairs read {read} of {of} columns, in {rows}; the others chose them.")
+        yield say(f"Tests, subgroups and repairs read {read} of {of} columns, in {rows}; the others chose them.")
     one = record.everyone
     if few(record):
         least = min(one.expected, one.rows - one.expected)
@@ -144,11 +144,11 @@ def _score(record: AuditRecord) -> Iterator[Text]:
     elif "values" in display:
         n = int(display["values"])
         values = "one value" if n == 1 else f"{num.count(n)} values"
-        yield say(f"The score takes {values}, so both ends are about the score as it is.")
+        yield say(f"The score takes {values}, so both ends are about the raw score.")
     elif "levels" in display:
         step = num.step(int(display["levels"]))
-        steps = "whole per cent" if step == "1%" else f"steps of {step}"
-        yield say(f"Upper ends are about the score shown in {steps}.")
+        steps = "whole percent" if step == "1%" else f"steps of {step}"
+        yield say(f"Upper ends are about the rounded score in {steps}.")
 
 
 def _pockets(record: AuditRecord) -> Iterator[Text]:
@@ -157,10 +157,10 @@ def _pockets(record: AuditRecord) -> Iterator[Text]:
         return
     order = int(e.settings["order"])
     told = by_gap(record) or not record.groups or "gap" in record.curve(FIXED).columns.get("measure", ())
-    judged = "" if told else " Groups are judged by average error, pockets by gap."
+    judged = "" if told else " Groups are judged by calibration error, subgroups by gap."
     tested = check_of(record, POCKETS)
     how = "tested, not certified" if tested is not None and tested.outcome is not None else "not certified"
-    yield say(f"Pockets of {BEYOND.get(order, 'more traits')} are {how}.{judged}")
+    yield say(f"Subgroups of {BEYOND.get(order, 'more traits')} are {how}.{judged}")
 
 
 def not_checked(record: AuditRecord) -> Text:

@@ -23,9 +23,9 @@ def ruler(record: AuditRecord) -> Ruler:
     shown = [record.everyone, *worst]
     pockets = [o for o in pockets_off(record) if o.rule][:POCKETS]
     top = places.ruler_top_of([*(ends(record, f) for f in shown), *((o.least, o.most) for o in pockets)], limit)
-    what = "gap" if by_gap(record) else "average error"
+    what = "gap" if by_gap(record) else "calibration error"
     of = f" and of the {len(worst)} groups farthest off" if len(worst) > 1 else " and of the group" if worst else ""
-    of += ", and gaps of pockets" if pockets else ""
+    of += ", and gaps of subgroups" if pockets else ""
     return Ruler(
         label=f"Certified {what} of everyone{of}",
         marks=(*(_mark(record, f, top) for f in shown), *(_pocket(record, o, top) for o in pockets)),
@@ -74,7 +74,7 @@ def _pocket(record: AuditRecord, o: Off, top: float) -> Mark:
     label = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
     return Mark(
         value=clipped(visible(o.rule), LONG),
-        variable="pocket, by its gap",
+        variable="subgroup, by its gap",
         rows=f"{num.count(o.rows)} {f'of {num.count(tested)} ' if tested else ''}{noun(record)}",
         range=text,
         verdict=verdict,

@@ -172,7 +172,7 @@ def _rates(curve: Curve, rows: list[parts.Row], x: parts.Place) -> alt.Chart:
 def _levels(rows: list[parts.Row], name: str, ends: Sequence[float], small: bool) -> alt.LayerChart:
     """Return a dot and a range for each level, under each other."""
     for r in rows:
-        r["share"] = f"{100 * r['density']:.2g} % of the rows"
+        r["share"] = f"{100 * r['density']:.2g}% of the rows"
     names = alt.Y("at:N", sort=None, title=name, axis=alt.Axis(labelLimit=220))
     made = parts.dots(rows, names, parts.gaps_along(ends, way="x"), tips=(*parts.TIPS, "share"))
     return made.properties(width=parts.SMALL if small else parts.WIDTH, height=alt.Step(22))
@@ -338,7 +338,7 @@ def kernel_tuning(curve: Curve) -> parts.Drawn:
     s = curve.settings
     error = f"{num.nearest(s['planted'], 1)} points off on average"
     where = f", in {s['bands']} bands along {s['along']}" if s["along"] is not None else ""
-    under = [f"{num.count(s['n'])} rows, {error}{where}. Bars: 95 % ranges from {num.count(s['runs'])} data sets."]
+    under = [f"{num.count(s['n'])} rows, {error}{where}. Bars: 95% ranges from {num.count(s['runs'])} data sets."]
     columns = {"the whole test": ("type_2", "low", "high"), "KLCE by itself": ("raw", "raw_low", "raw_high")}
     panels = [(title, _missed(curve, names)) for title, names in columns.items()]
     return parts.several(panels, 2).properties(title=parts.titled("Which kernel finds this error", under))

@@ -172,7 +172,7 @@ def several(panels: Sequence[tuple[str, Drawn]], columns: int) -> Drawn:
 
 
 def level_of(curve: Curve) -> str:
-    return f"{num.percent(1 - float(curve.settings['alpha']))} %"
+    return f"{num.percent(1 - float(curve.settings['alpha']))}%"
 
 
 def tested(curve: Curve) -> str:

@@ -33,7 +33,7 @@ def pockets(curve: Curve) -> alt.LayerChart:
         r |= {
             "number": i,
             "told": f"says {says}, happened {happened} in 100",
-            "people": f"{num.count(c['rows'][i])} ({num.nearest(c['share'][i])} % of all)",
+            "people": f"{num.count(c['rows'][i])} ({num.nearest(c['share'][i])}% of all)",
             "off by at least": f"{num.lower_bound(c['floor'][i])} points" if c["floor"][i] else "not shown",
             "limit": "" if limit is None else "over" if c["over"][i] else "not shown to be over",
             "without those above": ""
@@ -54,12 +54,12 @@ def pockets(curve: Curve) -> alt.LayerChart:
     words = parts.data(rows).mark_text(dy=-11, fontSize=10.5, color=parts.INK).encode(y=names, x="gap:Q", text="told:N")
     marks = [] if limit is None else [_limits(100.0 * limit, ends, gaps)]
     under = [
-        f"Bars: certified, for all {num.count(s['boxes'])} pockets together at {parts.level_of(curve)}.",
+        f"Bars: certified, for all {num.count(s['boxes'])} subgroups together at {parts.level_of(curve)}.",
         "Orange: shown to be off. Grey: not shown.",
         "" if limit is None else f"Dashed: the limit, {num.limit_points(limit)} points to either side.",
     ]
     certified = any(c["floor"])
-    title = parts.titled("Pockets of people that are off" if certified else "The pocket that looks worst", under)
+    title = parts.titled("Subgroups of people that are off" if certified else "The subgroup that looks worst", under)
     return alt.layer(*marks, drawn, words, title=title).properties(width=parts.WIDTH - 180, height=alt.Step(52))
 
 
@@ -129,7 +129,7 @@ def pocket_map(curve: Curve) -> alt.LayerChart:
 def _frames(curve: Curve) -> tuple[list[parts.Row], set[tuple[int, int]]]:
     """Return a rectangle for each run of cells of a pocket along both traits, and the cells inside."""
     s, frames, inside = curve.settings, [], set()
-    rules = s.get("rules", ("the pocket",) * len(s["pockets"]))
+    rules = s.get("rules", ("the subgroup",) * len(s["pockets"]))
     for rule, (first, second) in zip(rules, s["pockets"], strict=True):
         runs = ([(r[k], r[k + 1]) for k in range(0, len(r), 2)] for r in (first, second))
         for (a, b), (i, j) in product(*runs):

@@ -72,5 +72,5 @@ def _told(curve: Curve) -> list[str]:
         f"{level} each. Standard deviation between sites: {tau}. Orange: off by the site's own range.",
     ]
     if s["unshown"]:
-        out.append(f"{num.count(s['unshown'])} sites of fewer than 20 rows, or units, count and are not shown.")
+        out.append(f"{num.count(s['unshown'])} sites of fewer than 20 rows, or clusters, count and are not shown.")
     return out

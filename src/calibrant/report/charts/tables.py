@@ -33,7 +33,7 @@ def ranking(curve: Curve) -> alt.LayerChart:
                 "high": None if high is None else 100 * high,
                 "certified": certified,
                 "finding": "error follows it" if c["p_adjusted"][i] <= alpha else "not shown",
-                "beyond the shift": f"{num.nearest(c['beyond_shift'][i], 2)} points",
+                "beyond the overall gap": f"{num.nearest(c['beyond_shift'][i], 2)} points",
                 "overall": f"{num.nearest(c['vece'][i], 2)} points",
                 "p": f"{c['p_adjusted'][i]:.2g} (adjusted)",
                 "worst": f"{c['worst'][i]}: {worst} points, {people} rows",
@@ -45,9 +45,9 @@ def ranking(curve: Curve) -> alt.LayerChart:
         legend=alt.Legend(orient="top", symbolType="square"),
         scale=alt.Scale(domain=["error follows it", "not shown"], range=[parts.LINE, parts.BAND]),
     )
-    x = alt.X("size:Q", title="error beyond the overall shift, points", axis=alt.Axis(tickCount=6))
-    made = parts.bars(rows, x, ("variable", "beyond the shift", "certified", "overall", "p", "worst"), found)
-    shift = f"Overall shift, left out here: {num.gap(float(curve.settings['shift']))} points."
+    x = alt.X("size:Q", title="error beyond the overall gap, points", axis=alt.Axis(tickCount=6))
+    made = parts.bars(rows, x, ("variable", "beyond the overall gap", "certified", "overall", "p", "worst"), found)
+    shift = f"Overall gap, left out here: {num.gap(float(curve.settings['shift']))} points."
     under = [f"{shift} Lines: certified ranges, all together at {parts.level_of(curve)}."]
     return made.properties(title=parts.titled("Which variables the error follows", under))
 
@@ -61,7 +61,7 @@ def importance(curve: Curve) -> alt.LayerChart:
             "drop": d,
             "low": a,
             "high": b,
-            "loses": f"{round(100 * s)} % of the evidence",
+            "loses": f"{round(100 * s)}% of the evidence",
             "interval": f"{num.decimals(a, 2)} to {num.decimals(b, 2)}",
         }
         for v, d, a, b, s in zip(*(k[n] for n in ("variable", "drop", "low", "high", "share")), strict=True)
@@ -86,7 +86,7 @@ def control_chart(curve: Curve) -> alt.LayerChart:
     paths = [n for n in c if n.startswith("null_")]
     grey = [{"x": x, "evidence": v, "path": n} for n in paths for x, v in zip(c["x"], c[n], strict=True)]
     found = [
-        {"x": x, "evidence": v, "people": f"{num.nearest(x)} %", "so far": num.decimals(v, 2)}
+        {"x": x, "evidence": v, "people": f"{num.nearest(x)}%", "so far": num.decimals(v, 2)}
         for x, v in zip(c["x"], c["evidence"], strict=True)
     ]
     percent = alt.Axis(labelExpr="format(100 * datum.value, '~g')")
@@ -113,8 +113,8 @@ def control_chart(curve: Curve) -> alt.LayerChart:
             align="left" if right else "right", dx=9 if right else -9, dy=-9, color=parts.INK, fontSize=11
         )
         layers.append(mark.mark_point(filled=True, size=70, color=parts.HIGH, opacity=1))
-        layers.append(text.encode(text=alt.value(f"peak: {num.nearest(s['peak_share'])} % of people")))
-    told = parts.titled("Is error hiding in a mix of traits?", _control_lines(curve, end))
+        layers.append(text.encode(text=alt.value(f"peak: {num.nearest(s['peak_share'])}% of people")))
+    told = parts.titled("Is error hiding in a mix of attributes?", _control_lines(curve, end))
     return alt.layer(*layers, title=told).properties(width=parts.WIDTH, height=280)
 
 
@@ -134,9 +134,9 @@ def _control_lines(curve: Curve, end: float) -> list[str]:
         out.append("No error found: not proof of none.")
     if end < 1.0 - 0.005 and s["rows_beyond"] < s["rows_tested"]:
         off = "beyond the tolerance" if s["tolerance"] else "at all"
-        out.append(f"The curve ends at {num.nearest(end)} % of people: the others are not predicted to be off {off}.")
+        out.append(f"The curve ends at {num.nearest(end)}% of people: the others are not predicted to be off {off}.")
     if s["null"] == "refit":
-        out.append(f"The line is from {num.count(s['draws'])} repeats, each with everything fitted anew.")
+        out.append(f"The line is from {num.count(s['draws'])} repeats, each with everything fitted again.")
     return out
 
 
@@ -149,9 +149,9 @@ def subgroups(curve: Curve) -> alt.LayerChart:
             "number": i,
             "off": c["finding"][i],
             "told": f"says {says}, happened {happened} in 100",
-            "people": f"{num.count(c['rows'][i])} ({num.nearest(c['share'][i])} % of all)",
+            "people": f"{num.count(c['rows'][i])} ({num.nearest(c['share'][i])}% of all)",
             "p": f"{c['p_adjusted'][i]:.2g} (adjusted)",
-            "found again": f"{round(100 * c['stability'][i])} % of repeats",
+            "found again": f"{round(100 * c['stability'][i])}% of repeats",
             "verdict": "error found" if c["finding"][i] else "undecided",
         }
     lines = [[*wrap(r["rule"], RULE), r["people"]] for r in rows]  # over as many lines as a rule needs

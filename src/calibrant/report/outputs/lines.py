@@ -38,7 +38,7 @@ def _texts(record: AuditRecord) -> Iterator[str]:
     yield _part(f"{of}{known}", verdict_word(record, "groups")[1], "")
     for worst in ordered(record.groups)[:1]:
         yield _part("", "", f"worst, {label(worst)}: {off} {judged_range(record, worst)} points")
-    yield _part(f"Unnamed pockets{known}", verdict_word(record, "pockets")[1], "")
+    yield _part(f"Unlisted subgroups{known}", verdict_word(record, "pockets")[1], "")
     for pocket in pockets_off(record)[:1]:
         least = num.lower_bound(pocket.least, limit)
         yield _part("", "", f"worst, {visible(pocket.rule) or 'not shown'}: a gap of at least {least} points")

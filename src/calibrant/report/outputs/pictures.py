@@ -25,7 +25,7 @@ MANY = 15  # points of a line in its table, about
 RATES = "What happened (solid), and what the model says (dashed)"
 GAP = "Gap: happened minus the model says, in points, with the band that holds all of it"
 FUNCTION = "Event rate at each score; dashed, that of a calibrated score"
-MISSED = "How often the error is missed: by the whole test (solid, 95 % ranges), by KLCE alone (dashed)"
+MISSED = "How often the error is missed: by the whole test (solid, 95% ranges), by KLCE alone (dashed)"
 WORTH = "Net benefit per 100 (solid, with its band at all thresholds at once); acting on everyone (dashed)"
 DIAGONAL = f"M0 {svg.SIZE}L{svg.SIZE} 0"
 SHARES = ("0%", "0%"), ("50%", "50%"), ("100%", "100%")  # places along an axis from 0 to 1, and their labels
@@ -232,8 +232,8 @@ def _acceptance(curve: Curve) -> Iterator[Drawing]:
         shapes = (("limit", asked), ("says", svg.path(seen)), ("curve", svg.path(high)))
         picture = svg.plot(svg.Plot(up, SHARES, shapes), f"{WRONG}: {name}.", "", "")
         accepted = float(told[str(c["group"][0])]["accepted"])
-        whom = f"{math.floor(1000.0 * accepted) / 10.0:g} %" if accepted else "nobody"
-        said = f"{name}: {whom} accepted with at most {100 * risk:.3g} % wrong, certified"
+        whom = f"{math.floor(1000.0 * accepted) / 10.0:g}%" if accepted else "nobody"
+        said = f"{name}: {whom} accepted with at most {100 * risk:.3g}% wrong, certified"
         each = max(1, len(x) // MANY)
         columns = {k: v[::each] for k, v in c.items() if k != "group"}
         rows = tuple(tuple(_written(v) for v in row) for row in zip(*columns.values(), strict=True))

@@ -84,7 +84,7 @@ def _changes(now: AuditRecord, before: AuditRecord) -> Iterator[Node]:
         yield Table(tuple(Column(say(h)) for h in heads), rows)
     if now.verdicts["pockets"] != before.verdicts["pockets"]:
         was, is_now = (verdict_word(r, "pockets")[1].lower() for r in (before, now))
-        yield Paragraph(say(f"Unnamed pockets: {was} before, {is_now} now."))
+        yield Paragraph(say(f"Unlisted subgroups: {was} before, {is_now} now."))
     alone = len(earlier.keys() ^ later.keys())
     yield Paragraph(say(_rest(len(pairs) - len(changed), max(len(changed) - MOST, 0), alone)))
 

@@ -239,11 +239,11 @@ def _masked(along: Along) -> str:
         return "Drawn from the 1st to the 99th percentile." if along.axis is not None else ""
     if along.axis is None:
         levels = "One level is" if along.masked == 1 else f"{capital(cardinal(along.masked))} levels are"
-        return f"{levels} left out: too small, or too few expected cases or non-cases."
+        return f"{levels} left out: too small, or too few expected events or non-events."
     n = len(along.points) + along.masked
     return (
         f"Drawn from the 1st to the 99th percentile; {num.count(along.masked)} of {num.count(n)} points are left out: "
-        "too few near them, or too few expected cases or non-cases."
+        "too few near them, or too few expected events or non-events."
     )
 
 
@@ -251,4 +251,4 @@ def reading(along: Along) -> str:
     """Return how the whole figure was tested."""
     told = num.p_value(along.p_value, draws=along.draws)
     what = "the whole curve" if along.axis is not None else "all levels together"
-    return f"Test of {what}: {told}. Gaps include the overall shift."
+    return f"Test of {what}: {told}. Gaps include the overall gap."

@@ -69,9 +69,9 @@ SHORT = 9  # groups in the short table
 # As audit/rounding.py tells them
 FIVES = "Counts are multiples of five, up or down by chance; “under”: fewer than five."
 ACROSS, DOTS = 20, 200  # of the picture of people
-MISSED = ", an expected case that did not happen; empty, no case."
+MISSED = ", an expected event that did not happen; empty, no event."
 GAP = (
-    "Gap: happened minus said, so errors in both directions cancel. Average error: of those given the same score, each "
+    "Gap: happened minus said, so errors in both directions cancel. Calibration error: of those given the same score, each "
     "by itself, so they do not and it can be larger."
 )
 
@@ -115,7 +115,7 @@ def table(record: AuditRecord) -> Table:
     limit, held = limit_of(record), ordered(record.groups)[:MOST_ROWS]
     judged, gap = limit is not None, by_gap(record)
     top = places.ruler_top_of([ends(record, f) for f in held], limit)
-    axis = lines("Gap, either way," if gap else "Average error,", f"0 to {top:g}\N{NO-BREAK SPACE}points")
+    axis = lines("Gap, either way," if gap else "Calibration error,", f"0 to {top:g}\N{NO-BREAK SPACE}points")
     columns = (
         Column(say("Group")),
         Column(say(capital(noun(record))), "r n"),
@@ -123,10 +123,10 @@ def table(record: AuditRecord) -> Table:
         Column(lines("Happened,", "in 100"), "r hide"),
         Column(lines("Gap (range),", "points"), "r gp", "Gap (certified range), points"),
         Column(axis, "c", where=PAGE),
-        Column(lines("Average error,", "points"), "r iv", "Average error, certified range, points"),
+        Column(lines("Calibration error,", "points"), "r iv", "Calibration error, certified range, points"),
         Column(say("Verdict"), "vd", where=WHOLE if judged else NOWHERE),
         Column(
-            lines("Units that" if record.data.get("cluster") else "Log rows that", "would decide"),
+            lines("Clusters that" if record.data.get("cluster") else "Log rows that", "would decide"),
             "r need",
             where=WHOLE if judged else NOWHERE,
         ),
@@ -234,9 +234,9 @@ def _legend(record: AuditRecord, beyond: bool) -> Sequence[Span]:
     """Return what the three kinds of dots stand for."""
     outcome, square = record.settings.get("outcome"), Span("square", "square")
     if outcome is None and beyond:
-        return say("filled, an expected case; ", square, ", a case beyond that; empty, no case.")
+        return say("filled, an expected event; ", square, ", an event beyond that; empty, no event.")
     if outcome is None:
-        return say("filled, an expected case that happened; ", square, MISSED)
+        return say("filled, an expected event that happened; ", square, MISSED)
     if beyond:
         return say("filled, expected; ", square, ", ", given(outcome), " beyond that; empty, not ", given(outcome), ".")
     return say("filled, expected, and was; ", square, ", expected, and was not; empty, not ", given(outcome), ".")

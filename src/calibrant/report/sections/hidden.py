@@ -20,7 +20,7 @@ LOCAL = "local-calibration"
 KERNEL_ERROR = "kernel-error"
 SCORE = "(score)"  # how the test calls the score among its variables
 SCORE_NAME = "the score itself"
-UNTESTED = "Error hidden in traits was not tested."
+UNTESTED = "Error hidden in attributes was not tested."
 
 
 def hidden(record: AuditRecord) -> Iterator[Node]:
@@ -32,7 +32,7 @@ def hidden(record: AuditRecord) -> Iterator[Node]:
     yield Paragraph(answer(record), "answer")
     if made:
         yield Paragraph(maps.farthest(record, made), where=MARKDOWN)
-    for what, test in (("test of each trait", LOCAL), ("search for a mix of traits", STRONG)):
+    for what, test in (("test of each attribute", LOCAL), ("search for a mix of attributes", STRONG)):
         if ran(record, test) is None:
             yield Paragraph(say(f"The {what} was not made. ", *unmade(record, test, UNTESTED)), "quiet")
     yield from search.search(record)
@@ -80,16 +80,16 @@ def answer(record: AuditRecord) -> Text:
         return say(*local_answer(record), f" {capital(clause)}{unproven} ({p}).")
     by_trait = p_told(local.outcome)
     if record.found(strong):
-        rest = f"Among {noun(record)} with the same score, no trait is shown to carry it by itself ({by_trait})."
+        rest = f"Among {noun(record)} with the same score, no attribute is shown to carry it by itself ({by_trait})."
         return say(f"Yes: {clause} ({p}). {rest}")
-    return say(f"None was found, {UNPROVEN}: not by trait ({by_trait}), and {clause} ({p}).")
+    return say(f"None was found, {UNPROVEN}: not by attribute ({by_trait}), and {clause} ({p}).")
 
 
 def _alone(record: AuditRecord) -> Text:
     """Return the answer where the search by models finds error, and not once it is joined with the one of pockets."""
     local, joined = ran(record, LOCAL), ran(record, POCKETS)
     both = "" if joined is None or joined.outcome is None else f" ({p_told(joined.outcome)})"
-    by_itself = f"Trained models find error ({search.told(record)}), but not once joined with the search of pockets"
+    by_itself = f"Trained models find error ({search.told(record)}), but not once joined with the search of subgroups"
     traits = local_answer(record) if local is not None else say(f"None was found, {UNPROVEN}.")
     return say(*traits, f" {by_itself}, which allows for having searched twice{both}.")
 
@@ -110,12 +110,12 @@ def local_answer(record: AuditRecord) -> Text:
         start = f"Yes: among {noun(record)} with the same score, what happens still depends on "
         return say(start, *variable_names(traits), f" ({told}).")
     if yes:
-        return say(f"Yes, along the score itself ({told}); no trait is shown to add to it, {UNPROVEN}.")
+        return say(f"Yes, along the score itself ({told}); no attribute is shown to add to it, {UNPROVEN}.")
     if float(check.outcome.parts.get("p_local", 1.0)) <= float(record.settings["alpha"]):
         start = f"Yes: among {noun(record)} with the same score some error is left"
-        return say(f"{start} ({told}), though no single trait is shown to carry it.")
+        return say(f"{start} ({told}), though no single attribute is shown to carry it.")
     start = "Only in the level or slope of the score as a whole"
-    return say(f"{start} ({told}): no error was found that follows a trait, {UNPROVEN}.")
+    return say(f"{start} ({told}): no error was found that follows an attribute, {UNPROVEN}.")
 
 
 def note(record: AuditRecord) -> str:
@@ -134,15 +134,15 @@ def note(record: AuditRecord) -> str:
 # ---- what the section adds to others ----
 
 METHOD = (
-    "Among people with similar scores and traits, what happened minus what the model says is compared with {null}: "
-    "for all traits jointly, for each trait by itself, in ranges and levels, and for the score. What moving or "
+    "Among people with similar scores and attributes, what happened minus what the model says is compared with {null}: "
+    "for all attributes jointly, for each attribute by itself, in ranges and levels, and for the score. What moving or "
     "stretching all scores alike would mend is taken out of these, and tested beside them. All of it is one test, "
     "with a chance of at most {alpha} in 100 of a finding where there is no error{rough}.{kernel} Function "
 )
-KERNEL = " Similar is told by a Gaussian kernel, for all traits jointly {width} standard deviations wide."
+KERNEL = " Similar is told by a Gaussian kernel, for all attributes jointly {width} standard deviations wide."
 OTHERS = "calibrant detect local_calibration_test --help"  # where the other kernels and nulls are
 TUNING = "calibrant detect kernel_tuning --help"  # which of the kernels would find an error of a given size
-KERNEL_MEANS = "size, with no unit, of the error that a kernel sees along score and traits; zero if right"
+KERNEL_MEANS = "size, with no unit, of the error that a kernel sees along score and attributes; zero if right"
 MANY = "the normal law of sums over many people"
 MAPS = (
     "Each map averages what happened minus what the model says over people near a value, or of a level, near ones "
@@ -154,7 +154,7 @@ WORDS = (
     Entry(
         "Local calibration",
         say(
-            "Among people with the same score and the same traits, the share with the outcome is the score. "
+            "Among people with the same score and the same attributes, the share with the outcome is the score. "
             "Calibrated on average does not make it so."
         ),
     ),
@@ -193,7 +193,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     for curve in list(record.family("local_bias").values())[:1]:
         s = curve.settings
         most = f"{num.percent(float(s['alpha']))} of 100 audits"
-        often = f"about {most}, if units are many" if by_units(record) else f"at most {most}, at any number of rows"
+        often = f"about {most}, if clusters are many" if by_units(record) else f"at most {most}, at any number of rows"
         made = MAPS.format(null=chance(record, int(s["draws"])), often=often)
         yield Entry("Maps", say(made, code(curve.method), "."))
     yield from search.methods(record)
@@ -233,8 +233,8 @@ DECLARED = (
     Declared(
         id="hidden",
         order=50,
-        nav="Hidden in traits?",
-        heading="Is error hiding in a mix of traits?",
+        nav="Hidden in attributes?",
+        heading="Is error hiding in a mix of attributes?",
         nodes=hidden,
         methods=methods,
         words=words,

@@ -19,7 +19,7 @@ SHORT = 6  # lines of the table
 TOLD = 2  # in a sentence
 NAMED = 40  # characters of a name in a sentence
 WIDTH = 6.0  # standard errors that a range is wide, about
-HEAD = ("Among the cases", "Probabilities say", "Labels say", "Off by", "Off by, range")
+HEAD = ("Among the events", "Probabilities say", "Labels say", "Off by", "Off by, range")
 
 
 def inference(record: AuditRecord) -> Iterator[Node]:
@@ -153,7 +153,7 @@ def answer(record: AuditRecord) -> Text:
 def heading(record: AuditRecord) -> str:
     """Return how many are shown to come out wrong."""
     off, of = len(wrong(record)), len(lines(record))
-    return f"{num.count(off)} of {num.count(of)} means and shares of the cases {_shown(off)}"
+    return f"{num.count(off)} of {num.count(of)} means and shares of the events {_shown(off)}"
 
 
 def short(record: AuditRecord) -> Text:
@@ -164,7 +164,7 @@ def short(record: AuditRecord) -> Text:
     more = len(off) - 1
     of = num.count(len(lines(record)))
     rest = f"; {cardinal(more)} more of {of} means and shares {_shown(more)}." if more else "."
-    return say("Probabilities in place of labels: ", *_told(off[0], "the cases"), rest)
+    return say("Probabilities in place of labels: ", *_told(off[0], "the events"), rest)
 
 
 def _shown(count: int) -> str:
@@ -187,7 +187,7 @@ def _told(line: Line, whom: str) -> Text:
 
 def _cases(record: AuditRecord) -> Text:
     outcome = record.settings.get("outcome")
-    return say("the cases") if outcome is None else say("those who are ", given(outcome))
+    return say("the events") if outcome is None else say("those who are ", given(outcome))
 
 
 def _decimals(x: float) -> int:

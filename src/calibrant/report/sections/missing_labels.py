@@ -51,7 +51,7 @@ def _of_units(record: AuditRecord) -> str:
         return " Ranges are of the weighted rows."
     some, weighted = f"{num.count(s['units_unlabelled'])} of {num.count(s['units'])}", record.data.get("weights")
     told = " Ranges are of the weighted rows." if weighted else ""
-    return f" {some} units have rows without an outcome, and each unit, with all of its rows, is one bet.{told}"
+    return f" {some} clusters have rows without an outcome, and each cluster, with all of its rows, is one bet.{told}"
 
 
 def heading(record: AuditRecord, everyone: People) -> str:
@@ -89,8 +89,8 @@ def _ranges(record: AuditRecord, held: tuple[People, ...]) -> Table:
         rows.append(Row((Cell(who), *(Cell(say(c)) for c in (*cells, *((_stood(one),) if judged else ()))))))
     more = len(held) - MOST
     rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
-    what = "gap" if by_gap(record) else "average error"
-    caption = f"{capital(what)} of all {noun(record)}, points. Everyone's ranges hold by themselves, those of groups "
+    what = "gap" if by_gap(record) else "calibration error"
+    caption = f"{capital(what)} of all {noun(record)}, points. Everyone's ranges hold separately, those of groups "
     return Table(columns, tuple(rows), f"{caption}together.{rest}")
 
 

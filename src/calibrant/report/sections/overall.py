@@ -71,11 +71,11 @@ MEASURES = {  # name in the record: its name on the page, what it says, its deci
     "max_calibration_error": ("Largest binned error (MCE)", "the largest of those gaps; grows with chance", None),
     "brier": ("Brier score", "mean squared distance from what happened; smaller is better", 4),
     "log_loss": ("Log loss", "punishes confident mistakes; smaller is better", 4),
-    "auroc": ("AUROC", "how well cases are told from others; 0.5 is guessing, 1 is perfect", 4),
+    "auroc": ("AUROC", "how well events are told from others; 0.5 is guessing, 1 is perfect", 4),
     "calibration_intercept": ("Calibration intercept", "0 if right on balance; above 0: the model says too little", 3),
     "calibration_slope": ("Calibration slope", "1 if right; below 1: scores too extreme; above 1: too timid", 3),
     "observed_expected": (
-        "Observed over expected cases",
+        "Observed over expected events",
         "1 if right on balance; above 1: the model says too little",
         3,
     ),
@@ -108,7 +108,7 @@ def smooth(record: AuditRecord) -> bool:
 
 def _with_many_units(record: AuditRecord) -> str:
     """Return what the band's promise takes where it rests on random signs of units."""
-    return ", if units are many" if "units" in record.curve("reliability").settings else ""
+    return ", if clusters are many" if "units" in record.curve("reliability").settings else ""
 
 
 def figure(record: AuditRecord) -> Figure:
@@ -152,8 +152,8 @@ def _start(along: Along) -> str:
 def no_figure(record: AuditRecord) -> Text:
     """Return why there is no curve, with the counts."""
     one, check = record.everyone, check_of(record, "reliability")
-    counts = strong(f"No curve: {num.count(one.rows)} {noun(record)}, {num.count(one.cases)} cases.")
-    why = "A curve needs at least 50 expected cases and 50 expected non-cases."
+    counts = strong(f"No curve: {num.count(one.rows)} {noun(record)}, {num.count(one.cases)} events.")
+    why = "A curve needs at least 50 expected events and 50 expected non-events."
     if not few(record) and check is not None and check.status in ("not-applicable", "not-run"):
         why = sentence(check.reason or "it was not drawn")
     return say(counts, f" {why} The certified range above is still valid.")
@@ -186,7 +186,7 @@ def curve_finding(stretches: Sequence[Stretch] | None, digits: int) -> str:
         Decimals of the figure.
     """
     if stretches is None:
-        return "Nowhere along the score shown to be off"
+        return "Nowhere along the rounded score to be off"
     if not stretches:
         return "Off as a whole, but at no single score far enough to be shown off there"
     told: list[str] = []
@@ -268,7 +268,7 @@ def certified(record: AuditRecord) -> Table:
     )
     caption = f"What is certified, and about which score. Each line holds by itself, {together(record)}.{shared}"
     if _shift_beyond(record):
-        caption += " A shift is no larger than the average error: where its line goes further, it is only less exact."
+        caption += " A shift is no larger than the calibration error: where its line goes further, it is only less exact."
     return Table(columns, rows, caption)
 
 
@@ -283,16 +283,16 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
     one = record.everyone
     low, high = error_bounds(record, one)
     rows = [
-        Certified("Average error, at least", low, "the raw score", assumption(one.lower)),
-        Certified("Average error, at most", high, str(one.upper.settings["about"]), assumption(one.upper)),
+        Certified("Calibration error, at least", low, "the raw score", assumption(one.lower)),
+        Certified("Calibration error, at most", high, str(one.upper.settings["about"]), assumption(one.upper)),
     ]
     about = {
         "distance": ("Distance from calibration, at most", "the raw score, nothing changed"),
-        "jittered": ("Average error with noise added, at most", "the raw score plus a little noise"),
-        "shift": ("Overall shift", "the raw score"),
+        "jittered": ("Calibration error with noise added, at most", "the raw score plus a little noise"),
+        "shift": ("Overall gap", "the raw score"),
     }
     if (worst := record.estimates.get("worst_group")) is not None:
-        what = "Gap" if worst.settings.get("judge") == "gap" else "Average error"
+        what = "Gap" if worst.settings.get("judge") == "gap" else "Calibration error"
         about["worst_group"] = (f"{what} of any group shown, at most", str(worst.settings.get("about", "")))
     for name, (quantity, subject) in about.items():
         e = record.estimates.get(name)
@@ -303,14 +303,14 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
     if (e := record.estimates.get(POCKETS)) is not None:
         for end, word, value in (("min_size", "least", e.interval.low), ("clear_size", "most", e.interval.high)):
             shown = num.lower_bound(value) if word == "least" else num.upper_bound(value)
-            of = f"the raw score, pockets of {people_share(float(e.settings[end]))} of the {noun(record)} or more"
+            of = f"the raw score, subgroups of {people_share(float(e.settings[end]))} of the {noun(record)} or more"
             if chosen := screened(record):
                 tested = f"{num.count(chosen['rows_tested'])} {noun(record)} tested"
                 of += f", along the {num.count(len(chosen['chosen']))} columns searched, among the {tested}"
-            rows.append(Certified(f"Gap of the worst unnamed pocket, at {word}", shown, of, assumption(e)))
+            rows.append(Certified(f"Gap of the worst unlisted subgroup, at {word}", shown, of, assumption(e)))
     if (e := record.estimates.get("klce")) is not None:
         shown = f"{e.interval:.4f}".replace("-", num.MINUS)
-        subject = f"the raw score, given the scores and traits of these {noun(record)}"
+        subject = f"the raw score, given the scores and attributes of these {noun(record)}"
         rows.append(Certified("Kernel local calibration error (KLCE²), no unit", shown, subject, assumption(e)))
     for name in sorted(record.certified.keys() - about.keys() - {POCKETS, "klce"}):
         e = record.certified[name]
@@ -374,7 +374,7 @@ AT_MOST = "At each {step}, what happened is compared with what it says, and an a
 FURTHER = {
     "distance": ("Distance", "The error of a coarser or noisier score, plus how far that is from the raw score."),
     "jittered": ("Noise", "A little random noise, of width {width}, is added to the score on paper only."),
-    "shift": ("Overall shift", "Cases that happened minus cases expected, {weighted}over the number of people."),
+    "shift": ("Overall gap", "Events that happened minus events expected, {weighted}over the number of people."),
 }
 GUARANTEES = {
     "finite-sample": "True at this number of {rows}, not only for very many.",
@@ -408,7 +408,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
         return
     times, of = num.confidence(1 - float(s["alpha"]))
     reach = num.nearest(float(s["bandwidth"]), 1 if s["bandwidth"] >= 0.01 else 3)
-    often = f"about {times} of {of} audits, if units are many"
+    often = f"about {times} of {of} audits, if clusters are many"
     if not by_units(record):
         often = f"at least {times} of {of} audits, at any number of rows"
     words = CURVE.format(reach=reach, null=chance(record, int(s["draws"])), often=often)
@@ -441,12 +441,12 @@ def _everyone(_: Check, record: AuditRecord) -> Asked:
 def _shift(_: Check, record: AuditRecord) -> Asked:
     one, shift = record.everyone, record.estimates.get("shift")
     if shift is None:
-        return Asked("Overall shift", "", "is the model too low or too high on balance?", False)
+        return Asked("Overall gap", "", "is the model too low or too high on balance?", False)
     low, high = num.signed_range(shift.interval.low, shift.interval.high)
     predicted, observed = num.rates(one.expected / one.rows, one.cases / one.rows)
     meaning = f"the model says {predicted} in 100; {observed} happened"
     numbers = f"{num.gap(shift.value)} points ({low} to {high})"
-    return Asked("Overall shift", numbers, meaning, shift_side(record) != "unclear")
+    return Asked("Overall gap", numbers, meaning, shift_side(record) != "unclear")
 
 
 def _bound(name: str, question: str, meaning: str) -> Callable[[Check, AuditRecord], Asked]:
@@ -469,7 +469,7 @@ def _reliability(_: Check, record: AuditRecord) -> Asked:
     p = float(s["p_value"])
     numbers = f"{num.p_value(p, draws=int(s['draws']))}; {numbers}"
     found = p <= float(record.settings["alpha"])
-    against = "random signs of whole units" if by_units(record) else "simulated outcomes"
+    against = "random signs of whole clusters" if by_units(record) else "simulated outcomes"
     return Asked(question, numbers, f"test of the whole curve against {against}", found)
 
 
@@ -493,7 +493,7 @@ DECLARED = (
             "missing-labels": missing_labels.check,
             "shift": _shift,
             "distance": _bound("distance", "Distance from calibration", "how far the scores would have to move"),
-            "jittered": _bound("jittered", "Average error with noise added", NOISE),
+            "jittered": _bound("jittered", "Calibration error with noise added", NOISE),
             "reliability": _reliability,
             **{name.replace("_", "-"): _measured(title) for name, (title, *_) in MEASURES.items()},
         },

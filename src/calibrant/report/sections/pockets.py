@@ -55,12 +55,12 @@ from calibrant.report.wording.units import by_units
 from calibrant.results import Estimate
 from calibrant.visible import visible
 
-HEADING = "Is a pocket off that nobody named?"
+HEADING = "Is a subgroup off that nobody named?"
 HALVES = 10  # of the people, at random, in each of which pockets are looked for again
 BESIDES = 2  # traits that tell the people of a pocket apart, besides its rule; more are in the JSON
 LABEL = 32  # characters of a label of the map
 WHOLE_POINTS = 0.03  # where the largest gap of a map is so large, its cells tell whole points
-NOT_SHOWN = "No pocket can be shown: those that are farthest off are too small, or leave too few outside."
+NOT_SHOWN = "No subgroup can be shown: those that are farthest off are too small, or leave too few outside."
 Line = Mapping[str, Any]
 
 
@@ -85,7 +85,7 @@ def pockets(record: AuditRecord) -> Iterator[Node]:
         read.append(Paragraph(by))
     if drawn := figure(record):
         yield drawn
-    yield Details("What a pocket is, and how these were found", tuple(read), id="pockets-read", where=PAGE)
+    yield Details("What a subgroup is, and how these were found", tuple(read), id="pockets-read", where=PAGE)
     for text in (looked_at(record, e), note(record, found) if found else ""):
         yield Paragraph(say(text), "note", MARKDOWN if text else NOWHERE)
     yield Paragraph(by, "note", MARKDOWN if by else NOWHERE)
@@ -104,11 +104,11 @@ def looked_at(record: AuditRecord, e: Estimate) -> str:
     least, s, tested = num.percent(float(e.settings["min_size"])), e.settings, tested_rows(record)
     among = "" if tested is None else f", among the {num.count(tested)} {noun(record)} tested"
     return (
-        "A pocket is everyone with the same one or two traits, such as ages 40 to 50 with scores over 80%. All "
-        f"{num.count(int(s['boxes']))} pockets were looked at that have {least}% of the {noun(record)} or more, of one "
-        f"trait or of {cardinal(int(s['order']))} among {cardinal(len(s['traits']))}, the score being one{among}. "
-        "Which pockets there are was fixed before any outcome was read, so the ranges below, and “at least”, hold for "
-        f"all of them at once, {together(record)}; and so, by itself, does “no pocket is off by more than”."
+        "A subgroup is everyone with the same one or two attributes, such as ages 40 to 50 with scores over 80%. All "
+        f"{num.count(int(s['boxes']))} subgroups were looked at that have {least}% of the {noun(record)} or more, of one "
+        f"attribute or of {cardinal(int(s['order']))} among {cardinal(len(s['traits']))}, the score being one{among}. "
+        "Which subgroups there are was fixed before any outcome was read, so the ranges below, and “at least”, hold for "
+        f"all of them at once, {together(record)}; and so, by itself, does “no subgroup is off by more than”."
     )
 
 
@@ -127,7 +127,7 @@ def table(record: AuditRecord, found: Sequence[Line]) -> Table:
         Column(lines("Gap and its", "range, points"), "r iv"),
         Column(say("Verdict" if judged else "The model says"), "vd"),
     )
-    caption = "A few distinct pockets, the most evident first; their ranges, and those of all others, hold together."
+    caption = "A few distinct subgroups, the most evident first; their ranges, and those of all others, hold together."
     if not any(r["floor"] for r in found):
         caption = f"{LOOKED_AT}. {caption}"
     return Table(
@@ -192,12 +192,12 @@ def note(record: AuditRecord, found: Sequence[Line]) -> str:
     everyone = "" if shift is None else f", for everyone together {num.gap(shift.value)}"
     text = (
         f"{start}{everyone}, of the raw score; its range is certified. Counts are multiples of five, up or down by "
-        f"chance. Halves are random halves of the {noun(record)}, searched anew."
+        f"chance. Halves are random halves of the {noun(record)}, searched again."
     )
     if shift is not None and all(float(r["low"]) <= shift.value <= float(r["high"]) for r in found):
-        text += " No range leaves out everyone’s gap: no pocket is shown to be off in another way than everyone is."
+        text += " No range leaves out everyone’s gap: no subgroup is shown to be off in another way than everyone is."
     if any(r["gap_left"] is not None for r in found):
-        text += " “Without those above”: the gap of those in no pocket above; near zero, it adds little."
+        text += " “Without those above”: the gap of those in no subgroup above; near zero, it adds little."
     return text
 
 
@@ -226,13 +226,13 @@ def figure(record: AuditRecord) -> Figure | None:
     names = tuple(clipped(shown(a["name"]), 40) for a in (across, up))
     worst = told(record)[:1]
     several = len(curve.settings.get("pockets", ())) > 1
-    where = " Outlined: the pockets." if several else f" Outlined: {worst[0]['rule']}." if worst and frames else ""
+    where = " Outlined: the subgroups." if several else f" Outlined: {worst[0]['rule']}." if worst and frames else ""
     heat = svg.Heat(_labels(across), _labels(up), drawn, frames)
     blank = len(cells) < len(heat.across) * len(heat.up)
     label = f"Map of the gap by {names[0]} and {names[1]}.{where}"
     key = [("over", "happened more often than said"), ("under", "less often")]
     key += [("blank", "too few to show")] if blank else []
-    key += [("frame", "a pocket" if several else "the pocket")] if frames else []
+    key += [("frame", "a subgroup" if several else "the subgroup")] if frames else []
     mask = num.count(int(record.settings.get("mask", 20)))
     caption = "Gaps in points. Single cells are not certified: chance moves them too, small ones the most."
     if blank:
@@ -305,15 +305,15 @@ def searches(record: AuditRecord) -> Text:
     if impossible(check.outcome):
         return say(f"Two searches for any error: {p_told(check.outcome)}.")
     return say(
-        f"Two searches for any error, however small: one of all pockets ({scan}) and one by models trained to find it "
+        f"Two searches for any error, however small: one of all subgroups ({scan}) and one by models trained to find it "
         f"({adaptive}). {text} together, allowing for both: {p_told(check.outcome)}."
     )
 
 
 FOUND_BY = {
     "both": "Both find error;",
-    "scan": "Only the search of pockets finds error: it sits where one or two traits show it;",
-    "adaptive": "Only the models find error: it is spread over more traits than two, or along none of them sharply;",
+    "scan": "Only the search of subgroups finds error: it sits where one or two attributes show it;",
+    "adaptive": "Only the models find error: it is spread over more attributes than two, or along none of them sharply;",
     "neither": "Neither finds error, which is not proof of none;",
 }
 
@@ -321,24 +321,24 @@ FOUND_BY = {
 # ---- what the section adds to others ----
 
 BINOMIAL = (
-    "Given scores and traits, the cases in a pocket are a sum of independent outcomes, whose exact binomial limits "
+    "Given scores and attributes, the events in a subgroup are a sum of independent outcomes, whose exact binomial limits "
     "hold whatever each person’s own probability is (Hoeffding 1956)"
 )
-BETS = "Given scores and traits, the weighted error of each {of} is one bet (Theorem CB), at any number of them"
+BETS = "Given scores and attributes, the weighted error of each {of} is one bet (Theorem CB), at any number of them"
 METHOD = (
-    "Each covariate and the score is cut into a few cells by rules that see no outcome. A pocket is a run of cells of "
-    "a number or date, or one or two levels of a category, of one trait or of each of two. {limits}; the "
-    "{alpha}% is shared over all {boxes} pockets for what is said from below, "
-    "and for each range. “No pocket is off by more than” needs no sharing: one pocket is the worst. Functions "
+    "Each covariate and the score is cut into a few cells by rules that see no outcome. A subgroup is a run of cells of "
+    "a number or date, or one or two levels of a category, of one attribute or of each of two. {limits}; the "
+    "{alpha}% is shared over all {boxes} subgroups for what is said from below, "
+    "and for each range. “No subgroup is off by more than” needs no sharing: one subgroup is the worst. Functions "
 )
 SEARCH = (
-    "All pockets are scanned for the one whose cases depart most, in units of chance, beside the search by trained "
+    "All subgroups are scanned for the one whose events depart most, in units of chance, beside the search by trained "
     "models (Search, below); one p-value joins the two. Function "
 )
 WORDS = (
     Entry(
         "Pocket",
-        say("Everyone with the same one or two traits, whom nobody named beforehand: “age over 70 and site = b”."),
+        say("Everyone with the same one or two attributes, whom nobody named beforehand: “age over 70 and site = b”."),
     ),
 )
 
@@ -349,7 +349,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     if e is None:
         return
     alpha = num.percent(1 - float(e.interval.level))
-    limits = BETS.format(of="unit, however alike its rows are," if by_units(record) else "row")
+    limits = BETS.format(of="cluster, however alike its rows are," if by_units(record) else "row")
     limits = limits if units_of(record) else BINOMIAL
     words = METHOD.format(limits=limits, alpha=alpha, boxes=num.count(int(e.settings["boxes"])))
     yield Entry("Pockets", say(words, code(e.method), " and ", code("diagnose.pockets"), "."))
@@ -372,8 +372,8 @@ def _check(check: Check, record: AuditRecord) -> Asked:
         numbers = f"worst at least {low} points; of {size} of the {noun(record)} or more, at most {high}"
     if check.outcome is not None:
         numbers += f"; test: {p_told(check.outcome)}"
-    meaning = "is a pocket off that nobody named?"
-    return Asked("Unnamed pockets", numbers, meaning, None if check.outcome is None else record.found(check))
+    meaning = "is a subgroup off that nobody named?"
+    return Asked("Unlisted subgroups", numbers, meaning, None if check.outcome is None else record.found(check))
 
 
 def _verdict(record: AuditRecord) -> str:
@@ -385,7 +385,7 @@ DECLARED = (
     Declared(
         id="pockets",
         order=35,
-        nav="Unnamed pockets",
+        nav="Unlisted subgroups",
         heading=HEADING,
         nodes=pockets,
         verdict=_verdict,

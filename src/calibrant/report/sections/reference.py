@@ -284,8 +284,8 @@ LIMITS = (
     ("Whether the recorded outcome is true.", "Errors in the labels count as errors of the model."),
 )
 SEARCHED = {
-    "certified": "Pockets of one or two traits are certified; mixes of more are searched, and some are found.",
-    "searched": "Only the groups named are certified. The search finds some mixes of traits, not all.",
+    "certified": "Subgroups of one or two attributes are certified; mixes of more are searched, and some are found.",
+    "searched": "Only the groups named are certified. The search finds some mixes of attributes, not all.",
     "": "Only the groups named are audited.",
 }
 ALWAYS = (
@@ -303,7 +303,7 @@ WORDS = {
         "The probability the model gives a person. Raw: exactly as given. "
         "As shown: rounded to the nearest step of {step}."
     ),
-    "Average error": (
+    "Calibration error": (
         "Take everyone given the same probability, compare it with the share of them for whom it happened, "
         "and average the size of the gap over all people."
     ),
@@ -319,7 +319,7 @@ WORDS = {
     ),
     "Calibrated": "Of all people told 70%, 70 in 100 have the outcome; likewise for every other number.",
     "Case": "A person with the outcome.",
-    "Gap, overall shift": (
+    "Gap, overall gap": (
         "What happened minus what the model says: in one group, or over everyone. Errors in both directions cancel."
     ),
     "Distance from calibration": "How far scores would have to move, on average, to be calibrated.",

@@ -38,7 +38,7 @@ KEEPS = {
 TESTS = {
     "local": "local test (error among those with the same score)",
     "strong": "strong test (a badly served group)",
-    "scan": "scan test (every pocket of two traits)",
+    "scan": "scan test (every subgroup of two attributes)",
 }
 Line = Mapping[str, Any]  # one probability of a table, or one population, by the names of its columns
 
@@ -192,7 +192,7 @@ def fixed_caption(record: AuditRecord) -> str:
     s = record.curve(FIXED).settings
     gap = s.get("judge") == "gap" or all(p["measure"] == "gap" for p in populations(record))
     limit = limit_of(record)
-    what = "Gap" if gap else "Average error"
+    what = "Gap" if gap else "Calibration error"
     against = "" if limit is None else f" against the limit of {num.limit_points(limit)}"
     people = f"{num.count(s['rows_judged'])} {noun(record)}"
     if not s["candidate"]:
@@ -221,7 +221,7 @@ def _population(p: Line, limit: float | None) -> Row:
     if p["kind"] == "group":
         name = Cell(say(given(p["value"]), Span(shown(p["variable"]), "small")), brief=say(given(p["who"])))
     elif p["kind"] == "pocket":
-        name = Cell(say(given(p["who"]), Span("pocket: gap", "small")), brief=say(given(p["who"]), " (pocket: gap)"))
+        name = Cell(say(given(p["who"]), Span("subgroup: gap", "small")), brief=say(given(p["who"]), " (subgroup: gap)"))
     return Row((name, Cell(say(num.count(p["rows"]))), _side(p, "now", limit), _side(p, "after", limit)))
 
 
@@ -243,9 +243,9 @@ def fixed_note(record: AuditRecord) -> str:
     s = record.curve(FIXED).settings
     times, of = num.confidence(1 - float(s["alpha"]))
     n = int(s.get("groups") or 0)
-    among = f"all {num.count(n)} groups, all pockets and all repairs" if n else "all pockets and all repairs"
+    among = f"all {num.count(n)} groups, all subgroups and all repairs" if n else "all subgroups and all repairs"
     text = (
-        f"The verdicts of a column hold together {times} of {of} times, for everyone, for groups and for pockets each: "
+        f"The verdicts of a column hold together {times} of {of} times, for everyone, for groups and for subgroups each: "
         f"the risk is shared among {among}, so who is listed, and the repair, may be chosen by these rows. "
         "Ranges are wider than in the audit, which has more rows."
     )

@@ -105,7 +105,7 @@ def spread(record: AuditRecord) -> str:
     if share < FEW:
         what = f"concentrated in few {noun(record)}"
     elif share > MANY:
-        what = "widely spread, not confined to a small pocket"
+        what = "widely spread, not confined to a small subgroup"
     side = {"too little": " The model says too little for them.", "too much": " The model says too much for them."}
     both = " For some of them the model says too little, for others too much."
     peak = f"The peak comes after {whole(share)}% of {noun(record)}: the error is {what}."
@@ -193,7 +193,7 @@ def _caption(record: AuditRecord, end: float, line: float | None) -> str:
     if s.get("null") == "refit" and check is not None and check.outcome is not None:
         made, most = int(s["draws"]), int(check.outcome.settings.get("draws", 0))
         early = ", and then no more: enough of them had shown as much evidence" if made < most else ""
-        text += f" All was fitted anew in {num.count(made)} repeats{early}."
+        text += f" All was fitted again in {num.count(made)} repeats{early}."
     return f"{text} {spread(record)}".strip()
 
 
@@ -316,7 +316,7 @@ SEARCH = (
 NULLS = {
     "split": "the same from {draws} sets of outcomes simulated at the score; true at this number of rows",
     "refit": (
-        "{done}{draws} repeats of all of it on simulated outcomes, models fitted anew; true at this number of rows"
+        "{done}{draws} repeats of all of it on simulated outcomes, models fitted again; true at this number of rows"
     ),
     "fixed": "the same from {draws} sets of simulated outcomes, with the models held; approximate{inflated}",
     "clusters": "the same from {draws} sets of random signs of whole clusters; approximate{inflated}",
@@ -361,4 +361,4 @@ def read(_: Check, record: AuditRecord) -> Asked:
     found, numbers = rules(record), told(record)
     if found:
         numbers += f"; {sum(bool(r['finding']) for r in found)} of {len(found)} rules shown to be off"
-    return Asked("Strong calibration test", numbers, f"does some mix of traits predict {sought(record)}?")
+    return Asked("Strong calibration test", numbers, f"does some mix of attributes predict {sought(record)}?")

@@ -235,7 +235,7 @@ def table(record: AuditRecord, rows: Sequence[Told]) -> Table:
     columns = (
         Column(say("Variable")),
         Column(say("Gap along it"), "sp", where=where((v.along for v in rows), PAGE)),
-        Column(say("Beyond the shift (certified)"), "r", "Beyond the overall shift, points (range)", ranks),
+        Column(say("Beyond the overall gap (certified)"), "r", "Beyond the overall gap, points (range)", ranks),
         Column(say("With the shift, points"), "r", where=MARKDOWN & ranks),
         Column(say("Adjusted p"), "r p", where=ranks),
         Column(say("Farthest off at (gap)"), "at", where=where((v.along or v.ranked for v in rows), PAGE)),
@@ -331,11 +331,11 @@ def answer(record: AuditRecord) -> Text:
         which = say("Not shown for ", variable_name(no[0]))
         if len(no) > 1:
             which = say(f"None of the {cardinal(len(no))} is shown")
-        return say(*which, f": no error beyond the overall shift was found, {UNPROVEN}.")
+        return say(*which, f": no error beyond the overall gap was found, {UNPROVEN}.")
     rest = say(", then ", *variable_names(yes[1:])) if len(yes) > 1 else ()
     verb = "is" if len(no) == 1 else "are"
     unshown = (
-        say(" ", *variable_names(no), f" {verb} not shown to add anything beyond the overall shift.") if no else ()
+        say(" ", *variable_names(no), f" {verb} not shown to add anything beyond the overall gap.") if no else ()
     )
     return say(variable_name(yes[0]), " first", *rest, ".", *unshown)
 
@@ -363,7 +363,7 @@ def notes(record: AuditRecord, rows: Sequence[Told]) -> Iterator[str]:
         starred = n and any(r.adjusted <= 1 / (n + 1) for r in found)
         star = f" * The smallest value that {num.count(n)} simulations can show." if n and starred else ""
         bars = " Where certified ranges overlap the order is open." if certified(record) else ""
-        yield f"Beyond the shift: points once the overall shift is taken out. p is of that{looked}.{star}{bars}"
+        yield f"Beyond the overall gap: points once the overall gap is taken out. p is of that{looked}.{star}{bars}"
     if any(v.evidence is not None for v in rows):
         same = f"{noun(record)} with the same score"
         yield f"Among equal scores: does what happens depend on it among {same}? {note(record)}"
@@ -375,7 +375,7 @@ def shift_note(record: AuditRecord) -> str:
     """Return what the numbers of the ranking mean, where there is no picture."""
     level = num.percent(1 - float(record.settings["alpha"]))
     ranges = f" Ranges are certified, all together at {level}%." if certified(record) else ""
-    return f"Average gap along each variable once the overall shift is taken out; p-values are adjusted.{ranges}"
+    return f"Average gap along each variable once the overall gap is taken out; p-values are adjusted.{ranges}"
 
 
 # ---- what the section adds to others ----
@@ -383,7 +383,7 @@ def shift_note(record: AuditRecord) -> str:
 
 RANKING = (
     "Each variable is cut into ranges of about equally many people, or its levels; in each, what happened is compared "
-    "with what the model says, less the overall shift, and the sizes are averaged. What chance alone adds is taken off "
+    "with what the model says, less the overall gap, and the sizes are averaged. What chance alone adds is taken off "
     "the estimate. p-values come from {null}; they are adjusted so that, if the model is calibrated, "
     "any finding at all has a chance of at most {alpha} in 100. "
 )
@@ -391,7 +391,7 @@ NULLS = {
     True: "{draws} sets of outcomes simulated for every person at the score given",
     False: "the normal law of sums over many people, which is approximate",
 }
-OF_UNITS = "random signs of whole units, which is approximate"
+OF_UNITS = "random signs of whole clusters, which is approximate"
 RANGES = "Certified ranges hold together at this number of people. "
 ALONG = (
     "Each curve averages the gap over the nearest {span}% of the people, near ones more, by a local curve of degree "
@@ -407,9 +407,9 @@ WORDS = (
         ),
     ),
     Entry(
-        "Beyond the overall shift",
+        "Beyond the overall gap",
         say(
-            "What would be left if everyone’s probability were moved by the overall shift. Without that, a model that "
+            "What would be left if everyone’s probability were moved by the overall gap. Without that, a model that "
             "is too low for everyone has the same error along every variable."
         ),
     ),
@@ -448,7 +448,7 @@ def _check(_: Check, record: AuditRecord) -> Asked:
     if found:
         least = num.p_value(min(r.adjusted for r in found), draws=draws(record))
         numbers = f"{sum(r.found for r in found)} of {num.count(len(found))} variables; smallest adjusted {least}"
-    meaning = "does error follow a variable, beyond the overall shift?"
+    meaning = "does error follow a variable, beyond the overall gap?"
     return Asked("Error by variable", numbers, meaning, any(r.found for r in found))
 
 

@@ -53,7 +53,7 @@ def judged_range(record: AuditRecord, finding: Finding) -> str:
 
 def error_at_most(record: AuditRecord) -> str:
     """Return what the limit is a limit of."""
-    limit, what = limit_of(record), "gap" if by_gap(record) else "average error"
+    limit, what = limit_of(record), "gap" if by_gap(record) else "calibration error"
     return what if limit is None else f"{what} at most {num.limit_points(limit)} points"
 
 
@@ -105,7 +105,7 @@ def overall_answer(record: AuditRecord) -> Text:
     start = f"On average by {certified_range(record, one)} points."
     if crossed(one):
         low, high = error_bounds(record, one)
-        start = f"On average the raw score by at least {low} points, the score as shown by at most {high}."
+        start = f"On average the raw score by at least {low} points, the rounded score by at most {high}."
     mostly = {
         "low": "Mostly the model says too little: it",
         "high": "Mostly the model says too much: it",

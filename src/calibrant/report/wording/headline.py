@@ -30,7 +30,7 @@ from calibrant.report.wording.terms import cardinal
 from calibrant.report.wording.units import too_wide
 from calibrant.visible import visible
 
-COPIES = "Not certified: rows are copies of others. Remove them, or name their unit."
+COPIES = "Not certified: rows are copies of others. Remove them, or name their cluster."
 MOST_WORDS = 16
 MOST_LETTERS = 130
 NAME_WORDS, NAME_LETTERS = 9, 56  # of a group or a rule that a headline names
@@ -99,7 +99,7 @@ def off_named(o: Off) -> str:
     text = _one_pocket(o) if o.finding is None else group_named(o.finding)
     if _short(text) or not o.traits:
         return text if _short(text) else ""
-    text = f"a pocket of {' and '.join(map(shown, o.traits))}"
+    text = f"a subgroup of {' and '.join(map(shown, o.traits))}"
     return text if _short(text) else ""
 
 
@@ -123,7 +123,7 @@ def group_named(finding: Finding) -> str:
 def counted(found: Sequence[Off]) -> str:
     """Return such as "two groups and one pocket"."""
     groups = sum(o.finding is not None for o in found)
-    kinds = ((groups, "group", "groups"), (len(found) - groups, "unnamed pocket", "unnamed pockets"))
+    kinds = ((groups, "group", "groups"), (len(found) - groups, "unlisted subgroup", "unlisted subgroups"))
     return " and ".join(f"{cardinal(n)} {one if n == 1 else many}" for n, one, many in kinds if n)
 
 
@@ -182,7 +182,7 @@ def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
             yield f"{'Do not use it' if use else 'Over the limit'} for {whom}."
         return
     if record.verdicts["pockets"] == "not-cleared":
-        yield f"{few} for everyone, and error was found in unnamed pockets."
+        yield f"{few} for everyone, and error was found in unlisted subgroups."
         return
     need = need_of(record.everyone)
     if crossing(record):
@@ -217,13 +217,13 @@ def _everyone_met(record: AuditRecord) -> Iterator[str]:
         return
     groups, pockets = record.verdicts["groups"], record.verdicts["pockets"]
     if (groups, pockets) == ("met", "met"):
-        yield f"{start} everyone, {_every_group(record)} and unnamed pockets."
+        yield f"{start} everyone, {_every_group(record)} and unlisted subgroups."
         return
     whom = "everyone together"
     if groups == "met":
         whom += f" and {_every_group(record)}"
     elif (groups, pockets) == ("absent", "met"):
-        whom += " and unnamed pockets"
+        whom += " and unlisted subgroups"
     yield f"{start} {whom}. {_left_open(record)}"
 
 
@@ -241,17 +241,17 @@ def _left_open(record: AuditRecord) -> str:
         some = f"{cardinal(n)} groups" if n > 1 else "one group" if total > 1 else "the one group"
         one = "is" if n == 1 else "are"
         if pockets == "not-cleared":
-            return f"{some[:1].upper()}{some[1:]} {one} undecided; unnamed pockets are not cleared."
+            return f"{some[:1].upper()}{some[1:]} {one} undecided; unlisted subgroups are error shown."
         if pockets == "undecided":
-            return f"{some[:1].upper()}{some[1:]} and unnamed pockets are undecided."
+            return f"{some[:1].upper()}{some[1:]} and unlisted subgroups are undecided."
         return f"{few} {some}."
     if pockets == "not-cleared":
-        return "Not cleared for unnamed pockets."
+        return "Error shown for unlisted subgroups."
     if pockets == "undecided":
-        return "Unnamed pockets are undecided."
+        return "Unlisted subgroups are undecided."
     if pockets == "met":
         return "No named groups were checked."
-    return "Unnamed pockets were not checked." if groups == "met" else "Groups and pockets were not checked."
+    return "Unlisted subgroups were not checked." if groups == "met" else "Groups and subgroups were not checked."
 
 
 def _short_noun(record: AuditRecord) -> str:

@@ -17,10 +17,10 @@ from calibrant.visible import visible
 State = Literal["met", "broken", "undecided", "open", "absent"]
 Kind = Literal["everyone", "group", "pockets", "check"]
 ERROR = "error-"  # the start of the codes of checks that a limit counts
-POCKETS = "unnamed pockets"
+POCKETS = "unlisted subgroups"
 OPEN = {
     "undecided": "not shown to be within the limit",
-    "not-cleared": "a test finds error, and no pocket is certified over the limit",
+    "not-cleared": "a test finds error, and no subgroup is certified over the limit",
 }
 LONGEST = 60  # characters of a name in the line
 NAMED = 3  # of those that are over, or undecided, the line names so many
@@ -105,7 +105,7 @@ def _pockets(record: AuditRecord) -> Judged:
     if state == "broken":
         worst = pockets_off(record)[:1]
         least = f"at least {num.lower_bound(worst[0].least, limit_of(record))}" if worst else ""
-        name = f"pocket {visible(worst[0].rule)}" if worst and worst[0].rule else "an unnamed pocket"
+        name = f"subgroup {visible(worst[0].rule)}" if worst and worst[0].rule else "an unlisted subgroup"
         return Judged("pockets", name, "broken", f"{least} points off" if least else "", least)
     if state == "met":
         return Judged("pockets", POCKETS, "met", "none over the limit")

@@ -38,8 +38,8 @@ NOTICES = {  # what to know of the data, by its code: the words that open it, an
         "If one means that the outcome is not known, store it as missing.",
     ),
     "mostly-under-1-percent": (
-        "Hardly per cent",
-        "With --percent most scores are under 1 per cent. If they are probabilities, leave it out.",
+        "Hardly percent",
+        "With --percent most scores are under 1 percent. If they are probabilities, leave it out.",
     ),
     "scores-are-decisions": (
         "Decisions, not probabilities",
@@ -68,7 +68,7 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
             name = next((c for c in record.data.get("covariates") or () if names_weights(c) == "design"), "a column")
             out.append((lead, say(code(name), " ", text)))
         elif warning == "other-labels":
-            out.append((lead, say(*_no_cases(record), " count as no case. ", text)))
+            out.append((lead, say(*_no_cases(record), " count as a non-event. ", text)))
         elif warning == "unfinished-log":
             logs = record.data.get("unfinished") or ()
             out.append((lead, say(*(f"{visible(log)}. " for log in logs), text)))

@@ -41,7 +41,7 @@ from calibrant.visible import visible
 STATES = {  # of a part of the verdict: the status that marks it, and its word
     **{k: (k, word) for k, word in VERDICTS.items() if k != "none"},
     "none": ("measured", VERDICTS["none"]),
-    "not-cleared": ("not-cleared", "Not cleared"),
+    "not-cleared": ("not-cleared", "Error shown"),
     "absent": ("absent", "Not checked"),
 }
 NARROW = "Ranges are too narrow: rows are copies."
@@ -162,7 +162,7 @@ def unchecked(record: AuditRecord) -> Text:
         if units is None:
             told.append(say("Groups of ", *which, ": not checked, none can be shown without telling of a few."))
         else:
-            told.append(say(f"{units} groups of ", *which, ": not checked, one unit each."))
+            told.append(say(f"{units} groups of ", *which, ": not checked, one cluster each."))
     return _joined(told)
 
 
@@ -212,7 +212,7 @@ def pockets_told(record: AuditRecord) -> Text:
     check, e = check_of(record, POCKETS), record.estimates.get(POCKETS)
     if check is not None and check.outcome is not None and e is None:
         finds = f"finds error ({p_told(check.outcome)})" if record.found(check) else "finds no error"
-        return say(f"A test of all pockets {finds}; how far off they are is not certified.")
+        return say(f"A test of all subgroups {finds}; how far off they are is not certified.")
     if check is None or e is None:
         why = "" if check is None else sentence(check.reason)
         quick = say("Left out by ", code("--quick"), ".") if record.settings.get("quick") else say(why)
@@ -226,7 +226,7 @@ def pockets_told(record: AuditRecord) -> Text:
     if known and known[0].rule and e.interval.low > known[0].least and least != _least(record, known[0]):
         told.append(_worst_pocket(e, least))
     if check.outcome is not None and record.found(check) and state in ("not-cleared", "none"):
-        end = "; no pocket is certified over the limit" if state == "not-cleared" else ""
+        end = "; no subgroup is certified over the limit" if state == "not-cleared" else ""
         told.insert(0, say(f"A test finds error ({p_told(check.outcome)}){end}."))
     told.append(_no_pocket(record, e))
     need = pockets_need(e)
@@ -264,7 +264,7 @@ def _two_sides(found: list[Off]) -> list[Off]:
 
 
 def _one_pocket(record: AuditRecord, o: Off) -> Text:
-    who = Span(clipped(visible(o.rule), LONGER), "name", "#pockets") if o.rule else Span("One pocket")
+    who = Span(clipped(visible(o.rule), LONGER), "name", "#pockets") if o.rule else Span("One subgroup")
     return say(who, f": {SIDES[o.side]}, a gap of at least {_least(record, o)}.")
 
 
@@ -276,13 +276,13 @@ def _no_pocket(record: AuditRecord, e: Estimate) -> Text:
     """Return what no pocket of rows enough exceeds; where that says nothing, that there are too few rows."""
     limit, high = limit_of(record), e.interval.high
     if high >= UNTOLD and record.verdicts["pockets"] != "met":
-        return say(f"Too few {noun(record)} to say what no pocket exceeds.")
+        return say(f"Too few {noun(record)} to say what no subgroup exceeds.")
     if record.verdicts["pockets"] == "met" and limit is not None:
         high = min(high, limit)
     of, share = TRAITS[int(e.settings["order"]) - 1], people_share(float(e.settings["clear_size"]))
     if chosen := screened(record):
         of = f"{of} among the {num.count(len(chosen['chosen']))} columns searched"
-    start = f"No pocket of {of} with {share} of {noun(record)} has a gap over "
+    start = f"No subgroup of {of} with {share} of {noun(record)} has a gap over "
     return say(start, strong(num.upper_bound(high, limit)), ".")
 
 

@@ -17,7 +17,7 @@ MARKS = {  # what a mark says, for those who do not see it
     "met": "met",
     "broken": "over the limit",
     "undecided": "undecided",
-    "not-cleared": "not cleared",
+    "not-cleared": "error shown",
     "found": "error found",
     "measured": "measured",
     "absent": "not checked",
@@ -38,7 +38,7 @@ FINDINGS = {
     "measured": "Measured",
 }
 WHO, LOOKED_AT = "Who they are", "Looked at most closely, not shown to be badly served"  # over rules, if any is shown
-TRAITS = ("one trait", "one or two traits", "one to three traits")
+TRAITS = ("one attribute", "one or two attributes", "one to three attributes")
 UNPROVEN = "which is not proof of none"
 CARDINALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -114,7 +114,7 @@ def repair_named(recipe: str) -> str:
     return visible(recipe) if known is None else known
 
 
-SCALES = {"logit": "the log-odds of the score", "raw": "the score as it is", "log ratio": "the log-odds of the score"}
+SCALES = {"logit": "the log-odds of the score", "raw": "the raw score", "log ratio": "the log-odds of the score"}
 
 
 def fitted_to(scale: object) -> str:

@@ -12,16 +12,16 @@ from calibrant.report.spans import Text, code, say
 from calibrant.visible import visible
 
 WIDE = 3.0  # times the limit: the widest range of an error that may be called close to it
-NONE_ALIKE = "the rows of one unit are hardly more alike than others"
+NONE_ALIKE = "the rows of one cluster are hardly more alike than others"
 
 
 CROSSED = (
-    "Units of both columns are dealt to as many groups each, by size and name. With a shift, rows of one group of {0} "
-    "and of the group of {1} that many places on are a block; no two blocks of one shift share a unit. Each shift is "
-    "certified by its blocks as independent units are, and the mean of its e-values over shifts is one, however they "
-    "depend on one another (Theorem X). Assumed: rows that share neither unit are independent; which rows there are, "
+    "Clusters of both columns are dealt to as many groups each, by size and name. With a shift, rows of one group of {0} "
+    "and of the group of {1} that many places on are a block; no two blocks of one shift share a cluster. Each shift is "
+    "certified by its blocks as independent clusters are, and the mean of its e-values over shifts is one, however they "
+    "depend on one another (Theorem X). Assumed: rows that share neither cluster are independent; which rows there are, "
     "and what they weigh, does not depend on scores and outcomes. The design effect is the variance of the mean error, "
-    "of rows that share a unit of either, over that of independent rows. Measures, tests, pockets and repairs have no "
+    "of rows that share a cluster of either, over that of independent rows. Measures, tests, subgroups and repairs have no "
     "proof for such rows, and none is told."
 )
 
@@ -29,7 +29,7 @@ CROSSED = (
 def no_plan(record: AuditRecord) -> str:
     """Return what would decide where units cross, of which no plan says how many; empty where they do not."""
     both = " and more of ".join(map(visible, crossing(record)))
-    return f"More units of {both} would tell; how many is not planned where units cross." if both else ""
+    return f"More units of {both} would tell; how many is not planned where clusters cross." if both else ""
 
 
 def too_wide(record: AuditRecord, finding: Finding) -> bool:
@@ -52,7 +52,7 @@ def one_column(record: AuditRecord) -> Text:
         return ()
     _, other = both
     by = [code(f"--cluster {name}") for name in both]
-    return say(" By one column it is: ", by[0], ", about these units of ", code(other), ", or ", by[1], ".")
+    return say(" By one column it is: ", by[0], ", about these clusters of ", code(other), ", or ", by[1], ".")
 
 
 def one_unit_each(record: AuditRecord, column: str) -> str | None:
@@ -70,7 +70,7 @@ def by_units(record: AuditRecord) -> bool:
 
 def chance(record: AuditRecord, draws: int) -> str:
     """Return what a statistic is compared with: sets of simulated outcomes, or of random signs of whole units."""
-    of = "random signs of whole units" if by_units(record) else "simulated outcomes"
+    of = "random signs of whole clusters" if by_units(record) else "simulated outcomes"
     return f"{num.count(draws)} sets of {of}"
 
 
@@ -94,7 +94,7 @@ def counted(record: AuditRecord) -> Text:
     by = say(", weighted by ", code(data["weights"])) if data.get("weights") else ()
     if both := crossing(record):
         (one, n), (other, m) = both.items()
-        first, second = say(f"{num.count(n)} units (", code(one), ")"), say(f"{num.count(m)} units (", code(other), ")")
+        first, second = say(f"{num.count(n)} clusters (", code(one), ")"), say(f"{num.count(m)} clusters (", code(other), ")")
         return say(f"{rows} of ", *first, " and ", *second, ", which cross", *by)
     of = say(f" of {_units(record)} (", code(data["cluster"]), *_nested(record), ")") if data.get("cluster") else ()
     return say(rows, *of, *by)
@@ -118,22 +118,22 @@ def in_units(record: AuditRecord) -> Iterator[Text]:
 
 def _units(record: AuditRecord) -> str:
     found = units_of(record)
-    return f"{'' if found['exact'] else 'about '}{num.count(found['count'])} units"
+    return f"{'' if found['exact'] else 'about '}{num.count(found['count'])} clusters"
 
 
 def _holds(record: AuditRecord) -> Text:
     """Return what the ranges hold for, and the effective number."""
     found, data = units_of(record), record.data
     alike = num.count(found["effective"])
-    also = " Counts of rows and cases are not weighted." if data.get("weights") else ""
+    also = " Counts of rows and events are not weighted." if data.get("weights") else ""
     if both := crossing(record):
         one, other = map(code, both)
         shared = say("ranges take ", noun(record), " as independent that share neither ", one, " nor ", other)
         return say(*shared, f", and hold however alike others are; as precise as {alike} independent blocks.{also}")
     if not data.get("cluster"):
         told = f"as precise as {alike} that count alike"
-        return say(f"ranges are of the weighted rows, {told}; counts of rows and cases are not weighted.")
-    return say(f"ranges hold however alike the rows of one unit are; as precise as {alike} units of equal size.{also}")
+        return say(f"ranges are of the weighted rows, {told}; counts of rows and events are not weighted.")
+    return say(f"ranges hold however alike the rows of one cluster are; as precise as {alike} clusters of equal size.{also}")
 
 
 def _more(record: AuditRecord) -> Iterator[str]:
@@ -150,10 +150,10 @@ def _more(record: AuditRecord) -> Iterator[str]:
             else f": the range of the overall gap is {wider:.1f} times as wide as of independent rows"
         )
         shared = f"are alike (design effect {effect:.1f})" if effect > ALIKE else "are hardly more alike than others"
-        yield f"Rows that share a unit of either {shared}{_though_few(record, wide)}."
+        yield f"Rows that share a cluster of either {shared}{_though_few(record, wide)}."
         return
     if record.data.get("cluster"):
-        alike = f"the rows of one unit are alike (design effect {effect:.1f})" if effect > ALIKE else NONE_ALIKE
+        alike = f"the rows of one cluster are alike (design effect {effect:.1f})" if effect > ALIKE else NONE_ALIKE
         independent = "as of independent rows"
         wide = "" if wider is None else f": the range of the overall gap is {wider:.1f} times as wide {independent}"
         yield f"{alike[:1].upper()}{alike[1:]}{_though_few(record, wide)}."
@@ -171,7 +171,7 @@ def _though_few(record: AuditRecord, wide: str) -> str:
     if not wide or found["design_effect"] > ALIKE or found["wider"] <= ALIKE:
         return wide
     counts = [num.count(n) for n in crossing(record).values()] or [num.count(found["held"])]
-    return f", but of {' and '.join(counts)} units{wide.removeprefix(':')}"
+    return f", but of {' and '.join(counts)} clusters{wide.removeprefix(':')}"
 
 
 def methods(record: AuditRecord) -> tuple[Entry, ...]:
@@ -180,17 +180,17 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
     if not found:
         return ()
     if crossing(record):
-        return (Entry("Units that cross", say(CROSSED.format(*map(visible, crossing(record))))),)
+        return (Entry("Clusters that cross", say(CROSSED.format(*map(visible, crossing(record))))),)
     units, pilots = "units" if data.get("cluster") else "rows", num.count(found["pilots"])
     bets = (
-        "A unit, not a row, is one bet: its rows' errors are added up, weighted, before anything is learnt from them "
+        "A cluster, not a row, is one bet: its rows' errors are added up, weighted, before anything is learnt from them "
         "(Theorem CL from below, CU from above). "
     )
     chosen = (
         f"{pilots} pilot {units}, chosen by name, say how large one is at most, and leave the certificate; larger ones "
-        "count as that. Assumed: units are independent, and weights do not depend on outcomes. "
+        "count as that. Assumed: clusters are independent, and weights do not depend on outcomes. "
         f"Effective number: the squared sum of sizes over the sum of squares, {num.count(found['effective'])}. "
-        "The design effect is the variance of the mean error by units over that by rows. Halves and folds keep units "
+        "The design effect is the variance of the mean error by clusters over that by rows. Halves and folds keep clusters "
         "whole."
     )
-    return (Entry("Units and weights", say(bets + chosen)),)
+    return (Entry("Clusters and weights", say(bets + chosen)),)

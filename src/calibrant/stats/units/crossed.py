@@ -103,7 +103,7 @@ class Design:
             units = Units.dealt(unit.reshape(-1), p[rows], y[rows], w, names)
             found.append(Shifted(rows, replace(units, designed=True)))
         if not found:
-            raise NotComputable("units that cross leave no two blocks of rows that share neither: ask by one column")
+            raise NotComputable("clusters that cross leave no two blocks of rows that share neither: ask by one column")
         return tuple(found)
 
     def _salt(self, of: int) -> np.uint64:

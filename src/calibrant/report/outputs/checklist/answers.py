@@ -44,15 +44,15 @@ HANDLED = {
 PLOTS = {"reliability": "reliability curve", "bins": "ranges of the score"}
 LIMIT = " against the limit"
 CHECKED = {
-    "error-everyone": "the average error against the limit, for everyone",
-    "error-groups": "the average error against the limit, in every group named",
+    "error-everyone": "the calibration error against the limit, for everyone",
+    "error-groups": "the calibration error against the limit, in every group named",
     "variables": "every covariate ranked by the error along it",
     "local-calibration": "a test of error among people with the same score",
     "kernel-error": "the kernel local calibration error",
     "strong-calibration": "a search for badly served groups",
-    "pockets": "every pocket of two traits",
+    "pockets": "every subgroup of two attributes",
     "repair": "recalibrations, judged on rows they were not fitted on",
-    "sites": "differences between units",
+    "sites": "differences between clusters",
 }
 
 
@@ -85,7 +85,7 @@ def objective(record: AuditRecord) -> Lines:
     if limit is None:
         return (say("To measure the calibration of probabilities that exist; no limit was given."),)
     by = said_of(record, "set_by")
-    judged = "gap between what happened and what was said" if record.settings["judge"] == "gap" else "average error"
+    judged = "gap between what happened and what was said" if record.settings["judge"] == "gap" else "calibration error"
     told = f"To decide whether the {judged} is at most {num.limit_points(limit)} points, for everyone and in every "
     return (say(f"{told}group named.", *((" Limit set by ", given(by), ".") if by else ())),)
 
@@ -181,7 +181,7 @@ def sample(record: AuditRecord) -> Lines:
     low, high = error_bounds(record, one)
     made = [say(f"{_people(record)}, {num.count(one.cases)} with the outcome.")]
     each = f"certified, each end at {_level(record)} by itself"
-    made.append(say(f"The average error is at least {low} and, as shown, at most {high} points ({each})."))
+    made.append(say(f"The calibration error is at least {low} and, as shown, at most {high} points ({each})."))
     made += [say(f"{_need(f)} would decide ", name(f), ".") for f in (one, *ordered(record.groups)[:5]) if _need(f)]
     return tuple(made)
 
@@ -260,7 +260,7 @@ def analyses(record: AuditRecord) -> Lines:
 
 def methods(record: AuditRecord) -> Lines:
     """Return the measures, the certified ranges, the tests and the plots that the record holds."""
-    certified = f"Certified ends of the average error, each at {_level(record)} by itself: the raw score from below, "
+    certified = f"Certified ends of the calibration error, each at {_level(record)} by itself: the raw score from below, "
     made = [say(f"{certified}{record.everyone.upper.settings.get('about', 'the score as shown')} from above.")]
     if held := [MEASURES[k][0] for k in MEASURES if k in record.measures]:
         made.append(say(f"Measures with intervals: {', '.join(held)}."))
@@ -278,9 +278,9 @@ def clusters(record: AuditRecord) -> Lines:
     """Return how units were handled, and which model told how they differ."""
     made = list(units(record))
     if units_of(record):
-        share = "rows that share no unit of either column" if crossing(record) else "whole units"
+        share = "rows that share no unit of either column" if crossing(record) else "whole clusters"
         made.append(say(f"Ranges take {share} as independent, whatever their rows have in common."))
-    return (*made, *((say("Intercepts of units: a random-effects model of the residual."),) if _sites(record) else ()))
+    return (*made, *((say("Intercepts of clusters: a random-effects model of the residual."),) if _sites(record) else ()))
 
 
 def heterogeneity(record: AuditRecord) -> Lines:
@@ -289,9 +289,9 @@ def heterogeneity(record: AuditRecord) -> Lines:
     if not _sites(record):
         return NO_LINES
     mean, new = (" to ".join(num.decimals(s[f"ratio{k}_{end}"], 2) for end in ("low", "high")) for k in ("", "_new"))
-    over = f"Cases over expected cases, mean of {num.count(s['sites'])} units: {num.decimals(s['ratio'], 2)} ({mean})"
+    over = f"Events over expected events, mean of {num.count(s['sites'])} clusters: {num.decimals(s['ratio'], 2)} ({mean})"
     alike = num.p_value(float(s["p_value"]))
-    return (say(f"{over}; a new unit is to expect {new}. Test that all are alike: {alike}."),)
+    return (say(f"{over}; a new cluster is to expect {new}. Test that all are alike: {alike}."),)
 
 
 def _sites(record: AuditRecord) -> bool:
@@ -344,7 +344,7 @@ def _certified(record: AuditRecord, f: Finding) -> Text:
     low, high = error_bounds(record, f)
     a, b = num.signed_range(f.gap.interval.low, f.gap.interval.high)
     verdict = f"; {VERDICTS[f.verdict].lower()}" if f.verdict != "none" else ""
-    ranges = f": average error at least {low}, as shown at most {high} points; happened minus said {a} to {b} points"
+    ranges = f": calibration error at least {low}, as shown at most {high} points; happened minus said {a} to {b} points"
     return say(name(f), f"{ranges}{verdict}")
 
 
@@ -365,7 +365,7 @@ def updated(record: AuditRecord) -> Lines:
     return tuple(
         say(
             f"{'As audited' if r['probability'] == AS_AUDITED else sentence(repair_named(str(r['recipe'])))[:-1]}: ",
-            f"average error {num.lower_bound(float(r['error_low']))} to {num.upper_bound(float(r['error_high']))} "
+            f"calibration error {num.lower_bound(float(r['error_low']))} to {num.upper_bound(float(r['error_high']))} "
             f"points, Brier score {num.decimals(r['brier'], EACH)}, AUROC {num.decimals(r['auroc'], EACH)}",
         )
         for r in repairs_of(record)
@@ -375,7 +375,7 @@ def updated(record: AuditRecord) -> Lines:
 
 def interpretation(record: AuditRecord) -> Lines:
     """Return the verdicts in their three parts, which none of them stands for another."""
-    limit, told = limit_of(record), {"absent": "not asked", "not-cleared": "not cleared", "none": "no limit"}
+    limit, told = limit_of(record), {"absent": "not asked", "not-cleared": "error shown", "none": "no limit"}
     parts = "; ".join(f"{part}: {told.get(v, VERDICTS.get(v, v)).lower()}" for part, v in record.verdicts.items())
     return (say(f"Verdict{'' if limit is None else f' at {num.limit_points(limit)} points'}: {parts}."),)
 
@@ -388,7 +388,7 @@ def limitations(record: AuditRecord) -> Lines:
             say(f"{num.count(undecided)} of {num.count(len(record.groups))} groups are undecided: too few rows.")
         )
     made += [say(f"{lead}: " if lead else "", *text) for lead, text in notices(record)]
-    rests = "units are" if record.data.get("cluster") else "rows are"
+    rests = "clusters are" if record.data.get("cluster") else "rows are"
     made.append(say(f"Certified ranges hold if {rests} independent draws from the population meant."))
     return tuple(made)
 

@@ -16,7 +16,7 @@ from calibrant.report.wording.decisions import CODE, Acted, acted, at_least, per
 CURVE = "decision_curve"
 TOLD = 0.001  # a loss that is written as more than nothing
 EACH_MOST = 60  # lines of a table; the others are in the JSON
-HEADS = ("acted on", "of them no case", "cases not acted on", "net benefit", "over acting on all", "lost to error")
+HEADS = ("acted on", "of them no event", "events not acted on", "net benefit", "over acting on all", "lost to error")
 LABEL = "Net benefit against the threshold, beside acting on everyone and on nobody."
 
 
@@ -49,7 +49,7 @@ def decisions(record: AuditRecord) -> Iterator[Node]:
 def _scope(record: AuditRecord) -> str:
     s = record.curve(CODE).settings
     costs = s["costs"]
-    priced = f"Set by costs of {costs[0]:g} (acting on no case) and {costs[1]:g} (a case left). " if costs else ""
+    priced = f"Set by costs of {costs[0]:g} (acting on no event) and {costs[1]:g} (an event left). " if costs else ""
     level = num.percent(1.0 - float(s["alpha"]))
     return (
         f"{priced}All ranges of these tables are certified and hold together, {level}%, beside those of the verdict, "
@@ -61,9 +61,9 @@ def _sentence(one: Acted, people: str) -> Text:
     """Return what happens to everyone at a threshold."""
     told, parts = strong(f"{num.count(one.acted)} of {num.count(one.rows)} {people} are acted on"), []
     if one.wrong:
-        parts.append(f"; of them {_range(one.wrong)} are no cases")
+        parts.append(f"; of them {_range(one.wrong)} are no events")
     if one.missed:
-        parts.append(f"; of the others {_range(one.missed)} are cases")
+        parts.append(f"; of the others {_range(one.missed)} are events")
     if one.acts_from != one.threshold:
         parts.append(f". Counts of this size act from {percent_of(one.acts_from)}% on")
     return say(told, *parts, ".")
@@ -111,7 +111,7 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
     lines = acted(record)
     if not lines:
         return ()
-    rates = "by bets on whole units" if "unit" in str(record.curve(CODE).settings["assumes"]) else "by Clopper-Pearson"
+    rates = "by bets on whole clusters" if "unit" in str(record.curve(CODE).settings["assumes"]) else "by Clopper-Pearson"
     text = (
         f"Rates of errors on each side of a threshold {rates}; the loss to error by bets on other uses of the score "
         "from below, on all uses at once from above; net benefit by bets. Half of an alpha of its own is everyone's, "

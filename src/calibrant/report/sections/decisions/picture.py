@@ -56,5 +56,5 @@ def kind(curve: Curve) -> str:
     """Return what the bands of a curve are: certified of few units, else approximate; an audit's settings say it."""
     told = set(curve.columns.get("guarantee", (curve.settings.get("guarantee"),)))
     if len(told) > 1:
-        return "certified where there are few units, else approximate"
+        return "certified where there are few clusters, else approximate"
     return "certified" if told == {"finite-sample"} else "approximate"

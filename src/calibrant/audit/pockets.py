@@ -47,7 +47,7 @@ def told_pockets(curve: Curve, people: int, mask: int) -> Curve:
         **told,
         "floor": floors,
         "evidence": tuple(map(_evidence, lines["evidence"], lines["gap"], told["gap"])),
-        "side": tuple("too little" if v > 0 else "too much" for v in told["gap"]),
+        "side": tuple("underpredicts" if v > 0 else "overpredicts" for v in told["gap"]),
         "over": tuple(limit is not None and v > limit for v in floors),
         **{k: tuple(line[j] for line in left) for j, k in enumerate(LEFT)},
     }

@@ -99,7 +99,7 @@ def scan_test(
         ``statistic`` is the margin of the box found: the largest one, or for the bound that of the smallest p-value.
         ``settings["null"]`` names the null used. In ``parts``: ``rule`` (text) and ``conditions`` (data) of the box,
         its ``rows``, ``share`` of the rows, ``predicted`` and ``observed`` rates, their ``gap``, its ``score`` and what
-        it ``needed``, the ``side`` ("too little": more happens than the model says; "too much"), ``fixed`` (whether
+        it ``needed``, the ``side`` ("underpredicts": more happens than the model says; "overpredicts"), ``fixed`` (whether
         the box is one of the family, which was fixed before any label was read: a best subset of levels is not), how
         many ``boxes`` and ``tables`` there are, the largest score ``by_order`` (of the boxes of one trait, two, three),
         ``impossible``, and covariates ``left_out`` with the reason. The box was chosen by these outcomes: its gap is no
@@ -297,7 +297,7 @@ def _parts(tables: Tables, scan: Scan | UnitScan, found: Found) -> dict[str, Any
         "gap": (found.cases - found.expected) / found.mass,
         "score": found.score,
         "needed": found.score - found.margin,
-        "side": "too much" if found.side else "too little",
+        "side": "overpredicts" if found.side else "underpredicts",
         "fixed": not isinstance(found.box, Subset),
         "boxes": scan.family.size,
         "tables": len(tables.layout.combined),

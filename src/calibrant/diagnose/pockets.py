@@ -114,7 +114,7 @@ def pockets(
         ``high``; ``floor``, how far off it is at least (0 where the limits hold zero: then nothing is shown, and the
         pocket is the one that looks worst); ``evidence``, the statistic of `scan_test`; ``gap_left`` and ``rows_left``,
         what remains of it once the people of the pockets before it are taken out (None for the first; where fewer than
-        20 are shared, as if none were); ``side`` ("too little": more happens than the model says; "too much");
+        20 are shared, as if none were); ``side`` ("underpredicts": more happens than the model says; "overpredicts");
         ``stability``, the share of ten random halves of the rows in which as many pockets, searched in the same way,
         include one that has at least half its people in common with it; ``over``. In ``settings``: ``conditions``
         (rules as data), ``besides`` (for each pocket up to three traits that its rule does not name, as trait, level or
@@ -163,7 +163,7 @@ def pockets(
     >>> y = rng.random(5000) < np.where((age > 75) & (income < 25), p + 0.3, p)
     >>> found = cal.diagnose.pockets(cal.predictions(y, p, {"age": age, "income": income}))
     >>> found.columns["rule"], found.columns["side"], found.columns["floor"][0] > 0.1
-    (('age over 76 and income up to 25',), ('too little',), True)
+    (('age over 76 and income up to 25',), ('underpredicts',), True)
     """
     level, seed = checked_alpha(alpha), data.spec.seed if isinstance(data, Sketch) else checked_seed(seed)
     least, most = checked_size("min_size", min_size), whole("rules", rules, 1, MOST)
@@ -195,7 +195,7 @@ def pockets(
                 "evidence": float(search.everyone.score[box]),
                 "gap_left": t.gap_left,
                 "rows_left": t.rows_left,
-                "side": "too little" if search.everyone.residual[box] > 0 else "too much",
+                "side": "underpredicts" if search.everyone.residual[box] > 0 else "overpredicts",
                 "stability": stable[i],
                 "over": bool(beyond[i]),
             }

@@ -89,7 +89,7 @@ def subgroups(
         words; ``share`` of all rows; and of the judging half alone: ``rows``, ``predicted`` (mean score), ``observed``
         (event rate) with limits ``observed_low`` to ``observed_high``, ``gap`` with limits ``low`` to ``high``, all
         together at ``1 - alpha``; ``excess`` beyond the tolerance in standard deviations, ``p_value`` and Holm's
-        ``p_adjusted`` against "the gap is within the tolerance, on this side"; ``side`` ("too little", "too much":
+        ``p_adjusted`` against "the gap is within the tolerance, on this side"; ``side`` ("underpredicts", "overpredicts":
         what the model says, as the half that found the rule saw it; the other half's ``gap`` may lie on the other side
         of a rule that is no finding); ``stability``, the share of five searches among pairs alone, each without a fifth
         of the growing half, that lead to a rule with at least half of the rows in common; ``finding``, whether
@@ -136,7 +136,7 @@ def subgroups(
     >>> y = rng.random(3000) < np.where((ward == "b") & (sex == "female"), p + 0.3, p)
     >>> table = cal.diagnose.subgroups(cal.predictions(y, p, {"sex": sex, "ward": ward}), tolerance=0.02)
     >>> sorted(table.columns["rule"][0].split(" and ")), table.columns["side"][0]
-    (['sex = female', 'ward = b'], 'too little')
+    (['sex = female', 'ward = b'], 'underpredicts')
     >>> table.columns["finding"][0], table.columns["low"][0] < 0.3 < table.columns["high"][0]
     (True, True)
     """
@@ -203,7 +203,7 @@ def _judged(q: Question, columns: Columns, found: Search, alpha: float) -> list[
                 "rows": len(rows),
                 "share": float(w[inside[j]].sum() / w.sum()),
                 "stability": found.stability[j],
-                "side": "too little" if found.sides[j] > 0 else "too much",
+                "side": "underpredicts" if found.sides[j] > 0 else "overpredicts",
                 **_evidence(q, rows, found.sides[j], delta),
             }
         )

@@ -27,7 +27,7 @@ TELLS = {  # what is to know, by the code of its warning; the report says the sa
     "repeated-rows": ("Repeated rows", "Rows that repeat an earlier one count twice: the ranges become too narrow."),
     "equal-rows": ("Equal rows", "Some rows equal an earlier one: by chance, or copied; the audit says which."),
     "likely-id": ("Identifiers", "Columns that look like identifiers are not ranked and not tested."),
-    "several-rows-per-unit": ("Shared clusters", "Several rows share a cluster; the ranges take rows to be independent."),
+    "several-rows-per-unit": ("Shared clusters", "Several rows share a cluster; the ranges assume independent rows."),
     "missing-label": ("Missing labels", "Rows without a label are refused, left out with --missing drop, or kept."),
     "missing-score": ("Missing scores", "Rows without a score are refused, or left out with --missing drop."),
     "scores-look-like-percent": ("Scores", "The scores run to 100: pass --percent."),
@@ -71,7 +71,7 @@ def html(seen: Look) -> str:
     template = Environment(autoescape=True).from_string(HTML)
     return template.render(
         heading=_heading(seen),
-        heads=("Column", "Taken for", "Missing", "Holds"),
+        heads=("Column", "Interpreted as", "Missing", "Holds"),
         rows=[_cells(c, seen) for c in seen.columns[: 10 * MOST]],
         more=len(seen.columns) - 10 * MOST,
         told=[(lead, visible(text)) for lead, text in sentences(seen)],
@@ -86,7 +86,7 @@ HTML = """\
 <table><thead><tr>{% for h in heads %}<th style="text-align:left">{{ h }}</th>{% endfor %}</tr></thead>
 <tbody>{% for row in rows %}<tr>{% for c in row %}<td style="text-align:left">{{ c }}</td>{% endfor %}</tr>
 {% endfor %}</tbody></table>
-{% if more > 0%}<p>and {{ more }} more columns: to_frame() has all</p>{% endif %}
+{% if more > 0 %}<p>and {{ more }} more columns: to_frame() has all</p>{% endif %}
 <ul>{% for lead, text in told %}<li><strong>{{ lead }}</strong>: {{ text }}</li>{% endfor %}</ul>
 {% if refusals %}<p>In the way:</p><ol>{% for r in refusals %}<li>{{ r }}</li>{% endfor %}</ol>{% endif %}
 <p>{{ run }}</p><pre>{{ command }}</pre></div>"""
@@ -125,7 +125,7 @@ def _heading(seen: Look) -> str:
 def _table(seen: Look) -> Iterator[str]:
     order = sorted(range(len(seen.columns)), key=lambda i: (_weight(seen.columns[i], seen), i))
     kept = [seen.columns[i] for i in order[:MOST]]
-    rows = [("column", "taken for", "missing", "holds"), *(_cells(c, seen) for c in kept)]
+    rows = [("column", "interpreted as", "missing", "holds"), *(_cells(c, seen) for c in kept)]
     wide = [min(max(cells(r[i]) for r in rows), most) for i, most in enumerate((NAME, KIND, 15))]
     rest = WIDTH - sum(wide) - 8
     for i, row in enumerate(rows):
@@ -244,11 +244,11 @@ def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
         yield "Dropped", f"{part_of(lost, rows)} rows {left}: {why}."
     if keeps and unlabelled:
         of = rows + unlabelled if seen.holds == "sketch" else rows
-        yield "Kept", f"{part_of(unlabelled, of)} rows have no label: counted apart; what they could change is told."
+        yield "Kept", f"{part_of(unlabelled, of)} rows have no label: counted apart; the report shows what they could change."
     beside = any(seen.settings.get(name) for name in ("cluster", "weights"))  # with these nothing is kept
     if unlabelled and not keeps and not beside and not any("score" in why for why in gone):
         keep = f"--missing keep, in place of drop, counts the {num.count(unlabelled)} rows without a label apart"
-        yield "Or keep", f"{keep} and tells what they could change."
+        yield "Or keep", f"{keep} and reports what they could change."
 
 
 def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
@@ -257,7 +257,7 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     if (units := held.get("unit")) and not seen.settings.get("cluster"):
         option, both = (f"--cluster {shlex.quote(visible(','.join(units[:k])))}" for k in (1, 2))
         more = f" With {both} both count: the coarser, or the worse of two that cross." if len(units) > 1 else ""
-        yield "Units", f"Rows share {_names(units)}: without {option} ranges take rows to be independent.{more}"
+        yield "Units", f"Rows share {_names(units)}: without {option} ranges assume independent rows.{more}"
     if (weights := held.get("weights")) and not seen.settings.get("weights"):
         name = visible(weights[0])
         option = f"--weights {shlex.quote(name)}"
@@ -273,7 +273,7 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     if alike := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")]:
         yield "Left out", f"{_names(alike)}: one value only, or none."
     if output := held.get("output"):
-        yield "Output", f"{_names(output)}: what a model says too? Name --variables to leave it out."
+        yield "Output", f"{_names(output)}: also a model's output? Name --variables to leave it out."
     if (groups := held.get("by")) and not seen.settings.get("by"):
         yield "Groups", f"--by could name {_names(groups)}. Choose before you see results."
     if "words-for-missing" in seen.warnings:
@@ -336,7 +336,7 @@ def _run(seen: Look) -> str:
     if lacking := [word for word in ("OUTCOME", "SCORE") if word in shlex.split(seen.command)]:
         both = len(lacking) > 1
         return f"Run, with the column{'s' if both else ''} that {' and '.join(lacking)} stand{'' if both else 's'} for:"
-    return "Run, once that is mended:" if seen.refusals else "Run:"
+    return "Run, once that is fixed:" if seen.refusals else "Run:"
 
 
 def typed(command: str) -> list[str]:

@@ -97,7 +97,7 @@ def bounds(finding: Finding, limit: float | None, judge: str) -> tuple[str, str]
 def ends(low: float, high: float, limit: float | None = None) -> str:
     """Write two certified ends in points; where they cross they are about two scores, and it says which."""
     least, most = lower_bound(low, limit), upper_bound(high, limit)
-    return f"{least} to {most}" if low <= high else f"raw at least {least}, as shown at most {most}"
+    return f"{least} to {most}" if low <= high else f"raw at least {least}, rounded at most {most}"
 
 
 def signed_range(low: float, high: float, digits: int = 1) -> tuple[str, str]:

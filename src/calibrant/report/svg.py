@@ -393,7 +393,7 @@ def gaps(along: Along, limit: float | None, top: float, noun: str = "rows") -> P
         marks.append(_words(at_right, place_, -5, f"everyone {signed(round(along.shift * 100, 1))}"))
     if limit is not None and limit * 100 < top:
         free = not at_right if along.shift is not None else _clear(along.line, -limit)
-        marks.append(_words(free, percent(y(-limit * 100) / SIZE), 14, f"limit ±{limit * 100:g}, on the average"))
+        marks.append(_words(free, percent(y(-limit * 100) / SIZE), 14, f"limit ±{limit * 100:g}, on average"))
     return Plot(labels, across, tuple(s for s in shapes if s[1]), marks=tuple(marks))
 
 

@@ -203,7 +203,7 @@ def certificates(found: Sequence[Estimate], missed: Mapping[str, str], cluster: 
 def plan(found: Estimate) -> str:
     """Return the rows needed, to two digits, and what they were planned for."""
     s = found.settings
-    shown = f"shown in {s['levels']} steps" if s["method"] == "rounded" else f"jittered by {s['bandwidth']:g}"
+    shown = f"in {s['levels']} rounding steps" if s["method"] == "rounded" else f"jittered by {s['bandwidth']:g}"
     about = "the raw score, from below" if s["side"] == "lower" else f"the score {shown}"
     if not math.isfinite(found.value):
         return f"No number of {found.unit} up to 10^12 gives a gap of {s['gap']:g} for {about}."
@@ -223,7 +223,7 @@ HOW = {
     "halves": "Fitted on {rows_fit} rows, judged on {rows_judged} others.",
     "fit_on": "Fitted on {rows_fit} other rows, judged on {rows_judged}.",
     "folds": (
-        "Cross-fitted in {folds} folds: each of {rows_judged} rows is judged with a map fitted on the other folds."
+        "Cross-fitted in {folds} folds: each of {rows_judged} rows is judged with a calibrator fitted on the other folds."
     ),
     "fitted": "Fitted before; judged on {rows_judged} rows.",
 }
@@ -232,7 +232,7 @@ OF_UNITS = {
     "halves": f"Fitted on {FITTED} clusters, judged on {JUDGED} other clusters.",
     "fit_on": f"Fitted on {FITTED} other clusters, judged on {JUDGED} clusters.",
     "folds": (
-        f"Cross-fitted in {{folds}} folds of whole clusters: each of {JUDGED} clusters is judged with a map fitted on the "
+        f"Cross-fitted in {{folds}} folds of whole clusters: each of {JUDGED} clusters is judged with a calibrator fitted on the "
         "other folds."
     ),
     "fitted": f"Fitted before; judged on {JUDGED} clusters.",
@@ -291,10 +291,10 @@ def comparison(found: Comparison) -> str:
     if found.fixed.columns:
         lines += ["", *before_and_after(found)]
     lines.append(recommendation(found))
-    spent = f"{100 * (1 - s['alpha']):g}%, all rows of the table together"
-    error = f"error: certified range in points ({spent}), shown in {s['levels']} steps from above. "
+    spent = f"{100 * (1 - s['alpha']):g}%, all rows of the table simultaneously"
+    error = f"error: certified range in points ({spent}), upper bounds of the score in {s['levels']} rounding steps.  "
     shown = error if HEAD.index("error") in kept else ""  # of units none is certified here
-    lines.append(f"{shown}Better and worse: wrong with probability at most {s['alpha']:g}, all together.")
+    lines.append(f"{shown}Better and worse: wrong with probability at most {s['alpha']:g}, simultaneously.")
     return "\n".join(lines)
 
 
@@ -334,7 +334,7 @@ def before_and_after(found: Comparison) -> list[str]:
 def recommendation(found: Comparison) -> str:
     """Return the recommendation in one line, and below it what it is shown to lose at a threshold."""
     if found.recommended == AS_AUDITED:
-        return "Recommended: leave it as it is; no repair is shown to be better."
+        return "Recommended: leave it unchanged; no repair is shown to be better."
     first = ""
     if found.fixed.columns:
         first = "with the fewest over the limit, then the fewest undecided, then the least left in the worst, then "

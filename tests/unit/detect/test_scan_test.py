@@ -34,7 +34,7 @@ def test_a_corner_is_found_and_told(null: Any) -> None:
     parts = found.parts
     assert found.p_value <= 0.001
     assert parts["rule"] == "x0 over 0.7 and x1 over 0.7"
-    assert (parts["side"], parts["fixed"], found.settings["null"]) == ("too little", True, null)
+    assert (parts["side"], parts["fixed"], found.settings["null"]) == ("underpredicts", True, null)
     rows = columns_of(data, None).matching([Condition.from_dict(c) for c in parts["conditions"]])
     assert parts["rows"] == rows.sum()
     assert parts["share"] == pytest.approx(rows.mean())
@@ -58,7 +58,7 @@ def test_sides_and_tolerance() -> None:
     assert wide.law.endswith("at the edge of the tolerance")
     turned = cal.predictions(1 - data.y, 1 - data.p, data.covariates)
     other = cal.detect.scan_test(turned, alternative="less")
-    assert (other.p_value, other.parts["side"]) == (0.001, "too much")
+    assert (other.p_value, other.parts["side"]) == (0.001, "overpredicts")
 
 
 def test_the_best_subset_of_levels_is_listed_and_is_no_box_of_the_family() -> None:

@@ -62,7 +62,7 @@ def _by_verdict(record: AuditRecord) -> Decision:
     if "undecided" in (state["groups"], state["pockets"]):
         return Decision(say(_collect(record)), commands.audit_again(record))
     if cancels(record):
-        text = "Errors cancel on balance and not for those at one score: judge the calibration error too."
+        text = "Errors cancel on average, but not at each score: judge the calibration error too."
         return Decision(say(text), commands.audit_again(record, without=["--judge"]))
     if not for_use(record):
         text = "Say what it is for and who set the limit; then this page says whether to use it."
@@ -74,7 +74,7 @@ def _by_verdict(record: AuditRecord) -> Decision:
 
 def _one_of_each(record: AuditRecord) -> Decision:
     text = "Remove the copies, or name the column that says what they belong to: "
-    more = ". If they are different people, name one that tells them apart: "
+    more = ". If they are different people, name one that distinguishes them:  "
     told = say(text, code("--cluster COLUMN"), more, code("--key COLUMN"), ".")
     return Decision(told, commands.audit_again(record))
 
@@ -82,7 +82,7 @@ def _one_of_each(record: AuditRecord) -> Decision:
 def _check_the_label(record: AuditRecord) -> Decision:
     """Return what to do where every row has one outcome: no repair can be fitted, and no error of the other told."""
     data, all_of = record.data, noun(record)
-    what = "an event" if data.get("cases") else "no event"
+    what = "an event" if data.get("cases") else "a non-event"
     told = say("Check the label: by ", code(str(data.get("label"))), f" each of these {all_of} is {what}. ")
     if data.get("positive") is None:
         return Decision((*told, *say(f"Audit {all_of} of both outcomes.")), "")
@@ -90,7 +90,7 @@ def _check_the_label(record: AuditRecord) -> Decision:
 
 
 def _by_units(record: AuditRecord, column: str, effect: float) -> Decision:
-    told = say("Audit by ", code(column), f": its rows are alike, and ranges about {wider(effect)} times too narrow.")
+    told = say("Audit by ", code(column), f": its rows are correlated, and ranges about {wider(effect)} times too narrow.")
     return Decision(told, commands.audit_again(record, commands.by_units(column)))
 
 
@@ -191,7 +191,7 @@ def rows_that_would_decide(record: AuditRecord) -> Text:
     start = f"{who}: too few {needed(record)}. "
     need = median_need(few)
     if need is None:
-        return say(start + (no_plan(record) or f"No number of {needed(record)} is sure to settle most of them."))
+        return say(start + (no_plan(record) or f"No number of {needed(record)} is certain to settle most of them."))
     half = {1: "It", 2: "One of the two", 3: "Two of the three"}.get(n, "Half of them")
     return say(f"{start}{half} would settle {_growth(record, need)}.")
 

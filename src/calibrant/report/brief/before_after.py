@@ -97,7 +97,7 @@ def changes(record: AuditRecord) -> Changes:
     top = ruler_top_of([(s.low, s.high) for p in few for s in (p.now, p.after) if s is not None], limit)
     rows = tuple(_change(p, record, limit, top) for p in few)
     measures = record.curve(FIXED).columns.get("measure", ("error",))
-    what = "gap" if measures[0] == "gap" else f"calibration error{' (pockets: gap)' if 'gap' in measures else ''}"
+    what = "gap" if measures[0] == "gap" else f"calibration error{' (subgroups: gap)' if 'gap' in measures else ''}"
     lines = "; limit dashed" if limit is not None else ""
     caption = f"The same {noun(record)} before and after: {what} in points"
     drawn = f"Held-out {noun(record)}, so wider than above: before grey, after coloured; {what}, points{lines}"

@@ -55,7 +55,7 @@ def nodes(record: AuditRecord) -> Iterator[Node]:
     if acting := worst_told(record):
         yield Paragraph(acting, "quiet", EVERYWHERE)
     if not withheld(record) and (found := follows(record)):
-        yield Heading("What the error follows", where=EVERYWHERE)
+        yield Heading("What the error varies with", where=EVERYWHERE)
         yield found
     resting, unchecked = rests(record), not_checked(record)
     if resting or unchecked:

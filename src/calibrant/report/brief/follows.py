@@ -21,7 +21,7 @@ MOST = 3  # figures
 LONG = 32  # characters of a level or a variable in a title
 LONGER = 90  # of the rule of a pocket
 FINE = re.compile(r"\d+\.\d{3,}")  # an end of a range, written more finely than anybody reads it
-SIDES = {"low": "Too low", "high": "Too high", "unclear": "Off"}
+SIDES = {"low": "Underpredicts", "high": "Overpredicts", "unclear": "Off"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +69,15 @@ def follows(record: AuditRecord) -> Follows | None:
     drawn = {v: along_of(v, c) for v, c in curves.items() if v in [r.variable for r in yes[:room]]}
     made = [_follow(r, drawn.get(r.variable), first=i == 0) for i, r in enumerate(yes[:room])]
     more = yes[room:]
-    rest = say("Also follows ", *variable_names([r.variable for r in more]), ".") if more else ()
+    rest = say("Also varies with ", *variable_names([r.variable for r in more]), ".") if more else ()
     return Follows((*made, *([_nothing(record, no, bool(yes))] if no else [])), rest if yes else _pocket(record))
 
 
 def _pocket(record: AuditRecord) -> Text:
     """Return the pocket that is farthest off, where no variable by itself shows error."""
     for o in pockets_off(record)[:1]:
-        who = Span(clipped(visible(o.rule), LONGER), "name", "#pockets") if o.rule else Span("unnamed")
-        return say("Yet a subgroup is off: ", who, f". {SIDES[o.side]} by at least {num.lower_bound(o.least)} points.")
+        who = Span(clipped(visible(o.rule), LONGER), "name", "#pockets") if o.rule else Span("not named")
+        return say("A subgroup is off, though: ", who, f". {SIDES[o.side]} by at least {num.lower_bound(o.least)} points.")
     return ()
 
 
@@ -96,12 +96,12 @@ def _follow(r: Ranked, along: Along | None, *, first: bool) -> Follow:
 def _nothing(record: AuditRecord, no: Sequence[Ranked], after: bool) -> Follow:
     """Return what is said once of all variables along which nothing is found."""
     names = variable_names([r.variable for r in no])
-    title = (*say(strong("Nothing along ")), *names, *say(" beyond the overall gap"))
+    title = (*say(strong("No variation with ")), *names, *say(" beyond the overall gap"))
     if not after and len(no) > MOST:
-        title = say(strong(f"Nothing along {num.count(len(no))} variables"), " beyond the overall gap")
+        title = say(strong(f"No variation with {num.count(len(no))} variables"), " beyond the overall gap")
     highs = [r.high for r in no if r.high is not None]
     if not after and highs and max(highs) >= UNTOLD:
-        title = say(strong(f"Too few {needed(record)} to tell"), " what the error follows")
+        title = say(strong(f"Too few {needed(record)} to say"), " what the error varies with")
         return Follow(title, sparks.flat(plain(title)), ())
     most = f"largest possible: {num.upper_bound(max(highs))}" if highs else ""
     return Follow(title, sparks.flat(plain(title)), say(most) if most else ())
@@ -114,8 +114,8 @@ def _title(r: Ranked, along: Along | None) -> Text:
         return told
     name = _name(r.variable)
     if not r.worst:
-        return say(strong("Off along "), name, " beyond the overall gap")
-    where = say(strong("Off most for "), name, " ", _name(FINE.sub(lambda m: f"{float(m[0]):.3g}", r.worst)))
+        return say(strong("Error varies with "), name, " beyond the overall gap")
+    where = say(strong("Farthest off for "), name, " ", _name(FINE.sub(lambda m: f"{float(m[0]):.3g}", r.worst)))
     return say(*where, f": {num.gap(r.gap)} points beyond the overall gap")
 
 

@@ -54,7 +54,7 @@ def reading(record: AuditRecord) -> str:
 def _mark(record: AuditRecord, f: Finding, top: float) -> Mark:
     limit, (low, high) = limit_of(record), judged(record, f)
     apart = crossed(f) and not by_gap(record)
-    text = f"raw {low}, shown {high}" if apart else f"{low} to {high}"
+    text = f"raw {low}, rounded {high}" if apart else f"{low} to {high}"
     label = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
     return Mark(
         value=clipped(value_label(f), LONG) if f.variables else "Everyone",

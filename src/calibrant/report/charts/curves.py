@@ -94,7 +94,7 @@ def variable(curve: Curve) -> parts.Drawn:
         "" if kind == "pair" else ORANGE,
         f"{s['masked']} points not drawn: too few people." if s["masked"] else "",
     ]
-    title = parts.titled(f"Where along {name} the probabilities are off", under)
+    title = parts.titled(f"By {name}: where the probabilities are off", under)
     if kind == "pair":
         return _pair(rows, *s["variable"]).properties(title=title)
     groups = list(dict.fromkeys(r["group"] for r in rows))
@@ -337,9 +337,9 @@ def kernel_tuning(curve: Curve) -> parts.Drawn:
     """Return how often a planted error is missed, a line for each family: by the whole test, by one statistic alone."""
     s = curve.settings
     error = f"{num.nearest(s['planted'], 1)} points off on average"
-    where = f", in {s['bands']} bands along {s['along']}" if s["along"] is not None else ""
+    where = f", in {s['bands']} bands by {s['along']}" if s["along"] is not None else ""
     under = [f"{num.count(s['n'])} rows, {error}{where}. Bars: 95% ranges from {num.count(s['runs'])} data sets."]
-    columns = {"the whole test": ("type_2", "low", "high"), "KLCE by itself": ("raw", "raw_low", "raw_high")}
+    columns = {"the whole test": ("type_2", "low", "high"), "KLCE alone": ("raw", "raw_low", "raw_high")}
     panels = [(title, _missed(curve, names)) for title, names in columns.items()]
     return parts.several(panels, 2).properties(title=parts.titled("Which kernel finds this error", under))
 

@@ -152,7 +152,7 @@ def bars(rows: list[Row], x: Place, tips: Sequence[str], colour: alt.Color | Row
 def heat(rows: list[Row], place: Mapping[str, Place | str], most: float) -> alt.LayerChart:
     """Return gaps as colours, outlined where shown to be off; the strongest colour is `most` points."""
     scale = alt.Scale(domain=[-most, 0, most], range=[LOW, PAPER, HIGH], interpolate="rgb", clamp=True)
-    legend = alt.Legend(title=["points", "+ says too little", "\u2212 says too much"], labelExpr=SIGN)
+    legend = alt.Legend(title=["points", "+ underpredicts", "\u2212 overpredicts"], labelExpr=SIGN)
     base = data(rows).encode(**place)
     return alt.layer(
         base.mark_rect().encode(color=alt.Color("gap:Q", scale=scale, legend=legend), tooltip=tooltips()),

@@ -54,12 +54,12 @@ def pockets(curve: Curve) -> alt.LayerChart:
     words = parts.data(rows).mark_text(dy=-11, fontSize=10.5, color=parts.INK).encode(y=names, x="gap:Q", text="told:N")
     marks = [] if limit is None else [_limits(100.0 * limit, ends, gaps)]
     under = [
-        f"Bars: certified, for all {num.count(s['boxes'])} subgroups together at {parts.level_of(curve)}.",
+        f"Bars: certified, for all {num.count(s['boxes'])} subgroups simultaneously at {parts.level_of(curve)}.",
         "Orange: shown to be off. Grey: not shown.",
         "" if limit is None else f"Dashed: the limit, {num.limit_points(limit)} points to either side.",
     ]
     certified = any(c["floor"])
-    title = parts.titled("Subgroups of people that are off" if certified else "The subgroup that looks worst", under)
+    title = parts.titled("Subgroups of people that are off" if certified else "The subgroup that seems worst", under)
     return alt.layer(*marks, drawn, words, title=title).properties(width=parts.WIDTH - 180, height=alt.Step(52))
 
 
@@ -106,7 +106,7 @@ def pocket_map(curve: Curve) -> alt.LayerChart:
     scale = alt.Scale(
         domain=[-most, 0, most], range=[parts.LOW, parts.PAPER, parts.HIGH], interpolate="rgb", clamp=True
     )
-    legend = alt.Legend(title=["points", "+ says too little", "\u2212 says too much"], labelExpr=parts.SIGN)
+    legend = alt.Legend(title=["points", "+ underpredicts", "\u2212 overpredicts"], labelExpr=parts.SIGN)
     colour = alt.Color("gap:Q", scale=scale, legend=legend)
     base = parts.data(rows)
     pale = alt.condition(f"abs(datum.gap) > {0.6 * most}", alt.value(parts.PAPER), alt.value(parts.INK))

@@ -10,8 +10,8 @@ from calibrant.results import Curve
 
 ROW = 15  # pixels of a site
 AXES = {
-    "intercept": "logits by which the scores are too low (calibration intercept)",
-    "slope": "calibration slope (1: right)",
+    "intercept": "logits by which the scores underpredict (calibration intercept)",
+    "slope": "calibration slope (1: calibrated)",
 }
 RIGHT = {"intercept": 0.0, "slope": 1.0}
 

@@ -11,7 +11,7 @@ import calibrant.report.charts.parts as parts
 from calibrant.report import numbers as num
 from calibrant.results import Curve
 
-WHO, LOOKED_AT = "Who is badly served", "Looked at most closely, not shown to be badly served"
+WHO, LOOKED_AT = "Who is badly served", "Examined most closely, not shown to be miscalibrated"
 RULE = 52  # letters of a rule on one line
 
 
@@ -32,7 +32,7 @@ def ranking(curve: Curve) -> alt.LayerChart:
                 "low": None if low is None else 100 * low,
                 "high": None if high is None else 100 * high,
                 "certified": certified,
-                "finding": "error follows it" if c["p_adjusted"][i] <= alpha else "not shown",
+                "finding": "error varies with it" if c["p_adjusted"][i] <= alpha else "not shown",
                 "beyond the overall gap": f"{num.nearest(c['beyond_shift'][i], 2)} points",
                 "overall": f"{num.nearest(c['vece'][i], 2)} points",
                 "p": f"{c['p_adjusted'][i]:.2g} (adjusted)",
@@ -43,13 +43,13 @@ def ranking(curve: Curve) -> alt.LayerChart:
         "finding:N",
         title=None,
         legend=alt.Legend(orient="top", symbolType="square"),
-        scale=alt.Scale(domain=["error follows it", "not shown"], range=[parts.LINE, parts.BAND]),
+        scale=alt.Scale(domain=["error varies with it", "not shown"], range=[parts.LINE, parts.BAND]),
     )
     x = alt.X("size:Q", title="error beyond the overall gap, points", axis=alt.Axis(tickCount=6))
     made = parts.bars(rows, x, ("variable", "beyond the overall gap", "certified", "overall", "p", "worst"), found)
     shift = f"Overall gap, left out here: {num.gap(float(curve.settings['shift']))} points."
-    under = [f"{shift} Lines: certified ranges, all together at {parts.level_of(curve)}."]
-    return made.properties(title=parts.titled("Which variables the error follows", under))
+    under = [f"{shift} Lines: certified ranges, simultaneously at {parts.level_of(curve)}."]
+    return made.properties(title=parts.titled("Which variables the error varies with", under))
 
 
 def importance(curve: Curve) -> alt.LayerChart:
@@ -69,7 +69,7 @@ def importance(curve: Curve) -> alt.LayerChart:
     x = alt.X("drop:Q", title="evidence lost when the variable is shuffled", axis=alt.Axis(tickCount=6))
     whole = num.decimals(curve.settings["statistic"], 2)
     under = [
-        f"Of {whole} in all. Lines: {parts.level_of(curve)} intervals, each variable by itself. No test.",
+        f"Of {whole} in all. Lines: {parts.level_of(curve)} intervals, each variable separately. No test.",
         "Where a line takes in 0, the variable is not shown to be needed.",
     ]
     made = parts.bars(rows, x, ("variable", "loses", "interval"), alt.value(parts.LINE))
@@ -164,7 +164,7 @@ def subgroups(curve: Curve) -> alt.LayerChart:
     words = parts.data(rows).mark_text(dy=-11, fontSize=10.5, color=parts.INK).encode(y=names, x="gap:Q", text="told:N")
     under = [
         f"Judged on {num.count(curve.settings['rows_judged'])} people who played no part in finding the rules.",
-        f"Bars: {parts.level_of(curve)} limits, all together. People are counted among those who judge.",
+        f"Bars: {parts.level_of(curve)} limits, simultaneous. People are counted among those who judge.",
         "Orange: error found. Grey: undecided.",
     ]
     title = parts.titled(WHO if any(c["finding"]) else LOOKED_AT, under)

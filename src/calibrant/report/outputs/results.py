@@ -115,7 +115,7 @@ def _estimate(e: Estimate) -> Iterator[str]:
 
 def _groups(found: Mapping[str, Estimate]) -> Iterator[str]:
     first = next(iter(found.values()))
-    yield f"{first.method} of {num.count(len(found))} groups, each by itself{UNITS.get(first.unit, f' {first.unit}')}"
+    yield f"{first.method} of {num.count(len(found))} groups, each separately{UNITS.get(first.unit, f' {first.unit}')}"
     yield f"{100 * first.interval.level:g}% intervals, {first.interval.guarantee}"
     yield from _table(_columns(found), ("group", "value", "low", "high", "rows"))
 

@@ -71,7 +71,7 @@ FIVES = "Counts are multiples of five, up or down by chance; “under”: fewer 
 ACROSS, DOTS = 20, 200  # of the picture of people
 MISSED = ", an expected event that did not happen; empty, no event."
 GAP = (
-    "Gap: happened minus said, so errors in both directions cancel. Calibration error: of those given the same score, each "
+    "Gap: observed minus predicted, so errors in both directions cancel. Calibration error: of those given the same score, each "
     "by itself, so they do not and it can be larger."
 )
 
@@ -107,7 +107,7 @@ def about(record: AuditRecord) -> str:
     limit = limit_of(record)
     if limit is None:
         return GAP
-    return f"{GAP} The limit is about the {'gap' if by_gap(record) else 'average error'}."
+    return f"{GAP} The limit is about the {'gap' if by_gap(record) else 'calibration error'}."
 
 
 def table(record: AuditRecord) -> Table:
@@ -178,7 +178,7 @@ def _caption(record: AuditRecord) -> str:
     dashed = "" if limit is None else f" Dashed: the limit of {num.limit_points(limit)}."
     if total == 1:
         return f"The one group that was given.{dashed}"
-    held = f"All {num.count(total)} ranges of each kind hold together, {together(record)}."
+    held = f"All {num.count(total)} ranges of each kind are simultaneous: they hold {together(record)}."
     apart = beyond_worst(record, record.groups)
     return (cut_short(record) or held) + (f" {apart}" if apart else "") + dashed
 
@@ -245,7 +245,7 @@ def _legend(record: AuditRecord, beyond: bool) -> Sequence[Span]:
 # ---- what the section adds to others ----
 
 METHOD = (
-    "The same two bounds on each group’s rows, the {alpha}% shared over {groups} groups, so that all hold together."
+    "The same two bounds on each group’s rows, the {alpha}% shared over {groups} groups, so that all hold simultaneously."
 )
 
 
@@ -261,7 +261,7 @@ def _check(_: Check, record: AuditRecord) -> Asked:
     total = num.count(len(record.groups))
     if limit_of(record) is None:
         found = [f"{total} certified ranges"]
-    meaning = f"all {total} ranges hold together, {together(record)}" if record.groups else "for whom is it off?"
+    meaning = f"all {total} ranges hold simultaneously, {together(record)}" if record.groups else "for whom is it off?"
     return Asked(f"Every group: {error_at_most(record)}", ", ".join(found), meaning)
 
 

@@ -80,7 +80,7 @@ def answer(record: AuditRecord) -> Text:
         return say(*local_answer(record), f" {capital(clause)}{unproven} ({p}).")
     by_trait = p_told(local.outcome)
     if record.found(strong):
-        rest = f"Among {noun(record)} with the same score, no attribute is shown to carry it by itself ({by_trait})."
+        rest = f"Among {noun(record)} with the same score, no attribute is shown to carry it separately ({by_trait})."
         return say(f"Yes: {clause} ({p}). {rest}")
     return say(f"None was found, {UNPROVEN}: not by attribute ({by_trait}), and {clause} ({p}).")
 
@@ -89,7 +89,7 @@ def _alone(record: AuditRecord) -> Text:
     """Return the answer where the search by models finds error, and not once it is joined with the one of pockets."""
     local, joined = ran(record, LOCAL), ran(record, POCKETS)
     both = "" if joined is None or joined.outcome is None else f" ({p_told(joined.outcome)})"
-    by_itself = f"Trained models find error ({search.told(record)}), but not once joined with the search of subgroups"
+    by_itself = f"Trained models find error ({search.told(record)}), but not after adjustment for the search of subgroups"
     traits = local_answer(record) if local is not None else say(f"None was found, {UNPROVEN}.")
     return say(*traits, f" {by_itself}, which allows for having searched twice{both}.")
 
@@ -110,12 +110,12 @@ def local_answer(record: AuditRecord) -> Text:
         start = f"Yes: among {noun(record)} with the same score, what happens still depends on "
         return say(start, *variable_names(traits), f" ({told}).")
     if yes:
-        return say(f"Yes, along the score itself ({told}); no attribute is shown to add to it, {UNPROVEN}.")
+        return say(f"Yes, by the score itself ({told}); no attribute is shown to add to it, {UNPROVEN}.")
     if float(check.outcome.parts.get("p_local", 1.0)) <= float(record.settings["alpha"]):
         start = f"Yes: among {noun(record)} with the same score some error is left"
         return say(f"{start} ({told}), though no single attribute is shown to carry it.")
     start = "Only in the level or slope of the score as a whole"
-    return say(f"{start} ({told}): no error was found that follows an attribute, {UNPROVEN}.")
+    return say(f"{start} ({told}): no error was found that varies with an attribute, {UNPROVEN}.")
 
 
 def note(record: AuditRecord) -> str:
@@ -127,7 +127,7 @@ def note(record: AuditRecord) -> str:
     looked = f"p-values are adjusted for looking at {cardinal(len(rows))} variables. " if len(rows) > 1 else ""
     starred = n is not None and any(e.adjusted <= 1 / (n + 1) for e in rows)
     star = f" * The smallest value that {num.count(n)} simulations can show." if starred and n is not None else ""
-    left = "Evidence leaves out what moving or stretching all scores alike would mend; gaps include it."
+    left = "Evidence leaves out what one shift or stretch of all scores would correct; gaps include it."
     return f"{looked}{left}{star}"
 
 
@@ -139,10 +139,10 @@ METHOD = (
     "stretching all scores alike would mend is taken out of these, and tested beside them. All of it is one test, "
     "with a chance of at most {alpha} in 100 of a finding where there is no error{rough}.{kernel} Function "
 )
-KERNEL = " Similar is told by a Gaussian kernel, for all attributes jointly {width} standard deviations wide."
+KERNEL = " Similarity is a Gaussian kernel, for all attributes jointly {width} standard deviations wide."
 OTHERS = "calibrant detect local_calibration_test --help"  # where the other kernels and nulls are
 TUNING = "calibrant detect kernel_tuning --help"  # which of the kernels would find an error of a given size
-KERNEL_MEANS = "size, with no unit, of the error that a kernel sees along score and attributes; zero if right"
+KERNEL_MEANS = "size, with no unit, of the error that a kernel sees by score and attributes; zero if calibrated"
 MANY = "the normal law of sums over many people"
 MAPS = (
     "Each map averages what happened minus what the model says over people near a value, or of a level, near ones "
@@ -161,7 +161,7 @@ WORDS = (
     Entry(
         "Carries evidence",
         say(
-            "Simulations of a model that is right hardly ever show this much error along the variable, among people "
+            "Simulations of a calibrated model hardly ever show this much error along the variable, among people "
             "with the same score, allowing for having looked at all variables."
         ),
     ),
@@ -223,7 +223,7 @@ def _kernel(check: Check, record: AuditRecord) -> Asked:
     numbers = ""
     if e is not None:
         under = math.ceil(float(e.settings["accepted"]) * 1e4) / 1e4
-        numbers = f"{e:.4f}; a right model is accepted under {under:.4f}".replace("-", num.MINUS)
+        numbers = f"{e:.4f}; a calibrated model is accepted under {under:.4f}".replace("-", num.MINUS)
         if test is not None and test.outcome is not None:
             numbers += f"; {num.p_value(float(test.outcome.parts['p_klce']), draws=draws_of(test.outcome))}"
     return Asked("Kernel local calibration error (KLCE²)", numbers, KERNEL_MEANS)

@@ -31,7 +31,7 @@ def inference(record: AuditRecord) -> Iterator[Node]:
     more = len(found) - SHORT
     rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
     table = number_table(
-        f"{first}Ranges are approximate and hold together, {together(record)}.{rest}",
+        f"{first}Ranges are approximate and simultaneous: they hold {together(record)}.{rest}",
         HEAD,
         [(v.name, v.value(v.inferred), v.value(v.observed), v.off(), v.range()) for v in found[:SHORT]],
     )
@@ -56,7 +56,7 @@ class Line:
 
     @property
     def found(self) -> bool:
-        """Whether it is shown to come out wrong."""
+        """Whether it is shown to be biased."""
         return self.low > 0.0 or self.high < 0.0
 
     @property
@@ -125,7 +125,7 @@ def lines(record: AuditRecord) -> tuple[Line, ...]:
 
 
 def wrong(record: AuditRecord) -> tuple[Line, ...]:
-    """Return those that are shown to come out wrong."""
+    """Return those that are shown to be biased."""
     return tuple(line for line in lines(record) if line.found)
 
 
@@ -137,7 +137,7 @@ def answer(record: AuditRecord) -> Text:
     off = wrong(record)
     if not off:
         start = say("If the probabilities stood in for the labels, no mean and no share among ", *cases)
-        return say(*start, f" is shown to come out wrong, {UNPROVEN}.")
+        return say(*start, f" is shown to be biased, {UNPROVEN}.")
     out: list[str | Span] = ["If the probabilities stood in for the labels, ", *cases, " would look different: "]
     for i, line in enumerate(off[:TOLD]):
         out += ["; " if i else "", *_told(line, "them")]
@@ -151,7 +151,7 @@ def answer(record: AuditRecord) -> Text:
 
 
 def heading(record: AuditRecord) -> str:
-    """Return how many are shown to come out wrong."""
+    """Return how many are shown to be biased."""
     off, of = len(wrong(record)), len(lines(record))
     return f"{num.count(off)} of {num.count(of)} means and shares of the events {_shown(off)}"
 
@@ -168,7 +168,7 @@ def short(record: AuditRecord) -> Text:
 
 
 def _shown(count: int) -> str:
-    return f"{'is' if count == 1 else 'are'} shown to come out wrong"
+    return f"{'is' if count == 1 else 'are'} shown to be biased"
 
 
 def _told(line: Line, whom: str) -> Text:

@@ -25,8 +25,8 @@ DIFFERS = (
     "Standardised difference: of the share among those without an outcome from that among those with one; beyond 0.1, "
     "either way, it is commonly held to matter."
 )
-TESTED = " p: the share without is the same at every level, tested for all columns together."
-UNTESTED = " Shares are of rows; that they differ is not tested, for the test takes rows as independent and alike."
+TESTED = " p: the share without is the same at every level, tested for all columns simultaneously."
+UNTESTED = " Shares are of rows; that they differ is not tested, for the test assumes independent rows of equal weight."
 NO_PROOF = "That outcomes are missing at random given the score, no test of these data can show."
 
 
@@ -51,7 +51,7 @@ def _of_units(record: AuditRecord) -> str:
         return " Ranges are of the weighted rows."
     some, weighted = f"{num.count(s['units_unlabelled'])} of {num.count(s['units'])}", record.data.get("weights")
     told = " Ranges are of the weighted rows." if weighted else ""
-    return f" {some} clusters have rows without an outcome, and each cluster, with all of its rows, is one bet.{told}"
+    return f" {some} clusters have rows without an outcome, and each cluster, with all of its rows, is one independent observation.{told}"
 
 
 def heading(record: AuditRecord, everyone: People) -> str:
@@ -170,10 +170,10 @@ def check(_: Check, record: AuditRecord) -> Asked:
 
 HOW = (
     "Whoever has an outcome stands for people of the same score who have none, as far as the assumption lets them: a "
-    "line above the largest probability that the odds allow, below the least, turns each into a bet; what the line "
+    "line above the largest probability that the odds allow, below the least, turns each into a test martingale; what the line "
     "leaves over counts as the worst. {by}True at this number of rows. Function "
 )
-BY_UNITS = "The bets of one {one}, weighted, are added up to one. "
+BY_UNITS = "The terms of one {one}, weighted, are added up to one. "
 
 
 def methods(record: AuditRecord) -> Iterator[Entry]:

@@ -71,12 +71,12 @@ MEASURES = {  # name in the record: its name on the page, what it says, its deci
     "max_calibration_error": ("Largest binned error (MCE)", "the largest of those gaps; grows with chance", None),
     "brier": ("Brier score", "mean squared distance from what happened; smaller is better", 4),
     "log_loss": ("Log loss", "punishes confident mistakes; smaller is better", 4),
-    "auroc": ("AUROC", "how well events are told from others; 0.5 is guessing, 1 is perfect", 4),
-    "calibration_intercept": ("Calibration intercept", "0 if right on balance; above 0: the model says too little", 3),
-    "calibration_slope": ("Calibration slope", "1 if right; below 1: scores too extreme; above 1: too timid", 3),
+    "auroc": ("AUROC", "how well events are distinguished from others; 0.5 is guessing, 1 is perfect", 4),
+    "calibration_intercept": ("Calibration intercept", "0 if calibrated on average; above 0: the model underpredicts", 3),
+    "calibration_slope": ("Calibration slope", "1 if calibrated; below 1: scores too extreme; above 1: too timid", 3),
     "observed_expected": (
         "Observed over expected events",
-        "1 if right on balance; above 1: the model says too little",
+        "1 if calibrated on average; above 1: the model underpredicts",
         3,
     ),
 }
@@ -120,8 +120,8 @@ def figure(record: AuditRecord) -> Figure:
     drawn = svg.gaps(along, limit, top, noun(record))
     gaps = replace(drawn, marks=(*ABOVE, SAYS, *drawn.marks), ruled=True)
     of_cross = "What happened against what the model says, one dot a range of the score."
-    of_gaps = f"{GAP}, along the score. {finds}."
-    held = f"Ranges: all {len(bins)} hold together, {together(record)}."
+    of_gaps = f"{GAP}, by score. {finds}."
+    held = f"Ranges: all {len(bins)} hold simultaneously, {together(record)}."
     if smooth(record):
         held = f"Band: holds the whole curve, {together(record)}{_with_many_units(record)}."
     cut = any(max(-p.low, p.high) * 100 > top for p in along.line)
@@ -140,7 +140,7 @@ def figure(record: AuditRecord) -> Figure:
         caption=say(f"{held} {reading(smooth(record), along.across, cut)}"),
         id="fig-reliability",
         title=finds,
-        readout=Readout("Read the figure along the score", low, high, _start(along), form, tuple(DIRECTIONS.values())),
+        readout=Readout("Read the figure by score", low, high, _start(along), form, tuple(DIRECTIONS.values())),
         numbers=_tables(along, bins, digits, noun(record)),
     )
 
@@ -186,11 +186,11 @@ def curve_finding(stretches: Sequence[Stretch] | None, digits: int) -> str:
         Decimals of the figure.
     """
     if stretches is None:
-        return "Nowhere along the rounded score to be off"
+        return "At no score shown to be off"
     if not stretches:
         return "Off as a whole, but at no single score far enough to be shown off there"
     told: list[str] = []
-    for where, words in (("low", "too low"), ("high", "too high")):
+    for where, words in (("low", "underpredicts"), ("high", "overpredicts")):
         spans = [_span(s, digits - 1) for s in stretches if s.side == where]
         if spans:
             told.append(f"{words} {'where it says' if not told else 'at'} {_several(spans)}")
@@ -266,9 +266,9 @@ def certified(record: AuditRecord) -> Table:
         )
         for c in held
     )
-    caption = f"What is certified, and about which score. Each line holds by itself, {together(record)}.{shared}"
+    caption = f"What is certified, and about which score. Each line holds separately, {together(record)}.{shared}"
     if _shift_beyond(record):
-        caption += " A shift is no larger than the calibration error: where its line goes further, it is only less exact."
+        caption += " A gap is no larger than the calibration error: where its line goes further, it is only less exact."
     return Table(columns, rows, caption)
 
 
@@ -306,7 +306,7 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
             of = f"the raw score, subgroups of {people_share(float(e.settings[end]))} of the {noun(record)} or more"
             if chosen := screened(record):
                 tested = f"{num.count(chosen['rows_tested'])} {noun(record)} tested"
-                of += f", along the {num.count(len(chosen['chosen']))} columns searched, among the {tested}"
+                of += f", by the {num.count(len(chosen['chosen']))} columns searched, among the {tested}"
             rows.append(Certified(f"Gap of the worst unlisted subgroup, at {word}", shown, of, assumption(e)))
     if (e := record.estimates.get("klce")) is not None:
         shown = f"{e.interval:.4f}".replace("-", num.MINUS)
@@ -361,14 +361,14 @@ def measures_note(record: AuditRecord) -> str:
     """Return what the ranges of the measures rest on."""
     levels = {e.interval.level for e in record.measures.values()}
     held = f"{num.percent(levels.pop())}% ranges" if len(levels) == 1 else "Ranges"
-    return f"{held} are approximate and each stands by itself; no verdict rests on them."
+    return f"{held} are approximate and each holds separately; no verdict rests on them."
 
 
 # ---- what the section adds to others ----
 
 AT_LEAST = (
-    "Part of the {rows}, dealt at random, guesses where the raw score is too low or too high; "
-    "the other {rows} put the guess to the test."
+    "Part of the {rows}, chosen at random, estimates where the raw score underpredicts or overpredicts; "
+    "the other {rows} test that estimate."
 )
 AT_MOST = "At each {step}, what happened is compared with what it says, and an allowance for chance is added."
 FURTHER = {
@@ -381,7 +381,7 @@ GUARANTEES = {
     "asymptotic": "Approximate; true in the limit of very many {rows}.",
     "as published": "As its authors published it.",
 }
-BINS = "People with similar scores are put together; each gap has a range, and all ranges of the figure hold together."
+BINS = "People with similar scores are put together; each gap has a range, and all ranges of the figure hold simultaneously."
 CURVE = (
     " The line averages the gap over neighbouring scores (at most {reach} points away, near ones more). Its band comes "
     "from {null}: for a calibrated model it takes in zero everywhere in {often}; where the model is off it holds the "
@@ -392,7 +392,7 @@ CURVE = (
 def methods(record: AuditRecord) -> Iterator[Entry]:
     """Return how the certificates and the figure were made."""
     one, exact = record.everyone, "values" in record.data["display"]
-    step = "value of the score" if exact else f"step of {num.step(record.settings['levels'])}"
+    step = "value of the score" if exact else f"rounding step of {num.step(record.settings['levels'])}"
     width = f"{float(record.settings.get('bandwidth') or 0.0):g}"
     weighted = "each by its weight, " if record.data.get("weights") else ""
     yield Entry("At least", made(AT_LEAST, one.lower, record))
@@ -417,7 +417,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
 
 def made(text: str, estimate: Estimate, record: AuditRecord) -> Text:
     """Return how an estimate was made: in words, what it rests on, and by which function."""
-    told = f"{text} {GUARANTEES[estimate.interval.guarantee]}".format(rows="units" if by_units(record) else "rows")
+    told = f"{text} {GUARANTEES[estimate.interval.guarantee]}".format(rows="clusters" if by_units(record) else "rows")
     return say(f"{told} Function ", code(estimate.method), ".")
 
 
@@ -441,7 +441,7 @@ def _everyone(_: Check, record: AuditRecord) -> Asked:
 def _shift(_: Check, record: AuditRecord) -> Asked:
     one, shift = record.everyone, record.estimates.get("shift")
     if shift is None:
-        return Asked("Overall gap", "", "is the model too low or too high on balance?", False)
+        return Asked("Overall gap", "", "does the model underpredict or overpredict on average?", False)
     low, high = num.signed_range(shift.interval.low, shift.interval.high)
     predicted, observed = num.rates(one.expected / one.rows, one.cases / one.rows)
     meaning = f"the model says {predicted} in 100; {observed} happened"
@@ -461,11 +461,11 @@ def _bound(name: str, question: str, meaning: str) -> Callable[[Check, AuditReco
 
 def _reliability(_: Check, record: AuditRecord) -> Asked:
     """Return whether error along the score was found: by the test of the whole curve, or without a curve by a bin."""
-    question, s = "Error along the score", record.curve("reliability").settings
+    question, s = "Error by score", record.curve("reliability").settings
     off, total = bins_off(record), len(record.curve("bins").columns.get("predicted", ()))
     numbers = f"off in {off} of {_ranges(total)}"
     if s.get("p_value") is None:
-        return Asked(question, numbers, f"all {total} ranges hold together, {together(record)}", off > 0)
+        return Asked(question, numbers, f"all {total} ranges hold simultaneously, {together(record)}", off > 0)
     p = float(s["p_value"])
     numbers = f"{num.p_value(p, draws=int(s['draws']))}; {numbers}"
     found = p <= float(record.settings["alpha"])

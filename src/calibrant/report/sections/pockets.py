@@ -55,7 +55,7 @@ from calibrant.report.wording.units import by_units
 from calibrant.results import Estimate
 from calibrant.visible import visible
 
-HEADING = "Is a subgroup off that nobody named?"
+HEADING = "Is a subgroup off that was not listed?"
 HALVES = 10  # of the people, at random, in each of which pockets are looked for again
 BESIDES = 2  # traits that tell the people of a pocket apart, besides its rule; more are in the JSON
 LABEL = 32  # characters of a label of the map
@@ -108,7 +108,7 @@ def looked_at(record: AuditRecord, e: Estimate) -> str:
         f"{num.count(int(s['boxes']))} subgroups were looked at that have {least}% of the {noun(record)} or more, of one "
         f"attribute or of {cardinal(int(s['order']))} among {cardinal(len(s['traits']))}, the score being one{among}. "
         "Which subgroups there are was fixed before any outcome was read, so the ranges below, and “at least”, hold for "
-        f"all of them at once, {together(record)}; and so, by itself, does “no subgroup is off by more than”."
+        f"all of them at once, {together(record)}; and so, separately, does “no subgroup is off by more than”."
     )
 
 
@@ -127,7 +127,7 @@ def table(record: AuditRecord, found: Sequence[Line]) -> Table:
         Column(lines("Gap and its", "range, points"), "r iv"),
         Column(say("Verdict" if judged else "The model says"), "vd"),
     )
-    caption = "A few distinct subgroups, the most evident first; their ranges, and those of all others, hold together."
+    caption = "A few distinct subgroups, the most evident first; their ranges, and those of all others, hold simultaneously."
     if not any(r["floor"] for r in found):
         caption = f"{LOOKED_AT}. {caption}"
     return Table(
@@ -189,7 +189,7 @@ def _whole(share: float) -> str:
 def note(record: AuditRecord, found: Sequence[Line]) -> str:
     """Return how to read the table."""
     shift, start = record.estimates.get("shift"), "The gap is what happened minus what the model says"
-    everyone = "" if shift is None else f", for everyone together {num.gap(shift.value)}"
+    everyone = "" if shift is None else f", for everyone {num.gap(shift.value)}"
     text = (
         f"{start}{everyone}, of the raw score; its range is certified. Counts are multiples of five, up or down by "
         f"chance. Halves are random halves of the {noun(record)}, searched again."
@@ -253,7 +253,7 @@ def title(worst: Sequence[Line], names: Sequence[str]) -> str:
     off = [r for r in worst if r["low"] > 0 or r["high"] < 0]
     if not off:
         return f"No cell by {names[0]} and {names[1]} is shown to be off"
-    side = "too low" if off[0]["low"] > 0 else "too high"
+    side = "underpredicts" if off[0]["low"] > 0 else "overpredicts"
     least = num.lower_bound(float(max(off[0]["low"], -off[0]["high"])))
     return f"{capital(side)} by at least {least} points: {clipped(visible(off[0]['rule']))}"
 
@@ -313,7 +313,7 @@ def searches(record: AuditRecord) -> Text:
 FOUND_BY = {
     "both": "Both find error;",
     "scan": "Only the search of subgroups finds error: it sits where one or two attributes show it;",
-    "adaptive": "Only the models find error: it is spread over more attributes than two, or along none of them sharply;",
+    "adaptive": "Only the models find error: it is spread over more attributes than two, or varies sharply with none of them;",
     "neither": "Neither finds error, which is not proof of none;",
 }
 
@@ -324,7 +324,7 @@ BINOMIAL = (
     "Given scores and attributes, the events in a subgroup are a sum of independent outcomes, whose exact binomial limits "
     "hold whatever each person’s own probability is (Hoeffding 1956)"
 )
-BETS = "Given scores and attributes, the weighted error of each {of} is one bet (Theorem CB), at any number of them"
+BETS = "Given scores and attributes, the weighted error of each {of} is one independent term (Theorem CB), at any number of them"
 METHOD = (
     "Each covariate and the score is cut into a few cells by rules that see no outcome. A subgroup is a run of cells of "
     "a number or date, or one or two levels of a category, of one attribute or of each of two. {limits}; the "
@@ -332,13 +332,13 @@ METHOD = (
     "and for each range. “No subgroup is off by more than” needs no sharing: one subgroup is the worst. Functions "
 )
 SEARCH = (
-    "All subgroups are scanned for the one whose events depart most, in units of chance, beside the search by trained "
-    "models (Search, below); one p-value joins the two. Function "
+    "All subgroups are scanned for the one whose events depart most, in units of chance, in addition to the search by trained "
+    "models (Search, below); one p-value combines the two. Function "
 )
 WORDS = (
     Entry(
         "Pocket",
-        say("Everyone with the same one or two attributes, whom nobody named beforehand: “age over 70 and site = b”."),
+        say("Everyone with the same one or two attributes, not listed beforehand: “age over 70 and site = b”."),
     ),
 )
 
@@ -349,7 +349,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     if e is None:
         return
     alpha = num.percent(1 - float(e.interval.level))
-    limits = BETS.format(of="cluster, however alike its rows are," if by_units(record) else "row")
+    limits = BETS.format(of="cluster, however correlated its rows are," if by_units(record) else "row")
     limits = limits if units_of(record) else BINOMIAL
     words = METHOD.format(limits=limits, alpha=alpha, boxes=num.count(int(e.settings["boxes"])))
     yield Entry("Pockets", say(words, code(e.method), " and ", code("diagnose.pockets"), "."))
@@ -372,7 +372,7 @@ def _check(check: Check, record: AuditRecord) -> Asked:
         numbers = f"worst at least {low} points; of {size} of the {noun(record)} or more, at most {high}"
     if check.outcome is not None:
         numbers += f"; test: {p_told(check.outcome)}"
-    meaning = "is a subgroup off that nobody named?"
+    meaning = "is a subgroup off that was not listed?"
     return Asked("Unlisted subgroups", numbers, meaning, None if check.outcome is None else record.found(check))
 
 

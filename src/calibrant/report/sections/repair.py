@@ -128,7 +128,7 @@ def _held(record: AuditRecord) -> str:
         sum(line[when] == verdict for line in found)
         for when, verdict in (("now", "broken"), ("after", "broken"), ("after", "undecided"))
     )
-    told = f"of the {cardinal(len(found))} looked at, {_none(before)} {'is' if before == 1 else 'are'} over the limit "
+    told = f"of the {cardinal(len(found))} examined, {_none(before)} {'is' if before == 1 else 'are'} over the limit "
     left = f"; {cardinal(few)} {'is' if few == 1 else 'are'} undecided" if few else ""
     return f"{told}before and {_none(after)} after{left}"
 
@@ -180,7 +180,7 @@ def how(record: AuditRecord) -> Text:
     return say(
         f"{capital(repair_named(chosen['recipe']))} {first}is the simplest repair that is shown to help and is not "
         f"shown to be worse than the best of them: {visible(_verdict(record, chosen))}. This fits it, judges it again "
-        "and writes its map; with --out repaired.parquet it writes every row repaired:"
+        "and writes its calibrator; with --out repaired.parquet it writes every row repaired:"
     )
 
 
@@ -245,7 +245,7 @@ def fixed_note(record: AuditRecord) -> str:
     n = int(s.get("groups") or 0)
     among = f"all {num.count(n)} groups, all subgroups and all repairs" if n else "all subgroups and all repairs"
     text = (
-        f"The verdicts of a column hold together {times} of {of} times, for everyone, for groups and for subgroups each: "
+        f"The verdicts of a column hold simultaneously {times} of {of} times, for everyone, for groups and for subgroups each: "
         f"the risk is shared among {among}, so who is listed, and the repair, may be chosen by these rows. "
         "Ranges are wider than in the audit, which has more rows."
     )
@@ -284,14 +284,14 @@ def note(record: AuditRecord) -> str:
     """Return how to read the table."""
     s = record.curve("repairs").settings
     times, of = num.confidence(1 - float(s["alpha"]))
-    text = f"The certified ranges of all lines hold together, {times} of {of} times. Lower is better, but for AUROC. "
+    text = f"The certified ranges of all lines hold simultaneously, {times} of {of} times. Lower is better, but for AUROC. "
     if s["groups"]:
         text += f"* Of {num.count(s['groups'])} groups, those whose gap shrank or grew by more than {CLEAR}. "
     if refuted := sum(bool(r["impossible"]) for r in rows(record)):
         which = "one line" if refuted == 1 else f"{cardinal(refuted)} lines"
         text += f"Infinite, in {which}: an outcome happened to which the score gave no chance at all (0 or 1). "
     if populations(record):
-        text += f"“{capital(AS_AUDITED)}” may differ from everyone now, above: each table shares its risk by itself. "
+        text += f"“{capital(AS_AUDITED)}” may differ from everyone now, above: each table shares its risk separately. "
     return " ".join(filter(None, (text.rstrip(), orders(record), scales(record))))
 
 
@@ -391,9 +391,9 @@ def decision_note(record: AuditRecord) -> str:
     """Return what the ranges of gains are."""
     s = record.curve("repair_decisions").settings
     return (
-        f"Judged on {noun(record)} held out, numbers in fives; certified ranges, wrong with probability at most "
-        f"{s['alpha']:g} all together, whichever repair is taken. –: fewer than {s['least']} change side, or could be "
-        "had by subtraction."
+        f"Judged on {noun(record)} held out, numbers rounded to multiples of five; certified ranges, wrong with probability at most "
+        f"{s['alpha']:g} simultaneously, whichever repair is taken. –: fewer than {s['least']} change side, or are "
+        "recoverable by subtraction."
     )
 
 

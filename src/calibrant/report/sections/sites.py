@@ -29,7 +29,7 @@ def sites(record: AuditRecord) -> Iterator[Node]:
 def _answer(curve: Curve) -> Text:
     """Return in words how many cases there are for each that was expected, on average and at a new site."""
     s = curve.settings
-    alike = "Clusters differ beyond chance" if s["p_value"] <= LEVEL else "No difference between clusters beyond chance shows"
+    alike = "Clusters differ beyond chance" if s["p_value"] <= LEVEL else "No difference between clusters is shown beyond chance"
     return say(
         f"{alike}. Averaged over {num.count(s['sites'])} clusters (",
         code(s["site"]),
@@ -54,7 +54,7 @@ def _figure(record: AuditRecord) -> Figure:
     mean, new = ((float(s[f"{k}_low"]), float(s[f"{k}_high"])) for k in ("mean", "new"))
     words = f"Calibration intercepts of {num.count(len(lines))} clusters, from {num.decimals(lines[0][1], 2)} to "
     picture = svg.caterpillar(lines, (mean, new), top, f"{words}{num.decimals(lines[-1][1], 2)}.")
-    panel = Panel("Each cluster with its range", picture, axis="calibration intercept, logits; above 0: too low")
+    panel = Panel("Each cluster with its range", picture, axis="calibration intercept, logits; above 0: underpredicts")
     return Figure(panels=(panel,), key=(), caption=say(_caption(record.curve(CODE))), numbers=(_numbers(record),))
 
 
@@ -100,9 +100,9 @@ def _note(record: AuditRecord) -> Text:
     also = " count as independent here, so clusters may seem to differ more than they do."
     held = (" Rows of one ", code(nested[-1]), also) if nested else ()
     return say(
-        f"Calibration intercept, in logits (0: right; above 0: too low): mean {mean} ({low} to {high}), a new "
+        f"Calibration intercept, in logits (0: calibrated; above 0: underpredicts): mean {mean} ({low} to {high}), a new "
         f"cluster {new_low} to {new_high}; standard deviation between clusters {tau}, at most {most}. Ranges of {level} "
-        "each hold for many clusters, not for few: no certificate. Every cluster counts alike here, large or small.",
+        "each hold for many clusters, not for few: no certificate. Every cluster has equal weight here, large or small.",
         *held,
     )
 
@@ -123,8 +123,8 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
     text = (
         "Each cluster's binomial likelihood of its own intercept, integrated over a normal distribution of clusters (one "
         "stage, REML); Student's law for the mean and for a new cluster (Higgins, Thompson, Spiegelhalter). Assumed: "
-        "clusters independent, rows of one cluster independent given it. A cluster's own range is Firth's. Every cluster counts "
-        "alike, so the mean is not that of all rows."
+        "clusters independent, rows of one cluster independent given it. A cluster's own range is Firth's. Every cluster has equal "
+        "weight, so the mean is not that of all rows."
     )
     return (Entry("Cluster by cluster", say(text)),)
 

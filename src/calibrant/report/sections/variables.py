@@ -61,7 +61,7 @@ def variables(record: AuditRecord) -> Iterator[Node]:
             yield replace(whole, folded=min(shown_off, SHORT))
             yield read
         else:
-            yield Details(f"What was looked at: {num.count(len(rows))} variables", (whole, read), id="variables-all")
+            yield Details(f"What was examined: {num.count(len(rows))} variables", (whole, read), id="variables-all")
     if found:
         yield Paragraph(say(shift_note(record)), where=MARKDOWN)
     drawn = tuple(d for v in rows for d in v.figure(record))
@@ -234,9 +234,9 @@ def table(record: AuditRecord, rows: Sequence[Told]) -> Table:
     ranks, tests = where(v.ranked for v in rows), where(v.evidence for v in rows)
     columns = (
         Column(say("Variable")),
-        Column(say("Gap along it"), "sp", where=where((v.along for v in rows), PAGE)),
+        Column(say("Gap by it"), "sp", where=where((v.along for v in rows), PAGE)),
         Column(say("Beyond the overall gap (certified)"), "r", "Beyond the overall gap, points (range)", ranks),
-        Column(say("With the shift, points"), "r", where=MARKDOWN & ranks),
+        Column(say("With the overall gap, points"), "r", where=MARKDOWN & ranks),
         Column(say("Adjusted p"), "r p", where=ranks),
         Column(say("Farthest off at (gap)"), "at", where=where((v.along or v.ranked for v in rows), PAGE)),
         Column(say("Among equal scores, p"), "r", where=tests),
@@ -324,7 +324,7 @@ def spark_scale(drawn: Sequence[Along]) -> float:
 
 
 def answer(record: AuditRecord) -> Text:
-    """Return the first line of "Which variables does the error follow?"."""
+    """Return the first line of "Which variables does the error vary with?"."""
     found = ranked(record)
     yes, no = ([r.variable for r in found if r.found is kind] for kind in (True, False))
     if not yes:
@@ -343,7 +343,7 @@ def answer(record: AuditRecord) -> Text:
 def caption(record: AuditRecord, rows: Sequence[Told]) -> str:
     """Return the caption of the table."""
     level = num.percent(1 - float(record.settings["alpha"]))
-    held = f"Certified ranges hold together at {level}%. " if certified(record) else ""
+    held = f"Certified ranges hold simultaneously at {level}%. " if certified(record) else ""
     grey = "Grey: not shown. " if any(not v.shown for v in rows) else ""
     more = len(rows) - LONG
     rest = f"The first {LONG} variables; {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
@@ -374,8 +374,8 @@ def notes(record: AuditRecord, rows: Sequence[Told]) -> Iterator[str]:
 def shift_note(record: AuditRecord) -> str:
     """Return what the numbers of the ranking mean, where there is no picture."""
     level = num.percent(1 - float(record.settings["alpha"]))
-    ranges = f" Ranges are certified, all together at {level}%." if certified(record) else ""
-    return f"Average gap along each variable once the overall gap is taken out; p-values are adjusted.{ranges}"
+    ranges = f" Ranges are certified, simultaneously at {level}%." if certified(record) else ""
+    return f"Average gap by each variable once the overall gap is taken out; p-values are adjusted.{ranges}"
 
 
 # ---- what the section adds to others ----
@@ -392,7 +392,7 @@ NULLS = {
     False: "the normal law of sums over many people, which is approximate",
 }
 OF_UNITS = "random signs of whole clusters, which is approximate"
-RANGES = "Certified ranges hold together at this number of people. "
+RANGES = "Certified ranges hold simultaneously at this number of people. "
 ALONG = (
     "Each curve averages the gap over the nearest {span}% of the people, near ones more, by a local curve of degree "
     "{degree}. Its band, from {null}, takes in zero everywhere in {times} of {of} audits of a calibrated model; where "
@@ -400,7 +400,7 @@ ALONG = (
 )
 WORDS = (
     Entry(
-        "Average gap along a variable",
+        "Average gap by a variable",
         say(
             "In each range or level of the variable, the size of the gap; averaged over all people. Errors that cancel "
             "within a range do not count."
@@ -410,13 +410,13 @@ WORDS = (
         "Beyond the overall gap",
         say(
             "What would be left if everyone’s probability were moved by the overall gap. Without that, a model that "
-            "is too low for everyone has the same error along every variable."
+            "underpredicts for everyone has the same error by every variable."
         ),
     ),
     Entry(
         "Adjusted p",
         say(
-            "How often simulations of a model that is right show at least this much, allowing for having looked at all "
+            "How often simulations of a calibrated model show at least this much, adjusted for looking at all "
             "the variables."
         ),
     ),
@@ -448,7 +448,7 @@ def _check(_: Check, record: AuditRecord) -> Asked:
     if found:
         least = num.p_value(min(r.adjusted for r in found), draws=draws(record))
         numbers = f"{sum(r.found for r in found)} of {num.count(len(found))} variables; smallest adjusted {least}"
-    meaning = "does error follow a variable, beyond the overall gap?"
+    meaning = "does the error vary with a variable, beyond the overall gap?"
     return Asked("Error by variable", numbers, meaning, any(r.found for r in found))
 
 
@@ -456,8 +456,8 @@ DECLARED = (
     Declared(
         id="variables",
         order=40,
-        nav="Following what?",
-        heading="Which variables does the error follow?",
+        nav="By variable",
+        heading="Which variables does the error vary with?",
         nodes=variables,
         methods=methods,
         words=lambda record: WORDS if ranked(record) else (),

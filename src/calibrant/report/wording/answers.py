@@ -40,7 +40,7 @@ def error_bounds(record: AuditRecord, finding: Finding) -> tuple[str, str]:
 def certified_range(record: AuditRecord, finding: Finding) -> str:
     """Return the certified range of the average error in points, such as "0.6 to 1.2"."""
     low, high = error_bounds(record, finding)
-    return f"raw {low}, shown {high}" if crossed(finding) else f"{low} to {high}"
+    return f"raw {low}, rounded {high}" if crossed(finding) else f"{low} to {high}"
 
 
 def judged_range(record: AuditRecord, finding: Finding) -> str:
@@ -65,7 +65,7 @@ def people(record: AuditRecord, finding: Finding) -> Text:
         expected, happened = (num.told_of_every(finding.rows, n, d) for n in (finding.expected, finding.cases))
     outcome, was = record.settings.get("outcome"), "was" if happened == "1" else "were"
     if outcome is None:
-        cases = "case" if expected == "1" else "cases"
+        cases = "event" if expected == "1" else "events"
         return say(f"expects {expected} {cases}; there {was} {happened}")
     return say(f"expects {expected} to be ", given(outcome), f"; {happened} {was}")
 
@@ -77,7 +77,7 @@ def every(record: AuditRecord) -> str:
 
 def too(record: AuditRecord) -> str:
     """Return the direction of the overall shift as a sentence, or nothing where it is not shown."""
-    words = {"low": "The probabilities are too low. ", "high": "The probabilities are too high. "}
+    words = {"low": "The model underpredicts. ", "high": "The model overpredicts. "}
     return words.get(shift_side(record) or "", "")
 
 
@@ -89,7 +89,7 @@ def would_decide(record: AuditRecord, finding: Finding, where: str = "") -> Text
         return say(f"{unplanned} ")
     if need is None:
         close = f"The error is estimated at {e} points, so close to the limit that no number of {needed(record)}"
-        return say(f"{close}{where} is sure to decide. ")
+        return say(f"{close}{where} is certain to decide. ")
     n = num.rows_needed(need[0])
     amount = strong(f"{n.removeprefix('over ')} {needed(record)}")
     condition = f"{where} would decide, if the error is as estimated ({e} points). "
@@ -107,11 +107,11 @@ def overall_answer(record: AuditRecord) -> Text:
         low, high = error_bounds(record, one)
         start = f"On average the raw score by at least {low} points, the rounded score by at most {high}."
     mostly = {
-        "low": "Mostly the model says too little: it",
-        "high": "Mostly the model says too much: it",
+        "low": "Mostly the model underpredicts: it",
+        "high": "Mostly the model overpredicts: it",
         "unclear": "On balance it is not shown to be off: the model",
     }.get(shift_side(record) or "", "The model")
-    return say(f"{of_known(record, start)} {mostly} promises {predicted} in 100, and {observed} in 100 happened.")
+    return say(f"{of_known(record, start)} {mostly} predicts {predicted} in 100, and {observed} in 100 happened.")
 
 
 def unshown_reason(record: AuditRecord) -> str:
@@ -136,13 +136,13 @@ def groups_answer(record: AuditRecord) -> Text:
     total = len(record.groups)
     if not total:
         reason = unshown_reason(record)
-        return say(f"Not answered. {reason}" if reason else "Not asked: no groups were given.")
+        return say(f"Not answered. {reason}" if reason else "Not checked: no groups were given.")
     if limit_of(record) is None:
         return say("No limit was given; the largest certified errors come first.")
     broken, undecided = (len(with_verdict(record, v)) for v in ("broken", "undecided"))
     if not broken and not undecided:
         small = only_together(record)
-        of, more = (" shown", f"; {num.count(small)} small ones only together") if small else ("", "")
+        of, more = (" shown", f"; {num.count(small)} small ones only pooled") if small else ("", "")
         told = f"{all_groups(total).capitalize()}{of} {'are' if total > 1 else 'is'} within the limit{more}."
         return say(of_known(record, told))
     first = f"{capital(cardinal(broken))} of {num.count(total)} groups {'is' if broken == 1 else 'are'} over the limit."
@@ -152,5 +152,5 @@ def groups_answer(record: AuditRecord) -> Text:
     if not undecided:
         return say(f"{first} The largest certified errors come first.")
     of = "units" if by_units(record) else noun(record)
-    few = f"For {cardinal(undecided)} there are too few {of} to tell; the largest certified errors come first."
+    few = f"For {cardinal(undecided)} there are too few {of} to decide; the largest certified errors come first."
     return say(f"{first} {few}")

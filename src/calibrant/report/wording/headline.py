@@ -161,8 +161,8 @@ def _worse_off(record: AuditRecord) -> list[Off]:
 def _everyone_over(record: AuditRecord) -> Iterator[str]:
     worse = _worse_off(record)
     start, forms = (
-        "Do not use it as it is",
-        ("Do not use it as it is, least of all for", "Do not use it, least of all for"),
+        "Do not use it unchanged",
+        ("Do not use it unchanged, least of all for", "Do not use it, least of all for"),
     )
     if not _by_use(record):
         start = "Over the limit for everyone together"
@@ -177,12 +177,12 @@ def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
     if over:
         for whom in _whom(over, "or" if use else "and"):
             if use:
-                yield f"Do not use it as it is for {whom}. {few} for everyone."
+                yield f"Do not use it unchanged for {whom}. {few} for everyone."
             yield f"{'Do not use it' if use else 'Over the limit'} for {whom}. {few} for everyone."
             yield f"{'Do not use it' if use else 'Over the limit'} for {whom}."
         return
     if record.verdicts["pockets"] == "not-cleared":
-        yield f"{few} for everyone, and error was found in unlisted subgroups."
+        yield f"{few} for everyone, and error is shown in unlisted subgroups."
         return
     need = need_of(record.everyone)
     if crossing(record):
@@ -209,7 +209,7 @@ def _everyone_met(record: AuditRecord) -> Iterator[str]:
     if over:
         for whom in _whom(over, "or" if use else "and"):
             if use:
-                yield f"{start} everyone together. Do not use it as it is for {whom}."
+                yield f"{start} everyone together. Do not use it unchanged for {whom}."
                 yield f"{start} everyone together, not for {whom}."
             else:
                 yield f"{start} everyone together. Over it for {whom}."
@@ -268,7 +268,7 @@ def _in_points(record: AuditRecord) -> Iterator[str]:
     start, short = f"Off by {num.lower_bound(low)} to {num.upper_bound(high)} points", " for everyone"
     if crossed(record.everyone) and not by_gap(record):
         start, short = (
-            f"Off by at least {num.lower_bound(low)} points raw, at most {num.upper_bound(high)} as shown",
+            f"Off by at least {num.lower_bound(low)} points raw, at most {num.upper_bound(high)} rounded",
             "",
         )
     worse = [o for o in _worse_off(record) if num.lower_bound(o.least) != num.lower_bound(low)]

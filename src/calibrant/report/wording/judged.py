@@ -20,7 +20,7 @@ ERROR = "error-"  # the start of the codes of checks that a limit counts
 POCKETS = "unlisted subgroups"
 OPEN = {
     "undecided": "not shown to be within the limit",
-    "not-cleared": "a test finds error, and no subgroup is certified over the limit",
+    "not-cleared": "a test shows error, and no subgroup is certified over the limit",
 }
 LONGEST = 60  # characters of a name in the line
 NAMED = 3  # of those that are over, or undecided, the line names so many
@@ -68,7 +68,7 @@ def line(record: AuditRecord, of: Iterable[Judged]) -> str:
     bound = "" if limit is None else f" of {num.limit_points(limit)} points"
     parts = (
         (f"over the limit{bound}", over),
-        ("error found by", [j for j in found if j.state == "broken" and j.kind == "check"]),
+        ("error shown by", [j for j in found if j.state == "broken" and j.kind == "check"]),
         ("undecided", [j for j in found if j.state == "undecided"]),
     )
     told = "; ".join(f"{head}: {_named(some)}" for head, some in parts if some)

@@ -26,12 +26,12 @@ NOTICES = {  # what to know of the data, by its code: the words that open it, an
     "columns-not-read": ("Columns not read", ""),
     "weights-not-used": (
         "Weights not used",
-        "is ranked as a variable. If it says how many people a row stands for, pass it as --weights: as it is every "
+        "is ranked as a variable. If it says how many people a row stands for, pass it as --weights: now every "
         "row counts once.",
     ),
     "repeats-score": (
         "The score again",
-        "Columns tell the score, or its side of 50%, so error along them is its own; --variables can leave them out",
+        "Columns reveal the score, or its side of 50%, so error by them is its own; --variables can leave them out",
     ),
     "other-labels": (
         "Other labels",

@@ -45,7 +45,7 @@ STATES = {  # of a part of the verdict: the status that marks it, and its word
     "absent": ("absent", "Not checked"),
 }
 NARROW = "Ranges are too narrow: rows are copies."
-SIDES = {"low": "too low", "high": "too high", "unclear": "off"}
+SIDES = {"low": "underpredicted", "high": "overpredicted", "unclear": "off"}
 NAMED = 2  # groups that a part names
 CLIPPED, LONGER = 60, 120  # characters of the name of a group, and of the rule of a pocket
 
@@ -80,7 +80,7 @@ def everyone_told(record: AuditRecord) -> Text:
             least = strong(error_bounds(record, one)[0])
             told = say(*told, " Errors of opposite signs cancel in it: on average off by at least ", least, ".")
     elif crossed(one):
-        told = say(f"Raw score at least {low} points off, as shown at most {high}.")
+        told = say(f"Raw score at least {low} points off, rounded score at most {high}.")
     else:
         told = say(f"Off by {low} to {high} points on average.")
     if withheld(record):
@@ -109,7 +109,7 @@ def rows_would(record: AuditRecord, finding: Finding) -> Text:
 
 def few_of(record: AuditRecord) -> str:
     """Return what there are too few of."""
-    return "units" if record.data.get("cluster") else "rows"
+    return "clusters" if record.data.get("cluster") else "rows"
 
 
 # ---- the named groups ----
@@ -160,7 +160,7 @@ def unchecked(record: AuditRecord) -> Text:
         which = [piece for i, name in enumerate(names) for piece in (*((" by ",) if i else ()), given(shown(name)))]
         units = one_unit_each(record, names[0]) if len(names) == 1 else None
         if units is None:
-            told.append(say("Groups of ", *which, ": not checked, none can be shown without telling of a few."))
+            told.append(say("Groups of ", *which, ": not checked, none can be shown without revealing a few people."))
         else:
             told.append(say(f"{units} groups of ", *which, ": not checked, one cluster each."))
     return _joined(told)
@@ -169,7 +169,7 @@ def unchecked(record: AuditRecord) -> Text:
 def _small_ones(record: AuditRecord) -> Text:
     """Return how many small groups are judged only in pools, in which their errors may cancel."""
     n = only_together(record)
-    return say(f"{num.count(n)} small ones are judged only together.") if n else ()
+    return say(f"{num.count(n)} small ones are judged only pooled.") if n else ()
 
 
 def worst_end(record: AuditRecord) -> float:
@@ -185,7 +185,7 @@ def beyond_worst(record: AuditRecord, shown: Sequence[Finding]) -> str:
     widest = max((ends(record, f)[1] for f in shown if f.variables), default=0.0)
     if high >= 1.0 or widest <= high or num.upper_bound(widest, limit) == num.upper_bound(high, limit):
         return ""
-    return f"The ranges of groups hold all together; that none exceeds {num.upper_bound(high, limit)} holds by itself."
+    return f"The ranges of groups are simultaneous; that none exceeds {num.upper_bound(high, limit)} is a separate statement."
 
 
 def no_group(record: AuditRecord) -> Text:
@@ -196,7 +196,7 @@ def no_group(record: AuditRecord) -> Text:
     group = "group" if all_named(record) else "group shown"
     what = f"No {group}’s gap is more than " if by_gap(record) else f"No {group} is off by more than "
     if not by_gap(record) and (any(map(crossed, record.groups)) or any(o.least > high for o in groups_off(record))):
-        what = f"As displayed, n{what[1:]}"  # the raw score of one is off by more
+        what = f"After rounding, n{what[1:]}"  # the raw score of one is off by more
     large = None if e is None else e.settings.get("clear_high")
     if e is None or large is None or num.upper_bound(large, limit) == num.upper_bound(high, limit):
         return say(what, strong(num.upper_bound(high, limit)), ".")
@@ -211,7 +211,7 @@ def pockets_told(record: AuditRecord) -> Text:
     """Return the pockets that are off, each by its gap, what no pocket exceeds, and what would decide."""
     check, e = check_of(record, POCKETS), record.estimates.get(POCKETS)
     if check is not None and check.outcome is not None and e is None:
-        finds = f"finds error ({p_told(check.outcome)})" if record.found(check) else "finds no error"
+        finds = f"shows error ({p_told(check.outcome)})" if record.found(check) else "shows no error"
         return say(f"A test of all subgroups {finds}; how far off they are is not certified.")
     if check is None or e is None:
         why = "" if check is None else sentence(check.reason)
@@ -227,13 +227,13 @@ def pockets_told(record: AuditRecord) -> Text:
         told.append(_worst_pocket(e, least))
     if check.outcome is not None and record.found(check) and state in ("not-cleared", "none"):
         end = "; no subgroup is certified over the limit" if state == "not-cleared" else ""
-        told.insert(0, say(f"A test finds error ({p_told(check.outcome)}){end}."))
+        told.insert(0, say(f"A test shows error ({p_told(check.outcome)}){end}."))
     told.append(_no_pocket(record, e))
     need = pockets_need(e)
     if state == "undecided" and need is not None:
         number, at_least = need
         n = num.amount(number, at_least)
-        start, end = ("To clear them takes ", "") if at_least else ("", " would decide")
+        start, end = ("To find them within the limit takes ", "") if at_least else ("", " would decide")
         told.append(say(f"{start}{n if at_least else n.capitalize()} {needed(record)}{end}."))
     return _joined(told)
 

@@ -12,32 +12,32 @@ from calibrant.report.spans import Span, Text, clipped, say, sentence, shown
 from calibrant.results import Outcome
 from calibrant.visible import visible
 
-VERDICTS = {"met": "Met", "undecided": "Undecided", "broken": "Over the limit", "none": "Not judged"}
+VERDICTS = {"met": "Within the limit", "undecided": "Undecided", "broken": "Over the limit", "none": "Not judged"}
 MARKS = {  # what a mark says, for those who do not see it
-    "met": "met",
+    "met": "within the limit",
     "broken": "over the limit",
     "undecided": "undecided",
     "not-cleared": "error shown",
-    "found": "error found",
+    "found": "error shown",
     "measured": "measured",
     "absent": "not checked",
     "reference": "for reference",
 }
 DIRECTIONS = {
-    "low": "the model says too little here",
-    "high": "the model says too much here",
+    "low": "the model underpredicts here",
+    "high": "the model overpredicts here",
     "unclear": "not shown to be off here",
 }
-TOO = {"low": "too little", "high": "too much", "unclear": "not shown off"}
+TOO = {"low": "underpredicts", "high": "overpredicts", "unclear": "not shown off"}
 NAMED = 3  # variables in a sentence
 FINDINGS = {
-    "found": "Error found",
-    "unfound": "No error found (not proof of none)",
+    "found": "Error shown",
+    "unfound": "No error shown (not proof of none)",
     "not-applicable": "Not applicable (not a pass)",
     "not-run": "Not run",
     "measured": "Measured",
 }
-WHO, LOOKED_AT = "Who they are", "Looked at most closely, not shown to be badly served"  # over rules, if any is shown
+WHO, LOOKED_AT = "Who they are", "Examined most closely, not shown to be miscalibrated"  # over rules, if any is shown
 TRAITS = ("one attribute", "one or two attributes", "one to three attributes")
 UNPROVEN = "which is not proof of none"
 CARDINALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

@@ -12,24 +12,24 @@ from calibrant.report.spans import Text, code, say
 from calibrant.visible import visible
 
 WIDE = 3.0  # times the limit: the widest range of an error that may be called close to it
-NONE_ALIKE = "the rows of one cluster are hardly more alike than others"
+NONE_ALIKE = "the rows of one cluster are hardly more correlated than others"
 
 
 CROSSED = (
-    "Clusters of both columns are dealt to as many groups each, by size and name. With a shift, rows of one group of {0} "
-    "and of the group of {1} that many places on are a block; no two blocks of one shift share a cluster. Each shift is "
-    "certified by its blocks as independent clusters are, and the mean of its e-values over shifts is one, however they "
+    "Clusters of both columns are assigned to as many groups each, by size and name. For an offset, rows of one group of {0} "
+    "and of the group of {1} that many places on are a block; no two blocks of one offset share a cluster. Each offset is "
+    "certified by its blocks as independent clusters are, and the mean of its e-values over offsets is one, however they "
     "depend on one another (Theorem X). Assumed: rows that share neither cluster are independent; which rows there are, "
     "and what they weigh, does not depend on scores and outcomes. The design effect is the variance of the mean error, "
     "of rows that share a cluster of either, over that of independent rows. Measures, tests, subgroups and repairs have no "
-    "proof for such rows, and none is told."
+    "proof for such rows, and none is reported."
 )
 
 
 def no_plan(record: AuditRecord) -> str:
     """Return what would decide where units cross, of which no plan says how many; empty where they do not."""
     both = " and more of ".join(map(visible, crossing(record)))
-    return f"More units of {both} would tell; how many is not planned where clusters cross." if both else ""
+    return f"More clusters of {both} would decide; how many is not planned where clusters cross." if both else ""
 
 
 def too_wide(record: AuditRecord, finding: Finding) -> bool:
@@ -81,7 +81,7 @@ def wider(effect: float) -> str:
 
 def alike(column: str, effect: float) -> Text:
     """Return that rows of one column are alike, though nobody named the unit, and what that does to ranges."""
-    alike = f" are more alike than their scores explain: design effect {effect:.1f}."
+    alike = f" are more correlated than their scores explain: design effect {effect:.1f}."
     return say("Rows of one ", code(column), f"{alike} Ranges and tests here take rows as independent.")
 
 
@@ -129,16 +129,16 @@ def _holds(record: AuditRecord) -> Text:
     if both := crossing(record):
         one, other = map(code, both)
         shared = say("ranges take ", noun(record), " as independent that share neither ", one, " nor ", other)
-        return say(*shared, f", and hold however alike others are; as precise as {alike} independent blocks.{also}")
+        return say(*shared, f", and hold however correlated others are; as precise as {alike} independent blocks.{also}")
     if not data.get("cluster"):
-        told = f"as precise as {alike} that count alike"
+        told = f"as precise as {alike} of equal weight"
         return say(f"ranges are of the weighted rows, {told}; counts of rows and events are not weighted.")
-    return say(f"ranges hold however alike the rows of one cluster are; as precise as {alike} clusters of equal size.{also}")
+    return say(f"ranges hold however correlated the rows of one cluster are; as precise as {alike} clusters of equal size.{also}")
 
 
 def _more(record: AuditRecord) -> Iterator[str]:
     """Yield which units are certified, how much wider that makes ranges, and which were weighted down."""
-    found, units = units_of(record), "units" if record.data.get("cluster") else "rows"
+    found, units = units_of(record), "clusters" if record.data.get("cluster") else "rows"
     if not found["exact"]:
         held = f"{num.count(found['held'])} of about {num.count(found['count'])} {units}"
         yield f"Certified on the rows of {held}, chosen without looking at outcomes."
@@ -149,16 +149,16 @@ def _more(record: AuditRecord) -> Iterator[str]:
             if wider is None
             else f": the range of the overall gap is {wider:.1f} times as wide as of independent rows"
         )
-        shared = f"are alike (design effect {effect:.1f})" if effect > ALIKE else "are hardly more alike than others"
+        shared = f"are correlated (design effect {effect:.1f})" if effect > ALIKE else "are hardly more correlated than others"
         yield f"Rows that share a cluster of either {shared}{_though_few(record, wide)}."
         return
     if record.data.get("cluster"):
-        alike = f"the rows of one cluster are alike (design effect {effect:.1f})" if effect > ALIKE else NONE_ALIKE
+        alike = f"the rows of one cluster are correlated (design effect {effect:.1f})" if effect > ALIKE else NONE_ALIKE
         independent = "as of independent rows"
         wide = "" if wider is None else f": the range of the overall gap is {wider:.1f} times as wide {independent}"
         yield f"{alike[:1].upper()}{alike[1:]}{_though_few(record, wide)}."
     elif wider is not None:
-        yield f"The range of the overall gap is {wider:.1f} times as wide as with all rows alike."
+        yield f"The range of the overall gap is {wider:.1f} times as wide as with equal weights."
     if found["lightened"]:
         n, pilots = int(found["lightened"]), num.count(found["pilots"])
         which = f"{units[:-1]} was larger" if n == 1 else f"{units} were larger"
@@ -181,13 +181,13 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
         return ()
     if crossing(record):
         return (Entry("Clusters that cross", say(CROSSED.format(*map(visible, crossing(record))))),)
-    units, pilots = "units" if data.get("cluster") else "rows", num.count(found["pilots"])
+    units, pilots = "clusters" if data.get("cluster") else "rows", num.count(found["pilots"])
     bets = (
-        "A cluster, not a row, is one bet: its rows' errors are added up, weighted, before anything is learnt from them "
+        "A cluster, not a row, is one independent observation: its rows' errors are added up, weighted, before anything is estimated from them "
         "(Theorem CL from below, CU from above). "
     )
     chosen = (
-        f"{pilots} pilot {units}, chosen by name, say how large one is at most, and leave the certificate; larger ones "
+        f"{pilots} {units}, chosen by name and set aside as pilot sample, give the largest size; larger ones "
         "count as that. Assumed: clusters are independent, and weights do not depend on outcomes. "
         f"Effective number: the squared sum of sizes over the sum of squares, {num.count(found['effective'])}. "
         "The design effect is the variance of the mean error by clusters over that by rows. Halves and folds keep clusters "

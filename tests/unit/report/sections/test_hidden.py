@@ -209,8 +209,8 @@ def test_few_people_are_not_counted():
 @pytest.mark.parametrize(
     ("peak", "side", "says"),
     [
-        (0.1, "too little", "after 10% of rows: the error is concentrated in few rows. The model says too little"),
-        (0.3, "too much", "neither in few rows nor spread over most. The model says too much for them."),
+        (0.1, "underpredicts", "after 10% of rows: the error is concentrated in few rows. The model says too little"),
+        (0.3, "overpredicts", "neither in few rows nor spread over most. The model says too much for them."),
         (0.66, "both ways", "widely spread, not confined to a small pocket. For some of them"),
     ],
 )
@@ -257,7 +257,7 @@ def test_what_the_range_takes_in_is_the_tolerance():
     near = replace(curve, columns={**curve.columns, "low": (0.04, 0.2)}, settings=wide)
     record = factories.drawn(factories.hidden(), subgroups=near)
     assert "though its range takes in gaps within the tolerance of 5.0 points." in search.rules_note(record)
-    low = {**curve.columns, "side": ("too much",) * 2, "low": (-0.3,) * 2, "high": (-0.06, -0.2)}
+    low = {**curve.columns, "side": ("overpredicts",) * 2, "low": (-0.3,) * 2, "high": (-0.06, -0.2)}
     assert "takes in" not in search.rules_note(factories.drawn(record, subgroups=replace(near, columns=low)))
     low["high"] = (-0.04, -0.2)
     assert "takes in" in search.rules_note(factories.drawn(record, subgroups=replace(near, columns=low)))

@@ -158,7 +158,7 @@ def test_pockets_of_too_few_people_are_not_shown():
 
 def test_without_a_limit_the_direction_is_told():
     table = pockets.table(unjudged(), pockets.told(unjudged()))
-    assert [plain(r.cells[-1].text) for r in table.rows] == ["too little", "too much", "not shown off"]
+    assert [plain(r.cells[-1].text) for r in table.rows] == ["underpredicts", "overpredicts", "not shown off"]
 
 
 def test_the_map_has_more_rows_than_columns_and_its_pocket():

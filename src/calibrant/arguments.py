@@ -228,7 +228,7 @@ def one_source(function: Callable[P, R]) -> Callable[P, R]:
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         if len(args) > 1 and not isinstance(args[1], str) and any(map(_holds_rows, args)):
             raise BadInput(
-                f"{function.__qualname__} takes labels and probabilities together: "
+                f"{function.__qualname__} takes labels and probabilities as one value: "
                 "pass calibrant.predictions(y_true, y_prob)"
             )
         return function(*args, **kwargs)

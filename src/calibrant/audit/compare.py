@@ -242,7 +242,7 @@ def _assumed(units: Units | None, target: Target) -> str:
     if units is None:
         return "outcomes of different rows independent given the scores"
     _, *more = assumed(units).split(", ", 1)
-    whose = "units" if len(units.unit) > units.count else "rows"
+    whose = "clusters" if len(units.unit) > units.count else "rows"
     return ", ".join((f"outcomes of different {whose} independent given the scores", *more))
 
 

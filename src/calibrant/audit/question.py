@@ -22,10 +22,10 @@ from calibrant.views.screen import Screen, dealt, full, strongest, too_many
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
 NONE_GIVEN = "no covariates were given: add columns that describe the people"
 QUICK = "left out by --quick"
-COPIES = "rows are copies of others: remove them, or name in cluster= what they belong to"
+COPIES = "rows are copies of others: remove them, or name their cluster in cluster="
 ONE_COLUMN = (
     "clusters {0} and {1} cross, and this has no proof for rows that depend through both: audit by one, --cluster {0}, "
-    "which answers it for these units of {1}, or --cluster {1}"
+    "which answers it for these clusters of {1}, or --cluster {1}"
 )
 NO_TESTS = "the sketch was made without what tests need: add --tests when sketching"
 

@@ -129,8 +129,8 @@ def groups(
     order=55,
     grouped=True,
     settings=(
-        Setting("levels", 100, "K", "steps in which the score is shown"),
-        Setting("clear_size", CLEAR_SIZE, "SHARE", "smallest share of the rows of the groups told apart"),
+        Setting("levels", 100, "K", "rounding steps of the score"),
+        Setting("clear_size", CLEAR_SIZE, "SHARE", "smallest share of the rows of the groups distinguished"),
     ),
 )
 @one_source

@@ -136,7 +136,7 @@ def pockets(
     min_size, clear_size = checked_size("min_size", min_size), checked_size("clear_size", clear_size)
     limit = None if limit is None else share("limit", limit, hint="such as 0.02 for two points")
     if clear_size < min_size:
-        raise BadInput(f"clear_size={clear_size:g} is below min_size={min_size:g}: subgroups so small are not looked at")
+        raise BadInput(f"clear_size={clear_size:g} is below min_size={min_size:g}: subgroups so small are not examined")
     seed = data.spec.seed if isinstance(data, Sketch) else seed
     tables = tables_of(data, variables, order, seed, by_units=True)
     ranges, units = ranges_of(data, tables, min_size, seed), units_of(data, seed)

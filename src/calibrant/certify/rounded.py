@@ -10,7 +10,7 @@ from calibrant.results import Estimate, Interval, Side
 from calibrant.views.population import Population, everyone, shares
 
 
-@certificate(order=20, usual=True, settings=(Setting("levels", 100, "K", "steps in which the score is shown"),))
+@certificate(order=20, usual=True, settings=(Setting("levels", 100, "K", "rounding steps of the score"),))
 @one_source
 def rounded(
     data: Predictions | Sketch, *, levels: int = 100, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0

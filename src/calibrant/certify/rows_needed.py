@@ -119,7 +119,7 @@ MOST_DRAWN = 20_000  # units drawn for a plan; from there on bounds shrink as th
 ALONE, TOGETHER, FEWEST_DRAWN = 4_000, 1_000, 200  # units drawn to say how many decide: of one row each, or of several
 PAIRS = 50_000  # of units and values of the score, that those of several rows may have
 RELAXED = 0.9  # of an upper end without the relaxation is that with it, which takes longer
-UNITS_GIVEN = "clusters as given: of their sizes, with rows as much alike"
+UNITS_GIVEN = "clusters as given: of their sizes, with rows as much correlated"
 WEIGHTED = "scores and weights distributed as given"
 
 
@@ -199,7 +199,7 @@ def rows_needed(
     return Estimate(
         method="certify.rows_needed",
         value=float(np.ceil(max(needed) + (0.0 if units is None else min(max(needed) / (SHARE - 1), PILOT)))),
-        unit="rows" if alone else "units",
+        unit="rows" if alone else "clusters",
         n=0 if data is None else int(data.n),
         interval=Interval(low=0.0, high=float("inf"), level=1.0 - alpha, guarantee="asymptotic"),
         assumes="uniform scores" if data is None else planned,

@@ -96,8 +96,8 @@ class Cut:
     def about(self, bandwidth: float | None) -> str:
         """Say in a phrase what the certificate is about."""
         if bandwidth is not None:
-            return f"the raw score, along the variable's rank jittered by {bandwidth:g}"
-        return f"the raw score, along {self.cells} cells of the variable"
+            return f"the raw score, by the variable's rank jittered by {bandwidth:g}"
+        return f"the raw score, by {self.cells} cells of the variable"
 
     @property
     def n(self) -> int:
@@ -158,7 +158,7 @@ class UnitCut:
 
     def about(self, _: float | None) -> str:
         """See `Cut`; of units nothing is jittered."""
-        return f"the raw score, along {self.cells} cells of the variable"
+        return f"the raw score, by {self.cells} cells of the variable"
 
     @property
     def units(self) -> Units:
@@ -355,7 +355,7 @@ def _fine(sketch: Sketch, wanted: tuple[str, ...], bins: int, view: View) -> Cut
         cells,
         "the sketch",
         0,
-        "the sketch's cells along the variable",
+        "the sketch's cells by the variable",
         QUANTISATION,
     )
 

@@ -148,7 +148,7 @@ def certify(a: Namespace) -> int:
     whole, groups, units = _certified_data(files, asked)
     tell_left_out(whole)
     if a.side != "two-sided" and (tables := [c.name for c in chosen if c.table]):
-        raise BadInput(f"--method {tables[0]} tells both ends: leave --side out")
+        raise BadInput(f"--method {tables[0]} gives both bounds: leave --side out")
     found, missed = [], {}
     seed = whole.spec.seed if isinstance(whole, Sketch) else asked.seed
     for c in chosen:

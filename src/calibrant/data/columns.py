@@ -121,7 +121,7 @@ def score_values(column: pa.Array | pa.ChunkedArray, name: str, percent: bool = 
     signed = is_text(column.type) and _example(column).rstrip().endswith("%")
     if signed and not percent:
         raise BadInput(
-            f"score column {name!r} holds percent such as {_example(column)!r}: pass percent=True (--percent)"
+            f"score column {name!r} holds percentages such as {_example(column)!r}: pass percent=True (--percent)"
         )
     values = as_float(_without_signs(column) if signed else column, name, "score")
     return values / 100.0 if percent else values
@@ -370,8 +370,8 @@ def one_spelling(spelt: AbstractSet[str], name: str, positive: str) -> None:
     """Refuse a label whose case is spelt in several ways: all but one would count as no case."""
     if positive in spelt and len(spelt) > 1:
         raise BadInput(
-            f"label column {name!r} holds {clipped(min(spelt - {positive}))!r} beside {positive!r}, which would count "
-            "as no event: write both in one way"
+            f"label column {name!r} holds {clipped(min(spelt - {positive}))!r} next to {positive!r}, which would count "
+            "as a non-event: write both in one way"
         )
 
 
@@ -432,10 +432,10 @@ def _unknown_outcomes(column: pa.Array, fix: str) -> str:
         return ""
     pair, (it, means) = plain_pair(held), ("it", "it means") if len(found) == 1 else ("them", "they mean")
     listed = ", ".join(repr(clipped(v)) for v in found)
-    told = f"{listed} beside {' and '.join(sorted(pair))}; if these outcomes are not known, store {it} as missing"
+    told = f"{listed} next to {' and '.join(sorted(pair))}; if these outcomes are not known, store {it} as missing"
     if pair & {"0", "false"}:
-        return f"{told}; only if {means} no event, {fix}"
-    return f"{told} and {fix}, which alone would count {it} as no event"
+        return f"{told}; only if {means} a non-event, {fix}"
+    return f"{told} and {fix}, which alone would count {it} as a non-event"
 
 
 def binary_labels(y: NDArray[np.int8] | Floats) -> NDArray[np.int8]:

@@ -160,7 +160,9 @@ def unit_codes(columns: Mapping[str, object]) -> dict[str, NDArray[np.intp]]:
     first = next(iter(codes), "")
     for name, code in codes.items():
         if len(code) != len(codes[first]):
-            raise BadInput(f"cluster {name!r} has {len(code):,} rows and {first!r} {len(codes[first]):,}: pass alike")
+            raise BadInput(
+                f"cluster {name!r} has {len(code):,} rows and {first!r} {len(codes[first]):,}: pass equally many"
+            )
     return codes
 
 
@@ -196,8 +198,8 @@ class Crossing:
 
 
 ALL_AS_ONE = (
-    "clusters {0!r} and {1!r} cross: this needs one column of independent clusters, so name one of them; both are taken by "
-    "raw_lower, values, rounded, distance, groups and worst_group of certify, and by audit"
+    "clusters {0!r} and {1!r} cross: this needs one column of independent clusters, so name one of them; both are "
+    "taken by raw_lower, values, rounded, distance, groups and worst_group of certify, and by audit"
 )
 
 
@@ -220,9 +222,9 @@ def levels_of(codes: Mapping[str, NDArray[np.intp]]) -> Levels:
         if split := _split(codes[other], codes[name]):
             raise UnitsCross(
                 f"clusters {other!r} and {name!r} cross: {split:,} of the former have rows in several of the latter. "
-                f"Name one: by {other!r} alone results are about these units of {name!r}, and the other way round. "
-                "About both drawn again, an audit of the rows and certify raw_lower, values, rounded and worst_group "
-                "can be had"
+                f"Name one: by {other!r} alone results are about these clusters of {name!r}, and the other way round. "
+                "About both columns as random samples, an audit of the rows and certify raw_lower, values, rounded "
+                "and worst_group can be had"
             )
     return tuple((name, count[name]) for name in order)
 

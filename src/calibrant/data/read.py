@@ -383,8 +383,8 @@ def with_rows(source: object, asked: Reading, progress: Progress | None = None, 
 
 
 IN_MEMORY = (
-    "rows without a label, with their clusters or weights, are held in memory and by no sketch: audit or certify the rows "
-    "themselves, collected first where they lie on a cluster, or leave them out by drop_missing"
+    "rows without a label, with their clusters or weights, are held in memory and by no sketch: audit or certify the "
+    "rows themselves, collected first where they lie on a cluster, or leave them out by drop_missing"
 )
 
 
@@ -406,7 +406,7 @@ def _of_source(source: object, asked: Reading, progress: Progress | None, engine
         require([c.name for c in spec.codings], opened.columns, "covariate")
         if not opened.numbered and spec.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):
             key = asked.asker.says("key")
-            raise BadInput(f"the spec tells rows by file and number, and {NO_NUMBERS}: make it with {key}")
+            raise BadInput(f"the spec identifies rows by file and number, and {NO_NUMBERS}: make it with {key}")
     rows = opened.rows if looked is None else looked.rows_read
     out = sketch_source(opened, spec, counted(progress, "reading", rows), looked, asked.asker)
     out.name, out.files, out.nested, out.log = opened.name, opened.files, levels, opened.log

@@ -143,7 +143,9 @@ def _law(rows: Rows, draws: int, null: Null) -> str:
     expected = float(rows.rows @ rows.rate)
     enough = min(expected, rows.n - expected) >= ENOUGH
     if null == "gaussian" and not enough:
-        raise NotComputable(f"the Gaussian null needs {ENOUGH:.0f} expected events and non-events: use null='simulated'")
+        raise NotComputable(
+            f"the Gaussian null needs {ENOUGH:.0f} expected events and non-events: use null='simulated'"
+        )
     if null == "auto":
         return "gaussian" if enough and len(rows.rate) * draws > SIMULATED else "simulated"
     return null

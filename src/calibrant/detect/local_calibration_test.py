@@ -243,7 +243,7 @@ def _from_sketch(data: Sketch, variables: Any, null: str) -> Outcome:
     if sketch.n < 2:
         raise NotComputable(SINGLE)
     if asked is not None and set(asked) != set(held):
-        raise BadInput(f"variables={list(asked)!r}: this sketch holds sums for all of {', '.join(held)} together")
+        raise BadInput(f"variables={list(asked)!r}: this sketch holds sums for all of {', '.join(held)} jointly")
     has = "simulated" if sums.spec.draws else "gaussian"
     if null not in ("auto", has):
         raise BadInput(f"null={null!r}: this sketch holds what the {has} null needs; leave null='auto'")
@@ -287,7 +287,7 @@ def by_cluster(
     cluster = np.unique(np.asarray(data.cluster), return_inverse=True)[1].reshape(-1)
     size = int(cluster.max()) + 1
     if size < 2:
-        raise NotComputable("all rows are one cluster: nothing tells its noise from a bias")
+        raise NotComputable("all rows are one cluster: nothing separates its noise from a bias")
     total = np.zeros((size, spec.columns))
     inside, outside = (np.zeros((size, spec.columns), dtype=np.bool_) for _ in range(2))
     first = 0

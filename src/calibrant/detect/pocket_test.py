@@ -129,7 +129,7 @@ def joined(scan: Outcome, adaptive: Outcome, alpha: float = ALPHA) -> Outcome:
         p_value=min(1.0, least),
         alternative=adaptive.alternative,
         null=adaptive.null,
-        law=f"weighted Bonferroni; boxes, {scan.law}; models, {adaptive.law}",
+        law=f"weighted Bonferroni; subgroups, {scan.law}; models, {adaptive.law}",
         settings={"alpha": alpha, "scan": scan.settings, "adaptive": adaptive.settings},
         parts={
             "p_scan": scan.p_value,

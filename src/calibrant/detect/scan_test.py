@@ -37,7 +37,7 @@ LEAST_DRAWS = 19  # so that a p-value can be 0.05
 MOST = 300_000  # rows up to which `auto` simulates: as many as a sketch holds
 LAWS = {
     "simulated": "finite-sample: exact simulation of every row's outcome",
-    "bound": "finite-sample: exact binomial tails, shared over the boxes",
+    "bound": "finite-sample: exact binomial tails, shared over the subgroups",
     "signs": SIGNS,
 }
 AT_EDGE = " at the edge of the tolerance"
@@ -99,9 +99,9 @@ def scan_test(
         ``statistic`` is the margin of the box found: the largest one, or for the bound that of the smallest p-value.
         ``settings["null"]`` names the null used. In ``parts``: ``rule`` (text) and ``conditions`` (data) of the box,
         its ``rows``, ``share`` of the rows, ``predicted`` and ``observed`` rates, their ``gap``, its ``score`` and what
-        it ``needed``, the ``side`` ("underpredicts": more happens than the model says; "overpredicts"), ``fixed`` (whether
-        the box is one of the family, which was fixed before any label was read: a best subset of levels is not), how
-        many ``boxes`` and ``tables`` there are, the largest score ``by_order`` (of the boxes of one trait, two, three),
+        it ``needed``, the ``side`` ("underpredicts": more happens than the model says; "overpredicts"), ``fixed``
+        (whether the box is one of the family, which was fixed before any label was read: a best subset of levels is
+        not), how many ``boxes`` and ``tables`` there are, the largest score ``by_order`` (of the boxes of one trait, two, three),
         ``impossible``, and covariates ``left_out`` with the reason. The box was chosen by these outcomes: its gap is no
         fair estimate; ``certify.pockets`` has ranges that hold for all boxes at once.
 
@@ -216,8 +216,8 @@ def scan_of_units(tables: Tables, rows: ScannedRows, min_size: float, tolerance:
     kept = rests_on_units(family, rows)
     if not kept.any():
         raise NotComputable(
-            f"{len(rows.ids):,} clusters (cluster=): no box rests on {LEAST_UNITS} of them, of which random signs would "
-            "say how far chance goes"
+            f"{len(rows.ids):,} clusters (cluster=): no subgroup rests on {LEAST_UNITS} of them, of which random "
+            "signs would say how far chance goes"
         )
     return UnitScan(family=family.kept(kept), rows=rows, tolerance=tolerance, sides=SIDES[alternative])
 
@@ -276,7 +276,7 @@ def _impossible(held: Held | None, tolerance: float, sides: tuple[int, ...]) -> 
 def _looks_for(alternative: str, tolerance: float) -> str:
     where = {"two-sided": "off", "greater": "above", "less": "below"}[alternative]
     by = f" by more than {tolerance:g}" if tolerance else ""
-    return f"in some box of a few attributes the event rate is {where} the score{by}"
+    return f"in some subgroup of a few attributes the event rate is {where} the score{by}"
 
 
 def _doubts(alternative: str, tolerance: float) -> str:

@@ -182,7 +182,7 @@ def plan_of(data: Predictions | Sketch, layout: Layout) -> Plan:
         bins = whole.bin_of(PAIR_BINS if pair else CELLS)
         cells, cell = whole.joined(bins), None if cell is None else bins[cell].astype(np.int32)
     if not levels and not cells.x[cells.there - 1] > cells.x[0]:
-        raise NotComputable(f"{variable!r} has one value: there is nothing to draw a curve along")
+        raise NotComputable(f"{variable!r} has one value: there is nothing to draw a curve by")
     # (2) Groups, each with cells of its own, numbered through.
     groups, code = [_Group("", cells, 0)], cell
     if by is not None and isinstance(data, Predictions) and cell is not None:
@@ -363,8 +363,8 @@ def banded(data: Predictions | Sketch, plan: Plan, alpha: float, draws: int, see
         parts.append((panel, kept, rows, says, null, critical(own.T, alpha)))
     if not parts:
         raise NotComputable(
-            f"nowhere along the variable are there {LEAST_ROWS} people and {LEAST_EVENTS} expected events and non-events "
-            "within reach"
+            f"at no value of the variable are there {LEAST_ROWS} people and {LEAST_EVENTS} expected events and "
+            "non-events within reach"
         )
     # (2) The gaps, held against that; a band is as wide as the larger of the null's and the data's standard error.
     limit, bands, observed = float(critical(top, alpha)), [], 0.0

@@ -158,7 +158,7 @@ def rank_variables(
     ends, no_range = certified_ranges(data, [r["variable"] for r in table], bins, view, alpha, how.seed)
     table = [r | ends.get(r["variable"], {}) for r in table]
     if no_range is None and len(ends) < len(table):
-        no_range = f"ranges are told of the first {RANGES} variables of {len(table):,}; they hold for all together"
+        no_range = f"ranges are given for the first {RANGES} variables of {len(table):,}; they hold simultaneously"
     # (3) Pairs, by what they show beyond their two variables.
     paired, tried, pair_law = _pairs(data, lines, how, pairs)
     return Curve(

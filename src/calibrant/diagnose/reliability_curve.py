@@ -342,7 +342,7 @@ def scored(q: Population, how: Drawing) -> Scored:
         raise NotComputable(f"a curve needs at least {EVENTS} expected events and {EVENTS} expected non-events")
     x = place(cells.mean)
     if x[-1] - x[0] <= 1e-9:
-        raise NotComputable("every row has the same score: there is nothing to draw a curve along")
+        raise NotComputable("every row has the same score: there is nothing to draw a curve by")
     half = half_width(x, cells.information)
     if how.bandwidth is not None:
         half = positive(
@@ -480,8 +480,8 @@ def _smoothed(s: Scored, how: Drawing) -> _Fit:
     kept = np.flatnonzero(supported(rows, says, null) & s.in_units(w))
     if not len(kept):
         raise NotComputable(
-            f"nowhere along the score are there {LEAST_ROWS} people and {LEAST_EVENTS} expected events and non-events "
-            f"within reach{'' if s.rows is None else f', of {LEAST_UNITS} units'}: give a wider bandwidth"
+            f"at no score are there {LEAST_ROWS} people and {LEAST_EVENTS} expected events and non-events "
+            f"within reach{'' if s.rows is None else f', of {LEAST_UNITS} clusters'}: give a wider bandwidth"
         )
     w, rows, says, null = w[kept], rows[kept], says[kept], null[kept]
     gap = w @ (runs.cases - runs.score)

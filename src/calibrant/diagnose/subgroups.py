@@ -89,9 +89,9 @@ def subgroups(
         words; ``share`` of all rows; and of the judging half alone: ``rows``, ``predicted`` (mean score), ``observed``
         (event rate) with limits ``observed_low`` to ``observed_high``, ``gap`` with limits ``low`` to ``high``, all
         together at ``1 - alpha``; ``excess`` beyond the tolerance in standard deviations, ``p_value`` and Holm's
-        ``p_adjusted`` against "the gap is within the tolerance, on this side"; ``side`` ("underpredicts", "overpredicts":
-        what the model says, as the half that found the rule saw it; the other half's ``gap`` may lie on the other side
-        of a rule that is no finding); ``stability``, the share of five searches among pairs alone, each without a fifth
+        ``p_adjusted`` against "the gap is within the tolerance, on this side"; ``side`` ("underpredicts",
+        "overpredicts": what the model says, as the half that found the rule saw it; the other half's ``gap`` may lie on
+        the other side of a rule that is no finding); ``stability``, the share of five searches among pairs alone, each without a fifth
         of the growing half, that lead to a rule with at least half of the rows in common; ``finding``, whether
         ``p_adjusted`` is at most `alpha`. ``settings["conditions"]`` holds the rules as data. ``.chart()`` draws it.
 

@@ -172,7 +172,7 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
     """Return rows by site, or say what is in the way."""
     if rows.weights is not None:
         raise NotComputable(
-            "the spread between sites is of rows that count alike: with weights= use measure.by_group and "
+            "the spread between sites is of rows of equal weight:  with weights= use measure.by_group and "
             "measure.calibration_intercept"
         )
     if not 0.0 <= clip < 0.5:
@@ -256,7 +256,9 @@ def _intercepts(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Flo
 def _slopes(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Floats, Floats]:
     """Return what is found of all sites' slopes, and each one's estimate with its limits; NaN inside where none is."""
     if q.unit is not None:
-        raise NotComputable('slopes take rows of one site as independent, and those of one cluster are not: "intercept"')
+        raise NotComputable(
+            'slopes take rows of one site as independent, and those of one cluster are not: "intercept"'
+        )
     value, error, logit = np.full(len(q.names), np.nan), np.full(len(q.names), np.nan), q.logit
     for j in range(len(q.names)):
         at = q.code == j

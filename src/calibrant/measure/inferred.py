@@ -207,7 +207,7 @@ def _sketched(strata: Strata, name: str) -> Inferring:
         labels=strata.labels or (),
         n=strata.n,
         missing=int(strata.rows[-1]) if strata.missing else 0,
-        reads="the sketch's cells along the variable",
+        reads="the sketch's cells by the variable",
         assumes=INDEPENDENT,
         weighted=False,
         date=strata.date,
@@ -267,7 +267,7 @@ def inferred_mean(
     value is known, in both terms, and `n` counts them; with `level` they are people elsewhere. **Coverage.** Bias 0.93
     to 1.00 in seven designs at 200 and 2,000 rows (400 samples each); of the inferred value 0.915 and more, but 0.77 at
     200 rows where a few large probabilities decide. See docs/measures.md. **Cost.** One pass over the rows: 0.06 s for
-    280,000. **Reads.** Rows, or the sketch's cells along the variable: a number of many values is read at each cell's
+    280,000. **Reads.** Rows, or the sketch's cells by the variable: a number of many values is read at each cell's
     mean.
 
     References

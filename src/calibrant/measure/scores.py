@@ -30,8 +30,8 @@ Floats = NDArray[np.float64]
 
 JOINED = "limits of two bounded means (Clopper and Pearson's, with the variance seen): of likely and unlikely outcomes"
 UNLIMITED = (
-    "the calibration intercept has no finite limits: so few rows or clusters decide the mean outcome, by their number or "
-    "their weights, that it could be 0 or 1"
+    "the calibration intercept has no finite limits: so few rows or clusters decide the mean outcome, by their number "
+    "or their weights, that it could be 0 or 1"
 )
 COUNTED = "limits of the rarer outcome's count (Clopper and Pearson's, with the variance of Y less its rate)"
 AREA = "score interval with the variance of Hanley and McNeil (Newcombe 2006), or DeLong's on the logit scale if wider"

@@ -123,7 +123,7 @@ def vece(
     paper, without its bias: the plain value grows with the number of bins, in a calibrated model too. Value and
     interval as in `ece`. Departures: ties never split, residuals debiased, the argmax of the confidence view follows
     from p. **Cost.** A sort; 2 ns a row and draw for the p-values; about 20 ms for the interval. From a sketch 20 ms.
-    **Reads.** Rows, or the sketch's cells along the variable.
+    **Reads.** Rows, or the sketch's cells by the variable.
 
     References
     ----------
@@ -155,7 +155,7 @@ def vece(
         units = by_unit(data, found.cell, found.strata.size, view)
     plain, beyond = _sizes(replace(found.strata.as_bins(), units=units), alpha, seed)
     p_plain, p_beyond = _p_values(data, found, units, draws, seed)
-    reads = "rows" if not isinstance(data, Sketch) else "the sketch's cells along the variable"
+    reads = "rows" if not isinstance(data, Sketch) else "the sketch's cells by the variable"
     weighted = not isinstance(data, Sketch) and data.weights is not None
     law = "exact simulation" if found.cell is not None else "binomials of each bin's mean and variance"
     return Estimate(

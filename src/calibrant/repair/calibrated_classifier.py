@@ -357,7 +357,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         every = np.concatenate(tests)
         if len(np.unique(every)) < len(every) or len(every) < len(fit.y):
             raise BadInput(
-                "cv: every row must be left out exactly once to fit one map; use such folds, or ensemble=True"
+                "cv: every row must be left out exactly once to fit one calibrator; use such folds, or ensemble=True"
             )
         yield fit.repaired(fit.trained(clone(base), None), stacked(said, tests, len(fit.y)), np.arange(len(fit.y)))
 
@@ -413,7 +413,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         """The fitted map."""
         maps = self._only().maps
         if len(maps) > 1:
-            raise AttributeError("one map a class: see repaired_[0].maps")
+            raise AttributeError("one calibrator a class: see repaired_[0].maps")
         return maps[0]
 
     def _only(self) -> Repaired:

@@ -288,7 +288,7 @@ class FittedMap:
                 if self.classes == 1
                 else f"of {self.classes} classes: name a column each (--scores)"
             )
-            raise BadInput(f"{argument}={given!r}: this map is {what}")
+            raise BadInput(f"{argument}={given!r}: this calibrator is {what}")
         return names
 
     def to_javascript(self, name: str = "repaired") -> str:
@@ -399,14 +399,14 @@ class FittedMap:
         """
         if not isinstance(d, Mapping) or d.get("format") != FORMAT:
             found = d.get("format") if isinstance(d, Mapping) else type(d).__name__
-            raise BadInput(f"not a map of this version of calibrant: format is {found!r}, not {FORMAT!r}")
+            raise BadInput(f"not a calibrator of this version of calibrant: format is {found!r}, not {FORMAT!r}")
         kind, known = d.get("kind"), map_classes()
         if not isinstance(kind, str) or kind not in known:
-            raise BadInput(f"map of an unknown kind {kind!r}: this calibrant knows {', '.join(sorted(known))}")
+            raise BadInput(f"calibrator of an unknown kind {kind!r}: this calibrant knows {', '.join(sorted(known))}")
         try:
             return _decoded(known[kind], {k: v for k, v in d.items() if k not in ("format", "kind")})
         except ValueError as e:
-            raise BadInput(f"map of kind {kind!r} cannot be used: {e}") from None
+            raise BadInput(f"calibrator of kind {kind!r} cannot be used: {e}") from None
 
     @staticmethod
     def from_json(text: str) -> FittedMap:

@@ -158,7 +158,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The fitted map."""
         maps: tuple[FittedMap, ...] = getattr(self, "maps_", ())
         if len(maps) != 1:
-            raise AttributeError("one map a class: see maps_" if maps else "not fitted yet")
+            raise AttributeError("one calibrator a class: see maps_" if maps else "not fitted yet")
         return maps[0]
 
     def _checked(self, X: Features, y: ArrayLike | None) -> tuple[Features, Labels]:

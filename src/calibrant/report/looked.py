@@ -244,7 +244,10 @@ def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
         yield "Dropped", f"{part_of(lost, rows)} rows {left}: {why}."
     if keeps and unlabelled:
         of = rows + unlabelled if seen.holds == "sketch" else rows
-        yield "Kept", f"{part_of(unlabelled, of)} rows have no label: counted apart; the report shows what they could change."
+        yield (
+            "Kept",
+            (f"{part_of(unlabelled, of)} rows have no label: counted apart; the report shows what they could change."),
+        )
     beside = any(seen.settings.get(name) for name in ("cluster", "weights"))  # with these nothing is kept
     if unlabelled and not keeps and not beside and not any("score" in why for why in gone):
         keep = f"--missing keep, in place of drop, counts the {num.count(unlabelled)} rows without a label apart"

@@ -124,7 +124,7 @@ def _changes(changes: Changes) -> list[str]:
 
 def _ruler(ruler: Ruler) -> list[str]:
     """Return the certified ranges as aligned lines."""
-    names = [clip(f"{m.variable}: {m.value}" if m.variable else m.value, NAME) for m in ruler.marks]
+    names = [clip(m.value, NAME) for m in ruler.marks]
     wide = [
         max(map(cells, names)),
         max(cells(m.rows) for m in ruler.marks),
@@ -223,7 +223,8 @@ HOW = {
     "halves": "Fitted on {rows_fit} rows, judged on {rows_judged} others.",
     "fit_on": "Fitted on {rows_fit} other rows, judged on {rows_judged}.",
     "folds": (
-        "Cross-fitted in {folds} folds: each of {rows_judged} rows is judged with a calibrator fitted on the other folds."
+        "Cross-fitted in {folds} folds: each of {rows_judged} rows is judged with a calibrator fitted on the other "
+        "folds."
     ),
     "fitted": "Fitted before; judged on {rows_judged} rows.",
 }
@@ -232,8 +233,8 @@ OF_UNITS = {
     "halves": f"Fitted on {FITTED} clusters, judged on {JUDGED} other clusters.",
     "fit_on": f"Fitted on {FITTED} other clusters, judged on {JUDGED} clusters.",
     "folds": (
-        f"Cross-fitted in {{folds}} folds of whole clusters: each of {JUDGED} clusters is judged with a calibrator fitted on the "
-        "other folds."
+        f"Cross-fitted in {{folds}} folds of whole clusters: each of {JUDGED} clusters is judged with a calibrator "
+        "fitted on the other folds."
     ),
     "fitted": f"Fitted before; judged on {JUDGED} clusters.",
 }

@@ -64,7 +64,9 @@ def sketched_strata(sketch: Sketch, variable: tuple[str, ...], view: View) -> St
     sketch.checked()
     if sketch.by_units:
         named = " and ".join(sketch.spec.beside)
-        raise NotComputable(f"a sketch's cells count rows as independent and alike, not by {named}: pass its rows()")
+        raise NotComputable(
+            f"a sketch's cells count rows as independent and of equal weight, not by {named}: pass its rows()"
+        )
     fine = sketch.parts.get("fine")
     if fine is not None and len(variable) == 1 and variable[0] in fine.held:
         coding = next(c for c in sketch.spec.codings if c.name == variable[0])
@@ -215,7 +217,7 @@ def checked_rows(data: Predictions | Sketch, clusters: bool = False) -> Predicti
     """Return predictions whose rows count as independent, or (with `clusters`) may come in clusters; refuse others."""
     rows = checked_data(data, Predictions)
     if rows.cluster is not None and not clusters:
-        raise NotComputable("no proof covers error along a variable with cluster=: use measure.vece, by clusters")
+        raise NotComputable("no proof covers error by a variable with cluster=: use measure.vece, by clusters")
     if rows.n == 0:
         raise NotComputable("there are no rows")
     return rows

@@ -42,7 +42,7 @@ MIN_SIZE = 0.01  # smallest share of the rows that a box has, by default
 MOST_BOXES = 2_000_000  # of a family: 30 traits by pairs, ten cells each; more would cost seconds, and width
 STEPS = (1, 2, 3, 5)  # edges from one end of a run to the next
 FEWEST = 20  # rows that a box has at least: of fewer, others can tell who is meant
-UNSUPPORTED = "no proof covers boxes with {}: use strong_calibration_test and subgroups, which do"
+UNSUPPORTED = "no proof covers subgroups with {}: use strong_calibration_test and subgroups, which do"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ class Tables:
         conditions = [_conditions(t, own) for t, own in zip(self.traits, sets, strict=True)]
         found = family_of(self.tables, self.layout.combined, sets, conditions, self.n, least)
         if not found.size:
-            raise NotComputable(f"there are {self.n:,} rows: no box has {least:,} of them and not all")
+            raise NotComputable(f"there are {self.n:,} rows: no subgroup has {least:,} of them and not all")
         return found
 
     def _frequent(self, trait: int, sets: Ints, least: float) -> Ints:
@@ -259,7 +259,7 @@ def _of_rows(data: Predictions, variables: Iterable[str] | str | None, order: in
 
 def _few_enough(traits: tuple[Trait, ...], used: tuple[Coding, ...]) -> tuple[Trait, ...]:
     if not traits:
-        raise NotComputable(f"{len(used)} covariates are too many for boxes: {INSTEAD}")
+        raise NotComputable(f"{len(used)} covariates are too many for subgroups:  {INSTEAD}")
     return traits
 
 
@@ -274,7 +274,9 @@ def _of_sketch(sketch: Sketch, variables: Iterable[str] | str | None, order: int
     if "boxes" not in sketch.parts:
         if sketch.spec.sample:
             _few_enough((), sketch.spec.codings)
-        raise BadInput("this sketch holds no sums of boxes: make it with cal.sketch(..., variables=[...], tests=True)")
+        raise BadInput(
+            "this sketch holds no sums of subgroups:  make it with cal.sketch(..., variables=[...], tests=True)"
+        )
     boxes: Boxes = sketch.parts["boxes"]
     chosen = _chosen(boxes.layout.traits, variables)
     traits = tuple(boxes.layout.traits[t] for t in chosen)
@@ -298,7 +300,7 @@ def _chosen(traits: tuple[Trait, ...], variables: Iterable[str] | str | None) ->
     there = [t.name for t in traits]
     for name in asked:
         if name not in there[1:]:
-            raise BadInput(f"variables={shown(name)}: this sketch holds boxes of {', '.join(there[1:])}")
+            raise BadInput(f"variables={shown(name)}: this sketch holds subgroups of {', '.join(there[1:])}")
     return [0, *sorted(there.index(name) for name in dict.fromkeys(asked))]
 
 
@@ -314,7 +316,8 @@ def _sampled(sketch: Sketch, chosen: list[int]) -> Held | None:
 # ---- Ranges of boxes, by units where rows come in them or weigh ----
 
 FEW_UNITS = (
-    "there are {:,} clusters: no box of at least {:g}% of the rows has {} of them, with {} more that have rows elsewhere"
+    "there are {:,} clusters: no subgroup of at least {:g}% of the rows has {} of them, with {} more that have rows "
+    "elsewhere"
 )
 
 

@@ -24,8 +24,8 @@ Group = tuple[tuple[str, str], ...]
 
 
 def keyed(group: Group) -> str:
-    """Return the name of a group: ``sex=f, age=40–49``. No two groups have one name."""
-    return ", ".join("=".join(map(_quoted, pair)) for pair in group)
+    """Return the name of a group: ``sex = f, age = 40–49``. No two groups have one name."""
+    return ", ".join(" = ".join(map(_quoted, pair)) for pair in group)
 
 
 def _quoted(text: str) -> str:

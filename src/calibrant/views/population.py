@@ -45,8 +45,8 @@ FINE = 200  # levels a sketch keeps
 EXACT_LEVELS = (10, 20, 50, 100)
 ROWS_A_VALUE = 10  # rows, in the mean, that each value must have where the score is certified as it is
 QUANTISATION = 2.0**-30  # scores are read as whole multiples of this, rounded down
-WHOLE = "the rounded score in whole percent"
-IN_STEPS = "the rounded score in {} steps"
+WHOLE = "the score rounded to whole percent"
+IN_STEPS = "the score in {} rounding steps"
 OF_VALUES = "the raw score, which takes {} values"
 INDEPENDENT = "independent rows from one distribution"
 SIGNED = 1024  # cells of the score in which units' residuals are added up; signs are learnt of runs of them
@@ -272,7 +272,7 @@ class Population:
         if not self.exact:
             raise NotComputable(
                 f"the score takes too many values (more than {MOST:,}, or more than one for each {ROWS_A_VALUE} rows): "
-                "certify it as it is shown, with rounded"
+                "certify the rounded score, with rounded"
             )
         values = np.where(self.scores == round(SCALE) - 1, 1.0, self.scores / SCALE)
         about = "the raw score, which takes one value" if len(values) == 1 else OF_VALUES.format(len(values))
@@ -340,7 +340,9 @@ def sketch_of(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), int
     given = data if isinstance(data, Sketch) else checked_data(data, Predictions, Sketch)
     if isinstance(given, Sketch) and given.by_units:
         named = " and ".join(given.spec.beside)
-        raise NotComputable(f"a sketch's counts take rows as independent and alike, not by {named}: pass its rows()")
+        raise NotComputable(
+            f"a sketch's counts take rows as independent and of equal weight, not by {named}: pass its rows()"
+        )
     if isinstance(given, Predictions) and (given.weights is not None or given.cluster is not None):
         raise NotComputable(UNPROVED)
     if isinstance(given, Sketch):

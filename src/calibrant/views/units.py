@@ -77,8 +77,8 @@ def one_unit(given: Predictions | Sketch, asker: Asker | None = None) -> NotComp
         value = "" if known is None else shown(pa.array(known[:1])[0].as_py())
     held = f"is {value} in every row" if value else "takes one value"
     return NotComputable(
-        f"{column} {held}: all rows are one cluster, and nothing independent tells its noise from an error; name in "
-        f"{says} a column that tells clusters apart, or leave it out if rows are independent"
+        f"{column} {held}: all rows are one cluster, and nothing independent separates its noise from an error; name "
+        f"in {says} a column that distinguishes clusters, or leave it out if rows are independent"
     )
 
 
@@ -117,8 +117,8 @@ def assumed_of_crossed(shifts: Sequence[Units]) -> str:
     """Say what certificates of units that cross take for granted."""
     first, second = shifts[0].columns
     return (
-        f"independent units of {first} and of {second}: rows that share neither are independent; which rows there are, "
-        "and what they weigh, does not depend on scores and outcomes"
+        f"independent clusters of {first} and of {second}: rows that share neither are independent; which rows there "
+        "are, and what they weigh, does not depend on scores and outcomes"
     )
 
 

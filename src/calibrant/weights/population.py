@@ -163,7 +163,7 @@ class _Asked:
         else:
             most = None if cap is None else number("cap", cap, above=1, hint="or None for no cap")
         if found == "classifier" and pool:
-            raise BadInput("pool= goes with method 'cells' or 'rake': a classifier takes levels as they are")
+            raise BadInput("pool= goes with method 'cells' or 'rake': a classifier takes levels unchanged")
         return cls(named, found, most, pool, leave_out, method is not None)
 
 
@@ -270,7 +270,7 @@ def _fitted(sides: _Sides, asked: _Asked, on: Rows | None) -> Weighting:
     inside = np.all([m.shares[m.codes] > 0 for m in axes], axis=0)
     learn = inside if on is None else inside & on
     if not learn.any():
-        raise BadInput("no row is like anyone of the population: check that levels are spelt alike")
+        raise BadInput("no row is like anyone of the population: check that levels are spelt the same")
     axes, lacking, lost = _covered(axes, learn, asked.leave_out)
     seen = [np.bincount(m.codes[learn], minlength=len(m.labels)) > 0 for m in axes]
     known = inside & np.all([s[m.codes] for s, m in zip(seen, axes, strict=True)], axis=0)
@@ -293,7 +293,7 @@ def _covered(axes: list[Margin], learn: Rows, leave_out: bool) -> tuple[list[Mar
     out, lacking, lost = [], list[str](), 0.0
     for m in axes:
         bare = (m.shares > 0) & (np.bincount(m.codes[learn], minlength=len(m.labels)) == 0)
-        named = [f"{m.name}: {m.labels[i]}" for i in np.flatnonzero(bare)]
+        named = [f"{m.name} = {m.labels[i]}" for i in np.flatnonzero(bare)]
         share = float(m.shares[bare].sum())
         if named and not leave_out:
             more = f" and {len(named) - 3} more" if len(named) > 3 else ""

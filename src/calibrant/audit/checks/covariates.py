@@ -122,7 +122,7 @@ def local(case: Case, _: Mapping[str, Curve]) -> Answer:
         raise NotRun(NO_TESTS)
     from calibrant.detect.local_calibration_test import local_calibration_test
 
-    case.announce("testing for error that follows covariates")
+    case.announce("testing for error that varies with covariates")
     outcome = local_calibration_test(case.tested, draws=DRAWS, seed=case.seed)
     check = Check(code=LOCAL, status="measured", outcome=told_outcome(guarded(outcome, "region_", case.mask)))
     return Answer(checks=(check,), curves=_maps(case))

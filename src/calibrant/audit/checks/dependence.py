@@ -128,10 +128,10 @@ DECLARED = (
         code=CODE,
         order=25,
         make=dependence,
-        step="looking for rows that belong together",
+        step="testing for rows that share a cluster",
         cost=Cost(flat=0.05, held=0.002),
         crosses=True,
-        asks="Rows that belong together",
-        means="rows that share a column, such as a patient's, may be alike beyond what their scores explain",
+        asks="Rows that share a cluster",
+        means="rows that share a column, such as a patient's, may be correlated beyond what their scores explain",
     ),
 )

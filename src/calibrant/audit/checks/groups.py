@@ -132,8 +132,8 @@ def of_groups(case: Case, _: Mapping[str, Curve]) -> Answer:
 def _people(case: Case) -> str:
     """Return what a group must have enough of to be shown: see `people_of`."""
     if both := crossed(case.whole):
-        return "units of {} or of {}".format(*both)
-    return "units" if case.whole.spec.cluster else case.judging.about.noun or "rows"
+        return "clusters of {} or of {}".format(*both)
+    return "clusters" if case.whole.spec.cluster else case.judging.about.noun or "rows"
 
 
 def _certified(name: Name, members: int, q: Population, case: Case, count: int) -> Group:
@@ -193,7 +193,7 @@ def _worst(groups: Sequence[Group], case: Case) -> Estimate:
     high = max(tops)
     large = [top for g, top in zip(groups, tops, strict=True) if g.people.n >= CLEAR_SIZE * case.whole.n]
     shown, pooled = case.everyone.judged(plan.levels), sum(g.members for g in groups)
-    which = f"{len(groups)} groups shown, {pooled} small ones only together" if pooled else f"{len(groups)} groups"
+    which = f"{len(groups)} groups shown, {pooled} small ones only pooled" if pooled else f"{len(groups)} groups"
     return Estimate(
         method="certify.worst_group",
         value=min(max(g.off for g in groups), high),

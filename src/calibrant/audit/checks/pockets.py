@@ -42,7 +42,7 @@ def _tested(case: Case) -> Answer:
     """Return the test alone where no range of pockets is proved, as by units; what neither answers is refused."""
     searched = _searched(case)
     if searched is None:
-        raise NotComputable("neither ranges nor a test of subgroups by clusters: boxes need 20 effective clusters")
+        raise NotComputable("neither ranges nor a test of subgroups by clusters: subgroups need 20 effective clusters")
     status: Status = "measured" if case.judging.limit is None else "undecided"
     return Answer(checks=(Check(code=CODE, status=status, outcome=searched),))
 

@@ -370,7 +370,7 @@ class SampledRows(Sample):
         last = int((lines[:, HASH] == lines[-1, HASH]).sum())
         if last > MOST_ALIKE * len(lines):
             raise BadInput(
-                f"key={'+'.join(self.spec.key)!r} tells too few rows apart: {last:,} of {len(lines):,} sampled rows "
+                f"key={'+'.join(self.spec.key)!r} distinguishes too few rows: {last:,} of {len(lines):,} sampled rows "
                 "share one value (rows without a key share one): name more columns in key="
             )
 

@@ -238,8 +238,8 @@ class Sketch:
             raise NotComputable("the sketch holds no rows: sketch with variables= and tests=True, or read the rows")
         if not len(held.lines):
             raise NotComputable(
-                f"one unit of {self.spec.cluster!r} has more than the {held.size:,} rows that a sketch holds: read the "
-                "rows"
+                f"one cluster of {self.spec.cluster!r} has more than the {held.size:,} rows that a sketch holds: read "
+                "the rows"
             )
         if self._rows is None or self._rows[0] is not held.lines or self._rows[1].name != self.name:
             self._rows = held.lines, held.predictions(self.name)
@@ -523,9 +523,7 @@ class Sketch:
         _check_everyone(at, held, levels)
         n, cases = self.n, self.cases
         steps = (int((held[..., :2].sum(axis=(0, 2)) * at).sum()) << REST) + int(held[..., 2:4].sum())
-        need(
-            sum(self.no_case.values()) <= n - cases, "the rows of other labels", "are more than those that are no event"
-        )
+        need(sum(self.no_case.values()) <= n - cases, "the rows of other labels", "are more than the non-events")
         complete = self.rows_read >= n if self.spec.drops else self.rows_read == n + self.unlabelled
         need(complete, "the number of rows read", "is not that of the counts")
         if self.spec.groupings:

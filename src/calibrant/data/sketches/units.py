@@ -27,7 +27,9 @@ def rows_of_units(data: Predictions | Sketch) -> Predictions:
     if isinstance(data, Predictions):
         return data
     if not data.checked().by_units:
-        raise NotComputable("the sketch was made without cluster= and weights=: its rows are independent and alike")
+        raise NotComputable(
+            "the sketch was made without cluster= and weights=: its rows are independent and of equal weight"
+        )
     return data.rows()
 
 

@@ -35,7 +35,7 @@ TIMES = frozenset({found.DATE, found.TIME, found.FINE})
 # What makes a column text, the most telling first, in words that a value follows.
 REASONS = {
     found.CODE: "a code, for digits with a leading zero are no number",
-    found.LONG: "a code, for more than 15 digits are no number that can be told from its neighbours",
+    found.LONG: "a code, for more than 15 digits are no number that can be distinguished from its neighbours",
     found.PERCENT: "percentages",
     found.GROUPED: "marks between thousands",
     found.EITHER: "commas that may stand between thousands or before decimals",

@@ -160,7 +160,7 @@ class Faults:
 
     def _hint(self, percent: bool) -> str:
         (there, above), outside = self._scores(), self.counts[SCORE_RANGE]
-        mend = "mend it, or leave its row out" if outside == 1 else "mend them, or leave their rows out"
+        mend = "correct it, or leave its row out" if outside == 1 else "correct them, or leave their rows out"
         if self.infinite == outside:
             return mend
         if not self.infinite and self.low >= -1e-4 and self.high <= 1.0 + 1e-4:
@@ -207,9 +207,9 @@ class Faults:
         if there and self.counts[LABEL_VALUE] * 100 < there * MULTICLASS:
             return (
                 "if these are codes of unknown outcomes, store them as missing or leave their rows out; "
-                f"{says} would count every value but the one it names as no event"
+                f"{says} would count every value but the one it names as a non-event"
             )
-        return f"pass {says} to name the class that counts as an event, and every other value is none"
+        return f"pass {says} to name the class that counts as the event; every other value is a non-event"
 
     def _scores(self) -> tuple[int, int]:
         """Return the scores that are there, and those above 1 as they are stored."""
@@ -238,7 +238,7 @@ class Faults:
         if HARDLY * above <= there:
             some = f"{above:,} of {there:,} scores {'is' if above == 1 else 'are'} above 1"
             seen = f"{some}, too few to tell that all are percent"
-            ways = f"if they are, {DIVIDE} and {out}; if not, {out} and mend those above 1"
+            ways = f"if they are, {DIVIDE} and {out}; if not, {out} and correct those above 1"
             raise BadInput(f"column {spec.score!r}: {seen}: {ways}")
         if files := self._two_scales():
             low, high = files

@@ -427,7 +427,7 @@ def _with_largest(row: Summary, changes: Changes) -> Summary:
         row = replace(row, largest_vece=vece.vece, largest_vece_variable=vece.variable)
     if groups:
         gap = max(groups, key=lambda c: abs(c.gap))
-        row = replace(row, largest_gap=abs(gap.gap), largest_gap_group=f"{gap.variable}={gap.level}")
+        row = replace(row, largest_gap=abs(gap.gap), largest_gap_group=f"{gap.variable} = {gap.level}")
     return replace(
         row,
         groups_better=sum(c.change < -CLEAR for c in groups),

@@ -36,10 +36,10 @@ def dealt(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT) -> W
     to decide where it goes, and the units that judge would not be independent draws of those that there are.
     """
     unit = clusters_of(data)
-    what, size = ("rows", data.n) if unit is None else ("units", int(unit.max()) + 1)
+    what, size = ("rows", data.n) if unit is None else ("clusters", int(unit.max()) + 1)
     if size < parts:
         raise NotComputable(
-            f"{size} {what if size > 1 else what[:-1]} cannot be dealt into {parts} parts: pass fit_on=, or more {what}"
+            f"{size} {what if size > 1 else what[:-1]} cannot be split into {parts} parts: pass fit_on=, or more {what}"
         )
     order = np.argsort(mix(identities_of(size, seed) ^ salt), kind="stable")
     part = np.empty(size, dtype=np.int64)
@@ -213,7 +213,9 @@ def named(repairs: object) -> dict[str, Repair]:
     for name, one in out.items():
         if not (isinstance(one, FittedMap) or callable(getattr(one, "fit", None))) or isinstance(one, type):
             kind = one.__name__ if isinstance(one, type) else type(one).__name__
-            raise BadInput(f"repair {name!r} is a {kind}: pass a recipe such as cal.repair.Platt(), or a fitted map")
+            raise BadInput(
+                f"repair {name!r} is a {kind}: pass a recipe such as cal.repair.Platt(), or a fitted calibrator"
+            )
     if not out:
         raise BadInput("repairs is empty: pass recipes such as [cal.repair.Platt()], or leave it out")
     if AS_AUDITED in out:
@@ -303,7 +305,9 @@ def _cross_fitted(data: Predictions, repairs: Mapping[str, Repair], folds: int, 
 def refuse_own_rows(name: str, one: FittedMap, rows: Predictions) -> None:
     """Refuse to judge a map on rows it was fitted on."""
     if found := overlap(one.fitted_on, rows):
-        raise BadInput(f"repair {name!r} would be judged on {found}: pass other rows, or the recipe instead of the map")
+        raise BadInput(
+            f"repair {name!r} would be judged on {found}: pass other rows, or the recipe instead of the calibrator"
+        )
 
 
 def refuse_overlap(fit_on: Predictions, rows: Predictions, distinct_units: bool = False) -> None:
@@ -323,7 +327,7 @@ def refuse_shared_units(fit_on: Predictions, rows: Predictions) -> None:
     fitted, judged = (set(np.unique(names).tolist()) for names in (fit_on.cluster, rows.cluster))
     if shared := len(fitted & judged):
         raise BadInput(
-            f"{shared:,} of {len(judged):,} clusters to judge on have rows to fit on too: leave these clusters out of one of "
-            "the two, or do without the rows to fit on, and whole clusters are dealt into halves; or say that names mean "
-            "other clusters there: distinct_units=True, on the command --distinct-units"
+            f"{shared:,} of {len(judged):,} clusters to judge on have rows to fit on too: leave these clusters out of "
+            "one of the two, or do without the rows to fit on, and whole clusters are split into halves; or say that "
+            "names mean other clusters there: distinct_units=True, on the command --distinct-units"
         )

@@ -90,7 +90,9 @@ def _check_the_label(record: AuditRecord) -> Decision:
 
 
 def _by_units(record: AuditRecord, column: str, effect: float) -> Decision:
-    told = say("Audit by ", code(column), f": its rows are correlated, and ranges about {wider(effect)} times too narrow.")
+    told = say(
+        "Audit by ", code(column), f": its rows are correlated, and ranges about {wider(effect)} times too narrow."
+    )
     return Decision(told, commands.audit_again(record, commands.by_units(column)))
 
 

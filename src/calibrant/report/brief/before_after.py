@@ -53,10 +53,9 @@ def populations(record: AuditRecord) -> list[Population]:
 
 def _population(line: Mapping[str, Any], limit: float | None) -> Population:
     after = None if line["after_low"] is None else _side(line, "after", limit)
-    value, variable = line.get("value") or line["who"], line.get("variable") or ""
     kind = str(line["kind"])
-    who = "Everyone" if kind == "everyone" else shown(line["who"] if kind == "pocket" else value)
-    of = "" if kind == "everyone" else "pocket" if kind == "pocket" else shown(variable)
+    who = "Everyone" if kind == "everyone" else shown(line["who"])
+    of = "subgroup" if kind == "pocket" else ""
     return Population(who, of, kind, int(line["rows"]), _side(line, "now", limit), after)
 
 

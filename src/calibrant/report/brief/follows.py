@@ -77,7 +77,9 @@ def _pocket(record: AuditRecord) -> Text:
     """Return the pocket that is farthest off, where no variable by itself shows error."""
     for o in pockets_off(record)[:1]:
         who = Span(clipped(visible(o.rule), LONGER), "name", "#pockets") if o.rule else Span("not named")
-        return say("A subgroup is off, though: ", who, f". {SIDES[o.side]} by at least {num.lower_bound(o.least)} points.")
+        return say(
+            "A subgroup is off, though: ", who, f". {SIDES[o.side]} by at least {num.lower_bound(o.least)} points."
+        )
     return ()
 
 

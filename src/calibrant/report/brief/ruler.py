@@ -7,7 +7,7 @@ from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.document import Mark, Ruler
 from calibrant.report.findings import RANK, Off, by_gap, ends, limit_of, noun, pockets_off, tested_rows
-from calibrant.report.spans import clipped, value_label, variable_label
+from calibrant.report.spans import clipped, label
 from calibrant.report.wording.answers import crossed
 from calibrant.report.wording.parts import beyond_worst, judged
 from calibrant.report.wording.terms import VERDICTS
@@ -55,15 +55,15 @@ def _mark(record: AuditRecord, f: Finding, top: float) -> Mark:
     limit, (low, high) = limit_of(record), judged(record, f)
     apart = crossed(f) and not by_gap(record)
     text = f"raw {low}, rounded {high}" if apart else f"{low} to {high}"
-    label = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
+    read = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
     return Mark(
-        value=clipped(value_label(f), LONG) if f.variables else "Everyone",
-        variable=clipped(variable_label(f), LONG),
+        value=clipped(label(f), LONG) if f.variables else "Everyone",
+        variable="",
         rows=f"{num.count(f.rows)} {noun(record)}",
         range=text,
         verdict=f.verdict,
         word=VERDICTS[f.verdict],
-        bar=svg.track(places.track(*ends(record, f), top, f.verdict, label, limit)),
+        bar=svg.track(places.track(*ends(record, f), top, f.verdict, read, limit)),
     )
 
 
@@ -71,7 +71,7 @@ def _pocket(record: AuditRecord, o: Off, top: float) -> Mark:
     limit, tested = limit_of(record), tested_rows(record)
     verdict: Verdict = "none" if limit is None else "broken"
     text = f"{num.lower_bound(o.least, limit)} to {num.upper_bound(o.most, limit)}"
-    label = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
+    read = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
     return Mark(
         value=clipped(visible(o.rule), LONG),
         variable="subgroup, by its gap",
@@ -79,5 +79,5 @@ def _pocket(record: AuditRecord, o: Off, top: float) -> Mark:
         range=text,
         verdict=verdict,
         word=VERDICTS[verdict],
-        bar=svg.track(places.track(o.least, o.most, top, verdict, label, limit)),
+        bar=svg.track(places.track(o.least, o.most, top, verdict, read, limit)),
     )

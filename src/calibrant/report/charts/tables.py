@@ -131,7 +131,7 @@ def _control_lines(curve: Curve, end: float) -> list[str]:
         )
         out.append(f"Up to the peak the model says {says} in 100, {happened} happened: {where}.")
     else:
-        out.append("No error found: not proof of none.")
+        out.append("No error shown: not proof of none.")
     if end < 1.0 - 0.005 and s["rows_beyond"] < s["rows_tested"]:
         off = "beyond the tolerance" if s["tolerance"] else "at all"
         out.append(f"The curve ends at {num.nearest(end)}% of people: the others are not predicted to be off {off}.")
@@ -152,7 +152,7 @@ def subgroups(curve: Curve) -> alt.LayerChart:
             "people": f"{num.count(c['rows'][i])} ({num.nearest(c['share'][i])}% of all)",
             "p": f"{c['p_adjusted'][i]:.2g} (adjusted)",
             "found again": f"{round(100 * c['stability'][i])}% of repeats",
-            "verdict": "error found" if c["finding"][i] else "undecided",
+            "verdict": "error shown" if c["finding"][i] else "undecided",
         }
     lines = [[*wrap(r["rule"], RULE), r["people"]] for r in rows]  # over as many lines as a rule needs
     look = {"labelLimit": 330, "domain": False, "ticks": False, "labelLineHeight": 13}
@@ -165,7 +165,7 @@ def subgroups(curve: Curve) -> alt.LayerChart:
     under = [
         f"Judged on {num.count(curve.settings['rows_judged'])} people who played no part in finding the rules.",
         f"Bars: {parts.level_of(curve)} limits, simultaneous. People are counted among those who judge.",
-        "Orange: error found. Grey: undecided.",
+        "Orange: error shown. Grey: undecided.",
     ]
     title = parts.titled(WHO if any(c["finding"]) else LOOKED_AT, under)
     return alt.layer(drawn, words, title=title).properties(width=parts.WIDTH - 180, height=alt.Step(52))

@@ -43,7 +43,10 @@ def _texts(record: AuditRecord) -> Iterator[str]:
         least = num.lower_bound(pocket.least, limit)
         yield _part("", "", f"worst, {visible(pocket.rule) or 'not shown'}: a gap of at least {least} points")
     if found := together(record):
-        yield f"Rows of one {visible(found[0])} are correlated: ranges are too narrow. Pass cluster={visible(found[0])!r}."
+        yield (
+            f"Rows of one {visible(found[0])} are correlated: ranges are too narrow. Pass "
+            f"cluster={visible(found[0])!r}."
+        )
     yield SAVE
     yield MORE
 

@@ -59,7 +59,7 @@ def junit(record: AuditRecord) -> str:
 def _why(j: Judged) -> str:
     if j.state == "undecided":
         return "undecided"
-    return "error found" if j.kind == "check" else "over the limit"
+    return "error shown" if j.kind == "check" else "over the limit"
 
 
 def _properties(record: AuditRecord) -> dict[str, object]:

@@ -118,7 +118,11 @@ def _levels(along: Along, digits: int, limit: float | None, who: str, times: str
 
 
 def _levels_caption(along: Along, top: float, times: str) -> str:
-    first = "Without a place on the axis." if along.axis else f"The ranges of all levels are simultaneous: they hold {times}."
+    first = (
+        "Without a place on the axis."
+        if along.axis
+        else (f"The ranges of all levels are simultaneous: they hold {times}.")
+    )
     cut = any(max(-p.low, p.high) * 100 > top for p in along.levels[:MOST_LEVELS])
     beyond = " A range that reaches the edge of the picture goes on beyond it." if cut else ""
     more = len(along.levels) - MOST_LEVELS

@@ -48,8 +48,6 @@ from calibrant.report.spans import (
     lines,
     say,
     strong,
-    value_label,
-    variable_label,
 )
 from calibrant.report.wording import (
     VERDICTS,
@@ -71,8 +69,8 @@ FIVES = "Counts are multiples of five, up or down by chance; “under”: fewer 
 ACROSS, DOTS = 20, 200  # of the picture of people
 MISSED = ", an expected event that did not happen; empty, no event."
 GAP = (
-    "Gap: observed minus predicted, so errors in both directions cancel. Calibration error: of those given the same score, each "
-    "by itself, so they do not and it can be larger."
+    "Gap: observed minus predicted, so errors in both directions cancel. Calibration error: of those given the same "
+    "score, each by itself, so they do not and it can be larger."
 )
 
 
@@ -143,8 +141,7 @@ def _row(record: AuditRecord, f: Finding, top: float) -> Row:
     told_in = f.rows if f.variables else 0  # everyone is told exactly
     name = Cell(say("Everyone"))
     if f.variables:
-        value, variable = value_label(f), variable_label(f)
-        name = Cell(say(given(value), Span(variable, "small")), f"{variable}: {value}", brief=say(given(label(f))))
+        name = Cell(say(given(label(f))))
     known = need_of(f)
     need = "–" if known is None else num.amount(*known).removeprefix("about ")
     first, last = num.signed_range(f.gap.interval.low, f.gap.interval.high)
@@ -245,7 +242,8 @@ def _legend(record: AuditRecord, beyond: bool) -> Sequence[Span]:
 # ---- what the section adds to others ----
 
 METHOD = (
-    "The same two bounds on each group’s rows, the {alpha}% shared over {groups} groups, so that all hold simultaneously."
+    "The same two bounds on each group’s rows, the {alpha}% shared over {groups} groups, so that all hold "
+    "simultaneously."
 )
 
 

@@ -89,7 +89,9 @@ def _alone(record: AuditRecord) -> Text:
     """Return the answer where the search by models finds error, and not once it is joined with the one of pockets."""
     local, joined = ran(record, LOCAL), ran(record, POCKETS)
     both = "" if joined is None or joined.outcome is None else f" ({p_told(joined.outcome)})"
-    by_itself = f"Trained models find error ({search.told(record)}), but not after adjustment for the search of subgroups"
+    by_itself = (
+        f"Trained models find error ({search.told(record)}), but not after adjustment for the search of subgroups"
+    )
     traits = local_answer(record) if local is not None else say(f"None was found, {UNPROVEN}.")
     return say(*traits, f" {by_itself}, which allows for having searched twice{both}.")
 

@@ -62,7 +62,9 @@ class Line:
     @property
     def name(self) -> str:
         """The variable, or the variable and its level."""
-        return clipped(f"{shown(self.variable)}: {shown(self.level)}" if self.kind == "level" else shown(self.variable))
+        return clipped(
+            f"{shown(self.variable)} = {shown(self.level)}" if self.kind == "level" else shown(self.variable)
+        )
 
     @property
     def digits(self) -> int:

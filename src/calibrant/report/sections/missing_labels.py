@@ -51,7 +51,10 @@ def _of_units(record: AuditRecord) -> str:
         return " Ranges are of the weighted rows."
     some, weighted = f"{num.count(s['units_unlabelled'])} of {num.count(s['units'])}", record.data.get("weights")
     told = " Ranges are of the weighted rows." if weighted else ""
-    return f" {some} clusters have rows without an outcome, and each cluster, with all of its rows, is one independent observation.{told}"
+    return (
+        f" {some} clusters have rows without an outcome, and each cluster, with all of its rows, is one "
+        f"independent observation.{told}"
+    )
 
 
 def heading(record: AuditRecord, everyone: People) -> str:
@@ -170,8 +173,8 @@ def check(_: Check, record: AuditRecord) -> Asked:
 
 HOW = (
     "Whoever has an outcome stands for people of the same score who have none, as far as the assumption lets them: a "
-    "line above the largest probability that the odds allow, below the least, turns each into a test martingale; what the line "
-    "leaves over counts as the worst. {by}True at this number of rows. Function "
+    "line above the largest probability that the odds allow, below the least, turns each into a test martingale; what "
+    "the line leaves over counts as the worst. {by}True at this number of rows. Function "
 )
 BY_UNITS = "The terms of one {one}, weighted, are added up to one. "
 

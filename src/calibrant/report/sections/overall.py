@@ -72,7 +72,11 @@ MEASURES = {  # name in the record: its name on the page, what it says, its deci
     "brier": ("Brier score", "mean squared distance from what happened; smaller is better", 4),
     "log_loss": ("Log loss", "punishes confident mistakes; smaller is better", 4),
     "auroc": ("AUROC", "how well events are distinguished from others; 0.5 is guessing, 1 is perfect", 4),
-    "calibration_intercept": ("Calibration intercept", "0 if calibrated on average; above 0: the model underpredicts", 3),
+    "calibration_intercept": (
+        "Calibration intercept",
+        "0 if calibrated on average; above 0: the model underpredicts",
+        3,
+    ),
     "calibration_slope": ("Calibration slope", "1 if calibrated; below 1: scores too extreme; above 1: too timid", 3),
     "observed_expected": (
         "Observed over expected events",
@@ -381,7 +385,10 @@ GUARANTEES = {
     "asymptotic": "Approximate; true in the limit of very many {rows}.",
     "as published": "As its authors published it.",
 }
-BINS = "People with similar scores are put together; each gap has a range, and all ranges of the figure hold simultaneously."
+BINS = (
+    "People with similar scores are put together; each gap has a range, and all ranges of the figure hold "
+    "simultaneously."
+)
 CURVE = (
     " The line averages the gap over neighbouring scores (at most {reach} points away, near ones more). Its band comes "
     "from {null}: for a calibrated model it takes in zero everywhere in {often}; where the model is off it holds the "

@@ -105,10 +105,11 @@ def looked_at(record: AuditRecord, e: Estimate) -> str:
     among = "" if tested is None else f", among the {num.count(tested)} {noun(record)} tested"
     return (
         "A subgroup is everyone with the same one or two attributes, such as ages 40 to 50 with scores over 80%. All "
-        f"{num.count(int(s['boxes']))} subgroups were looked at that have {least}% of the {noun(record)} or more, of one "
-        f"attribute or of {cardinal(int(s['order']))} among {cardinal(len(s['traits']))}, the score being one{among}. "
-        "Which subgroups there are was fixed before any outcome was read, so the ranges below, and “at least”, hold for "
-        f"all of them at once, {together(record)}; and so, separately, does “no subgroup is off by more than”."
+        f"{num.count(int(s['boxes']))} subgroups were looked at that have {least}% of the {noun(record)} or more, of "
+        f"one attribute or of {cardinal(int(s['order']))} among {cardinal(len(s['traits']))}, the score being "
+        f"one{among}. Which subgroups there are was fixed before any outcome was read, so the ranges below, and “at "
+        f"least”, hold for all of them at once, {together(record)}; and so, separately, does “no subgroup is off by "
+        "more than”."
     )
 
 
@@ -127,7 +128,9 @@ def table(record: AuditRecord, found: Sequence[Line]) -> Table:
         Column(lines("Gap and its", "range, points"), "r iv"),
         Column(say("Verdict" if judged else "The model says"), "vd"),
     )
-    caption = "A few distinct subgroups, the most evident first; their ranges, and those of all others, hold simultaneously."
+    caption = (
+        "A few distinct subgroups, the most evident first; their ranges, and those of all others, hold simultaneously."
+    )
     if not any(r["floor"] for r in found):
         caption = f"{LOOKED_AT}. {caption}"
     return Table(
@@ -305,15 +308,16 @@ def searches(record: AuditRecord) -> Text:
     if impossible(check.outcome):
         return say(f"Two searches for any error: {p_told(check.outcome)}.")
     return say(
-        f"Two searches for any error, however small: one of all subgroups ({scan}) and one by models trained to find it "
-        f"({adaptive}). {text} together, allowing for both: {p_told(check.outcome)}."
+        f"Two searches for any error, however small: one of all subgroups ({scan}) and one by models trained to find "
+        f"it ({adaptive}). {text} together, allowing for both: {p_told(check.outcome)}."
     )
 
 
 FOUND_BY = {
     "both": "Both find error;",
     "scan": "Only the search of subgroups finds error: it sits where one or two attributes show it;",
-    "adaptive": "Only the models find error: it is spread over more attributes than two, or varies sharply with none of them;",
+    "adaptive": "Only the models find error: it is spread over more attributes than two, or varies sharply with none "
+    "of them;",
     "neither": "Neither finds error, which is not proof of none;",
 }
 
@@ -321,19 +325,22 @@ FOUND_BY = {
 # ---- what the section adds to others ----
 
 BINOMIAL = (
-    "Given scores and attributes, the events in a subgroup are a sum of independent outcomes, whose exact binomial limits "
-    "hold whatever each person’s own probability is (Hoeffding 1956)"
+    "Given scores and attributes, the events in a subgroup are a sum of independent outcomes, whose exact binomial "
+    "limits hold whatever each person’s own probability is (Hoeffding 1956)"
 )
-BETS = "Given scores and attributes, the weighted error of each {of} is one independent term (Theorem CB), at any number of them"
+BETS = (
+    "Given scores and attributes, the weighted error of each {of} is one independent term (Theorem CB), at any "
+    "number of them"
+)
 METHOD = (
-    "Each covariate and the score is cut into a few cells by rules that see no outcome. A subgroup is a run of cells of "
-    "a number or date, or one or two levels of a category, of one attribute or of each of two. {limits}; the "
+    "Each covariate and the score is cut into a few cells by rules that see no outcome. A subgroup is a run of cells "
+    "of a number or date, or one or two levels of a category, of one attribute or of each of two. {limits}; the "
     "{alpha}% is shared over all {boxes} subgroups for what is said from below, "
     "and for each range. “No subgroup is off by more than” needs no sharing: one subgroup is the worst. Functions "
 )
 SEARCH = (
-    "All subgroups are scanned for the one whose events depart most, in units of chance, in addition to the search by trained "
-    "models (Search, below); one p-value combines the two. Function "
+    "All subgroups are scanned for the one whose events depart most, in units of chance, in addition to the search by "
+    "trained models (Search, below); one p-value combines the two. Function "
 )
 WORDS = (
     Entry(

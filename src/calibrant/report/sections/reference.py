@@ -300,8 +300,7 @@ ALWAYS = (
 WORDS = {
     "Point": "One hundredth of probability; one person in 100. From 70% to 72% is 2 points.",
     "Score": (
-        "The probability the model gives a person. Raw: exactly as given. "
-        "Rounded: to the nearest step of {step}."
+        "The probability the model gives a person. Raw: exactly as given. Rounded: to the nearest step of {step}."
     ),
     "Calibration error": (
         "Take everyone given the same probability, compare it with the share of them for whom it happened, "
@@ -311,9 +310,7 @@ WORDS = {
         "Proved to hold in at least {times} of {of} audits like this one, whatever the model, if {rows} are "
         "independent."
     ),
-    "Certified range": (
-        "From the least the raw score can be off to the most the raw or rounded score can be off."
-    ),
+    "Certified range": ("From the least the raw score can be off to the most the raw or rounded score can be off."),
     "Within the limit, over the limit, undecided": (
         "The whole certified range is within the limit; the whole range is over it; the limit lies inside."
     ),
@@ -368,7 +365,7 @@ def _confidence(record: AuditRecord) -> tuple[Entry, ...]:
 def glossary(record: AuditRecord) -> Iterator[Node]:
     """Return the words used on the page, each in plain language."""
     times, of = num.confidence(1 - float(record.settings["alpha"]))
-    step, independent = num.step(record.settings["levels"]), "units" if record.data.get("cluster") else "rows"
+    step, independent = num.step(record.settings["levels"]), "clusters" if record.data.get("cluster") else "rows"
     ours = (
         Entry(word, say(text.format(step=step, times=times, of=of, rows=independent)))
         for word, text in WORDS.items()

@@ -23,7 +23,7 @@ from calibrant.report.document import (
 )
 from calibrant.report.findings import FIXED, decided, limit_of, noun, size
 from calibrant.report.outline import Asked, Declared
-from calibrant.report.spans import Span, Text, given, lines, say, shown, strong
+from calibrant.report.spans import Span, Text, given, lines, say, strong
 from calibrant.report.wording import VERDICTS, capital, cardinal, fitted_to, repair_named, unmade
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.visible import visible
@@ -219,9 +219,11 @@ def fixed_table(record: AuditRecord) -> Table:
 def _population(p: Line, limit: float | None) -> Row:
     name = Cell(say("Everyone"))
     if p["kind"] == "group":
-        name = Cell(say(given(p["value"]), Span(shown(p["variable"]), "small")), brief=say(given(p["who"])))
+        name = Cell(say(given(p["who"])))
     elif p["kind"] == "pocket":
-        name = Cell(say(given(p["who"]), Span("subgroup: gap", "small")), brief=say(given(p["who"]), " (subgroup: gap)"))
+        name = Cell(
+            say(given(p["who"]), Span("subgroup: gap", "small")), brief=say(given(p["who"]), " (subgroup: gap)")
+        )
     return Row((name, Cell(say(num.count(p["rows"]))), _side(p, "now", limit), _side(p, "after", limit)))
 
 
@@ -245,9 +247,9 @@ def fixed_note(record: AuditRecord) -> str:
     n = int(s.get("groups") or 0)
     among = f"all {num.count(n)} groups, all subgroups and all repairs" if n else "all subgroups and all repairs"
     text = (
-        f"The verdicts of a column hold simultaneously {times} of {of} times, for everyone, for groups and for subgroups each: "
-        f"the risk is shared among {among}, so who is listed, and the repair, may be chosen by these rows. "
-        "Ranges are wider than in the audit, which has more rows."
+        f"The verdicts of a column hold simultaneously {times} of {of} times, for everyone, for groups and for "
+        f"subgroups each: the risk is shared among {among}, so who is listed, and the repair, may be chosen by these "
+        "rows. Ranges are wider than in the audit, which has more rows."
     )
     if s.get("judge") == "gap":
         text += (
@@ -284,7 +286,10 @@ def note(record: AuditRecord) -> str:
     """Return how to read the table."""
     s = record.curve("repairs").settings
     times, of = num.confidence(1 - float(s["alpha"]))
-    text = f"The certified ranges of all lines hold simultaneously, {times} of {of} times. Lower is better, but for AUROC. "
+    text = (
+        f"The certified ranges of all lines hold simultaneously, {times} of {of} times. Lower is better, but for "
+        "AUROC. "
+    )
     if s["groups"]:
         text += f"* Of {num.count(s['groups'])} groups, those whose gap shrank or grew by more than {CLEAR}. "
     if refuted := sum(bool(r["impossible"]) for r in rows(record)):
@@ -391,9 +396,9 @@ def decision_note(record: AuditRecord) -> str:
     """Return what the ranges of gains are."""
     s = record.curve("repair_decisions").settings
     return (
-        f"Judged on {noun(record)} held out, numbers rounded to multiples of five; certified ranges, wrong with probability at most "
-        f"{s['alpha']:g} simultaneously, whichever repair is taken. –: fewer than {s['least']} change side, or are "
-        "recoverable by subtraction."
+        f"Judged on {noun(record)} held out, numbers rounded to multiples of five; certified ranges, wrong with "
+        f"probability at most {s['alpha']:g} simultaneously, whichever repair is taken. –: fewer than {s['least']} "
+        "change side, or are recoverable by subtraction."
     )
 
 

@@ -323,13 +323,15 @@ NULLS = {
 }
 INFLATED = ", and more ready to find error in a calibrated model than asked for"
 RULES = (
-    "One half of the people finds the rules: all pairs of simple conditions are tried, in addition to a tree of conditions "
-    "fitted to models of the error and to sums of thresholds and products of two, and the best is improved one condition at a time. "
-    "The other half judges each rule, against the share that the model says{edge}. Ranges of the gaps hold simultaneously "
-    "at this number of rows. Whether a rule is shown to be off is tested on the side it was found on, which can find "
-    "what its range leaves open. Function "
+    "One half of the people finds the rules: all pairs of simple conditions are tried, in addition to a tree of "
+    "conditions fitted to models of the error and to sums of thresholds and products of two, and the best is improved "
+    "one condition at a time. The other half judges each rule, against the share that the model says{edge}. Ranges of "
+    "the gaps hold simultaneously at this number of rows. Whether a rule is shown to be off is tested on the side it "
+    "was found on, which can find what its range leaves open. Function "
 )
-EDGE = ", plus the tolerance of {points} points where it seemed to underpredict, minus it where it seemed to overpredict"
+EDGE = (
+    ", plus the tolerance of {points} points where it seemed to underpredict, minus it where it seemed to overpredict"
+)
 WORD = Entry(
     "Evidence, in the search",
     say(

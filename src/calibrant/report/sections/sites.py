@@ -29,7 +29,11 @@ def sites(record: AuditRecord) -> Iterator[Node]:
 def _answer(curve: Curve) -> Text:
     """Return in words how many cases there are for each that was expected, on average and at a new site."""
     s = curve.settings
-    alike = "Clusters differ beyond chance" if s["p_value"] <= LEVEL else "No difference between clusters is shown beyond chance"
+    alike = (
+        "Clusters differ beyond chance"
+        if s["p_value"] <= LEVEL
+        else ("No difference between clusters is shown beyond chance")
+    )
     return say(
         f"{alike}. Averaged over {num.count(s['sites'])} clusters (",
         code(s["site"]),
@@ -81,7 +85,9 @@ def _numbers(record: AuditRecord) -> Table:
 def _caption(curve: Curve) -> str:
     s, shown = curve.settings, len(curve.columns["rank"])
     unshown, all_of = int(s["unshown"]), int(s["sites"]) - int(s["unshown"])
-    parts = ["The lowest first, without names: a cluster may be one person. Narrow strip: the mean; wide: a new cluster."]
+    parts = [
+        "The lowest first, without names: a cluster may be one person. Narrow strip: the mean; wide: a new cluster."
+    ]
     if shown < all_of:
         parts.append(f"{num.count(shown)} of {num.count(all_of)} are drawn, evenly spaced.")
     if unshown:
@@ -100,9 +106,10 @@ def _note(record: AuditRecord) -> Text:
     also = " count as independent here, so clusters may seem to differ more than they do."
     held = (" Rows of one ", code(nested[-1]), also) if nested else ()
     return say(
-        f"Calibration intercept, in logits (0: calibrated; above 0: underpredicts): mean {mean} ({low} to {high}), a new "
-        f"cluster {new_low} to {new_high}; standard deviation between clusters {tau}, at most {most}. Ranges of {level} "
-        "each hold for many clusters, not for few: no certificate. Every cluster has equal weight here, large or small.",
+        f"Calibration intercept, in logits (0: calibrated; above 0: underpredicts): mean {mean} ({low} to {high}), a "
+        f"new cluster {new_low} to {new_high}; standard deviation between clusters {tau}, at most {most}. Ranges of "
+        f"{level} each hold for many clusters, not for few: no certificate. Every cluster has equal weight here, "
+        "large or small.",
         *held,
     )
 
@@ -112,7 +119,10 @@ def _check(_: Check, record: AuditRecord) -> Asked:
     means = "how far calibration differs between clusters, and what a new one is to expect"
     if not curve.settings:
         return Asked("Units", "", means)
-    told = f"a new cluster: {_times(curve, 'ratio_new_low')} to {_times(curve, 'ratio_new_high')} times the events expected"
+    told = (
+        f"a new cluster: {_times(curve, 'ratio_new_low')} to {_times(curve, 'ratio_new_high')} times the events "
+        "expected"
+    )
     return Asked("Does it hold in every cluster?", told, means)
 
 
@@ -121,10 +131,10 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
     if not record.curve(CODE).settings:
         return ()
     text = (
-        "Each cluster's binomial likelihood of its own intercept, integrated over a normal distribution of clusters (one "
-        "stage, REML); Student's law for the mean and for a new cluster (Higgins, Thompson, Spiegelhalter). Assumed: "
-        "clusters independent, rows of one cluster independent given it. A cluster's own range is Firth's. Every cluster has equal "
-        "weight, so the mean is not that of all rows."
+        "Each cluster's binomial likelihood of its own intercept, integrated over a normal distribution of clusters "
+        "(one stage, REML); Student's law for the mean and for a new cluster (Higgins, Thompson, Spiegelhalter). "
+        "Assumed: clusters independent, rows of one cluster independent given it. A cluster's own range is Firth's. "
+        "Every cluster has equal weight, so the mean is not that of all rows."
     )
     return (Entry("Cluster by cluster", say(text)),)
 

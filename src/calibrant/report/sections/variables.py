@@ -334,9 +334,7 @@ def answer(record: AuditRecord) -> Text:
         return say(*which, f": no error beyond the overall gap was found, {UNPROVEN}.")
     rest = say(", then ", *variable_names(yes[1:])) if len(yes) > 1 else ()
     verb = "is" if len(no) == 1 else "are"
-    unshown = (
-        say(" ", *variable_names(no), f" {verb} not shown to add anything beyond the overall gap.") if no else ()
-    )
+    unshown = say(" ", *variable_names(no), f" {verb} not shown to add anything beyond the overall gap.") if no else ()
     return say(variable_name(yes[0]), " first", *rest, ".", *unshown)
 
 

@@ -151,6 +151,6 @@ def groups_answer(record: AuditRecord) -> Text:
     first = of_known(record, first)
     if not undecided:
         return say(f"{first} The largest certified errors come first.")
-    of = "units" if by_units(record) else noun(record)
+    of = "clusters" if by_units(record) else noun(record)
     few = f"For {cardinal(undecided)} there are too few {of} to decide; the largest certified errors come first."
     return say(f"{first} {few}")

@@ -257,7 +257,7 @@ def _left_open(record: AuditRecord) -> str:
 def _short_noun(record: AuditRecord) -> str:
     """Return what there are too few of: units, or what the rows are called, where that is one word."""
     if record.data.get("cluster"):
-        return "units"
+        return "clusters"
     said = noun(record)
     return said if words_of(said) == 1 and len(said) <= 24 else "rows"
 

@@ -9,7 +9,7 @@ from typing import Literal
 from calibrant.audit.record import AuditRecord, Check, Finding
 from calibrant.report import numbers as num
 from calibrant.report.findings import ends, limit_of, need_of, needed, ordered, pockets_off, withheld
-from calibrant.report.spans import clipped, value_label, variable_label
+from calibrant.report.spans import clipped, label
 from calibrant.report.wording.answers import judged_range
 from calibrant.report.wording.terms import cardinal, p_told
 from calibrant.visible import visible
@@ -85,7 +85,7 @@ def _named(some: Sequence[Judged]) -> str:
 
 def _finding(record: AuditRecord, f: Finding) -> Judged:
     kind: Kind = "group" if f.variables else "everyone"
-    name = f"{variable_label(f)} = {value_label(f)}" if f.variables else "everyone"
+    name = label(f)
     least = num.lower_bound(ends(record, f)[0], limit_of(record))
     if f.verdict == "none":
         return Judged(kind, name, "absent", "no limit was given")
@@ -130,4 +130,4 @@ def _gate(record: AuditRecord, check: Check) -> Judged:
         return Judged("check", check.code, "broken", p)
     if check.status in ("undecided", "not-run", "not-applicable"):
         return Judged("check", check.code, "undecided", visible(check.reason).rstrip(".") or p)
-    return Judged("check", check.code, "met", f"no error found, {p}" if p else "")
+    return Judged("check", check.code, "met", f"no error shown, {p}" if p else "")

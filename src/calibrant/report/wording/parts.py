@@ -185,7 +185,10 @@ def beyond_worst(record: AuditRecord, shown: Sequence[Finding]) -> str:
     widest = max((ends(record, f)[1] for f in shown if f.variables), default=0.0)
     if high >= 1.0 or widest <= high or num.upper_bound(widest, limit) == num.upper_bound(high, limit):
         return ""
-    return f"The ranges of groups are simultaneous; that none exceeds {num.upper_bound(high, limit)} is a separate statement."
+    return (
+        f"The ranges of groups are simultaneous; that none exceeds {num.upper_bound(high, limit)} is a separate "
+        "statement."
+    )
 
 
 def no_group(record: AuditRecord) -> Text:

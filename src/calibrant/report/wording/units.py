@@ -16,13 +16,13 @@ NONE_ALIKE = "the rows of one cluster are hardly more correlated than others"
 
 
 CROSSED = (
-    "Clusters of both columns are assigned to as many groups each, by size and name. For an offset, rows of one group of {0} "
-    "and of the group of {1} that many places on are a block; no two blocks of one offset share a cluster. Each offset is "
-    "certified by its blocks as independent clusters are, and the mean of its e-values over offsets is one, however they "
-    "depend on one another (Theorem X). Assumed: rows that share neither cluster are independent; which rows there are, "
-    "and what they weigh, does not depend on scores and outcomes. The design effect is the variance of the mean error, "
-    "of rows that share a cluster of either, over that of independent rows. Measures, tests, subgroups and repairs have no "
-    "proof for such rows, and none is reported."
+    "Clusters of both columns are assigned to as many groups each, by size and name. For an offset, rows of one group "
+    "of {0} and of the group of {1} that many places on are a block; no two blocks of one offset share a cluster. Each "
+    "offset is certified by its blocks as independent clusters are, and the mean of its e-values over offsets is one, "
+    "however they depend on one another (Theorem X). Assumed: rows that share neither cluster are independent; which "
+    "rows there are, and what they weigh, does not depend on scores and outcomes. The design effect is the variance "
+    "of the mean error, of rows that share a cluster of either, over that of independent rows. Measures, tests, "
+    "subgroups and repairs have no proof for such rows, and none is reported."
 )
 
 
@@ -94,7 +94,10 @@ def counted(record: AuditRecord) -> Text:
     by = say(", weighted by ", code(data["weights"])) if data.get("weights") else ()
     if both := crossing(record):
         (one, n), (other, m) = both.items()
-        first, second = say(f"{num.count(n)} clusters (", code(one), ")"), say(f"{num.count(m)} clusters (", code(other), ")")
+        first, second = (
+            say(f"{num.count(n)} clusters (", code(one), ")"),
+            say(f"{num.count(m)} clusters (", code(other), ")"),
+        )
         return say(f"{rows} of ", *first, " and ", *second, ", which cross", *by)
     of = say(f" of {_units(record)} (", code(data["cluster"]), *_nested(record), ")") if data.get("cluster") else ()
     return say(rows, *of, *by)
@@ -129,11 +132,16 @@ def _holds(record: AuditRecord) -> Text:
     if both := crossing(record):
         one, other = map(code, both)
         shared = say("ranges take ", noun(record), " as independent that share neither ", one, " nor ", other)
-        return say(*shared, f", and hold however correlated others are; as precise as {alike} independent blocks.{also}")
+        return say(
+            *shared, f", and hold however correlated others are; as precise as {alike} independent blocks.{also}"
+        )
     if not data.get("cluster"):
         told = f"as precise as {alike} of equal weight"
         return say(f"ranges are of the weighted rows, {told}; counts of rows and events are not weighted.")
-    return say(f"ranges hold however correlated the rows of one cluster are; as precise as {alike} clusters of equal size.{also}")
+    return say(
+        f"ranges hold however correlated the rows of one cluster are; as precise as {alike} clusters of equal "
+        f"size.{also}"
+    )
 
 
 def _more(record: AuditRecord) -> Iterator[str]:
@@ -149,7 +157,11 @@ def _more(record: AuditRecord) -> Iterator[str]:
             if wider is None
             else f": the range of the overall gap is {wider:.1f} times as wide as of independent rows"
         )
-        shared = f"are correlated (design effect {effect:.1f})" if effect > ALIKE else "are hardly more correlated than others"
+        shared = (
+            f"are correlated (design effect {effect:.1f})"
+            if effect > ALIKE
+            else ("are hardly more correlated than others")
+        )
         yield f"Rows that share a cluster of either {shared}{_though_few(record, wide)}."
         return
     if record.data.get("cluster"):
@@ -183,14 +195,14 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
         return (Entry("Clusters that cross", say(CROSSED.format(*map(visible, crossing(record))))),)
     units, pilots = "clusters" if data.get("cluster") else "rows", num.count(found["pilots"])
     bets = (
-        "A cluster, not a row, is one independent observation: its rows' errors are added up, weighted, before anything is estimated from them "
-        "(Theorem CL from below, CU from above). "
+        "A cluster, not a row, is one independent observation: its rows' errors are added up, weighted, before "
+        "anything is estimated from them (Theorem CL from below, CU from above). "
     )
     chosen = (
         f"{pilots} {units}, chosen by name and set aside as pilot sample, give the largest size; larger ones "
         "count as that. Assumed: clusters are independent, and weights do not depend on outcomes. "
         f"Effective number: the squared sum of sizes over the sum of squares, {num.count(found['effective'])}. "
-        "The design effect is the variance of the mean error by clusters over that by rows. Halves and folds keep clusters "
-        "whole."
+        "The design effect is the variance of the mean error by clusters over that by rows. Halves and folds keep "
+        "clusters whole."
     )
     return (Entry("Clusters and weights", say(bets + chosen)),)

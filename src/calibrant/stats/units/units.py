@@ -76,7 +76,7 @@ class Units:
         """
         count = len(identities)
         if count < 2:
-            raise NotComputable("all rows are one cluster: nothing independent tells its noise from an error")
+            raise NotComputable("all rows are one cluster: nothing independent separates its noise from an error")
         block = 1 + dealt(mix(identities ^ OTHERS), BLOCKS)
         pilot = max(min(PILOT, count // SHARE), 1)
         block[np.argsort(identities, kind="stable")[:pilot]] = 0

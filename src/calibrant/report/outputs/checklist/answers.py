@@ -123,7 +123,9 @@ def preparation(record: AuditRecord) -> Lines:
     made += [say(*text, ".") for text in folded(record)]
     made += [say(f"{lead}: " if lead else "", *text) for lead, text in notices(record)]
     if (found := together(record)) is not None:
-        made.append(say("Rows of one ", code(found[0]), f" are correlated beyond chance: design effect {found[1]:.1f}."))
+        made.append(
+            say("Rows of one ", code(found[0]), f" are correlated beyond chance: design effect {found[1]:.1f}.")
+        )
     return tuple(made)
 
 
@@ -260,7 +262,9 @@ def analyses(record: AuditRecord) -> Lines:
 
 def methods(record: AuditRecord) -> Lines:
     """Return the measures, the certified ranges, the tests and the plots that the record holds."""
-    certified = f"Certified ends of the calibration error, each at {_level(record)} separately: the raw score from below, "
+    certified = (
+        f"Certified ends of the calibration error, each at {_level(record)} separately: the raw score from below, "
+    )
     made = [say(f"{certified}{record.everyone.upper.settings.get('about', 'the rounded score')} from above.")]
     if held := [MEASURES[k][0] for k in MEASURES if k in record.measures]:
         made.append(say(f"Measures with intervals: {', '.join(held)}."))
@@ -280,7 +284,10 @@ def clusters(record: AuditRecord) -> Lines:
     if units_of(record):
         share = "rows that share no cluster of either column" if crossing(record) else "whole clusters"
         made.append(say(f"Ranges take {share} as independent, whatever their rows have in common."))
-    return (*made, *((say("Intercepts of clusters: a random-effects model of the residual."),) if _sites(record) else ()))
+    return (
+        *made,
+        *((say("Intercepts of clusters: a random-effects model of the residual."),) if _sites(record) else ()),
+    )
 
 
 def heterogeneity(record: AuditRecord) -> Lines:
@@ -289,7 +296,9 @@ def heterogeneity(record: AuditRecord) -> Lines:
     if not _sites(record):
         return NO_LINES
     mean, new = (" to ".join(num.decimals(s[f"ratio{k}_{end}"], 2) for end in ("low", "high")) for k in ("", "_new"))
-    over = f"Events over expected events, mean of {num.count(s['sites'])} clusters: {num.decimals(s['ratio'], 2)} ({mean})"
+    over = (
+        f"Events over expected events, mean of {num.count(s['sites'])} clusters: {num.decimals(s['ratio'], 2)} ({mean})"
+    )
     alike = num.p_value(float(s["p_value"]))
     return (say(f"{over}; a new cluster is to expect {new}. Test that all are equal: {alike}."),)
 
@@ -344,7 +353,9 @@ def _certified(record: AuditRecord, f: Finding) -> Text:
     low, high = error_bounds(record, f)
     a, b = num.signed_range(f.gap.interval.low, f.gap.interval.high)
     verdict = f"; {VERDICTS[f.verdict].lower()}" if f.verdict != "none" else ""
-    ranges = f": calibration error at least {low}, rounded at most {high} points; observed minus predicted {a} to {b} points"
+    ranges = (
+        f": calibration error at least {low}, rounded at most {high} points; observed minus predicted {a} to {b} points"
+    )
     return say(name(f), f"{ranges}{verdict}")
 
 

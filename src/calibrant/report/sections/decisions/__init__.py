@@ -35,7 +35,8 @@ def decisions(record: AuditRecord) -> Iterator[Node]:
         yield _table(record, here)
         if unshown := int(record.curve(CODE).settings["groups"]) - len(here) + 1:
             yield Paragraph(
-                say(f"{num.count(unshown)} groups are not shown: too few on one side, or recoverable by subtraction."), "note"
+                say(f"{num.count(unshown)} groups are not shown: too few on one side, or recoverable by subtraction."),
+                "note",
             )
     if (curve := record.curve(CURVE)).columns:
         words = (
@@ -52,8 +53,8 @@ def _scope(record: AuditRecord) -> str:
     priced = f"Set by costs of {costs[0]:g} (acting on no event) and {costs[1]:g} (an event left). " if costs else ""
     level = num.percent(1.0 - float(s["alpha"]))
     return (
-        f"{priced}All ranges of these tables are certified and simultaneous, {level}%, in addition to those of the verdict, "
-        f"at {level}% too. Numbers of people are multiples of five."
+        f"{priced}All ranges of these tables are certified and simultaneous, {level}%, in addition to those of the "
+        f"verdict, at {level}% too. Numbers of people are multiples of five."
     )
 
 
@@ -111,7 +112,11 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
     lines = acted(record)
     if not lines:
         return ()
-    rates = "by test martingales on whole clusters" if "unit" in str(record.curve(CODE).settings["assumes"]) else "by Clopper-Pearson"
+    rates = (
+        "by test martingales on whole clusters"
+        if "unit" in str(record.curve(CODE).settings["assumes"])
+        else ("by Clopper-Pearson")
+    )
     text = (
         f"Rates of errors on each side of a threshold {rates}; the loss to error by bets on other uses of the score "
         "from below, on all uses at once from above; net benefit by bets. Half of an alpha of its own is everyone's, "

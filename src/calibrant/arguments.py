@@ -143,8 +143,8 @@ def acting(
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the thresholds from which on people are acted on, increasing, and the costs that set one; `most` of them.
 
-    Acting on somebody with a share t of cases costs ``(1 - t) c_FP``, not acting ``t c_FN``: they are the same at
-    ``t = c_FP / (c_FP + c_FN)``.
+    Acting on somebody with a share t of events costs ``(1 - t) c_FP``, not acting ``t c_FN``: they are the same at ``t
+    = c_FP / (c_FP + c_FN)``.
     """
     named, priced = asker.name("threshold"), asker.name("costs")
     if threshold is not None and costs is not None:
@@ -273,7 +273,7 @@ def checked_draws(draws: object, alpha: float, name: str = "draws") -> int:
 
 
 def lacking(cluster: object, weights: object) -> str:
-    """Return what rows that are left out may lack, by whether there are units and weights."""
+    """Return what rows that are left out may lack, by whether there are clusters and weights."""
     first, last = ["label"], "score"
     for part, there in (("unit", cluster), ("weight", weights)):
         if there:

@@ -169,9 +169,9 @@ def certify(a: Namespace) -> int:
 def _certified_data(
     files: Sketch | Query | list[str] | str, asked: Reading
 ) -> tuple[Sketch | Predictions, dict[str, object], str]:
-    """Return the sketch of files, and the column of units.
+    """Return the sketch of files, and the column of clusters.
 
-    Their rows, and how to name groups then, where units cross, or rows without a label have units or weights.
+    Their rows, and how to name groups then, where clusters cross, or rows without a label have clusters or weights.
     """
     try:
         if not asked.keeps_beside:

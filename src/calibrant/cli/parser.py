@@ -212,7 +212,7 @@ def _methods(face: str) -> Options:
 
 
 def _method(m: Method, p: Command) -> None:
-    """Add what a function can be asked with; what the reading of the data has already is told there."""
+    """Add what a function can be asked with; what the reading of the data has already is reported there."""
     from calibrant.data.reading import OF_ROWS
 
     take.files(p, ", sketch")

@@ -181,7 +181,7 @@ def _check_keys(hashes: NDArray[np.uint64], key: tuple[str, ...]) -> None:
 
 
 def _covariates(asked: Reading, source: Source) -> tuple[str, ...]:
-    """Return the columns to read beside label, score and key."""
+    """Return the columns to read next to label, score and key."""
     taken, named = {asked.label, asked.score, *asked.key}, (*asked.variables, *asked.by)
     if wrong := sorted(taken & set(named)):
         raise BadInput(

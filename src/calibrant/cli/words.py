@@ -1,4 +1,4 @@
-"""What the help of the commands says beside their options."""
+"""What the help of the commands says next to their options."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from calibrant.errors import BadInput, NotComputable
 
 
 class Given:
-    """Arguments whose rows belong together, and the order in which each has them.
+    """Arguments whose rows share clusters, and the order in which each has them.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def _one_each(values: object, n: int, name: str) -> pa.Array:
 def clusters_of(
     cluster: object, n: int, missing: bool, name: str = "cluster"
 ) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
-    """Return which rows belong together, and where that is known; refuse rows of which it is not, unless some may."""
+    """Return which rows share clusters, and where that is known; refuse rows of which it is not, unless some may."""
     column = _one_each(cluster, n, name)
     absent = are_absent(column, name)
     if absent.any() and not missing:
@@ -133,7 +133,7 @@ Levels = tuple[tuple[str, int], ...]  # columns of units and how many there are,
 
 
 def unit_columns(cluster: object) -> dict[str, object]:
-    """Return the columns of units by name: those of a dictionary, a frame or a list of arrays; none of one array."""
+    """Return the columns of clusters by name: those of a dictionary, a frame or a list of arrays; none of one array."""
     if isinstance(cluster, Mapping):
         found = {str(name): column for name, column in cluster.items()}
     elif isinstance(cluster, (list, tuple)) and cluster and all(_is_column(each) for each in cluster):
@@ -155,7 +155,7 @@ def _is_column(value: object) -> bool:
 
 
 def unit_codes(columns: Mapping[str, object]) -> dict[str, NDArray[np.intp]]:
-    """Return the unit of each row as a number, by column; all are known."""
+    """Return the cluster of each row as a number, by column; all are known."""
     codes = {name: _unit_codes(name, column) for name, column in columns.items()}
     first = next(iter(codes), "")
     for name, code in codes.items():
@@ -168,12 +168,12 @@ def unit_codes(columns: Mapping[str, object]) -> dict[str, NDArray[np.intp]]:
 
 @dataclass(frozen=True)
 class Crossing:
-    """Two columns of units of which neither holds the other: rows that share neither unit are independent.
+    """Two columns of clusters of which neither holds the other: rows that share neither unit are independent.
 
     Parameters
     ----------
     names : (str, str)
-        That of more units first.
+        That of more clusters first.
     codes : int array of shape (2, n)
         The unit of each row by column, by number.
     """
@@ -188,7 +188,7 @@ class Crossing:
 
     @property
     def units(self) -> tuple[int, int]:
-        """Units of each column."""
+        """Clusters of each column."""
         return int(self.codes[0].max()) + 1, int(self.codes[1].max()) + 1
 
     def part(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Crossing:
@@ -204,16 +204,16 @@ ALL_AS_ONE = (
 
 
 class UnitsCross(NotComputable):
-    """Columns of units cross where one is needed that holds the others."""
+    """Columns of clusters cross where one is needed that holds the others."""
 
 
 def levels_of(codes: Mapping[str, NDArray[np.intp]]) -> Levels:
-    """Return columns of units, the coarsest first: each of its units holds whole units of every other column.
+    """Return columns of clusters, the coarsest first: each of its clusters holds whole clusters of every other column.
 
     Raises
     ------
     UnitsCross
-        Two columns cross: a unit of either has rows in several units of the other.
+        Two columns cross: a cluster of either has rows in several clusters of the other.
     """
     count = {name: int(code.max(initial=-1)) + 1 for name, code in codes.items()}
     order = sorted(count, key=lambda name: count[name])
@@ -261,7 +261,7 @@ def _unit_codes(name: str, column: object) -> NDArray[np.intp]:
 
 
 def _split(fine: NDArray[np.intp], coarse: NDArray[np.intp]) -> int:
-    """Return how many units of one column have rows in more than one unit of the other."""
+    """Return how many clusters of one column have rows in more than one unit of the other."""
     pairs = np.unique(np.column_stack([fine, coarse]), axis=0)
     return int((np.bincount(pairs[:, 0]) > 1).sum()) if len(pairs) else 0
 

@@ -72,7 +72,7 @@ def know_extensions(schema: pa.Schema) -> None:
 
 
 def is_text(t: pa.DataType) -> bool:
-    """Tell whether an Arrow type is text, or bytes that may be text."""
+    """Return whether an Arrow type is text, or bytes that may be text."""
     kinds: tuple[Callable[[pa.DataType], bool], ...] = (
         pa.types.is_string,
         pa.types.is_large_string,

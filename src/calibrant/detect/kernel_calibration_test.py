@@ -51,10 +51,10 @@ def kernel_calibration_test(
         Simulated outcomes, and their seed.
     null : {"auto", "simulated", "gaussian"}
         Simulate the outcomes, or the Gaussian limit of their sums. ``"auto"`` simulates outcomes up to 250 million of
-        them, and where fewer than 100 cases or non-cases are expected.
+        them, and where fewer than 100 events or non-events are expected.
     width : float, optional
-        ``w``, in probability units. By default half the median distance between scores, and
-        at least 1/25 of their range.
+        ``w``, in probability units. By default half the median distance between scores, and at least 1/25 of their
+        range.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def kernel_calibration_test(
     BadInput
         A setting out of range; a sketch.
     NotComputable
-        A single row; the Gaussian null with too few expected cases, or with clusters.
+        A single row; the Gaussian null with too few expected events, or with clusters.
 
     Notes
     -----

@@ -142,7 +142,7 @@ class Tested:
         return float((self.q.each_weighs * self.q.times).sum())
 
     def generator(self) -> np.random.Generator:
-        """Return the generator of the units' signs."""
+        """Return the generator of the clusters' signs."""
         return np.random.default_rng([STREAM, self.seed])
 
     def of(self, q: Scored) -> Tested:

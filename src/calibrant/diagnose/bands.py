@@ -37,7 +37,7 @@ LEAST_ROWS, LEAST_EVENTS = 20, 5  # effective rows, and effective expected cases
 
 
 def supported(rows: Floats, predicted: Floats, null: Floats) -> Flags:
-    """Tell which points rest on enough rows and events to be drawn; `null` is their null standard error."""
+    """Return which points rest on enough rows and events to be drawn; `null` is their null standard error."""
     events = rows * np.minimum(predicted, 1.0 - predicted)
     enough: Flags = (rows >= LEAST_ROWS * (1 - 1e-9)) & (events >= LEAST_EVENTS) & (null > 0)  # 1e-9: rounding
     return enough
@@ -63,12 +63,12 @@ STREAM = 0xC0A57
 
 
 def affordable(data: Predictions | Sketch, cuttings: int, draws: int) -> bool:
-    """Tell whether outcomes of all rows can be simulated for so many ways of cutting them."""
+    """Return whether outcomes of all rows can be simulated for so many ways of cutting them."""
     return isinstance(data, Predictions) and data.n * cuttings * draws <= AFFORDABLE
 
 
 def simulated_cases(data: Predictions, codes: Codes, cells: int, view: View, draws: int, seed: int) -> Floats:
-    """Return weighted cases of each cell, every row's outcome drawn at its score, shape (cells, draws).
+    """Return weighted events of each cell, every row's outcome drawn at its score, shape (cells, draws).
 
     All cuttings of the rows, columns of `codes` numbered through, see the same outcomes. In the confidence view an
     outcome is a right answer.
@@ -195,7 +195,7 @@ def plan_of(data: Predictions | Sketch, layout: Layout) -> Plan:
 
 
 def _named(layout: Layout) -> tuple[str, str | None, bool]:
-    """Return the variable, what tells groups apart, and whether the two are a pair."""
+    """Return the variable, what distinguishes groups, and whether the two are a pair."""
     variable, by = layout.variable, layout.by
     if isinstance(variable, str):
         return variable, by, False

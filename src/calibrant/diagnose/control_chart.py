@@ -79,7 +79,7 @@ def control_chart(
     **Assumes.** Rows (or clusters) independent given scores and covariates.
     **Guarantee.** That of the null used, named in ``settings["law"]``. The line is the critical value of the whole
     test, over all models and thresholds, not a quantile at each point. **Method.** Figures 1 and 3 of the paper.
-    Simulated paths have models held, in the order of the chosen model, or fitted anew for ``"refit"``: the very draws
+    Simulated paths have models held, in the order of the chosen model, or fitted again for ``"refit"``: the very draws
     that the p-value comes from. **Cost.** That of the test, made once for both. **Reads.** Rows.
 
     References

@@ -161,7 +161,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     Attributes
     ----------
     classes_ : array of shape (K,)
-        Labels; the second of two is the case.
+        Labels; the second of two is the event.
     repaired_ : tuple of Repaired
         Classifiers and their maps: one, or with ``ensemble=True`` one a fold.
     folds_ : int
@@ -297,7 +297,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return LogisticRegression()
 
     def _columns(self, X: Features, covariates: Columns | None) -> tuple[Taken, tuple[str, ...] | None]:
-        """Decide which columns of X the repair reads, or which of the covariates passed beside it."""
+        """Decide which columns of X the repair reads, or which of the covariates passed in addition to it."""
         wanted = self.variables if self.variables is not None else getattr(self.repair, "variables", None)
         wanted = (wanted,) if isinstance(wanted, (str, int)) else wanted
         if covariates is not None:

@@ -40,7 +40,7 @@ def checked_map(one: FittedMap, source: Source, score: str) -> None:
 
 @dataclass(frozen=True)
 class Output:
-    """Where repaired rows go, and what stands beside them.
+    """Where repaired rows go, and what stands next to them.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def apply_map(
 
 
 def among(hashes: Hashes, ordered: Hashes) -> NDArray[np.bool_]:
-    """Tell which hashes are in an ordered array."""
+    """Return which hashes are in an ordered array."""
     if not len(ordered):
         return np.zeros(len(hashes), dtype=bool)
     at = np.minimum(np.searchsorted(ordered, hashes), len(ordered) - 1)

@@ -255,7 +255,7 @@ def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
 
 
 def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
-    """Yield what is to know of the columns beside label and score."""
+    """Yield what is to know of the columns other than label and score."""
     held = {role: list(names) for role, names in seen.candidates.items()}
     if (units := held.get("unit")) and not seen.settings.get("cluster"):
         option, both = (f"--cluster {shlex.quote(visible(','.join(units[:k])))}" for k in (1, 2))

@@ -37,7 +37,7 @@ def written(points: Decimal, *, signed: bool = False) -> str:
 
 
 def decimals_of(limit: float | None) -> int:
-    """Return the decimals of every bound beside a limit: as many as the limit has, and at least one."""
+    """Return the decimals of every bound next to a limit: as many as the limit has, and at least one."""
     exponent = 0 if limit is None else exact(limit).normalize(WIDE).as_tuple().exponent
     return max(1, -exponent if isinstance(exponent, int) else 1)
 
@@ -81,10 +81,10 @@ def upper_bound(probability: float, limit: float | None = None) -> str:
 
 
 def bounds(finding: Finding, limit: float | None, judge: str) -> tuple[str, str]:
-    """Return both certified bounds of a group's average error, in points: rounded outward, true to its verdict.
+    """Return both certified bounds of a group's calibration error, in points: rounded outward, true to its verdict.
 
     The verdict is about the error or about the gap, as `judge` says. A group over the limit by its gap is over it by
-    its average error too; one within the limit by its gap need not be.
+    its calibration error too; one within the limit by its gap need not be.
     """
     low, high = finding.lower.interval.low, finding.upper.interval.high
     if limit is not None and finding.verdict == "broken":
@@ -130,9 +130,9 @@ def rates(predicted: float, observed: float) -> tuple[str, str]:
 
 
 def told_rate(rate: float, rows: float, digits: int = 1) -> str:
-    """Write a rate in 100 of people who are told in fives: 0 of them stands for fewer than five.
+    """Write a rate in 100 of people who are rounded to multiples of five: 0 of them stands for fewer than five.
 
-    `rows` is the people as told; 0 where the rate is not of a set of people, such as a point of a smooth line.
+    `rows` is the people as reported; 0 where the rate is not of a set of people, such as a point of a smooth line.
     """
     if rate or not rows:
         return nearest(rate, digits)
@@ -140,7 +140,7 @@ def told_rate(rate: float, rows: float, digits: int = 1) -> str:
 
 
 def told_of_every(rows: int, people: float, d: int) -> str:
-    """Write how many of every `d` people so many of `rows` are, both told in fives: 0 stands for fewer than five."""
+    """Write how many of every `d` people so many of `rows` are, both in multiples of five: 0 is fewer than five."""
     return count(_whole(people * d / rows)) if people else f"under {count(math.ceil(min(FIVE / rows, 1.0) * d))}"
 
 

@@ -180,7 +180,7 @@ def wrap(text: str, start: str = "", width: int = WIDTH) -> list[str]:
 def certificates(found: Sequence[Estimate], missed: Mapping[str, str], cluster: str = "") -> str:
     """Return two lines a certificate: bounds in points, rounded outward, and what they are about.
 
-    `missed` are those that cannot be had, with the reason; `cluster` is the column of units, if there is one.
+    `missed` are those that cannot be had, with the reason; `cluster` is the column of clusters, if there is one.
     """
     units = next((e.settings["units"] for e in found if "units" in e.settings), 0) if cluster else 0
     of = f" of {num.count(int(units))} clusters ({visible(cluster)})" if units else ""

@@ -29,7 +29,7 @@ Ints = NDArray[np.int64]
 
 
 class Axis(NamedTuple):
-    """Where the cells along a variable lie: what `Strata` says beside its sums."""
+    """Where the cells along a variable lie: what `Strata` says in addition to its sums."""
 
     name: str
     labels: tuple[str, ...] | None
@@ -276,7 +276,7 @@ def rows_along(data: Predictions, name: str, values: Floats, cell: NDArray[np.in
 
 
 def by_unit(data: Predictions, cell: NDArray[np.int32], size: int, view: View) -> UnitSums | None:
-    """Return what each unit's rows add to cells, shape (n,) or (n, k); None where rows are independent."""
+    """Return what each cluster's rows add to cells, shape (n,) or (n, k); None where rows are independent."""
     unit = unit_codes(data)
     if unit is None:
         return None

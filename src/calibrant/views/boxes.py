@@ -1,4 +1,4 @@
-"""From rows or a sketch to the tables of traits, and the family of boxes that they make."""
+"""From rows or a sketch to the tables of attributes, and the family of boxes that they make."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Held:
     Parameters
     ----------
     cells : uint8 array of shape (traits, n)
-        Cell of each row in each trait.
+        Cell of each row in each attribute.
     p : float64 array of shape (n,)
     y : int8 array of shape (n,)
     ids : uint64 array of shape (n,)
@@ -67,7 +67,7 @@ class Held:
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """The sums of the cells of every combination of up to `order` traits, the score among them.
+    """The sums of the cells of every combination of up to `order` attributes, the score among them.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Tables:
 
     @property
     def traits(self) -> tuple[Trait, ...]:
-        """The traits."""
+        """The attributes."""
         return self.layout.traits
 
     @property
@@ -104,15 +104,15 @@ class Tables:
 
     @cached_property
     def sets(self) -> tuple[Ints, ...]:
-        """Sets of cells of each trait: runs of a number, one or two levels of a category, missing values."""
+        """Sets of cells of each attribute: runs of a number, one or two levels of a category, missing values."""
         return tuple(_sets(t, 1) for t in self.traits)
 
     def family(self, min_size: float, fewest: int = FEWEST) -> Family:
         """Return the boxes of at least this share of the rows, and so many rows.
 
-        A level of a category that is rarer than a box may be is part of none. Where traits are so many that there would
-        be more boxes than `MOST_BOXES`, runs start and end at every second edge, or every third, or at the middle one
-        alone, and levels do not pair.
+        A level of a category that is rarer than a box may be is part of none. Where attributes are so many that there
+        would be more boxes than `MOST_BOXES`, runs start and end at every second edge, or every third, or at the middle
+        one alone, and levels do not pair.
         """
         least = max(fewest_rows(min_size, self.n), fewest)
         for step in STEPS:
@@ -196,8 +196,8 @@ def tables_of(
     BadInput
         No such covariate, or an order that is not 1, 2 or 3; a sketch without the sums.
     NotComputable
-        Weights or clusters, unless `by_units`; over 100 covariates; three traits of a sketch that does not hold every
-        row.
+        Weights or clusters, unless `by_units`; over 100 covariates; three attributes of a sketch that does not hold
+        every row.
     """
     given = checked_data(data, Predictions, Sketch)
     order, seed = whole("order", order, 1, 3, hint="such as 2"), checked_seed(seed)
@@ -212,7 +212,7 @@ def tables_of(
 
 
 def unit_rows(data: Predictions | Sketch, tables: Tables, seed: int) -> ScannedRows | None:
-    """Return the rows of tables with their units and weights; None where rows are independent and count alike."""
+    """Return the rows of tables with their clusters and weights; None where rows are independent and count alike."""
     units = units_of(data, seed)
     if units is None or tables.held is None:
         return None
@@ -322,12 +322,12 @@ FEW_UNITS = (
 
 
 def ranges_of(data: Predictions | Sketch, tables: Tables, min_size: float, seed: int) -> Ranges:
-    """Return the ranges of the boxes with at least a share of the rows: by units where rows come in them or weigh.
+    """Return the ranges of the boxes with at least a share of the rows: by clusters where rows come in them or weigh.
 
     Raises
     ------
     NotComputable
-        No box has rows enough, or units enough inside and outside.
+        No box has rows enough, or clusters enough inside and outside.
     """
     units = units_of(data, seed)
     if units is None or tables.held is None:
@@ -350,7 +350,7 @@ def ranges_of(data: Predictions | Sketch, tables: Tables, min_size: float, seed:
 
 
 def told_of_units(units: Units) -> dict[str, float]:
-    """Return what the settings of a certificate of boxes tell of units: all certify, and none is made lighter."""
+    """Return what the settings of a certificate of boxes tell of clusters: all certify, and none is made lighter."""
     size = units.given_size
     return {
         "units": units.count,
@@ -361,14 +361,14 @@ def told_of_units(units: Units) -> dict[str, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Weighed:
-    """What rows count in a search for pockets: their weights, one on average, and how much more noise units make.
+    """What rows count in a search for subgroups: their weights, one on average, and how much more noise clusters make.
 
     Parameters
     ----------
     of : Units
     cells : Tables
     times : float array of shape (boxes,)
-        Variance of each box's residual by units over that of independent rows.
+        Variance of each box's residual by clusters over that of independent rows.
     """
 
     of: Units
@@ -381,11 +381,11 @@ class Weighed:
         return float((self.of.given * (self.of.y - self.of.p)).sum() / self.of.given.sum())
 
     def units(self, inside: NDArray[np.bool_]) -> int:
-        """Return how many units have some of the rows."""
+        """Return how many clusters have some of the rows."""
         return len(np.unique(self.of.unit[inside]))
 
     def tables(self, rows: NDArray[np.intp]) -> list[Floats]:
-        """Return the tables of some rows: weights, weighted cases, scores and null variances, the last two in steps."""
+        """Return the tables of some rows: weights, weighted events, scores and null variances, the last two in steps."""
         return [_table(self.of, self.cells, t, rows) for t in range(len(self.cells.layout.combined))]
 
 

@@ -52,7 +52,7 @@ def to(
     Parameters
     ----------
     data : Predictions, or what `calibrant.read` takes as a frame or path
-        Of which covariates, weights and units are read; labels and scores never.
+        Of which covariates, weights and clusters are read; labels and scores never.
     target : mapping, frame, or path
         *Margins*: by column (or tuple of columns, for a joint table) a mapping of level (or tuple of levels) to share
         or count. Or *rows* of the population, with the same columns.
@@ -72,7 +72,7 @@ def to(
     leave_out : bool
         Levels of the population that no row has are refused; with True they are left out of it, and named.
     pilot : float
-        Share of the rows (units, where rows have them) that the weights are learnt on and that then leave; 0 for all
+        Share of the rows (clusters, where rows have them) that the weights are learnt on and that then leave; 0 for all
         rows, which stay.
     learner : {"logistic", "trees"}
         The classifier: see `odds`.
@@ -249,7 +249,7 @@ def _framed(source: object) -> bool:
 
 
 def _pilots(sides: _Sides, share: float, seed: int) -> Rows | None:
-    """Deal the pilot rows, whole units together; None for no pilot."""
+    """Deal the pilot rows, whole clusters together; None for no pilot."""
     if not share:
         return None
     m = int(sides.units.max()) + 1

@@ -26,7 +26,7 @@ class Balance:
     Parameters
     ----------
     column, level : str
-        ``"(mean)"`` for a number; ``"(levels of few)"`` where levels of fewer than 20 are told together.
+        ``"(mean)"`` for a number; ``"(levels of few)"`` where levels of fewer than 20 are reported together.
     before, after, target : float
         Of the rows before and after, and of the population.
     difference_before, difference_after : float

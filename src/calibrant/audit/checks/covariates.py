@@ -70,7 +70,7 @@ def ranking(case: Case, _: Mapping[str, Curve]) -> Answer:
 def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], mask: int) -> Curve:
     """Return the ranking without worst bins of fewer people than may be shown, or that leave fewer to all others.
 
-    Worst bins are told of the variables of `hidden` alone.
+    Worst bins are reported of the variables of `hidden` alone.
     """
     c, n = ranking.columns, ranking.settings.get("n", 0)
     keys = [k for k in c if k.startswith("worst")]

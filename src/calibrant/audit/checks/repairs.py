@@ -129,7 +129,7 @@ def _shortened(found: Comparison, ranked: Sequence[str]) -> Curve:
 
 
 def _told(columns: Mapping[str, tuple[Any, ...]], found: Comparison) -> dict[str, tuple[Any, ...]]:
-    """Return what is told of some of the people, a group or the ranges of a variable, in steps of their number."""
+    """Return what is reported of some of the people, a group or the ranges of a variable, in steps of their number."""
     c = found.groups.columns
     people = {f"{v} = {level}": n for v, level, n in zip(c["variable"], c["level"], c["rows"], strict=True)}
     gaps = zip(columns["largest_gap"], columns["largest_gap_group"], strict=True)

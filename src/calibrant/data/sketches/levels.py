@@ -1,4 +1,4 @@
-"""Units on several levels of a source: which column is the coarsest, found by one look at these columns alone."""
+"""Clusters on several levels of a source: which column is the coarsest, found by one look at these columns alone."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from calibrant.errors import BadInput, NotComputable
 
 
 def on_levels(asked: Reading, batches: Iterable[pa.RecordBatch]) -> tuple[Reading, Levels]:
-    """Return what was asked with the coarsest column as the unit, and the columns with their numbers of units.
+    """Return what was asked with the coarsest column as the cluster, and the columns with their numbers of clusters.
 
-    Nothing is read where one column names the units, or none. Only different combinations of units are kept.
+    Nothing is read where one column names the clusters, or none. Only different combinations of clusters are kept.
 
     Raises
     ------
     BadInput
-        A unit is missing: which units hold the others cannot be told.
+        A cluster is missing: which clusters hold the others is unknown.
     UnitsCross
         Columns cross.
     """
@@ -47,7 +47,7 @@ def on_levels(asked: Reading, batches: Iterable[pa.RecordBatch]) -> tuple[Readin
 
 
 def unit_batches(opened: Source, asked: Reading) -> Iterator[pa.RecordBatch]:
-    """Yield the columns of units of a source that is read here."""
+    """Yield the columns of clusters of a source that is read here."""
     if not asked.levels:
         return
     if opened.cluster is not None:

@@ -92,12 +92,12 @@ def _value(t: pa.DataType) -> pa.DataType:
 
 
 def hidden(name: str) -> bool:
-    """Tell whether a file below a directory is none of its data, as Spark and Arrow see it: itself, or its folders."""
+    """Return whether a file below a directory is none of its data, as Spark and Arrow see it: itself, or its folders."""
     return any(p.startswith(".") or (p.startswith("_") and "=" not in p) for p in name.split("/"))
 
 
 def plain_files(names: Iterable[str], given: str) -> None:
-    """Refuse a directory of a table format: its files also hold rows that were deleted or written anew."""
+    """Refuse a directory of a table format: its files also hold rows that were deleted or written again."""
     for name in names:
         for kind, sign in TABLES.items():
             if sign.search(name):

@@ -95,7 +95,7 @@ class Faults:
             self.add(kind, int(np.count_nonzero(rows)), (part, first_row + row), example)
 
     def note_case(self, batch: pa.RecordBatch | pa.Table, spec: Spec) -> None:
-        """Keep how the case is spelt, of all rows that are read, left out or not."""
+        """Keep how the event is spelt, of all rows that are read, left out or not."""
         if spec.positive is not None:
             self.spelt |= spellings(batch.column(spec.label), spec.label, spec.positive)
 
@@ -223,10 +223,10 @@ class Faults:
         return (low[0], high[0]) if low and high else None
 
     def check_scale(self, spec: Spec) -> None:
-        """Raise `BadInput` for scores that were said to be per cent and may be none: next to none is above 1.
+        """Raise `BadInput` for scores that were said to be percent and may be none: next to none is above 1.
 
-        To be asked when all rows were seen: a part of them may well be low. Of rare cases so are all, which no number
-        tells from probabilities: whoever knows divides them, and says nothing of per cent.
+        To be asked when all rows were seen: a part of them may well be low. Of rare events so are all, which no number
+        tells from probabilities: whoever knows divides them, and says nothing of percent.
         """
         there, above = self._scores()
         if not spec.percent or not there:
@@ -247,7 +247,7 @@ class Faults:
             raise BadInput(f"column {spec.score!r}: {told}: {ways}")
 
     def mostly_low(self, spec: Spec) -> bool:
-        """Tell whether most scores that were said to be per cent are stored as 1 or less."""
+        """Return whether most scores that were said to be percent are stored as 1 or less."""
         there, above = self._scores()
         return spec.percent and there > 0 and 2 * above < there
 

@@ -154,7 +154,7 @@ class Spec:
     label, score : str
         Column names, for messages and reports.
     positive : str or None
-        The label value that counts as a case; None when labels are 0 and 1.
+        The label value that counts as the event; None when labels are 0 and 1.
     variables : tuple of Variable
     groupings : tuple of tuple of str
         Variables, or pairs of variables, whose levels are the groups.
@@ -173,13 +173,13 @@ class Spec:
     traits : tuple of Trait
         The score and the covariates as boxes cut them, if their sums are kept.
     percent : bool
-        Scores are per cent, divided by 100 as they are read.
+        Scores are percent, divided by 100 as they are read.
     missing : {"level", "drop", "keep", "refuse"}
         A missing group or covariate is a level of its own, and a missing label or score is refused; or rows with a
         missing label or score are left out and counted; or rows with a missing label are counted apart, by score and
         group; or anything missing is refused.
     cluster : str
-        Column whose equal values are one unit: its rows may depend on one another. Empty where rows are independent.
+        Column whose equal values are one cluster: its rows may depend on one another. Empty where rows are independent.
     weights : str
         Column of positive numbers: how much a row counts. Empty where every row counts alike.
     numbered : bool
@@ -221,7 +221,7 @@ class Spec:
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """The columns of units and of weights, if there are any: then rows are not independent, or not equal."""
+        """The columns of clusters and of weights, if there are any: then rows are not independent, or not equal."""
         return tuple(name for name in (self.cluster, self.weights) if name)
 
     @property
@@ -275,7 +275,7 @@ class Spec:
 
     @property
     def as_read(self) -> Spec:
-        """The spec without the unit of the scores and what was done about missing values: two that agree here merge.
+        """The spec without the cluster of the scores and what was done about missing values: two that agree here merge.
 
         Whether rows without a label are counted stays: what one counts, the other must.
         """

@@ -27,7 +27,7 @@ class Written(Writer):
     scores : tuple of str
         The column of the score, or of each class, as they were given.
     unit : float
-        What a score of 1 is in these columns: 100 for per cent.
+        What a score of 1 is in these columns: 100 for percent.
     """
 
     dialect: Dialect

@@ -30,10 +30,10 @@ SALT = np.uint64(0x7B1D4C9A52E6F083)  # so that the halves are independent of bl
 
 
 def dealt(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT) -> Whole:
-    """Return the part of each row, 0 to `parts` - 1: equally many rows each, or equally many whole units.
+    """Return the part of each row, 0 to `parts` - 1: equally many rows each, or equally many whole clusters.
 
-    Units are dealt by their hashes alone, whatever their sizes: were parts made even in rows, a unit's size would help
-    to decide where it goes, and the units that judge would not be independent draws of those that there are.
+    Clusters are dealt by their hashes alone, whatever their sizes: were parts made even in rows, a cluster's size would
+    help to decide where it goes, and the clusters that judge would not be independent draws of those that there are.
     """
     unit = clusters_of(data)
     what, size = ("rows", data.n) if unit is None else ("clusters", int(unit.max()) + 1)
@@ -48,12 +48,12 @@ def dealt(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT) -> W
 
 
 def units_in(data: Predictions) -> int:
-    """Return how many units rows belong to; 0 where rows are independent."""
+    """Return how many clusters rows belong to; 0 where rows are independent."""
     return 0 if data.cluster is None else len(np.unique(data.cluster))
 
 
 def sampled(data: Predictions, most: int, seed: int) -> Whole:
-    """Return the numbers of about `most` rows at most, uniform by identity; whole units, whatever their sizes."""
+    """Return the numbers of about `most` rows at most, uniform by identity; whole clusters, whatever their sizes."""
     return np.arange(data.n) if data.n <= most else np.flatnonzero(dealt(data, -(-data.n // most), seed, ~SALT) == 0)
 
 
@@ -96,7 +96,7 @@ class Judged:
         return self._alone[name]
 
     def units(self, name: str, seed: int) -> WholeUnits | None:
-        """Return the units of the rows with one score, dealt as in `calibrant.certify`; None where rows are alone."""
+        """Return the clusters of the rows with one score, dealt as in `calibrant.certify`; None where rows are alone."""
         if (name, seed) not in self._units:
             self._units[name, seed] = units_of(replace(self.data, p=self.scores[name], cache={}), seed)
         return self._units[name, seed]
@@ -231,7 +231,7 @@ def fits_of(
     seed: int,
     distinct_units: bool = False,
 ) -> Fits:
-    """Fit the recipes on other rows than they are judged on; units of `fit_on` are others if they are `distinct`."""
+    """Fit the recipes on other rows than they are judged on; clusters of `fit_on` are others if they are `distinct`."""
     if distinct_units and (fit_on is None or data.cluster is None):
         raise BadInput("distinct_units= is about clusters of fit_on=, by cluster=: leave it out")
     given = {k: v for k, v in repairs.items() if isinstance(v, FittedMap)}
@@ -311,7 +311,7 @@ def refuse_own_rows(name: str, one: FittedMap, rows: Predictions) -> None:
 
 
 def refuse_overlap(fit_on: Predictions, rows: Predictions, distinct_units: bool = False) -> None:
-    """Refuse rows to fit on that are among those to judge on, or of units that are, unless names mean others there."""
+    """Refuse rows to fit on that are among those to judge on, or of clusters that are, unless names mean others there."""
     fit_on = checked_data(fit_on, Predictions, name="fit_on")
     if found := overlap(fitted_on(fit_on), rows):
         what = found.replace("it was fitted on", "of fit_on")
@@ -321,7 +321,7 @@ def refuse_overlap(fit_on: Predictions, rows: Predictions, distinct_units: bool 
 
 
 def refuse_shared_units(fit_on: Predictions, rows: Predictions) -> None:
-    """Refuse rows to fit on of units that are judged too: their rows are not independent of what is judged."""
+    """Refuse rows to fit on of clusters that are judged too: their rows are not independent of what is judged."""
     if fit_on.cluster is None or rows.cluster is None:
         return
     fitted, judged = (set(np.unique(names).tolist()) for names in (fit_on.cluster, rows.cluster))

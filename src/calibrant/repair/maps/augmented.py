@@ -1,4 +1,4 @@
-"""Logistic and beta calibration that see variables beside the score."""
+"""Logistic and beta calibration that see variables in addition to the score."""
 
 from __future__ import annotations
 

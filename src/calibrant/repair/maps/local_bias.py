@@ -441,7 +441,7 @@ def _fitted_line(t: Floats, edges: Edges, target: Floats, weight: Floats | None)
 
 
 def _better(rows: Predictions, overall: Overall, t: Trial) -> bool:
-    """Tell whether the overall curve, fitted on other folds, beats the scores as they are by a standard error."""
+    """Return whether the overall curve, fitted on other folds, beats the scores as they are by a standard error."""
     after, target = np.empty(rows.n), targets(rows)
     for k in range(FOLDS):
         out, weight = t.fold == k, None if rows.weights is None else rows.weights[t.fold != k]

@@ -157,7 +157,7 @@ def table_of(rows: Predictions, how: Sequence[Coding], x: Encoded, edges: Edges,
 
 @dataclass(frozen=True)
 class Nodes:
-    """Of each node: its depth, its curve, its rows and cases, and whether its rows have one outcome."""
+    """Of each node: its depth, its curve, its rows and events, and whether its rows have one outcome."""
 
     depth: tuple[int, ...]
     slopes: Floats

@@ -133,7 +133,7 @@ def _whom(record: AuditRecord) -> str:
 
 
 def _pockets(record: AuditRecord) -> Decision:
-    """Return what to do where a test finds error and no pocket is certified over the limit."""
+    """Return what to do where a test finds error and no subgroup is certified over the limit."""
     if before_after.helped(record):
         return _recalibrate(record)
     known, need = pockets_known(record)[:1], _pockets_need(record)
@@ -199,7 +199,7 @@ def rows_that_would_decide(record: AuditRecord) -> Text:
 
 
 def _growth(record: AuditRecord, need: Need) -> str:
-    """Return when so many rows or units are there; of a sketch that holds not all units, that it must hold more."""
+    """Return when so many rows or clusters are there; of a sketch that holds not all clusters, that it must hold more."""
     (more, at_least), rows, found = need, record.everyone.rows, units_of(record)
     about = num.amount(more, at_least)
     if found and not found["exact"]:

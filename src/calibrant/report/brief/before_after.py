@@ -44,7 +44,7 @@ class Population:
 
 
 def populations(record: AuditRecord) -> list[Population]:
-    """Return everyone, then the groups and pockets, the farthest off now first."""
+    """Return everyone, then the groups and subgroups, the farthest off now first."""
     c = record.curve(FIXED).columns
     lines = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
     found = [_population(line, limit_of(record)) for line in lines]
@@ -80,12 +80,12 @@ def lost(record: AuditRecord) -> str:
 
 
 def judged(record: AuditRecord) -> bool:
-    """Tell whether repairs were judged by the limit on held-out rows."""
+    """Return whether repairs were judged by the limit on held-out rows."""
     return bool(record.curve(FIXED).columns.get("id"))
 
 
 def helped(record: AuditRecord) -> bool:
-    """Tell whether a repair is shown to help, so that there is an after."""
+    """Return whether a repair is shown to help, so that there is an after."""
     return judged(record) and bool(candidate(record))
 
 

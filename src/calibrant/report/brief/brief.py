@@ -1,4 +1,4 @@
-"""The brief: the decision, the verdict in three parts, what to do, what the error follows, and what it rests on."""
+"""The brief: the decision, the verdict in three parts, what to do, what the error varies with, and what it rests on."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def nodes(record: AuditRecord) -> Iterator[Node]:
 
 
 def parts(record: AuditRecord) -> tuple[Part, ...]:
-    """Return everyone, the named groups and unnamed pockets: always all three."""
+    """Return everyone, the named groups and unlisted subgroups: always all three."""
     total, known = len(record.groups), known_only(record)
     named = f"{num.count(total)} named groups" if total > 1 else "The named group" if total else "Named groups"
     if total and only_together(record):

@@ -1,4 +1,4 @@
-"""What the error follows: up to three small figures whose titles are their findings."""
+"""What the error varies with: up to three small figures whose titles are their findings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIDES = {"low": "Underpredicts", "high": "Overpredicts", "unclear": "Off"}
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A variable, what is certified along it beyond the shift of everyone, and whether any is shown."""
+    """A variable, what is certified along it beyond the overall gap, and whether any is shown."""
 
     variable: str
     low: float | None
@@ -37,7 +37,7 @@ class Ranked:
 
 
 def ranked(record: AuditRecord) -> list[Ranked]:
-    """Return the variables, the one the error follows most first; pairs are left out."""
+    """Return the variables, the one the error varies with most first; pairs are left out."""
     c, alpha = record.curve("ranking").columns, float(record.settings["alpha"])
     lines = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
     return [
@@ -74,7 +74,7 @@ def follows(record: AuditRecord) -> Follows | None:
 
 
 def _pocket(record: AuditRecord) -> Text:
-    """Return the pocket that is farthest off, where no variable by itself shows error."""
+    """Return the subgroup that is farthest off, where no variable by itself shows error."""
     for o in pockets_off(record)[:1]:
         who = Span(clipped(visible(o.rule), LONGER), "name", "#pockets") if o.rule else Span("not named")
         return say(

@@ -105,7 +105,7 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
 
 
 def _counted(record: AuditRecord) -> Iterator[Text]:
-    """Say which tests found error and count by themselves."""
+    """Say which tests found error and count separately."""
     for test in record.settings.get("fail_on") or ():
         check = ran(record, test)
         if check is not None and check.outcome is not None and record.found(check):

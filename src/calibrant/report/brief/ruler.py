@@ -1,4 +1,4 @@
-"""Everyone, and the groups and pockets farthest off, on one axis: what the brief shows where no repair was judged."""
+"""Everyone, and the groups and subgroups farthest off, on one axis: what the brief shows where no repair was judged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONG = 44  # characters of a name
 
 
 def ruler(record: AuditRecord) -> Ruler:
-    """Return everyone, the groups with the largest certified error or gap, and pockets that are off, on one axis."""
+    """Return everyone, the groups with the largest certified error or gap, and subgroups that are off, on one axis."""
     limit, worst = limit_of(record), farthest(record)[:WORST]
     shown = [record.everyone, *worst]
     pockets = [o for o in pockets_off(record) if o.rule][:POCKETS]

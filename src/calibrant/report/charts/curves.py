@@ -26,7 +26,7 @@ LONG = 60  # letters in all, from which the names of levels are written aslant
 
 
 def reliability(curve: Curve) -> alt.VConcatChart:
-    """Return the gap along the score in its band, over the densities of cases and non-cases."""
+    """Return the gap along the score in its band, over the densities of events and non-events."""
     logit, c = curve.settings.get("axis") == "logit", curve.columns
     told = "100 / (1 + exp(-datum.value))" if logit else "100 * datum.value"
     label = alt.Axis(labelExpr=f"format({told}, '.3~g') + '%'")
@@ -255,7 +255,7 @@ def _along(rows: list[parts.Row], axis: Axis, ends: Sequence[float], small: bool
 def _upright(
     rows: list[parts.Row], name: str | None, up: parts.Gaps, size: tuple[int, int], order: Sequence[object]
 ) -> alt.LayerChart:
-    """Return levels beside each other, their gaps upward."""
+    """Return levels next to each other, their gaps upward."""
     shown = [v for v in order if any(r["x"] == v for r in rows)]
     aslant = alt.Axis(labelAngle=-40 if sum(len(str(v)) for v in shown) > LONG else 0)
     made = parts.dots(rows, alt.X("x:N", title=name, sort=shown, axis=aslant), up, "y")

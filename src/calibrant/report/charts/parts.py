@@ -89,7 +89,7 @@ def zero(place: Place | str, way: Way) -> alt.Chart:
 
 
 def panel(rows: list[Row], x: Place, up: Gaps, size: tuple[int, int], number: int = 0) -> alt.LayerChart:
-    """Return a line in its band, orange where it is shown to be off; the point nearest to the pointer is told.
+    """Return a line in its band, orange where it is shown to be off; the point nearest to the pointer is reported.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def titled(text: str, lines: Sequence[str]) -> alt.TitleParams:
 
 
 def several(panels: Sequence[tuple[str, Drawn]], columns: int) -> Drawn:
-    """Return panels beside each other, each under its name; one alone needs none."""
+    """Return panels next to each other, each under its name; one alone needs none."""
     named = [p.properties(title=alt.TitleParams(name, fontSize=12)) if name else p for name, p in panels]
     return named[0] if len(named) == 1 else alt.concat(*named, columns=columns)
 

@@ -1,4 +1,4 @@
-"""Charts of pockets: a forest of the distinct ones with their certified ranges, and the map of a pair of traits."""
+"""Charts of subgroups: a forest of the distinct ones with their certified ranges, and the map of a pair of attributes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDE, TALL = 46, 30  # pixels of a cell
 
 
 def pockets(curve: Curve) -> alt.LayerChart:
-    """Return the gaps of distinct pockets, with the ranges that hold for all boxes at once."""
+    """Return the gaps of distinct subgroups, with the ranges that hold for all boxes at once."""
     c, s, rows = curve.columns, curve.settings, parts.rows_of(curve)
     limit = s["limit"]
     for i, r in enumerate(rows):
@@ -73,7 +73,7 @@ def _limits(limit: float, ends: Sequence[float], gaps: parts.Gaps) -> alt.Chart:
 
 
 def pocket_map(curve: Curve) -> alt.LayerChart:
-    """Return the gap in each combination of cells as colour and number, with the pockets outlined."""
+    """Return the gap in each combination of cells as colour and number, with the subgroups outlined."""
     c, s = curve.columns, curve.settings
     axes = s["axes"]
     rows = []
@@ -127,7 +127,7 @@ def pocket_map(curve: Curve) -> alt.LayerChart:
 
 
 def _frames(curve: Curve) -> tuple[list[parts.Row], set[tuple[int, int]]]:
-    """Return a rectangle for each run of cells of a pocket along both traits, and the cells inside."""
+    """Return a rectangle for each run of cells of a subgroup along both attributes, and the cells inside."""
     s, frames, inside = curve.settings, [], set()
     rules = s.get("rules", ("the subgroup",) * len(s["pockets"]))
     for rule, (first, second) in zip(rules, s["pockets"], strict=True):
@@ -139,7 +139,7 @@ def _frames(curve: Curve) -> tuple[list[parts.Row], set[tuple[int, int]]]:
 
 
 def _cells(way: parts.Way, column: str, axis: parts.Row) -> parts.Place:
-    """Return the axis of a trait: a label in the middle of each cell, but for levels that are not named."""
+    """Return the axis of an attribute: a label in the middle of each cell, but for levels that are not named."""
     labels, channel = [v or "" for v in axis["labels"]], alt.X if way == "x" else alt.Y
     aslant = {"labelAngle": -40} if way == "x" and max(map(len, labels)) * 6 > WIDE else {"labelAngle": 0}
     words = f"{json.dumps(labels)}[floor(datum.value)]"

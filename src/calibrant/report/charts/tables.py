@@ -141,7 +141,7 @@ def _control_lines(curve: Curve, end: float) -> list[str]:
 
 
 def subgroups(curve: Curve) -> alt.LayerChart:
-    """Return a forest of the rules: what happened minus what the model says, with limits that hold together."""
+    """Return a forest of the rules: what happened minus what the model says, with limits that hold simultaneously."""
     c, rows = curve.columns, parts.rows_of(curve)
     for i, r in enumerate(rows):
         says, happened = (num.nearest(c[k][i]) for k in ("predicted", "observed"))

@@ -44,7 +44,7 @@ def summary(record: AuditRecord, *, against: AuditRecord | None = None) -> str:
     record : AuditRecord
     against : AuditRecord, optional
         An earlier audit, such as that of the main branch: the summary then tells whose verdict changed, and for whom
-        the average error is certified to be larger or smaller.
+        the calibration error is certified to be larger or smaller.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def _told(record: AuditRecord, finding: Finding) -> tuple[Text]:
 
 
 def _change(d: Difference) -> str:
-    """Return by how much the average error is certified to have changed, in points."""
+    """Return by how much the calibration error is certified to have changed, in points."""
     if d.interval.low > 0.0:
         return f"larger by at least {num.lower_bound(d.interval.low)}"
     return f"smaller by at least {num.lower_bound(-d.interval.high)}" if d.interval.high < 0.0 else "none shown"

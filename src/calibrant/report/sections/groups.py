@@ -109,7 +109,7 @@ def about(record: AuditRecord) -> str:
 
 
 def table(record: AuditRecord) -> Table:
-    """Return all groups, the worst first: gap and average error with their ranges; the picture is of what is judged."""
+    """Return all groups, the worst first: gap and calibration error with ranges; the picture is of what is judged."""
     limit, held = limit_of(record), ordered(record.groups)[:MOST_ROWS]
     judged, gap = limit is not None, by_gap(record)
     top = places.ruler_top_of([ends(record, f) for f in held], limit)
@@ -160,7 +160,7 @@ def _row(record: AuditRecord, f: Finding, top: float) -> Row:
 
 
 def error_range(record: AuditRecord, f: Finding) -> str:
-    """Return the certified range of the average error; where the limit is about it, as its verdict leaves it."""
+    """Return the certified range of the calibration error; where the limit is about it, as its verdict leaves it."""
     if by_gap(record) or crossed(f):
         return certified_range(record, f)
     return _range(*ends(record, f), limit_of(record))
@@ -205,7 +205,7 @@ def notes(record: AuditRecord) -> tuple[Text, ...]:
 def icons(record: AuditRecord) -> Iterator[Beside]:
     """Return the people of the worst broken group as dots; nothing if none is broken or no dot would differ.
 
-    Nor where fewer than five are told as none: they would be no dot.
+    Nor where fewer than five are reported as none: they would be no dot.
     """
     worst = [f for f in told(record) if f.variables]
     d = num.denominator(told(record))

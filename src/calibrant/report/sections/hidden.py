@@ -1,4 +1,4 @@
-"""The section about error hidden in traits: the test of each trait, the search for a mix of them, and the maps."""
+"""The section about error hidden in attributes: the test of each attribute, the search for a mix of them, and the maps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNTESTED = "Error hidden in attributes was not tested."
 
 
 def hidden(record: AuditRecord) -> Iterator[Node]:
-    """Return what was found among people with the same score, and what the search for a mix of traits found."""
+    """Return what was found among people with the same score, and what the search for a mix of attributes found."""
     if ran(record, LOCAL) is None and ran(record, STRONG) is None:
         yield Paragraph(unmade(record, LOCAL, UNTESTED), "quiet", PAGE)
         return
@@ -66,7 +66,7 @@ def carried(record: AuditRecord) -> tuple[Evidence, ...]:
 
 
 def answer(record: AuditRecord) -> Text:
-    """Return the first line of "Is error hiding in a mix of traits?"."""
+    """Return the first line of "Is error hiding in a mix of attributes?"."""
     local, strong = ran(record, LOCAL), ran(record, STRONG)
     if strong is None:
         return local_answer(record)
@@ -86,7 +86,7 @@ def answer(record: AuditRecord) -> Text:
 
 
 def _alone(record: AuditRecord) -> Text:
-    """Return the answer where the search by models finds error, and not once it is joined with the one of pockets."""
+    """Return the answer where the search by models finds error, and not once it is joined with the one of subgroups."""
     local, joined = ran(record, LOCAL), ran(record, POCKETS)
     both = "" if joined is None or joined.outcome is None else f" ({p_told(joined.outcome)})"
     by_itself = (
@@ -97,7 +97,7 @@ def _alone(record: AuditRecord) -> Text:
 
 
 def local_answer(record: AuditRecord) -> Text:
-    """Return what the test of each trait found, in a sentence or two."""
+    """Return what the test of each attribute found, in a sentence or two."""
     check = ran(record, LOCAL)
     if check is None or check.outcome is None:
         return ()

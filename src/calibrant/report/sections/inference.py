@@ -1,4 +1,4 @@
-"""What probabilities in place of labels would say about the cases: sentences, and a short table."""
+"""What probabilities in place of labels would say about the events: sentences, and a short table."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def wrong(record: AuditRecord) -> tuple[Line, ...]:
 
 
 def answer(record: AuditRecord) -> Text:
-    """Return what would come out wrong about the cases, in a sentence; empty where nothing could be asked."""
+    """Return what would come out wrong about the events, in a sentence; empty where nothing could be asked."""
     found, cases = lines(record), _cases(record)
     if not found:
         return ()

@@ -74,7 +74,7 @@ def maps(record: AuditRecord) -> tuple[Map, ...]:
 
 
 def _alone(curve: Curve) -> bool:
-    """Tell whether a map is of one variable, over all scores together."""
+    """Return whether a map is of one variable, over all scores together."""
     return len(curve.settings["axes"]) == 1 and "group" not in curve.columns
 
 

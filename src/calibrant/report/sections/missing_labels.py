@@ -43,7 +43,7 @@ def missing(record: AuditRecord) -> Iterator[Node]:
 
 
 def _of_units(record: AuditRecord) -> str:
-    """Return how many units have rows without an outcome, and that each is one bet; nothing of independent rows."""
+    """Return how many clusters have rows without an outcome, and that each is one bet; nothing of independent rows."""
     s = record.curve("missing_labels").settings
     if "units" not in s:
         return ""

@@ -106,12 +106,12 @@ def score(record: AuditRecord) -> Along:
 
 
 def smooth(record: AuditRecord) -> bool:
-    """Tell whether the record holds a smoothed curve."""
+    """Return whether the record holds a smoothed curve."""
     return bool(record.curve("reliability").columns.get("gap"))
 
 
 def _with_many_units(record: AuditRecord) -> str:
-    """Return what the band's promise takes where it rests on random signs of units."""
+    """Return what the band's promise takes where it rests on random signs of clusters."""
     return ", if clusters are many" if "units" in record.curve("reliability").settings else ""
 
 
@@ -249,7 +249,7 @@ class Certified:
 
 
 def certified(record: AuditRecord) -> Table:
-    """Return what is certified, and about which score; an assumption that all lines share is told in the caption."""
+    """Return what is certified, and about which score; an assumption that all lines share is reported in the caption."""
     held = certificates(record)
     assumptions = {c.assumes for c in held}
     shared = f" All assume {held[0].assumes}." if len(assumptions) == 1 else ""
@@ -277,7 +277,7 @@ def certified(record: AuditRecord) -> Table:
 
 
 def _shift_beyond(record: AuditRecord) -> bool:
-    """Tell whether the range of the shift goes beyond the error's high end: both hold, each by itself."""
+    """Return whether the range of the shift goes beyond the error's high end: both hold, each by itself."""
     shift, most = record.estimates.get("shift"), record.everyone.upper.interval.high
     return shift is not None and max(shift.interval.high, -shift.interval.low) > most
 
@@ -457,7 +457,7 @@ def _shift(_: Check, record: AuditRecord) -> Asked:
 
 
 def _bound(name: str, question: str, meaning: str) -> Callable[[Check, AuditRecord], Asked]:
-    """Return how to read a check of which only the upper bound is told."""
+    """Return how to read a check of which only the upper bound is reported."""
 
     def read(_: Check, record: AuditRecord) -> Asked:
         e = record.estimates.get(name)

@@ -1,4 +1,4 @@
-"""The section about unnamed pockets: what is certified of all of them, a few distinct ones, and where one lies."""
+"""The section about unlisted subgroups: what is certified of all of them, a few distinct ones, and where one lies."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ Line = Mapping[str, Any]
 
 
 def pockets(record: AuditRecord) -> Iterator[Node]:
-    """Return the answer, a few distinct pockets as a forest plot and in numbers, and the map of the worst."""
+    """Return the answer, a few distinct subgroups as a forest plot and in numbers, and the map of the worst."""
     absent = pockets_state(record) == "absent"
     of = say(OF_KNOWN) if partly(record) and not absent else ()
     yield Paragraph((*of, *pockets_told(record)), "quiet" if absent else "answer")
@@ -92,7 +92,7 @@ def pockets(record: AuditRecord) -> Iterator[Node]:
 
 
 def told(record: AuditRecord) -> list[Line]:
-    """Return the distinct pockets, those found first before those found once the first are taken out."""
+    """Return the distinct subgroups, those found first before those found once the first are taken out."""
     curve = record.curve(POCKETS)
     c, besides = curve.columns, curve.settings.get("besides") or ()
     rows = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
@@ -100,7 +100,7 @@ def told(record: AuditRecord) -> list[Line]:
 
 
 def looked_at(record: AuditRecord, e: Estimate) -> str:
-    """Return what a pocket is, how many were looked at, and what the numbers allow for."""
+    """Return what a subgroup is, how many were looked at, and what the numbers allow for."""
     least, s, tested = num.percent(float(e.settings["min_size"])), e.settings, tested_rows(record)
     among = "" if tested is None else f", among the {num.count(tested)} {noun(record)} tested"
     return (
@@ -117,7 +117,7 @@ def looked_at(record: AuditRecord, e: Estimate) -> str:
 
 
 def table(record: AuditRecord, found: Sequence[Line]) -> Table:
-    """Return the pockets: their ranges as a picture, and their numbers."""
+    """Return the subgroups: their ranges as a picture, and their numbers."""
     limit, judged = limit_of(record), limit_of(record) is not None
     top = end_of(100 * max(*(max(abs(r["low"]), abs(r["high"])) for r in found), 1.2 * (limit or 0.0)))
     axis = f"Gap, {num.MINUS}{top:g} to +{top:g}\N{NO-BREAK SPACE}points"
@@ -165,7 +165,7 @@ def _row(r: Line, limit: float | None, top: float, who: str) -> Row:
 
 
 def verdict(r: Line, limit: float | None) -> tuple[str, str]:
-    """Return the status of a pocket, and its word; without a limit, what the model says."""
+    """Return the status of a subgroup, and its word; without a limit, what the model says."""
     side = "low" if r["low"] > 0 else "high" if r["high"] < 0 else "unclear"
     if limit is None:
         return ("undecided" if side == "unclear" else "none"), TOO[side]
@@ -176,7 +176,7 @@ def verdict(r: Line, limit: float | None) -> tuple[str, str]:
 
 
 def besides(found: Sequence[Sequence[Any]]) -> str:
-    """Return what else tells the people of a pocket apart, such as "marital = married (61%, of others 38%)"."""
+    """Return what else distinguishes the people of a subgroup, such as "marital = married (61%, of others 38%)"."""
     told = []
     for trait, level, inside, outside in found[:BESIDES]:
         told.append(
@@ -208,7 +208,7 @@ def note(record: AuditRecord, found: Sequence[Line]) -> str:
 
 
 def figure(record: AuditRecord) -> Figure | None:
-    """Return the map of the worst pair of traits; None where there is none."""
+    """Return the map of the worst pair of attributes; None where there is none."""
     curve = record.curve("pocket_map")
     c, axes = curve.columns, curve.settings.get("axes", ())
     if not c.get("gap") or len(axes) != 2:
@@ -252,7 +252,7 @@ def figure(record: AuditRecord) -> Figure | None:
 
 
 def title(worst: Sequence[Line], names: Sequence[str]) -> str:
-    """Return what the map shows: where the model is certified farthest off, or of which traits it is."""
+    """Return what the map shows: where the model is certified farthest off, or of which attributes it is."""
     off = [r for r in worst if r["low"] > 0 or r["high"] < 0]
     if not off:
         return f"No cell by {names[0]} and {names[1]} is shown to be off"
@@ -273,7 +273,7 @@ def _labels(axis: Mapping[str, Any]) -> tuple[str, ...]:
 def _frames(
     ranges: Sequence[Sequence[int]], turned: bool, size: tuple[int, int]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the rectangles of a pocket: columns, then rows; two runs of cells make two."""
+    """Yield the rectangles of a subgroup: columns, then rows; two runs of cells make two."""
     first, second = ([r[k : k + 2] for k in range(0, len(r), 2)] for r in ranges)
     for a, b in product(*((second, first) if turned else (first, second))):
         yield int(a[0]), min(int(a[1]), size[0]), int(b[0]), min(int(b[1]), size[1])
@@ -351,7 +351,7 @@ WORDS = (
 
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
-    """Return how pockets were certified, and how they were searched."""
+    """Return how subgroups were certified, and how they were searched."""
     e, check = record.estimates.get(POCKETS), check_of(record, POCKETS)
     if e is None:
         return

@@ -180,7 +180,7 @@ def _tested(record: AuditRecord, chosen: Mapping[str, Any]) -> Text:
 
 
 def _columns(record: AuditRecord) -> Table:
-    """Return what each column was taken for, what it was used as, and where it is missing."""
+    """Return what each column was interpreted as, what it was used as, and where it is missing."""
     reasons, rows = dict(map(tuple, record.data.get("left_out") or ())), []
     for name, c in list(record.data["columns"].items())[:COLUMNS]:
         missing = c.get("missing")
@@ -216,7 +216,7 @@ def _groups(record: AuditRecord) -> Text:
 
 
 def units(record: AuditRecord) -> dict[str, str]:
-    """Return the columns of dates, and the unit of time that makes their groups."""
+    """Return the columns of dates, and the cluster of time that makes their groups."""
     return {name: str(d["kind"]) for name, d in described(record).items() if d.get("kind") in UNITS}
 
 

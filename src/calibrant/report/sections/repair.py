@@ -68,7 +68,7 @@ def repair(record: AuditRecord) -> Iterator[Node]:
 
 
 def compared(record: AuditRecord) -> bool:
-    """Tell whether repairs were compared."""
+    """Return whether repairs were compared."""
     return bool(record.curve("repairs").columns.get("probability"))
 
 
@@ -149,7 +149,7 @@ def _gain(record: AuditRecord, chosen: Line, before: Line) -> str:
 
 
 def _falls(chosen: Line, before: Line) -> bool:
-    """Tell whether the certified upper end falls, as it is written."""
+    """Return whether the certified upper end falls, as it is written."""
     ends = chosen["error_high"], before["error_high"]
     return None not in ends and ends[0] < ends[1] and _upper(chosen) != _upper(before)
 

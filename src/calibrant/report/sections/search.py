@@ -1,4 +1,4 @@
-"""What a search for a mix of traits found: the strong calibration test, its chart, its rules, what it needs."""
+"""What a search for a mix of attributes found: the strong calibration test, its chart, its rules, what it needs."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def none_found(record: AuditRecord) -> str:
 
 
 def whole(share: float) -> str:
-    """Write a share of people in whole per cent; a decimal where it is under one."""
+    """Write a share of people in whole percent; a decimal where it is under one."""
     return num.nearest(share, 0 if share >= 0.01 or not share else 1)
 
 

@@ -27,7 +27,7 @@ def sites(record: AuditRecord) -> Iterator[Node]:
 
 
 def _answer(curve: Curve) -> Text:
-    """Return in words how many cases there are for each that was expected, on average and at a new site."""
+    """Return in words how many events there are for each that was expected, on average and at a new site."""
     s = curve.settings
     alike = (
         "Clusters differ beyond chance"

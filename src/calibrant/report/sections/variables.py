@@ -76,7 +76,7 @@ def variables(record: AuditRecord) -> Iterator[Node]:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """All that is known of one variable: by the ranking, the test of each trait, the search, and as a curve.
+    """All that is known of one variable: by the ranking, the test of each attribute, the search, and as a curve.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class Ranked:
     Parameters
     ----------
     beyond : float
-        Estimated average gap along the variable beyond the overall shift.
+        Estimated average gap along the variable beyond the overall gap.
     low, high : float or None
         Certified, for `beyond`; None where no proof covers the data.
     whole : float
@@ -154,11 +154,11 @@ class Ranked:
     adjusted : float
         p-value of `beyond`, adjusted for all variables of the ranking.
     found : bool
-        Whether error beyond the overall shift is shown.
+        Whether error beyond the overall gap is shown.
     worst : str
         Values that add most; empty where too few people have them to be shown.
     gap : float
-        What happened minus what the model says there, less the overall shift.
+        What happened minus what the model says there, less the overall gap.
     """
 
     variable: str
@@ -176,7 +176,7 @@ class Ranked:
 
 
 def ranked(record: AuditRecord) -> tuple[Ranked, ...]:
-    """Return the variables of a record, the one the error follows most first; pairs of variables are left out."""
+    """Return the variables of a record, the one the error varies with most first; pairs of variables are left out."""
     c = record.curve("ranking").columns
     lines = (dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True))
     alpha, mask = float(record.settings["alpha"]), int(record.settings.get("mask", 20))
@@ -208,7 +208,7 @@ def draws(record: AuditRecord) -> int | None:
 
 
 def certified(record: AuditRecord) -> bool:
-    """Tell whether any variable has a certified range."""
+    """Return whether any variable has a certified range."""
     return any(r.high is not None for r in ranked(record))
 
 

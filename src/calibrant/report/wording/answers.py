@@ -28,23 +28,23 @@ from calibrant.report.wording.units import (
 
 
 def crossed(finding: Finding) -> bool:
-    """Tell whether the raw lower bound exceeds the upper bound of the score shown: two scores, two truths."""
+    """Return whether the raw lower bound exceeds the upper bound of the rounded score: two scores, two truths."""
     return finding.lower.interval.low > finding.upper.interval.high
 
 
 def error_bounds(record: AuditRecord, finding: Finding) -> tuple[str, str]:
-    """Return both certified ends of the average error, in points, whatever the limit is about."""
+    """Return both certified ends of the calibration error, in points, whatever the limit is about."""
     return num.bounds(finding, limit_of(record), "gap" if by_gap(record) else "error")
 
 
 def certified_range(record: AuditRecord, finding: Finding) -> str:
-    """Return the certified range of the average error in points, such as "0.6 to 1.2"."""
+    """Return the certified range of the calibration error in points, such as "0.6 to 1.2"."""
     low, high = error_bounds(record, finding)
     return f"raw {low}, rounded {high}" if crossed(finding) else f"{low} to {high}"
 
 
 def judged_range(record: AuditRecord, finding: Finding) -> str:
-    """Return the certified range of what the limit is about: the average error, or the size of the gap."""
+    """Return the certified range of what the limit is about: the calibration error, or the size of the gap."""
     if not by_gap(record):
         return certified_range(record, finding)
     (low, high), limit = ends(record, finding), limit_of(record)
@@ -76,7 +76,7 @@ def every(record: AuditRecord) -> str:
 
 
 def too(record: AuditRecord) -> str:
-    """Return the direction of the overall shift as a sentence, or nothing where it is not shown."""
+    """Return the direction of the overall gap as a sentence, or nothing where it is not shown."""
     words = {"low": "The model underpredicts. ", "high": "The model overpredicts. "}
     return words.get(shift_side(record) or "", "")
 

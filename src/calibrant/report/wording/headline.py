@@ -63,7 +63,7 @@ def headline(record: AuditRecord) -> str:
 
 
 def for_use(record: AuditRecord) -> bool:
-    """Tell whether a decision about use can be made: a limit and an intended use were given."""
+    """Return whether a decision about use can be made: a limit and an intended use were given."""
     return limit_of(record) is not None and bool(said_of(record, "intended_use"))
 
 
@@ -87,7 +87,7 @@ def _first_that_fits(record: AuditRecord, forms: Iterator[str]) -> str:
 
 
 def _by_use(record: AuditRecord) -> bool:
-    """Tell whether the headline decides about use: what is known of some is not known of those it is used for."""
+    """Return whether the headline decides about use: what is known of some is not known of those it is used for."""
     return for_use(record) and not partly(record)
 
 
@@ -95,7 +95,7 @@ def _by_use(record: AuditRecord) -> bool:
 
 
 def off_named(o: Off) -> str:
-    """Return the name of a group or a pocket as it stands in a sentence; empty where it is too long or unknown."""
+    """Return the name of a group or a subgroup as it stands in a sentence; empty where it is too long or unknown."""
     text = _one_pocket(o) if o.finding is None else group_named(o.finding)
     if _short(text) or not o.traits:
         return text if _short(text) else ""
@@ -104,7 +104,7 @@ def off_named(o: Off) -> str:
 
 
 def _one_pocket(o: Off) -> str:
-    """Return the rule of a pocket, its conditions joined as those of one."""
+    """Return the rule of a subgroup, its conditions joined as those of one."""
     text = visible(o.rule).strip()
     return text.replace(" and ", " with ") if text.count(" and ") == len(o.traits) - 1 else text
 
@@ -121,7 +121,7 @@ def group_named(finding: Finding) -> str:
 
 
 def counted(found: Sequence[Off]) -> str:
-    """Return such as "two groups and one pocket"."""
+    """Return such as "two groups and one subgroup"."""
     groups = sum(o.finding is not None for o in found)
     kinds = ((groups, "group", "groups"), (len(found) - groups, "unlisted subgroup", "unlisted subgroups"))
     return " and ".join(f"{cardinal(n)} {one if n == 1 else many}" for n, one, many in kinds if n)
@@ -142,7 +142,7 @@ def _whom(found: Sequence[Off], joined: str) -> Iterator[str]:
 
 
 def everyone_off(record: AuditRecord) -> list[Off]:
-    """Return groups and pockets over the limit together, the farthest off first; a pocket that is such a group once."""
+    """Return groups and subgroups over the limit together, the farthest off first; one that is both once."""
     groups = groups_off(record)
     named = {tuple(sorted(o.finding.variables)) for o in groups if o.finding is not None}
     return sorted((*groups, *(o for o in pockets_off(record) if o.levels not in named)), key=lambda o: -o.least)
@@ -255,7 +255,7 @@ def _left_open(record: AuditRecord) -> str:
 
 
 def _short_noun(record: AuditRecord) -> str:
-    """Return what there are too few of: units, or what the rows are called, where that is one word."""
+    """Return what there are too few of: clusters, or what the rows are called, where that is one word."""
     if record.data.get("cluster"):
         return "clusters"
     said = noun(record)

@@ -36,7 +36,7 @@ class Judged:
     name : str
         As it is read.
     state : {"met", "broken", "undecided", "open", "absent"}
-        The worst of all is the exit status: "broken" 1, "undecided" 3. "open" counts for none: unnamed pockets of
+        The worst of all is the exit status: "broken" 1, "undecided" 3. "open" counts for none: unlisted subgroups of
         which none is certified over the limit, nor all within it. "absent" was not judged.
     told : str
         How far off, or why not judged, in a few words.
@@ -52,7 +52,7 @@ class Judged:
 
 
 def judged(record: AuditRecord) -> list[Judged]:
-    """Return who and what is judged: everyone, groups and pockets against the limit, then the tests that count.
+    """Return who and what is judged: everyone, groups and subgroups against the limit, then the tests that count.
 
     Without a limit people are there as not judged.
     """

@@ -86,7 +86,7 @@ def _not_read(record: AuditRecord) -> Iterator[Span]:
 
 
 def _no_cases(record: AuditRecord) -> Iterator[Span]:
-    """Yield the label's values beside the case, the most frequent first, with their rows that are audited."""
+    """Yield the label's values other than the event, the most frequent first, with their rows that are audited."""
     held = sorted((record.data.get("other_labels") or {}).items(), key=lambda pair: (-(pair[1] or 0), pair[0]))
     every = record.data.get("other_label_count", len(held))
     if every is None:

@@ -1,4 +1,4 @@
-"""The verdict in three parts: everyone, the named groups, unnamed pockets; none of them stands for another."""
+"""The verdict in three parts: everyone, the named groups, unlisted subgroups; none of them stands for another."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def no_group(record: AuditRecord) -> Text:
 
 
 def pockets_told(record: AuditRecord) -> Text:
-    """Return the pockets that are off, each by its gap, what no pocket exceeds, and what would decide."""
+    """Return the subgroups that are off, each by its gap, what no subgroup exceeds, and what would decide."""
     check, e = check_of(record, POCKETS), record.estimates.get(POCKETS)
     if check is not None and check.outcome is not None and e is None:
         finds = f"shows error ({p_told(check.outcome)})" if record.found(check) else "shows no error"
@@ -242,9 +242,9 @@ def pockets_told(record: AuditRecord) -> Text:
 
 
 def _worst_pocket(e: Estimate, least: str) -> Text:
-    """Return the pocket with the largest certified gap, where it is none of those told as distinct.
+    """Return the subgroup with the largest certified gap, where it is none of those told as distinct.
 
-    Its rule is told wherever the record holds it: not where it is of few people, or leaves few outside.
+    Its rule is reported wherever the record holds it: not where it is of few people, or leaves few outside.
     """
     rule = e.settings.get("box_low")
     if not rule:
@@ -259,7 +259,7 @@ def _worst_pocket(e: Estimate, least: str) -> Text:
 
 
 def _two_sides(found: list[Off]) -> list[Off]:
-    """Return the pocket farthest off, and the farthest of those that are off to the other side."""
+    """Return the subgroup farthest off, and the farthest of those that are off to the other side."""
     if not found:
         return []
     other = next((o for o in found[1:] if o.side != found[0].side), None)
@@ -276,7 +276,7 @@ def _least(record: AuditRecord, o: Off) -> str:
 
 
 def _no_pocket(record: AuditRecord, e: Estimate) -> Text:
-    """Return what no pocket of rows enough exceeds; where that says nothing, that there are too few rows."""
+    """Return what no subgroup of rows enough exceeds; where that says nothing, that there are too few rows."""
     limit, high = limit_of(record), e.interval.high
     if high >= UNTOLD and record.verdicts["pockets"] != "met":
         return say(f"Too few {noun(record)} to say what no subgroup exceeds.")

@@ -103,7 +103,7 @@ def all_groups(total: int) -> str:
 
 
 def people_share(share: float) -> str:
-    """Write a share of people in per cent: a decimal where it is under ten and one says more."""
+    """Write a share of people in percent: a decimal where it is under ten and one says more."""
     text = num.nearest(share, 0 if share >= 0.1 else 1)
     return f"{text.removesuffix('.0')}%"
 

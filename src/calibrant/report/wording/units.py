@@ -1,4 +1,4 @@
-"""What is counted where rows belong together or count more: units, their effective number, and what that costs."""
+"""What is counted where rows share clusters or count more: clusters, their effective number, and what that costs."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ CROSSED = (
 
 
 def no_plan(record: AuditRecord) -> str:
-    """Return what would decide where units cross, of which no plan says how many; empty where they do not."""
+    """Return what would decide where clusters cross, of which no plan says how many; empty where they do not."""
     both = " and more of ".join(map(visible, crossing(record)))
     return f"More clusters of {both} would decide; how many is not planned where clusters cross." if both else ""
 
 
 def too_wide(record: AuditRecord, finding: Finding) -> bool:
-    """Tell whether a range is so wide that few rows or units, and not the limit, leave it undecided."""
+    """Return whether a range is so wide that few rows or clusters, and not the limit, leave it undecided."""
     limit, (low, high) = limit_of(record), ends(record, finding)
     return limit is not None and high - low > WIDE * limit
 
 
 def no_number(record: AuditRecord, few: str, *undecided: Finding) -> str:
-    """Return why nobody can say how many rows or units, called `few`, would decide."""
+    """Return why nobody can say how many rows or clusters, called `few`, would decide."""
     told = f"The error is too close to the limit to say how many {few} would decide."
     if any(too_wide(record, f) for f in undecided):
         told = f"More {few} are needed: the range is too wide to say how many."
@@ -47,7 +47,7 @@ def no_number(record: AuditRecord, few: str, *undecided: Finding) -> str:
 
 
 def one_column(record: AuditRecord) -> Text:
-    """Return which option has an answer to what is not checked where units cross; empty where they do not."""
+    """Return which option has an answer to what is not checked where clusters cross; empty where they do not."""
     if not (both := crossing(record)):
         return ()
     _, other = both
@@ -56,7 +56,7 @@ def one_column(record: AuditRecord) -> Text:
 
 
 def one_unit_each(record: AuditRecord, column: str) -> str | None:
-    """Return how many values a column of groups has, where each is one unit: it names the unit; else None."""
+    """Return how many values a column of groups has, where each is one cluster: it names the cluster; else None."""
     found, data = units_of(record), record.data
     if not found or crossing(record) or column != data.get("cluster"):
         return None
@@ -64,29 +64,29 @@ def one_unit_each(record: AuditRecord, column: str) -> str | None:
 
 
 def by_units(record: AuditRecord) -> bool:
-    """Tell whether rows belong together in units."""
+    """Return whether rows share clusters."""
     return bool(record.data.get("cluster"))
 
 
 def chance(record: AuditRecord, draws: int) -> str:
-    """Return what a statistic is compared with: sets of simulated outcomes, or of random signs of whole units."""
+    """Return what a statistic is compared with: sets of simulated outcomes, or of random signs of whole clusters."""
     of = "random signs of whole clusters" if by_units(record) else "simulated outcomes"
     return f"{num.count(draws)} sets of {of}"
 
 
 def wider(effect: float) -> str:
-    """Return how many times as wide ranges are by units as by rows, about, by the design effect."""
+    """Return how many times as wide ranges are by clusters as by rows, about, by the design effect."""
     return f"{effect**0.5:.1f}"
 
 
 def alike(column: str, effect: float) -> Text:
-    """Return that rows of one column are alike, though nobody named the unit, and what that does to ranges."""
+    """Return that rows of one column are alike, though nobody named the cluster, and what that does to ranges."""
     alike = f" are more correlated than their scores explain: design effect {effect:.1f}."
     return say("Rows of one ", code(column), f"{alike} Ranges and tests here take rows as independent.")
 
 
 def counted(record: AuditRecord) -> Text:
-    """Return what is counted: rows, of how many units, weighted by which column; nothing of independent rows."""
+    """Return what is counted: rows, of how many clusters, weighted by which column; nothing of independent rows."""
     found, data = units_of(record), record.data
     if not found:
         return ()
@@ -104,14 +104,14 @@ def counted(record: AuditRecord) -> Text:
 
 
 def _nested(record: AuditRecord) -> Text:
-    """Return which finer units lie whole in these; nothing where one column names the units."""
+    """Return which finer clusters lie whole in these; nothing where one column names the clusters."""
     held = [(f"all {num.count(n)} of ", code(name)) for name, n in (record.data.get("nested") or {}).items()]
     parts = [piece for i, pair in enumerate(held) for piece in (*((" and ",) if i else ()), *pair)]
     return say(", in which ", *parts, " lie") if parts else ()
 
 
 def in_units(record: AuditRecord) -> Iterator[Text]:
-    """Yield what ranges by units or weights are about, and what they rest on: at most two lines."""
+    """Yield what ranges by clusters or weights are about, and what they rest on: at most two lines."""
     if not units_of(record):
         return
     yield say(*counted(record), ": ", *_holds(record))
@@ -145,7 +145,7 @@ def _holds(record: AuditRecord) -> Text:
 
 
 def _more(record: AuditRecord) -> Iterator[str]:
-    """Yield which units are certified, how much wider that makes ranges, and which were weighted down."""
+    """Yield which clusters are certified, how much wider that makes ranges, and which were weighted down."""
     found, units = units_of(record), "clusters" if record.data.get("cluster") else "rows"
     if not found["exact"]:
         held = f"{num.count(found['held'])} of about {num.count(found['count'])} {units}"
@@ -178,7 +178,7 @@ def _more(record: AuditRecord) -> Iterator[str]:
 
 
 def _though_few(record: AuditRecord, wide: str) -> str:
-    """Return how much wider ranges are, with what makes them so where rows are not alike: how few units there are."""
+    """Return how much wider ranges are, with what makes them so where rows are not alike: how few clusters there are."""
     found = units_of(record)
     if not wide or found["design_effect"] > ALIKE or found["wider"] <= ALIKE:
         return wide
@@ -187,7 +187,7 @@ def _though_few(record: AuditRecord, wide: str) -> str:
 
 
 def methods(record: AuditRecord) -> tuple[Entry, ...]:
-    """Return how units are certified, in plain words; nothing of independent rows."""
+    """Return how clusters are certified, in plain words; nothing of independent rows."""
     found, data = units_of(record), record.data
     if not found:
         return ()

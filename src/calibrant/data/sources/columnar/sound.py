@@ -85,7 +85,7 @@ def checked(batch: pa.RecordBatch, columns: Sequence[str], file: str, row: int) 
 
 
 def _codes_stand_for_values(column: pa.DictionaryArray) -> bool:
-    """Tell whether a dictionary and all codes are valid: what full validation looks up one by one."""
+    """Return whether a dictionary and all codes are valid: what full validation looks up one by one."""
     try:
         column.validate()
         column.indices.validate()

@@ -264,6 +264,6 @@ def _more(
 
 
 def holds_key(name: str) -> bool:
-    """Tell whether a field, or one within others, is the right answer; a scorer's `answer` is what the model said."""
+    """Return whether a field, or one within others, is the right answer; a scorer's `answer` is what the model said."""
     words = name.lower().split(".")
     return words[-1] in KEY and (words[0] in SCORED, words[-1]) != (True, "answer")

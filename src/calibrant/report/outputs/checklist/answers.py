@@ -111,7 +111,7 @@ def dates(record: AuditRecord) -> Lines:
 
 
 def units(record: AuditRecord) -> Lines:
-    """Return how many units the rows belong to, where a column names them."""
+    """Return how many clusters the rows belong to, where a column names them."""
     return (say(*counted(record), "."),) if counted(record) else NO_LINES
 
 
@@ -178,7 +178,7 @@ def shared(record: AuditRecord) -> Lines:
 
 
 def sample(record: AuditRecord) -> Lines:
-    """Return rows and cases, how precise they make the answer, and how many would decide what is undecided."""
+    """Return rows and events, how precise they make the answer, and how many would decide what is undecided."""
     one = record.everyone
     low, high = error_bounds(record, one)
     made = [say(f"{_people(record)}, {num.count(one.cases)} with the outcome.")]
@@ -228,7 +228,7 @@ def flow(record: AuditRecord) -> Lines:
 
 
 def characteristics(record: AuditRecord) -> Lines:
-    """Return rows and cases of every group that may be shown; of groups in multiples of five."""
+    """Return rows and events of every group that may be shown; of groups in multiples of five."""
     if not record.groups:
         return NO_LINES
     first = say("Groups, rows and rows with the outcome in multiples of five; smaller ones only together:")
@@ -241,7 +241,7 @@ def _cases(f: Finding) -> str:
 
 
 def analyses(record: AuditRecord) -> Lines:
-    """Return how many rows and cases each analysis read."""
+    """Return how many rows and events each analysis read."""
     one, made = record.everyone, []
     made.append(say(f"Evaluation: {_people(record)}, {num.count(one.cases)} with the outcome."))
     if chosen := screened(record):
@@ -279,7 +279,7 @@ def methods(record: AuditRecord) -> Lines:
 
 
 def clusters(record: AuditRecord) -> Lines:
-    """Return how units were handled, and which model told how they differ."""
+    """Return how clusters were handled, and which model told how they differ."""
     made = list(units(record))
     if units_of(record):
         share = "rows that share no cluster of either column" if crossing(record) else "whole clusters"
@@ -330,7 +330,7 @@ def _thresholds(record: AuditRecord) -> tuple[float, ...]:
 
 
 def _decided(record: AuditRecord) -> Iterator[Text]:
-    """Yield what acting is worth at each threshold, for everyone and each group that is told."""
+    """Yield what acting is worth at each threshold, for everyone and each group that is reported."""
     c = record.curve("decisions").columns
     for i, (who, t) in enumerate(zip(c.get("group", ()), c.get("threshold", ()), strict=True)):
         names = ("net_benefit", "over_all", "regret")

@@ -87,7 +87,7 @@ def compare(
     threshold : float in (0, 1), or several
         Of "net_benefit", and needed there: act where the score is at least this. In true positives a row.
     costs : two positive numbers
-        In its place: what it costs to act on a non-event, and not to act on an event;  ``(1, 4)`` acts from 0.2 on.
+        In its place: what it costs to act on a non-event, and not to act on an event; ``(1, 4)`` acts from 0.2 on.
     margin : float from 0
         By how much more a model may lose and still be no worse; fixed before looking at outcomes.
     reference : str, optional

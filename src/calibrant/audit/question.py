@@ -67,7 +67,7 @@ class Case:
 
     @property
     def copies(self) -> bool:
-        """Rows are copies, and so many that nothing is decided by them; not where a cluster holds its copies together."""
+        """Rows are copies, and so many that nothing is decided; not where a cluster holds its copies together."""
         alone = not self.whole.spec.cluster and not self.meant
         return alone and self.repeats.copied and self.repeats.times > ALIKE
 
@@ -133,7 +133,7 @@ class Case:
 
     @cached_property
     def read(self) -> Predictions | Sketch:
-        """What measures and curves read: the sketch, or the rows that it holds of clusters, by which these are known."""
+        """What measures and curves read: the sketch, or the rows that it holds of clusters."""
         if not self.whole.by_units:
             return self.whole
         return self.whole.rows() if self.held is None or self.screen is not None else self.held

@@ -136,8 +136,8 @@ def audit(
         Act on people from this score on: what that means is reported for everyone and every group, certified, with an
         error probability `alpha` of its own.
     costs : two positive numbers, optional
-        In place of `threshold`: of acting on somebody who is a non-event, and of not acting on an event. The threshold is
-        ``c_FP / (c_FP + c_FN)``.
+        In place of `threshold`: of acting on somebody who is a non-event, and of not acting on an event. The threshold
+        is ``c_FP / (c_FP + c_FN)``.
     progress : callable, optional
         Called with a `calibrant.data.progress.Doing`: the step, its rows, the share of the audit that is done and the
         seconds left, about; ``progress=print`` will do. The first calls say what the data are interpreted as.

@@ -53,7 +53,7 @@ def _crossed(case: Case, rows: Predictions) -> dict[str, int | float | bool | No
 
 
 def _alike(rows: Predictions) -> float:
-    """Return the variance of the mean residual, of rows that share a cluster of either column, over that of rows alone."""
+    """Return the variance of the mean residual, of rows that share a cluster of either column, over rows alone."""
     weight = np.ones(rows.n) if rows.weights is None else rows.weights
     residual = rows.y - rows.p
     off = weight * (residual - np.average(residual, weights=weight))

@@ -1,4 +1,4 @@
-"""What an audit tells of people without a label: of whom, so that none of few people can be identified, and how exactly."""
+"""What an audit reports of people without a label: of whom, so that no few are identified, and how exactly."""
 
 from __future__ import annotations
 

@@ -120,8 +120,8 @@ def jitter_cost(
     -------
     Curve
         Columns ``display`` ("as it is", "jittered", "rounded"), ``bandwidth``, ``levels`` (zero where not meant),
-        ``auroc`` (larger is better), ``brier``, ``log_loss`` (smaller is better; infinite where an event is shown as 0 or
-        a non-event as 1).
+        ``auroc`` (larger is better), ``brier``, ``log_loss`` (smaller is better; infinite where an event is shown as 0
+        or a non-event as 1).
 
     Notes
     -----

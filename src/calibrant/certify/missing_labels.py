@@ -202,7 +202,7 @@ EXACT = Exact()
 
 
 def lines(people: str, cells: Cells, asked: Asked, delta: float, told: Exact = EXACT) -> Iterable[Row]:
-    """Return one population's lines, as they are reported; each end of each is wrong with probability at most `delta`."""
+    """Return one population's lines as reported; each end of each is wrong with probability at most `delta`."""
     found = {
         LABELLED: (cells.rows, 1.0, None),
         AT_RANDOM: (cells.rows + cells.missing, 1.0, 1.0),

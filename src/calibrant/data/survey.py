@@ -297,7 +297,7 @@ def with_parts(spec: Spec, found: Survey | None, tests: bool) -> Spec:
 
 
 def with_units(spec: Spec) -> Spec:
-    """Return the spec with room for whole clusters, if rows have clusters or weights: nothing else is proved for them."""
+    """Return the spec with room for whole clusters, if rows have clusters or weights: only that is proved."""
     if not spec.beside:
         return spec
     columns = COVARIATES + len(spec.codings) + BESIDE + len(spec.groupings)

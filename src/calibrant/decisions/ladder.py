@@ -116,7 +116,7 @@ class Ladder:
         return Lots(sums.unit, sums.cell, sums.value, u.size, ones, block, u.largest, self.low, self.cut, t)
 
     def gains(self, over_all: bool, seed: int) -> Gains:
-        """Return what rows, or clusters, add to the net benefit, or to what it is over acting on everyone; times 1 - t."""
+        """Return what rows, or clusters, add to the net benefit, or to its excess over acting on all; times 1 - t."""
         u, t = self.units, self.threshold
         if u is None:
             (acted, cases), (left, missed) = self.acted, self.left

@@ -90,8 +90,8 @@ def jeffreys_test(
     within a grade. **Method.** Each grade: the ECB's Jeffreys test (section 2.5.3.1). Together: ``(1 + #{min* <= min})
     / (draws + 1)`` with the smallest posterior probability over the grades of each simulated data set; the same law
     adjusts each grade (single-step min-p). Rows of a grade may have different scores: simulated as they are. With
-    `rho`: row i is an event if ``sqrt(rho) Z + sqrt(1 - rho) e_i <= Phi^-1(p_i)``, one normal Z for all rows and one e_i
-    each (Vasicek 2002); `posterior` stays the supervisors' number, which knows no correlation. A case at a score of
+    `rho`: row i is an event if ``sqrt(rho) Z + sqrt(1 - rho) e_i <= Phi^-1(p_i)``, one normal Z for all rows and one
+    e_i each (Vasicek 2002); `posterior` stays the supervisors' number, which knows no correlation. A case at a score of
     exactly 0 refutes calibration: p-value 0 (a non-event at 1 for "less"; either for "two-sided"). **Cost.** A sort,
     then rows times draws (about 4 s for a million rows and 999 draws, in bounded memory; far less with ties; more with
     `rho`). **Reads.** Rows, or the sketch's cells at their mean score. Clusters, such as one debtor's loans, and

@@ -1,4 +1,4 @@
-"""The scan test: of all boxes of one, two or three attributes, is one further off than chance and a tolerance explain?"""
+"""The scan test: of all boxes of one, two or three attributes, is one off by more than chance and a tolerance?"""
 
 from __future__ import annotations
 

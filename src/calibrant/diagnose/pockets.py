@@ -269,7 +269,7 @@ class Search:
         return self.ranges.family
 
     def people(self, told: Sequence[Told]) -> dict[str, tuple[object, ...]]:
-        """Return how many clusters have rows in each subgroup and outside, tell it from earlier ones, and are in these."""
+        """Return how many clusters have rows in each subgroup and outside, set it apart, and are in others."""
         w = self.weighed
         if w is None:
             return {}
@@ -382,7 +382,7 @@ class Search:
     # ---- How firmly the data point to it ----
 
     def stability(self, told: list[Told], seed: int) -> tuple[float, ...]:
-        """Return the share of random halves whose own subgroups include one with half its people in common with each."""
+        """Return the share of random halves whose own subgroups include one that shares half its people with each."""
         ids = mix(self.held.ids ^ mix(np.array([seed], dtype=np.uint64) ^ SALT))
         everyone = self._sums(np.ones(len(ids), dtype=bool))
         again = np.zeros(len(told))
@@ -410,14 +410,14 @@ class Search:
     # ---- Who is in it besides ----
 
     def besides(self, told: Told) -> tuple[tuple[str, str, float, float], ...]:
-        """Return the attributes not in the rule whose shares inside and outside differ most, without looking at labels."""
+        """Return the attributes not in the rule whose shares inside and outside differ most; labels are not read."""
         named = {t for t, _ in self.family.traits(told.box)}
         found = [self._most_unlike(t, told.inside) for t in range(len(self.tables.traits)) if t not in named]
         there = sorted((f for f in found if f is not None), key=lambda f: f[3] - f[2])
         return tuple(there[:TRAITS])
 
     def _of_units(self, trait: int, own: NDArray[np.int64], inside: Flags) -> bool:
-        """Return whether clusters enough, or none, have rows of some cells, and of others, in a subgroup and outside."""
+        """Return whether clusters enough, or none, have rows of some cells and of others, inside and outside."""
         w, cells = self.weighed, self.held.cells[trait]
         has = ((cells >= own[0]) & (cells < own[1])) | ((cells >= own[2]) & (cells < own[3]))
         parts = (side & part for side in (inside, ~inside) for part in (has, ~has))

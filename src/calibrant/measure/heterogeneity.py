@@ -73,7 +73,7 @@ def heterogeneity(
     BadInput
         An argument that cannot be used.
     NotComputable
-        Under 3 sites, or under 3 that have an event, or a row without; probabilities of 0 or 1 and `clip` is 0; weights;
+        Under 3 sites, or under 3 with an event, or a row without; probabilities of 0 or 1 and `clip` is 0; weights;
         clusters that have rows at several sites, or hold several; a slope with clusters within sites.
 
     Notes

@@ -104,7 +104,7 @@ def units_looked_for(record: AuditRecord) -> bool:
 
 
 def needed(record: AuditRecord) -> str:
-    """Return what more is needed of, in the plural: clusters where rows share clusters, else what the rows are called."""
+    """Return what more is needed of, in the plural: clusters where rows share them, else what rows are called."""
     return f"clusters ({visible(record.data['cluster'])})" if record.data.get("cluster") else noun(record)
 
 

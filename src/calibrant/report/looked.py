@@ -163,7 +163,7 @@ def _missing(c: Column, seen: Look) -> str:
 
 
 def part_of(n: int, rows: int) -> str:
-    """Write a number of rows with its share: "1 204 (1.2%)"."""
+    """Write a number of rows with its share: "1,204 (1.2%)"."""
     share = 100 * n / max(rows, 1)
     told = "all" if n == rows else "<0.1%" if share < 0.1 else ">99.9%" if share > 99.9 else f"{share:.1f}%"
     return f"{num.count(n)} ({told})"

@@ -11,7 +11,6 @@ from calibrant.audit.record import Finding
 from calibrant.results import Estimate
 
 MINUS = "\u2212"
-THIN = "\u202f"
 DENOMINATORS = (100, 1_000, 10_000)
 MANY_ROWS = 2_000_000
 FIVE = 5  # people: of a group fewer may be told as none; see audit/rounding.py
@@ -97,7 +96,13 @@ def bounds(finding: Finding, limit: float | None, judge: str) -> tuple[str, str]
 def ends(low: float, high: float, limit: float | None = None) -> str:
     """Write two certified ends in points; where they cross they are about two scores, and it says which."""
     least, most = lower_bound(low, limit), upper_bound(high, limit)
-    return f"{least} to {most}" if low <= high else f"raw at least {least}, rounded at most {most}"
+    return between(least, most) if low <= high else f"raw at least {least}, rounded at most {most}"
+
+
+def between(low: str, high: str) -> str:
+    """Write a range in a table: with an en dash, or with "to" where a number has a sign."""
+    signed = any(text.startswith((MINUS, "+", "-")) for text in (low, high))
+    return f"{low} to {high}" if signed else f"{low}–{high}"
 
 
 def signed_range(low: float, high: float, digits: int = 1) -> tuple[str, str]:
@@ -150,8 +155,8 @@ def limit_points(limit: float) -> str:
 
 
 def count(n: float) -> str:
-    """Write a whole number with narrow spaces between thousands."""
-    return f"{round(n):,}".replace(",", THIN).replace("-", MINUS)
+    """Write a whole number with commas between thousands."""
+    return f"{round(n):,}".replace("-", MINUS)
 
 
 def rows_needed(n: int) -> str:
@@ -164,7 +169,7 @@ def rows_needed(n: int) -> str:
 
 
 def amount(n: int, at_least: bool) -> str:
-    """Write rows that would decide, with how surely they are known: "about 940 000", "at least 2 200"."""
+    """Write rows that would decide, with how surely they are known: "about 940,000", "at least 2,200"."""
     written_n = rows_needed(n)
     return written_n if written_n.startswith("over") else f"{'at least' if at_least else 'about'} {written_n}"
 
@@ -172,7 +177,7 @@ def amount(n: int, at_least: bool) -> str:
 def denominator(findings: Iterable[Finding]) -> int:
     """Return the one D of a page, "of every D people", for the findings it tells of.
 
-    The least of 100, 1 000 and 10 000 at which rounding to whole people changes no difference between
+    The least of 100, 1,000 and 10,000 at which rounding to whole people changes no difference between
     what happened and what was expected by over a tenth.
     """
     told = list(findings)

@@ -152,7 +152,7 @@ def number(x: float, digits: int, top: float = 0.0) -> str:
     text = f"{x:,.{digits}f}" if apart else f"{x:.{digits}f}"
     if not float(text.replace(",", "")):
         text = text.removeprefix("-")
-    return text.replace(",", num.THIN).replace("-", num.MINUS)
+    return text.replace("-", num.MINUS)
 
 
 def level(x: float) -> str:

@@ -189,7 +189,7 @@ def certificates(found: Sequence[Estimate], missed: Mapping[str, str], cluster: 
     lines = [f"{num.count(found[0].n)} rows{of}. 1 point = 1 person in 100; bounds are rounded outward."]
     for e in found:
         low, high = num.lower_bound(e.interval.low), num.upper_bound(e.interval.high)
-        span = f"{low} to {high}"
+        span = num.between(low, high)
         if e.interval.high >= 1.0:
             span = f"at least {low}"
         elif e.interval.low <= 0.0:
@@ -346,7 +346,7 @@ def recommendation(found: Comparison) -> str:
 
 def _compared(row: Mapping[str, Any]) -> tuple[str, ...]:
     low, high = row["error_low"], row["error_high"]
-    error = "" if low is None else f"{num.lower_bound(low)} to {num.upper_bound(high)}"
+    error = "" if low is None else num.between(num.lower_bound(low), num.upper_bound(high))
     name = row["probability"]
     moved = "" if name == AS_AUDITED or row["largest_gap"] is None else f"{row['groups_better']}/{row['groups_worse']}"
     return (

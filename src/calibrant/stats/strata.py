@@ -179,7 +179,7 @@ class Bins:
 View = Literal["probability", "confidence"]
 Strategy = Literal["quantile", "uniform"]  # of bins, in scikit-learn's words
 MISSING = "missing"
-UNSPACED = 10_000  # numbers below, years among them, are written without a space between thousands
+UNSPACED = 10_000  # numbers below, years among them, are written without a comma between thousands
 SUMS = ("rows", "weight", "weight2", "cases", "score", "noise", "resid2")
 
 
@@ -365,7 +365,8 @@ class Strata:
     def _value(self, v: float) -> str:
         if self.date:
             return str(np.datetime64(int(np.floor(v)), "D"))
-        return f"{v:,.6g}".replace(",", "\u202f" if abs(v) >= UNSPACED else "")
+        text = f"{v:,.6g}"
+        return text if abs(v) >= UNSPACED else text.replace(",", "")
 
 
 def beyond_shift(gap: Floats, share: Floats) -> Floats:

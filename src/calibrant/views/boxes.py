@@ -385,7 +385,7 @@ class Weighed:
         return len(np.unique(self.of.unit[inside]))
 
     def tables(self, rows: NDArray[np.intp]) -> list[Floats]:
-        """Return the tables of some rows: weights, weighted events, scores and null variances, the last two in steps."""
+        """Return the tables of some rows: weights, weighted events, scores and null variances, two in steps."""
         return [_table(self.of, self.cells, t, rows) for t in range(len(self.cells.layout.combined))]
 
 

@@ -49,7 +49,7 @@ class Cells:
 
     @classmethod
     def of(cls, whole: Sketch, *groups: int) -> Cells:
-        """Read everyone's, or those of a group, or of several together, by their numbers; of clusters with their rows."""
+        """Read everyone's, or those of a group, or of several, by their numbers; of clusters with their rows."""
         found = cls.counted(whole, *groups)
         if whole.kept is None:
             return found

@@ -20,7 +20,7 @@ PARTS = ("p_scan", "p_adaptive", "weight", "found_by")  # the adaptive test has 
 
 
 def pockets(case: Case, _: Mapping[str, Curve]) -> Answer:
-    """Certify the worst subgroup from below and from above, each end with all of alpha; tell a few, and map the worst."""
+    """Certify the worst subgroup from below and from above, each end with all of alpha; report a few, map the worst."""
     case.needs_covariates()
     case.needs_tests()
     if "boxes" not in case.whole.parts and not case.whole.spec.sample:

@@ -308,11 +308,11 @@ class SampledRows(Sample):
 
     @property
     def of_units(self) -> int:
-        """Clusters in all: counted where all are held, else about, from the share of all hashes that those held have."""
+        """Clusters in all: counted where all are held, else about, by the share of hashes held."""
         return round(self.units / ((self.limit + 1) / 2.0**64)) if self.cut else self.units
 
     def named(self) -> NDArray[np.int64]:
-        """Return the cluster of each row held, as a number that distinguishes clusters, in the order of `predictions`."""
+        """Return the cluster of each row held, as a number of its own, in the order of `predictions`."""
         found: NDArray[np.int64] = self.lines[self._order(None), HASH]
         return found
 

@@ -92,7 +92,7 @@ class Origin:
         return None if units is None else mix(units ^ np.uint64(spec.salt("")))
 
     def dealt(self, spec: Spec) -> tuple[Ids | None, int]:
-        """Return by which numbers rows are dealt into blocks, None for their own, and what is mixed in: whole clusters."""
+        """Return by which numbers rows go into blocks, None for their own, and what is mixed in: whole clusters."""
         units = self.beside.units
         return (self.keys, self.salt(spec)) if units is None else (units, spec.salt(""))
 
@@ -117,7 +117,7 @@ def hashes_of(ids: Ids) -> Ids:
 
 
 def of_units(hashes: Ids, units: Ids | None, weights: Floats | None) -> tuple[Ids, tuple[NDArray[np.generic], ...]]:
-    """Return the hashes of rows' clusters, and what stands beside: the rows' own, and their weights, of 1 if of none."""
+    """Return the hashes of rows' clusters, and with them the rows' own, and their weights, of 1 if of none."""
     beside = (hashes.view(np.int64), np.ones(len(hashes)) if weights is None else weights)
     return hashes if units is None else hashes_of(units), beside
 

@@ -92,7 +92,7 @@ def _value(t: pa.DataType) -> pa.DataType:
 
 
 def hidden(name: str) -> bool:
-    """Return whether a file below a directory is none of its data, as Spark and Arrow see it: itself, or its folders."""
+    """Return whether a file below a directory is none of its data, as Spark and Arrow see it."""
     return any(p.startswith(".") or (p.startswith("_") and "=" not in p) for p in name.split("/"))
 
 

@@ -26,7 +26,7 @@ from calibrant.errors import BadInput
 Kind = Literal["category", "number", "month", "quarter", "year", "decade"]
 
 SPEC_VERSION = 5
-UNSPACED = 10_000  # bins of smaller numbers, years among them, are written without a space
+UNSPACED = 10_000  # bins of smaller numbers, years among them, are written without a comma
 
 # What a stored spec may ask for, so that a small file takes little memory.
 
@@ -114,12 +114,12 @@ def bin_labels(edges: tuple[float, ...], whole: bool) -> tuple[str, ...]:
     """Name the bins between edges as a reader would."""
     if not edges:
         return ("all values",)
-    space = "\u202f" if max(abs(e) for e in edges) >= UNSPACED else ""
-    text = [f"{e:,.6g}".replace(",", space) for e in edges]
+    comma = "," if max(abs(e) for e in edges) >= UNSPACED else ""
+    text = [f"{e:,.6g}".replace(",", comma) for e in edges]
     if not whole:
         inner = [f"{a} to {b}" for a, b in pairwise(text)]
         return (f"under {text[0]}", *inner, f"{text[-1]} and over")
-    last = [f"{e - 1:,.0f}".replace(",", space) for e in edges]
+    last = [f"{e - 1:,.0f}".replace(",", comma) for e in edges]
     inner = [a if a == b else f"{a}–{b}" for a, b in zip(text, last[1:], strict=False)]
     return (f"{last[0]} and under", *inner, f"{text[-1]} and over")
 

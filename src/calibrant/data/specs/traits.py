@@ -1,4 +1,4 @@
-"""Attributes: the score and the covariates cut into a few cells each, from which boxes are made; labels play no part."""
+"""Attributes: the score and the covariates cut into a few cells each, of which boxes are made; no label is read."""
 
 from __future__ import annotations
 

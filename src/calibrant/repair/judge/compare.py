@@ -175,8 +175,8 @@ def compare(
         Act where the probability is at least this: ``decisions`` then says how many rows change side under each repair,
         for everyone and in every group, and what that gains in net benefit. Of fewer than 20 rows no more is reported.
     costs : two positive numbers, optional
-        In place of `threshold`: what it costs to act on a non-event, and not to act on an event;  ``(1, 4)`` acts from 0.2
-        on.
+        In place of `threshold`: what it costs to act on a non-event, and not to act on an event; ``(1, 4)`` acts from
+        0.2 on.
     levels : int from 2 to 1024
         Steps in which probabilities are shown; the certified upper ends are about that display.
     alpha : float in (0, 1)

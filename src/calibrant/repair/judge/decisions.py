@@ -1,7 +1,7 @@
 """Whose decisions a repair changes at a threshold, in which direction, and what that gains: a certified net benefit.
 
 A row is acted on where its score is at least the threshold t. Given the scores, a row that comes to be acted on adds 1
-to the gain if it is an event, and ``-t / (1 - t)`` if not; one that is not acted on any more adds the reverse; any other
+to the gain if it is an event, and ``-t / (1 - t)`` if not; one no longer acted on adds the reverse; any other
 adds 0. So the gain is linear in the outcomes, and the judge's betting limits hold it at any number of rows. All gains
 of everyone have half of alpha, those of the groups the other half, each shared by repairs, thresholds and groups alike:
 so repair, threshold and group may be picked by what is reported.

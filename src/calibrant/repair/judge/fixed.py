@@ -184,7 +184,7 @@ class Fixed:
         return {kind: found.count(kind) for kind in ("broken", "undecided", "met")}
 
     def left(self, name: str) -> dict[str, float]:
-        """Return how many of those reported for are not within the limit, and how far off one of them may be at most."""
+        """Return how many of those reported are not within the limit, and how far off one of them may be at most."""
         found = [self.ends(one, name) for one in self.lines(name)]
         return {**self.counts(name), "worst": max((max(-low, high) for low, high in found), default=0.0)}
 

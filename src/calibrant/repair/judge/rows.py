@@ -96,7 +96,7 @@ class Judged:
         return self._alone[name]
 
     def units(self, name: str, seed: int) -> WholeUnits | None:
-        """Return the clusters of the rows with one score, dealt as in `calibrant.certify`; None where rows are alone."""
+        """Return the clusters of the rows with one score, split as in `calibrant.certify`; None without clusters."""
         if (name, seed) not in self._units:
             self._units[name, seed] = units_of(replace(self.data, p=self.scores[name], cache={}), seed)
         return self._units[name, seed]
@@ -311,7 +311,7 @@ def refuse_own_rows(name: str, one: FittedMap, rows: Predictions) -> None:
 
 
 def refuse_overlap(fit_on: Predictions, rows: Predictions, distinct_units: bool = False) -> None:
-    """Refuse rows to fit on that are among those to judge on, or of clusters that are, unless names mean others there."""
+    """Refuse rows to fit on that are among those to judge on, or of their clusters, unless names mean others there."""
     fit_on = checked_data(fit_on, Predictions, name="fit_on")
     if found := overlap(fitted_on(fit_on), rows):
         what = found.replace("it was fitted on", "of fit_on")

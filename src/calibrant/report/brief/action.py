@@ -199,7 +199,7 @@ def rows_that_would_decide(record: AuditRecord) -> Text:
 
 
 def _growth(record: AuditRecord, need: Need) -> str:
-    """Return when so many rows or clusters are there; of a sketch that holds not all clusters, that it must hold more."""
+    """Return when so many rows or clusters are there; of a sketch with some clusters, that it must hold more."""
     (more, at_least), rows, found = need, record.everyone.rows, units_of(record)
     about = num.amount(more, at_least)
     if found and not found["exact"]:

@@ -54,7 +54,7 @@ def reading(record: AuditRecord) -> str:
 def _mark(record: AuditRecord, f: Finding, top: float) -> Mark:
     limit, (low, high) = limit_of(record), judged(record, f)
     apart = crossed(f) and not by_gap(record)
-    text = f"raw {low}, rounded {high}" if apart else f"{low} to {high}"
+    text = f"raw {low}, rounded {high}" if apart else num.between(low, high)
     read = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
     return Mark(
         value=clipped(label(f), LONG) if f.variables else "Everyone",
@@ -70,7 +70,7 @@ def _mark(record: AuditRecord, f: Finding, top: float) -> Mark:
 def _pocket(record: AuditRecord, o: Off, top: float) -> Mark:
     limit, tested = limit_of(record), tested_rows(record)
     verdict: Verdict = "none" if limit is None else "broken"
-    text = f"{num.lower_bound(o.least, limit)} to {num.upper_bound(o.most, limit)}"
+    text = num.between(num.lower_bound(o.least, limit), num.upper_bound(o.most, limit))
     read = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
     return Mark(
         value=clipped(visible(o.rule), LONG),

@@ -1,4 +1,4 @@
-"""Charts of subgroups: a forest of the distinct ones with their certified ranges, and the map of a pair of attributes."""
+"""Charts of subgroups: a forest of the distinct ones with their certified ranges, and the map of two attributes."""
 
 from __future__ import annotations
 

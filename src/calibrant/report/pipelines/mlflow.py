@@ -114,7 +114,7 @@ def mlflow_metrics(*, alpha: float = 0.05, seed: int = 0) -> list[EvaluationMetr
 
     Notes
     -----
-    **Assumes.** Independent rows; predictions are probabilities of the event, or two columns with those of both classes.
+    **Assumes.** Independent rows; predictions are probabilities of the event, or two columns, one for each class.
     **Guarantee.** `calibration_error`: each end is wrong with probability at most ``alpha / 2``.
     **Method.** The functions of `calibrant.measure` and `calibrant.certify`.
     **Reads.** Rows.

@@ -78,7 +78,7 @@ def points_table(name: str, along: Along, digits: int) -> Table:
 def _reads(text: str, x: float) -> bool:
     """Return whether a place is the number that is written."""
     try:
-        return abs(float(text.replace(num.THIN, "").replace(num.MINUS, "-")) - x) <= 1e-3 * abs(x)
+        return abs(float(text.replace(",", "").replace(num.MINUS, "-")) - x) <= 1e-3 * abs(x)
     except ValueError:
         return False
 
@@ -162,7 +162,7 @@ def worst_off(along: Along) -> Off | None:
 
 
 def unclear(along: Along) -> bool:
-    """Return whether the test of the whole curve found nothing; bins in place of a curve hold simultaneously, untested."""
+    """Return whether the test of the whole curve found nothing; bins in place of a curve are not tested."""
     return "alpha" in along.settings and along.p_value > float(str(along.settings["alpha"]))
 
 

@@ -162,12 +162,12 @@ def _row(record: AuditRecord, f: Finding, top: float) -> Row:
 def error_range(record: AuditRecord, f: Finding) -> str:
     """Return the certified range of the calibration error; where the limit is about it, as its verdict leaves it."""
     if by_gap(record) or crossed(f):
-        return certified_range(record, f)
+        return certified_range(record, f, dashed=True)
     return _range(*ends(record, f), limit_of(record))
 
 
 def _range(low: float, high: float, limit: float | None) -> str:
-    return f"{num.lower_bound(low, limit)} to {num.upper_bound(high, limit)}"
+    return num.between(num.lower_bound(low, limit), num.upper_bound(high, limit))
 
 
 def _caption(record: AuditRecord) -> str:

@@ -1,4 +1,4 @@
-"""The section about error hidden in attributes: the test of each attribute, the search for a mix of them, and the maps."""
+"""The section about error hidden in attributes: the test of each attribute, the search for a mix of them, the maps."""
 
 from __future__ import annotations
 

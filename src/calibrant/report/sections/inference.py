@@ -202,7 +202,7 @@ def _cut(x: float, digits: int, rounding: str) -> Decimal:
 
 def _signed(x: Decimal) -> str:
     text = f"{abs(x):,f}" if abs(x) >= 10_000 else f"{abs(x):f}"
-    return (num.MINUS if x < 0 else "+" if x else "") + text.replace(",", num.THIN)
+    return (num.MINUS if x < 0 else "+" if x else "") + text
 
 
 def _is_far(x: float) -> bool:

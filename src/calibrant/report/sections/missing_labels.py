@@ -94,7 +94,7 @@ def _ranges(record: AuditRecord, held: tuple[People, ...]) -> Table:
     rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
     what = "gap" if by_gap(record) else "calibration error"
     caption = f"{capital(what)} of all {noun(record)}, points. Everyone's ranges hold separately, those of groups "
-    return Table(columns, tuple(rows), f"{caption}together.{rest}")
+    return Table(columns, tuple(rows), f"{caption}simultaneously.{rest}")
 
 
 def _range(record: AuditRecord, one: People, at: int) -> str:
@@ -103,7 +103,7 @@ def _range(record: AuditRecord, one: People, at: int) -> str:
     if by_gap(record):
         told = " to ".join(num.signed_range(low, high))
     else:
-        told = f"{num.lower_bound(low, limit_of(record))} to {num.upper_bound(high, limit_of(record))}"
+        told = num.between(num.lower_bound(low, limit_of(record)), num.upper_bound(high, limit_of(record)))
     return told if limit_of(record) is None else f"{told} · {VERDICTS[one.verdicts[at]].lower()}"
 
 

@@ -130,7 +130,7 @@ def figure(record: AuditRecord) -> Figure:
         held = f"Band: holds the whole curve, {together(record)}{_with_many_units(record)}."
     cut = any(max(-p.low, p.high) * 100 > top for p in along.line)
     form = f"Where the model says {{0}}%, {{2}} in 100 happened: {{3}} points ({{4}}), {{side}}. {{5}} {noun(record)} "
-    form += "from {6}."
+    form += "in {6}."
     return Figure(
         panels=(
             Panel(
@@ -230,7 +230,7 @@ def _tables(along: Along, bins: Sequence[Bin], digits: int, who: str) -> tuple[T
     rows = []
     for p in along.line:
         b = p if isinstance(p, Bin) else next((b for b in bins if float(p.x or 0.0) <= b.end), bins[-1])
-        span = f"{b.start * 100:.3g}% to {b.end * 100:.3g}%"
+        span = f"{b.start * 100:.3g}–{b.end * 100:.3g}%"
         rows.append((num.nearest(float(p.x or 0.0), digits), *cells(p, digits), num.count(b.rows), span))
     return (number_table("", (*heads, f"{capital(who)} in range", "Range of the score"), rows),)
 
@@ -249,7 +249,7 @@ class Certified:
 
 
 def certified(record: AuditRecord) -> Table:
-    """Return what is certified, and about which score; an assumption that all lines share is reported in the caption."""
+    """Return what is certified, and about which score; an assumption of all lines is in the caption."""
     held = certificates(record)
     assumptions = {c.assumes for c in held}
     shared = f" All assume {held[0].assumes}." if len(assumptions) == 1 else ""
@@ -358,7 +358,7 @@ def _measure(name: str, e: Estimate) -> Row:
         value = f"{value} points"
     else:
         value, low, high = (num.decimals(v, digits) for v in (e.value, e.interval.low, e.interval.high))
-    return Row(tuple(Cell(say(text)) for text in (title, value, f"{low} to {high}", says)))
+    return Row(tuple(Cell(say(text)) for text in (title, value, num.between(low, high), says)))
 
 
 def measures_note(record: AuditRecord) -> str:

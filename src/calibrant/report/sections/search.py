@@ -275,7 +275,7 @@ def needs(record: AuditRecord) -> list[Line]:
 def share_lost(line: Line, statistic: float) -> str:
     """Return the share of the evidence that the search loses without a variable, with its range."""
     lost, low, high = (float(line[k]) / statistic for k in ("drop", "low", "high"))
-    return f"{_percents(lost)}% ({_percents(low)} to {_percents(high)})"
+    return f"{_percents(lost)}% ({num.between(_percents(low), _percents(high))})"
 
 
 def _percents(share: float) -> str:

@@ -74,7 +74,8 @@ def _numbers(record: AuditRecord) -> Table:
     rows = (
         Row(
             tuple(
-                Cell(say(t)) for t in (name, num.decimals(at, 2), f"{num.decimals(low, 2)} to {num.decimals(high, 2)}")
+                Cell(say(t))
+                for t in (name, num.decimals(at, 2), num.between(num.decimals(low, 2), num.decimals(high, 2)))
             )
         )
         for name, at, low, high in (*pooled, *each)

@@ -297,14 +297,14 @@ def certified_or(estimate: float, low: float | None, high: float | None) -> str:
     """Return a certified range in points, or the estimate where there is none."""
     if low is None or high is None:
         return f"about {num.nearest(estimate)}"
-    return f"{num.lower_bound(low)} to {num.upper_bound(high)}"
+    return num.between(num.lower_bound(low), num.upper_bound(high))
 
 
 def place(r: Ranked) -> str:
     """Return the values that add most, as they are read; a number of four digits is not set apart, it may be a year."""
     text = visible(r.worst)
     if r.kind == "number":
-        text = re.sub(r"(?<![\d\u202f.])(\d)\u202f(\d{3})(?![\d\u202f])", r"\1\2", text)
+        text = re.sub(r"(?<![\d,.])(\d),(\d{3})(?![\d,])", r"\1\2", text)
     return text if text.strip() or not r.worst else "(blank)"
 
 

@@ -37,10 +37,12 @@ def error_bounds(record: AuditRecord, finding: Finding) -> tuple[str, str]:
     return num.bounds(finding, limit_of(record), "gap" if by_gap(record) else "error")
 
 
-def certified_range(record: AuditRecord, finding: Finding) -> str:
-    """Return the certified range of the calibration error in points, such as "0.6 to 1.2"."""
+def certified_range(record: AuditRecord, finding: Finding, *, dashed: bool = False) -> str:
+    """Return the certified range of the calibration error in points: "0.6 to 1.2", in a table "0.6–1.2"."""
     low, high = error_bounds(record, finding)
-    return f"raw {low}, rounded {high}" if crossed(finding) else f"{low} to {high}"
+    if crossed(finding):
+        return f"raw {low}, rounded {high}"
+    return num.between(low, high) if dashed else f"{low} to {high}"
 
 
 def judged_range(record: AuditRecord, finding: Finding) -> str:

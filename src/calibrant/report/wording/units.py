@@ -178,7 +178,7 @@ def _more(record: AuditRecord) -> Iterator[str]:
 
 
 def _though_few(record: AuditRecord, wide: str) -> str:
-    """Return how much wider ranges are, with what makes them so where rows are not alike: how few clusters there are."""
+    """Return how much wider ranges are, and where rows are not correlated that it is for few clusters."""
     found = units_of(record)
     if not wide or found["design_effect"] > ALIKE or found["wider"] <= ALIKE:
         return wide

@@ -1,4 +1,4 @@
-"""Bands around weighted means, at all of them at once, that allow for skewed sums: studentised resampling of clusters."""
+"""Bands around weighted means, at all of them at once, allowing for skewed sums: studentised resampling of clusters."""
 
 from __future__ import annotations
 

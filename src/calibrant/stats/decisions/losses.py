@@ -34,5 +34,5 @@ def benefit_lost(p: Floats, threshold: float) -> Ends:
 
 
 def odds(threshold: float) -> float:
-    """Return what acting on one who is a non-event costs, in cases acted on: such that acting at the threshold gains 0."""
+    """Return what acting on a non-event costs, in events acted on: such that acting at the threshold gains 0."""
     return threshold / (1.0 - threshold)

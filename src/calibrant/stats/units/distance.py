@@ -89,7 +89,7 @@ def distance_above(units: Units, scores: Floats) -> Routes:
 
 
 def _shown(units: Units, cell: Ints, values: Floats) -> Pairs:
-    """Return the certified clusters' sums, of rows that are shown the value of their cell, and how far rows are moved."""
+    """Return the certified clusters' sums, of rows with the value of their cell, and how far rows are moved."""
     said = values[cell]
     moved = summed(units.unit, units.weight * np.abs(units.p - said), units.count)
     return Pairs.of(units.tallies(cell, len(values), said), moved)
@@ -112,7 +112,7 @@ def distance_below(units: Units, delta: float, seed: int) -> Below:
 
 
 def hats(units: Units) -> Tallies:
-    """Return sums ``sum w h_k(p) (y - p)`` by cluster and knot, with h_k the hat function: 1 at its knot, 0 at others."""
+    """Return sums ``sum w h_k(p) (y - p)`` by cluster and knot, with h_k the hat function of the knot."""
     at = units.p * KNOTS
     left = np.minimum(at.astype(np.int64), KNOTS - 1)
     share, size = at - left, KNOTS + 1

@@ -230,5 +230,5 @@ class Tallies:
 
     @cached_property
     def debiased(self) -> float:
-        """The weighted error less what noise between clusters adds: the roots of `between`, where positive, over sum W."""
+        """The weighted error less what noise between clusters adds: the roots of `between`, if positive, over sum W."""
         return float(np.sqrt(np.maximum(self.between, 0.0)).sum()) / max(self.units.total, 1e-300)

@@ -74,6 +74,10 @@ def _range(ends: tuple[float, float, float]) -> str:
     return f"{num.lower_bound(ends[1])}% to {num.upper_bound(ends[2])}%"
 
 
+def _cell(ends: tuple[float, float, float]) -> str:
+    return f"{num.between(num.lower_bound(ends[1]), num.upper_bound(ends[2]))}%"
+
+
 def _table(record: AuditRecord, lines: list[Acted]) -> Table:
     """Return everyone and each group at one threshold."""
     columns = (Column(say("Who")), *(Column(say(h), "r") for h in HEADS))
@@ -82,11 +86,11 @@ def _table(record: AuditRecord, lines: list[Acted]) -> Table:
         who = say("Everyone") if one.everyone else say(given(clipped(shown(one.name))))
         cells = (
             f"{num.count(one.acted)} of {num.count(one.rows)}",
-            _range(one.wrong) if one.wrong else "–",
-            _range(one.missed) if one.missed else "–",
+            _cell(one.wrong) if one.wrong else "–",
+            _cell(one.missed) if one.missed else "–",
             " to ".join(num.signed_range(*one.net_benefit[1:])),
             " to ".join(num.signed_range(*one.over_all[1:])),
-            f"{num.lower_bound(one.regret[1])} to {num.upper_bound(one.regret[2])}",
+            num.between(num.lower_bound(one.regret[1]), num.upper_bound(one.regret[2])),
         )
         rows.append(Row((Cell(who), *(Cell(say(text)) for text in cells))))
     more = len(lines) - EACH_MOST

@@ -56,7 +56,7 @@ def estimate(
     )
 
 
-SHOWN = {"about": "the score as shown in 50 steps", "levels": 50}
+SHOWN = {"about": "the rounded score in 50 steps", "levels": 50}
 
 
 def slug(variables: Sequence[tuple[str, str]]) -> str:
@@ -793,7 +793,7 @@ def fixed(
     """Return everyone, a group and a pocket before and after a repair; with no candidate there is no after."""
     who = (
         ("everyone", "everyone", "everyone", "", "", 138_838, 0.0064, 0.0118),
-        ("nativity: foreign born", "group", "group", "nativity", "foreign born", 20_160, 0.0162, 0.0334),
+        ("nativity = foreign born", "group", "group", "nativity", "foreign born", 20_160, 0.0162, 0.0334),
         (CORNER, "pocket-1", "pocket", "", "", 5_620, 0.0261, 0.0442),
     )
     columns: dict[str, list[Any]] = {

@@ -119,7 +119,7 @@ def test_per_cent_is_read_as_such(units: None, capsys: pytest.CaptureFixture[str
     for command in (["certify"], ["repair", "--out", "x.csv"], ["plan", "0.1", "--data"]):
         assert main([*command[:2], *command[2:], "plain.parquet", *COLUMNS, "--percent"]) == 2
         said = (
-            "no score is above 1, as if they were probabilities: leave --percent out, and if they are per cent, divide"
+            "no score is above 1, as if they were probabilities: leave --percent out, and if they are percent, divide"
         )
         assert said in capsys.readouterr().err
 

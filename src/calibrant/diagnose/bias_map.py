@@ -160,7 +160,7 @@ def part_of(points: Spots, s: Sample, clustered: bool, ask: Asked) -> Part:
 
 
 def sample_of(data: Predictions, axes: Sequence[Axis], seed: int) -> Sample:
-    """Return the rows on the axes, in the unit of each:  bandwidths come later."""
+    """Return the rows on the axes, in the unit of each: bandwidths come later."""
     if data.cluster is None:
         ids = identities_of(data.n, seed)
     else:

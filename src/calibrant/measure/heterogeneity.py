@@ -171,7 +171,7 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
     """Return rows by site, or say what is in the way."""
     if rows.weights is not None:
         raise NotComputable(
-            "the spread between sites is of rows of equal weight:  with weights= use measure.by_group and "
+            "the spread between sites is of rows of equal weight: with weights= use measure.by_group and "
             "measure.calibration_intercept"
         )
     if not 0.0 <= clip < 0.5:

@@ -335,7 +335,7 @@ def before_and_after(found: Comparison) -> list[str]:
 def recommendation(found: Comparison) -> str:
     """Return the recommendation in one line, and below it what it is shown to lose at a threshold."""
     if found.recommended == AS_AUDITED:
-        return "Recommended: leave it unchanged; no repair is shown to be better."
+        return "Recommended: leave it as it is; no repair is shown to be better."
     first = ""
     if found.fixed.columns:
         first = "with the fewest over the limit, then the fewest undecided, then the least left in the worst, then "

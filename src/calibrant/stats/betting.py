@@ -255,7 +255,7 @@ def deals(blocks: int, seed: int) -> list[Ints]:
     """Random orders of the blocks; each starts with a different block while there are enough."""
     if blocks < 2:
         raise BadInput(
-            "a lower bound learns on some rows and is judged on others, and rows without identity cannot be assigned:  "
+            "a lower bound learns on some rows and is judged on others, and rows without identity cannot be assigned: "
             "pass key= (columns that identify a row) when sketching"
         )
     rng = np.random.default_rng([seed, DEALT])

@@ -259,7 +259,7 @@ def _of_rows(data: Predictions, variables: Iterable[str] | str | None, order: in
 
 def _few_enough(traits: tuple[Trait, ...], used: tuple[Coding, ...]) -> tuple[Trait, ...]:
     if not traits:
-        raise NotComputable(f"{len(used)} covariates are too many for subgroups:  {INSTEAD}")
+        raise NotComputable(f"{len(used)} covariates are too many for subgroups: {INSTEAD}")
     return traits
 
 
@@ -275,7 +275,7 @@ def _of_sketch(sketch: Sketch, variables: Iterable[str] | str | None, order: int
         if sketch.spec.sample:
             _few_enough((), sketch.spec.codings)
         raise BadInput(
-            "this sketch holds no sums of subgroups:  make it with cal.sketch(..., variables=[...], tests=True)"
+            "this sketch holds no sums of subgroups: make it with cal.sketch(..., variables=[...], tests=True)"
         )
     boxes: Boxes = sketch.parts["boxes"]
     chosen = _chosen(boxes.layout.traits, variables)

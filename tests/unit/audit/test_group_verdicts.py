@@ -144,7 +144,7 @@ def test_the_worst_of_all_says_what_is_judged_only_together() -> None:
     findings, worst = asked(cal.sketch(cal.predictions(y, p, {"site": site}), by="site"), 0.1)
     assert [f.verdict for f in findings] == ["met"] * 3
     assert sum(f.pooled for f in findings) == worst.settings["pooled"] == small
-    assert "3 groups shown, 100 small ones only together" in worst.settings["about"]
+    assert "3 groups shown, 100 small ones only pooled" in worst.settings["about"]
 
 
 def test_a_raw_score_over_the_limit_where_its_display_is_within() -> None:
@@ -183,10 +183,10 @@ def test_a_column_whose_groups_are_units_is_told_as_not_checked() -> None:
     asked = {"label": "y", "score": "p", "limit": 0.03, "quick": True, "variables": None}
     by_ward = cal.audit(data, by=["sex", "ward"], cluster="ward", intersections=True, **asked)
     said = " ".join(terminal.render(by_ward).split())
-    assert "60 groups of ward: not checked, one unit each." in said
-    assert said.count("not checked, one unit each") == 1  # once, and not of both columns crossed too
-    assert "60 groups of `ward`: not checked, one unit each." in markdown.render(by_ward)
-    assert "60 groups of <bdi>ward</bdi>: not checked, one unit each." in html.render(by_ward)
+    assert "60 groups of ward: not checked, one cluster each." in said
+    assert said.count("not checked, one cluster each") == 1  # once, and not of both columns crossed too
+    assert "60 groups of `ward`: not checked, one cluster each." in markdown.render(by_ward)
+    assert "60 groups of <bdi>ward</bdi>: not checked, one cluster each." in html.render(by_ward)
     small = " ".join(terminal.render(cal.audit(data, by=["sex", "few"], **asked)).split())
-    assert "Groups of few: not checked, none can be shown without telling of a few." in small
+    assert "Groups of few: not checked, none can be shown without revealing a few people." in small
     assert "not checked, " not in terminal.render(cal.audit(data, by="sex", **asked)).split("What to do")[0]

@@ -162,7 +162,7 @@ def test_the_report_holds_both_tables_closed_and_the_rows_that_were_read() -> No
         for part in ("Odds up to 1.5", "Whatever they are", "Stands to", "Standardised difference"):
             assert part in shown
     assert '<details id="missing-labels"' in page
-    assert "6\u202f000 read, 0 dropped, 1\u202f220 counted apart: they have no label" in text
+    assert "6,000 read, 0 dropped, 1,220 counted apart: they have no label" in text
     assert "missing_odds 1.5" in text  # how to do it again
     assert "missing-labels" not in markdown.render(cal.audit({"y": HAPPENED, "p": P}, label="y", score="p", quick=True))
 
@@ -179,7 +179,10 @@ def test_units_are_people_of_whom_nothing_is_told_if_they_are_few() -> None:
     assert checked(record) in ("met", "undecided")
     assert record.data["cluster"] == "person"
     told = " ".join(markdown.render(record).split())
-    assert "150 of 150 units have rows without an outcome, and each unit, with all of its rows, is one bet." in told
+    assert (
+        "150 of 150 clusters have rows without an outcome, and each cluster, with all of its rows, is one independent observation."
+        in told
+    )
     assert "| not tested |" in told
-    assert "is not tested, for the test takes rows as independent" in " ".join(html.render(record).split())
+    assert "is not tested, for the test assumes independent rows" in " ".join(html.render(record).split())
     assert AuditRecord.from_json(record.to_json()) == record

@@ -47,7 +47,7 @@ def test_page_and_markdown_show_it(record: AuditRecord, tmp_path: Path) -> None:
         record.save(tmp_path / name)
         text = (tmp_path / name).read_text(encoding="utf-8")
         assert "Who comes to be acted on, and who is not any more, under a repair" in text
-        assert "Judged on rows held out, numbers in fives" in text
+        assert "Judged on rows held out, numbers rounded to multiples of five" in text
 
 
 @pytest.mark.all

@@ -117,7 +117,7 @@ def test_units_and_weights_are_certified_and_told() -> None:
         found = cal.certify.missing_labels(cal.read(rows, by="sex", **more, **NAMED), by="sex", limit=0.3)
         assert found.columns["people"] == plain.columns["people"]
         assert found.columns["unlabelled"] == plain.columns["unlabelled"]  # people are counted, whatever they weigh
-        assert "independent units" in str(found.settings["assumes"])
+        assert "independent clusters" in str(found.settings["assumes"])
         high = found.columns["high"]
         assert high[1] <= high[2] <= high[3]
     same = cal.audit(rows, by="sex", limit=0.3, quick=True, cluster="house", weights="w", **NAMED)

@@ -24,7 +24,7 @@ def test_settings_tell_units():
     assert told == {"units": 60, "pilot_units": 6, "largest_unit": 5.0, "lightened_units": 0}
     assert found.settings["effective_units"] == pytest.approx(54)
     assert found.n == 300
-    assert found.assumes == "independent units, rows of one unit as dependent as they like"
+    assert found.assumes == "independent clusters, rows of one cluster as dependent as they like"
 
 
 def test_weights_scale_is_nothing():
@@ -50,7 +50,7 @@ def test_groups_of_units():
 
 
 def test_one_unit_is_refused():
-    said = "{}: all rows are one unit, and nothing .*; name in cluster= .* a column that tells units apart, or"
+    said = "{}: all rows are one cluster, and nothing .*; name in cluster= .* a column that distinguishes clusters, or"
     with pytest.raises(NotComputable, match=said.format("^cluster= is 0.0 in every row")):
         cal.certify.values(data(cluster=np.zeros(300)))
     with pytest.raises(NotComputable, match=said.format("^cluster= is 0.0 in every row")):
@@ -68,7 +68,7 @@ def test_distance_of_units():
     y = np.random.default_rng(4).uniform(size=2000) < p
     units = np.repeat(np.arange(400), 5)
     found = cal.certify.distance(cal.predictions(y, p, cluster=units), side="upper")
-    assert found.assumes == "independent units, rows of one unit as dependent as they like"
+    assert found.assumes == "independent clusters, rows of one cluster as dependent as they like"
     assert found.settings["units"] == 400
     assert found.settings["route"].startswith("rounded to ")
     assert found.interval.low == 0.0 < found.interval.high < 0.15

@@ -271,7 +271,7 @@ def test_a_repair_reads_no_rows_twice_and_is_not_judged_on_its_own(
         ([first, again], "1.parquet and one-again.parquet hold the same 2,000 rows"),
         (
             [first, "--judge-on", again],
-            "one-again.parquet hold the same 2,000 rows: judge a map on rows that it was",
+            "one-again.parquet hold the same 2,000 rows: judge a calibrator on rows that it was",
         ),
     ):
         assert main(["repair", *files, *asked]) == 2

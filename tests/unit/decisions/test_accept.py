@@ -133,7 +133,7 @@ def test_units_that_repeat_rows_certify_less(answers: cal.Predictions) -> None:
     assert by_units.settings["units"] == 1200
     here = cal.certify.accept(cal.predictions(y, p, cluster=five), risk=0.25, target="rows")
     assert here.low == by_units.low
-    assert "these rows but those of pilot units, given their scores" in here.settings["about"]
+    assert "these rows but those of pilot clusters, given their scores" in here.settings["about"]
 
 
 def test_weighted_shares_are_of_the_weights(answers: cal.Predictions) -> None:
@@ -251,7 +251,7 @@ def test_the_command_says_at_which_thresholds_the_rate_holds(file: Path, capsys:
             said[bool(cluster), bool(by)] = capsys.readouterr().out.splitlines()[1]
     for (units, _), line in said.items():
         assert ("at all thresholds" in line) != units
-        assert ("that pilot units chose" in line) == units
+        assert ("that pilot clusters chose" in line) == units
     assert all(("in all groups at once" in line) == groups for (_, groups), line in said.items())
 
 

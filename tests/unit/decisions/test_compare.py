@@ -213,7 +213,7 @@ def test_each_target_says_what_it_is_about(
         assert all(w in out for w in words)
     found = cal.compare(both(rows), rows["y"], cluster=rows["who"], weights=1.0 + rows["who"] % 2, target="rows")
     assert found.settings["assumes"] == (
-        "outcomes of different units independent given the scores, rows of one unit as dependent as they like, "
+        "outcomes of different units independent given the scores, rows of one cluster as dependent as they like, "
         "weights that do not depend on outcomes"
     )
     assert (found.settings["units"], "pilot_units" in found.settings) == (2000, False)
@@ -368,7 +368,10 @@ def test_audits_differ_by_their_certified_ranges(rows: dict[str, np.ndarray]) ->
     assert everyone.interval.level == pytest.approx(0.8)  # both of everyone's ends have all of alpha, in both audits
     assert [g.interval.level for g in groups] == pytest.approx([0.9, 0.9])
     told = comparison.lines(found)
-    assert "Everyone's ranges hold at level 0.8, each end by itself at 0.9; all groups' together at 0.9, finite" in told
+    assert (
+        "Everyone's ranges hold at level 0.8, each bound separately at 0.9; all groups' simultaneously at 0.9, finite"
+        in told
+    )
     assert [g.population for g in groups] == ["sex=f", "sex=m"]
     assert found.verdict == "better"
     assert cal.compare({"feb": new, "jan": old}, margin=0.02).verdict == "worse"

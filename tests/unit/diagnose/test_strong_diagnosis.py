@@ -260,7 +260,7 @@ def test_charts_are_drawn() -> None:
     assert "Where a line takes in 0, the variable is not shown to be needed." in made[1].chart().to_json()
     none = {**made[2].columns, "finding": (False,) * len(made[2].columns["rule"])}
     calm = Curve(method=made[2].method, columns=none, settings=made[2].settings).chart().to_json()
-    assert "Looked at most closely, not shown" in calm
+    assert "Examined most closely, not shown" in calm
     assert "Who is badly served" not in calm
     hostile = made[2].to_dict()
     hostile["columns"]["rule"][0] = "</script> \\' \" over 3 and " + "w" * 90

@@ -90,7 +90,7 @@ def test_units_of_one_row_change_little_and_copies_add_nothing(measure):
         assert naive.high - naive.low < 0.9 * (held.high - held.low)
     assert held.settings["units"] == 2000
     assert held.settings["effective_units"] == pytest.approx(2000)
-    assert held.assumes.startswith("independent units")
+    assert held.assumes.startswith("independent clusters")
     assert "weights=" in measure(cal.predictions(data.y, data.p, cluster=thrice[2][:2000], weights=data.p + 1)).assumes
 
 
@@ -288,7 +288,7 @@ def test_an_intercept_whose_limits_are_infinite_is_not_computed():
     y = (rng.random(1500) < p).astype(float)
     w = np.ones(1500)
     y[0], w[0] = 1.0, 2e4
-    with pytest.raises(NotComputable, match="no finite limits: so few rows or units decide the mean outcome"):
+    with pytest.raises(NotComputable, match="no finite limits: so few rows or clusters decide the mean outcome"):
         M.calibration_intercept(cal.predictions(y, p, weights=w))
     w[0] = 100.0
     found = M.calibration_intercept(cal.predictions(y, p, weights=w))

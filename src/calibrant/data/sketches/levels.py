@@ -37,7 +37,7 @@ def on_levels(asked: Reading, batches: Iterable[pa.RecordBatch]) -> tuple[Readin
                 noun = "value is" if count == 1 else "values are"
                 raise BadInput(
                     f"column {name!r}: {count:,} {noun} missing, and which clusters hold the others cannot be "
-                    f"determined:  fill in, or name one column: {asked.asker.says('cluster')}"
+                    f"determined: fill in, or name one column: {asked.asker.says('cluster')}"
                 )
         found = [row_ids([c], 0, (n,), "cluster") for n, c in zip(asked.levels, columns, strict=True)]
         seen = np.unique(np.vstack([seen, np.column_stack(found)]), axis=0)

@@ -75,7 +75,7 @@ def dataset_files(dataset: pa.dataset.Dataset) -> Listing:
     if not hasattr(dataset, "files") or dataset.format.default_extname not in COLUMNAR:
         raise BadInput("only a dataset of Parquet files can be read: pass its scanner().to_reader() for another")
     if getattr(dataset, "_scan_options", {}):  # what `filter` leaves there
-        raise BadInput("a filter of the dataset would be ignored:  pass dataset.scanner().to_reader()")
+        raise BadInput("a filter of the dataset would be ignored: pass dataset.scanner().to_reader()")
     fragments = sorted(dataset.get_fragments(), key=lambda f: f.path)
     if not fragments:
         raise BadInput("the dataset has no files: check its path")

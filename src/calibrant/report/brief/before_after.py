@@ -130,7 +130,7 @@ def outcome(record: AuditRecord) -> str:
     over, few = ([p for p in found if p.after is not None and p.after.verdict == v] for v in ("broken", "undecided"))
     was = [p for p in found if p.now.verdict == "broken"]
     if over:
-        who = clipped(over[0].who, LONG) if over[0].of else "everyone"
+        who = clipped(over[0].who, LONG) if over[0].kind != "everyone" else "everyone"
         more = f" and {cardinal(len(over) - 1)} more" if len(over) > 1 else ""
         first = f"{who}{more} {'stay' if more else 'stays'} over the limit"
     elif left(record) or (was and not any(p.after is not None and p.after.verdict == "met" for p in was)):

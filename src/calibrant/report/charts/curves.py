@@ -102,7 +102,7 @@ def variable(curve: Curve) -> parts.Drawn:
     for number, group in enumerate(groups):
         mine = [r for r in rows if r["group"] == group]
         made = _levels(mine, name, ends, small) if kind == "levels" else _line(curve, mine, ends, small, number)
-        panels.append((f"{s['by']}: {group}" if s["by"] else "", made))
+        panels.append((f"{s['by']} = {group}" if s["by"] else "", made))
     return parts.several(panels, 3).properties(title=title).resolve_scale(color="shared")
 
 

@@ -109,7 +109,7 @@ def _variable(curve: Curve) -> Iterator[Drawing]:
     if curve.settings["kind"] == "pair":
         return
     for group, mine in _groups(curve):
-        title = f"{curve.settings['by']}: {group}" if group else ""
+        title = f"{curve.settings['by']} = {group}" if group else ""
         yield from _lines(along_of(str(curve.settings["variable"]), mine), title)
 
 

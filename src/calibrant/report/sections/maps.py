@@ -136,7 +136,7 @@ def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
         of = f"any of {cardinal(len(made))} group variables" if len(made) > 1 else "the group variable"
         return say(f"At no value of {of} is the model shown to be off, {UNPROVEN}.")
     place, alone = found.worst, found.worst.at == found.worst.where
-    name = f"{clipped(place.variable, 40)}{': ' if alone else ' '}{clipped(place.where, 48)}"
+    name = f"{clipped(place.variable, 40)}{' = ' if alone else ' '}{clipped(place.where, 48)}"
     start = say("Farthest off by a group variable: ", Span(clipped(name), "name"), ". ")
     people = f"{num.count(place.people)} {noun(record)}" if place.people >= int(record.settings.get("mask", 20)) else ""
     says, happened = (num.told_rate(v, place.rows, found.digits) for v in (place.predicted, place.observed))

@@ -234,7 +234,7 @@ def table(record: AuditRecord, rows: Sequence[Told]) -> Table:
     ranks, tests = where(v.ranked for v in rows), where(v.evidence for v in rows)
     columns = (
         Column(say("Variable")),
-        Column(say("Gap by it"), "sp", where=where((v.along for v in rows), PAGE)),
+        Column(say("Gap by value"), "sp", where=where((v.along for v in rows), PAGE)),
         Column(say("Beyond the overall gap (certified)"), "r", "Beyond the overall gap, points (range)", ranks),
         Column(say("With the overall gap, points"), "r", where=MARKDOWN & ranks),
         Column(say("Adjusted p"), "r p", where=ranks),

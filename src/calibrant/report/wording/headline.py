@@ -161,8 +161,8 @@ def _worse_off(record: AuditRecord) -> list[Off]:
 def _everyone_over(record: AuditRecord) -> Iterator[str]:
     worse = _worse_off(record)
     start, forms = (
-        "Do not use it unchanged",
-        ("Do not use it unchanged, least of all for", "Do not use it, least of all for"),
+        "Do not use it as it is",
+        ("Do not use it as it is, least of all for", "Do not use it, least of all for"),
     )
     if not _by_use(record):
         start = "Over the limit for everyone together"
@@ -177,7 +177,7 @@ def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
     if over:
         for whom in _whom(over, "or" if use else "and"):
             if use:
-                yield f"Do not use it unchanged for {whom}. {few} for everyone."
+                yield f"Do not use it as it is for {whom}. {few} for everyone."
             yield f"{'Do not use it' if use else 'Over the limit'} for {whom}. {few} for everyone."
             yield f"{'Do not use it' if use else 'Over the limit'} for {whom}."
         return
@@ -209,7 +209,7 @@ def _everyone_met(record: AuditRecord) -> Iterator[str]:
     if over:
         for whom in _whom(over, "or" if use else "and"):
             if use:
-                yield f"{start} everyone together. Do not use it unchanged for {whom}."
+                yield f"{start} everyone together. Do not use it as it is for {whom}."
                 yield f"{start} everyone together, not for {whom}."
             else:
                 yield f"{start} everyone together. Over it for {whom}."

@@ -16,7 +16,7 @@ from calibrant.report.wording.decisions import CODE, Acted, acted, at_least, per
 CURVE = "decision_curve"
 TOLD = 0.001  # a loss that is written as more than nothing
 EACH_MOST = 60  # lines of a table; the others are in the JSON
-HEADS = ("acted on", "of them no event", "events not acted on", "net benefit", "over acting on all", "lost to error")
+HEADS = ("acted on", "of them non-events", "events not acted on", "net benefit", "over acting on all", "lost to error")
 LABEL = "Net benefit against the threshold, with acting on everyone and on nobody."
 
 

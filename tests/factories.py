@@ -56,7 +56,7 @@ def estimate(
     )
 
 
-SHOWN = {"about": "the rounded score in 50 steps", "levels": 50}
+SHOWN = {"about": "the score in 50 rounding steps", "levels": 50}
 
 
 def slug(variables: Sequence[tuple[str, str]]) -> str:

@@ -77,7 +77,7 @@ def test_an_open_quote_is_told(log: pa.Table, capsys: pytest.CaptureFixture[str]
 
 @pytest.fixture
 def units(log: pa.Table) -> None:
-    """Write the same rows with scores from 0 to 1 and in per cent; and with gaps."""
+    """Write the same rows with scores from 0 to 1 and in percent; and with gaps."""
     shares = np.round(log["p"].to_numpy(), 4)
     plain = log.set_column(1, "p", pa.array(shares))
     pq.write_table(plain, "plain.parquet")

@@ -401,7 +401,7 @@ def test_apply_takes_low_per_cent_and_says_so(
     np.testing.assert_allclose(repaired, 100 * one.scores(np.array(stored) / 100), rtol=1e-9)
     log.write_text("\n".join(["p", *map(str, np.linspace(0.5, 99, 200))]), encoding="utf-8")
     assert main(["apply", str(where), str(log), "--score", "p", *flags, "--out", str(tmp_path / "two.csv")]) == 0
-    assert "per cent" not in capsys.readouterr().err
+    assert "percent" not in capsys.readouterr().err
 
 
 def test_apply_prints_a_map_of_several_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

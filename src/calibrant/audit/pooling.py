@@ -283,7 +283,7 @@ def guarded(outcome: Outcome, about: str, mask: int = MASK) -> Outcome:
     With clusters, those inside and those outside count too, for a cluster may be one person with many rows.
     """
     rows, of = outcome.parts.get(f"{about}rows"), outcome.parts.get("rows_tested", outcome.settings.get("n", 0))
-    people = outcome.parts.get(f"{about}clusters", (mask, mask))
+    people = outcome.parts.get(f"{about}units", (mask, mask))
     if rows is None or (rows >= mask and not 0 < of - rows < mask and min(people) >= mask):
         return outcome
     return replace(outcome, parts={k: v for k, v in outcome.parts.items() if not k.startswith(about)})

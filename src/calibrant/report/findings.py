@@ -300,7 +300,7 @@ def need_of(finding: Finding) -> tuple[int, bool] | None:
 def pockets_need(worst: Estimate) -> tuple[int, bool] | None:
     """Return the same of unlisted subgroups: how many rows, or clusters, would decide on the worst of them."""
     told = worst.settings
-    noun = "rows" if told.get("units_needed") is None else "clusters"
+    noun = "rows" if told.get("units_needed") is None else "units"
     need = told.get(f"{noun}_needed")
     return None if need is None else (int(need), bool(told[f"{noun}_at_least"]))
 

@@ -16,7 +16,7 @@ from calibrant.report.wording.notices import UNFINISHED
 from calibrant.visible import edged, visible
 
 WIDTH = 80
-NAME, KIND, HOLDS = 24, 9, 29  # cells of the table's columns, at most
+NAME, KIND, HOLDS = 24, 14, 29  # cells of the table's columns, at most
 MOST = 40  # columns in the table; of more, those that matter come first
 VALUES = 3  # values of a category
 LISTED = 4  # columns in a sentence

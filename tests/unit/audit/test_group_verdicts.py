@@ -154,7 +154,7 @@ def test_a_raw_score_over_the_limit_where_its_display_is_within() -> None:
     y = rng.uniform(size=len(p)) < np.where(p < 0.5, 0.7, 0.3)
     data = cal.predictions(y, p, {"g": np.repeat(["x"], len(p))})
     found = cal.certify.groups(data, by="g", limit=0.08, levels=10)
-    assert found["g=x"].settings["verdict"] == "broken"
+    assert found["g = x"].settings["verdict"] == "broken"
     assert cal.certify.worst_group(data, by="g", levels=10).interval.high <= 0.08
 
 
@@ -168,7 +168,7 @@ def test_the_public_functions_agree(whole: Any) -> None:
             assert (worst.interval.high <= limit) == all(met)
             floors = [max(e.interval.low, -e.interval.high if judge == "gap" else 0.0) for e in found.values()]
             assert worst.interval.low == pytest.approx(max(floors), abs=0.01)
-            assert worst.settings["group_low"] == "site=b"
+            assert worst.settings["group_low"] == "site = b"
     with pytest.raises(cal.BadInput, match="both sides"):
         cal.certify.groups(whole, limit=0.1, side="lower")
 

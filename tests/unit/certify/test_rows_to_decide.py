@@ -14,7 +14,7 @@ SPEND = 0.05, 0.05
 
 
 def drawn(n: int, off: float = 0.0) -> Population:
-    """Scores of whole per cent, by turns too low and too high."""
+    """Scores of whole percent, by turns too low and too high."""
     rng = np.random.default_rng([n, 0xDEC])
     p = rng.integers(5, 96, n)
     return everyone(cal.predictions(rng.uniform(size=n) < p / 100 + off * np.where(p % 2, 1, -1), p / 100))

@@ -44,7 +44,7 @@ def test_larger_units_weigh_down():
 
 def test_groups_of_units():
     found = cal.certify.groups(data(cluster=np.repeat(np.arange(60), 5)), by="sex", limit=0.3)
-    assert set(found) == {"sex=f", "sex=m"}
+    assert set(found) == {"sex = f", "sex = m"}
     assert sum(e.n for e in found.values()) == 300
     assert all(e.settings["units"] <= 60 and e.interval.high <= 1 for e in found.values())
 
@@ -97,7 +97,7 @@ def test_unproved_names_what_can_be_used(name):
 def test_plan_in_units():
     known = data(cluster=np.repeat(np.arange(60), 5))
     found = [cal.certify.rows_needed(gap, known, levels=10) for gap in (0.2, 0.1)]
-    assert [e.unit for e in found] == ["units", "units"]
+    assert [e.unit for e in found] == ["clusters", "clusters"]
     assert found[1].value > 2 * found[0].value > 20
     with pytest.raises(NotComputable, match="rounded"):
         cal.certify.rows_needed(0.1, known, method="jittered")

@@ -80,7 +80,7 @@ def test_few_are_at_most_1024_and_one_for_ten_rows(p: Any, exact: bool) -> None:
 
 def test_a_display_that_is_not_of_whole_per_cent_says_its_steps() -> None:
     found = cal.certify.rounded(data(np.linspace(0, 1, 500)), levels=50)
-    assert found.settings["about"] == "the rounded score in 50 steps"
+    assert found.settings["about"] == "the score in 50 rounding steps"
     one = cal.certify.values(data(np.full(100, 0.25)))
     assert one.settings["about"] == "the raw score, which takes one value"
 
@@ -151,7 +151,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_an_audit_says_which_score_it_judged() -> None:
-    """In steps of two per cent the errors of neighbours cancel."""
+    """In steps of two percent the errors of neighbours cancel."""
     rng = np.random.default_rng(5)
     k = rng.integers(10, 91, 40_000)
     rows = cal.predictions(rng.uniform(size=len(k)) < k / 100 + np.where(k % 2, 0.025, -0.025), k / 100)

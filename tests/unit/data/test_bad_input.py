@@ -189,10 +189,10 @@ BOTH = np.arange(201) % 2
 @pytest.mark.parametrize("entry", [cal.sketch, cal.audit, cal.read])
 def test_one_stray_score_is_no_reason_to_read_per_cent(entry: Callable[..., Any]) -> None:
     data = {"y": BOTH, "p": TOO_HIGH}
-    with pytest.raises(BadInput, match="1 value is outside 0 to 1; the other 200 are within: mend") as e:
+    with pytest.raises(BadInput, match="1 value is outside 0 to 1; the other 200 are within: correct") as e:
         entry(data, label="y", score="p")
     assert "percent=True" not in str(e.value)
-    with pytest.raises(BadInput, match=r"1 of 201 scores is above 1, too few to tell.*leave percent=True out and mend"):
+    with pytest.raises(BadInput, match=r"1 of 201 scores is above 1, too few to tell.*leave percent=True out and correct"):
         entry(data, label="y", score="p", percent=True)
 
 
@@ -271,7 +271,7 @@ def test_per_cent_that_look_like_probabilities_have_a_way_in(
         return cal.audit(str(tmp_path), label="y", score="p", percent=percent, quick=True)
 
     if percent or max(map(max, files.values())) > 1:
-        with pytest.raises(BadInput, match="per cent, divide all of them by 100" if len(files) > 1 else "by 100") as e:
+        with pytest.raises(BadInput, match="percent, divide all of them by 100" if len(files) > 1 else "by 100") as e:
             audited(1, percent)
         assert ("leave percent=True out" in str(e.value)) == percent
     assert audited(0.01, False).data["rows"] == sum(map(len, files.values()))
@@ -315,14 +315,14 @@ def test_a_case_that_is_spelt_in_two_ways_is_refused_however_rows_are_split(
         keep = whole.filter(pc.equal(whole["part"], k)) if batches == 2 else whole
         csv.write_csv(keep, tmp_path / f"{k}.csv")
     asked: dict[str, Any] = {"label": "y", "score": "p", "positive": "Yes", "drop_missing": True}
-    said = r"label column 'y' holds 'yes' beside 'Yes', which would count as a non-event: write both in one way"
+    said = r"label column 'y' holds 'yes' next to 'Yes', which would count as a non-event: write both in one way"
     for entry in (cal.sketch, cal.audit, cal.read):
         with pytest.raises(BadInput, match=said):
             entry(str(tmp_path), **asked)
     words = ["--label", "y", "--score", "p", "--positive", "Yes", "--drop-missing"]
     assert main(["repair", str(tmp_path), *words]) == 2
     assert said in capsys.readouterr().err
-    with pytest.raises(BadInput, match="'y_true' holds 'yes' beside 'Yes'"):
+    with pytest.raises(BadInput, match="'y_true' holds 'yes' next to 'Yes'"):
         cal.predictions(labels, np.full(len(labels), 0.5), positive="Yes")
 
 
@@ -410,17 +410,17 @@ def test_too_many_other_labels_are_not_named() -> None:
     data = {"y": labels, "p": (np.arange(6_600) % 97 + 1) / 99}
     found = cal.audit(data, label="y", score="p", positive="case", quick=True)
     assert (found.data["other_labels"], found.data["other_label_count"]) == ({}, None)
-    assert "Other labels: More than 1 000 values count as a non-event." in told(found)
+    assert "Other labels: More than 1,000 values count as a non-event." in told(found)
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("0", "1", "unknown"), "'unknown' beside 0 and 1; if these outcomes are not known, store it as missing; only"),
-        (("no", "yes", "Maybe"), "'Maybe' beside no and yes; if these outcomes are not known, store it as missing and"),
-        (("0", "1", "na"), "'na' beside 0 and 1; if"),
-        (("false", "true", "missing"), "'missing' beside false and true; if"),
-        (("0", "1", "withdrawn"), "'withdrawn' beside 0 and 1; if"),  # a few
+        (("0", "1", "unknown"), "'unknown' next to 0 and 1; if these outcomes are not known, store it as missing; only"),
+        (("no", "yes", "Maybe"), "'Maybe' next to no and yes; if these outcomes are not known, store it as missing and"),
+        (("0", "1", "na"), "'na' next to 0 and 1; if"),
+        (("false", "true", "missing"), "'missing' next to false and true; if"),
+        (("0", "1", "withdrawn"), "'withdrawn' next to 0 and 1; if"),  # a few
     ],
 )
 def test_labels_of_text_that_are_no_outcomes_are_to_be_missing(words: tuple[str, ...], said: str) -> None:
@@ -538,7 +538,7 @@ def test_what_rows_lack_that_were_left_out_before_is_not_known() -> None:
     plain = cal.read(without(900, p=lambda i: i % 20 == 3), label="y", score="p", drop_missing=True)
     assert "45 of 900 rows left out, without label or score" in told(cal.audit(plain, quick=True))
     units = cal.read(rows, label="y", score="p", cluster="unit", drop_missing=True)
-    assert "45 of 900 rows left out, without label, score or unit" in told(cal.audit(units, quick=True))
+    assert "45 of 900 rows left out, without label, score or cluster" in told(cal.audit(units, quick=True))
 
 
 @pytest.mark.parametrize("claimed", [{"unit": 44}, {"unit": 46}, {"luck": 45}, {"unit": 45, "label": 0}])

@@ -353,7 +353,7 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: D.jeffreys_test(rows(), by="g", alternative="more"), "alternative='more'"),
 ]
 NOT: list[tuple[Callable[[], Any], str]] = [
-    (lambda: D.score_test(cal.predictions([0, 1], [0.3, 0.4], cluster=["a", "a"])), "one unit"),
+    (lambda: D.score_test(cal.predictions([0, 1], [0.3, 0.4], cluster=["a", "a"])), "one cluster"),
     (lambda: D.score_test(in_units(50), null="asymptotic"), "random signs as its null, not an asymptotic law"),
     (lambda: D.score_test(in_units(50), tolerance=0.1), "not room for a tolerance or one side: use strong"),
     (lambda: D.cox_test(in_units(19)), "19 clusters are under 20"),

@@ -124,7 +124,7 @@ def test_draws_are_counted_one_by_one() -> None:
 
 def test_small_and_flat_data() -> None:
     g, p, x = uniform(4, 10)
-    with pytest.raises(NotComputable, match="no box has 20 of them"):
+    with pytest.raises(NotComputable, match="no subgroup has 20 of them"):
         cal.detect.scan_test(cal.predictions(g.random(10) < p, p, x))
     with pytest.raises(NotComputable, match="no box"):
         cal.detect.scan_test(cal.predictions(g.random(100) < 0.5, np.full(100, 0.5)))

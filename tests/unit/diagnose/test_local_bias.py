@@ -383,7 +383,7 @@ def test_every_map_round_trips_and_has_a_chart(data: Any, asked: dict[str, Any])
     curve = bias(cal.predictions(data.y, data.p, table), **asked, draws=19)
     assert Curve.from_dict(curve.to_dict()) == curve
     drawn = curve.chart().to_dict()
-    assert drawn["title"]["text"].startswith("By  the probabilities are off, by ")
+    assert drawn["title"]["text"].startswith("Where the probabilities are off, by ")
     assert len({len(v) for v in curve.columns.values()}) == 1
     assert all(isinstance(v, tuple) for v in curve.columns.values())
 

@@ -372,7 +372,7 @@ def test_tables_without_rows_cannot_be_peeled() -> None:
 
 
 def test_few_rows_have_no_pocket() -> None:
-    with pytest.raises(NotComputable, match="no box"):
+    with pytest.raises(NotComputable, match="no subgroup"):
         cal.diagnose.pockets(cal.predictions([0, 1] * 5, np.linspace(0.1, 0.9, 10), {"x": range(10)}))
 
 

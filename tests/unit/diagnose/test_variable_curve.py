@@ -181,7 +181,7 @@ def test_bad_data_is_refused() -> None:
         curve(y, p, {"x": x}, ("x", "x"))
     with pytest.raises(BadInput, match="by='x'"):
         curve(y, p, {"x": x, "z": x}, ("x", "z"), by="x")
-    with pytest.raises(NotComputable, match="one unit"):
+    with pytest.raises(NotComputable, match="one cluster"):
         cal.diagnose.variable_curve(cal.predictions(y, p, {"x": x}, cluster=np.zeros(N)), "x")
     many: Any = cal.multiclass_predictions(rng.integers(0, 3, 50), np.full((50, 3), 1 / 3), {"x": rng.random(50)})
     with pytest.raises(BadInput, match="several classes"):

@@ -554,7 +554,7 @@ def test_the_most_frequent_spelling_is_proposed_as_the_case() -> None:
     seen = cal.look(held, label="y", score="p")
     assert (seen.case, "positive='Yes'" in seen.command) == ("Yes", True)
     refused = cal.look(held, label="y", score="p", positive="Yes").refusals
-    assert any("holds 'yes' beside 'Yes', which would count as a non-event" in said for said in refused)
+    assert any("holds 'yes' next to 'Yes', which would count as a non-event" in said for said in refused)
 
 
 def test_a_stray_score_is_no_sign_of_per_cent() -> None:

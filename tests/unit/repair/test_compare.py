@@ -239,9 +239,9 @@ def test_harm_moved_to_a_group_is_named() -> None:
     y = np.where(men, data.y, np.random.default_rng(9).uniform(size=data.n) < data.p**2).astype(np.int8)
     found = compare(replace(data, y=y, cache={}), repairs=[Platt()], by="sex", tests=())
     v = found.verdicts["Platt"]
-    assert "group:sex=f" in v["better"]
-    assert "group:sex=m" in v["worse"]
-    assert "worse in the gap of sex=m" in v["line"]
+    assert "group:sex = f" in v["better"]
+    assert "group:sex = m" in v["worse"]
+    assert "worse in the gap of sex = m" in v["line"]
 
 
 def subset(data: Any, keep: Any) -> Any:

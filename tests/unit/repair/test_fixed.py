@@ -176,7 +176,7 @@ def half_per_cents(n: int = 20_000) -> tuple[Any, Any]:
 
 
 def test_a_group_is_judged_by_the_score_that_everyone_is_judged_by() -> None:
-    """A group's own rows would be too few for its values, and what is shown in whole per cent hides the error."""
+    """A group's own rows would be too few for its values, and what is shown in whole percent hides the error."""
     data, small = half_per_cents()
     assert small.sum() < 10 * 160 < data.n
     scores = {AS_AUDITED: data.p, "moved": data.p + 1e-4}

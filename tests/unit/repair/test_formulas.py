@@ -87,7 +87,7 @@ def maps() -> dict[str, FittedMap]:
     r = cal.repair
     out |= {
         "Platt raw": r.Platt(scale="raw", ridge=1.0).fit(data),
-        "Platt per cent": replace(r.Platt(scale="logit").fit(data), percent=True),
+        "Platt percent": replace(r.Platt(scale="logit").fit(data), percent=True),
         "Rounding 7": r.Rounding(levels=7).fit(),
         "Rounding 64": r.Rounding(levels=64).fit(),
         "Isotonic of few": r.Isotonic(fewest=1).fit(data),

@@ -182,6 +182,6 @@ BY_UNITS = "The terms of one {one}, weighted, are added up to one. "
 def methods(record: AuditRecord) -> Iterator[Entry]:
     """Return how ranges with missing outcomes were made."""
     if people(record):
-        one = "unit" if record.data.get("cluster") else "row"
+        one = "cluster" if record.data.get("cluster") else "row"
         by = BY_UNITS.format(one=one) if units_of(record) else ""
         yield Entry("Outcomes not known", say(HOW.format(by=by), code("certify.missing_labels"), "."))

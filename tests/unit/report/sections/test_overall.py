@@ -54,7 +54,7 @@ def test_a_record_without_the_curve_still_draws_its_bins():
 def test_at_most_says_which_score_it_is_about():
     record = factories.record()
     text = markdown(record)
-    assert "the rounded score in 50 steps" in text
+    assert "the score in 50 rounding steps" in text
     assert "At each rounding step of 2%, what happened" in text
     about = "the raw score, which takes 51 values"
     upper = replace(record.everyone.upper, method="certify.values", settings={"about": about, "values": 51, "seed": 0})

@@ -136,7 +136,7 @@ def test_pockets_are_told_with_all_that_is_known_of_them():
     assert "Found again in 7 of 10 halves; without those above: \u22122.3" in shown
     assert "+6.8 (+2.6 to +11.1)" in shown
     assert "\u22124.7 (\u22128.3 to \u22121.1)" in shown
-    assert re.findall(r"Over the limit|Undecided|Met", shown.split("Verdict")[1])[:3] == [
+    assert re.findall(r"Over the limit|Undecided|Within the limit", shown.split("Verdict")[1])[:3] == [
         "Over the limit",
         "Undecided",
         "Within the limit",

@@ -118,7 +118,7 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
         return ()
     rates = (
         "by test martingales on whole clusters"
-        if "unit" in str(record.curve(CODE).settings["assumes"])
+        if "cluster" in str(record.curve(CODE).settings["assumes"])
         else ("by Clopper-Pearson")
     )
     text = (

@@ -56,7 +56,7 @@ def estimate(
     )
 
 
-SHOWN = {"about": "the score as shown in 50 steps", "levels": 50}
+SHOWN = {"about": "the score in 50 rounding steps", "levels": 50}
 
 
 def slug(variables: Sequence[tuple[str, str]]) -> str:
@@ -474,7 +474,7 @@ def strong_outcome(p_value: float = 0.001, null: str = "split", **settings: Any)
     )
 
 
-def control_chart(peak: float = 0.1, top: float = 4.2, line: float | None = 2.4, side: str = "too little") -> Curve:
+def control_chart(peak: float = 0.1, top: float = 4.2, line: float | None = 2.4, side: str = "underpredicts") -> Curve:
     """Return a control chart that peaks after this share of people."""
     share = [i / 50 for i in range(51)]
     score = [top * min(x / peak, 1.0) - 0.8 * max(x - peak, 0.0) for x in share]
@@ -530,7 +530,7 @@ def subgroups(rules: Sequence[str] = ("age over 72 and sex = female", "age up to
         "excess": (6.0,) * n,
         "p_value": (0.001,) * n,
         "p_adjusted": (0.001,) * n,
-        "side": ("too little",) * n,
+        "side": ("underpredicts",) * n,
         "stability": (0.8,) * n,
         "finding": tuple(i < found for i in range(n)),
     }
@@ -564,7 +564,7 @@ def pocket_lines(
         "evidence": tuple(8.1 - i for i in range(n)),
         "gap_left": (None, *(g / 2 for g in gaps[1:])),
         "rows_left": (None, *(1_600 + 200 * i for i in range(1, n))),
-        "side": tuple("too little" if g > 0 else "too much" for g in gaps),
+        "side": tuple("underpredicts" if g > 0 else "overpredicts" for g in gaps),
         "stability": tuple(1.0 - 0.3 * i for i in range(n)),
         "over": tuple(limit is not None and f > limit for f in floors),
     }
@@ -793,7 +793,7 @@ def fixed(
     """Return everyone, a group and a pocket before and after a repair; with no candidate there is no after."""
     who = (
         ("everyone", "everyone", "everyone", "", "", 138_838, 0.0064, 0.0118),
-        ("nativity: foreign born", "group", "group", "nativity", "foreign born", 20_160, 0.0162, 0.0334),
+        ("nativity = foreign born", "group", "group", "nativity", "foreign born", 20_160, 0.0162, 0.0334),
         (CORNER, "pocket-1", "pocket", "", "", 5_620, 0.0261, 0.0442),
     )
     columns: dict[str, list[Any]] = {

@@ -143,8 +143,8 @@ def acting(
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the thresholds from which on people are acted on, increasing, and the costs that set one; `most` of them.
 
-    Acting on somebody with a share t of cases costs ``(1 - t) c_FP``, not acting ``t c_FN``: they are the same at
-    ``t = c_FP / (c_FP + c_FN)``.
+    Acting on somebody with a share t of events costs ``(1 - t) c_FP``, not acting ``t c_FN``: they are the same at ``t
+    = c_FP / (c_FP + c_FN)``.
     """
     named, priced = asker.name("threshold"), asker.name("costs")
     if threshold is not None and costs is not None:
@@ -228,7 +228,7 @@ def one_source(function: Callable[P, R]) -> Callable[P, R]:
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         if len(args) > 1 and not isinstance(args[1], str) and any(map(_holds_rows, args)):
             raise BadInput(
-                f"{function.__qualname__} takes labels and probabilities together: "
+                f"{function.__qualname__} takes labels and probabilities as one value: "
                 "pass calibrant.predictions(y_true, y_prob)"
             )
         return function(*args, **kwargs)
@@ -273,9 +273,9 @@ def checked_draws(draws: object, alpha: float, name: str = "draws") -> int:
 
 
 def lacking(cluster: object, weights: object) -> str:
-    """Return what rows that are left out may lack, by whether there are units and weights."""
+    """Return what rows that are left out may lack, by whether there are clusters and weights."""
     first, last = ["label"], "score"
-    for part, there in (("unit", cluster), ("weight", weights)):
+    for part, there in (("cluster", cluster), ("weight", weights)):
         if there:
             first, last = [*first, last], part
     return f"{', '.join(first)} or {last}"

@@ -1,4 +1,4 @@
-"""Calibration beside a model: numbers for trackers of experiments, a run of MLflow, a section of a model card."""
+"""Calibration with a model: numbers for trackers of experiments, a run of MLflow, a section of a model card."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def visible(text: object, keep: str = "") -> str:
 
 
 def edged(text: str) -> str:
-    """Return text in quotes where it begins or ends with white space, which nobody would see: "a " beside a."""
+    """Return text in quotes where it begins or ends with white space, which nobody would see: "a " next to a."""
     return f'"{text}"' if text.strip() and text != text.strip() else text
 
 

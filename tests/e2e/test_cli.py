@@ -203,9 +203,7 @@ def test_two_certificates_may_share_the_name_of_a_setting(
         given.append(levels)
         return rounded(data, alpha=alpha, side=side, seed=seed, levels=levels)
 
-    @declaring.certificate(
-        order=98, settings=(declaring.Setting("levels", 100, "K", "steps in which the score is shown"),)
-    )
+    @declaring.certificate(order=98, settings=(declaring.Setting("levels", 100, "K", "rounding steps of the score"),))
     def another(data: Sketch, *, alpha: float, side: Side, seed: int, levels: int) -> Estimate:
         given.append(levels)
         return rounded(data, alpha=alpha, side=side, seed=seed, levels=levels)
@@ -217,7 +215,7 @@ def test_two_certificates_may_share_the_name_of_a_setting(
     capsys.readouterr()
     assert main(["certify", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    shared = "of rounded, worst_group, another: steps in which the score is shown (default 100); of mine: steps of mine"
+    shared = "of rounded, worst_group, another: rounding steps of the score (default 100); of mine: steps of mine"
     assert f"{shared} (default 20)" in said
 
 

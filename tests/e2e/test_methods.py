@@ -160,7 +160,7 @@ def test_an_estimate_an_outcome_and_a_curve_are_told(inside: None, capsys: pytes
 
 def test_groups_are_measured_one_by_one(inside: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["measure", "brier", "log.csv", *COLUMNS, "--by", "sex", "--out", "brier.csv"]) == 0
-    assert "of 2 groups, each by itself" in capsys.readouterr().out
+    assert "of 2 groups, each separately" in capsys.readouterr().out
     rows = list(csv.DictReader(Path("brier.csv").read_text().splitlines()))
     data = cal.read("log.csv", label="y", score="p", by="sex")
     found = cal.measure.by_group(cal.measure.brier, data, by="sex")

@@ -77,7 +77,7 @@ def test_an_open_quote_is_told(log: pa.Table, capsys: pytest.CaptureFixture[str]
 
 @pytest.fixture
 def units(log: pa.Table) -> None:
-    """Write the same rows with scores from 0 to 1 and in per cent; and with gaps."""
+    """Write the same rows with scores from 0 to 1 and in percent; and with gaps."""
     shares = np.round(log["p"].to_numpy(), 4)
     plain = log.set_column(1, "p", pa.array(shares))
     pq.write_table(plain, "plain.parquet")
@@ -120,7 +120,7 @@ def test_per_cent_is_read_as_such(units: None, capsys: pytest.CaptureFixture[str
     for command in (["certify"], ["repair", "--out", "x.csv"], ["plan", "0.1", "--data"]):
         assert main([*command[:2], *command[2:], "plain.parquet", *COLUMNS, "--percent"]) == 2
         said = (
-            "no score is above 1, as if they were probabilities: leave --percent out, and if they are per cent, divide"
+            "no score is above 1, as if they were probabilities: leave --percent out, and if they are percent, divide"
         )
         assert said in capsys.readouterr().err
 

@@ -48,8 +48,8 @@ def test_a_planted_corner_breaks_the_limit_and_is_named(tmp_path: Path, capsys: 
     assert check(record)["status"] == "broken"
     assert check(record)["outcome"]["parts"]["p_scan"] == 0.001
     assert "Over it for x2 over 0.8 with x3 over 0.8." in said or "over it for x2 over 0.8 with x3 over 0.8." in said
-    assert "Unnamed pockets: 1 over the limit. x2 over 0.8 and x3 over 0.8: too low, a gap of at least" in said
-    assert "No pocket of one or two traits with 5% of rows has a gap over" in said
+    assert "Unlisted subgroups: 1 over the limit. x2 over 0.8 and x3 over 0.8: too low, a gap of at least" in said
+    assert "No subgroup of one or two attributes with 5% of rows has a gap over" in said
     text = page.read_text(encoding="utf-8")
     assert len(text.encode()) < 500_000
     assert 'class="frame"' in text

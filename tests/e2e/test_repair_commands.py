@@ -160,11 +160,11 @@ def test_judging_on_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert all(pq.read_table(tmp_path / "o.parquet")["p_fitted_on"].to_pylist())
     args[3] = args[1]
     assert main([*args, *more]) == 2
-    assert "hold the same 3,000 rows: judge a map on rows that it was not fitted on" in capsys.readouterr().err
+    assert "hold the same 3,000 rows: judge a calibrator on rows that it was not fitted on" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("far", "scale", "words"), [(0.05, "raw", "the score as it is"), (0.0, "logit", "the log-odds of the score")]
+    ("far", "scale", "words"), [(0.05, "raw", "the raw score"), (0.0, "logit", "the log-odds of the score")]
 )
 def test_it_says_which_scale_platt_took(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], far: float, scale: str, words: str
@@ -247,7 +247,7 @@ def test_apply_names_bad_scores_and_leaves_nothing(tmp_path: Path, capsys: pytes
         ),
         (
             scores((3, 1.5)),
-            "column 'p': 1 value is outside 0 to 1; the other 99 are within: mend it, or leave its row out.",
+            "column 'p': 1 value is outside 0 to 1; the other 99 are within: correct it, or leave its row out.",
         ),
     ):
         assert main(["apply", saved(tmp_path), broken(tmp_path, p=values), "--score", "p", "--out", str(out)]) == 2
@@ -287,8 +287,8 @@ def test_what_apply_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
             [where, str(tmp_path / "twice.parquet"), "--score", "p", "--out", "o.csv"],
             "column 'p_repaired' is in the data already",
         ),
-        ([str(tmp_path / "gone.json"), good, "--score", "p", "--out", "o.csv"], "cannot read the map"),
-        ([str(tmp_path / "no.json"), good, "--score", "p", "--out", "o.csv"], "not a map of this version"),
+        ([str(tmp_path / "gone.json"), good, "--score", "p", "--out", "o.csv"], "cannot read the calibrator"),
+        ([str(tmp_path / "no.json"), good, "--score", "p", "--out", "o.csv"], "not a calibrator of this version"),
         ([str(tmp_path / "not.json"), good, "--score", "p", "--out", "o.csv"], "not JSON"),
         (
             [str(tmp_path / "reads.json"), good, "--score", "p", "--out", "o.csv"],
@@ -341,14 +341,14 @@ def test_units_stay_whole_and_are_no_covariate(tmp_path: Path, capsys: pytest.Ca
     asked = ["--label", "y", "--score", "p", "--cluster", "patient", "--weights", "weight", "--method", "platt"]
     assert main(["repair", str(log), *asked, "--quick", "--out", str(out)]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "other units. " in told
+    assert "other clusters. " in told
     assert "error along sex" in told
     written = pq.read_table(out)
     fitted = written["p_fitted_on"].to_numpy()
     sides = {int(i): set(fitted[patient == i].tolist()) for i in range(400)}
     assert all(len(side) == 1 for side in sides.values())
     units = sum(side == {True} for side in sides.values())
-    assert f"rows of {units} units, judged on" in told
+    assert f"rows of {units} clusters, judged on" in told
 
 
 def test_apply_prints_the_map_in_other_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -380,8 +380,8 @@ def test_apply_prints_the_map_in_other_languages(tmp_path: Path, capsys: pytest.
 @pytest.mark.parametrize(
     ("of_percent", "flags", "fix"),
     [
-        (True, [], "multiply them by 100, for the map is of per cent"),
-        (True, ["--percent"], "multiply them by 100, for the map is of per cent"),
+        (True, [], "multiply them by 100, for the calibrator is of percentages"),
+        (True, ["--percent"], "multiply them by 100, for the calibrator is of percentages"),
         (False, ["--percent"], "leave --percent out"),
     ],
 )
@@ -396,13 +396,13 @@ def test_apply_takes_low_per_cent_and_says_so(
     stored = [*np.linspace(0, 0.9, 199).round(4).tolist(), float(highest)]
     log.write_text("\n".join(["p", *map(str, stored)]), encoding="utf-8")
     assert main(["apply", str(where), str(log), "--score", "p", *flags, "--out", str(out)]) == 0
-    told = f"column 'p': most scores are under 1 per cent; if they are probabilities, {fix}"
+    told = f"column 'p': most scores are under 1 percent; if they are probabilities, {fix}"
     assert told in capsys.readouterr().err
     repaired = pyarrow.csv.read_csv(out)["p_repaired"].to_numpy()
     np.testing.assert_allclose(repaired, 100 * one.scores(np.array(stored) / 100), rtol=1e-9)
     log.write_text("\n".join(["p", *map(str, np.linspace(0.5, 99, 200))]), encoding="utf-8")
     assert main(["apply", str(where), str(log), "--score", "p", *flags, "--out", str(tmp_path / "two.csv")]) == 0
-    assert "per cent" not in capsys.readouterr().err
+    assert "percent" not in capsys.readouterr().err
 
 
 def test_apply_prints_a_map_of_several_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -418,7 +418,7 @@ def test_apply_prints_a_map_of_several_classes(tmp_path: Path, capsys: pytest.Ca
         (["--score", "a", "--print-sql", "duckdb", "--table", "t"], "of 3 classes: name a column each (--scores)"),
         (["--scores", "a,b", "--print-sql", "duckdb", "--table", "t"], "of 3 classes: name a column each (--scores)"),
         (["--print-sql", "duckdb", "--table", "t"], "with --score, or those of several classes with --scores"),
-        (["log.csv", "--scores", "a,b,c", "--out", "o.csv"], "call the map in Python on multiclass_predictions"),
+        (["log.csv", "--scores", "a,b,c", "--out", "o.csv"], "call the calibrator in Python on multiclass_predictions"),
         (["log.csv", "--out", "o.csv"], "name the column to repair with --score"),
     ):
         assert main(["apply", where, *args]) == 2

@@ -93,7 +93,7 @@ def test_a_query_names_its_files_in_quotes(log: Path) -> None:
         ("repair good.csv LS --out o.xlsx", "end its name in .parquet"),
         ("audit good.csv LS --json EMPTY", "cannot write '': name a file"),
         ("repair good.csv LS --out EMPTY", "cannot write '': name a file"),
-        ("repair good.csv LS --map EMPTY", "cannot write the map to ''"),
+        ("repair good.csv LS --map EMPTY", "cannot write the calibrator to ''"),
     ],
 )
 def test_a_target_is_refused_before_any_work(

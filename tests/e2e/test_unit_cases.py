@@ -95,12 +95,12 @@ def test_a_clinics_log(done: dict[str, str], capsys: pytest.CaptureFixture[str])
     assert f"{visits} rows of {patients} units (patient)" in printed
     assert f"{low} to {high} points" in printed
     assert f"{low_rows} to {high_rows} points" in run(["certify", *file, "--method", "values"], capsys)
-    low, high = said(r"the audit, each of whose ends may be wrong by itself, ([\d.]+) to ([\d.]+)", told)
+    low, high = said(r"the audit, each of whose ends may be wrong separately, ([\d.]+) to ([\d.]+)", told)
     assert f"Off by {low} to {high} points" in one(done, "audit", "clinic.parquet")
     fit, units_fit, judged, others = said(
         r"fits on ([\d,]+) rows of ([\d,]+) units and judges on ([\d,]+) rows of the ([\d,]+) others", told
     )
-    sentence = f"Fitted on {fit} rows of {units_fit} units, judged on {judged} rows of {others} other units."
+    sentence = f"Fitted on {fit} rows of {units_fit} clusters, judged on {judged} rows of {others} other clusters."
     assert sentence in one(done, "repair")
     *ends, name, low, high = said(
         r"as audited they are off by ([\d.]+) to ([\d.]+) points, after (\w+) by ([\d.]+) to ([\d.]+)", told

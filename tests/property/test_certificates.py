@@ -161,7 +161,7 @@ def test_exact_levels_follow_integer_arithmetic(steps, p):
 
 @pytest.mark.parametrize("steps", EXACT_LEVELS)
 def test_every_decimal_half_goes_up(steps):
-    """As people round: 0.005 is 0.01 in whole per cent, though its nearest double may be a hair less."""
+    """As people round: 0.005 is 0.01 in whole percent, though its nearest double may be a hair less."""
     p = [(2 * k + 1) / (2 * steps) for k in range(steps)]
     assert rounded_by_library(p, steps).tolist() == [0, *[1] * steps]
 

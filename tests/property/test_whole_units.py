@@ -180,7 +180,7 @@ def test_a_unit_that_is_too_large_is_said() -> None:
     whole = Sketch(Spec(**{f: getattr(spec, f) for f in spec.__dataclass_fields__} | {"sample": 30}))
     whole.update(t.to_batches()[0])
     assert whole.n == 40
-    with pytest.raises(cal.NotComputable, match="one unit of 'who' has more than the 30 rows"):
+    with pytest.raises(cal.NotComputable, match="one cluster of 'who' has more than the 30 rows"):
         whole.rows()
 
 

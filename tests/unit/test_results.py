@@ -90,7 +90,7 @@ def test_data_are_a_line() -> None:
     traits = {f"trait {i}": [0, 1, 2, 3] for i in range(8)}
     data = cal.predictions([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.5], traits, weights=[1, 1, 2, 1])
     told = (
-        "Predictions(data: 4 rows, 2 cases, covariates trait 0, trait 1, trait 2, trait 3, trait 4, trait 5 and 2 more"
+        "Predictions(data: 4 rows, 2 events, covariates trait 0, trait 1, trait 2, trait 3, trait 4, trait 5 and 2 more"
     )
     assert repr(data) == f"{told}, weights)"
     whole = cal.sketch({"y": [0, 1], "p": [0.5, 0.5], "g": ["a", "b"]}, label="y", score="p", by="g")

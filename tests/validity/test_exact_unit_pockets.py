@@ -189,7 +189,7 @@ def test_few_units_are_refused_by_name() -> None:
     unit = np.repeat(np.arange(15), 20)
     y, p, traits, _ = people(15, 20, rng)
     unit_ranges.FEWEST = 20
-    with pytest.raises(cal.NotComputable, match="15 units: no box of at least 1 % of the rows has 20 of them"):
+    with pytest.raises(cal.NotComputable, match="15 clusters: no subgroup of at least 1% of the rows has 20 of them"):
         cal.certify.pockets(cal.predictions(y, p, traits, cluster=unit))
     tables = tables_of(cal.predictions(y, p, traits, cluster=unit), None, 2, 0, by_units=True)
     with pytest.raises(cal.NotComputable):

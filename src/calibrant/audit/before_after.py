@@ -1,6 +1,6 @@
-"""Who is held against the limit before and after a repair, and what is told of them.
+"""Who is held against the limit before and after a repair, and what is reported of them.
 
-These are everyone, every group that the audit found over the limit, and every pocket certified to be. All groups that
+These are everyone, every group that the audit found over the limit, and every subgroup certified to be. All groups that
 may be shown, and all boxes, have their share of alpha: which of them are looked at was chosen with outcomes that are
 judged here.
 """
@@ -43,9 +43,9 @@ class Populations:
     held : Predictions
         The rows that were dealt, with their levels as they are.
     pockets : Curve
-        The pockets told.
+        The subgroups told.
     told : dict of str to Told
-        What is told of each group and pocket, once it was made.
+        What is reported of each group and subgroup, once it was made.
     """
 
     case: Case
@@ -54,7 +54,7 @@ class Populations:
     told: dict[str, Told] = field(default_factory=dict)
 
     def of(self, fits: Fits) -> list[People]:
-        """Return everyone, the groups and the pockets certified off, those of people enough among the judged rows."""
+        """Return everyone, the groups and the subgroups certified off, those of people enough among the judged rows."""
         n, mask = fits.judged.data.n, self.case.mask
         some = [*self._groups(fits.at), *self._pockets(fits.at)]
         some = [one for one in some if len(one.rows) and not few(len(one.rows), n, mask)]
@@ -63,7 +63,7 @@ class Populations:
         return [everyone_of(fits), *some]
 
     def ends(self, one: People, name: str, ends: Ends) -> Ends:
-        """Return the ends of a range as they are told: of everyone as they are, of others moved outward."""
+        """Return the ends of a range as they are reported: of everyone as they are, of others moved outward."""
         told, gap = self.told.get(one.id), one.kind == "pocket" or self.case.judging.judge == "gap"
         if told is None:
             return ends
@@ -71,7 +71,7 @@ class Populations:
         return told.end(low, -1, f"{name} low", least), told.end(high, 1, f"{name} high", least)
 
     def shown(self, curve: Curve) -> Curve:
-        """Return the table with numbers of people as they are told; ranges and verdicts are told already."""
+        """Return the table with numbers of people as they are reported; ranges and verdicts are reported already."""
         c = dict(curve.columns)
         c["rows"] = tuple(n if k == EVERYONE else self.told[k].rows for k, n in zip(c["id"], c["rows"], strict=True))
         return replace(curve, columns=c)
@@ -79,7 +79,7 @@ class Populations:
     # ---- groups ----
 
     def _groups(self, at: Whole) -> Iterator[People]:
-        """Yield every group; those that the audit found over the limit are told of in any case."""
+        """Yield every group; those that the audit found over the limit are reported of in any case."""
         found = {f.variables: f for f in self.case.findings if f.variables}
         shown, numbers = shown_groups(self.case.whole, self.case.mask), self._numbers(at)
         for name, members, _ in shown:
@@ -115,7 +115,7 @@ class Populations:
         return out
 
     def _kept(self, v: Variable) -> bool:
-        """Tell whether the rows held tell the levels of a group column apart: rare levels may be one there."""
+        """Return whether the rows held distinguish the levels of a group column: rare levels may be one there."""
         how = {c.name: c for c in self.case.whole.spec.codings}.get(v.name)
         if how is None or self.held.covariates is None or v.name not in self.held.covariates.column_names:
             return False
@@ -124,7 +124,7 @@ class Populations:
     # ---- pockets ----
 
     def _pockets(self, at: Whole) -> Iterator[People]:
-        """Yield the pockets certified over the limit, without a limit those certified off."""
+        """Yield the subgroups certified over the limit, without a limit those certified off."""
         c, limit = self.pockets.columns, self.case.judging.limit
         chosen = [i for i, low in enumerate(c.get("floor", ())) if low > (limit or 0.0)]
         if not chosen:
@@ -145,7 +145,7 @@ class Populations:
             )
 
     def _cells(self, tables: Tables, at: Whole) -> NDArray[np.uint8]:
-        """Return the judged rows' cells in each trait."""
+        """Return the judged rows' cells in each attribute."""
         if self.case.screen is not None and tables.held is not None:  # the tables are of these very rows
             return tables.held.cells[:, at]
         how = self.case.whole.spec.codings

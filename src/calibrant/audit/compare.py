@@ -87,7 +87,7 @@ def compare(
     threshold : float in (0, 1), or several
         Of "net_benefit", and needed there: act where the score is at least this. In true positives a row.
     costs : two positive numbers
-        In its place: what it costs to act on no case, and not to act on a case; ``(1, 4)`` acts from 0.2 on.
+        In its place: what it costs to act on a non-event, and not to act on an event; ``(1, 4)`` acts from 0.2 on.
     margin : float from 0
         By how much more a model may lose and still be no worse; fixed before looking at outcomes.
     reference : str, optional
@@ -99,7 +99,7 @@ def compare(
     alpha : float in (0, 1)
         Probability, at most, that any verdict here is wrong.
     seed : int
-        Orders the rows of a population; pilot units.
+        Orders the rows of a population; pilot clusters.
 
     Returns
     -------
@@ -117,17 +117,17 @@ def compare(
 
     Notes
     -----
-    **Assumes.** Independent rows, or units, from one distribution (`target="rows"`: outcomes independent given scores);
-    models, groups, measure, thresholds and margin fixed without looking at these outcomes.
+    **Assumes.** Independent rows, or clusters, from one distribution (`target="rows"`: outcomes independent given
+    scores); models, groups, measure, thresholds and margin fixed without looking at these outcomes.
     **Guarantee.** Finite-sample, of every measure; all verdicts on all models, groups and thresholds together.
     **Method.** Better: the high end is below 0; no worse: at most the margin; worse: the low end is above the margin.
-    Intervals of paired differences by betting (documentation: compare). "calibration_error": the raw score's
-    certified low end of one against the certified high end, as shown in whole per cent, of the other. "auroc": bets on
-    random blocks of cases and others that share no row, or no unit. DeLong's interval is shorter, and is not used: of
-    1,000 data sets with few cases, a rare reversal, or scores that separate, it called up to 757 wrongly "no worse".
-    By units its pairs are rows of different units.
-    With groups, half of alpha is everyone's, a quarter is shared by the groups, and a quarter, unshared, bounds the
-    worst of them. So with several thresholds, which share half of what is everyone's.
+    Intervals of paired differences by betting (documentation: compare). "calibration_error": the raw score's certified
+    low end of one against the certified high end, as shown in whole percent, of the other. "auroc": bets on random
+    blocks of events and others that share no row, or no cluster. DeLong's interval is shorter, and is not used: of
+    1,000 data sets with few events, a rare reversal, or scores that separate, it called up to 757 wrongly "no worse".
+    By clusters its pairs are rows of different clusters. With groups, half of alpha is everyone's, a quarter is shared
+    by the groups, and a quarter, unshared, bounds the worst of them. So with several thresholds, which share half of
+    what is everyone's.
     **Cost.** Some fifty passes over the rows for each population and threshold.
     **Reads.** Rows.
 
@@ -242,12 +242,12 @@ def _assumed(units: Units | None, target: Target) -> str:
     if units is None:
         return "outcomes of different rows independent given the scores"
     _, *more = assumed(units).split(", ", 1)
-    whose = "units" if len(units.unit) > units.count else "rows"
+    whose = "clusters" if len(units.unit) > units.count else "rows"
     return ", ".join((f"outcomes of different {whose} independent given the scores", *more))
 
 
 def _told_of(units: Units, target: Target) -> dict[str, object]:
-    """Return what settings tell of units: about these rows none is a pilot, and none weighs down."""
+    """Return what settings tell of clusters: about these rows none is a pilot, and none weighs down."""
     if target == "population":
         return told(units)
     return named(units.columns) | {"units": units.count}
@@ -296,9 +296,9 @@ class Pair:
     def differences(self, groups: list[tuple[str, Rows]]) -> tuple[list[Difference], float]:
         """Return the differences, each threshold's together and everyone first, and at most what the worst group's is.
 
-        Both ends of every statement of a family hold together: its alpha is shared. The worst of them is one fixed
-        statement, whichever it is, so that its own high end, at the whole of another share, is below the largest of
-        them all; and that bounds each.
+        Both ends of every statement of a family hold simultaneously: its alpha is shared. The worst of them is one
+        fixed statement, whichever it is, so that its own high end, at the whole of another share, is below the largest
+        of them all; and that bounds each.
         """
         share = SHARES[bool(groups), len(self.asked.at) > 1]
         everyone = [(EVERYONE, np.arange(self.data.n))]
@@ -365,7 +365,7 @@ class Pair:
         return partial(betting.mean_limits, units)
 
     def _of_population(self, rows: Rows, ends: list[losses.Ends], reach: float) -> Limits:
-        """Return limits of the population's mean, by units in a random order."""
+        """Return limits of the population's mean, by clusters in a random order."""
         y = self.data.y[rows]
         (zero, one), (new_zero, new_one) = ends
         d = np.where(y == 1, new_one - one, new_zero - zero)
@@ -417,27 +417,27 @@ class Pair:
 def _areas_of_units(
     own: Units, scores: tuple[Floats, Floats], case: NDArray[np.bool_], rng: np.random.Generator
 ) -> PairedUnits:
-    """Return the blocks of the certified units; pilot units have fixed M."""
+    """Return the blocks of the certified clusters; pilot clusters have fixed M."""
     some = own.certified[own.unit]
     if some.any():
         unit = np.unique(own.unit[some], return_inverse=True)[1].reshape(-1)
         kept = scores[0][some], scores[1][some]
         if (found := unit_areas(kept, case[some], own.weight[some], unit, own.largest, rng)).size.any():
             return found
-    raise NotComputable(f"no two units have a case and another between them: {OTHERWISE}")
+    raise NotComputable(f"no two clusters have an event and another between them: {OTHERWISE}")
 
 
 def within(units: Units, rows: Rows) -> Units:
-    """Return the units of some of the rows."""
+    """Return the clusters of some of the rows."""
     here = np.zeros(len(units.p), dtype=bool)
     here[rows] = True
     return units if len(rows) == len(here) else units.within(here)
 
 
 def _added(units: Units, rows: Rows, d: Floats) -> tuple[Floats, Floats, float]:
-    """Return sums and sizes of the certified units that have some of the rows, and the largest size."""
+    """Return sums and sizes of the certified clusters that have some of the rows, and the largest size."""
     own = within(units, rows)  # rows ascend, so that those of `d` are its own
     value = summed(own.unit, own.weight * d, own.count)[own.certified]
     if not len(value):
-        raise NotComputable("a group has pilot units only: name fewer groups")
+        raise NotComputable("a group has pilot clusters only: name fewer groups")
     return value, own.size[own.certified], own.largest

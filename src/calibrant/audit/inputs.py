@@ -69,7 +69,7 @@ def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
 
 
 def _others(whole: Sketch, mask: int) -> dict[str, object]:
-    """Return the most frequent of the label's values that count as no case, where there are several, and how many.
+    """Return the most frequent of the label's values that count as a non-event, where there are several, and how many.
 
     Small counts are nobody's business, and do not order values either.
     """
@@ -84,13 +84,13 @@ def _others(whole: Sketch, mask: int) -> dict[str, object]:
 
 
 def _unlabelled(whole: Sketch) -> int:
-    """Return how many people lack a label: rows, or units where rows belong together."""
+    """Return how many people lack a label: rows, or clusters where rows share clusters."""
     found = Cells.of(whole) if whole.kept is not None else None
     return found.units[1] if isinstance(found, UnitCells) else whole.unlabelled
 
 
 def crossed(whole: Sketch) -> dict[str, int]:
-    """Return the two columns whose units cross, each with its number of units; empty where none do."""
+    """Return the two columns whose clusters cross, each with its number of clusters; empty where none do."""
     found = None if whole.crossed is None else whole.crossed.crossing
     return {} if found is None else dict(zip(found.names, found.units, strict=True))
 
@@ -110,19 +110,19 @@ def confidence(whole: Sketch) -> dict[str, object]:
 
 
 def repeats_score(whole: Sketch) -> tuple[str, ...]:
-    """Return the covariates from which the score, or its side of one half, can be told: its complement, a decision.
+    """Return the covariates from which the score, or its side of one half, can be known: its complement, a decision.
 
     Along such a column the error is the score's own. By the sums in the cells along each covariate, neighbours joined
-    until they hold ten rows: at least 99 % of the score's variance lies between them (the share is corrected for the
-    cells that chance would need, and told of scores whose standard deviation is above 0.002), or two values part the
-    scores at one half. Rows in small numbers are not told.
+    until they hold ten rows: at least 99% of the score's variance lies between them (the share is corrected for the
+    cells that chance would need, and reported for scores whose standard deviation is above 0.002), or two values part
+    the scores at one half. Rows in small numbers are not reported.
     """
     fine = whole.parts.get("fine")
     return tuple(name for name, held in (fine.held if fine else {}).items() if _tells(held))
 
 
 def _tells(held: NDArray[np.int64]) -> bool:
-    """Tell whether one covariate's cells tell the score."""
+    """Return whether one covariate's cells tell the score."""
     rows = held[..., 0].sum(axis=2)  # by cell and side of the score
     sides = rows[rows.sum(axis=1) > 0]
     if len(sides) == 2 and ((sides == 0).sum(axis=0) == 1).all() and sides.max(axis=1).min() >= LEAST_CELL:
@@ -146,7 +146,7 @@ def arrival(whole: Sketch, mask: int = MASK) -> dict[str, Any] | None:
 
     So many rows at either end are left out, that the first and the last day are nobody's own, and that a date mistyped
     does not stretch the years. Dates outside the range that a sketch first saw count in its end cells: where one is so
-    much fuller than the others, nothing is told.
+    much fuller than the others, nothing is reported.
     """
     dates = [c for c in whole.spec.codings if c.kind == "date"]
     if len(dates) != 1:
@@ -168,9 +168,9 @@ def arrival(whole: Sketch, mask: int = MASK) -> dict[str, Any] | None:
 
 
 def columns(whole: Sketch, mask: int) -> dict[str, dict[str, Any]]:
-    """Return what each column was taken for, what it was used as, and the share of rows in which it is missing.
+    """Return what each column was interpreted as, what it was used as, and the share of rows in which it is missing.
 
-    Shares are rounded up to steps of at least `mask` people, so that no small group can be told from them.
+    Shares are rounded up to steps of at least `mask` people, so that no small group can be identified from them.
     """
     spec, absent, nested = whole.spec, _absent(whole), [name for name, _ in whole.nested[1:]]
     kinds = {c.name: str(c.kind) for c in spec.codings}
@@ -211,7 +211,7 @@ def _absent(whole: Sketch) -> dict[str, int]:
 
 
 def _of_columns(spec: Spec) -> Iterator[str]:
-    """Yield the codes of what to know of columns beside label and score."""
+    """Yield the codes of what to know of columns in addition to label and score."""
     if any(RENAME in why for _, why in spec.left_out):
         yield "columns-not-read"
     if not spec.weights and any(c.kind == "number" and names_weights(c.name) == "design" for c in spec.codings):

@@ -73,9 +73,9 @@ class Judging:
     Parameters
     ----------
     limit : float in (0, 1) or None
-        Largest acceptable average error, or gap.
+        Largest acceptable calibration error, or gap.
     judge : {"error", "gap"}
-        What the limit is about: the average error, or the gap between what happened and what was said.
+        What the limit is about: the calibration error, or the gap between what happened and what was said.
     levels : int
         Steps in which a score of many values is shown.
     bandwidth : float
@@ -170,7 +170,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def withheld(findings: Sequence[Finding], checks: Sequence[Check]) -> tuple[list[Finding], list[Check]]:
-    """Return findings and checks with nothing decided: what was met or broken is undecided, and no rows would mend it.
+    """Return findings and checks with nothing decided: what was met or broken is undecided, and no rows would help.
 
     Their ranges stay as they are. It is for rows that are copies: each bound takes them as independent.
     """
@@ -180,10 +180,10 @@ def withheld(findings: Sequence[Finding], checks: Sequence[Check]) -> tuple[list
 
 
 def verdicts(findings: Sequence[Finding], checks: Sequence[Check], alpha: float) -> dict[str, str]:
-    """Return the verdict in three parts: everyone, the named groups, unnamed pockets; none stands for another.
+    """Return the verdict in three parts: everyone, the named groups, unlisted subgroups; none stands for another.
 
-    Pockets are "not-cleared" where a test finds error and none is certified over the limit; "absent" is what was not
-    looked at: no group was named or could be shown, or no pocket was searched.
+    Subgroups are "not-cleared" where a test finds error and none is certified over the limit; "absent" is what was not
+    looked at: no group was named or could be shown, or no subgroup was searched.
     """
     everyone, *groups = findings
     return {

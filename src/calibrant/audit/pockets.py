@@ -1,4 +1,4 @@
-"""Which pockets a record tells of, and how: as groups are told, and nothing that leaves few people by subtraction."""
+"""Which subgroups a record reports, and how: as groups are, and nothing that leaves few people by subtraction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMBERS = ("number", "date")
 
 
 def few(rows: float, of: float, mask: int) -> bool:
-    """Tell whether some of the people, or all but those, are few, and not none."""
+    """Return whether some of the people, or all but those, are few, and not none."""
     return 0 < rows < mask or 0 < of - rows < mask
 
 
@@ -30,7 +30,7 @@ def few(rows: float, of: float, mask: int) -> bool:
 
 
 def told_pockets(curve: Curve, people: int, mask: int) -> Curve:
-    """Return the pockets of people enough as they are told; what is over the limit is judged by the range as told."""
+    """Return the subgroups of people enough as reported; what is over the limit is judged by the range as reported."""
     c, s = curve.columns, curve.settings
     # Of units, those inside, those outside, and the fewest that tell a pocket from an earlier one
     own = s.get("people", ((np.inf, np.inf),) * len(c["rows"]))
@@ -47,7 +47,7 @@ def told_pockets(curve: Curve, people: int, mask: int) -> Curve:
         **told,
         "floor": floors,
         "evidence": tuple(map(_evidence, lines["evidence"], lines["gap"], told["gap"])),
-        "side": tuple("too little" if v > 0 else "too much" for v in told["gap"]),
+        "side": tuple("underpredicts" if v > 0 else "overpredicts" for v in told["gap"]),
         "over": tuple(limit is not None and v > limit for v in floors),
         **{k: tuple(line[j] for line in left) for j, k in enumerate(LEFT)},
     }
@@ -61,12 +61,12 @@ def told_pockets(curve: Curve, people: int, mask: int) -> Curve:
 
 
 def _evidence(exact: float, gap: float, told: float) -> float:
-    """Return the evidence that the gap as told would be: the exact one tells cases to a tenth of a person."""
+    """Return the evidence that the gap as reported would be: the exact one tells events to a tenth of a person."""
     return round(exact * abs(told / gap), 1) if gap else 0.0
 
 
 def _apart(c: Mapping[str, Sequence[Any]], people: int, mask: int) -> list[int]:
-    """Return the pockets that are told: none of few people, or that leaves few, or that few tell from another."""
+    """Return the subgroups that are reported: none of few people, or that leaves few, or that few tell from another."""
     kept: list[int] = []
     for i, rows in enumerate(c["rows"]):
         shared = 0 if c["rows_left"][i] is None else rows - c["rows_left"][i]
@@ -87,7 +87,7 @@ def _left(c: Mapping[str, Sequence[Any]], i: int, mask: int) -> tuple[float | No
 
 
 def _besides(found: Iterable[Sequence[Any]], rows: int, people: int, mask: int) -> tuple[tuple[Any, ...], ...]:
-    """Return what else tells the people of a pocket apart, where it is neither of few people nor of all but few."""
+    """Return what else distinguishes the people of a subgroup, where it is neither of few people nor of all but few."""
     own, others = Told.of(rows, 0, 0.0), Told.of(people - rows, 0, 0.0)
     return tuple(
         (trait, level, own.near(inside, f"inside {trait} {level}"), others.near(outside, f"outside {trait} {level}"))
@@ -102,7 +102,7 @@ ABOUT = ("about", "traits", "order", "boxes", "min_size", "clear_size", "seed")
 
 
 def told_worst(least: Estimate, most: Estimate, tables: Tables, mask: int, times: float) -> Estimate:
-    """Return both ends of the worst pocket as one estimate, each as it is told; a box that leaves few is not named.
+    """Return both ends of the worst subgroup as one estimate, each as reported; a box that leaves few is not named.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def told_worst(least: Estimate, most: Estimate, tables: Tables, mask: int, times
         Of what was certified.
     mask : int
     times : float
-        How many times the rows, or units, that were tested there are: a screen deals some of them to the choice.
+        How many times the rows, or clusters, that were tested there are: a screen deals some of them to the choice.
     """
     (low, below), (high, above) = _told_end(least, "low", tables, mask), _told_end(most, "high", tables, mask)
     value = _told_worst_value(least, max(least.value, most.value), tables)
@@ -134,14 +134,14 @@ def told_worst(least: Estimate, most: Estimate, tables: Tables, mask: int, times
 
 
 def _told_worst_value(least: Estimate, value: float, tables: Tables) -> float:
-    """Return the worst gap as it is told: whosever it is, in steps of people of the smallest box."""
+    """Return the worst gap as it is reported: whosever it is, in steps of people of the smallest box."""
     rule = tuple(Condition.from_dict(d) for d in least.settings["conditions_low"])
     _, *facts = people_in(tables, rule).exact if rule else (0, 0, 0.0)
     return Told.of(least.settings["smallest_box"], *facts).near(value, "worst")
 
 
 def _told_end(of: Estimate, end: str, tables: Tables, mask: int) -> tuple[float, dict[str, Any]]:
-    """Return an end of the worst pocket as it is told, and whose it is."""
+    """Return an end of the worst subgroup as it is reported, and whose it is."""
     s, value = of.settings, of.interval.low if end == "low" else of.interval.high
     rule = tuple(Condition.from_dict(d) for d in s[f"conditions_{end}"])
     out: dict[str, Any] = {f"box_{end}": None, f"conditions_{end}": (), f"rows_{end}": None, f"share_{end}": None}
@@ -166,7 +166,7 @@ def people_in(tables: Tables, rule: Rule) -> Told:
 
 
 def parts_of(tables: Tables, rule: Rule) -> list[tuple[int, NDArray[np.int64]]]:
-    """Return the traits of a rule that is a box, in order, and its set of cells in each, shape (1, 4)."""
+    """Return the attributes of a rule that is a box, in order, and its set of cells in each, shape (1, 4)."""
     names = [condition(t, own[0]).variable for t, own in zip(tables.traits, tables.sets, strict=True)]
     asked = sorted((names.index(c.variable), i) for i, c in enumerate(rule))
     return [(t, _set_of(tables, t, rule[i])) for t, i in asked]
@@ -180,9 +180,10 @@ def _set_of(tables: Tables, trait: int, asked: Condition) -> NDArray[np.int64]:
 
 
 def told_map(curve: Curve, mask: int) -> Curve | None:
-    """Return the cells that may be shown, as they are told; None where none may.
+    """Return the cells that may be shown, as they are reported; None where none may.
 
-    Blank are cells of few people, and others, so that none of few follows from the totals of rows, columns or pockets.
+    Blank are cells of few people, and others, so that none of few follows from the totals of rows, columns or
+    subgroups.
     """
     c, axes = curve.columns, curve.settings["axes"]
     table = np.zeros(tuple(len(a["labels"]) for a in axes), dtype=np.int64)
@@ -209,7 +210,7 @@ def _label(axis: Mapping[str, Any], cell: int, rows: int, mask: int) -> str | No
 
 
 def _close(shown: NDArray[np.bool_], rows: NDArray[np.int64], pockets: Iterable[Any], mask: int) -> None:
-    """Blank more cells, smallest first, until inside and outside each pocket none, or people enough, are blank."""
+    """Blank more cells, smallest first, until inside and outside each subgroup none, or people enough, are blank."""
     for ranges in pockets:
         first, second = (_within(r, n) for r, n in zip(ranges, rows.shape, strict=True))
         inside = first[:, None] & second[None]

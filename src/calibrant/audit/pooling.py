@@ -87,7 +87,7 @@ def pool_pairs(rows: NDArray[np.int64], smallest: int) -> list[tuple[int, ...]]:
 
 
 def _is_bridge(cell: int, pool: Sequence[int], columns: int) -> bool:
-    """Tell whether the ends of `cell` fall apart when it is removed from the pooled cells."""
+    """Return whether the ends of `cell` fall apart when it is removed from the pooled cells."""
     start, goal = ("row", cell // columns), ("column", cell % columns)
     edges: dict[tuple[str, int], list[tuple[str, int]]] = {}
     for i in pool:
@@ -203,9 +203,9 @@ def shown_groups(whole: Sketch, mask: int = MASK) -> list[tuple[Name, list[int],
 
 
 def people_of(whole: Sketch) -> NDArray[np.int64]:
-    """Return how many people each group of a sketch has: rows, or units (of those held) where rows belong together.
+    """Return how many people each group of a sketch has: rows, or clusters (of those held) where rows share clusters.
 
-    Where units cross, those of the column of which it has fewer.
+    Where clusters cross, those of the column of which it has fewer.
     """
     rows: NDArray[np.int64] = whole.group_levels.sum(axis=(1, 2, 3))
     if not whole.spec.cluster or not len(rows):
@@ -219,7 +219,7 @@ def people_of(whole: Sketch) -> NDArray[np.int64]:
 
 
 def _units_in(groups: NDArray[np.int64], unit: NDArray[np.int64], of: int) -> NDArray[np.int64]:
-    """Return how many units have rows in each of so many groups."""
+    """Return how many clusters have rows in each of so many groups."""
     count = int(unit.max()) + 1
     pairs = np.unique(groups * count + unit)
     found: NDArray[np.int64] = np.bincount(pairs // count, minlength=of)
@@ -280,7 +280,7 @@ def unshown_levels(read: Predictions | Sketch, name: str, mask: int = MASK) -> t
 def guarded(outcome: Outcome, about: str, mask: int = MASK) -> Outcome:
     """Return a test's outcome without the parts about a set of fewer people than may be shown, or of all but few.
 
-    With units, those inside and those outside count too, for a unit may be one person with many rows.
+    With clusters, those inside and those outside count too, for a cluster may be one person with many rows.
     """
     rows, of = outcome.parts.get(f"{about}rows"), outcome.parts.get("rows_tested", outcome.settings.get("n", 0))
     people = outcome.parts.get(f"{about}units", (mask, mask))

@@ -22,10 +22,10 @@ from calibrant.views.screen import Screen, dealt, full, strongest, too_many
 DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
 NONE_GIVEN = "no covariates were given: add columns that describe the people"
 QUICK = "left out by --quick"
-COPIES = "rows are copies of others: remove them, or name in cluster= what they belong to"
+COPIES = "rows are copies of others: remove them, or name their cluster in cluster="
 ONE_COLUMN = (
-    "units {0} and {1} cross, and this has no proof for rows that depend through both: audit by one, --cluster {0}, "
-    "which answers it for these units of {1}, or --cluster {1}"
+    "clusters {0} and {1} cross, and this has no proof for rows that depend through both: audit by one, --cluster {0}, "
+    "which answers it for these clusters of {1}, or --cluster {1}"
 )
 NO_TESTS = "the sketch was made without what tests need: add --tests when sketching"
 
@@ -67,7 +67,7 @@ class Case:
 
     @property
     def copies(self) -> bool:
-        """Rows are copies, and so many that nothing is decided by them; not where a unit holds its copies together."""
+        """Rows are copies, and so many that nothing is decided; not where a cluster holds its copies together."""
         alone = not self.whole.spec.cluster and not self.meant
         return alone and self.repeats.copied and self.repeats.times > ALIKE
 
@@ -77,9 +77,9 @@ class Case:
         return self.whole.spec.seed
 
     def needed(self, rows: Callable[[int], float] | None) -> tuple[int | None, int | None]:
-        """Return the rows and the units that a finding needs, by how many a log of so many calls for.
+        """Return the rows and the clusters that a finding needs, by how many a log of so many calls for.
 
-        Units where rows belong together, of those that are certified, and then no rows.
+        Clusters where rows share clusters, of those that are certified, and then no rows.
         """
         if self.whole.crossed is not None:  # of persons, of questions or of both: no plan says how many of which
             return None, None
@@ -133,14 +133,14 @@ class Case:
 
     @cached_property
     def read(self) -> Predictions | Sketch:
-        """What measures and curves read: the sketch, or the rows that it holds of units, by which these are known."""
+        """What measures and curves read: the sketch, or the rows that it holds of clusters."""
         if not self.whole.by_units:
             return self.whole
         return self.whole.rows() if self.held is None or self.screen is not None else self.held
 
     @property
     def tested(self) -> Predictions | Sketch:
-        """What tests and certificates of pockets read: the sketch, or the rows of the screen, or of units."""
+        """What tests and certificates of subgroups read: the sketch, or the rows of the screen, or of clusters."""
         return self.read if self.held is None or self.screen is None else self.held
 
     @cached_property
@@ -162,7 +162,7 @@ class Case:
         """The rows where the sketch holds every one, so that outcomes can be simulated for each; else the sketch.
 
         The sketch too where covariates are so many that outcomes are not simulated: rows would say no more, and cost
-        their memory. Of units the rows that the sketch holds.
+        their memory. Of clusters the rows that the sketch holds.
         """
         if self.whole.by_units:
             return self.read
@@ -188,13 +188,13 @@ class Case:
         give_back()
 
     def needs_no_crossing(self) -> None:
-        """Say what is proved of units of one column alone, where units cross."""
+        """Say what is proved of clusters of one column alone, where clusters cross."""
         if self.one_column:
             raise NotComputable(self.one_column)
 
     @property
     def one_column(self) -> str:
-        """The reason why a question is left open where units cross, and the way out; empty where they do not."""
+        """The reason why a question is left open where clusters cross, and the way out; empty where they do not."""
         rows = self.whole.crossed
         return "" if rows is None or rows.crossing is None else ONE_COLUMN.format(*rows.crossing.names)
 
@@ -304,7 +304,7 @@ class Question:
     gate : bool
         A test that may count for the exit status.
     crosses : bool
-        It has an answer where units cross, or asks nothing then; another one does not apply.
+        It has an answer where clusters cross, or asks nothing then; another one does not apply.
     asks, means : str
         Its name in the report, and what the answer means, in plain words, where no section of the report reads it.
     """

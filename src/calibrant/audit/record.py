@@ -34,18 +34,19 @@ class Finding(Plain):
     variables : tuple of (str, str)
         ``(variable, value)`` pairs that define the group; empty for everyone.
     rows, cases : int
-        People, and people with the outcome; of a group as told, in multiples of five.
+        People, and people with the outcome; of a group as reported, in multiples of five.
     expected : float
-        Sum of the predicted probabilities: the cases the model expects; of a group as told, in multiples of five.
+        Sum of the predicted probabilities: the events the model expects; of a group as reported, in multiples of five.
     lower : Estimate
         `certify.raw_lower`: the raw score is off by at least ``lower.interval.low``.
     upper : Estimate
-        `certify.rounded`: the score shown in steps is off by at most ``upper.interval.high``.
+        `certify.rounded`: the rounded score in steps is off by at most ``upper.interval.high``.
     error : float
-        Debiased estimate of the average error of the score shown, moved between the two bounds unless they cross:
+        Debiased estimate of the calibration error of the rounded score, moved between the two bounds unless they cross:
         the raw score may be certified off by more than its display.
     gap : Estimate
-        `certify.gap`: happened minus said on average, with its certified range; of groups all ranges hold together.
+        `certify.gap`: happened minus said on average, with its certified range; of groups all ranges hold
+        simultaneously.
     verdict : {"met", "undecided", "broken", "none"}
         ``"none"`` when no limit was given. Groups are decided by closed testing, which may decide where the range of
         the error still holds the limit.
@@ -55,7 +56,7 @@ class Finding(Plain):
     pooled : int
         Number of small values pooled into this group; 0 for an ordinary group.
     units_needed : int or None
-        The same in units, where rows belong together by `cluster`; `rows_needed` is then None.
+        The same in clusters, where rows share clusters by `cluster`; `rows_needed` is then None.
     rows_at_least : bool
         True where the estimate is within its own noise of the limit: then a calibrated score takes `rows_needed` to be
         shown to be within, so at least. Otherwise it is about how many, if the error is as estimated.
@@ -111,64 +112,66 @@ class AuditRecord(Plain):
     name : str
         Name of the data set, from the file or the caller.
     verdict : {"met", "undecided", "broken", "none"}
-        The worst over everyone and all groups, and broken where a pocket is certified over the limit; "none" without a
-        limit. Pockets that are undecided leave it as it is.
+        The worst over everyone and all groups, and broken where a subgroup is certified over the limit; "none" without
+        a limit. Subgroups that are undecided leave it as it is.
     verdicts : Mapping of str to str
         In three parts, none of which stands for another: ``"everyone"``, ``"groups"``, ``"pockets"``. Each is as
-        `verdict`, or "absent" where it was not asked; pockets also "not-cleared", where a test finds error and no
-        pocket is certified over the limit.
+        `verdict`, or "absent" where it was not asked; subgroups also "not-cleared", where a test finds error and no
+        subgroup is certified over the limit.
     everyone : Finding
     groups : tuple of Finding
-        In the order of the variables; all their bounds hold together with probability ``1 - alpha``.
+        In the order of the variables; all their bounds hold simultaneously with probability ``1 - alpha``.
     checks : tuple of Check
     estimates : Mapping of str to Estimate
         Certified, as their intervals say ("finite-sample"): ``"shift"``, ``"distance"``, ``"jittered"``, and
-        ``"pockets"``: some pocket is off by at least the low end, none of `clear_size` by more than the high. Standard
-        measures of the raw score, not certified, with intervals that are asymptotic: ``"ece"``, ``"smooth_ece"``,
-        ``"max_calibration_error"``, ``"brier"``, ``"log_loss"``, ``"auroc"``, ``"calibration_intercept"``,
-        ``"calibration_slope"``, ``"observed_expected"``.
-        Those that could not be computed are absent and have a not-applicable check.
+        ``"pockets"``: some subgroup is off by at least the low end, none of `clear_size` by more than the high.
+        Standard measures of the raw score, not certified, with intervals that are asymptotic: ``"ece"``,
+        ``"smooth_ece"``, ``"max_calibration_error"``, ``"brier"``, ``"log_loss"``, ``"auroc"``,
+        ``"calibration_intercept"``, ``"calibration_slope"``, ``"observed_expected"``. Those that could not be computed
+        are absent and have a not-applicable check.
     curves : Mapping of str to Curve
         What could be drawn; `curve` and `family` read it. A curve that could not be made is absent, or has no columns
         and a reason among its settings.
 
         - ``"bins"``: observed against predicted in ranges of the score: x, x_low, x_high, predicted, observed, gap,
-          low, high (limits of the gap that hold together), rows.
+          low, high (limits of the gap that hold simultaneously), rows.
         - ``"reliability"``: `diagnose.reliability_curve` on cells of at least `mask` people.
         - ``"ranking"``: `diagnose.rank_variables` of every covariate.
         - ``"variable_curve/NAME"``: `diagnose.variable_curve` of the covariates that the report draws.
         - ``"local_bias/NAME"``: `diagnose.local_bias` of the group variables.
         - ``"control_chart"``, ``"subgroups"``: of `diagnose`, where the strong calibration test ran; ``"importance"``:
           where it found error.
-        - ``"pockets"``: a few distinct pockets with certified ranges, `diagnose.pockets`; ``"pocket_map"``: of the two
-          traits of the worst the cells that have people enough, `diagnose.pocket_map`.
+        - ``"pockets"``: a few distinct subgroups with certified ranges, `diagnose.pockets`; ``"pocket_map"``: of the
+        two
+          attributes of the worst the cells that have people enough, `diagnose.pocket_map`.
         - ``"dependence"``: columns that rows may share as those of one person do, where no `cluster` was named: column,
-          units, rows, design_effect, p_adjusted, found (alike beyond chance, and by more than 1.2).
-        - ``"sites"``: `diagnose.heterogeneity` of the units named by `cluster`, where five or more have `mask` rows or
+          clusters, rows, design_effect, p_adjusted, found (alike beyond chance, and by more than 1.2).
+        - ``"sites"``: `diagnose.heterogeneity` of the clusters named by `cluster`, where five or more have `mask` rows
+        or
           more: rank, estimate, low, high of at most 60 of them, without name and counts, in steps of a twentieth.
         - ``"missing_labels"``: `certify.missing_labels` of everyone and the groups; ``"without_label"``:
           `diagnose.missing_labels`. Only with ``missing="keep"``, and `mask` people or more without a label.
-        - ``"decisions"``: everyone and each group that may be told, at each threshold: who is acted on, rates of errors
+        - ``"decisions"``: everyone and each group that may be reported, at each threshold: who is acted on, rates of
+        errors
           on both sides, net benefit, regret; ``"decision_curve"``: `diagnose.decision_curve` of everyone, without
           counts. Only with a threshold or costs.
-        - ``"inference"``: the bias of each covariate's mean, or of the share at each level, among the cases when
-          probabilities stand in for labels (`measure.inferred_mean`), with limits that hold together.
+        - ``"inference"``: the bias of each covariate's mean, or of the share at each level, among the events when
+          probabilities stand in for labels (`measure.inferred_mean`), with limits that hold simultaneously.
         - ``"repairs"``: the table of `repair.compare`, fitted on one half of the rows held and judged on the other; its
           settings hold the verdicts and what is recommended.
-        - ``"fixed"``: everyone, groups and pockets over the limit, now and after the repair recommended.
+        - ``"fixed"``: everyone, groups and subgroups over the limit, now and after the repair recommended.
     data : Mapping
-        label, score, positive, key, by (the groupings), rows, cases, dropped, dropped_for (how many of these lack a
-        label, a score, a unit, a weight; empty where it is not known), unlabelled (rows without a label counted
-        apart; None for fewer than `mask`), fingerprint, files (the first 20),
-        file_count, variables (kind, edges, folded), columns (kind, what it was used as, share of missing values rounded
-        up), cluster and weights (columns, or None), nested (finer columns of units, with their
-        numbers), units (count, exact: counted and not estimated, held and rows_held:
-        those certified, effective: ``(sum W)^2 / sum W^2``, pilots, lightened, design_effect, wider: the range of
-        everyone's gap against that of rows taken as independent and alike; None without both),
-        repeats (rows, of, exact, by, copied, times: as `Repeats`), withheld (rows are copies, so that nothing is
-        decided), other_labels (the most frequent values that count as no case beside the one named, with their audited
-        rows, where there are several; at most 20), other_label_count (how many there are; None for more than 1,000,
-        of which none is named), warnings (such as "one-class", "repeated-rows").
+        label, score, positive, key, by (the groupings), rows, events, dropped, dropped_for (how many of these lack a
+        label, a score, a cluster, a weight; empty where it is not known), unlabelled (rows without a label counted
+        apart; None for fewer than `mask`), fingerprint, files (the first 20), file_count, variables (kind, edges,
+        folded), columns (kind, what it was used as, share of missing values rounded up), cluster and weights (columns,
+        or None), nested (finer columns of clusters, with their numbers), clusters (count, exact: counted and not
+        estimated, held and rows_held: those certified, effective: ``(sum W)^2 / sum W^2``, pilots, lightened,
+        design_effect, wider: the range of everyone's gap against that of rows taken as independent and alike; None
+        without both), repeats (rows, of, exact, by, copied, times: as `Repeats`), withheld (rows are copies, so that
+        nothing is decided), other_labels (the most frequent values that count as a non-event in addition to the one
+        named, with their audited rows, where there are several; at most 20), other_label_count (how many there are;
+        None for more than 1,000, of which none is named), warnings (such as "one-class", "repeated-rows").
     settings : Mapping
         alpha, limit, levels, bandwidth, seed, blocks, quick, outcome, date, mask (smallest count shown), fail_on,
         tolerance, missing_odds, threshold (all of them), costs, variables (as asked for: ``"*"`` is every column that
@@ -199,7 +202,7 @@ class AuditRecord(Plain):
         if "schema" not in d:
             raise BadInput("not an audit record: pass what `calibrant audit --json` or to_json wrote")
         if d["schema"] != SCHEMA:
-            raise BadInput(f"schema is {d['schema']!r}: this version reads {SCHEMA!r}; write the record anew")
+            raise BadInput(f"schema is {d['schema']!r}: this version reads {SCHEMA!r}; write the record again")
         return decoded(d, cls)
 
     @classmethod
@@ -305,5 +308,5 @@ class AuditRecord(Plain):
         return 3 if self.verdict == "undecided" or undone else 0
 
     def found(self, check: Check) -> bool:
-        """Tell whether a test found error: its p-value is at most `alpha`. Not found is not proof of none."""
+        """Return whether a test found error: its p-value is at most `alpha`. Not found is not proof of none."""
         return check.outcome is not None and check.outcome.p_value <= float(self.settings["alpha"])

@@ -1,4 +1,4 @@
-"""What a record tells of some of the people is rounded, so that two records do not tell what happened to one person.
+"""What a record tells of some of the people is rounded, so that two records do not say what happened to one person.
 
 Groups cut at 40 in one audit and at 41 in the next differ by those who are 40. Were it one person, the difference of
 exact sums would be that person's outcome and score. So numbers of people become multiples of five, up or down by chance
@@ -43,12 +43,12 @@ def chance(*facts: object) -> float:
 
 @dataclass(frozen=True)
 class Told:
-    """What is told of a set of people.
+    """What is reported of a set of people.
 
     Parameters
     ----------
     exact : (int, int, float)
-        People, cases and the sum of their scores to a thousandth.
+        People, events and the sum of their scores to a thousandth.
     """
 
     exact: tuple[int, int, float]
@@ -68,17 +68,17 @@ class Told:
 
     @property
     def cases(self) -> int:
-        """Cases, a multiple of five; none if there are none."""
+        """Events, a multiple of five; none if there are none."""
         return min(self._count(self.exact[1], chance("cases", self.exact)), self.rows)
 
     @property
     def expected(self) -> int:
-        """Expected cases, a multiple of five, moved by the draw of the cases, so that the two can be compared."""
+        """Expected events, a multiple of five, moved by the draw of the events, so that the two can be compared."""
         return min(self._count(self.exact[2], chance("cases", self.exact)), self.rows)
 
     @property
     def observed(self) -> float:
-        """Share of cases."""
+        """Share of events."""
         return self.cases / self.rows
 
     @property
@@ -96,17 +96,18 @@ class Told:
         return min(max(moved, least), value) if side < 0 else max(min(moved, most), value)
 
     def over(self, limit: float, about: str) -> float:
-        """Return the least that an end from below must be for its end as told to be over a limit.
+        """Return the least that an end from below must be for its end as reported to be over a limit.
 
-        With the step u and the draw d it is told as ``u floor(low / u - d)``. That is above the limit if and only if
-        ``floor(low / u - d) >= floor(limit / u) + 1``, so if ``low >= u (floor(limit / u) + 1 + d)``.
+        With the step u and the draw d it is reported as ``u floor(low / u - d)``. That is above the limit if and only
+        if ``floor(low / u - d) >= floor(limit / u) + 1``, so if ``low >= u (floor(limit / u) + 1 + d)``.
         """
         return step(self.exact[0]) * (self._steps(limit) + 1 + chance(about, self.exact))
 
     def within(self, limit: float, about: str) -> float:
-        """Return the most that an end from above may be for its end as told to be within a limit.
+        """Return the most that an end from above may be for its end as reported to be within a limit.
 
-        It is told as ``u ceil(high / u + d)``, at most the limit if and only if ``high <= u (floor(limit / u) - d)``.
+        It is reported as ``u ceil(high / u + d)``, at most the limit if and only if ``high <= u (floor(limit / u) -
+        d)``.
         """
         return step(self.exact[0]) * (self._steps(limit) - chance(about, self.exact))
 
@@ -203,7 +204,7 @@ def stepped(value: float, unit: float, side: int = 0) -> float:
 
 
 def told_along(curve: Curve, people: int) -> Curve:
-    """Return a curve along a variable as it is told: level by level, or as a smooth line with levels beside it."""
+    """Return a curve along a variable as it is reported: by level, or as a smooth line with levels next to it."""
     c, s = curve.columns, dict(curve.settings)
     level = [stretch < 0 for stretch in c["stretch"]]
     smooth, sets = told_line(curve), told_sets(curve, people)
@@ -221,7 +222,7 @@ def told_along(curve: Curve, people: int) -> Curve:
 
 
 def told_worst(line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the worst bin of a variable as it is told."""
+    """Return the worst bin of a variable as it is reported."""
     n, observed, predicted = (line[f"worst_{k}"] for k in ("rows", "observed", "predicted"))
     told = Told.of(n, n * observed, n * predicted)
     gap = told.observed - told.predicted
@@ -256,7 +257,7 @@ def told_rules(curve: Curve, people: int, mask: int) -> Curve:
 
 
 def told_peak(chart: Curve, mask: int) -> Curve:
-    """Return a control chart without points before so many people, and with its peak as it is told."""
+    """Return a control chart without points before so many people, and with its peak as it is reported."""
     s, c = dict(chart.settings), chart.columns
     n, peak, exact = s["rows_tested"], s.get("peak_rows", 0), s.get("peak_share", 0.0)
     if 0 < peak < mask:
@@ -276,7 +277,7 @@ def told_peak(chart: Curve, mask: int) -> Curve:
 
 
 def told_outcome(outcome: Outcome) -> Outcome:
-    """Return a test's outcome with what it says of some of the people as it is told."""
+    """Return a test's outcome with what it says of some of the people as it is reported."""
     p = dict(outcome.parts)
     if "peak_cases" in p:
         told = Told.of(p["peak_rows"], p["peak_cases"], p["peak_expected"])

@@ -80,7 +80,7 @@ def audit(
     progress: Progress | None = None,
     engine: object = None,
 ) -> AuditRecord:
-    r"""Audit predicted probabilities: everyone, every group and unnamed pockets certified, judged against a limit.
+    r"""Audit predicted probabilities: everyone, every group and unlisted subgroups certified, judged against a limit.
 
     Parameters
     ----------
@@ -94,23 +94,23 @@ def audit(
     variables : str or sequence of str, optional
         Covariates to rank and test; by default ``"*"``, every other column that can be used.
     limit : float in (0, 1), optional
-        Largest acceptable average error (or gap), in probability units: 0.02 is two points.
+        Largest acceptable calibration error (or gap), in probability units: 0.02 is two points.
     judge : {"error", "gap"}
-        What the limit is about, for everyone and the groups: the average error, which does not cancel along the score,
-        or the gap between the share that happened and the mean score. Pockets are always judged by their gap.
+        What the limit is about, for everyone and the groups: the calibration error, which does not cancel along the
+        score, or the gap between the share that happened and the mean score. Subgroups are always judged by their gap.
     levels : int from 2 to 1024
-        Steps in which probabilities are shown to people: 100 for whole per cent.
+        Steps in which probabilities are shown to people: 100 for whole percent.
     bandwidth : float
         Of the jittered certificate.
     alpha : float in (0, 1)
         Error probability of each certificate about everyone, and of all groups together.
     intersections, bins, key, cluster, weights, positive, percent, drop_missing, missing
     encoding, delimiter, decimal, sheet, allow_same, seed
-        As `calibrant.sketch`. Units of two columns may cross (person, question), of rows that fit into memory:
-        everyone, groups and ranges of the score are then certified for both drawn anew, and what has no proof for both
-        says so. Rows without a label may have units and weights, in memory too.
+        As `calibrant.sketch`. Clusters of two columns may cross (person, question), of rows that fit into memory:
+        everyone, groups and ranges of the score are then certified for both drawn again, and what has no proof for both
+        says so. Rows without a label may have clusters and weights, in memory too.
     outcome : str, optional
-        What a case is, for wording: ``"employed"``.
+        What an event is, for wording: ``"employed"``.
     name, date : str, optional
         For the report; a date appears only if given (or from SOURCE_DATE_EPOCH).
     about : mapping, or path of a TOML file, optional
@@ -133,14 +133,14 @@ def audit(
         Tests that count for the exit status if they find error: ``"local-calibration"``, ``"strong-calibration"``,
         ``"pockets"`` (which also counts while it is undecided).
     threshold : float in (0, 1), or up to five
-        Act on people from this score on: what that means is told for everyone and every group, certified, with an
+        Act on people from this score on: what that means is reported for everyone and every group, certified, with an
         error probability `alpha` of its own.
     costs : two positive numbers, optional
-        In place of `threshold`: of acting on somebody who is no case, and of not acting on a case. The threshold is
-        ``c_FP / (c_FP + c_FN)``.
+        In place of `threshold`: of acting on somebody who is a non-event, and of not acting on an event. The threshold
+        is ``c_FP / (c_FP + c_FN)``.
     progress : callable, optional
         Called with a `calibrant.data.progress.Doing`: the step, its rows, the share of the audit that is done and the
-        seconds left, about; ``progress=print`` will do. The first calls say what the data are taken for.
+        seconds left, about; ``progress=print`` will do. The first calls say what the data are interpreted as.
     engine : SparkSession or distributed.Client, optional
         As `calibrant.sketch`.
 
@@ -151,14 +151,14 @@ def audit(
     Raises
     ------
     BadInput
-        The data or a setting cannot be used; the message says how to mend it.
+        The data or a setting cannot be used; the message says how to correct it.
 
     Notes
     -----
     **Assumes.** Independent rows from one distribution; groups, limit and levels chosen without these labels.
     **Guarantee.** Each certificate about everyone holds with probability ``1 - alpha``; all groups' ranges hold
-    together with probability ``1 - alpha``, and so do those of all pockets. "Broken" rests on the raw score's lower
-    bound, "met" on the shown score's upper bound; of pockets, both on the raw score.
+    simultaneously with probability ``1 - alpha``, and so do those of all subgroups. "Broken" rests on the raw score's
+    lower bound, "met" on the shown score's upper bound; of subgroups, both on the raw score.
     **Cost.** One pass over the data, two with groups; then about 1 s plus 20 ms a group.
     **Reads.** The sketch.
 

@@ -1,4 +1,4 @@
-"""What a record tells of units and weights: how many, how alike their rows are, and what that does to the ranges."""
+"""What a record tells of clusters and weights: how many, how alike their rows are, and what that does to the ranges."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calibrant.views.units import alone
 
 
 def units(case: Case) -> dict[str, int | float | bool | None] | None:
-    """Return what a record holds of units; None where rows are independent and count alike."""
+    """Return what a record holds of clusters; None where rows are independent and count alike."""
     held = case.everyone.units
     if held is None:
         return None
@@ -36,7 +36,7 @@ def units(case: Case) -> dict[str, int | float | bool | None] | None:
 
 
 def _crossed(case: Case, rows: Predictions) -> dict[str, int | float | bool | None]:
-    """Return what a record holds of units that cross: blocks are of the mean shift."""
+    """Return what a record holds of clusters that cross: blocks are of the mean shift."""
     shifts = case.everyone.crossed
     blocks, pilots = (round(sum(of) / len(shifts)) for of in ([u.count for u in shifts], [u.pilots for u in shifts]))
     return {
@@ -53,7 +53,7 @@ def _crossed(case: Case, rows: Predictions) -> dict[str, int | float | bool | No
 
 
 def _alike(rows: Predictions) -> float:
-    """Return the variance of the mean residual, of rows that share a unit of either column, over that of rows alone."""
+    """Return the variance of the mean residual, of rows that share a cluster of either column, over rows alone."""
     weight = np.ones(rows.n) if rows.weights is None else rows.weights
     residual = rows.y - rows.p
     off = weight * (residual - np.average(residual, weights=weight))

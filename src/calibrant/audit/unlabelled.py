@@ -1,4 +1,4 @@
-"""What an audit tells of people without a label: of whom, so that none of few people can be told, and how exactly."""
+"""What an audit reports of people without a label: of whom, so that no few are identified, and how exactly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from calibrant.views.unlabelled import Cells, unit_rows
 
 
 class Shown(NamedTuple):
-    """A group of which missing labels are told: its name, its grouping, and its people."""
+    """A group of which missing labels are reported: its name, its grouping, and its people."""
 
     name: Name
     grouping: int
@@ -24,7 +24,7 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True)
 class Outward(Exact):
-    """Tells ends of few people moved outward, as ends of groups are told.
+    """Tells ends of few people moved outward, as ends of groups are reported.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def shown(case: Case) -> Iterator[Shown]:
     """Yield the groups that the audit shows, and those in which nobody has a label and that are large enough.
 
     A level in which nobody has a label, of fewer people than the mask, is counted with the pool of its variable, or
-    with its smallest group: it adds no label. Where a table of pairs has such a cell, none of its cells is told: the
-    margins would tell it.
+    with its smallest group: it adds no label. Where a table of pairs has such a cell, none of its cells is reported:
+    the margins would tell it.
     """
     whole, mask, first = case.whole, case.mask, 0
     rows, apart = people_of(whole), whole.parts["unlabelled"].held[1:, :, 0].sum(axis=1)

@@ -1,7 +1,7 @@
 """What a certificate of everyone's error, or of the worst of many, says of itself; `calibrant certify` offers those.
 
-To add a certificate, write one file beside this one, with its function under ``@certificate(...)``, and its line in the
-face of the folder. Nothing else lists the certificates.
+To add a certificate, write one file next to this one, with its function under ``@certificate(...)``, and its
+line in the face of the folder. Nothing else lists the certificates.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class Evidence(Protocol):
 
 @dataclass(frozen=True)
 class ErrorEvidence:
-    """Of the average error: of the raw score from below, of the judged score from above.
+    """Of the calibration error: of the raw score from below, of the judged score from above.
 
     Parameters
     ----------

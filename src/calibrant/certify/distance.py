@@ -14,21 +14,21 @@ from calibrant.views.population import Population, everyone, shares
 @certificate(order=30, usual=True)
 @one_source
 def distance(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0) -> Estimate:
-    r"""Certify the distance from calibration of the score as it is.
+    r"""Certify the distance from calibration of the raw score.
 
-    Estimand: the least ``E|p - u|`` over calibrated predictors u on the same space enlarged by independent
-    noise (the lower distance of Blasiok et al.); in probability units. It is at most the calibration error, and
-    unlike it, it can be certified from above without rounding, jitter or assumption.
+    Estimand: the least ``E|p - u|`` over calibrated predictors u on the same space enlarged by independent noise (the
+    lower distance of Blasiok et al.); in probability units. It is at most the calibration error, and unlike it, it
+    can be certified from above without rounding, jitter or assumption.
 
     Parameters
     ----------
     data : Predictions or Sketch
-        Where the data name clusters or weights, whole units certify, and the distance is of a row drawn by weight.
+        Where the data name clusters or weights, whole clusters certify, and the distance is of a row drawn by weight.
     alpha : float in (0, 1)
     side : {"two-sided", "lower", "upper"}
         Two-sided spends ``alpha / 2`` on each end.
     seed : int
-        Deals the rows into blocks; used by the lower end only. Of units it chooses pilot units too.
+        Deals the rows into blocks; used by the lower end only. Of clusters it chooses pilot clusters too.
 
     Returns
     -------
@@ -39,16 +39,16 @@ def distance(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "t
 
     Notes
     -----
-    **Assumes.** Independent rows, or independent units, from one distribution; weights that no outcome changes.
+    **Assumes.** Independent rows, or independent clusters, from one distribution; weights that no outcome changes.
     **Guarantee.** Finite-sample, for every classifier and every distribution.
-    **Method.** Upper end: the least over five roundings and four jitters of their certificate plus how far they
-    move a score, sharing alpha over the nine. Lower end: ``E[w(p)(Y - p)]`` for a witness with
-    ``sup|w| + Lip(w) <= 1``, learnt by a linear programme on earlier blocks (theory 1.1).
-    Data with ``cluster=`` or ``weights=``: Theorems CD and CL (documentation: units). Upper end: the score rounded, or
-    as it is if it takes few values, each with how far it moves in one product over units; the mean over these routes
-    is one e-value. No jitter. Lower end: the same witnesses, half of the evidence on a plain shift.
-    **Cost.** Linear in the rows, then about 0.3 s whatever their number; 10 s for a million rows of 100,000 units.
-    **Reads.** The sketch; rows, where they have units or weights.
+    **Method.** Upper end: the least over five roundings and four jitters of their certificate plus how far they move a
+    score, sharing alpha over the nine. Lower end: ``E[w(p)(Y - p)]`` for a witness with ``sup|w| + Lip(w) <= 1``,
+    learnt by a linear programme on earlier blocks (theory 1.1). Data with ``cluster=`` or ``weights=``: Theorems CD and
+    CL (documentation: clusters). Upper end: the score rounded, or as it is if it takes few values, each with how far it
+    moves in one product over clusters; the mean over these routes is one e-value. No jitter. Lower end: the same
+    witnesses, half of the evidence on a plain shift.
+    **Cost.** Linear in the rows, then about 0.3 s whatever their number; 10 s for a million rows of 100,000 clusters.
+    **Reads.** The sketch; rows, where they have clusters or weights.
 
     References
     ----------

@@ -39,10 +39,10 @@ def groups(
 ) -> dict[str, Estimate]:
     r"""Certify the average calibration error of every group, or its gap, all at once; and who is over a limit.
 
-    Estimand, for each group g: from below ``E[|p - E[Y|p, g]| | g]`` of the raw score; from above
-    ``E[|r - E[Y|r, g]| | g]`` of the score rounded to `levels` steps, or of the raw score too if it takes few values:
-    at most 1,024, and at most one for ten rows of all groups together. With ``judge="gap"``, from both sides
-    ``E[Y - p | g]``, in which errors cancel. In probability units.
+    Estimand, for each group g: from below ``E[|p - E[Y|p, g]| | g]`` of the raw score; from above ``E[|r - E[Y|r, g]| |
+    g]`` of the score rounded to `levels` steps, or of the raw score too if it takes few values: at most 1,024, and at
+    most one for ten rows of all groups together. With ``judge="gap"``, from both sides ``E[Y - p | g]``, in which
+    errors cancel. In probability units.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def groups(
     Notes
     -----
     **Assumes.** Independent rows from one distribution; groups named without looking at outcomes.
-    **Guarantee.** Finite-sample, in three statements of their own. All ends of all groups hold together with
+    **Guarantee.** Finite-sample, in three statements of their own. All ends of all groups hold simultaneously with
     probability ``1 - alpha``. No group is wrongly "broken" with probability ``1 - alpha / 2`` (``1 - alpha`` for gaps,
     which have two signs). No group is wrongly "met" with probability ``1 - alpha / 2``. Where the score takes many
     values the two ends of an error are about different classifiers: call it a certified range. Where the display
@@ -80,11 +80,11 @@ def groups(
     ``2^10`` cells, so that rounding is exact for 10, 20, 50 and 100 levels and powers of two up to 512, and otherwise
     rounds the middle of the score's cell. Gaps: bets on the mean residual, stakes by earlier blocks. Ranges share alpha
     equally over all ends (Bonferroni). Verdicts come from closed testing by averages of e-values, which never decides
-    less than the ranges, and all groups as "met" where no group needs to share: see `worst_group`.
-    Data with ``cluster=`` or ``weights=``: independent units, Theorems CL and CU (documentation: units); error and gap
-    are of these weights.
-    **Cost.** Linear in the rows, then about 20 ms a group; of units, a tenth of a second.
-    **Reads.** The sketch; rows, where they have units or weights.
+    less than the ranges, and all groups as "met" where no group needs to share: see `worst_group`. Data with
+    ``cluster=`` or ``weights=``: independent clusters, Theorems CL and CU (documentation: clusters); error and gap are
+    of these weights.
+    **Cost.** Linear in the rows, then about 20 ms a group; of clusters, a tenth of a second.
+    **Reads.** The sketch; rows, where they have clusters or weights.
 
     References
     ----------
@@ -129,8 +129,8 @@ def groups(
     order=55,
     grouped=True,
     settings=(
-        Setting("levels", 100, "K", "steps in which the score is shown"),
-        Setting("clear_size", CLEAR_SIZE, "SHARE", "smallest share of the rows of the groups told apart"),
+        Setting("levels", 100, "K", "rounding steps of the score"),
+        Setting("clear_size", CLEAR_SIZE, "SHARE", "smallest share of the rows of the groups distinguished"),
     ),
 )
 @one_source
@@ -148,7 +148,7 @@ def worst_group(
 ) -> Estimate:
     r"""Certify the worst of all groups: no named group is off by more than the high end.
 
-    Estimand: ``max over groups g of E[|p - E[Y|p, g]| | g]``, from above of the score shown, as `groups`; with
+    Estimand: ``max over groups g of E[|p - E[Y|p, g]| | g]``, from above of the rounded score, as `groups`; with
     ``judge="gap"`` ``max over groups g of |E[Y - p | g]|``. In probability units.
 
     Parameters
@@ -176,7 +176,7 @@ def worst_group(
     **Assumes.** Independent rows from one distribution; groups named without looking at outcomes.
     **Guarantee.** Finite-sample. The high end shares alpha with nobody: the group that is truly the worst is one group,
     fixed before any outcome was read; its own upper end covers it, and the largest of all upper ends is no smaller. The
-    low end is the largest of floors that hold together, and shares alpha over the groups.
+    low end is the largest of floors that hold simultaneously, and shares alpha over the groups.
     **Method.** That of `groups`. The high end is at most a limit if and only if the upper side of `groups` refutes that
     any group is over it: then each is "met", except one whose raw score is "broken" though its display is within.
     **Cost.** As `groups`. **Reads.** The sketch.

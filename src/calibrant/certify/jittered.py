@@ -28,9 +28,9 @@ def jittered(
 ) -> Estimate:
     r"""Certify the average calibration error of the score after a hyperbolic-secant jitter.
 
-    Estimand: ``CE = E|s - E[Y|s]|`` where s is drawn with density proportional to ``sech((s - p) / h)`` on
-    [0, 1]; in probability units. On the grid of the sketch: p is rounded to the middle of one of ``2^14`` cells
-    and s is the middle of another.
+    Estimand: ``CE = E|s - E[Y|s]|`` where s is drawn with density proportional to ``sech((s - p) / h)`` on [0, 1]; in
+    probability units. On the grid of the sketch: p is rounded to the middle of one of ``2^14`` cells and s is the
+    middle of another.
 
     Parameters
     ----------
@@ -120,8 +120,8 @@ def jitter_cost(
     -------
     Curve
         Columns ``display`` ("as it is", "jittered", "rounded"), ``bandwidth``, ``levels`` (zero where not meant),
-        ``auroc`` (larger is better), ``brier``, ``log_loss`` (smaller is better; infinite where a case is shown
-        as 0 or a non-case as 1).
+        ``auroc`` (larger is better), ``brier``, ``log_loss`` (smaller is better; infinite where an event is shown as 0
+        or a non-event as 1).
 
     Notes
     -----

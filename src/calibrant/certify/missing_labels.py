@@ -26,7 +26,7 @@ ODDS = 2.0  # the stated bound, where nobody states one
 LABELLED, AT_RANDOM, BOUNDED, ANY = "labelled", "at random", "odds", "any"
 ASSUMES = "independent outcomes, given the scores and whose label is missing"
 OF_UNITS = (
-    "independent units, rows of one as dependent as they like, given scores, weights and whose label is missing; "
+    "independent clusters, rows of one as dependent as they like, given scores, weights and whose label is missing; "
     "weights that do not depend on outcomes"
 )
 FOURTH = 4
@@ -79,9 +79,9 @@ def missing_labels(
 ) -> Curve:
     r"""Certify the error, or the gap, of everyone and of each group, those without a label among them.
 
-    Estimand, of the people in the data, with or without a label: ``sum_c N_c |s_c - e_c| / N``, in probability units.
-    ``N_c`` of the N people have a score in step c, of mean ``s_c``, and the mean of their probabilities of the outcome
-    is ``e_c``. With ``judge="gap"``: ``sum_c N_c (e_c - s_c) / N``, in which errors cancel.
+    Estimand, of the people in the data, with or without a label: ``sum_c N_c |s_c - e_c| / N``, in probability
+    units. ``N_c`` of the N people have a score in step c, of mean ``s_c``, and the mean of their probabilities of
+    the outcome is ``e_c``. With ``judge="gap"``: ``sum_c N_c (e_c - s_c) / N``, in which errors cancel.
 
     Parameters
     ----------
@@ -116,12 +116,12 @@ def missing_labels(
     Raises
     ------
     NotComputable
-        Rows without a label were not kept, or a sketch has units or weights: pass the rows.
+        Rows without a label were not kept, or a sketch has clusters or weights: pass the rows.
 
     Notes
     -----
     **Assumes.** Outcomes independent given the scores and whose label is missing; nothing of why it is. Steps, groups
-    and `odds` chosen without the outcomes. Of units: these are independent, their rows as dependent as they like; of
+    and `odds` chosen without the outcomes. Of clusters: these are independent, their rows as dependent as they like; of
     weights, that they do not depend on outcomes: all means and shares are then weighted, counts are not.
     **Guarantee.** Finite-sample: under its assumption each end is wrong with probability at most its share of alpha,
     and so is "stands to": if the verdict is wrong although the odds differ by less, that had this probability.
@@ -129,7 +129,7 @@ def missing_labels(
     a line above the largest (below the least) probability at these odds, by which those of the same step who have a
     label stand for them (documentation: missing labels).
     **Cost.** Milliseconds a population, a tenth of a second with a limit.
-    **Reads.** The sketch; of units and weights the rows.
+    **Reads.** The sketch; of clusters and weights the rows.
 
     References
     ----------
@@ -186,15 +186,15 @@ class Exact:
     """Tells every end as it is; whoever may not tell it so exactly moves it outward."""
 
     def end(self, value: float, _: int) -> float:
-        """Return an end from below (-1) or from above (1) as it is told, no tighter than it is."""
+        """Return an end from below (-1) or from above (1) as it is reported, no tighter than it is."""
         return value
 
     def over(self, limit: float) -> float:
-        """Return the least that an end from below must be for the end as told to be over a limit."""
+        """Return the least that an end from below must be for the end as reported to be over a limit."""
         return limit
 
     def within(self, limit: float) -> float:
-        """Return the most that an end from above may be for the end as told to be within a limit."""
+        """Return the most that an end from above may be for the end as reported to be within a limit."""
         return limit
 
 
@@ -202,7 +202,7 @@ EXACT = Exact()
 
 
 def lines(people: str, cells: Cells, asked: Asked, delta: float, told: Exact = EXACT) -> Iterable[Row]:
-    """Return one population's lines, as they are told; each end of each is wrong with probability at most `delta`."""
+    """Return one population's lines as reported; each end of each is wrong with probability at most `delta`."""
     found = {
         LABELLED: (cells.rows, 1.0, None),
         AT_RANDOM: (cells.rows + cells.missing, 1.0, 1.0),
@@ -219,7 +219,7 @@ def lines(people: str, cells: Cells, asked: Asked, delta: float, told: Exact = E
 
 
 def ends(q: Ends | None, judge: Judge, delta: float, told: Exact = EXACT) -> tuple[float, float]:
-    """Return the certified ends of the error, or of the signed gap, as they are told; of nobody all that may be."""
+    """Return the certified ends of the error, or of the signed gap, as they are reported; of nobody all that may be."""
     low, high = ((0.0, 1.0) if judge == "error" else (-1.0, 1.0)) if q is None else _ends(q, judge, delta)
     return told.end(low, -1), told.end(high, 1)
 
@@ -243,7 +243,7 @@ def verdict(low: float, high: float, limit: float | None) -> Said:
 def _stands_to(cells: Cells, asked: Asked, delta: float, told: Exact) -> float:
     """Return up to which odds the verdict at random stands, at every ratio asked up to there.
 
-    Of units every fourth ratio is asked: each takes the work of all of them.
+    Of clusters every fourth ratio is asked: each takes the work of all of them.
     """
     if not cells.rows + cells.missing or asked.limit is None:
         return 0.0

@@ -1,4 +1,4 @@
-"""Certified ranges of the worst pocket: of every conjunction of traits, named by nobody."""
+"""Certified ranges of the worst subgroup: of every conjunction of attributes, named by nobody."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from calibrant.views.population import shares
 from calibrant.views.rules import text_of
 from calibrant.views.units import assumed, units_of
 
-KINDS = ("one trait", "one or two traits", "one to three traits")
+KINDS = ("one attribute", "one or two attributes", "one to three attributes")
 CLEAR_SIZE = 0.05  # smallest share of the rows of the pockets that are cleared, by default
-PEOPLE = "the pockets are of the people in the data"
+PEOPLE = "the subgroups are of the people in the data"
 ASSUMES = f"independent outcomes; {PEOPLE}"
 
 
@@ -40,9 +40,9 @@ ASSUMES = f"independent outcomes; {PEOPLE}"
     order=60,
     tests=True,
     settings=(
-        Setting("order", ORDER, "K", "traits that a pocket combines, 1, 2 or 3"),
-        Setting("min_size", MIN_SIZE, "SHARE", "smallest share of the people of a pocket that may be the worst"),
-        Setting("clear_size", CLEAR_SIZE, "SHARE", "smallest share of the people of the pockets under the high end"),
+        Setting("order", ORDER, "K", "attributes that a subgroup combines, 1, 2 or 3"),
+        Setting("min_size", MIN_SIZE, "SHARE", "smallest share of the people of a subgroup that may be the worst"),
+        Setting("clear_size", CLEAR_SIZE, "SHARE", "smallest share of the people of the subgroups under the high end"),
     ),
 )
 @one_source
@@ -58,10 +58,10 @@ def pockets(
     side: Side = "two-sided",
     seed: int = 0,
 ) -> Estimate:
-    r"""Certify the worst gap of any pocket: every box of one, two or three traits, the score among them.
+    r"""Certify the worst gap of any subgroup: every box of one, two or three attributes, the score among them.
 
     Estimand: ``max over pockets b of |gap_b|`` with ``gap_b = mean over the rows of b of eta_i - p_i``, eta_i the event
-    rate of row i given its score and covariates; in probability units. From below over the pockets with at least
+    rate of row i given its score and covariates; in probability units. From below over the subgroups with at least
     `min_size` of the rows, from above over those with at least `clear_size`. It is about the people in the data.
 
     Parameters
@@ -69,11 +69,11 @@ def pockets(
     data : Predictions or Sketch
         Rows with covariates, or a sketch made with ``variables=[...], tests=True``.
     variables : str or sequence of str, optional
-        Covariates to make pockets of; all by default.
+        Covariates to make subgroups of; all by default.
     order : {1, 2, 3}
-        Traits that a pocket combines, at most.
+        Attributes that a subgroup combines, at most.
     min_size, clear_size : float in [0, 1)
-        Smallest share of the rows. A pocket has 20 rows at least, whatever the share.
+        Smallest share of the rows. A subgroup has 20 rows at least, whatever the share.
     limit : float in (0, 1), optional
         Size of gap to judge by.
     alpha : float in (0, 1)
@@ -81,33 +81,34 @@ def pockets(
     side : {"two-sided", "lower", "upper"}
         Two-sided spends ``alpha / 2`` on each end.
     seed : int
-        Chooses the rows that set the edges of the traits' cells.
+        Chooses the rows that set the edges of the attributes' cells.
 
     Returns
     -------
     Estimate
-        ``value`` is the worst gap less the luck of the search, over the pockets with `min_size` of the rows (over
-        those with `clear_size`, if only the upper end is asked for); smaller is better. ``settings`` tell the pockets
+        ``value`` is the worst gap less the luck of the search, over the subgroups with `min_size` of the rows (over
+        those with `clear_size`, if only the upper end is asked for); smaller is better. ``settings`` tell the subgroups
         behind the two ends, ``box_low`` and ``box_high``, as text and as data; how many are certified ``over`` the
         limit (Holm); the ``verdict``, "met", "broken", "undecided" or, without a limit, "none"; and, if undecided,
-        about how many rows would decide, ``rows_needed``, or with ``rows_at_least`` how many at least; of units or
+        about how many rows would decide, ``rows_needed``, or with ``rows_at_least`` how many at least; of clusters or
         weighted rows ``units_needed`` and ``units_at_least``.
 
     Raises
     ------
     NotComputable
-        Over 100 covariates; no pocket is large enough, or has 20 units inside and outside.
+        Over 100 covariates; no subgroup is large enough, or has 20 clusters inside and outside.
 
     Notes
     -----
-    **Assumes.** Outcomes independent given scores and covariates, or those of units (``cluster=``), and weights that do
-    not depend on outcomes. Nothing about the event rates, which may differ from row to row.
-    **Guarantee.** Finite-sample, at every number of rows. Which pockets there are is fixed before any outcome is read.
+    **Assumes.** Outcomes independent given scores and covariates, or those of clusters (``cluster=``), and weights that
+    do not depend on outcomes. Nothing about the event rates, which may differ from row to row.
+    **Guarantee.** Finite-sample, at every number of rows. Which subgroups there are is fixed before any outcome is
+    read.
     **Method.** Clopper and Pearson's limits of the mean event rate, less the mean score; they hold for unequal rates
-    (Hoeffding 1956). Low end: the ranges of all pockets together, alpha shared by weights. High end: the largest
-    one-sided limit of any pocket, nothing shared, for the truly worst pocket is one. With units or weights the gap is
-    weighted, and limits are by bets on units (Theorem CB of the documentation). The two ends are about pockets of
-    different sizes, so the low one can lie above the high one.
+    (Hoeffding 1956). Low end: the ranges of all subgroups together, alpha shared by weights. High end: the largest
+    one-sided limit of any subgroup, nothing shared, for the truly worst subgroup is one. With clusters or weights the
+    gap is weighted, and limits are by bets on clusters (Theorem CB of the documentation). The two ends are about
+    subgroups of different sizes, so the low one can lie above the high one.
     **Cost.** One pass, then some 0.1 s with eight covariates and 0.3 s with twenty.
     **Reads.** Rows, or the sums of boxes of a sketch: the same bits.
 
@@ -136,7 +137,7 @@ def pockets(
     min_size, clear_size = checked_size("min_size", min_size), checked_size("clear_size", clear_size)
     limit = None if limit is None else share("limit", limit, hint="such as 0.02 for two points")
     if clear_size < min_size:
-        raise BadInput(f"clear_size={clear_size:g} is below min_size={min_size:g}: pockets so small are not looked at")
+        raise BadInput(f"clear_size={clear_size:g} is below min_size={min_size:g}: subgroups so small are not examined")
     seed = data.spec.seed if isinstance(data, Sketch) else seed
     tables = tables_of(data, variables, order, seed, by_units=True)
     ranges, units = ranges_of(data, tables, min_size, seed), units_of(data, seed)
@@ -145,7 +146,7 @@ def pockets(
     low, low_box = ranges.floor(spend[0]) if spend[0] else (0.0, None)
     high, high_box = ranges.ceiling(spend[1], clear_rows) if spend[1] else (1.0, None)
     if high_box == -1:
-        raise NotComputable(f"no pocket has clear_size={clear_size:g} of the rows")
+        raise NotComputable(f"no subgroup has clear_size={clear_size:g} of the rows")
     most = max(map(len, family.combined))
     estimate = shrunken(ranges, alpha)
     size = abs(estimate)
@@ -161,8 +162,8 @@ def pockets(
         interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="finite-sample"),
         assumes=ASSUMES if units is None else f"{assumed(units)}; {PEOPLE}",
         settings={
-            "about": f"the worst of {family.size:,} pockets of {KINDS[most - 1]}: from below, of those with at least "
-            f"{100 * min_size:g} % of the people; from above, with at least {100 * clear_size:g} %",
+            "about": f"the worst of {family.size:,} subgroups of {KINDS[most - 1]}: from below, of those with at least "
+            f"{100 * min_size:g}% of the people; from above, with at least {100 * clear_size:g}%",
             "side": side,
             "traits": tuple(SCORE_NAME if t.name == SCORE else t.name for t in tables.traits),
             "order": most,
@@ -193,7 +194,7 @@ def _verdict(low: float, high: float, limit: float | None) -> str:
 
 
 def _box(end: str, tables: Tables, ranges: Ranges, box: int | None) -> dict[str, Any]:
-    """Return the pocket behind an end: as text, as data, its rows and the gap seen in it."""
+    """Return the subgroup behind an end: as text, as data, its rows and the gap seen in it."""
     family = ranges.family
     rule = () if box is None else tables.rule(family, box)
     return {

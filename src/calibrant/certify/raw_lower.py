@@ -15,7 +15,7 @@ from calibrant.views.population import QUANTISATION, Population, everyone, share
 @certificate(order=10, usual=True, side="lower")
 @one_source
 def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "lower", seed: int = 0) -> Estimate:
-    r"""Certify from below the average calibration error of the score as it is.
+    r"""Certify from below the average calibration error of the raw score.
 
     Estimand: ``CE = E|p - E[Y|p]|``, in probability units (0.01 is one point).
 
@@ -45,15 +45,14 @@ def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "
     -----
     **Assumes.** Independent rows from one distribution.
     **Guarantee.** Finite-sample: ``P(low > CE) <= alpha`` for every classifier and every distribution.
-    **Method.** Theorem L of the theory page: bets on the sign of the residual, learnt on earlier random blocks
-    and settled on later ones, averaged over four deals (in one of them for each value, if the score takes few), and
-    mixed with a forward recursion over signs that needs no learning, and with bets on a plain shift either way, which
-    have half of the weight; the average e-value is solved for the error. Scores are read to ``2^-30``, which is
-    subtracted.
-    Data with ``cluster=`` or ``weights=``: independent units, Theorems CL and CU (documentation: units); error and gap
-    are of these weights.
+    **Method.** Theorem L of the theory page: bets on the sign of the residual, learnt on earlier random blocks and
+    settled on later ones, averaged over four deals (in one of them for each value, if the score takes few), and mixed
+    with a forward recursion over signs that needs no learning, and with bets on a plain shift either way, which have
+    half of the weight; the average e-value is solved for the error. Scores are read to ``2^-30``, which is subtracted.
+    Data with ``cluster=`` or ``weights=``: independent clusters, Theorems CL and CU (documentation: clusters); error
+    and gap are of these weights.
     **Cost.** Linear in the rows, then about 0.1 s whatever their number.
-    **Reads.** The sketch; rows, where they have units or weights.
+    **Reads.** The sketch; rows, where they have clusters or weights.
 
     References
     ----------

@@ -10,16 +10,16 @@ from calibrant.results import Estimate, Interval, Side
 from calibrant.views.population import Population, everyone, shares
 
 
-@certificate(order=20, usual=True, settings=(Setting("levels", 100, "K", "steps in which the score is shown"),))
+@certificate(order=20, usual=True, settings=(Setting("levels", 100, "K", "rounding steps of the score"),))
 @one_source
 def rounded(
     data: Predictions | Sketch, *, levels: int = 100, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0
 ) -> Estimate:
     r"""Certify the average calibration error of the score rounded to `levels` steps.
 
-    Estimand: ``CE = E|r - E[Y|r]|`` with r the score rounded to the nearest multiple of ``1 / levels`` (halves
-    up: 0.005 becomes 0.01 at 100 levels; scores are read to ``2^-30``, so that those less than that below a half go up
-    with it); in probability units. ``levels=100`` is whole per cent.
+    Estimand: ``CE = E|r - E[Y|r]|`` with r the score rounded to the nearest multiple of ``1 / levels`` (halves up:
+    0.005 becomes 0.01 at 100 levels; scores are read to ``2^-30``, so that those less than that below a half go up with
+    it); in probability units. ``levels=100`` is whole percent.
 
     Parameters
     ----------
@@ -40,17 +40,17 @@ def rounded(
 
     Notes
     -----
-    **Assumes.** Independent rows from one distribution; levels fixed before the labels are seen. Rows drawn to a
-    quota of cases are not independent: then only Theorem U's linear form is proved, and the notch is not.
+    **Assumes.** Independent rows from one distribution; levels fixed before the labels are seen. Rows drawn to a quota
+    of events are not independent: then only Theorem U's linear form is proved, and the notch is not.
     **Guarantee.** Finite-sample, for every classifier and every distribution. The lower end is about the rounded
     score; the raw score may be better calibrated, so it is evidence against the display and not the model.
-    **Method.** Upper end: Theorem U with the notch (theory 1.4), four bets, linear form and notch averaged half
-    and half. Lower end: Theorem L on the levels. Rounding is exact for 10, 20, 50 and 100 levels and powers of
-    two; otherwise the middle of the score's cell (of ``2^14``) is rounded, which is the classifier certified.
-    Data with ``cluster=`` or ``weights=``: independent units, Theorems CL and CU (documentation: units); error and gap
-    are of these weights.
-    **Cost.** Linear in the rows, then milliseconds; a tenth of a second of units.
-    **Reads.** The sketch; rows, where they have units or weights.
+    **Method.** Upper end: Theorem U with the notch (theory 1.4), four bets, linear form and notch averaged half and
+    half. Lower end: Theorem L on the levels. Rounding is exact for 10, 20, 50 and 100 levels and powers of two;
+    otherwise the middle of the score's cell (of ``2^14``) is rounded, which is the classifier certified. Data with
+    ``cluster=`` or ``weights=``: independent clusters, Theorems CL and CU (documentation: clusters); error and gap are
+    of these weights.
+    **Cost.** Linear in the rows, then milliseconds; a tenth of a second of clusters.
+    **Reads.** The sketch; rows, where they have clusters or weights.
 
     Examples
     --------

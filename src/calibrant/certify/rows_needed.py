@@ -119,7 +119,7 @@ MOST_DRAWN = 20_000  # units drawn for a plan; from there on bounds shrink as th
 ALONE, TOGETHER, FEWEST_DRAWN = 4_000, 1_000, 200  # units drawn to say how many decide: of one row each, or of several
 PAIRS = 50_000  # of units and values of the score, that those of several rows may have
 RELAXED = 0.9  # of an upper end without the relaxation is that with it, which takes longer
-UNITS_GIVEN = "units as given: of their sizes, with rows as much alike"
+UNITS_GIVEN = "clusters as given: of their sizes, with rows as much correlated"
 WEIGHTED = "scores and weights distributed as given"
 
 
@@ -154,7 +154,7 @@ def rows_needed(
     side : {"upper", "lower", "two-sided"}
         Two-sided plans for both ends at ``alpha / 2`` each and returns the larger number.
     seed : int
-        Draws units; not used by a number of rows.
+        Draws clusters; not used by a number of rows.
 
     Returns
     -------
@@ -165,11 +165,11 @@ def rows_needed(
     Notes
     -----
     **Assumes.** The distribution of scores; normal approximations of counts.
-    **Guarantee.** None: an average case. Individual bounds scatter by 10 to 15 % of the gap.
-    **Method.** Expected, label-free costs of every level are put into Theorem U and solved for n. A jitter's own
-    error is not counted in the gap. Lower: ``sqrt(2 v L / n)`` with v the mean of
-    ``p (1 - p)`` and L raised by what learning signs and averaging e-values cost, set by simulation. Units of the data
-    are drawn with replacement, each with a random sign, and certified; the pilot units that leave are added.
+    **Guarantee.** None: an average case. Individual bounds scatter by 10 to 15% of the gap.
+    **Method.** Expected, label-free costs of every level are put into Theorem U and solved for n. A jitter's own error
+    is not counted in the gap. Lower: ``sqrt(2 v L / n)`` with v the mean of ``p (1 - p)`` and L raised by what learning
+    signs and averaging e-values cost, set by simulation. Clusters of the data are drawn with replacement, each with a
+    random sign, and certified; the pilot clusters that leave are added.
     **Cost.** Milliseconds.
     **Reads.** Nothing, or the sketch's scores.
 
@@ -199,7 +199,7 @@ def rows_needed(
     return Estimate(
         method="certify.rows_needed",
         value=float(np.ceil(max(needed) + (0.0 if units is None else min(max(needed) / (SHARE - 1), PILOT)))),
-        unit="rows" if alone else "units",
+        unit="rows" if alone else "clusters",
         n=0 if data is None else int(data.n),
         interval=Interval(low=0.0, high=float("inf"), level=1.0 - alpha, guarantee="asymptotic"),
         assumes="uniform scores" if data is None else planned,
@@ -210,7 +210,7 @@ def rows_needed(
 def _unit_gaps(
     population: Population, method: Method, levels: int, spend: tuple[float, float], seed: int
 ) -> tuple[Callable[[float], float], Callable[[float], float]]:
-    """Return the expected upper bound of a calibrated score by units, and the expected shortfall from below."""
+    """Return the expected upper bound of a calibrated score by clusters, and the expected shortfall from below."""
     units, tallies = population.units, population.as_shown(levels).tallies
     if units is None or tallies is None or method != "rounded":
         raise NotComputable(f"method={method!r} is proved for independent rows of equal weight: use method='rounded'")
@@ -288,8 +288,8 @@ def rows_to_decide(
     Elsewhere, at least as many as show a calibrated score to be within. None where those are fewer than there are, or
     beyond 1e12: the estimate is too close to the limit to say.
 
-    Of units, or rows that weigh: the same, with the upper end of units drawn from these with random signs, as of a
-    calibrated score, which comes to the limit as ``m^(-1/2)``, and the lower end by the units' squares.
+    Of clusters, or rows that weigh: the same, with the upper end of clusters drawn from these with random signs, as of
+    a calibrated score, which comes to the limit as ``m^(-1/2)``, and the lower end by the clusters' squares.
 
     Parameters
     ----------
@@ -345,7 +345,7 @@ def _noise(population: Population, levels: int, judge: Judge) -> float:
 
 
 def _above_by_units(population: Population, levels: int, delta: float, judge: Judge) -> float:
-    """Return the upper end expected of a calibrated score, of so many units as there are; above 1 where these are few.
+    """Return the upper end expected of a calibrated score, of so many clusters; above 1 where these are few.
 
     It shrinks as the root of their number, so that a set of another size tells it too.
     """
@@ -361,7 +361,7 @@ def _above_by_units(population: Population, levels: int, delta: float, judge: Ju
 
 
 def _below_by_units(population: Population, delta: float, judge: Judge) -> float:
-    """Return the shortfall expected of the lower end, of so many units as there are."""
+    """Return the shortfall expected of the lower end, of so many clusters as there are."""
     units = population.units
     if units is None or units.total <= 0.0:
         return np.inf
@@ -372,12 +372,12 @@ def _below_by_units(population: Population, delta: float, judge: Judge) -> float
 
 
 def _signed_by_units(units: Units, delta: float) -> float:
-    """Return the distance expected of an end of the gap from the gap, of so many units as there are."""
+    """Return the distance expected of an end of the gap from the gap, of so many clusters as there are."""
     return float(np.sqrt(2.0 * _squares(units) * -np.log(delta))) / units.total
 
 
 def _squares(units: Units) -> float:
-    """Return the sum of the squares of the certified units' sums of ``w (y - p)``."""
+    """Return the sum of the squares of the certified clusters' sums of ``w (y - p)``."""
     return float((summed(units.unit, units.weight * (units.y - units.p), units.count)[units.certified] ** 2).sum())
 
 

@@ -42,17 +42,16 @@ def values(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "two
     -----
     **Assumes.** Independent rows from one distribution. The values need not be declared.
     **Guarantee.** Finite-sample. The lower end is that of `raw_lower`. The upper end holds for the population, values
-    that did not occur in the rows included, where it is no chance that the score takes few values: whole per cents do
-    in every sample, a continuous score in none. Where it is chance, an upper end that is told, by this function or in
-    its place by `rounded`, is wrong with at most twice the probability. And given these scores of independent rows,
+    that did not occur in the rows included, where it is no chance that the score takes few values: whole percentages do
+    in every sample, a continuous score in none. Where it is chance, an upper end that is reported, by this function or
+    in its place by `rounded`, is wrong with at most twice the probability. And given these scores of independent rows,
     however they led to this function, it holds as it is for the mean of ``|p - E[Y|p]|`` over these rows.
     **Method.** Upper end: Theorem U with the notch (theory 1.4), a cell for each of the ``2^30`` scores that are
-    told apart; those without rows contribute a factor of 1. Lower end: `raw_lower`. Scores are read to ``2^-30``,
-    which is added and subtracted; two that agree to there count as one value.
-    Data with ``cluster=`` or ``weights=``: independent units, Theorems CL and CU (documentation: units); error and gap
-    are of these weights.
-    **Cost.** Linear in the rows, then milliseconds; a tenth of a second of units.
-    **Reads.** The sketch; rows, where they have units or weights.
+    distinguished; those without rows contribute a factor of 1. Lower end: `raw_lower`. Scores are read to ``2^-30``,
+    which is added and subtracted; two that agree to there count as one value. Data with ``cluster=`` or ``weights=``:
+    independent clusters, Theorems CL and CU (documentation: clusters); error and gap are of these weights.
+    **Cost.** Linear in the rows, then milliseconds; a tenth of a second of clusters.
+    **Reads.** The sketch; rows, where they have clusters or weights.
 
     Examples
     --------

@@ -96,8 +96,8 @@ class Cut:
     def about(self, bandwidth: float | None) -> str:
         """Say in a phrase what the certificate is about."""
         if bandwidth is not None:
-            return f"the raw score, along the variable's rank jittered by {bandwidth:g}"
-        return f"the raw score, along {self.cells} cells of the variable"
+            return f"the raw score, by the variable's rank jittered by {bandwidth:g}"
+        return f"the raw score, by {self.cells} cells of the variable"
 
     @property
     def n(self) -> int:
@@ -106,12 +106,12 @@ class Cut:
 
     @property
     def assumes(self) -> str:
-        """What is taken for granted."""
+        """What is interpreted as granted."""
         return INDEPENDENT
 
     @property
     def told(self) -> dict[str, float]:
-        """What a result tells of units: nothing of independent rows."""
+        """What a result tells of clusters: nothing of independent rows."""
         return {}
 
     def limits(self, delta: float) -> tuple[float, float]:
@@ -133,17 +133,17 @@ class Cut:
 
 @dataclass(frozen=True)
 class UnitCut:
-    """What certificates along one variable read of units, with the methods of `Cut`.
+    """What certificates along one variable read of clusters, with the methods of `Cut`.
 
     Parameters
     ----------
     along : Along
     ordered, points, cells, edges_from
-        As of `Cut`; edges of numbers come from the rows of pilot units.
+        As of `Cut`; edges of numbers come from the rows of pilot clusters.
     n, pilot : int
-        Rows, and those of pilot units.
+        Rows, and those of pilot clusters.
     whose : str
-        Which units these are, where a sketch does not hold all.
+        Which clusters these are, where a sketch does not hold all.
     """
 
     along: Along
@@ -157,12 +157,12 @@ class UnitCut:
     reads: str = "rows"
 
     def about(self, _: float | None) -> str:
-        """See `Cut`; of units nothing is jittered."""
-        return f"the raw score, along {self.cells} cells of the variable"
+        """See `Cut`; of clusters nothing is jittered."""
+        return f"the raw score, by {self.cells} cells of the variable"
 
     @property
     def units(self) -> Units:
-        """The units."""
+        """The clusters."""
         return self.along.tallies.units
 
     @property
@@ -207,7 +207,7 @@ class Dealt:
     units : Units or None
         Whose rows they are, where these are not independent or do not count alike.
     whose : str
-        Which units these are, where a sketch does not hold all.
+        Which clusters these are, where a sketch does not hold all.
     """
 
     rows: Predictions
@@ -220,7 +220,7 @@ class Dealt:
 
 
 def dealt_of(data: Predictions | Sketch, view: View, seed: int) -> Dealt:
-    """Return rows dealt by their identity, or by that of their units."""
+    """Return rows dealt by their identity, or by that of their clusters."""
     units = units_of(data, seed)
     rows = checked_rows(alone(rows_of_units(data)))
     residual = rows.y - rows.p
@@ -265,7 +265,7 @@ def cut_of(dealt: Dealt, name: Name, bins: int, fine: bool) -> Cut | UnitCut:
 
 
 def _of_units(dealt: Dealt, cell: NDArray[np.int32], cut: tuple[int, int, bool], leaves: bool) -> UnitCut:
-    """Add up units along cells that are given."""
+    """Add up clusters along cells that are given."""
     points, cells, ordered = cut
     units, rows = cast(Units, dealt.units), dealt.rows.n
     if cells > MOST_OF_UNITS:
@@ -355,7 +355,7 @@ def _fine(sketch: Sketch, wanted: tuple[str, ...], bins: int, view: View) -> Cut
         cells,
         "the sketch",
         0,
-        "the sketch's cells along the variable",
+        "the sketch's cells by the variable",
         QUANTISATION,
     )
 
@@ -404,16 +404,16 @@ def variable(
     side: Side = "two-sided",
     seed: int = 0,
 ) -> Estimate:
-    r"""Certify the average error along a variable: how far probabilities are off for people who differ in it.
+    r"""Certify the calibration error along a variable: how far probabilities are off for people who differ in it.
 
     Estimand: ``sum_c |E[(Y - p) 1_c]|`` over the bins or levels c of the variable (or of a pair); with `bandwidth`
-    ``sum_t |E[(Y - p) K(t | V)]|``, the error after the variable's rank is jittered; with `beyond_shift` of
-    ``Y - p - E[Y - p]`` in place of ``Y - p``. In probability units.
+    ``sum_t |E[(Y - p) K(t | V)]|``, the error after the variable's rank is jittered; with `beyond_shift` of ``Y - p -
+    E[Y - p]`` in place of ``Y - p``. In probability units.
 
     Parameters
     ----------
     data : Predictions or Sketch
-        A sketch brings its own bins and levels. Where the data name clusters or weights, whole units certify.
+        A sketch brings its own bins and levels. Where the data name clusters or weights, whole clusters certify.
     variable : str or pair of str
         Covariates. Missing values are a level.
     bins : int from 1 to 4096
@@ -442,20 +442,20 @@ def variable(
     BadInput
         No such variable, or a setting out of range.
     NotComputable
-        A category is to be jittered, or a variable of units; the sketch did not count the variable; all rows are one
-        unit.
+        A category is to be jittered, or a variable of clusters; the sketch did not count the variable; all rows are one
+        cluster.
 
     Notes
     -----
-    **Assumes.** Independent rows, or independent units, from one distribution; weights that no outcome changes.
+    **Assumes.** Independent rows, or independent clusters, from one distribution; weights that no outcome changes.
     **Guarantee.** Finite-sample, for every classifier and every distribution. Unlike the lower end for a displayed or
     jittered *score*, this lower end is evidence against the model: binning or jittering the *variable* can only average
     its error away (Jensen), so the error given the variable itself is at least as large.
     **Method.** Upper end: Theorem U (theory 1.3, 1.4) in its linear form with the raw residuals as bets, four stakes.
     Lower end: Theorem L, signs learnt on earlier blocks, mixed with an average over all signs and, where no shift is
     taken out, with one sign for all. Bins of a number are cut at quantiles of at most 1,000 pilot rows, a tenth at
-    most, which then leave the certificate. Units: Theorems CU and CL on the variable's cells, edges from the rows of
-    pilot units. With `beyond_shift` a tenth of alpha pays for limits of the mean residual, which both ends need (one
+    most, which then leave the certificate. Clusters: Theorems CU and CL on the variable's cells, edges from the rows of
+    pilot clusters. With `beyond_shift` a tenth of alpha pays for limits of the mean residual, which both ends need (one
     of two is wrong with at most ``.55 alpha``), and the worst mean in them is taken; the bounds are monotone towards
     the ends of the limits. Above 20,000 rows logarithms are replaced by their series to the fourth power less a bound
     of the rest.

@@ -148,7 +148,7 @@ def certify(a: Namespace) -> int:
     whole, groups, units = _certified_data(files, asked)
     tell_left_out(whole)
     if a.side != "two-sided" and (tables := [c.name for c in chosen if c.table]):
-        raise BadInput(f"--method {tables[0]} tells both ends: leave --side out")
+        raise BadInput(f"--method {tables[0]} gives both bounds: leave --side out")
     found, missed = [], {}
     seed = whole.spec.seed if isinstance(whole, Sketch) else asked.seed
     for c in chosen:
@@ -169,9 +169,9 @@ def certify(a: Namespace) -> int:
 def _certified_data(
     files: Sketch | Query | list[str] | str, asked: Reading
 ) -> tuple[Sketch | Predictions, dict[str, object], str]:
-    """Return the sketch of files, and the column of units.
+    """Return the sketch of files, and the column of clusters.
 
-    Their rows, and how to name groups then, where units cross, or rows without a label have units or weights.
+    Their rows, and how to name groups then, where clusters cross, or rows without a label have clusters or weights.
     """
     try:
         if not asked.keeps_beside:

@@ -114,11 +114,11 @@ def files(p: Command, more: str = "") -> None:
 
 def source(p: Command) -> None:
     p.add_argument("--sql", metavar="SELECT", help="one SELECT in DuckDB's SQL in place of files, which is only read")
-    p.add_argument("--encoding", metavar="NAME", help="of files of text, such as cp1252 (default: found out)")
-    p.add_argument("--delimiter", metavar="CHAR", help="between their columns, tab for a tab (default: found out)")
-    p.add_argument("--decimal", choices=(".", ","), help="mark of their fractions (default: found out)")
+    p.add_argument("--encoding", metavar="NAME", help="of files of text, such as cp1252 (default: detected)")
+    p.add_argument("--delimiter", metavar="CHAR", help="between their columns, tab for a tab (default: detected)")
+    p.add_argument("--decimal", choices=(".", ","), help="mark of their fractions (default: detected)")
     p.add_argument("--sheet", metavar="NAME", help="of an Excel file that has several")
-    p.add_argument("--format", choices=FORMATS, help="of standard input, where its first bytes do not tell")
+    p.add_argument("--format", choices=FORMATS, help="of standard input, where its first bytes do not say")
 
 
 def columns(p: Command) -> None:
@@ -128,8 +128,8 @@ def columns(p: Command) -> None:
 
 
 def beside(p: Command) -> None:
-    p.add_argument("--positive", metavar="VALUE", help="the label value that counts as a case")
-    listed(p, "--cluster", "rows of one value belong together (a patient); of several columns the coarsest is the unit")
+    p.add_argument("--positive", metavar="VALUE", help="the label value that counts as an event")
+    listed(p, "--cluster", "rows of one value are one cluster (a patient); of several columns the coarsest counts")
     p.add_argument("--weights", metavar="COLUMN", help="how much each row counts: positive numbers")
     allow_same(p)
 
@@ -140,14 +140,14 @@ def label(p: Command) -> None:
 
 def score(p: Command, required: bool = False) -> None:
     p.add_argument("--score", required=required, metavar="COLUMN", help="predicted probabilities, 0 to 1")
-    p.add_argument("--percent", action="store_true", help="they are per cent, 0 to 100")
+    p.add_argument("--percent", action="store_true", help="they are percentages, 0 to 100")
     p.add_argument(
         "--missing",
         choices=MISSING_WAYS,
         default="level",
         help="a missing label or score is refused, other missing values are a level of their own (level, the default); "
-        "rows without label, score, unit or weight are left out and counted (drop); rows without a label are counted "
-        "apart (keep); or nothing may be missing (refuse)",
+        "rows without label, score, cluster or weight are left out and counted (drop); rows without a label are "
+        "counted apart (keep); or nothing may be missing (refuse)",
     )
     p.add_argument("--drop-missing", action="store_true", help="short for --missing drop")
 
@@ -162,7 +162,7 @@ def identity(p: Command) -> None:
 
 
 def seed(p: Command) -> None:
-    p.add_argument("--seed", type=int, default=0, help="deals the rows into random blocks (default 0)")
+    p.add_argument("--seed", type=int, default=0, help="assigns rows to random blocks (default 0)")
 
 
 def groups(p: Command, purpose: str) -> None:
@@ -183,7 +183,7 @@ def intersections(p: Command) -> None:
 
 
 def levels(p: Command, what: str) -> None:
-    p.add_argument("--levels", type=int, default=100, metavar="K", help=f"{what} (default 100: whole per cent)")
+    p.add_argument("--levels", type=int, default=100, metavar="K", help=f"{what} (default 100: whole percent)")
 
 
 def acting(p: Command, line: str) -> None:
@@ -193,7 +193,8 @@ def acting(p: Command, line: str) -> None:
         "--costs",
         type=numbers,
         metavar="FP,FN",
-        help="in place of --threshold: costs of acting on no case, and of not acting on a case; 1,4 acts from 0.2 on",
+        help="in place of --threshold: costs of acting on a non-event, and of not acting on an event; 1,4 acts from "
+        "0.2 on",
     )
 
 

@@ -64,19 +64,27 @@ def _judging(p: Command, limit: float | None = None, outcome: str | None = None,
     from calibrant.audit.checks import gates
 
     p.add_argument(
-        "--limit", type=float, default=limit, metavar="L", help="largest acceptable average error; 0.02 is two points"
+        "--limit",
+        type=float,
+        default=limit,
+        metavar="L",
+        help="largest acceptable calibration error; 0.02 is two points",
     )
     p.add_argument(
         "--judge",
         choices=("error", "gap"),
         default="error",
-        help="what the limit is about: the average error (default), or the gap between what happened and what was said",
+        help="what the limit is about: the calibration error (default), or the gap, observed minus predicted",
     )
-    take.levels(p, "steps in which scores of many values are shown; of few, they are judged as they are")
+    take.levels(p, "rounding steps of scores of many values; scores of few values are judged raw")
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of each certificate (default 0.05)")
     p.add_argument("--quick", action="store_true", help="leave out the tests; measures and certificates remain")
     p.add_argument(
-        "--mask", type=int, default=20, metavar="N", help="people under whom a count is not shown (default 20, least 5)"
+        "--mask",
+        type=int,
+        default=20,
+        metavar="N",
+        help="smallest group size shown; smaller groups are pooled (default 20, least 5)",
     )
     p.add_argument(
         "--tolerance",
@@ -95,8 +103,10 @@ def _judging(p: Command, limit: float | None = None, outcome: str | None = None,
     take.listed(
         p, "--fail-on", "exit with 1 if one of these finds error, 3 if undecided: " + ", ".join(gates()), "TESTS"
     )
-    take.acting(p, "act on people from this score on (up to five): what that means is told, certified by itself")
-    p.add_argument("--outcome", default=outcome, metavar="WORD", help="what a case is, for wording: employed")
+    take.acting(
+        p, "act on people from this score on (up to five): reports net benefit and errors at each, certified separately"
+    )
+    p.add_argument("--outcome", default=outcome, metavar="WORD", help="what an event is, for wording: employed")
     _about(p)
     p.add_argument("--name", metavar="NAME", help="name of the data in the report (default: the file's)")
     p.add_argument("--date", metavar="DATE", help="date to print in the report (default: none)")
@@ -202,7 +212,7 @@ def _methods(face: str) -> Options:
 
 
 def _method(m: Method, p: Command) -> None:
-    """Add what a function can be asked with; what the reading of the data has already is told there."""
+    """Add what a function can be asked with; what the reading of the data has already is reported there."""
     from calibrant.data.reading import OF_ROWS
 
     take.files(p, ", sketch")
@@ -213,7 +223,7 @@ def _method(m: Method, p: Command) -> None:
             p, "--classes", "what the labels call them, in that order (default: by column, or 0, 1, 2, …)", "NAMES"
         )
     if m.grouped:
-        take.listed(p, "--by", "group columns: each group by itself, not simultaneous")
+        take.listed(p, "--by", "group columns: each group separately, not simultaneously")
         take.intersections(p)
     for own in m.settings:
         if own.name not in OF_ROWS:
@@ -264,7 +274,7 @@ def _shown(default: object) -> str:
 def _plan(p: Command) -> None:
     p.add_argument("gap", type=float, help="how close the bound should come to the truth; 0.02 is two points")
     p.add_argument("--method", choices=("rounded", "jittered"), default="rounded")
-    take.levels(p, "of rounded: steps")
+    take.levels(p, "of rounded: rounding steps")
     p.add_argument("--bandwidth", type=float, default=2**-6, metavar="H", help="of jittered (default 2^-6)")
     p.add_argument("--alpha", type=float, default=0.05)
     p.add_argument("--side", choices=("upper", "lower", "two-sided"), default="upper")
@@ -300,7 +310,7 @@ def _compare(p: Command) -> None:
     take.files(p, "; or two audits that were kept as JSON")
     take.label(p)
     take.listed(p, "--score", "probabilities of each model, 0 to 1, separated by commas; the first is the reference")
-    p.add_argument("--percent", action="store_true", help="they are per cent, 0 to 100")
+    p.add_argument("--percent", action="store_true", help="they are percentages, 0 to 100")
     p.add_argument("--reference", metavar="COLUMN", help="another model than the first")
     take.beside(p)
     take.listed(p, "--by", "group columns: the verdict holds for everyone and in every group")
@@ -310,7 +320,7 @@ def _compare(p: Command) -> None:
         default="brier",
         help="what a model loses (default brier); error: called wrongly at a score of 0.5",
     )
-    take.acting(p, "of net_benefit: act from this score on; several, separated by commas, are judged together")
+    take.acting(p, "of net_benefit: act from this score on; several, separated by commas, are judged simultaneously")
     p.add_argument(
         "--margin",
         type=float,
@@ -395,39 +405,45 @@ def _repair(p: Command) -> None:
     take.listed(p, "--method", f"auto: {score} and, with covariates, {more}; or some of: {some}", "NAMES")
     p.add_argument("--judge-on", metavar="FILE", help="judge on these rows instead, and fit on all of FILE's sample")
     p.add_argument(
-        "--distinct-units", action="store_true", help="a unit's name means another one in --judge-on: numbered anew"
+        "--distinct-units",
+        action="store_true",
+        help="a cluster's name means another one in --judge-on: numbered separately",
     )
     p.add_argument("--limit", type=float, metavar="E", help="who is over it before and after: 0.02 is two points")
     p.add_argument(
         "--judge",
         choices=("error", "gap"),
         default="error",
-        help="what the limit is about: the average error (default), or the gap between what happened and what was said",
+        help="what the limit is about: the calibration error (default), or the gap, observed minus predicted",
     )
     take.acting(p, "act from this score on, or several (0.1,0.2): whose decisions a repair changes, and the gain")
-    take.levels(p, "steps of the certified error")
+    take.levels(p, "rounding steps of the certified error")
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of the verdicts (default 0.05)")
     p.add_argument("--quick", action="store_true", help="leave out the tests, and multicalibration from auto")
     p.add_argument("--out", metavar="OUT", help="write every row repaired: .parquet, .csv, .tsv, .arrow or .feather")
-    p.add_argument("--map", metavar="MAP.json", help="write the map")
+    p.add_argument("--map", metavar="MAP.json", help="write the calibrator")
     p.add_argument("--json", action="store_true", help="print the comparison as JSON instead of a table")
 
 
 def _apply(p: Command) -> None:
     from calibrant.repair.formulas.dialects import DIALECTS
 
-    p.add_argument("map", metavar="MAP.json", help="a map that `calibrant repair --map` or `to_json` wrote")
+    p.add_argument("map", metavar="MAP.json", help="a calibrator that `calibrant repair --map` or `to_json` wrote")
     take.files(p)
     take.score(p)
-    take.listed(p, "--scores", "of --print-sql and a map of several classes: a column each, in place of --score")
+    take.listed(p, "--scores", "of --print-sql and a calibrator of several classes: a column each, in place of --score")
     p.add_argument("--out", metavar="OUT", help="write every row repaired: .parquet, .csv, .tsv, .arrow or .feather")
     shown = p.add_mutually_exclusive_group()
-    shown.add_argument("--print-sql", metavar="DIALECT", help=f"print the map as SQL instead: {', '.join(DIALECTS)}")
-    shown.add_argument("--print-javascript", action="store_true", help="print the map as a JavaScript function instead")
+    shown.add_argument(
+        "--print-sql", metavar="DIALECT", help=f"print the calibrator as SQL instead: {', '.join(DIALECTS)}"
+    )
+    shown.add_argument(
+        "--print-javascript", action="store_true", help="print the calibrator as a JavaScript function instead"
+    )
     p.add_argument(
         "--table", metavar="NAME", help="of --print-sql: a query of this table, not an expression of columns"
     )
-    take.listed(p, "--keep", "of --table: the columns to return beside the repaired scores (default: all)")
+    take.listed(p, "--keep", "of --table: the columns to return with the repaired scores (default: all)")
 
 
 def _weights(p: Command) -> None:
@@ -438,7 +454,7 @@ def _weights(p: Command) -> None:
     p.add_argument("--method", choices=("cells", "rake", "classifier"), help="of --to (default cells)")
     p.add_argument("--to-weights", metavar="COLUMN", help="of --to: how many people each of its rows stands for")
     p.add_argument("--weights", metavar="COLUMN", help="weights that the rows have already, which are multiplied")
-    take.listed(p, "--cluster", "units, which pilot rows and folds keep whole; of several columns the coarsest")
+    take.listed(p, "--cluster", "clusters, which pilot rows and folds keep whole; of several columns the coarsest")
     p.add_argument("--cap", metavar="X", help="largest weight in means, or none (default: 20 for the classifier)")
     p.add_argument(
         "--pool", metavar="COLUMN=A,B=C", action="append", default=[], help="count levels A and B of a column as C"
@@ -458,7 +474,7 @@ COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options,
     "audit": ("audit a file of labels, probabilities and covariates", words.AUDIT, _audit, words.STATUS),
     "example": ("run the audit on the bundled employment data", words.EXAMPLE, _example, words.STATUS),
     "report": ("write the report of an audit that was kept, in any format", words.REPORT, _report, words.REPORT_STATUS),
-    "certify": ("print certificates for everyone together", words.CERTIFY, _certify, words.STATUS),
+    "certify": ("print certificates for everyone", words.CERTIFY, _certify, words.STATUS),
     "measure": (
         "print one estimate",
         words.ASKED.format(face="measure", examples=words.MEASURE),
@@ -485,5 +501,5 @@ COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options,
     "merge": ("add sketches up into one", words.MERGE, _merge, words.STATUS),
     "repair": ("fit repairs, judge them on other rows, and write the best", words.REPAIR, _repair, words.REPAIR_STATUS),
     "weights": ("weigh rows so that they look like a named population", words.WEIGHTS, _weights, words.APPLY_STATUS),
-    "apply": ("stream files through the map of a repair", words.APPLY, _apply, words.APPLY_STATUS),
+    "apply": ("stream files through a calibrator", words.APPLY, _apply, words.APPLY_STATUS),
 }

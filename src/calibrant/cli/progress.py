@@ -55,7 +55,7 @@ class Progress:
             line = self.line
 
             class Told(ProgressColumn):
-                """What is being done, rendered anew whenever the terminal is."""
+                """What is being done, rendered again whenever the terminal is."""
 
                 def render(self, _: Task) -> Text:
                     return Text(line())
@@ -82,7 +82,7 @@ class Progress:
         return visible(f"{BLOCK * int(WIDE * doing.share):{SPACE}<{WIDE}} {doing}")
 
     def now(self) -> Doing:
-        """Return where the run is: what was told last, and what has passed since."""
+        """Return where the run is: what was reported last, and what has passed since."""
         doing, passed = self._doing, self._clock() - self._told
         if doing.share is None or not doing.left:
             return doing
@@ -94,7 +94,7 @@ class Progress:
 
 
 def told_first(source: object, asked: Reading) -> object:
-    """Say on standard error, when it is a terminal, what the data are taken for and all that is in the way.
+    """Say on standard error, when it is a terminal, what the data are interpreted as and all that is in the way.
 
     Return the source to go on with: it is opened once.
     """

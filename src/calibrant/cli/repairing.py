@@ -45,7 +45,7 @@ def repair(a: Namespace) -> int:
     """Compare, print, and write what was asked for."""
     asked = reading(a).named()
     if a.map is not None and not a.map.lower().endswith(".json"):
-        raise BadInput(f"cannot write the map to {a.map!r}: end its name in .json")
+        raise BadInput(f"cannot write the calibrator to {a.map!r}: end its name in .json")
     if a.distinct_units and not (a.judge_on and (asked.cluster or asked.levels)):
         raise BadInput("--distinct-units goes with --judge-on and --cluster")
     a.threshold, a.costs = acting(a.threshold, a.costs, COMMAND)[0] or None, None  # checked before anything is read
@@ -78,12 +78,14 @@ def apply(a: Namespace) -> int:
         raise BadInput("--table and --keep are of --print-sql: name a dialect, such as --print-sql duckdb")
     if a.scores:
         raise BadInput(
-            "--scores is of --print-sql: of several classes call the map in Python on multiclass_predictions"
+            "--scores is of --print-sql: of several classes call the calibrator in Python on multiclass_predictions"
         )
     if a.score is None:
         raise BadInput("name the column to repair with --score")
     if a.out is None:
-        raise BadInput("name the file to write with --out, or print the map with --print-sql or --print-javascript")
+        raise BadInput(
+            "name the file to write with --out, or print the calibrator with --print-sql or --print-javascript"
+        )
     data = given(a)
     path = checked_targets({"--out": a.out}, (*data, a.map))["--out"]
     one, asked = FittedMap.from_json(map_text(a.map)), reading(a)
@@ -103,7 +105,9 @@ def apply(a: Namespace) -> int:
 def _print_map(a: Namespace) -> int:
     """Print a map as SQL or JavaScript, for which no data are read."""
     if a.files or a.sql or a.out:
-        raise BadInput("--print-sql and --print-javascript print the map and read no data: leave files and --out away")
+        raise BadInput(
+            "--print-sql and --print-javascript print the calibrator and read no data: leave files and --out away"
+        )
     one = FittedMap.from_json(map_text(a.map))
     one = replace(one, percent=a.percent or one.percent)
     if a.print_javascript:
@@ -141,7 +145,7 @@ def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) ->
         tell_rows(other.left_out, "left out", f"of {visible(a.judge_on)} without {lack}")
         if why := in_both(mine.contents, other.contents, (), alike=UNKNOWN):
             raise BadInput(
-                f"the files and --judge-on {a.judge_on} {why}: judge a map on rows that it was not fitted on"
+                f"the files and --judge-on {a.judge_on} {why}: judge a calibrator on rows that it was not fitted on"
             )
     else:
         _check_keys(mine.hashes, asked.key)
@@ -177,7 +181,7 @@ def _check_keys(hashes: NDArray[np.uint64], key: tuple[str, ...]) -> None:
 
 
 def _covariates(asked: Reading, source: Source) -> tuple[str, ...]:
-    """Return the columns to read beside label, score and key."""
+    """Return the columns to read next to label, score and key."""
     taken, named = {asked.label, asked.score, *asked.key}, (*asked.variables, *asked.by)
     if wrong := sorted(taken & set(named)):
         raise BadInput(

@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status.
 
     What it prints on standard output is held until it is done: the status then tells the verdict even where nobody
-    reads on, and a full disk behind standard output is told in one line.
+    reads on, and a full disk behind standard output is reported in one line.
     """
     _open_streams()
     held = io.StringIO()

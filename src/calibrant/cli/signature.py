@@ -143,8 +143,8 @@ def _setting(parameter: inspect.Parameter, hint: object, words: str) -> Setting 
 def _taken(hint: object) -> tuple[bool, set[Any]]:
     """Return whether a type takes several values, and the plain types that it takes; none if it takes others too.
 
-    A setting that may be anything, such as a level, is a number if it reads as one; a mapping has a plain form beside
-    it.
+    A setting that may be anything, such as a level, is a number if it reads as one; a mapping has a plain form in
+    addition to it.
     """
     several, plain = False, set[Any]()
     for member in get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,):

@@ -64,7 +64,7 @@ def weights(a: Namespace) -> int:
 
 
 def _rows(a: Namespace, source: Source, columns: Sequence[str]) -> Covariates:
-    """Return the columns that are made alike, and the weights and units that the rows have already."""
+    """Return the columns that are made alike, and the weights and clusters that the rows have already."""
     require(columns, source.columns, "covariate")
     beside = [c for c in (a.weights, *(a.cluster or ())) if c]
     require(beside, source.columns, "weight" if a.weights else "cluster")

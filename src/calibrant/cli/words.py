@@ -1,10 +1,10 @@
-"""What the help of the commands says beside their options."""
+"""What the help of the commands says next to their options."""
 
 from __future__ import annotations
 
 STATUS = """exit status:
-  0   met, or no limit was given
-  1   certified over the limit: everyone, a group or an unnamed pocket
+  0   within the limit, or no limit was given
+  1   certified over the limit: everyone, a group or an unlisted subgroup
   2   the data or a setting cannot be used; one line says why
   3   undecided at this sample size, or a limited check was not applicable
   70  an unexpected error: please report it
@@ -37,9 +37,9 @@ LOOK_STATUS = """exit status:
   70  an unexpected error: please report it
 """
 LOOK = """\
-What each column is taken for, what is missing, whether scores are probabilities, per cent or logits, repeated rows, all
-that would make an audit refuse, and the command to run. Columns that are not named are proposed. Labels are never held
-against scores, so that a look spends no guarantee.
+How each column is interpreted, what is missing, whether scores are probabilities, percent or logits, repeated rows, all
+that would make an audit refuse, and the command to run. Columns that are not named are proposed. Labels are never
+compared with scores, so that running it does not affect the guarantee.
 
 examples:
   calibrant look scores.csv
@@ -73,7 +73,7 @@ examples:
 """
 COMPARE_STATUS = """exit status:
   0   better, or no worse for anyone
-  1   worse for everyone together, or for a group
+  1   worse for everyone, or for a group
   2   the data or a setting cannot be used; one line says why
   3   undecided
   70  an unexpected error: please report it
@@ -97,7 +97,7 @@ examples:
   calibrant audit scores.csv --label outcome --positive yes --score p --json - | jq .verdict
   calibrant audit month/*.sketch --limit 0.02
 """
-EXAMPLE = """277 677 Massachusetts residents, 2015 to 2018: a classifier's probability that a person is employed.
+EXAMPLE = """277,677 Massachusetts residents, 2015 to 2018: a classifier's probability that a person is employed.
 Writes calibrant-example.html into the current directory; open it in a browser.
 """
 REPORT = """\
@@ -113,7 +113,8 @@ REPORT_STATUS = """exit status:
   2   there is no such record, or it cannot be written; one line says why
   70  an unexpected error: please report it
 """
-CERTIFY = """Each line says which classifier it is about: the raw score, the score shown in steps, or a jittered score.
+CERTIFY = """\
+Each line says which classifier it is about: the raw score, the score in rounding steps, or a jittered score.
 
 example:
   calibrant certify scores.csv --label y --score p --method rounded,jittered,distance
@@ -143,12 +144,12 @@ MERGE = "Sketches merge if they were made from one spec: see sketch --like."
 PLAN = """An average case for planning, not a certificate. Uniform scores unless a file of scores is given.
 
 examples:
-  calibrant plan 0.02                        whole per cent, within two points
+  calibrant plan 0.02                        whole percent, within two points
   calibrant plan 0.01 --levels 50 --side two-sided
   calibrant plan 0.02 --data pilot.parquet --label y --score p
 """
 SKETCH = """\
-A sketch holds counts of people by score, label and group. Where a group is small they are as telling as the rows:
+A sketch holds counts of people by score, label and group. Where a group is small they reveal as much as the rows:
 guard a sketch like the data. Audits of it give the same numbers as audits of the file.
 
 example:
@@ -157,23 +158,23 @@ example:
   calibrant merge january.sketch february.sketch --out winter.sketch
 """
 REPAIR_STATUS = """exit status:
-  0   a repair is shown to be better; its map is written
-  1   the one repair asked for is shown to be worse; its map is written all the same
+  0   a repair is shown to be better; its calibrator is written
+  1   the one repair asked for is shown to be worse; its calibrator is written all the same
   2   the data or a setting cannot be used; one line says why
   3   undecided: no repair is shown to be better. With --method auto, or several, nothing is written
   70  an unexpected error: please report it
 """
 APPLY_STATUS = """exit status:
   0   every row is written
-  2   the data, the map or a setting cannot be used; one line says why, and nothing is written
+  2   the data, the calibrator or a setting cannot be used; one line says why, and nothing is written
   70  an unexpected error: please report it
 """
 REPAIR = """\
 Fits repairs on one half of a sample of the rows and judges them on the other; then streams every row through the
-one recommended. The map that is written is the one that was judged, as JSON without code.
+one recommended. The calibrator that is written is the one that was judged, as JSON without code.
 
-OUT holds every column, SCORE_repaired, and SCORE_fitted_on: true for the rows the map was fitted on, on which it must
-never be judged.
+OUT holds every column, SCORE_repaired, and SCORE_fitted_on: true for the rows the calibrator was fitted on, on which it
+must never be judged.
 
 examples:
   calibrant repair log.parquet --label y --score p
@@ -192,8 +193,8 @@ examples:
   calibrant audit weighted.parquet --label y --score p --weights weight
 """
 APPLY = """\
-Streams files of any size; covariates that the map reads must be there. OUT holds every column and SCORE_repaired.
-Or prints the map as SQL or JavaScript, which repairs scores where they are, without Python.
+Streams files of any size; covariates that the calibrator reads must be there. OUT holds every column and
+SCORE_repaired. Or prints the calibrator as SQL or JavaScript, which repairs scores where they are, without Python.
 
 examples:
   calibrant apply map.json tomorrow.parquet --score p --out tomorrow-repaired.parquet

@@ -46,7 +46,7 @@ WORDS += ({"nein", "ja"}, {"n", "j"}, {"falsch", "wahr"}, {"nee", "ja"}, {"nej",
 WORDS += ({"no", "sí"}, {"no", "si"}, {"no", "sì"}, {"não", "sim"}, {"nao", "sim"}, {"nie", "tak"})
 UNKNOWN = {"unknown", "unk", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "missing", "maybe", "pending", "?", "-"}
 UNKNOWN |= {"undetermined", "indeterminate", "uncertain", "unclear", "inconclusive", "not known", "not available", "."}
-FIXES = {"label": "pass positive= (--positive) to name the case", "score": "convert it to numbers in [0, 1]"}
+FIXES = {"label": "pass positive= (--positive) to name the event", "score": "convert it to numbers in [0, 1]"}
 
 
 def require(names: Iterable[str], available: Sequence[str], role: str) -> None:
@@ -94,7 +94,7 @@ def table_of(frame: object) -> pa.Table:
 
 
 def is_number(t: pa.DataType) -> bool:
-    """Tell whether an Arrow type is a number."""
+    """Return whether an Arrow type is a number."""
     return bool(pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t))
 
 
@@ -116,19 +116,19 @@ def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str, fix: str 
 
 
 def score_values(column: pa.Array | pa.ChunkedArray, name: str, percent: bool = False) -> Floats:
-    """Return scores as float64, NaN where missing; per cent, with a sign or not, are divided by 100."""
+    """Return scores as float64, NaN where missing; percent, with a sign or not, are divided by 100."""
     column = decoded(column, name)
     signed = is_text(column.type) and _example(column).rstrip().endswith("%")
     if signed and not percent:
         raise BadInput(
-            f"score column {name!r} holds per cent such as {_example(column)!r}: pass percent=True (--percent)"
+            f"score column {name!r} holds percentages such as {_example(column)!r}: pass percent=True (--percent)"
         )
     values = as_float(_without_signs(column) if signed else column, name, "score")
     return values / 100.0 if percent else values
 
 
 def _without_signs(column: pa.Array) -> pa.Array:
-    """Return texts such as "12 %" as numbers; unchanged if one is another text."""
+    """Return texts such as "12%" as numbers; unchanged if one is another text."""
     text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     number = pc.utf8_rtrim_whitespace(pc.replace_substring_regex(text, "%$", ""))
     try:
@@ -140,7 +140,7 @@ def _without_signs(column: pa.Array) -> pa.Array:
 
 
 def are_absent(column: pa.Array | pa.ChunkedArray, name: str) -> NDArray[np.bool_]:
-    """Tell which values are missing: null, NaN or empty text."""
+    """Return which values are missing: null, NaN or empty text."""
     column = decoded(column, name)
     absent = (as_text(column) if pa.types.is_string(column.type) else column).is_null(nan_is_null=True)
     found: NDArray[np.bool_] = absent.to_numpy(zero_copy_only=False)
@@ -195,7 +195,7 @@ def long_text(text: pa.Array) -> str:
 
 
 def number_texts(column: pa.Array) -> pa.Array:
-    """Return numbers as text that tells all of them apart, whole ones without a point; null where missing."""
+    """Return numbers as text that distinguish all of them, whole ones without a point; null where missing."""
     t = column.type
     if pa.types.is_integer(t):
         return column.cast(pa.string())
@@ -216,12 +216,12 @@ def number_text(value: float | Decimal) -> str | None:
 
 
 def is_large(text: str) -> bool:
-    """Tell whether a number, written by `number_text`, is a whole one that no double may be."""
+    """Return whether a number, written by `number_text`, is a whole one that no double may be."""
     return len(text) > DIGITS and text.removeprefix("-").isdecimal() and abs(int(text)) > EXACT
 
 
 def may_be_large(column: pa.Array) -> bool:
-    """Tell whether a column holds numbers that doubles may not hold, so that only their text tells them apart."""
+    """Return whether a column holds numbers that doubles may not hold, so that only their text distinguishes them."""
     t = column.type
     if pa.types.is_decimal(t):
         return bool(t.precision > DIGITS) and any(is_large(v) for v in number_texts(column.unique()).to_pylist() if v)
@@ -321,7 +321,7 @@ def label_values(
             if len(values) and values.min() >= 0 and values.max() <= 1:
                 small: NDArray[np.int8] = values.astype(np.int8)
                 return small
-        return as_float(column, name, "label", "" if case == "positive" else f"pass {case}= to name the case")
+        return as_float(column, name, "label", "" if case == "positive" else f"pass {case}= to name the event")
     try:
         hit = _hits(column, name, positive, case)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -333,7 +333,7 @@ def label_values(
 
 
 def _hits(column: pa.Array, name: str, positive: str, case: str = "positive") -> pa.Array:
-    """Tell which labels are the positive one, null where missing."""
+    """Return which labels are the positive one, null where missing."""
     t = column.type
     if pa.types.is_boolean(t):
         return pc.equal(column.cast(pa.string()), positive.lower())
@@ -367,18 +367,18 @@ def spellings(column: pa.Array | pa.ChunkedArray, name: str, positive: str) -> s
 
 
 def one_spelling(spelt: AbstractSet[str], name: str, positive: str) -> None:
-    """Refuse a label whose case is spelt in several ways: all but one would count as no case."""
+    """Refuse a label whose case is spelt in several ways: all but one would count as a non-event."""
     if positive in spelt and len(spelt) > 1:
         raise BadInput(
-            f"label column {name!r} holds {clipped(min(spelt - {positive}))!r} beside {positive!r}, which would count "
-            "as no case: write both in one way"
+            f"label column {name!r} holds {clipped(min(spelt - {positive}))!r} next to {positive!r}, which would count "
+            "as a non-event: write both in one way"
         )
 
 
 def no_cases(
     column: pa.Array | pa.ChunkedArray, name: str, positive: str, audited: NDArray[np.bool_]
 ) -> dict[str, int]:
-    """Return the values of a label beside the one that is the case, as text, with their audited rows: see `few_of`.
+    """Return the label's values other than the event, as text, with their audited rows: see `few_of`.
 
     Texts that are the same where they are cut, after `SHOWN` characters, count as one value.
     """
@@ -432,10 +432,10 @@ def _unknown_outcomes(column: pa.Array, fix: str) -> str:
         return ""
     pair, (it, means) = plain_pair(held), ("it", "it means") if len(found) == 1 else ("them", "they mean")
     listed = ", ".join(repr(clipped(v)) for v in found)
-    told = f"{listed} beside {' and '.join(sorted(pair))}; if these outcomes are not known, store {it} as missing"
+    told = f"{listed} next to {' and '.join(sorted(pair))}; if these outcomes are not known, store {it} as missing"
     if pair & {"0", "false"}:
-        return f"{told}; only if {means} no case, {fix}"
-    return f"{told} and {fix}, which alone would count {it} as no case"
+        return f"{told}; only if {means} a non-event, {fix}"
+    return f"{told} and {fix}, which alone would count {it} as a non-event"
 
 
 def binary_labels(y: NDArray[np.int8] | Floats) -> NDArray[np.int8]:

@@ -27,7 +27,7 @@ FIRST = 100  # texts that are looked at before all are
 
 
 def is_date(t: pa.DataType) -> bool:
-    """Tell whether an Arrow type is a date or a time of a day of the calendar."""
+    """Return whether an Arrow type is a date or a time of a day of the calendar."""
     return bool(pa.types.is_date(t) or pa.types.is_timestamp(t))
 
 
@@ -65,14 +65,14 @@ def as_days(column: pa.Array, name: str = "") -> NDArray[np.float64]:
 
 
 def nothing(column: pa.Array) -> bool:
-    """Tell whether every value is missing, or empty text."""
+    """Return whether every value is missing, or empty text."""
     if column.null_count == len(column):
         return True
     return pa.types.is_string(column.type) and pc.all(pc.equal(column, "")).as_py() is True
 
 
 def may_be_dates(column: pa.Array) -> bool:
-    """Tell whether text, by code or spelt out, is dates wherever there is any."""
+    """Return whether text, by code or spelt out, is dates wherever there is any."""
     text = column.dictionary if pa.types.is_dictionary(column.type) else column
     return nothing(text) or text_dates(text) is not None
 

@@ -29,7 +29,7 @@ from calibrant.errors import BadInput, NotComputable
 
 
 class Given:
-    """Arguments whose rows belong together, and the order in which each has them.
+    """Arguments whose rows share clusters, and the order in which each has them.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def _one_each(values: object, n: int, name: str) -> pa.Array:
 def clusters_of(
     cluster: object, n: int, missing: bool, name: str = "cluster"
 ) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
-    """Return which rows belong together, and where that is known; refuse rows of which it is not, unless some may."""
+    """Return which rows share clusters, and where that is known; refuse rows of which it is not, unless some may."""
     column = _one_each(cluster, n, name)
     absent = are_absent(column, name)
     if absent.any() and not missing:
@@ -133,7 +133,7 @@ Levels = tuple[tuple[str, int], ...]  # columns of units and how many there are,
 
 
 def unit_columns(cluster: object) -> dict[str, object]:
-    """Return the columns of units by name: those of a dictionary, a frame or a list of arrays; none of one array."""
+    """Return the columns of clusters by name: those of a dictionary, a frame or a list of arrays; none of one array."""
     if isinstance(cluster, Mapping):
         found = {str(name): column for name, column in cluster.items()}
     elif isinstance(cluster, (list, tuple)) and cluster and all(_is_column(each) for each in cluster):
@@ -155,23 +155,25 @@ def _is_column(value: object) -> bool:
 
 
 def unit_codes(columns: Mapping[str, object]) -> dict[str, NDArray[np.intp]]:
-    """Return the unit of each row as a number, by column; all are known."""
+    """Return the cluster of each row as a number, by column; all are known."""
     codes = {name: _unit_codes(name, column) for name, column in columns.items()}
     first = next(iter(codes), "")
     for name, code in codes.items():
         if len(code) != len(codes[first]):
-            raise BadInput(f"cluster {name!r} has {len(code):,} rows and {first!r} {len(codes[first]):,}: pass alike")
+            raise BadInput(
+                f"cluster {name!r} has {len(code):,} rows and {first!r} {len(codes[first]):,}: pass equally many"
+            )
     return codes
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """Two columns of units of which neither holds the other: rows that share neither unit are independent.
+    """Two columns of clusters of which neither holds the other: rows that share neither unit are independent.
 
     Parameters
     ----------
     names : (str, str)
-        That of more units first.
+        That of more clusters first.
     codes : int array of shape (2, n)
         The unit of each row by column, by number.
     """
@@ -186,7 +188,7 @@ class Crossing:
 
     @property
     def units(self) -> tuple[int, int]:
-        """Units of each column."""
+        """Clusters of each column."""
         return int(self.codes[0].max()) + 1, int(self.codes[1].max()) + 1
 
     def part(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Crossing:
@@ -196,22 +198,22 @@ class Crossing:
 
 
 ALL_AS_ONE = (
-    "units {0!r} and {1!r} cross: this needs one column of independent units, so name one of them; both are taken by "
-    "raw_lower, values, rounded, distance, groups and worst_group of certify, and by audit"
+    "clusters {0!r} and {1!r} cross: this needs one column of independent clusters, so name one of them; both are "
+    "taken by raw_lower, values, rounded, distance, groups and worst_group of certify, and by audit"
 )
 
 
 class UnitsCross(NotComputable):
-    """Columns of units cross where one is needed that holds the others."""
+    """Columns of clusters cross where one is needed that holds the others."""
 
 
 def levels_of(codes: Mapping[str, NDArray[np.intp]]) -> Levels:
-    """Return columns of units, the coarsest first: each of its units holds whole units of every other column.
+    """Return columns of clusters, the coarsest first: each of its clusters holds whole clusters of every other column.
 
     Raises
     ------
     UnitsCross
-        Two columns cross: a unit of either has rows in several units of the other.
+        Two columns cross: a cluster of either has rows in several clusters of the other.
     """
     count = {name: int(code.max(initial=-1)) + 1 for name, code in codes.items()}
     order = sorted(count, key=lambda name: count[name])
@@ -219,10 +221,10 @@ def levels_of(codes: Mapping[str, NDArray[np.intp]]) -> Levels:
     for other in order[1:]:
         if split := _split(codes[other], codes[name]):
             raise UnitsCross(
-                f"units {other!r} and {name!r} cross: {split:,} of the former have rows in several of the latter. "
-                f"Name one: by {other!r} alone results are about these units of {name!r}, and the other way round. "
-                "About both drawn anew, an audit of the rows and certify raw_lower, values, rounded and worst_group "
-                "can be had"
+                f"clusters {other!r} and {name!r} cross: {split:,} of the former have rows in several of the latter. "
+                f"Name one: by {other!r} alone results are about these clusters of {name!r}, and the other way round. "
+                "About both columns as random samples, an audit of the rows and certify raw_lower, values, rounded "
+                "and worst_group can be had"
             )
     return tuple((name, count[name]) for name in order)
 
@@ -241,7 +243,7 @@ def crossing_of(codes: Mapping[str, NDArray[np.intp]]) -> Crossing:
         if all(_split(codes[name], codes[other]) for other in kept):
             kept.append(name)
     if len(kept) > 2:
-        raise NotComputable(f"units {', '.join(map(repr, kept))} cross: two columns may, so name two of them")
+        raise NotComputable(f"clusters {', '.join(map(repr, kept))} cross: two columns may, so name two of them")
     first, second = reversed(kept)
     return Crossing((first, second), np.array([codes[first], codes[second]]))
 
@@ -259,7 +261,7 @@ def _unit_codes(name: str, column: object) -> NDArray[np.intp]:
 
 
 def _split(fine: NDArray[np.intp], coarse: NDArray[np.intp]) -> int:
-    """Return how many units of one column have rows in more than one unit of the other."""
+    """Return how many clusters of one column have rows in more than one unit of the other."""
     pairs = np.unique(np.column_stack([fine, coarse]), axis=0)
     return int((np.bincount(pairs[:, 0]) > 1).sum()) if len(pairs) else 0
 

@@ -1,4 +1,4 @@
-"""What a column is taken for, from its values: an identifier, a date, a code, a category, a number."""
+"""What a column is interpreted as, from its values: an identifier, a date, a code, a category, a number."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DIGITS = r"^[0-9]+$"
 
 @dataclass(frozen=True)
 class Kind:
-    """What a column is taken for.
+    """What a column is interpreted as.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Kind:
 
 
 def kind_of_column(column: pa.ChunkedArray, name: str) -> Kind:
-    """Return what a column is taken for, from its values (all of them, or a sample of rows) and never from a label.
+    """Return what a column is interpreted as, from its values (all, or a sample of rows) and never from a label.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def _number_kind(there: pa.Array, distinct: int, name: str) -> tuple[Name, str]:
 
 
 def _evenly_spread(values: NDArray[np.float64]) -> bool:
-    """Tell whether values lie evenly between their ends, as numbers that are dealt out do; amounts and sizes do not."""
+    """Return whether values lie evenly between their ends, as assigned numbers do; amounts and sizes do not."""
     ranked = np.sort(values)
     share = (ranked - ranked[0]) / (ranked[-1] - ranked[0])
     return bool(np.abs(share - (np.arange(len(ranked)) + 0.5) / len(ranked)).max() <= EVEN + 1.0 / np.sqrt(len(ranked)))

@@ -72,7 +72,7 @@ def know_extensions(schema: pa.Schema) -> None:
 
 
 def is_text(t: pa.DataType) -> bool:
-    """Tell whether an Arrow type is text, or bytes that may be text."""
+    """Return whether an Arrow type is text, or bytes that may be text."""
     kinds: tuple[Callable[[pa.DataType], bool], ...] = (
         pa.types.is_string,
         pa.types.is_large_string,
@@ -160,5 +160,5 @@ def changed(name: str, role: str, was: str, now: pa.DataType) -> BadInput:
     """Return the refusal of a column that is not of the kind that the spec was fixed for."""
     return BadInput(
         f"{role} column {name!r} held {was} when the spec was fixed and holds {now} here: "
-        "store it as it was, or sketch anew"
+        "store it as it was, or sketch again"
     )

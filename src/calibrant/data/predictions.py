@@ -75,18 +75,19 @@ class Predictions:
     covariates : pyarrow.Table or None
         Variables by name, one row each.
     weights, cluster : arrays of shape (n,) or None
-        Positive weights; which rows belong together.
+        Positive weights; which rows share clusters.
     name : str
         Name for reports.
     dropped : int
         Rows left out because score or label was missing.
     unit_ids : uint64 array of shape (n,) or None
-        Of rows that a sketch held: the hashes by which it knows their units.
+        Of rows that a sketch held: the hashes by which it knows their clusters.
     levels : tuple of (str, int)
-        Where several columns named units, each with its number of units, the coarsest first: `cluster` holds that one.
+        Where several columns named clusters, each with its number of clusters, the coarsest first: `cluster` holds that
+        one.
     crossing : Crossing or None
-        Two columns of units that cross; `cluster` then holds one unit, so that nothing takes rows as independent that
-        does not know better.
+        Two columns of clusters that cross; `cluster` then holds one cluster, so that nothing takes rows as independent
+        that does not know better.
     unlabelled : Unlabelled or None
         Rows without a label that were kept apart, with ``missing="keep"``: `certify.missing_labels` reads them.
     unfinished : tuple of str
@@ -123,7 +124,7 @@ class Predictions:
     def __repr__(self) -> str:
         extras = [name for name in ("weights", "cluster") if getattr(self, name) is not None]
         apart = [f"{len(self.unlabelled.p):,} rows without a label"] if self.unlabelled is not None else []
-        told = [f"{self.n:,} rows", f"{self.cases:,} cases", *apart, *_columns(self.covariates), *extras]
+        told = [f"{self.n:,} rows", f"{self.cases:,} events", *apart, *_columns(self.covariates), *extras]
         return f"Predictions({visible(self.name)}: {', '.join(told)})"
 
 
@@ -214,11 +215,11 @@ def predictions(
     weights : array-like of shape (n,), optional
         Positive numbers. Methods without a proof for weights raise `NotComputable`.
     cluster : array-like of shape (n,), or a dictionary, list or frame of such, optional
-        Which rows belong together. Methods without a proof for clusters raise `NotComputable`. Of several columns
-        (patient, hospital) the coarsest is the unit, which must hold every unit of the others whole; two that cross
+        Which rows share clusters. Methods without a proof for clusters raise `NotComputable`. Of several columns
+        (patient, hospital) the coarsest is the cluster, which must hold every unit of the others whole; two that cross
         (person, question) are taken by `audit` and `certify.raw_lower`, `values`, `rounded`, `groups`, `worst_group`.
     positive : optional
-        The label that counts as a case.
+        The label that counts as the event.
     drop_missing : bool
         Leave out, and count, rows whose label, probability, unit or weight is missing: short for ``missing="drop"``.
     missing : {"level", "drop", "keep", "refuse"}
@@ -309,9 +310,9 @@ def frozen(
 
 
 def _levels(columns: Mapping[str, object], y_true: object) -> tuple[Levels, Crossing | None, object]:
-    """Return the levels of units, in the order of the labels' rows, or what crosses; and the coarsest column as given.
+    """Return the levels of clusters, in the order of the labels' rows, or what crosses; and the coarsest column given.
 
-    Of columns that cross it is one unit.
+    Of columns that cross it is one cluster.
     """
     codes, given = unit_codes(columns), Given(y_true=y_true, **{f"cluster {k!r}": c for k, c in columns.items()})
     ordered = {name: given.ordered(f"cluster {name!r}", code) for name, code in codes.items()}
@@ -322,7 +323,7 @@ def _levels(columns: Mapping[str, object], y_true: object) -> tuple[Levels, Cros
     return levels, None, columns[levels[0][0]]
 
 
-APART = "units {0!r} and {1!r} cross, and rows without a label are kept apart by one column alone: name one of them"
+APART = "clusters {0!r} and {1!r} cross, and rows without a label are kept apart by one column alone: name one of them"
 
 
 def missing_way(drop_missing: bool, missing: str, asker: Asker = PYTHON) -> Missing:
@@ -435,7 +436,7 @@ def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
     """Return the data of a public function if it is of one of these kinds, or say in one line what to pass.
 
     Every function that reads rows, or rows or a sketch, begins here: ``checked_data(data, Predictions, Sketch)``. A
-    sketch of units or weights is read by the rows that it holds: its counts take rows as independent and alike.
+    sketch of clusters or weights is read by the rows that it holds: its counts take rows as independent and alike.
     """
     if Predictions in kinds and getattr(data, "by_units", False):
         data = data.rows()  # type: ignore[attr-defined]

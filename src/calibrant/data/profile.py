@@ -79,7 +79,7 @@ class Profile:
 
     @property
     def coded(self) -> bool:
-        """Numbers are names so far: whole ones, none below 0, in a column that is called as a code or a unit is."""
+        """Numbers are names so far: whole ones, none below 0, in a column that is called as a code or a cluster is."""
         named = self.kind == "number" and self.whole and names_code(self.name)
         return named and min(self.numbers, default=0.0) >= 0.0
 

@@ -19,13 +19,13 @@ class Doing:
     Parameters
     ----------
     step : str
-        What is being done, such as ``"reading"``; in the first calls of an audit, what the data are taken for.
+        What is being done, such as ``"reading"``; in the first calls of an audit, what the data are interpreted as.
     rows : int
         Rows read in this step so far; 0 where the step reads none.
     of : int or None
         Rows that it will read, where the source can tell.
     share : float or None
-        Of the whole run that is done, from 0 to 1; it never falls. None while that cannot be told.
+        Of the whole run that is done, from 0 to 1; it never falls. None while that is unknown.
     left : float or None
         Seconds until the end, about.
     until : float or None

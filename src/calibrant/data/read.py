@@ -84,14 +84,14 @@ def read(
     by : str or sequence of str, optional
         Columns to keep as covariates.
     cluster : str or sequence of str, optional
-        Column whose equal values are one unit (a patient, a household): its rows may depend on one another. Of several
-        (patient, hospital) the coarsest is the unit, which must hold every unit of the others whole.
+        Column whose equal values are one cluster (a patient, a household): its rows may depend on one another. Of
+        several (patient, hospital) the coarsest is the cluster, which must hold every unit of the others whole.
     weights : str, optional
         Column of positive numbers: how much a row counts, whatever its label (survey, inverse probability, exposure).
     positive : str, optional
-        The label that counts as a case.
+        The label that counts as the event.
     percent : bool
-        Probabilities are per cent, 0 to 100.
+        Probabilities are percent, 0 to 100.
     drop_missing : bool
         Leave out, and count, rows whose label, probability, unit or weight is missing: short for ``missing="drop"``.
     missing : {"level", "drop", "keep", "refuse"}
@@ -99,7 +99,7 @@ def read(
         own; ``"refuse"`` refuses those too. ``"keep"`` keeps rows without a label apart, for
         `certify.missing_labels`; everything else reads those that have one.
     encoding, delimiter, decimal : str
-        Of files of text; by default they are found out.
+        Of files of text; by default they are detected.
     sheet : str
         Of an Excel file that has several.
 
@@ -211,7 +211,7 @@ def classes_in_memory(
 
 
 def _kept(opened: Source, asked: Reading, scores: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns to keep beside labels and scores."""
+    """Return the columns to keep in addition to labels and scores."""
     wanted = (
         wanted_covariates(asked.variables, asked.others(opened.columns), asked.rows_spec()) if asked.variables else ()
     )
@@ -292,8 +292,8 @@ def sketch(
         Columns that identify a row. By default file and row number do; a Spark or Dask DataFrame has none, and what
         needs them (lower bounds, `variables`, `tests`) is refused without a key.
     cluster, weights : str, optional
-        As `read`. Such a sketch holds whole units too, with all their rows, at most a million rows: guard it like the
-        data.
+        As `read`. Such a sketch holds whole clusters too, with all their rows, at most a million rows: guard it like
+        the data.
     positive, percent, drop_missing, missing, encoding, delimiter, decimal, sheet
         As `read`.
     seed : int
@@ -364,7 +364,7 @@ def summarised(source: object, asked: Reading, progress: Progress | None = None,
 def with_rows(source: object, asked: Reading, progress: Progress | None = None, engine: object = None) -> Sketch:
     """Return the same; in memory, a sketch that lives by its rows, where no stored one says enough.
 
-    That is where units cross, and where rows without a label have units or weights.
+    That is where clusters cross, and where rows without a label have clusters or weights.
     """
     if not (asked.levels or asked.keeps_beside) or isinstance(source, (Sketch, Predictions, MulticlassPredictions)):
         return summarised(source, asked, progress, engine)
@@ -383,8 +383,8 @@ def with_rows(source: object, asked: Reading, progress: Progress | None = None, 
 
 
 IN_MEMORY = (
-    "rows without a label, with their units or weights, are held in memory and by no sketch: audit or certify the rows "
-    "themselves, collected first where they lie on a cluster, or leave them out by drop_missing"
+    "rows without a label, with their clusters or weights, are held in memory and by no sketch: audit or certify the "
+    "rows themselves, collected first where they lie on a cluster, or leave them out by drop_missing"
 )
 
 
@@ -406,7 +406,7 @@ def _of_source(source: object, asked: Reading, progress: Progress | None, engine
         require([c.name for c in spec.codings], opened.columns, "covariate")
         if not opened.numbered and spec.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):
             key = asked.asker.says("key")
-            raise BadInput(f"the spec tells rows by file and number, and {NO_NUMBERS}: make it with {key}")
+            raise BadInput(f"the spec identifies rows by file and number, and {NO_NUMBERS}: make it with {key}")
     rows = opened.rows if looked is None else looked.rows_read
     out = sketch_source(opened, spec, counted(progress, "reading", rows), looked, asked.asker)
     out.name, out.files, out.nested, out.log = opened.name, opened.files, levels, opened.log
@@ -463,12 +463,12 @@ def fixed_spec(opened: Source, asked: Reading, progress: Progress | None = None)
 
 
 def _known(opened: Source, plain: Spec) -> bool:
-    """Tell whether rows are told apart, so that those held of a unit have one order."""
+    """Return whether rows are distinguished, so that those held of a cluster have one order."""
     return opened.numbered or bool(plain.key)
 
 
 def _may_join(opened: Source, asked: Reading, plain: Spec, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns to look at beside the covariates, for rows may belong together by them."""
+    """Return the columns to look at in addition to the covariates, for rows may belong together by them."""
     if not asked.candidates or not _known(opened, plain):
         return ()
     return unnamed_units(names, [c for c in opened.columns if c not in opened.partial], asked.by, plain)

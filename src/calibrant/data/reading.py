@@ -1,4 +1,4 @@
-"""What to read: the columns, the groups and how rows are told apart, checked once for whoever asks."""
+"""What to read: the columns, the groups and how rows are distinguished, checked once for whoever asks."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class Reading:
     label, score : str
         Columns of labels and probabilities; empty where the source brings its own (`Predictions`, a sketch).
     positive : str or None
-        The label that counts as a case.
+        The label that counts as the event.
     percent : bool
-        Scores are per cent: they are divided by 100.
+        Scores are percent: they are divided by 100.
     drop_missing : bool
         Leave out, and count, rows whose label or score is missing: short for ``missing="drop"``.
     missing : {"level", "drop", "keep", "refuse"}
@@ -82,9 +82,10 @@ class Reading:
     key : tuple of str
         Columns that identify a row; empty for file and row number.
     cluster, weights : str
-        Column of the unit that a row belongs to, and of how much it counts; empty for a unit, and a count, of its own.
+        Column of the cluster that a row belongs to, and of how much it counts; empty for a cluster, and a count, of its
+        own.
     levels : tuple of str
-        The columns that name units, where they are several: `cluster` is the first until the coarsest is known.
+        The columns that name clusters, where they are several: `cluster` is the first until the coarsest is known.
     by : tuple of str
         Columns whose levels are the groups.
     intersections : bool
@@ -96,7 +97,7 @@ class Reading:
     tests : bool
         Hold what tests need too.
     candidates : bool
-        Hold whole units too of columns by which rows may belong together, though nobody said so.
+        Hold whole clusters too of columns by which rows may belong together, though nobody said so.
     seed : int
         Deals the rows into blocks.
     spec : Spec or None
@@ -217,12 +218,12 @@ class Reading:
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """The columns of units and of weights, if any are named."""
+        """The columns of clusters and of weights, if any are named."""
         return tuple(name for name in (self.cluster, self.weights) if name)
 
     @property
     def keeps_beside(self) -> bool:
-        """Rows without a label are kept, which have units or weights: no sketch holds both."""
+        """Rows without a label are kept, which have clusters or weights: no sketch holds both."""
         return self.missing == "keep" and bool(self.beside)
 
     @property
@@ -232,7 +233,7 @@ class Reading:
         return own | ({"cluster": self.levels} if self.levels else {})
 
     def others(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns that do not name units beside `cluster`: what covariates may be."""
+        """Return the columns that do not name clusters beside `cluster`: what covariates may be."""
         finer = {*self.levels} - {self.cluster}
         return tuple(c for c in columns if c not in finer)
 
@@ -253,7 +254,7 @@ class Reading:
         return replace(self.rows_spec(), blocks=blocks, numbered=numbered)
 
     def rows_spec(self) -> Spec:
-        """Return the spec of how rows are read and told apart."""
+        """Return the spec of how rows are read and distinguished."""
         return Spec(
             label=self.label,
             score=self.score,
@@ -318,7 +319,7 @@ def fits(opened: Source, columns: Mapping[str, Sequence[str]]) -> None:
 
 
 def _fits_beside(columns: Mapping[str, Sequence[str]]) -> None:
-    """Refuse units and weights that are another part of the row; units may be groups, or part of the key, too."""
+    """Refuse clusters and weights that are another part of the row; clusters may be groups, or part of the key, too."""
     others = {"cluster": ("label", "score"), "weights": ("label", "score", "key", "cluster")}
     for part, taken in others.items():
         for other in taken:

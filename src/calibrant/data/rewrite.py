@@ -27,7 +27,7 @@ def checked_rows(path: Path, source: Source, added: Sequence[str]) -> None:
         raise BadInput(f"cannot write {str(path)!r}: end its name in .parquet, .csv, .tsv, .arrow or .feather")
     if source.partial:
         raise BadInput(
-            f"only some of the files have column {source.partial[0]!r}: write them apart, or make them alike"
+            f"only some of the files have column {source.partial[0]!r}: write them apart, or give all the same columns"
         )
     for name in added:
         if name in source.columns:

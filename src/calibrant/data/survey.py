@@ -297,7 +297,7 @@ def with_parts(spec: Spec, found: Survey | None, tests: bool) -> Spec:
 
 
 def with_units(spec: Spec) -> Spec:
-    """Return the spec with room for whole units, if rows have units or weights: nothing else is proved for them."""
+    """Return the spec with room for whole clusters, if rows have clusters or weights: only that is proved."""
     if not spec.beside:
         return spec
     columns = COVARIATES + len(spec.codings) + BESIDE + len(spec.groupings)
@@ -338,7 +338,7 @@ CANDIDATES = 6  # columns, at most: each holds rows of its own
 
 
 def unnamed_units(names: Sequence[str], available: Sequence[str], by: Sequence[str], spec: Spec) -> tuple[str, ...]:
-    """Return columns beside the covariates that may join rows: those called as units are, and parts of a key."""
+    """Return columns other than covariates that may join rows: those called as clusters are, and parts of a key."""
     taken = {spec.label, spec.score, *spec.beside, *by, *names}
     parts = spec.key if len(spec.key) > 1 else ()
     once = (name for name, n in Counter(available).items() if n == 1 and name not in taken and len(name) <= LONGEST)
@@ -346,10 +346,10 @@ def unnamed_units(names: Sequence[str], available: Sequence[str], by: Sequence[s
 
 
 def candidates_of(look: Look | None, spec: Spec) -> tuple[str, ...]:
-    """Return the columns by which rows may belong together, those called as units are first; groups are none.
+    """Return the columns by which rows may belong together, those called as clusters are first; groups are none.
 
-    Identifiers, whole numbers and texts that are called as a unit is, and texts that are one word with a number each;
-    of at least 20 values, one of which occurs twice in the rows seen. No label and no score is read.
+    Identifiers, whole numbers and texts that are called as a cluster is, and texts that are one word with a number
+    each; of at least 20 values, one of which occurs twice in the rows seen. No label and no score is read.
     """
     if look is None or not look.names or spec.cluster:
         return ()
@@ -369,7 +369,7 @@ def candidates_of(look: Look | None, spec: Spec) -> tuple[str, ...]:
 
 
 def _may_join(column: pa.ChunkedArray, name: str, named: bool) -> bool:
-    """Tell whether a column's values may be the names of units."""
+    """Return whether a column's values may be the names of clusters."""
     kind = kind_of_column(column, name)
     if kind.kind == "number":
         return named and "whole" in kind.why

@@ -77,7 +77,7 @@ def _special(path: Path) -> bool:
 
 
 def _holds(given: str | Quoting, path: Path) -> bool:
-    """Tell whether a file that is there is among those that were given."""
+    """Return whether a file that is there is among those that were given."""
     if not isinstance(given, str):
         return any(_holds(quoted, path) for _, quoted in QUOTED.findall(given.text))
     if given.startswith("file:"):

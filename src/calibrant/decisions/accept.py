@@ -49,7 +49,7 @@ def accept(
     Parameters
     ----------
     data : Predictions or Sketch
-        Labels say whether an answer was right (``end="high"``), or who was a case (``end="low"``: passed as none).
+        Labels say whether an answer was right (``end="high"``), or who had the event (``end="low"``: passed as none).
     risk : float in (0, 1)
         Largest acceptable share of wrong rows among those accepted.
     by : str or sequence of str, optional
@@ -57,22 +57,22 @@ def accept(
     end : {"high", "low"}
         Which scores are accepted: the highest, of which outcome 0 is wrong, or the lowest, of which outcome 1 is.
     target : {"population", "rows"}
-        About future rows like these; or about the rows at hand, given their scores: of units those that certify, with
-        the weights that they certify by.
+        About future rows like these; or about the rows at hand, given their scores: of clusters those that certify,
+        with the weights that they certify by.
     alpha : float in (0, 1)
         Probability, at most, that the rate among what is accepted is above `risk`, in any group.
     seed : int
-        Draws the rows that certify the population, and pilot units.
+        Draws the rows that certify the population, and pilot clusters.
 
     Returns
     -------
     Estimate
         ``interval.low`` is the certified share, 0 if none; its other end is trivial. ``value`` is the largest share
         whose observed rate is within, which is optimistic. Larger is better. ``settings["groups"]`` has for each group,
-        or for ``"everyone"``: ``rows``, ``threshold`` (accept from this score on; None for nobody), ``accepted``
-        rows, ``share``, ``wrong`` among them, ``rate``, ``certified_rate`` (at most this; of independent rows at all
-        thresholds at once, of units at one fixed beforehand: that this one stays within `risk` is what holds), and
-        ``fewest``, the accepted rows that it would take without a single error; None of units.
+        or for ``"everyone"``: ``rows``, ``threshold`` (accept from this score on; None for nobody), ``accepted`` rows,
+        ``share``, ``wrong`` among them, ``rate``, ``certified_rate`` (at most this; of independent rows at all
+        thresholds at once, of clusters at one fixed beforehand: that this one stays within `risk` is what holds), and
+        ``fewest``, the accepted rows that it would take without a single error; None of clusters.
         ``settings["thresholds"]`` tells at which the rate holds: ``"all"``, or those that ``"pilot units"`` chose.
 
     Raises
@@ -82,18 +82,18 @@ def accept(
 
     Notes
     -----
-    **Assumes.** Independent rows, or units, from one distribution (`target="rows"`: outcomes independent given the
-    scores, or those of different units, however unlike); groups named, and `risk` and `end` chosen, without looking at
-    outcomes. Nothing about how errors follow the score.
+    **Assumes.** Independent rows, or clusters, from one distribution (`target="rows"`: outcomes independent given the
+    scores, or those of different clusters, however unlike); groups named, and `risk` and `end` chosen, without looking
+    at outcomes. Nothing about how errors follow the score.
     **Guarantee.** Finite-sample. With `by`, all groups together. Of independent rows at all thresholds at once: the
     threshold may be chosen after looking, and any other that `diagnose.acceptance_curve` shows within the risk may be
-    taken in its place. Of units at the thresholds that pilot units chose: the curve spends another alpha.
-    **Method.** Rows in the order of the score, ties together: ``E_k = sum_j pi_j (1 - theta_j)^(wrong among k)
-    (1 - theta_j risk)^(-k)``, accept down to the last k with ``E_k >= 1 / alpha``. For the population a Poisson number
-    of the rows certifies, some ``3 sqrt(n)`` fewer than there are (documentation: accept). Groups share alpha equally.
-    Data with ``cluster=`` or ``weights=``: thresholds chosen by pilot units and tested in a fixed sequence, a factor a
-    unit.
-    **Cost.** Sorting the rows; of units, fifty sums over them.
+    taken in its place. Of clusters at the thresholds that pilot clusters chose: the curve spends another alpha.
+    **Method.** Rows in the order of the score, ties together: ``E_k = sum_j pi_j (1 - theta_j)^(wrong among k) (1 -
+    theta_j risk)^(-k)``, accept down to the last k with ``E_k >= 1 / alpha``. For the population a Poisson number of
+    the rows certifies, some ``3 sqrt(n)`` fewer than there are (documentation: accept). Groups share alpha equally.
+    Data with ``cluster=`` or ``weights=``: thresholds chosen by pilot clusters and tested in a fixed sequence, a factor
+    a cluster.
+    **Cost.** Sorting the rows; of clusters, fifty sums over them.
     **Reads.** Rows; or a sketch, whose cells (``2^14`` for everyone, ``2^10`` for groups) are then the thresholds.
 
     References
@@ -270,11 +270,11 @@ class Part:
 
     @property
     def assumes(self) -> str:
-        """What is taken for granted."""
+        """What is interpreted as granted."""
         return INDEPENDENT if self.units is None else assumed(self.units)
 
     def ranked_units(self, highest: bool) -> UnitRanking | None:
-        """Return the thresholds of units; None of independent rows."""
+        """Return the thresholds of clusters; None of independent rows."""
         u = self.units
         return None if u is None else UnitRanking(u, (u.y == 0) if highest else (u.y == 1), highest)
 
@@ -388,6 +388,6 @@ def _about(asked: Asked, groups: int, by_units: bool) -> str:
     """Say what is accepted."""
     which = "scores from the highest down" if asked.highest else "scores from the lowest up"
     of = f", a threshold for each of {groups} groups" if groups > 1 else ""
-    here = "these rows but those of pilot units" if by_units else "these rows"
+    here = "these rows but those of pilot clusters" if by_units else "these rows"
     whose = "future rows like these" if asked.target == "population" else f"{here}, given their scores"
     return f"{which}{of}; {whose}"

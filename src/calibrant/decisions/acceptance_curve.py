@@ -57,8 +57,8 @@ def acceptance_curve(
     Notes
     -----
     **Assumes.** As `certify.accept`; the sequence, fixed by scores alone, is about the rows at hand.
-    **Guarantee.** Finite-sample; ``high`` simultaneously. Of units the thresholds of pilot units, which share alpha
-    equally.
+    **Guarantee.** Finite-sample; ``high`` simultaneously. Of clusters the thresholds of pilot clusters, which share
+    alpha equally.
     **Method.** `certify.accept`, inverted at each threshold.
     **Cost.** As `certify.accept`, and milliseconds.
     **Reads.** Rows or the sketch.

@@ -33,7 +33,7 @@ class Difference(Plain):
         How much worse the model is than the reference: of a loss ``value - reference``, of the AUROC and the net
         benefit the reverse.
     interval : Interval
-        Of the difference; all groups' hold together.
+        Of the difference; all groups' hold simultaneously.
     verdict : {"better", "no worse", "worse", "undecided"}
         `decided` of the interval and the margin.
     threshold : float, optional

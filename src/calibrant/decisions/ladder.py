@@ -1,4 +1,4 @@
-"""Scores in steps, cut where a decision cuts them: the rows of each step by outcome, or the units' sums."""
+"""Scores in steps, cut where a decision cuts them: the rows of each step by outcome, or the clusters' sums."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 STEPS = 100  # in which a score of many values is put to its best use
 COARSE = 1024  # cells of a group: thresholds that no finer count knows move up to the next of their edges
-FEW, WHOLE = "the values that the score takes", "whole per cents of the score"
+FEW, WHOLE = "the values that the score takes", "whole percentages of the score"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Ladder:
     cut : int
         The first step that is acted on.
     counts : int64 array of shape (blocks, steps, 2)
-        Rows by outcome; of units too, for what is told.
+        Rows by outcome; of clusters too, for what is reported.
     exact : bool
         The steps are the values that the score takes.
     units : Units or None
@@ -76,7 +76,7 @@ class Ladder:
 
     @classmethod
     def _joined(cls, threshold: float, acts_from: float, low: Floats, counts: Ints) -> Ladder:
-        """Join fine steps to whole per cents, cut where it acts."""
+        """Join fine steps to whole percentages, cut where it acts."""
         step = np.floor(low * STEPS + 1e-9).astype(np.int64) * 2 + (low >= acts_from - 1e-12)
         starts = np.flatnonzero(np.diff(step, prepend=-1))
         joined = np.add.reduceat(counts, starts, axis=1)
@@ -107,7 +107,7 @@ class Ladder:
 
     @cached_property
     def lots(self) -> Lots:
-        """What units, or rows, add in each step."""
+        """What clusters, or rows, add in each step."""
         if self.units is None:
             return Lots.of_counts(self.counts, self.low, self.cut, self.threshold)
         u, t = self.units, self.threshold
@@ -116,7 +116,7 @@ class Ladder:
         return Lots(sums.unit, sums.cell, sums.value, u.size, ones, block, u.largest, self.low, self.cut, t)
 
     def gains(self, over_all: bool, seed: int) -> Gains:
-        """Return what rows, or units, add to the net benefit, or to what it is over acting on everyone; times 1 - t."""
+        """Return what rows, or clusters, add to the net benefit, or to its excess over acting on all; times 1 - t."""
         u, t = self.units, self.threshold
         if u is None:
             (acted, cases), (left, missed) = self.acted, self.left
@@ -129,7 +129,7 @@ class Ladder:
         return Gains.of_units(summed(u.unit, u.weight * won, u.count), u.size, u.certified, span, seed)
 
     def errors(self, u: Units, acted: bool, seed: int) -> Gains:
-        """Return what units add to the rate of errors on one side: what is wrong there, and what there is."""
+        """Return what clusters add to the rate of errors on one side: what is wrong there, and what there is."""
         there = (_cell(u, self.low, self.exact) >= self.cut) == acted
         bad = there & (u.y == (0 if acted else 1))
         value, size = (summed(u.unit, u.weight * some, u.count) for some in (bad, there))
@@ -137,12 +137,12 @@ class Ladder:
 
     @property
     def acted(self) -> tuple[int, int]:
-        """Rows that are acted on, and cases among them."""
+        """Rows that are acted on, and events among them."""
         return self._counted(slice(self.cut, None))
 
     @property
     def left(self) -> tuple[int, int]:
-        """Rows that are not, and cases among them."""
+        """Rows that are not, and events among them."""
         return self._counted(slice(None, self.cut))
 
     def _counted(self, steps: slice) -> tuple[int, int]:

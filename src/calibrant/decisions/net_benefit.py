@@ -1,4 +1,4 @@
-"""Net benefit: what acting above a threshold is worth, beside acting for everyone and for nobody."""
+"""Net benefit: what acting above a threshold is worth, in addition to acting for everyone and for nobody."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def net_benefit(data: Predictions | Sketch, *, threshold: float, alpha: float = 
     Parameters
     ----------
     data : Predictions or Sketch
-        Weights are used; where the data name clusters, units of these are independent.
+        Weights are used; where the data name clusters, clusters of these are independent.
     threshold : float in (0, 1)
     alpha : float in (0, 1)
         Probability, at most, that the interval misses the truth; half of it an end.
     seed : int
-        Puts rows, or units, in a random order, and draws pilot units.
+        Puts rows, or clusters, in a random order, and draws pilot clusters.
 
     Returns
     -------
@@ -72,16 +72,16 @@ def net_benefit(data: Predictions | Sketch, *, threshold: float, alpha: float = 
     Raises
     ------
     NotComputable
-        Nobody is at or above the threshold, or everyone is one unit.
+        Nobody is at or above the threshold, or everyone is one cluster.
 
     Notes
     -----
-    **Assumes.** Independent rows from one distribution, or independent units, weights that do not depend on outcomes;
-    t chosen without these outcomes.
-    **Guarantee.** Finite-sample, at every number of rows or units. Of units it is about the net benefit in which none
-    weighs more than the largest pilot unit; the value is that of all rows as they are.
-    **Method.** Bets on rows, or units, in a random order, block after block (documentation: net benefit).
-    **Cost.** One pass over the rows, then some ms. **Reads.** The sketch; rows, where they have units or weights.
+    **Assumes.** Independent rows from one distribution, or independent clusters, weights that do not depend on
+    outcomes; t chosen without these outcomes.
+    **Guarantee.** Finite-sample, at every number of rows or clusters. Of clusters it is about the net benefit in which
+    none weighs more than the largest pilot cluster; the value is that of all rows as they are.
+    **Method.** Bets on rows, or clusters, in a random order, block after block (documentation: net benefit).
+    **Cost.** One pass over the rows, then some ms. **Reads.** The sketch; rows, where they have clusters or weights.
 
     References
     ----------
@@ -166,23 +166,24 @@ def decision_curve(
     alpha: float = 0.05,
     seed: int = 0,
 ) -> Curve:
-    r"""Draw net benefit against the threshold, beside acting for everyone and for nobody, with simultaneous bands.
+    r"""Draw net benefit against the threshold, and acting for everyone and nobody, with simultaneous bands.
 
     Estimand: that of `measure.net_benefit`, for every threshold t; and how much more it is than acting for everyone.
 
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; where the data name clusters, bands are by these units.
+        Sampling weights are used; where the data name clusters, bands are by these clusters.
     thresholds : float or sequence of float in (0, 1), optional
-        By default whole per cents. Those are left out that have under 100 rows, or under 10 cases or 10 others as
+        By default whole percentages. Those are left out that have under 100 rows, or under 10 events or 10 others as
         expected, on either side of them.
     by : str or sequence of str, optional
         Covariates whose levels are the groups; each has a curve of its own.
     alpha : float in (0, 1)
         Error probability of a band, of one group.
     seed : int
-        Draws what widens the bands: normal numbers, and units anew; of few units their order, and pilot units.
+        Draws what widens the bands: normal numbers, and clusters again; of few clusters their order, and pilot
+        clusters.
 
     Returns
     -------
@@ -201,12 +202,13 @@ def decision_curve(
     Notes
     -----
     **Assumes.** As `measure.net_benefit`; thresholds and groups chosen without looking at outcomes.
-    **Guarantee.** Asymptotic; each band holds at all thresholds of a group at once, groups each by itself. At 5 % it
-    missed in at most 5 % of simulated data sets, of rows and of 50 to 300 units. Of fewer than 50 units, counted as so
-    many of equal weight, it is finite-sample: that of `measure.net_benefit`, alpha shared by all thresholds asked.
-    **Method.** Covariance of the means at all thresholds, by units where there are any; it reaches as far as
-    holds at all of them for units drawn anew (studentised), and for normal numbers with that correlation.
-    **Cost.** One pass over the rows, then 2,000 resamples of at most 2,000 units or bundles of them.
+    **Guarantee.** Asymptotic; each band holds at all thresholds of a group at once, groups each by itself. At 5% it
+    missed in at most 5% of simulated data sets, of rows and of 50 to 300 clusters. Of fewer than 50 clusters, counted
+    as so many of equal weight, it is finite-sample: that of `measure.net_benefit`, alpha shared by all thresholds
+    asked.
+    **Method.** Covariance of the means at all thresholds, by clusters where there are any; it reaches as far as holds
+    at all of them for clusters drawn again (studentised), and for normal numbers with that correlation.
+    **Cost.** One pass over the rows, then 2,000 resamples of at most 2,000 clusters or bundles of them.
     **Reads.** Rows, or the sketch's cells at their mean score.
 
     References
@@ -234,7 +236,7 @@ def decision_curve(
         rows += told
     if not rows:
         raise NotComputable(
-            f"no threshold has {ROWS} rows on both sides, {EXPECTED} cases and {EXPECTED} others expected among each"
+            f"no threshold has {ROWS} rows on both sides, {EXPECTED} events and {EXPECTED} others expected among each"
         )
     return Curve(
         method="diagnose.decision_curve",
@@ -287,7 +289,7 @@ def _certified(
 
 
 def _enough(q: Points, at: Floats) -> NDArray[np.bool_]:
-    """Tell which thresholds have rows, and expected rows of both outcomes, enough on both sides: by scores alone."""
+    """Return which thresholds have rows, and expected rows of both outcomes, enough on both sides: by scores alone."""
     place, size = np.searchsorted(at - QUANTISATION, q.p, side="right"), len(at) + 1
     counts = [summed(place, v, size) for v in (q.times, q.times * q.p, q.times * (1.0 - q.p))]
     below = np.array([np.cumsum(v)[:-1] for v in counts])
@@ -323,15 +325,15 @@ class Worth:
     mass : float64 array of shape (c,)
         Weights of the rows of each class.
     sums : float64 array of shape (u, c)
-        Weights by unit and class; of independent rows the root of each class's sum of squares, on the diagonal.
+        Weights by cluster and class; of independent rows the root of each class's sum of squares, on the diagonal.
     count : float
-        Units, or rows.
+        Clusters, or rows.
     acting, everyone : float64 arrays of shape (c, t)
         Of acting at or above the threshold, and in any case: 1 for a case, minus ``t / (1 - t)`` for another.
     rows : float64 array of shape (t,)
         At or above each threshold.
     rows_alone : bool
-        No units: `sums` is diagonal.
+        No clusters: `sums` is diagonal.
     """
 
     mass: Floats
@@ -360,7 +362,7 @@ class Worth:
         return cls(mass, sums, count, np.where(above, everyone, 0.0), everyone, rows @ above, q.unit is None)
 
     def won(self, value: Floats) -> Sums:
-        """Return what units, or rows of a class, add to the means; weighted rows as so many of equal weight."""
+        """Return what clusters, or rows of a class, add to the means; weighted rows as so many of equal weight."""
         if not self.rows_alone:
             return Sums(self.sums @ value, self.sums.sum(axis=1), np.ones(len(self.sums)), self.count)
         held = self.mass > 0.0
@@ -373,7 +375,7 @@ class Worth:
         return found
 
     def square(self, value: Floats) -> Floats:
-        """Return the covariance of these means, by units where there are any, shape (t, t)."""
+        """Return the covariance of these means, by clusters where there are any, shape (t, t)."""
         off = self.sums @ (value - self.means(value))
         found: Floats = off.T @ off * (self.count / max(self.count - 1.0, 1.0)) / float(self.mass.sum()) ** 2
         return found

@@ -19,19 +19,19 @@ def regret(data: Predictions | Sketch, *, threshold: float, alpha: float = 0.05,
 
     Estimand: ``max_a NB(a) - NB(p >= t)`` over all rules a that act by steps of the score, with the net benefit ``NB(a)
     = P(a, Y = 1) - P(a, Y = 0) t / (1 - t)``. That is ``sum_c |P(Y = 1, c) - t P(c)| / (1 - t)`` over the steps c that
-    are on the wrong side of t: below it, with a share of cases above t, or the other way round. In true positives a
-    row. The steps are whole per cents of the score, cut at t; the values of the score where it takes few.
+    are on the wrong side of t: below it, with a share of events above t, or the other way round. In true positives a
+    row. The steps are whole percentages of the score, cut at t; the values of the score where it takes few.
 
     Parameters
     ----------
     data : Predictions or Sketch
-        Weights are used; where the data name clusters, units of these are independent.
+        Weights are used; where the data name clusters, clusters of these are independent.
     threshold : float in (0, 1)
         Where acting and not acting are worth the same.
     alpha : float in (0, 1)
         Probability, at most, that the interval misses the truth; half of it an end.
     seed : int
-        Deals rows into blocks, and draws pilot units; used by the lower end only, where rows are independent.
+        Deals rows into blocks, and draws pilot clusters; used by the lower end only, where rows are independent.
 
     Returns
     -------
@@ -42,12 +42,12 @@ def regret(data: Predictions | Sketch, *, threshold: float, alpha: float = 0.05,
 
     Notes
     -----
-    **Assumes.** Independent rows from one distribution, or independent units, weights that do not depend on outcomes;
-    t chosen without these outcomes.
+    **Assumes.** Independent rows from one distribution, or independent clusters, weights that do not depend on
+    outcomes; t chosen without these outcomes.
     **Guarantee.** Finite-sample. The lower end holds for any finer use of the score too, of which regret is no less.
     **Method.** Lower end: bets that another threshold, or other steps, fixed or learnt on other rows, are worth more.
     Upper end: bets against all uses at once, each step at its worst (documentation: net benefit).
-    **Cost.** One pass over the rows, then some 50 ms. **Reads.** The sketch; rows, where they have units or weights.
+    **Cost.** One pass over the rows, then some 50 ms. **Reads.** The sketch; rows, where they have clusters or weights.
 
     References
     ----------

@@ -46,15 +46,15 @@ def hosmer_lemeshow_test(
     tolerance: float = 0.0,
     alternative: Alternative = "two-sided",
 ) -> Outcome:
-    r"""Hosmer-Lemeshow test: are cases as frequent as predicted in each of ten groups of the score? A legacy test.
+    r"""Hosmer-Lemeshow test: are events as frequent as predicted in each of ten groups of the score? A legacy test.
 
-    Statistic: ``sum_g (O_g - E_g)^2 / (n_g P_g (1 - P_g))`` over groups of about equal mass, with `O` the cases, `E`
+    Statistic: ``sum_g (O_g - E_g)^2 / (n_g P_g (1 - P_g))`` over groups of about equal mass, with `O` the events, `E`
     the sum of the scores and `P` their mean. Large values speak against calibration.
 
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; where the data name clusters, whole units have random signs.
+        Sampling weights are used; where the data name clusters, whole clusters have random signs.
     bins : int from 2 to 1,000
         Groups asked for. Equal scores always share a group, so ties can leave fewer.
     fitted : bool
@@ -76,13 +76,13 @@ def hosmer_lemeshow_test(
     -------
     Outcome
         Parts: ``degrees`` of freedom, and per group ``low``, ``high`` (least and largest score), ``group_rows``,
-        ``observed`` and ``expected`` cases.
+        ``observed`` and ``expected`` events.
 
     Raises
     ------
     NotComputable
-        No group's outcomes can vary; `fitted` with a simulated null; a tolerance or one side with another, or
-        with clusters; one unit only.
+        No group's outcomes can vary; `fitted` with a simulated null; a tolerance or one side with another, or with
+        clusters; one cluster only.
 
     Notes
     -----
@@ -174,7 +174,7 @@ def spiegelhalter_test(
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; where the data name clusters, whole units have random signs.
+        Sampling weights are used; where the data name clusters, whole clusters have random signs.
     draws : int from 19
         Simulated data sets.
     null : {"simulated", "asymptotic"}
@@ -189,13 +189,13 @@ def spiegelhalter_test(
     Raises
     ------
     NotComputable
-        Every score is 0, 1/2 or 1, where the statistic cannot vary; one unit only.
+        Every score is 0, 1/2 or 1, where the statistic cannot vary; one cluster only.
 
     Notes
     -----
     **Assumes.** Independent rows; the scores were made without their outcomes.
-    **Guarantee.** Simulated: level alpha at every number of rows; with clusters asymptotic in
-    their number. Asymptotic: with many expected cases and non-cases.
+    **Guarantee.** Simulated: level alpha at every number of rows; with clusters asymptotic in their number. Asymptotic:
+    with many expected events and non-events.
     **Method.** Spiegelhalter (1986), equation 6; weights multiply residuals, their squares the variance. Two-sided by
     ``|z|``. Errors at scores under 1/2 and over 1/2 with the same sign of ``y - p`` cancel, so that a shift of
     symmetric scores is invisible: it is a test of spread. Use `score_test` for shift and spread. **Cost.** A sort, then
@@ -227,7 +227,7 @@ def spiegelhalter_test(
         by_unit = unit_terms(q, q.unit, slope[:, None])
         spread, sums = float(np.sqrt(unit_variance(by_unit)[0, 0])), by_unit.signed(t.draws, t.generator())
         if spread == 0.0:
-            raise NotComputable("every unit's residuals add up to nothing: Spiegelhalter's statistic has no law")
+            raise NotComputable("every cluster's residuals add up to nothing: Spiegelhalter's statistic has no law")
     z = float(q.residual @ slope) / spread
     if q.unit is None and t.simulates:
         terms = (q.each_weighs * slope)[:, None]
@@ -266,7 +266,7 @@ def cumulative_test(
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; where the data name clusters, whole units have random signs.
+        Sampling weights are used; where the data name clusters, whole clusters have random signs.
     statistic : {"kuiper", "kolmogorov-smirnov"}
     draws : int from 19
         Simulated data sets.
@@ -277,15 +277,15 @@ def cumulative_test(
     Returns
     -------
     Outcome
-        Parts: ``ecce``, the same in probability units: no stretch of scores holds more surplus or lack of cases, as a
-        share of all rows (Kuiper); ``deviation``, the divisor; ``from_score`` and ``to_score``, where the stretch that
-        gives the statistic begins (above it) and ends; and ``surplus``, cases less expected cases there as a share of
-        all rows, above 0 where the model says too little.
+        Parts: ``ecce``, the same in probability units: no stretch of scores holds more surplus or lack of events, as
+        a share of all rows (Kuiper); ``deviation``, the divisor; ``from_score`` and ``to_score``, where the stretch
+        that gives the statistic begins (above it) and ends; and ``surplus``, events less expected events there as a
+        share of all rows, above 0 where the model underpredicts.
 
     Raises
     ------
     NotComputable
-        Every score is 0 or 1; one unit only.
+        Every score is 0 or 1; one cluster only.
 
     Notes
     -----
@@ -332,7 +332,7 @@ def cumulative_test(
     p = t.judge(value, drawn, (range_tail if span else maximum_tail)(value))
     return t.outcome(
         "cumulative_test",
-        Finding(value, p, "cases are too many or too few over a stretch of scores"),
+        Finding(value, p, "events are too many or too few over a stretch of scores"),
         {"statistic": statistic},
         {
             "ecce": value * walk.deviation / t.mass,

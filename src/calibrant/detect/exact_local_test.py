@@ -87,7 +87,7 @@ def exact_local_test(
     P(differ)``. The wide kernel spends itself on the overall level, so the sum is also taken with ``P' K P`` for K,
     where P projects ``[1, logit p]`` out of the residuals with weights ``p (1 - p)``; these two and the score tests of
     the intercept and of intercept and slope become ranks among all draws, and the smallest rank is itself ranked (equal
-    ones by the product of the four). Equal statistics are told from rounding at 1e-5 null standard deviations.
+    ones by the product of the four). Equal statistics are reported from rounding at 1e-5 null standard deviations.
     Departures: the null, the default widths, the minimum. The score enters as it is: its logit gave the same power.
     **Cost.** ``n^2 draws`` multiplications in float32: under a CPU-second at 5,000 rows, about sixty at 50,000, on one
     thread; memory ``5 n draws`` bytes, no n x n matrix. Repeated rows are joined into cells, with Binomial draws, where

@@ -24,8 +24,8 @@ Side = Literal["greater", "less", "two-sided"]
 FEW = 50  # distinct scores that can be taken for grades: rating scales have 5 to 25
 TIE = 1e-9  # relative: posterior probabilities that are equal but for rounding
 AGAINST: dict[Side, str] = {
-    "greater": "in some grade more cases happen than its scores say",
-    "less": "in some grade fewer cases happen than its scores say",
+    "greater": "in some grade more events happen than its scores say",
+    "less": "in some grade fewer events happen than its scores say",
     "two-sided": "in some grade the event rate is not its mean score",
 }
 
@@ -43,10 +43,10 @@ def jeffreys_test(
     rho: float = 0.0,
     seed: int = 0,
 ) -> Outcome:
-    r"""Jeffreys test per grade: do more cases happen in some grade than its probability says?
+    r"""Jeffreys test per grade: do more events happen in some grade than its probability says?
 
     Statistic: for each grade the probability that its event rate is at most its mean score, under the posterior
-    ``Beta(k + 1/2, n - k + 1/2)`` of k cases in n rows; the smallest of them. Small values speak against calibration.
+    ``Beta(k + 1/2, n - k + 1/2)`` of k events in n rows; the smallest of them. Small values speak against calibration.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ def jeffreys_test(
     Defaults of one year are rarely independent, and then the test without `rho` rejects too often. **Guarantee.**
     Simulated: the p-value, and the adjusted ones all together, have level alpha at every number of rows and grades,
     with `rho` if it is the true one. Asymptotic: Holm's adjustment of the posterior probabilities, whose own level is
-    approximate: it can exceed alpha where few cases are expected, and falls far below it where scores differ much
+    approximate: it can exceed alpha where few events are expected, and falls far below it where scores differ much
     within a grade. **Method.** Each grade: the ECB's Jeffreys test (section 2.5.3.1). Together: ``(1 + #{min* <= min})
     / (draws + 1)`` with the smallest posterior probability over the grades of each simulated data set; the same law
     adjusts each grade (single-step min-p). Rows of a grade may have different scores: simulated as they are. With
-    `rho`: row i is a case if ``sqrt(rho) Z + sqrt(1 - rho) e_i <= Phi^-1(p_i)``, one normal Z for all rows and one e_i
-    each (Vasicek 2002); `posterior` stays the supervisors' number, which knows no correlation. A case at a score of
-    exactly 0 refutes calibration: p-value 0 (a non-case at 1 for "less"; either for "two-sided"). **Cost.** A sort,
+    `rho`: row i is an event if ``sqrt(rho) Z + sqrt(1 - rho) e_i <= Phi^-1(p_i)``, one normal Z for all rows and one
+    e_i each (Vasicek 2002); `posterior` stays the supervisors' number, which knows no correlation. A case at a score of
+    exactly 0 refutes calibration: p-value 0 (a non-event at 1 for "less"; either for "two-sided"). **Cost.** A sort,
     then rows times draws (about 4 s for a million rows and 999 draws, in bounded memory; far less with ties; more with
     `rho`). **Reads.** Rows, or the sketch's cells at their mean score. Clusters, such as one debtor's loans, and
     several periods with a factor each are not modelled: with `rho` pass one period at a time.

@@ -51,10 +51,10 @@ def kernel_calibration_test(
         Simulated outcomes, and their seed.
     null : {"auto", "simulated", "gaussian"}
         Simulate the outcomes, or the Gaussian limit of their sums. ``"auto"`` simulates outcomes up to 250 million of
-        them, and where fewer than 100 cases or non-cases are expected.
+        them, and where fewer than 100 events or non-events are expected.
     width : float, optional
-        ``w``, in probability units. By default half the median distance between scores, and
-        at least 1/25 of their range.
+        ``w``, in probability units. By default half the median distance between scores, and at least 1/25 of their
+        range.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def kernel_calibration_test(
     BadInput
         A setting out of range; a sketch.
     NotComputable
-        A single row; the Gaussian null with too few expected cases, or with clusters.
+        A single row; the Gaussian null with too few expected events, or with clusters.
 
     Notes
     -----
@@ -143,7 +143,9 @@ def _law(rows: Rows, draws: int, null: Null) -> str:
     expected = float(rows.rows @ rows.rate)
     enough = min(expected, rows.n - expected) >= ENOUGH
     if null == "gaussian" and not enough:
-        raise NotComputable(f"the Gaussian null needs {ENOUGH:.0f} expected cases and non-cases: use null='simulated'")
+        raise NotComputable(
+            f"the Gaussian null needs {ENOUGH:.0f} expected events and non-events: use null='simulated'"
+        )
     if null == "auto":
         return "gaussian" if enough and len(rows.rate) * draws > SIMULATED else "simulated"
     return null

@@ -79,7 +79,7 @@ def kernel_tuning(
     -------
     Curve
         A row for each kernel: ``family``; ``width`` in median distances, ``score_width`` and ``covariate_width`` in
-        standard deviations; ``type_2`` of the whole test with its exact binomial interval (95 %), ``low`` and ``high``;
+        standard deviations; ``type_2`` of the whole test with its exact binomial interval (95%), ``low`` and ``high``;
         ``raw``, ``raw_low`` and ``raw_high`` of the paper's statistic by itself. ``settings["best"]`` holds the
         arguments for ``local_calibration_test(features="exact", **best)`` of the least Type II error (the first of
         equals), and ``settings["planted"]`` the mean size of the error. ``chart()`` draws it.

@@ -108,7 +108,7 @@ def local_calibration_test(
         Simulated outcomes, and their seed.
     null : {"auto", "simulated", "gaussian", "resampled", "permuted", "bounded", "printed"}
         Simulate outcomes; or the joint Gaussian law of the sums (4,000 draws). ``"auto"`` simulates up to 200,000 rows,
-        and where fewer than 100 cases or non-cases are expected. The last four belong to ``features="published"``:
+        and where fewer than 100 events or non-events are expected. The last four belong to ``features="published"``:
         Algorithm 1 (``"auto"`` there), the authors' program, and Corollary 3.7 as proved here and as printed.
     features : {"default", "exact", "published"}
         Features that take any number of rows; the kernel over all pairs of rows (at most 50,000 distinct ones); or the
@@ -126,23 +126,22 @@ def local_calibration_test(
     Outcome
         ``statistic`` is the unbiased estimate ``KLCE^2_u`` under the joint kernel (it can be negative); ``p_value`` is
         that of the whole test. In ``parts``: ``p_global`` (the overall level and slope; ``p_intercept``, ``p_slope``
-        and ``p_intercept_slope`` by themselves), ``p_local`` (everything else), ``p_joint``, ``p_klce`` (of
-        ``KLCE^2`` by itself, nothing taken off); ``variables`` with
-        ``variable_p`` and ``variable_adjusted_p`` (for all of them together), the score being ``"(score)"``; the step
-        or level that deviates most as ``region_variable``, ``region_side`` ("at least", "under", "is"),
-        ``region_value``, ``region_rows``, ``region_gap`` (mean of y - p there), ``region_excess`` (what the overall
-        level and slope leave of it), ``region_z`` (that in null standard deviations) and, with clusters,
-        ``region_units`` (on either side of the step or level); ``cases`` and ``expected``;
-        every statistic's name and p-value; and ``contradicted``: rows whose outcome the score called impossible. Any
-        such row makes ``p_value`` zero. The other two procedures have their own parts; with several classes also
-        ``classes``, ``class_statistic``, ``class_p`` and ``class_adjusted_p``.
+        and ``p_intercept_slope`` separately), ``p_local`` (everything else), ``p_joint``, ``p_klce`` (of ``KLCE^2`` by
+        itself, nothing taken off); ``variables`` with ``variable_p`` and ``variable_adjusted_p`` (for all of them
+        together), the score being ``"(score)"``; the step or level that deviates most as ``region_variable``,
+        ``region_side`` ("at least", "under", "is"), ``region_value``, ``region_rows``, ``region_gap`` (mean of y - p
+        there), ``region_excess`` (what the overall level and slope leave of it), ``region_z`` (that in null standard
+        deviations) and, with clusters, ``region_units`` (on either side of the step or level); ``cases`` and
+        ``expected``; every statistic's name and p-value; and ``contradicted``: rows whose outcome the score called
+        impossible. Any such row makes ``p_value`` zero. The other two procedures have their own parts; with several
+        classes also ``classes``, ``class_statistic``, ``class_p`` and ``class_adjusted_p``.
 
     Raises
     ------
     BadInput
         No such covariate, too many, or a setting that cannot be used; a sketch without the sums.
     NotComputable
-        A single row; weights with other than the default features; the Gaussian null with too few expected cases, or
+        A single row; weights with other than the default features; the Gaussian null with too few expected events, or
         with clusters or weights.
 
     Notes
@@ -150,23 +149,23 @@ def local_calibration_test(
     **Assumes.** Independent rows (or clusters); covariates chosen without the labels.
     **Guarantee.** Simulated: level alpha at any number of rows, for ``p_value``, ``p_global``, ``p_local`` and the
     smallest adjusted p: given the rows, data and draws are exchangeable under the null and every p-value is a rank
-    among them. Gaussian: asymptotic; levels whose residuals have a null variance under 25 are not read by themselves.
-    With clusters the signs of whole clusters' residuals are drawn: asymptotic in their number. With weights every sum
-    is of weighted residuals, and so are those of simulated outcomes, at any number of rows: the level is exact for
-    weights that do not depend on outcomes. **Method.** Features see
-    no label. Joint: a Gaussian kernel on standardised (or ranked) score and covariates, width twice the median
-    distance, at 128 landmarks, categories of up to 14 levels included. Each number by itself: a kernel at 12 quantiles,
-    width the median distance, and steps at 5 quantiles. Each category: its levels (of more than 128, the 96 most
-    frequent; the rest share 31 columns by hash). Sums of features times residuals are centred by projecting ``[1, logit
-    p]`` out (logit kept within 16) and taken apart into eigenvectors of their null covariance; the statistics are ``sum
-    lambda / (lambda + gamma lambda_1) u^2`` with gamma infinite, 0.1 and 0.01 for the joint and for the added single
-    kernels, the largest standard score of a step or level and that of a trend, the most surprising variable (by its
-    kernel, a step, or its trend), and the score tests of the intercept, of the slope about a free intercept, and of
-    both. Each becomes a rank among the draws; their weighted harmonic mean is ranked again. Features are whole numbers,
-    so that sums are exact: chunks, order and threads do not matter, equal rows tie exactly, and no joining of repeated
-    rows is needed. Departures from the paper: the null, the widths, centring, the flattened spectra, the steps, the
-    combination. **Cost.** Linear in the rows. With 10 covariates: two CPU-seconds at 100,000 rows (999 draws), five at
-    a million (Gaussian). Memory: sums of features times draws, and one chunk. **Reads.** Rows, or the sketch.
+    among them. Gaussian: asymptotic; levels whose residuals have a null variance under 25 are not read separately. With
+    clusters the signs of whole clusters' residuals are drawn: asymptotic in their number. With weights every sum is of
+    weighted residuals, and so are those of simulated outcomes, at any number of rows: the level is exact for weights
+    that do not depend on outcomes. **Method.** Features see no label. Joint: a Gaussian kernel on standardised (or
+    ranked) score and covariates, width twice the median distance, at 128 landmarks, categories of up to 14 levels
+    included. Each number by itself: a kernel at 12 quantiles, width the median distance, and steps at 5 quantiles. Each
+    category: its levels (of more than 128, the 96 most frequent; the rest share 31 columns by hash). Sums of features
+    times residuals are centred by projecting ``[1, logit p]`` out (logit kept within 16) and taken apart into
+    eigenvectors of their null covariance; the statistics are ``sum lambda / (lambda + gamma lambda_1) u^2`` with gamma
+    infinite, 0.1 and 0.01 for the joint and for the added single kernels, the largest standard score of a step or level
+    and that of a trend, the most surprising variable (by its kernel, a step, or its trend), and the score tests of the
+    intercept, of the slope about a free intercept, and of both. Each becomes a rank among the draws; their weighted
+    harmonic mean is ranked again. Features are whole numbers, so that sums are exact: chunks, order and threads do not
+    matter, equal rows tie exactly, and no joining of repeated rows is needed. Departures from the paper: the null, the
+    widths, centring, the flattened spectra, the steps, the combination. **Cost.** Linear in the rows. With 10
+    covariates: two CPU-seconds at 100,000 rows (999 draws), five at a million (Gaussian). Memory: sums of features
+    times draws, and one chunk. **Reads.** Rows, or the sketch.
 
     References
     ----------
@@ -243,7 +242,7 @@ def _from_sketch(data: Sketch, variables: Any, null: str) -> Outcome:
     if sketch.n < 2:
         raise NotComputable(SINGLE)
     if asked is not None and set(asked) != set(held):
-        raise BadInput(f"variables={list(asked)!r}: this sketch holds sums for all of {', '.join(held)} together")
+        raise BadInput(f"variables={list(asked)!r}: this sketch holds sums for all of {', '.join(held)} jointly")
     has = "simulated" if sums.spec.draws else "gaussian"
     if null not in ("auto", has):
         raise BadInput(f"null={null!r}: this sketch holds what the {has} null needs; leave null='auto'")
@@ -287,7 +286,7 @@ def by_cluster(
     cluster = np.unique(np.asarray(data.cluster), return_inverse=True)[1].reshape(-1)
     size = int(cluster.max()) + 1
     if size < 2:
-        raise NotComputable("all rows are one cluster: nothing tells its noise from a bias")
+        raise NotComputable("all rows are one cluster: nothing separates its noise from a bias")
     total = np.zeros((size, spec.columns))
     inside, outside = (np.zeros((size, spec.columns), dtype=np.bool_) for _ in range(2))
     first = 0

@@ -1,4 +1,4 @@
-"""The pocket test: boxes of a few traits and models of the residual, joined into one p-value."""
+"""The subgroup test: boxes of a few attributes and models of the residual, joined into one p-value."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def pocket_test(
 ) -> Outcome:
     """Test whether the probabilities are within a tolerance of the event rate for everyone, in two ways at once.
 
-    `scan_test` looks at every box of a few traits: it finds a corner that few people are in, and grows sharper with
-    every row. `strong_calibration_test` lets models order the rows: it finds what is spread over many traits or smooth.
-    The joined p-value is ``min(p_scan / w, p_adaptive / (1 - w), 1)``, w fixed.
+    `scan_test` looks at every box of a few attributes: it finds a corner that few people are in, and grows sharper with
+    every row. `strong_calibration_test` lets models order the rows: it finds what is spread over many attributes or
+    smooth. The joined p-value is ``min(p_scan / w, p_adaptive / (1 - w), 1)``, w fixed.
 
     Parameters
     ----------
     data : Predictions or Sketch
         A sketch made with ``tests=True``: the scan reads all of its rows, the models those that it holds.
     variables : str or sequence of str, optional
-        Covariates beside the score that pockets may depend on; all by default.
+        Covariates in addition to the score that subgroups may depend on; all by default.
     order : {1, 2, 3}
-        Most traits that a box combines.
+        Most attributes that a box combines.
     tolerance : float in [0, 1)
         How far off a probability may be, in probability units.
     alternative : {"two-sided", "greater", "less"}
@@ -60,7 +60,7 @@ def pocket_test(
         Simulated outcomes of the scan; the models take their own default.
     seed : int
     alpha : float in (0, 1)
-        The level at which ``found_by`` is told; the p-value does not depend on it.
+        The level at which ``found_by`` is reported; the p-value does not depend on it.
 
     Returns
     -------
@@ -74,11 +74,11 @@ def pocket_test(
     BadInput
         What either test refuses.
     NotComputable
-        What either cannot do: under 20 rows, or effective units, more than 100 covariates.
+        What either cannot do: under 20 rows, or effective clusters, more than 100 covariates.
 
     Notes
     -----
-    **Assumes.** Rows, or units, independent given scores and covariates.
+    **Assumes.** Rows, or clusters, independent given scores and covariates.
     **Guarantee.** Level alpha at any number of rows where both p-values have it; that of the scan always does, that of
     the models as ``law`` says. **Method.** Bonferroni's inequality with fixed weights. Ranking both statistics among
     shared draws would be exact and a little sharper only where every draw repeats all that was done to the data: models
@@ -129,7 +129,7 @@ def joined(scan: Outcome, adaptive: Outcome, alpha: float = ALPHA) -> Outcome:
         p_value=min(1.0, least),
         alternative=adaptive.alternative,
         null=adaptive.null,
-        law=f"weighted Bonferroni; boxes, {scan.law}; models, {adaptive.law}",
+        law=f"weighted Bonferroni; subgroups, {scan.law}; models, {adaptive.law}",
         settings={"alpha": alpha, "scan": scan.settings, "adaptive": adaptive.settings},
         parts={
             "p_scan": scan.p_value,

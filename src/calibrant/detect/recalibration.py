@@ -17,7 +17,7 @@ from calibrant.stats.cusum import Alternative
 from calibrant.stats.logistic import compressed, recalibrate, recalibrations
 from calibrant.stats.nulls import p_value
 
-SANDWICH = "asymptotic: Wald test by the sandwich of units or weighted rows, adjusted for their number"
+SANDWICH = "asymptotic: Wald test by the sandwich of clusters or weighted rows, adjusted for their number"
 FEWEST = 20  # units, or weighted rows: a sandwich of fewer is too narrow
 SPEAKS_FOR = "the intercept is not 0 or the slope is not 1 in logits"
 
@@ -31,7 +31,7 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
     Parameters
     ----------
     data : Predictions or Sketch
-        With weights or clusters the test is Wald's, with the sandwich of weighted rows or of units.
+        With weights or clusters the test is Wald's, with the sandwich of weighted rows or of clusters.
     draws : int from 19
         Simulated data sets.
     null : {"simulated", "asymptotic"}
@@ -43,28 +43,28 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
     Outcome
         Parts: ``intercept`` with the slope kept at 1 (above 0 the scores are too low), its ``intercept_error`` and
         ``intercept_p``; ``slope`` (below 1 the scores are too extreme), ``slope_error``, ``slope_p`` given a free
-        intercept, and ``slope_intercept`` beside it; ``left_out``, rows whose score is exactly 0 or 1. The two
+        intercept, and ``slope_intercept`` next to it; ``left_out``, rows whose score is exactly 0 or 1. The two
         statistics add up to the whole, but for Wald's.
 
     Raises
     ------
     NotComputable
-        Every outcome is the same, or the scores separate the outcomes: the fit is infinite, use `score_test`. Scores
-        do not differ; under 20 units or weighted rows.
+        Every outcome is the same, or the scores separate the outcomes: the fit is infinite, use `score_test`. Scores do
+        not differ; under 20 clusters or weighted rows.
 
     Notes
     -----
     **Assumes.** Independent rows; the scores were made without their outcomes. **Guarantee.** Simulated: level alpha at
-    every number of rows. Asymptotic: with many expected cases and non-cases. With clusters or weights: asymptotic in
+    every number of rows. Asymptotic: with many expected events and non-events. With clusters or weights: asymptotic in
     units, or rows. **Method.** Cox (1958); likelihood ratios in the order of Miller et al. (1991). Estimates are by
     Newton's method over all rows, standard errors from the information there. A likelihood ratio depends on the
     outcomes through ``sum Y`` and ``sum Y logit p`` alone, so that simulated data sets are refitted all at once, with
     the sum over rows taken on at most 128 nodes; the observed sums are treated alike, which keeps the p-value exact.
     Rows with scores of exactly 0 or 1 say nothing of a and b and are left out; one that has the other outcome refutes
     calibration: p-value 0. With weights or clusters ``W = (a, b - 1) C^{-1} (a, b - 1)'``, C the sandwich (Liang and
-    Zeger 1986), and ``W (d - 1) / (2 d)`` is held against F with 2 and ``d - 1`` degrees, d being units less one (Korn
-    and Graubard 1990). **Cost.** A sort, then rows times draws (about 4 s for a million rows and 999 draws, in bounded
-    memory; far less with ties). **Reads.** Rows, or the sketch's cells at their mean score.
+    Zeger 1986), and ``W (d - 1) / (2 d)`` is held against F with 2 and ``d - 1`` degrees, d being clusters less one
+    (Korn and Graubard 1990). **Cost.** A sort, then rows times draws (about 4 s for a million rows and 999 draws, in
+    bounded memory; far less with ties). **Reads.** Rows, or the sketch's cells at their mean score.
 
     References
     ----------
@@ -119,7 +119,7 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
 
 
 def _by_sandwich(whole: Tested, q: Scored, x: Floats) -> Outcome:
-    """Return adjusted Wald tests with the sandwich of units, or of weighted rows."""
+    """Return adjusted Wald tests with the sandwich of clusters, or of weighted rows."""
     from scipy.special import fdtrc
 
     # (1) Points of one outcome each; rows of units are points already.
@@ -134,7 +134,7 @@ def _by_sandwich(whole: Tested, q: Scored, x: Floats) -> Outcome:
     count = q.n if unit is None else int(unit.max()) + 1
     free, shift = (recalibrate(*points, slope, unit) for slope in (True, False))
     if not (free.converged and shift.converged) or count < FEWEST:
-        why = f"{count} units are under {FEWEST}" if count < FEWEST else "the fit has no finite solution"
+        why = f"{count} clusters are under {FEWEST}" if count < FEWEST else "the fit has no finite solution"
         raise NotComputable(f"Cox's test by its sandwich: {why}; use score_test, with cluster= and weights= too")
     # (2) W of k parameters: W (d - k + 1) / (k d) is as F with k and d - k + 1 degrees, d = units - 1.
     d = count - 1.0
@@ -196,7 +196,7 @@ def score_test(
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; where the data name clusters, whole units have random signs.
+        Sampling weights are used; where the data name clusters, whole clusters have random signs.
     draws : int from 19
         Simulated data sets.
     null : {"simulated", "asymptotic"}
@@ -220,21 +220,21 @@ def score_test(
     Raises
     ------
     NotComputable
-        Every score is 0 or 1; a tolerance or one side with the asymptotic null; one unit only.
+        Every score is 0 or 1; a tolerance or one side with the asymptotic null; one cluster only.
 
     Notes
     -----
     **Assumes.** Independent rows; the scores were made without their outcomes.
-    **Guarantee.** Simulated: level alpha at every number of rows; with clusters asymptotic in
-    their number. Asymptotic: with many expected cases and non-cases.
+    **Guarantee.** Simulated: level alpha at every number of rows; with clusters asymptotic in their number. Asymptotic:
+    with many expected events and non-events.
     **Method.** Rao's score test of Cox's model at ``a = 0, b = 1``; nothing is fitted, so it exists where `cox_test`
-    does not (no case at all, separated outcomes). Where all scores are equal, only the intercept is tested (1 degree of
-    freedom). Weights multiply residuals, their squares the variance. Rows with scores of exactly 0 or 1 are left out;
-    one that has the other outcome refutes calibration: p-value 0. With a tolerance this is the score test for Platt
-    scaling of the strong calibration test's paper, which reads up along the logit only; here both directions are tested
-    at one level, by outcomes drawn at both edges from one uniform number a row. **Cost.** A sort, then rows times draws
-    (about 4 s for a million rows and 999 draws, in bounded memory; far less with ties). **Reads.** Rows, or the
-    sketch's cells at their mean score.
+    does not (a non-event at all, separated outcomes). Where all scores are equal, only the intercept is tested (1
+    degree of freedom). Weights multiply residuals, their squares the variance. Rows with scores of exactly 0 or 1 are
+    left out; one that has the other outcome refutes calibration: p-value 0. With a tolerance this is the score test for
+    Platt scaling of the strong calibration test's paper, which reads up along the logit only; here both directions are
+    tested at one level, by outcomes drawn at both edges from one uniform number a row. **Cost.** A sort, then rows
+    times draws (about 4 s for a million rows and 999 draws, in bounded memory; far less with ties). **Reads.** Rows, or
+    the sketch's cells at their mean score.
 
     References
     ----------
@@ -272,7 +272,7 @@ def _scores(t: Tested, x: Floats, degrees: int) -> tuple[list[float], list[float
     by_unit = None if q.unit is None else unit_terms(q, q.unit, terms)
     information = (terms.T * q.variance) @ terms if by_unit is None else unit_variance(by_unit)
     if not information[0, 0] > 0.0:
-        raise NotComputable("every unit's residuals add up to nothing: the score test has no law")
+        raise NotComputable("every cluster's residuals add up to nothing: the score test has no law")
     first, second = efficient_scores(np.array([q.residual.sum(), q.residual @ x]), information)
     values = [float(first + second), float(first), float(second)]
     if not t.simulates:

@@ -1,4 +1,4 @@
-"""The scan test: of all boxes of one, two or three traits, is one further off than chance and a tolerance explain?"""
+"""The scan test: of all boxes of one, two or three attributes, is one off by more than chance and a tolerance?"""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LEAST_DRAWS = 19  # so that a p-value can be 0.05
 MOST = 300_000  # rows up to which `auto` simulates: as many as a sketch holds
 LAWS = {
     "simulated": "finite-sample: exact simulation of every row's outcome",
-    "bound": "finite-sample: exact binomial tails, shared over the boxes",
+    "bound": "finite-sample: exact binomial tails, shared over the subgroups",
     "signs": SIGNS,
 }
 AT_EDGE = " at the edge of the tolerance"
@@ -57,13 +57,13 @@ def scan_test(
     draws: int = 999,
     seed: int = 0,
 ) -> Outcome:
-    r"""Test whether the probabilities are within a tolerance of the event rate in every box of a few traits.
+    r"""Test whether the probabilities are within a tolerance of the event rate in every box of a few attributes.
 
     Null hypothesis: ``|E[Y | p, x] - p| <= tolerance`` with probability one (two-sided), ``E[Y | p, x] - p <=
-    tolerance`` (greater), ``p - E[Y | p, x] <= tolerance`` (less). A trait is the score or a covariate cut into at most
-    a dozen cells without looking at labels; a box is a run of cells of a number, or a level or two of a category, of
-    each of up to `order` traits. The score of a box is its standardised residual, and the statistic the largest margin
-    by which a score exceeds what its box needs,
+    tolerance`` (greater), ``p - E[Y | p, x] <= tolerance`` (less). An attribute is the score or a covariate cut into at
+    most a dozen cells without looking at labels; a box is a run of cells of a number, or a level or two of a category,
+    of each of up to `order` attributes. The score of a box is its standardised residual, and the statistic the largest
+    margin by which a score exceeds what its box needs,
 
     .. math:: T = \max_b \Big( \big|\sum_{i \in b} (y_i - p_i)\big| \Big/ \sqrt{\sum_{i \in b} p_i (1 - p_i) + 4} - a_b
         \Big),
@@ -75,11 +75,11 @@ def scan_test(
     ----------
     data : Predictions or Sketch
         A sketch made with ``tests=True`` brings its own covariates and seed, and gives the same answer as its rows.
-        Weights multiply residuals; where the data name clusters, spread and chance are by these units.
+        Weights multiply residuals; where the data name clusters, spread and chance are by these clusters.
     variables : str or sequence of str, optional
-        Covariates beside the score, up to 100; all that can be used by default.
+        Covariates in addition to the score, up to 100; all that can be used by default.
     order : {1, 2, 3}
-        Most traits that a box combines.
+        Most attributes that a box combines.
     tolerance : float in [0, 1)
         How far off a probability may be, in probability units.
     alternative : {"two-sided", "greater", "less"}
@@ -88,7 +88,8 @@ def scan_test(
         Least share of the rows that a box has; it has 20 rows in any case.
     null : {"auto", "simulated", "bound"}
         Simulate the outcomes; or bound the chance of any box being off so far. ``"auto"`` simulates up to 300,000 rows.
-        With clusters either of the first two draws signs of units; the bound is for independent rows of equal weight.
+        With clusters either of the first two draws signs of clusters; the bound is for independent rows of equal
+        weight.
     draws : int
         Simulated outcomes, 19 or more.
     seed : int
@@ -99,36 +100,36 @@ def scan_test(
         ``statistic`` is the margin of the box found: the largest one, or for the bound that of the smallest p-value.
         ``settings["null"]`` names the null used. In ``parts``: ``rule`` (text) and ``conditions`` (data) of the box,
         its ``rows``, ``share`` of the rows, ``predicted`` and ``observed`` rates, their ``gap``, its ``score`` and what
-        it ``needed``, the ``side`` ("too little": more happens than the model says; "too much"), ``fixed`` (whether
-        the box is one of the family, which was fixed before any label was read: a best subset of levels is not), how
-        many ``boxes`` and ``tables`` there are, the largest score ``by_order`` (of the boxes of one trait, two, three),
-        ``impossible``, and covariates ``left_out`` with the reason. The box was chosen by these outcomes: its gap is no
-        fair estimate; ``certify.pockets`` has ranges that hold for all boxes at once.
+        it ``needed``, the ``side`` ("underpredicts": more happens than the model says; "overpredicts"), ``fixed``
+        (whether the box is one of the family, which was fixed before any label was read: a best subset of levels is
+        not), how many ``boxes`` and ``tables`` there are, the largest score ``by_order`` (of the boxes of one
+        attribute, two, three), ``impossible``, and covariates ``left_out`` with the reason. The box was chosen by these
+        outcomes: its gap is no fair estimate; ``certify.pockets`` has ranges that hold for all boxes at once.
 
     Raises
     ------
     BadInput
         No such covariate, or a setting that cannot be used; a sketch without the sums.
     NotComputable
-        No box with 20 rows, or effective units; more than 100 covariates; ``"simulated"`` where the sketch does not
+        No box with 20 rows, or effective clusters; more than 100 covariates; ``"simulated"`` where the sketch does not
         hold every row; ``"bound"`` with weights or clusters.
 
     Notes
     -----
-    **Assumes.** Rows, or units, independent given scores and covariates.
-    **Guarantee.** Level alpha at any number of rows, with either null; by units asymptotically in their number: of
-    100 units weighted with a coefficient of variation of 2, 8 of 100 calibrated data sets are rejected at 5 %.
+    **Assumes.** Rows, or clusters, independent given scores and covariates.
+    **Guarantee.** Level alpha at any number of rows, with either null; by clusters asymptotically in their number: of
+    100 clusters weighted with a coefficient of variation of 2, 8 of 100 calibrated data sets are rejected at 5%.
     *simulated:* outcomes of every row are drawn at the edge of the tolerance; one uniform number a row serves both
     sides, so that the simulated statistic is at least as large as that of any rates within the tolerance (as Theorem 4
     of Feng et al. 2024), and ``p = (1 + #{T* >= T}) / (draws + 1)``. *bound:* the exact binomial tail of each box at
     the edge of the tolerance, which bounds that of unequal rates (Hoeffding 1956), over the box's share of alpha; the
-    smallest of them. *Weights:* every sum is of weighted outcomes, which are simulated; as exact. *Units:* a box rests
-    on at least 20 effective units, V is the sum of squares of the units' sums in it, or what rows as alike as those of
-    all units would have where that is larger, and chance gives every unit a random sign. **Method.** All boxes from
-    cumulative sums of the tables of all combinations of traits. Two-sided, without a tolerance and with the simulated
-    null, the best subset of a category's levels too, alone and within each run or level of every other trait
-    (linear-time subset scanning, Neill 2012): else its score need not rise with every case, as the argument asks. Not
-    by units or weights.
+    smallest of them. *Weights:* every sum is of weighted outcomes, which are simulated; as exact. *Clusters:* a box
+    rests on at least 20 effective clusters, V is the sum of squares of the clusters' sums in it, or what rows as alike
+    as those of all clusters would have where that is larger, and chance gives every cluster a random sign. **Method.**
+    All boxes from cumulative sums of the tables of all combinations of attributes. Two-sided, without a tolerance and
+    with the simulated null, the best subset of a category's levels too, alone and within each run or level of every
+    other attribute (linear-time subset scanning, Neill 2012): else its score need not rise with every event, as the
+    argument asks. Not by clusters or weights.
     **Cost.** Bound: that of the tables, rows x tables additions. Simulated: rows x tables / 64 word operations a draw,
     and boxes x draws. **Reads.** Rows, or the sketch's tables and, for the simulated null, its rows.
 
@@ -216,8 +217,8 @@ def scan_of_units(tables: Tables, rows: ScannedRows, min_size: float, tolerance:
     kept = rests_on_units(family, rows)
     if not kept.any():
         raise NotComputable(
-            f"{len(rows.ids):,} units (cluster=): no box rests on {LEAST_UNITS} of them, of which random signs would "
-            "say how far chance goes"
+            f"{len(rows.ids):,} clusters (cluster=): no subgroup rests on {LEAST_UNITS} of them, of which random "
+            "signs would say how far chance goes"
         )
     return UnitScan(family=family.kept(kept), rows=rows, tolerance=tolerance, sides=SIDES[alternative])
 
@@ -276,7 +277,7 @@ def _impossible(held: Held | None, tolerance: float, sides: tuple[int, ...]) -> 
 def _looks_for(alternative: str, tolerance: float) -> str:
     where = {"two-sided": "off", "greater": "above", "less": "below"}[alternative]
     by = f" by more than {tolerance:g}" if tolerance else ""
-    return f"in some box of a few traits the event rate is {where} the score{by}"
+    return f"in some subgroup of a few attributes the event rate is {where} the score{by}"
 
 
 def _doubts(alternative: str, tolerance: float) -> str:
@@ -297,7 +298,7 @@ def _parts(tables: Tables, scan: Scan | UnitScan, found: Found) -> dict[str, Any
         "gap": (found.cases - found.expected) / found.mass,
         "score": found.score,
         "needed": found.score - found.margin,
-        "side": "too much" if found.side else "too little",
+        "side": "overpredicts" if found.side else "underpredicts",
         "fixed": not isinstance(found.box, Subset),
         "boxes": scan.family.size,
         "tables": len(tables.layout.combined),

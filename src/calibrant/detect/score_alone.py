@@ -28,7 +28,7 @@ Null = Literal["simulated", "asymptotic"]
 NULLS: tuple[Null, ...] = ("simulated", "asymptotic")
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 CALIBRATED = "the outcomes are independent and happen with the probabilities given"
-CALIBRATED_IN_UNITS = "the outcomes happen with the probabilities given; units are independent"
+CALIBRATED_IN_UNITS = "the outcomes happen with the probabilities given; clusters are independent"
 EXACT = "exact simulation"
 FROM_CELLS = "simulation from cells"
 ASYMPTOTIC = "asymptotic"
@@ -142,7 +142,7 @@ class Tested:
         return float((self.q.each_weighs * self.q.times).sum())
 
     def generator(self) -> np.random.Generator:
-        """Return the generator of the units' signs."""
+        """Return the generator of the clusters' signs."""
         return np.random.default_rng([STREAM, self.seed])
 
     def of(self, q: Scored) -> Tested:
@@ -212,7 +212,7 @@ def tested(data: object, asked: Asked, what: str, weighted: bool, in_units: bool
         q = scored(rows.p, rows.y, rows.weights) if unit is None else rows_in_units(rows.p, rows.y, rows.weights, unit)
     if unit is not None and not (room.none and a.null == "simulated"):
         why = "an asymptotic law" if room.none else "room for a tolerance or one side"
-        raise NotComputable(f"{what} of units has random signs as its null, not {why}: use strong_calibration_test")
+        raise NotComputable(f"{what} of clusters has random signs as its null, not {why}: use strong_calibration_test")
     if a.null == "asymptotic" and not room.none:
         raise NotComputable("a tolerance, or one side alone, has no asymptotic law here: pass null='simulated'")
     return Tested(q, a.draws, a.null, a.seed, reads, room)
@@ -221,7 +221,7 @@ def tested(data: object, asked: Asked, what: str, weighted: bool, in_units: bool
 def covered(rows: Predictions, what: str, weighted: bool, in_units: bool) -> Predictions:
     """Return predictions that the test is defined for, or say why it is not."""
     if rows.cluster is not None and not in_units:
-        raise NotComputable(f"{what} takes rows as independent; those of one unit are not: use score_test")
+        raise NotComputable(f"{what} takes rows as independent; those of one cluster are not: use score_test")
     if rows.weights is not None and not weighted:
         raise NotComputable(f"{what} counts rows and has no form for weights: use score_test")
     if rows.n == 0:

@@ -49,7 +49,8 @@ def strong_calibration_test(
         Of a sketch (made with ``tests=True``) its uniform sample of rows is tested. Weights enter the fits, the scores
         and their law. Clusters share a fold, and a sign under the null.
     variables : str or sequence of str, optional
-        Covariates beside the score that groups may depend on; all that can be used by default, so no identifiers.
+        Covariates in addition to the score that groups may depend on; all that can be used by default, so no
+        identifiers.
     tolerance : float in [0, 1)
         How far off a probability may be, in probability units.
     alternative : {"two-sided", "greater", "less"}
@@ -103,13 +104,13 @@ def strong_calibration_test(
     rows. *refit:* level at any number of rows at tolerance 0, the whole procedure being repeated on simulated outcomes
     (sequential Monte Carlo of Besag and Clifford, 10 exceedances); one-sided with a tolerance, at the edge of the null.
     *fixed:* asymptotic (Theorem 3). At tolerance 0, one-sided, and two-sided under ``0.5 / sqrt(n)``, it may reject too
-    often: in simulations of calibrated models up to 22 % where 10 % was asked (100 to 1,000 rows), and 13 % of 600
-    where every row is off by a tolerance of 0.025 (100 to 400 rows). *Clusters:* asymptotic in their number.
-    Elsewhere ``p = (1 + #{T* >= T}) / (draws + 1)``. **Method.** Default models, from ``[logit p, x]``: 50 boosted
-    trees on ``Y - p`` (steps of 0.03, 8 leaves of at least 20 and ``sqrt(rows) / 2`` rows, half the features at
-    each split, 64 bins), a ridge logistic regression on all terms of degree two (at most 300 products; C = 0.1 up
-    to 2,000 rows, else 10), up to 2,000 rows steps and corners (below), and the mean of these. For
-    ``"refit"``, and ``"split"`` at tolerance 0 of more than 50,000 rows: boosting over steps of one column (20 steps of
+    often: in simulations of calibrated models up to 22% where 10% was asked (100 to 1,000 rows), and 13% of 600 where
+    every row is off by a tolerance of 0.025 (100 to 400 rows). *Clusters:* asymptotic in their number. Elsewhere ``p =
+    (1 + #{T* >= T}) / (draws + 1)``. **Method.** Default models, from ``[logit p, x]``: 50 boosted trees on ``Y - p``
+    (steps of 0.03, 8 leaves of at least 20 and ``sqrt(rows) / 2`` rows, half the features at each split, 64 bins), a
+    ridge logistic regression on all terms of degree two (at most 300 products; C = 0.1 up to 2,000 rows, else 10), up
+    to 2,000 rows steps and corners (below), and the mean of these. For ``"refit"``, and ``"split"`` at tolerance 0 of
+    more than 50,000 rows: boosting over steps of one column (20 steps of
     0.2, cuts at tenths of the rows), over steps and corners of two columns (10 steps, cut at 0.1, 0.3, 0.7 and 0.9),
     and their mean; coarser with many columns, so that there are at most 3,000. Cuts see no labels; a fit needs sums in
     steps and corners alone, so that hundreds of draws are refitted at once. For ``"refit"`` predictions are rounded to

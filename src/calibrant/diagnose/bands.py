@@ -37,7 +37,7 @@ LEAST_ROWS, LEAST_EVENTS = 20, 5  # effective rows, and effective expected cases
 
 
 def supported(rows: Floats, predicted: Floats, null: Floats) -> Flags:
-    """Tell which points rest on enough rows and events to be drawn; `null` is their null standard error."""
+    """Return which points rest on enough rows and events to be drawn; `null` is their null standard error."""
     events = rows * np.minimum(predicted, 1.0 - predicted)
     enough: Flags = (rows >= LEAST_ROWS * (1 - 1e-9)) & (events >= LEAST_EVENTS) & (null > 0)  # 1e-9: rounding
     return enough
@@ -63,12 +63,12 @@ STREAM = 0xC0A57
 
 
 def affordable(data: Predictions | Sketch, cuttings: int, draws: int) -> bool:
-    """Tell whether outcomes of all rows can be simulated for so many ways of cutting them."""
+    """Return whether outcomes of all rows can be simulated for so many ways of cutting them."""
     return isinstance(data, Predictions) and data.n * cuttings * draws <= AFFORDABLE
 
 
 def simulated_cases(data: Predictions, codes: Codes, cells: int, view: View, draws: int, seed: int) -> Floats:
-    """Return weighted cases of each cell, every row's outcome drawn at its score, shape (cells, draws).
+    """Return weighted events of each cell, every row's outcome drawn at its score, shape (cells, draws).
 
     All cuttings of the rows, columns of `codes` numbered through, see the same outcomes. In the confidence view an
     outcome is a right answer.
@@ -182,7 +182,7 @@ def plan_of(data: Predictions | Sketch, layout: Layout) -> Plan:
         bins = whole.bin_of(PAIR_BINS if pair else CELLS)
         cells, cell = whole.joined(bins), None if cell is None else bins[cell].astype(np.int32)
     if not levels and not cells.x[cells.there - 1] > cells.x[0]:
-        raise NotComputable(f"{variable!r} has one value: there is nothing to draw a curve along")
+        raise NotComputable(f"{variable!r} has one value: there is nothing to draw a curve by")
     # (2) Groups, each with cells of its own, numbered through.
     groups, code = [_Group("", cells, 0)], cell
     if by is not None and isinstance(data, Predictions) and cell is not None:
@@ -195,7 +195,7 @@ def plan_of(data: Predictions | Sketch, layout: Layout) -> Plan:
 
 
 def _named(layout: Layout) -> tuple[str, str | None, bool]:
-    """Return the variable, what tells groups apart, and whether the two are a pair."""
+    """Return the variable, what distinguishes groups, and whether the two are a pair."""
     variable, by = layout.variable, layout.by
     if isinstance(variable, str):
         return variable, by, False
@@ -363,8 +363,8 @@ def banded(data: Predictions | Sketch, plan: Plan, alpha: float, draws: int, see
         parts.append((panel, kept, rows, says, null, critical(own.T, alpha)))
     if not parts:
         raise NotComputable(
-            f"nowhere along the variable are there {LEAST_ROWS} people and {LEAST_EVENTS} expected cases and non-cases "
-            "within reach"
+            f"at no value of the variable are there {LEAST_ROWS} people and {LEAST_EVENTS} expected events and "
+            "non-events within reach"
         )
     # (2) The gaps, held against that; a band is as wide as the larger of the null's and the data's standard error.
     limit, bands, observed = float(critical(top, alpha)), [], 0.0

@@ -79,7 +79,7 @@ def control_chart(
     **Assumes.** Rows (or clusters) independent given scores and covariates.
     **Guarantee.** That of the null used, named in ``settings["law"]``. The line is the critical value of the whole
     test, over all models and thresholds, not a quantile at each point. **Method.** Figures 1 and 3 of the paper.
-    Simulated paths have models held, in the order of the chosen model, or fitted anew for ``"refit"``: the very draws
+    Simulated paths have models held, in the order of the chosen model, or fitted again for ``"refit"``: the very draws
     that the p-value comes from. **Cost.** That of the test, made once for both. **Reads.** Rows.
 
     References
@@ -98,7 +98,7 @@ def control_chart(
     >>> chart.settings["p_value"], max(chart.columns["evidence"]) > chart.columns["line"][0]
     (0.001, True)
     >>> 0.15 < chart.settings["peak_share"] < 0.35, chart.settings["side"]
-    (True, 'too little')
+    (True, 'underpredicts')
     """
     choice("null", null, NULLS)
     level = checked_alpha(alpha)
@@ -161,7 +161,7 @@ def _facts(q: Question, v: Verdict, null: str, top: int, share: Floats, score: F
         "rows_beyond": len(path.rows),
         "rows_tested": len(v.rows),
         "seed": s.seed,
-        "side": "too little" if up >= MOSTLY else "too much" if up <= 1.0 - MOSTLY else "both ways",
+        "side": "underpredicts" if up >= MOSTLY else "overpredicts" if up <= 1.0 - MOSTLY else "both ways",
         "statistic": v.statistic,
         "threshold": float(path.excess[top]) if found else 0.0,
         "tolerance": q.edge.tolerance,

@@ -47,8 +47,8 @@ def importance(
     Estimand, for each variable: ``T - E[T of the same models and outcomes, the variable permuted]``, in units of the
     statistic, of the model with the largest one: over the rows read (``rows_read``: all that the test tests, or a
     uniform sample of 10,000, on whose scale drop and statistic then are), by the fits that it tests, none of which has
-    seen the row that it predicts. It tells which variables point at the badly served, not which make the
-    probabilities good on average.
+    seen the row that it predicts. It says which variables point at the badly served, not which make the probabilities
+    good on average.
 
     Parameters
     ----------

@@ -50,9 +50,9 @@ def local_bias(
 ) -> Curve:
     r"""Map the local calibration bias: what happened minus what the model says, for people with given covariates.
 
-    Estimand: ``b(x) = E[K(x, X)(Y - P)] / E[K(x, X)]``, the mean residual of the people near ``x`` (eq. 7 of the
-    paper, with its kernel on the score left out unless ``by_score=True``); in probability units, positive where the
-    model says too little. A calibrated model has ``b = 0`` everywhere, without smoothing bias.
+    Estimand: ``b(x) = E[K(x, X)(Y - P)] / E[K(x, X)]``, the mean residual of the people near ``x`` (eq. 7 of the paper,
+    with its kernel on the score left out unless ``by_score=True``); in probability units, positive where the model
+    underpredicts. A calibrated model has ``b = 0`` everywhere, without smoothing bias.
 
     Parameters
     ----------

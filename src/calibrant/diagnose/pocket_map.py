@@ -1,4 +1,4 @@
-"""The map of two traits: what the model says and what happened in every combination of their cells."""
+"""The map of two attributes: what the model says and what happened in every combination of their cells."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Runs = tuple[int, ...]  # cells from the first to below the second; of two runs,
 def pocket_map(
     data: Predictions | Sketch, first: str, second: str, *, pockets: Curve | None = None, seed: int = 0
 ) -> Curve:
-    """Map what the model says and what happened over two traits, with the pockets that lie in them outlined.
+    """Map what the model says and what happened over two attributes, with the subgroups that lie in them outlined.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def pocket_map(
     first, second : str
         Covariates, or ``"the score"``, cut as for `pockets`.
     pockets : Curve, optional
-        From `diagnose.pockets`: those that name none but these two traits are outlined. By default those that a search
-        of these two traits finds.
+        From `diagnose.pockets`: those that name none but these two attributes are outlined. By default those that a
+        search of these two attributes finds.
     seed : int
         As of `pockets`: rows in memory are cut by a sample.
 
@@ -46,14 +46,14 @@ def pocket_map(
     Curve
         A line for each combination of cells that somebody is in: ``first`` and ``second`` (numbers of the cells, from
         0), ``rows``, ``predicted`` (mean score), ``observed`` (event rate), ``gap`` (observed minus predicted). In
-        ``settings``: ``axes`` (for each trait ``name``, ``kind`` and the ``labels`` of its cells), ``pockets`` (for
-        each one outlined, the cells of either trait: from the first number to below the second; four numbers for two
-        levels that are not neighbours), ``rules`` (their words). ``.chart()`` draws it.
+        ``settings``: ``axes`` (for each attribute ``name``, ``kind`` and the ``labels`` of its cells), ``pockets`` (for
+        each one outlined, the cells of either attribute: from the first number to below the second; four numbers for
+        two levels that are not neighbours), ``rules`` (their words). ``.chart()`` draws it.
 
     Raises
     ------
     BadInput
-        One trait twice, no such covariate, or something else than pockets to outline; a sketch without the sums.
+        One attribute twice, no such covariate, or something else than subgroups to outline; a sketch without the sums.
     NotComputable
         A covariate that cannot be used.
 
@@ -78,7 +78,7 @@ def pocket_map(
     """
     names, seed = (text("first", first), text("second", second)), checked_seed(seed)
     if first == second:
-        raise BadInput(f"second={shown(second)}: name two traits")
+        raise BadInput(f"second={shown(second)}: name two attributes")
     covariates = [v for v in names if v != SCORE]
     tables = tables_of(data, covariates, 2, seed, by_units=True)
     units = units_of(data, data.spec.seed if isinstance(data, Sketch) else seed)
@@ -129,7 +129,7 @@ def _checked(pockets: Curve) -> Curve:
 
 
 def _number(tables: Tables, name: str) -> int:
-    """Return which trait is meant: the score is the first."""
+    """Return which attribute is meant: the score is the first."""
     for t, own in enumerate(tables.traits):
         if name == (own.name if t else SCORE):
             return t
@@ -137,14 +137,14 @@ def _number(tables: Tables, name: str) -> int:
 
 
 def _rules(found: Curve) -> list[tuple[str, dict[str, Condition]]]:
-    """Return rules in words, and what they ask of each trait."""
+    """Return rules in words, and what they ask of each attribute."""
     parsed = [[Condition.from_dict(c) for c in rule] for rule in found.settings["conditions"]]
     words = found.columns["rule"]
     return [(rule, {c.variable: c for c in conditions}) for rule, conditions in zip(words, parsed, strict=True)]
 
 
 def _outline(asked: dict[str, Condition], axes: Sequence[tuple[Trait, Ints, int]]) -> tuple[Runs, ...] | None:
-    """Return the cells of a pocket along both traits, given the sets and number of cells of each; None if elsewhere."""
+    """Return the cells of a subgroup along both attributes, given the sets and number of cells of each, or None."""
     left, out = dict(asked), []
     for t, sets, size in axes:
         known = {condition(t, own): tuple(int(v) for v in own) for own in sets}

@@ -1,4 +1,4 @@
-"""A few distinct pockets: who is badly served, each told once, with a range that holds for every box at once."""
+"""A few distinct subgroups: who is badly served, each told once, with a range that holds for every box at once."""
 
 from __future__ import annotations
 
@@ -79,74 +79,75 @@ def pockets(
     rules: int = 5,
     seed: int = 0,
 ) -> Curve:
-    r"""Tell who is badly served as a few distinct pockets, such as "age over 76 and income up to 25".
+    r"""Tell who is badly served as a few distinct subgroups, such as "age over 76 and income up to 25".
 
-    Estimand, for each pocket B: the mean over its rows of ``eta_i - p_i``, eta_i the event rate of row i given its
-    score and covariates. It is about the people in the data. A trait is the score or a covariate cut into at most a
-    dozen cells without looking at labels; a pocket is a run of cells of a number, or a level or two of a category, of
-    each of up to `order` traits.
+    Estimand, for each subgroup B: the mean over its rows of ``eta_i - p_i``, eta_i the event rate of row i given its
+    score and covariates. It is about the people in the data. An attribute is the score or a covariate cut into at most
+    a dozen cells without looking at labels; a subgroup is a run of cells of a number, or a level or two of a category,
+    of each of up to `order` attributes.
 
     Parameters
     ----------
     data : Predictions or Sketch
         A sketch made with ``tests=True`` brings its own covariates and seed. While it holds every row (up to 300,000)
-        the answer is that of its rows; beyond, what pockets share with one another is counted in its sample.
+        the answer is that of its rows; beyond, what subgroups share with one another is counted in its sample.
     variables : str or sequence of str, optional
-        Covariates beside the score, up to 100; all that can be used by default.
+        Covariates in addition to the score, up to 100; all that can be used by default.
     order : {1, 2, 3}
-        Most traits that a pocket combines.
+        Most attributes that a subgroup combines.
     min_size : float in [0, 1)
-        Least share of the rows that a pocket has; it has 20 rows in any case.
+        Least share of the rows that a subgroup has; it has 20 rows in any case.
     limit : float in (0, 1), optional
-        How far off a pocket may be: ``over`` says which are shown to be further off.
+        How far off a subgroup may be: ``over`` says which are shown to be further off.
     alpha : float in (0, 1)
         Probability, at most, that the range of any box of the family misses, told or not; and that any box is said to
         be over the limit that is not.
     rules : int from 1 to 20
-        At most so many pockets.
+        At most so many subgroups.
     seed : int
 
     Returns
     -------
     Curve
-        A line for each pocket, in the order in which they were found; at least one. ``rule`` in words; ``rows`` and
+        A line for each subgroup, in the order in which they were found; at least one. ``rule`` in words; ``rows`` and
         their ``share``; ``predicted`` (mean score), ``observed`` (event rate) and their ``gap``, with limits ``low`` to
         ``high``; ``floor``, how far off it is at least (0 where the limits hold zero: then nothing is shown, and the
-        pocket is the one that looks worst); ``evidence``, the statistic of `scan_test`; ``gap_left`` and ``rows_left``,
-        what remains of it once the people of the pockets before it are taken out (None for the first; where fewer than
-        20 are shared, as if none were); ``side`` ("too little": more happens than the model says; "too much");
-        ``stability``, the share of ten random halves of the rows in which as many pockets, searched in the same way,
-        include one that has at least half its people in common with it; ``over``. In ``settings``: ``conditions``
-        (rules as data), ``besides`` (for each pocket up to three traits that its rule does not name, as trait, level or
-        range, share inside, share outside), ``boxes`` (size of the family), ``shift`` (gap of everyone), ``n``,
-        ``rows_held`` (fewer than `n` if what pockets share was counted in a sample), ``left_out``. Of units also
-        ``people``, with rows inside and outside, ``people_apart``, the fewest in what one pocket has beyond others, and
-        ``people_shared``, in earlier ones. ``.chart()`` draws it.
+        subgroup is the one that looks worst); ``evidence``, the statistic of `scan_test`; ``gap_left`` and
+        ``rows_left``, what remains of it once the people of the subgroups before it are taken out (None for the first;
+        where fewer than 20 are shared, as if none were); ``side`` ("underpredicts": more happens than the model says;
+        "overpredicts"); ``stability``, the share of ten random halves of the rows in which as many subgroups, searched
+        in the same way, include one that has at least half its people in common with it; ``over``. In ``settings``:
+        ``conditions`` (rules as data), ``besides`` (for each subgroup up to three attributes that its rule does not
+        name, as attribute, level or range, share inside, share outside), ``boxes`` (size of the family), ``shift`` (gap
+        of everyone), ``n``, ``rows_held`` (fewer than `n` if what subgroups share was counted in a sample),
+        ``left_out``. Of clusters also ``people``, with rows inside and outside, ``people_apart``, the fewest in what
+        one subgroup has beyond others, and ``people_shared``, in earlier ones. ``.chart()`` draws it.
 
     Raises
     ------
     BadInput
         No such covariate, or a setting that cannot be used; a sketch without the sums.
     NotComputable
-        No box with 20 rows, or 20 units inside and outside; more than 100 covariates; a sketch without rows.
+        No box with 20 rows, or 20 clusters inside and outside; more than 100 covariates; a sketch without rows.
 
     Notes
     -----
-    **Assumes.** Rows independent given scores and covariates, or units (``cluster=``); weights are used.
+    **Assumes.** Rows independent given scores and covariates, or clusters (``cluster=``); weights are used.
     **Guarantee.** Finite-sample: the family is fixed before labels are read, and the limits hold for all its boxes at
     once (exact binomial tails at shares of alpha; Hoeffding 1956), so also for those told, however they were chosen. Of
-    a calibrated model a floor is above 0 with probability at most alpha. Which pockets are told, ``gap_left``,
-    ``stability`` and ``besides`` describe, and promise nothing. **Method.** *First pocket.* The box with the largest
-    floor is the worst. It may be the upper end, by chance, of a wider error; so it is told as the box with the most
+    a calibrated model a floor is above 0 with probability at most alpha. Which subgroups are reported, ``gap_left``,
+    ``stability`` and ``besides`` describe, and promise nothing. **Method.** *First subgroup.* The box with the largest
+    floor is the worst. It may be the upper end, by chance, of a wider error; so it is reported as the box with the most
     evidence among those that hold at least half of its people, err on the same side, and have a floor at least half as
     large. Evidence is half the squared statistic plus the log of the box's share of alpha, of which boxes of fewer
-    traits and conditions have more; and within 3 of the most, the simpler box is told. If no floor is above zero, the
-    same over all boxes. *Further pockets.* The people of the pockets told are taken out of every box. Of the boxes that
-    keep more than half of their people, and are still further off than any would be by chance (the exact tail of those
-    left, at the box's share of alpha), the one with the most evidence is next, the simpler one as before. *Beside the
-    rule.* The traits whose shares inside and outside differ most, by at least 0.1 and four standard errors, counted
-    without labels and of at least 20 people. **Cost.** That of the tables, and of those of half of the rows five times;
-    under a second for 60,000 rows and eight traits. **Reads.** Rows, or the sketch's tables and its sample.
+    attributes and conditions have more; and within 3 of the most, the simpler box is reported. If no floor is above
+    zero, the same over all boxes. *Further subgroups.* The people of the subgroups told are taken out of every box. Of
+    the boxes that keep more than half of their people, and are still further off than any would be by chance (the exact
+    tail of those left, at the box's share of alpha), the one with the most evidence is next, the simpler one as before.
+    *Beside the rule.* The attributes whose shares inside and outside differ most, by at least 0.1 and four standard
+    errors, counted without labels and of at least 20 people. **Cost.** That of the tables, and of those of half of the
+    rows five times; under a second for 60,000 rows and eight attributes. **Reads.** Rows, or the sketch's tables and
+    its sample.
 
     References
     ----------
@@ -163,7 +164,7 @@ def pockets(
     >>> y = rng.random(5000) < np.where((age > 75) & (income < 25), p + 0.3, p)
     >>> found = cal.diagnose.pockets(cal.predictions(y, p, {"age": age, "income": income}))
     >>> found.columns["rule"], found.columns["side"], found.columns["floor"][0] > 0.1
-    (('age over 76 and income up to 25',), ('too little',), True)
+    (('age over 76 and income up to 25',), ('underpredicts',), True)
     """
     level, seed = checked_alpha(alpha), data.spec.seed if isinstance(data, Sketch) else checked_seed(seed)
     least, most = checked_size("min_size", min_size), whole("rules", rules, 1, MOST)
@@ -195,7 +196,7 @@ def pockets(
                 "evidence": float(search.everyone.score[box]),
                 "gap_left": t.gap_left,
                 "rows_left": t.rows_left,
-                "side": "too little" if search.everyone.residual[box] > 0 else "too much",
+                "side": "underpredicts" if search.everyone.residual[box] > 0 else "overpredicts",
                 "stability": stable[i],
                 "over": bool(beyond[i]),
             }
@@ -224,7 +225,7 @@ def pockets(
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """A pocket.
+    """A subgroup.
 
     Parameters
     ----------
@@ -234,7 +235,7 @@ class Told:
         Who is in it.
     gap_left : float or None
     rows_left : int or None
-        What remains of it without the people of earlier pockets.
+        What remains of it without the people of earlier subgroups.
     """
 
     box: int
@@ -245,7 +246,7 @@ class Told:
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """The search for distinct pockets.
+    """The search for distinct subgroups.
 
     Parameters
     ----------
@@ -268,7 +269,7 @@ class Search:
         return self.ranges.family
 
     def people(self, told: Sequence[Told]) -> dict[str, tuple[object, ...]]:
-        """Return how many units have rows in each pocket and outside, tell it from earlier ones, and are in these."""
+        """Return how many clusters have rows in each subgroup and outside, set it apart, and are in others."""
         w = self.weighed
         if w is None:
             return {}
@@ -283,7 +284,7 @@ class Search:
     def held(self) -> Held:
         """Rows at hand: all, or a uniform sample."""
         if self.tables.held is None:
-            raise NotComputable("this sketch holds no rows, in which people whom pockets share are counted")
+            raise NotComputable("this sketch holds no rows, in which people whom subgroups share are counted")
         return self.tables.held
 
     @cached_property
@@ -293,7 +294,7 @@ class Search:
         return self._left(sums_in(self.family, self.tables.tables) if self.weighed is None else self._sums(every))
 
     def _left(self, sums: Ints) -> Left:
-        """Return what some rows hold of the boxes; of units, with what their rows have in common as noise."""
+        """Return what some rows hold of the boxes; of clusters, with what their rows have in common as noise."""
         left = Left.of(self.family, sums)
         return left if self.weighed is None else left.noisier(self.weighed.times)
 
@@ -312,7 +313,7 @@ class Search:
     # ---- One pocket after another ----
 
     def told(self, most: int) -> Iterator[Told]:
-        """Yield pockets: the worst, then what stands out among the people left."""
+        """Yield subgroups: the worst, then what stands out among the people left."""
         times = self.family.n / len(self.held.p)
         box = self._first()
         inside = self.family.inside(box, self.held.cells)
@@ -359,7 +360,7 @@ class Search:
         return int(near[-1])
 
     def _floors(self, boxes: Ints) -> Floats:
-        """Return the floors of boxes; of units, those of the boxes with the most evidence, and 0 of the others."""
+        """Return the floors of boxes; of clusters, those of the boxes with the most evidence, and 0 of the others."""
         if self.weighed is None:
             return floors(*self.ranges.together(self.alpha, boxes))
         out, first = np.zeros(len(boxes)), np.argsort(-self.everyone.score[boxes], kind="stable")[:FIRST]
@@ -381,7 +382,7 @@ class Search:
     # ---- How firmly the data point to it ----
 
     def stability(self, told: list[Told], seed: int) -> tuple[float, ...]:
-        """Return the share of random halves whose own pockets include one with half its people in common with each."""
+        """Return the share of random halves whose own subgroups include one that shares half its people with each."""
         ids = mix(self.held.ids ^ mix(np.array([seed], dtype=np.uint64) ^ SALT))
         everyone = self._sums(np.ones(len(ids), dtype=bool))
         again = np.zeros(len(told))
@@ -394,7 +395,7 @@ class Search:
         return tuple(float(v) for v in again / (2 * SPLITS))
 
     def _peeled(self, whole: Left, rows: Flags, most: int) -> Iterator[Flags]:
-        """Yield who is in the pockets of some of the rows at hand, of all rows."""
+        """Yield who is in the subgroups of some of the rows at hand, of all rows."""
         score, among, out = whole.score, whole.rows > 0.0, np.zeros(len(rows), dtype=bool)
         for i in range(most):
             box = self._best(score, among)
@@ -409,21 +410,21 @@ class Search:
     # ---- Who is in it besides ----
 
     def besides(self, told: Told) -> tuple[tuple[str, str, float, float], ...]:
-        """Return the traits not in the rule whose shares inside and outside differ most, without looking at labels."""
+        """Return the attributes not in the rule whose shares inside and outside differ most; labels are not read."""
         named = {t for t, _ in self.family.traits(told.box)}
         found = [self._most_unlike(t, told.inside) for t in range(len(self.tables.traits)) if t not in named]
         there = sorted((f for f in found if f is not None), key=lambda f: f[3] - f[2])
         return tuple(there[:TRAITS])
 
     def _of_units(self, trait: int, own: NDArray[np.int64], inside: Flags) -> bool:
-        """Tell whether units enough, or none, have rows of some cells, and of others, in a pocket and outside."""
+        """Return whether clusters enough, or none, have rows of some cells and of others, inside and outside."""
         w, cells = self.weighed, self.held.cells[trait]
         has = ((cells >= own[0]) & (cells < own[1])) | ((cells >= own[2]) & (cells < own[3]))
         parts = (side & part for side in (inside, ~inside) for part in (has, ~has))
         return w is None or all(not 0 < w.units(part) < FEWEST for part in parts)
 
     def _most_unlike(self, trait: int, inside: Flags) -> tuple[str, str, float, float] | None:
-        """Return the level or range of a trait of which a pocket's people have most in excess of the others."""
+        """Return the level or range of an attribute of which a subgroup's people have most in excess of the others."""
         t, cells = self.tables.traits[trait], self.held.cells[trait]
         every = np.bincount(cells, minlength=t.size)
         own = np.bincount(cells[inside], minlength=t.size)
@@ -454,9 +455,9 @@ class Search:
 
 
 def _fewest_apart(w: Weighed, told: Sequence[Told]) -> int | None:
-    """Return the fewest units with rows in the last pocket and no earlier one, or in one of two; None of none.
+    """Return the fewest clusters with rows in the last subgroup and no earlier one, or in one of two; None of none.
 
-    What is told of two pockets gives, by subtraction, what there is of those in between.
+    What is reported of two subgroups gives, by subtraction, what there is of those in between.
     """
     *earlier, last = (t.inside for t in told)
     parts = [last & ~np.logical_or.reduce(earlier)] if earlier else []
@@ -465,5 +466,5 @@ def _fewest_apart(w: Weighed, told: Sequence[Told]) -> int | None:
 
 
 def _in_common(a: Flags, b: Flags) -> bool:
-    """Tell whether two pockets have at least half of their people in common: of all in either."""
+    """Return whether two subgroups have at least half of their people in common: of all in either."""
     return bool(2 * np.count_nonzero(a & b) >= np.count_nonzero(a | b))

@@ -55,16 +55,16 @@ def rank_variables(
     seed: int = 0,
     pairs: int = 0,
 ) -> Curve:
-    r"""Rank variables by the calibration error along them beyond the overall shift.
+    r"""Rank variables by the calibration error along them beyond the overall gap.
 
     Estimand, for each variable: ``sum_b P(b) |E[Y - p | b] - E[Y - p]|`` over its bins or levels b, in probability
-    units: what is left of its VECE when everyone's probability is moved by the overall mean residual. Without that, a
-    model that is low for everyone has the same VECE along every variable.
+    units: what is left of its VECE when everyone's probability is moved by the overall mean residual. Without that,
+    a model that is low for everyone has the same VECE along every variable.
 
     Parameters
     ----------
     data : Predictions or Sketch
-        Weights are used; where the data name clusters, p-values, sizes and certified ranges are by these units.
+        Weights are used; where the data name clusters, p-values, sizes and certified ranges are by these clusters.
     variables : str or sequence of str, optional
         Every covariate by default.
     view : {"probability", "confidence"}
@@ -82,20 +82,20 @@ def rank_variables(
     Curve
         A line for each variable, the largest ``beyond_shift`` first, then the best pairs, the largest ``gain`` first.
         ``beyond_shift`` and ``vece`` are freed of label noise, the columns ``_plain`` are not; ``p_value`` and
-        ``p_adjusted`` are of error beyond the shift, in size, in one level, along a trend or beyond a split (of a pair:
-        of the size of what its variables' sum leaves unexplained, adjusted over all pairs tried); ``low`` and ``high``
-        certify ``vece``, ``beyond_low`` and ``beyond_high`` certify ``beyond_shift``, all ends of all variables
-        together (None for a pair, beyond the first 100 lines, and where no proof covers the data:
-        ``settings["not_certified"]`` says why);
-        ``worst`` is the bin that adds most, with ``worst_predicted``, ``worst_observed``, ``worst_gap``,
-        ``worst_beyond_shift`` and ``worst_rows``; ``bins`` hold rows, ``bins_collapsed`` do not exist for ties.
-        ``settings``: ``left_out`` (variables not ranked, with the reason), ``null`` and ``pairs_null`` (where p-values
-        come from), ``shift``, ``variables_tried``, ``pairs_tried``. ``.chart()`` draws it.
+        ``p_adjusted`` are of error beyond the overall gap, in size, in one level, along a trend or beyond a split (of a
+        pair: of the size of what its variables' sum leaves unexplained, adjusted over all pairs tried); ``low`` and
+        ``high`` certify ``vece``, ``beyond_low`` and ``beyond_high`` certify ``beyond_shift``, all ends of all
+        variables together (None for a pair, beyond the first 100 lines, and where no proof covers the data:
+        ``settings["not_certified"]`` says why); ``worst`` is the bin that adds most, with ``worst_predicted``,
+        ``worst_observed``, ``worst_gap``, ``worst_beyond_shift`` and ``worst_rows``; ``bins`` hold rows,
+        ``bins_collapsed`` do not exist for ties. ``settings``: ``left_out`` (variables not ranked, with the reason),
+        ``null`` and ``pairs_null`` (where p-values come from), ``shift``, ``variables_tried``, ``pairs_tried``.
+        ``.chart()`` draws it.
 
     Raises
     ------
     NotComputable
-        No variable can be ranked; all rows are one unit.
+        No variable can be ranked; all rows are one cluster.
 
     Notes
     -----
@@ -106,21 +106,20 @@ def rank_variables(
     model is off for everyone, or along some of them, outcomes vary otherwise than its scores say; so the test is done
     once more with the noise seen in each bin where that is more, and the larger p-value counts: approximately valid for
     the rest in large samples. Beyond that size (or from a sketch) the residual sums are Gaussian with the larger of
-    these variances, and Holm's correction needs no dependence: asymptotic. With
-    clusters whole units have random signs, the same for every variable: asymptotic in their number.
-    *Intervals.* Finite-sample and simultaneous
-    over the variables: see `certify.variable`. **Method.** Paper, Section 6: variables ranked by plain VECE (Table 1).
-    Here: by the size from which label noise would produce the plain value on average, beyond the shift. The p-value
-    joins several statistics of the same sums: that size; of a category the largest standardised residual of a level; of
-    a number or date the score test of a trend over its ranks and the largest standardised residual of a split between
-    bins, or of the missing. A level or split is looked at from two expected events of variance on. Each statistic
-    becomes minus the logarithm of its p-value among the draws (`stats.nulls.surprises`), the largest counts, and is
-    ranked among the draws' largest: three looks for the price of less than two. The noise seen in a bin is drawn
-    towards that of all bins, as far as chance explains their difference (DerSimonian and Laird 1986). Pairs: numbers
-    are cut into six; ``gain`` is the pair's ``beyond_shift`` less the larger of its variables' in the same cut; its
-    test fits an additive residual to the cells and sums what remains, so that two variables that err separately are no
-    finding. **Cost.** A sort per variable, and the draws: at a million rows 0.1 s a variable; pairs about 20 ms a pair
-    and million rows. **Reads.** Rows, or the sketch's cells (no pairs).
+    these variances, and Holm's correction needs no dependence: asymptotic. With clusters whole clusters have random
+    signs, the same for every variable: asymptotic in their number.
+    *Intervals.* Finite-sample and simultaneous over the variables: see `certify.variable`. **Method.** Paper, Section
+    6: variables ranked by plain VECE (Table 1). Here: by the size from which label noise would produce the plain value
+    on average, beyond the overall gap. The p-value joins several statistics of the same sums: that size; of a category
+    the largest standardised residual of a level; of a number or date the score test of a trend over its ranks and the
+    largest standardised residual of a split between bins, or of the missing. A level or split is looked at from two
+    expected events of variance on. Each statistic becomes minus the logarithm of its p-value among the draws
+    (`stats.nulls.surprises`), the largest counts, and is ranked among the draws' largest: three looks for the price of
+    less than two. The noise seen in a bin is drawn towards that of all bins, as far as chance explains their difference
+    (DerSimonian and Laird 1986). Pairs: numbers are cut into six; ``gain`` is the pair's ``beyond_shift`` less the
+    larger of its variables' in the same cut; its test fits an additive residual to the cells and sums what remains, so
+    that two variables that err separately are no finding. **Cost.** A sort per variable, and the draws: at a million
+    rows 0.1 s a variable; pairs about 20 ms a pair and million rows. **Reads.** Rows, or the sketch's cells (no pairs).
 
     References
     ----------
@@ -158,7 +157,7 @@ def rank_variables(
     ends, no_range = certified_ranges(data, [r["variable"] for r in table], bins, view, alpha, how.seed)
     table = [r | ends.get(r["variable"], {}) for r in table]
     if no_range is None and len(ends) < len(table):
-        no_range = f"ranges are told of the first {RANGES} variables of {len(table):,}; they hold for all together"
+        no_range = f"ranges are given for the first {RANGES} variables of {len(table):,}; they hold simultaneously"
     # (3) Pairs, by what they show beyond their two variables.
     paired, tried, pair_law = _pairs(data, lines, how, pairs)
     return Curve(
@@ -239,10 +238,10 @@ def certified_ranges(
 ) -> tuple[dict[str, Ends], str | None]:
     """Return the ends for each of the first variables, or none and why no proof covers the data.
 
-    All ends hold together with probability at least ``1 - alpha``: each is `certify.variable`'s with its part of it.
-    Alpha is shared over all the variables named, so those of the first hold together whatever put them first.
-    Each variable is cut once for both of its ranges. Limits of the overall shift are the same for all variables that
-    are cut alike: they read the same rows, whatever their cells, so they are found once.
+    All ends hold simultaneously with probability at least ``1 - alpha``: each is `certify.variable`'s with its part of
+    it. Alpha is shared over all the variables named, so those of the first hold simultaneously whatever put them first.
+    Each variable is cut once for both of its ranges. Limits of the overall gap are the same for all variables that are
+    cut alike: they read the same rows, whatever their cells, so they are found once.
     """
     delta = alpha / (4.0 * len(names))
     try:

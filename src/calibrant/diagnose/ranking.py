@@ -43,7 +43,7 @@ SIGNED = f"{SIGNS}; the same signs for every variable, step-down maximum"
 
 
 def in_units(data: Predictions | Sketch) -> TypeGuard[Predictions]:
-    """Tell whether rows come in units."""
+    """Return whether rows come in units."""
     return isinstance(data, Predictions) and data.cluster is not None
 
 
@@ -75,7 +75,7 @@ class Line:
         Bins asked for that do not exist, for ties.
     cell : int32 array of shape (n,) or None
     units : UnitSums or None
-        What each unit adds to each bin, where rows come in units.
+        What each cluster adds to each bin, where rows come in units.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Line:
         return share
 
     def statistics(self, sums: Floats, variance: Floats) -> Floats:
-        """Return what speaks for error beyond the shift, in standard deviations of noise, shape (statistics, draws).
+        """Return what speaks for error beyond the overall gap, in deviations of noise, shape (statistics, draws).
 
         The size; of a category the level that stands out most; of a number or date its trend, and the split that
         stands out most.
@@ -121,7 +121,7 @@ class Line:
         return np.stack(out)
 
     def _contrasts(self) -> tuple[Floats, Floats]:
-        """Return the trend over the ranks of a number's values, and its splits; the overall shift changes neither."""
+        """Return the trend over the ranks of a number's values, and its splits; the overall gap changes neither."""
         there, mass = self.bins.there, self.bins.weight
         trend = np.zeros((1, self.bins.size))
         trend[0, :there] = np.cumsum(mass[:there]) - 0.5 * mass[:there]
@@ -147,7 +147,7 @@ class Line:
         return float(joined[0]), joined[1:]
 
     def sizes(self, seed: int, alpha: float) -> dict[str, float]:
-        """Return the size beyond the shift and the whole one, each freed of label noise and plain."""
+        """Return the size beyond the overall gap and the whole one, each freed of label noise and plain."""
         binned = replace(self.bins.as_bins(), units=self.units)
         noise = binned.gap_noise(SIZE_DRAWS, np.random.default_rng([seed, STREAM]))
         out = {}
@@ -160,7 +160,7 @@ class Line:
         return out
 
     def worst(self) -> dict[str, Any]:
-        """Return the bin that adds most to the size beyond the shift, in the user's units; of equal ones, the first.
+        """Return the bin that adds most to the size beyond the overall gap, in the user's units; the first of equals.
 
         Two bins always add equally much, and rounding must not choose between them.
         """
@@ -381,7 +381,7 @@ class Measured(Protocol):
 def shared_residuals(data: Predictions, lines: Sequence[Line], draws: int, seed: int) -> list[Floats]:
     """Return each line's simulated residual sums over the total weight, shape (draws, bins), from the same outcomes.
 
-    Where rows come in units, from the same random signs of whole units.
+    Where rows come in units, from the same random signs of whole clusters.
     """
     firsts = np.cumsum([0, *(line.bins.size for line in lines)])
     codes = np.stack([np.asarray(line.cell) + first for line, first in zip(lines, firsts, strict=False)], axis=1)
@@ -407,7 +407,7 @@ def simulated_measures(
 
 
 def signed_measures(things: Sequence[Measured], lines: Sequence[Line], sums: Sequence[Floats]) -> list[_Measures]:
-    """Measure with the noise of random signs of whole units, on the scale of that noise."""
+    """Measure with the noise of random signs of whole clusters, on the scale of that noise."""
     seen = [(s * s).mean(axis=0) * line.bins.total**2 for line, s in zip(lines, sums, strict=True)]
     return [[thing.measured(s, variance)] for thing, s, variance in zip(things, sums, seen, strict=True)]
 
@@ -460,7 +460,7 @@ def judged_by_holm(found: Sequence[_Measures]) -> tuple[Floats, Floats]:
 
 
 def p_values(data: Predictions | Sketch, lines: Sequence[Line], draws: int, seed: int) -> tuple[Floats, Floats, str]:
-    """Return p-values of the sizes beyond the shift, each by itself and adjusted for all, and the law."""
+    """Return p-values of the sizes beyond the overall gap, each by itself and adjusted for all, and the law."""
     if in_units(data):
         return *judged(signed_measures(lines, lines, shared_residuals(data, lines, draws, seed))), SIGNED
     if isinstance(data, Predictions) and affordable(data, len(lines), draws):

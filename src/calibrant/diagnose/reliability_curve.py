@@ -70,19 +70,19 @@ def reliability_curve(
 ) -> Curve:
     r"""Draw what happened minus what the model says, as a function of the score, with a simultaneous band.
 
-    Estimand: the smoothed gap ``g(t) = sum_i w_i(t) (E[Y | p_i] - p_i)``, with ``w_i(t)`` the weights of a
-    local-linear fit at the score ``t``; in probability units, positive where the model says too little. The
-    residual itself is smoothed, so that a calibrated model has ``g = 0`` everywhere, without smoothing bias.
+    Estimand: the smoothed gap ``g(t) = sum_i w_i(t) (E[Y | p_i] - p_i)``, with ``w_i(t)`` the weights of a local-linear
+    fit at the score ``t``; in probability units, positive where the model underpredicts. The residual itself is
+    smoothed, so that a calibrated model has ``g = 0`` everywhere, without smoothing bias.
 
     Parameters
     ----------
     data : Predictions or Sketch
-        Weights are used; where the data name clusters, band and p-value are by these units.
+        Weights are used; where the data name clusters, band and p-value are by these clusters.
     grid : int, or increasing scores in [0, 1]
         Number of points, equally spaced on the axis; or the scores. Trimmed to the 1st to 99th percentile.
     bandwidth : float, optional
-        Half-width of the biweight window, in the unit of the axis. By default ``2.65 sd V^(-1/5)``, chosen from
-        the scores alone: `V` is the null variance ``sum p (1 - p)`` and `sd` the deviation of the scores.
+        Half-width of the biweight window, in the unit of the axis. By default ``2.65 sd V^(-1/5)``, chosen from the
+        scores alone: `V` is the null variance ``sum p (1 - p)`` and `sd` the deviation of the scores.
     axis : {"probability", "logit"}
         What is smoothed and equally spaced; ``"logit"`` for rare events.
     method : {"smooth", "isotonic"}
@@ -95,36 +95,37 @@ def reliability_curve(
     Returns
     -------
     Curve
-        Columns: ``x`` (the score); ``predicted`` (smoothed score) and ``observed`` (``predicted + gap``, kept in
-        [0, 1]); ``gap``; ``low``, ``high`` (simultaneous); ``low_point``, ``high_point`` (each point by itself);
-        ``rows`` (effective rows: whose plain mean would be as noisy; isotonic: rows of the constant stretch);
-        ``density_cases``, ``density_noncases`` (of the scores of each class, per unit of the axis); ``stretch``
-        (a new number after each hole). In ``settings``: ``p_value`` of the whole curve, ``statistic``,
-        ``critical``, the half-width used as ``bandwidth``, and ``masked``, the number of points left out; of units or
-        weighted rows also ``null`` (where it comes from), ``units`` and ``effective_units``. ``.chart()`` draws it.
+        Columns: ``x`` (the score); ``predicted`` (smoothed score) and ``observed`` (``predicted + gap``, kept in [0,
+        1]); ``gap``; ``low``, ``high`` (simultaneous); ``low_point``, ``high_point`` (each point by itself); ``rows``
+        (effective rows: whose plain mean would be as noisy; isotonic: rows of the constant stretch); ``density_cases``,
+        ``density_noncases`` (of the scores of each class, per unit of the axis); ``stretch`` (a new number after each
+        hole). In ``settings``: ``p_value`` of the whole curve, ``statistic``, ``critical``, the half-width used as
+        ``bandwidth``, and ``masked``, the number of points left out; of clusters or weighted rows also ``null`` (where
+        it comes from), ``units`` and ``effective_units``. ``.chart()`` draws it.
 
     Raises
     ------
     NotComputable
-        Under 50 expected cases or non-cases; a single score; under 20 units; ``"isotonic"`` with clusters.
+        Under 50 expected events or non-events; a single score; under 20 clusters; ``"isotonic"`` with clusters.
 
     Notes
     -----
     **Assumes.** Independent rows; bandwidth and grid chosen without the labels.
-    **Guarantee.** *Whole curve.* ``p_value = (1 + #{T* >= T}) / (draws + 1)`` with T the largest of
-    ``|gap| / null standard error`` over the points: level `alpha` at any number of rows, for scores that are equal
-    within a cell; where they differ within a cell (a fiftieth of the half-width at most) the simulated outcomes vary
-    very slightly more than real ones, on the safe side. *Band, smooth.* Half-width ``critical`` times the larger of
-    two standard errors: at the rate the model says, and at the rate observed. By the first, a calibrated model's
-    band excludes zero anywhere with probability at most `alpha` (then too ``p_value <= alpha``). By the second, where
-    the model is off, it is a confidence band for the smoothed gap ``g``, asymptotically and simultaneously; it is not
-    one for the unsmoothed ``E[Y | p] - p``, whose bumps narrower than the window are averaged. *Band, isotonic.* The
-    null band, recentred at the estimate: it tells where the curve departs from zero, and is no confidence band.
-    Points with under 20 effective rows, or under 5 effective expected cases or non-cases, are left out (smooth).
-    *Weights.* Residuals are weighted, and so is ``g``; every row's outcome is simulated: the level is exact. *Units.*
-    Random signs of whole units: level alpha asymptotically in their number; each standard error is at least that of
-    sums over units, and points with under 10 effective units are left out. Of 100 calibrated data sets a design, 3 to 6
-    were rejected at 5 % with equal units (20 to 100 of 20 rows), 8 with 100 units of 1 to 39 rows.
+    **Guarantee.** *Whole curve.* ``p_value = (1 + #{T* >= T}) / (draws + 1)`` with T the largest of ``|gap| / null
+    standard error`` over the points: level `alpha` at any number of rows, for scores that are equal within a cell;
+    where they differ within a cell (a fiftieth of the half-width at most) the simulated outcomes vary very slightly
+    more than real ones, on the safe side. *Band, smooth.* Half-width ``critical`` times the larger of two standard
+    errors: at the rate the model says, and at the rate observed. By the first, a calibrated model's band excludes zero
+    anywhere with probability at most `alpha` (then too ``p_value <= alpha``). By the second, where the model is off, it
+    is a confidence band for the smoothed gap ``g``, asymptotically and simultaneously; it is not one for the unsmoothed
+    ``E[Y | p] - p``, whose bumps narrower than the window are averaged. *Band, isotonic.* The null band, recentred at
+    the estimate: it says where the curve departs from zero, and is no confidence band. Points with under 20 effective
+    rows, or under 5 effective expected events or non-events, are left out (smooth).
+    *Weights.* Residuals are weighted, and so is ``g``; every row's outcome is simulated: the level is exact.
+    *Clusters.* Random signs of whole clusters: level alpha asymptotically in their number; each standard error is at
+    least that of sums over clusters, and points with under 10 effective clusters are left out. Of 100 calibrated data
+    sets a design, 3 to 6 were rejected at 5% with equal clusters (20 to 100 of 20 rows), 8 with 100 clusters of 1 to 39
+    rows.
     **Method.** Null: ``Y* ~ Binomial(n_cell, mean score of the cell)`` given the scores. Isotonic:
     `sklearn.isotonic` on cells weighted by rows; the scale of each point from 199 draws of their own, so that the
     level stays exact.
@@ -182,7 +183,7 @@ def curve_of(q: Population, how: Drawing) -> Curve:
     isotonic = choice("method", how.method, ("smooth", "isotonic")) == "isotonic"
     s = scored(q, how)
     if isotonic and s.rows is not None and s.rows.sums is not None:
-        raise NotComputable("random signs of units do not keep the level of a monotone fit: use method='smooth'")
+        raise NotComputable("random signs of clusters do not keep the level of a monotone fit: use method='smooth'")
     # (1) The estimate, and its standardised deviations in data simulated under calibration.
     fit = (_monotone if isotonic else _smoothed)(s, how)
     # (2) One p-value for all points, and the bands: simultaneous, and of each point by itself.
@@ -245,7 +246,7 @@ class Scored:
     rows: RowsInRuns | None = None
 
     def cases(self, draws: int, seed: int, stream: int = 0) -> Iterator[Floats]:
-        """Yield simulated cases of each run, shape (some draws, runs)."""
+        """Yield simulated events of each run, shape (some draws, runs)."""
         if self.rows is None:
             yield from null_cases(self.runs.rows, self.runs.rate, draws, seed, stream)
             return
@@ -253,14 +254,14 @@ class Scored:
             yield self.runs.score + drawn
 
     def null(self, average: Floats) -> Floats:
-        """Return the null standard error of means of runs: by units at least that of sums over units."""
+        """Return the null standard error of means of runs: by clusters at least that of sums over clusters."""
         by_rows = np.sqrt((average * average) @ self.runs.noise)
         if self.rows is None or self.rows.sums is None:
             return by_rows
         return np.maximum(by_rows, self.rows.sums.spread(average), dtype=np.float64)
 
     def in_units(self, average: Floats) -> NDArray[np.bool_]:
-        """Tell which means of runs rest on enough units; of independent rows all."""
+        """Return which means of runs rest on enough clusters; of independent rows all."""
         if self.rows is None or self.rows.sums is None:
             return np.ones(len(average), dtype=bool)
         enough: NDArray[np.bool_] = self.rows.sums.effective(average) >= LEAST_UNITS
@@ -268,7 +269,7 @@ class Scored:
 
     @property
     def told(self) -> dict[str, str | float]:
-        """What settings tell of units; nothing of independent rows."""
+        """What settings tell of clusters; nothing of independent rows."""
         if self.rows is None:
             return {}
         u = self.rows.units
@@ -291,7 +292,7 @@ class RowsInRuns:
     run : int32 array of shape (n,)
     runs : int
     sums : UnitSums or None
-        By run; None where every row is a unit.
+        By run; None where every row is a cluster.
     """
 
     units: Units
@@ -301,14 +302,14 @@ class RowsInRuns:
 
     @classmethod
     def of(cls, units: Units, run: Ints, runs: int) -> RowsInRuns:
-        """Add residuals and weights of each unit up."""
+        """Add residuals and weights of each cluster up."""
         if units.count == len(units.unit):
             return cls(units, run.astype(np.int32), runs, None)
         residual = units.given * (units.y - units.p)
         return cls(units, run.astype(np.int32), runs, UnitSums.of(run, units.unit, runs, residual, units.given))
 
     def drawn(self, draws: int, seed: int, stream: int) -> Iterator[Floats]:
-        """Yield residual sums of each run under calibration: by random signs of units, or of simulated outcomes."""
+        """Yield residual sums of each run under calibration: by random signs of clusters, or of simulated outcomes."""
         rng = np.random.default_rng([STREAM, stream, seed])
         if self.sums is not None:
             yield self.sums.signed(draws, rng)
@@ -339,10 +340,10 @@ def scored(q: Population, how: Drawing) -> Scored:
     cells = _counted(q) if q.units is None else _weighed(q.units)
     expected, n = float(cells.mean @ cells.rows), float(cells.rows.sum())
     if min(expected, n - expected) < EVENTS:
-        raise NotComputable(f"a curve needs at least {EVENTS} expected cases and {EVENTS} expected non-cases")
+        raise NotComputable(f"a curve needs at least {EVENTS} expected events and {EVENTS} expected non-events")
     x = place(cells.mean)
     if x[-1] - x[0] <= 1e-9:
-        raise NotComputable("every row has the same score: there is nothing to draw a curve along")
+        raise NotComputable("every row has the same score: there is nothing to draw a curve by")
     half = half_width(x, cells.information)
     if how.bandwidth is not None:
         half = positive(
@@ -364,7 +365,7 @@ class _Cells:
     Parameters
     ----------
     rows, mass, cases, score : float arrays of shape (cells,)
-        Rows; what they weigh; weighted cases and scores.
+        Rows; what they weigh; weighted events and scores.
     square : float array of shape (cells,) or None
         Squared weights; None where rows weigh one each.
     units, cell : Units and int array of shape (n,), or None
@@ -386,7 +387,7 @@ class _Cells:
 
     @property
     def information(self) -> Floats:
-        """Null variance of the cases of each, in rows of equal weight that say as much as all."""
+        """Null variance of the events of each, in rows of equal weight that say as much as all."""
         spread: Floats = self.mass * self.mean * (1.0 - self.mean)
         if self.square is None:
             return spread
@@ -416,7 +417,7 @@ def _counted(q: Population) -> _Cells:
 def _weighed(units: Units) -> _Cells:
     """Return the cells of rows that come in units or are weighted, at their weights as given."""
     if units.count < FEWEST:
-        raise NotComputable(f"{units.count} units: random signs need at least {FEWEST} to say how far chance goes")
+        raise NotComputable(f"{units.count} clusters: random signs need at least {FEWEST} to say how far chance goes")
     fine = np.minimum((units.p * CELLS).astype(np.int64), CELLS - 1)
     cells, cell = np.unique(fine, return_inverse=True)
     cell = cell.reshape(-1)
@@ -480,8 +481,8 @@ def _smoothed(s: Scored, how: Drawing) -> _Fit:
     kept = np.flatnonzero(supported(rows, says, null) & s.in_units(w))
     if not len(kept):
         raise NotComputable(
-            f"nowhere along the score are there {LEAST_ROWS} people and {LEAST_EVENTS} expected cases and non-cases "
-            f"within reach{'' if s.rows is None else f', of {LEAST_UNITS} units'}: give a wider bandwidth"
+            f"at no score are there {LEAST_ROWS} people and {LEAST_EVENTS} expected events and non-events "
+            f"within reach{'' if s.rows is None else f', of {LEAST_UNITS} clusters'}: give a wider bandwidth"
         )
     w, rows, says, null = w[kept], rows[kept], says[kept], null[kept]
     gap = w @ (runs.cases - runs.score)

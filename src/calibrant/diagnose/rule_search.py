@@ -372,7 +372,7 @@ class Hunt:
         Parameters
         ----------
         nodes : sequence of Rule
-            Tried beside the pairs.
+            Tried in addition to the pairs.
         without : int, optional
             The fold to leave out.
         """
@@ -494,7 +494,7 @@ SHARES = (1.0, 0.3, 0.1, 0.03)  # of the rows, those that the models suspect mos
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """Rules, and what was found out about them without the judging half's outcomes.
+    """Rules, and what was detected about them without the judging half's outcomes.
 
     Parameters
     ----------

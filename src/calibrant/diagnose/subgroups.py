@@ -65,7 +65,7 @@ def subgroups(
     data : Predictions or Sketch
         Of a sketch (made with ``tests=True``) its uniform sample of rows. Weights and clusters are used.
     variables : str or sequence of str, optional
-        Covariates that rules may name beside the score; all of them by default.
+        Covariates that rules may name in addition to the score; all of them by default.
     tolerance : float in [0, 1)
         How far off a probability may be.
     alternative : {"two-sided", "greater", "less"}
@@ -87,13 +87,14 @@ def subgroups(
     Curve
         A line for each rule, the largest standardised ``excess`` first; none if nothing was worth judging. ``rule`` in
         words; ``share`` of all rows; and of the judging half alone: ``rows``, ``predicted`` (mean score), ``observed``
-        (event rate) with limits ``observed_low`` to ``observed_high``, ``gap`` with limits ``low`` to ``high``, all
-        together at ``1 - alpha``; ``excess`` beyond the tolerance in standard deviations, ``p_value`` and Holm's
-        ``p_adjusted`` against "the gap is within the tolerance, on this side"; ``side`` ("too little", "too much":
-        what the model says, as the half that found the rule saw it; the other half's ``gap`` may lie on the other side
-        of a rule that is no finding); ``stability``, the share of five searches among pairs alone, each without a fifth
-        of the growing half, that lead to a rule with at least half of the rows in common; ``finding``, whether
-        ``p_adjusted`` is at most `alpha`. ``settings["conditions"]`` holds the rules as data. ``.chart()`` draws it.
+        (event rate) with limits ``observed_low`` to ``observed_high``, ``gap`` with limits ``low`` to ``high``,
+        simultaneously at ``1 - alpha``; ``excess`` beyond the tolerance in standard deviations, ``p_value`` and Holm's
+        ``p_adjusted`` against "the gap is within the tolerance, on this side"; ``side`` ("underpredicts",
+        "overpredicts": what the model says, as the half that found the rule saw it; the other half's ``gap`` may lie on
+        the other side of a rule that is no finding); ``stability``, the share of five searches among pairs alone, each
+        without a fifth of the growing half, that lead to a rule with at least half of the rows in common; ``finding``,
+        whether ``p_adjusted`` is at most `alpha`. ``settings["conditions"]`` holds the rules as data. ``.chart()``
+        draws it.
 
     Raises
     ------
@@ -108,15 +109,15 @@ def subgroups(
     **Guarantee.** Finite-sample: the judging half's outcomes play no part in finding the rules, and alpha is shared
     over the rules judged. Limits and p-values are Clopper's and Pearson's, which hold for unequal rates (Hoeffding
     1956); with weights or clusters, bets on the weighted residuals (of whole clusters). They are of the rows given, as
-    they are, and so of those rows' mean rate. **Method.** Two sources of rules
-    in the growing half. Residual models are fitted to it, those of `strong_calibration_test` with ``null="refit"``;
-    what their mean predicts of the other half's covariates beyond the tolerance is the target of four trees of the
-    given depth: over all of these rows, and with nothing but the 30, 10 and 3 % of largest prediction. And all pairs of
-    simple conditions (nine cuts a number, twenty levels a category, at most 500 conditions) are tried at once. The rule
-    with the largest squared standardised excess in the growing half, less what the best of so many rules reaches by
-    chance, is then improved one condition at a time; the next is the best over the rows that are left, and is judged
-    only if worth more than chance. Cuts are numbers with few digits; missing numbers are a side of their own.
-    Departure: a tree alone overlapped a planted group of 8 % half as often, as its first cut ignores the second.
+    they are, and so of those rows' mean rate. **Method.** Two sources of rules in the growing half. Residual models are
+    fitted to it, those of `strong_calibration_test` with ``null="refit"``; what their mean predicts of the other half's
+    covariates beyond the tolerance is the target of four trees of the given depth: over all of these rows, and with
+    nothing but the 30, 10 and 3% of largest prediction. And all pairs of simple conditions (nine cuts a number, twenty
+    levels a category, at most 500 conditions) are tried at once. The rule with the largest squared standardised excess
+    in the growing half, less what the best of so many rules reaches by chance, is then improved one condition at a
+    time; the next is the best over the rows that are left, and is judged only if worth more than chance. Cuts are
+    numbers with few digits; missing numbers are a side of their own. Departure: a tree alone overlapped a planted group
+    of 8% half as often, as its first cut ignores the second.
     **Cost.** One fit of the models to a half, none after a split by the same; and six searches on at most 25,000 rows
     of either half. **Reads.** Rows.
 
@@ -136,7 +137,7 @@ def subgroups(
     >>> y = rng.random(3000) < np.where((ward == "b") & (sex == "female"), p + 0.3, p)
     >>> table = cal.diagnose.subgroups(cal.predictions(y, p, {"sex": sex, "ward": ward}), tolerance=0.02)
     >>> sorted(table.columns["rule"][0].split(" and ")), table.columns["side"][0]
-    (['sex = female', 'ward = b'], 'too little')
+    (['sex = female', 'ward = b'], 'underpredicts')
     >>> table.columns["finding"][0], table.columns["low"][0] < 0.3 < table.columns["high"][0]
     (True, True)
     """
@@ -203,7 +204,7 @@ def _judged(q: Question, columns: Columns, found: Search, alpha: float) -> list[
                 "rows": len(rows),
                 "share": float(w[inside[j]].sum() / w.sum()),
                 "stability": found.stability[j],
-                "side": "too little" if found.sides[j] > 0 else "too much",
+                "side": "underpredicts" if found.sides[j] > 0 else "overpredicts",
                 **_evidence(q, rows, found.sides[j], delta),
             }
         )

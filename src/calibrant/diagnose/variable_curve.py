@@ -38,14 +38,14 @@ def variable_curve(
     r"""Draw what happened minus what the model says, along a variable, with a simultaneous band.
 
     Estimand: ``g(v) = sum_i l_i(v) (E[Y | x_i] - p_i)``, with ``l_i(v)`` the weights of a local quadratic regression
-    (LOESS) at the value v; the paper's ``VCE(v)`` is ``|g(v)|``. In probability units, positive where the model says
-    too little. The residual itself is smoothed: that equals the difference of the two smoothed curves, with the
+    (LOESS) at the value v; the paper's ``VCE(v)`` is ``|g(v)|``. In probability units, positive where the model
+    underpredicts. The residual itself is smoothed: that equals the difference of the two smoothed curves, with the
     variance of a difference.
 
     Parameters
     ----------
     data : Predictions or Sketch
-        Weights are used; where the data name clusters, band and p-value are by these units.
+        Weights are used; where the data name clusters, band and p-value are by these clusters.
     variable : str, or two
         A number, a date or a category. A category, and a number of at most ten values, has a point for each level
         instead of a curve; missing values are a level. Two variables make a table for a heat map: numbers of more
@@ -70,27 +70,27 @@ def variable_curve(
     Curve
         Columns: ``group`` (level of `by`, or of the pair's second variable; empty without); ``x`` (value in the
         variable's units, days since 1970 for a date; None for a level without one); ``label`` (the value or level as
-        text, ISO for a date); ``predicted``, ``observed``, ``gap``; ``low``, ``high`` (simultaneous);
-        ``low_point``, ``high_point`` (each point by itself); ``rows`` (effective rows: whose plain mean would be as
-        noisy); ``density`` (rows per unit of the variable; of a level its share); ``stretch`` (a new number after each
-        hole, -1 for a level). In ``settings``: ``p_value`` of all points together; ``worst_at``, ``worst_gap``,
-        ``worst_low`` and ``worst_high`` (the largest ``|g|`` over 500 points between the 5th and the 95th percentile,
-        and over levels, with an interval that holds for the maximum: what an audit tells, there rounded);
-        ``consistent`` (``"over"``, ``"under"`` or None, Definition 5.3) and ``consistent_how``; ``masked``, the number
-        of points left out. ``.chart()`` draws it.
+        text, ISO for a date); ``predicted``, ``observed``, ``gap``; ``low``, ``high`` (simultaneous); ``low_point``,
+        ``high_point`` (each point by itself); ``rows`` (effective rows: whose plain mean would be as noisy);
+        ``density`` (rows per unit of the variable; of a level its share); ``stretch`` (a new number after each hole, -1
+        for a level). In ``settings``: ``p_value`` of all points together; ``worst_at``, ``worst_gap``, ``worst_low``
+        and ``worst_high`` (the largest ``|g|`` over 500 points between the 5th and the 95th percentile, and over
+        levels, with an interval that holds for the maximum: what an audit tells, there rounded); ``consistent``
+        (``"over"``, ``"under"`` or None, Definition 5.3) and ``consistent_how``; ``masked``, the number of points left
+        out. ``.chart()`` draws it.
 
     Raises
     ------
     NotComputable
-        One value only; nowhere enough rows; one unit; a sketch that keeps no cells of the variable, or with `by`.
+        One value only; nowhere enough rows; one cluster; a sketch that keeps no cells of the variable, or with `by`.
 
     Notes
     -----
     **Assumes.** Independent rows; span and grid chosen without the labels.
     **Guarantee.** ``p_value = (1 + #{T* >= T}) / (draws + 1)`` with T the largest ``|gap| / null standard error`` over
     all points, drawn and searched: exact at any number of rows where the outcomes of all rows are simulated
-    (``settings["null"]`` says so), otherwise asymptotic; with clusters whole units have random signs, asymptotic in
-    their number, and the band is at least as wide as the standard error of sums over units asks.
+    (``settings["null"]`` says so), otherwise asymptotic; with clusters whole clusters have random signs, asymptotic in
+    their number, and the band is at least as wide as the standard error of sums over clusters asks.
     *Band.* Half-width ``critical`` times the larger of two
     standard errors: with the variance ``p (1 - p)`` of a calibrated model, and with squared residuals about the fitted
     gap. By the first, a calibrated model's band excludes zero anywhere with probability at most `alpha` (then too
@@ -99,12 +99,12 @@ def variable_curve(
     ``max |g|`` over the points whenever the band holds g.
     **Method.** Paper: Section 6 and equation (8), LOESS with quadratic local fit; error and predicted error were
     smoothed apart, with pointwise bars. Here: the exact ("direct") surface, one smoother for both, bands that hold
-    together. Cells: distinct values, at most 1024 of about equally many rows. Points with under 20 effective rows, or
-    under 5 effective expected cases or non-cases, or farther than a tenth of the axis from every row, are left out.
-    Consistent: every point's gap on one side, and the band clear of zero somewhere; then ``VECE = |mean residual|``,
-    and equals the ECE if the score is one-sided too (Theorem 5.4). **Cost.** A sort of the rows; points times cells;
-    draws times rows up to 2e10 together (about 2 ns each for one variable), beyond that Gaussian sums, whose cost does
-    not grow with the rows. **Reads.** Rows; one variable of a sketch that keeps its cells.
+    simultaneously. Cells: distinct values, at most 1024 of about equally many rows. Points with under 20 effective
+    rows, or under 5 effective expected events or non-events, or farther than a tenth of the axis from every row, are
+    left out. Consistent: every point's gap on one side, and the band clear of zero somewhere; then ``VECE = |mean
+    residual|``, and equals the ECE if the score is one-sided too (Theorem 5.4). **Cost.** A sort of the rows; points
+    times cells; draws times rows up to 2e10 together (about 2 ns each for one variable), beyond that Gaussian sums,
+    whose cost does not grow with the rows. **Reads.** Rows; one variable of a sketch that keeps its cells.
 
     References
     ----------
@@ -231,7 +231,7 @@ def _consistency(found: Banded) -> dict[str, Any]:
     elif clear.all():
         how = "shown: the simultaneous band is on this side of zero at every point"
     elif clear.any():
-        how = f"estimated: the gap is on this side at every point, the simultaneous band at {100 * clear.mean():.0f} %"
+        how = f"estimated: the gap is on this side at every point, the simultaneous band at {100 * clear.mean():.0f}%"
     else:
         side, how = None, "the simultaneous band holds zero at every point"
     return {"consistent": side, "consistent_how": how}

@@ -315,7 +315,7 @@ def extremes(cases: ArrayLike, weight: ArrayLike, expected: ArrayLike, read: Arr
     cases : int32 array of shape (m, draws)
         Cases of each entry in each draw.
     weight, expected : float64 arrays of shape (m,)
-        Weight of a case, and what is to be subtracted in all up to and with each entry.
+        Weight of an event, and what is to be subtracted in all up to and with each entry.
     read : bool array of shape (m,)
         Where the walk is looked at.
     walks : Walks of shape (draws,), written

@@ -28,7 +28,7 @@ COUNTED = ("yes/no", "code", "category", "constant")
 def seen(rows: Sampled, kinds: Mapping[str, str]) -> tuple[tuple[Column, ...], tuple[str, ...]]:
     """Return what each column of some rows holds, and the refusals of those that cannot be read.
 
-    `kinds` says of columns, where types are found out from text, why they are what they are.
+    `kinds` says of columns, where types are detected from text, why they are what they are.
     """
     found, refused = [], []
     for name in rows.table.column_names:
@@ -66,7 +66,7 @@ def _column(name: str, column: pa.ChunkedArray, why: str) -> Column:
 
 
 def _percents(taken: Kind, column: pa.ChunkedArray, name: str) -> Kind:
-    """Return texts such as "12 %" as the numbers that they are."""
+    """Return texts such as "12%" as the numbers that they are."""
     if not taken.examples or not taken.examples[0].rstrip().endswith("%"):
         return taken
     try:
@@ -74,11 +74,11 @@ def _percents(taken: Kind, column: pa.ChunkedArray, name: str) -> Kind:
     except BadInput:
         return taken
     low, high = (f"{end:.15g}" for end in (np.nanmin(values), np.nanmax(values)))
-    return replace(taken, kind="number", why="its values are per cent, with the sign", low=low, high=high)
+    return replace(taken, kind="number", why="its values are percent, with the sign", low=low, high=high)
 
 
 def _kind(taken: Kind, name: str, rows: int) -> str:
-    """Return the kind, units apart from other identifiers: several rows share one of a unit."""
+    """Return the kind, clusters apart from other identifiers: several rows share one of a cluster."""
     if taken.kind == "label":
         return "yes/no"
     if taken.kind == "constant" and not taken.distinct:

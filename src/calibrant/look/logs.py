@@ -22,7 +22,7 @@ def with_parts(asked: Reading, log: Log) -> Reading:
 
 
 def mended(asked: Reading, log: Log, columns: Sequence[Column], rows: int) -> Reading:
-    """Return the audit of a log: its units are questions, where answers share one; other verdicts explain nothing."""
+    """Return the audit of a log: its clusters are questions, where answers share one."""
     if not log.tool:
         return asked
     question = next((c for c in columns if c.name == log.question), None)

@@ -75,7 +75,7 @@ class Look(Plain):
     label, score : str
         As named, or the one column that could be it; empty where it has to be named.
     case : str
-        The label value that would count as a case.
+        The label value that would count as the event.
     label_values : tuple of (str, int)
         The label's values and their rows, most frequent first; at most 12.
     scale : str

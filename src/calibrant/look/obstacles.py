@@ -48,7 +48,7 @@ class Obstacles:
             self.said.append(refusal)
 
     def passes(self, check: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:
-        """Tell whether a check passes; note why if it does not."""
+        """Return whether a check passes; note why if it does not."""
         try:
             check(*args, **kwargs)
         except BadInput as e:
@@ -130,7 +130,7 @@ def _values(found: Obstacles, source: Source, rows: Sampled, asked: Reading) -> 
     for kind in range(KINDS):
         one = replace(faults, counts=[c * (k == kind) for k, c in enumerate(faults.counts)], gaps={}, spelt=set())
         found.passes(one.check, spec)
-    found.passes(replace(faults, counts=[0] * KINDS, gaps={}).check, spec)  # how the case is spelt
+    found.passes(replace(faults, counts=[0] * KINDS, gaps={}).check, spec)  # how the event is spelt
     for name, gap in faults.gaps.items():
         one = replace(faults, counts=[0] * KINDS, gaps={name: gap}, spelt=set())
         found.passes(one.check, spec)
@@ -169,7 +169,7 @@ def dropped_rows(table: pa.Table, asked: Reading) -> dict[str, int]:
 
 
 def absent(column: pa.ChunkedArray, name: str) -> NDArray[np.bool_]:
-    """Tell where a column holds nothing: null, NaN, or a text that says so."""
+    """Return where a column holds nothing: null, NaN, or a text that says so."""
     values = decoded(column, name)
     there = values.is_valid()
     if pa.types.is_floating(values.type):

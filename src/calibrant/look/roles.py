@@ -61,7 +61,7 @@ WHOLE = "its values are whole numbers"
 
 
 def called(name: str, words: AbstractSet[str]) -> bool:
-    """Tell whether a name has one of some words in it."""
+    """Return whether a name has one of some words in it."""
     return not words.isdisjoint(pieces(name))
 
 
@@ -69,7 +69,7 @@ def called(name: str, words: AbstractSet[str]) -> bool:
 
 
 def scale_of(column: Column | None, mostly_above: bool = True) -> str:
-    """Return what the numbers of a score look like: see `Look.scale`. Per cent have the sign, or are mostly above 1."""
+    """Return what the numbers of a score look like: see `Look.scale`. Percent have the sign, or are mostly above 1."""
     if column is None or not isinstance(column.low, float) or not isinstance(column.high, float):
         return ""
     low, high = column.low, column.high
@@ -85,7 +85,7 @@ def scale_of(column: Column | None, mostly_above: bool = True) -> str:
 
 
 def scores(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the columns that could be the score, the most likely first; of a pair, that of the case."""
+    """Return the columns that could be the score, the most likely first; of a pair, that of the event."""
     return _best(columns, _score_points(columns))
 
 
@@ -126,7 +126,7 @@ def _like_a_label(c: Column) -> float:
 
 
 def case_of(values: Sequence[tuple[str, int]]) -> tuple[str, bool]:
-    """Return the label value that would count as a case, and whether it need not be named."""
+    """Return the label value that would count as the event, and whether it need not be named."""
     there = [v for v, _ in values]
     if {v.lower() for v in there} <= {"0", "1", "true", "false"}:
         return next((v for v in there if v.lower() in ("1", "true")), "1"), True
@@ -172,12 +172,12 @@ def _family(c: Column) -> str:
 
 
 def is_output(c: Column) -> bool:
-    """Tell whether a column is called as what a model says: another score, or its decision."""
+    """Return whether a column is called as what a model says: another score, or its decision."""
     return c.kind in ("number", "yes/no") and called(c.name, SCORES - LABELS) and not names_weights(c.name)
 
 
 def keys(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the columns that tell every row apart."""
+    """Return the columns that distinguish every row."""
     return _best(columns, lambda c: (2.0 if called(c.name, KEYS) else 1.0) if c.kind == "id" and not c.missing else 0.0)
 
 
@@ -193,10 +193,10 @@ def weights(columns: Sequence[Column], taken: Iterable[str]) -> tuple[str, ...]:
 
 
 def units(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the columns by which rows belong together: a patient's, a household's.
+    """Return the columns by which rows share clusters: a patient's, a household's.
 
-    Those that hold identifiers, and categories or whole numbers of at least 20 values whose name is that of a unit; of
-    more than 50 if that is the name of groups too, such as `site`.
+    Those that hold identifiers, and categories or whole numbers of at least 20 values whose name is that of a cluster;
+    of more than 50 if that is the name of groups too, such as `site`.
     """
     return _best(columns, _like_a_unit)
 

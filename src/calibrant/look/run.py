@@ -241,7 +241,7 @@ def looked_at(opened: Source, asked: Reading, files: Sequence[str] = (), sql: st
 
 
 def _mostly_above_1(table: pa.Table, score: str) -> bool:
-    """Tell whether most numbers of a column are above 1; also of one that holds no numbers."""
+    """Return whether most numbers of a column are above 1; also of one that holds no numbers."""
     values = decoded(table.column(score)) if score in table.column_names else pa.nulls(0)
     if not is_number(values.type):
         return True
@@ -249,7 +249,7 @@ def _mostly_above_1(table: pa.Table, score: str) -> bool:
 
 
 def _levels(table: pa.Table, asked: Reading, refused: tuple[str, ...]) -> tuple[Reading, tuple[str, ...]]:
-    """Return what was asked with the coarsest column of units among the rows seen; or why there is none."""
+    """Return what was asked with the coarsest column of clusters among the rows seen; or why there is none."""
     if not {*asked.levels} <= {*table.column_names}:
         return asked, refused
     try:
@@ -261,9 +261,9 @@ def _levels(table: pa.Table, asked: Reading, refused: tuple[str, ...]) -> tuple[
 
 
 def _unit(held: Mapping[str, Column], units: Sequence[str], taken: Sequence[str], missing: str) -> str:
-    """Return the likeliest column of units that has no other part and a unit in every row.
+    """Return the likeliest column of clusters that has no other part and a cluster in every row.
 
-    None where rows without a label are kept, which have units in memory alone: whoever has room for that names one.
+    None where rows without a label are kept, which have clusters in memory alone: whoever has room for that names one.
     """
     if missing == "keep":
         return ""

@@ -99,7 +99,7 @@ def _read(
 ) -> tuple[list[Run], list[pa.RecordBatch], bool]:
     """Return runs and batches of parts, each of which gives its share of what is still wanted, and if nothing is left.
 
-    Long texts end it sooner, if all columns are read `at_once`: others could not be put beside fewer rows.
+    Long texts end it sooner, if all columns are read `at_once`: others could not be put next to fewer rows.
     """
     runs, batches = list[Run](), list[pa.RecordBatch]()
     complete, held, read = True, 0, 0

@@ -56,8 +56,8 @@ def by_group(
     **Assumes.** As `function`; groups named without looking at outcomes.
     **Guarantee.** As `function`, for each group by itself. The intervals are not simultaneous: with G groups pass
     ``alpha = 0.05 / G`` for that, or use `certify.groups`.
-    **Method.** The rows of each group, or the group's cells (``2^10``) of a sketch; where it has units or weights, the
-    rows that it holds.
+    **Method.** The rows of each group, or the group's cells (``2^10``) of a sketch; where it has clusters or weights,
+    the rows that it holds.
     **Cost.** One call of `function` a group.
     **Reads.** Rows or the sketch.
 

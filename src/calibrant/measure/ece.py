@@ -42,13 +42,13 @@ def ece(
 ) -> Estimate:
     r"""Expected calibration error of the score in bins.
 
-    Estimand: ``sum_b P(b) |E[Y - p | b]|`` over the bins b (`norm` 1), or
-    ``sqrt(sum_b P(b) E[Y - p | b]^2)`` (`norm` 2); in probability units.
+    Estimand: ``sum_b P(b) |E[Y - p | b]|`` over the bins b (`norm` 1), or ``sqrt(sum_b P(b) E[Y - p | b]^2)`` (`norm`
+    2); in probability units.
 
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; where the data name clusters, the interval is by these units.
+        Sampling weights are used; where the data name clusters, the interval is by these clusters.
     bins : int from 1 to 100,000
     strategy : {"quantile", "uniform"}
         Equal scores always share a bin, so ties can leave fewer bins than asked for; settings say how many hold rows.
@@ -70,21 +70,20 @@ def ece(
     Raises
     ------
     NotComputable
-        All rows are one unit.
+        All rows are one cluster.
 
     Notes
     -----
     **Assumes.** Independent rows, or rows sampled with known weights. The bins count as fixed; the estimand is the
     error in these bins, not the (larger) error of the raw score. For that see `certify.raw_lower`.
     **Guarantee.** Asymptotic, and approximate in small samples: see Coverage.
-    **Method.** Bins' residual sums plus simulated binomial noise, whose rates are each bin's, shrunk towards the
-    rate that the scores and the overall rate lead one to expect, so that a bin of one class has noise too. The
-    ends invert the distribution of the plug-in: the low end along the bins' clear residuals, the high end along the
-    noise's own profile, where error hides best. The high end is at least the plug-in. With `debiased` the value is
-    where the plug-in is the mean. An ordinary percentile bootstrap is not offered: near calibration it almost never
-    contains the truth.
-    The high end also covers the overall shift with the limits of `observed_expected`; where the rarer outcome has fewer
-    than three rows a bin, the low end is no more than what those say of the shift.
+    **Method.** Bins' residual sums plus simulated binomial noise, whose rates are each bin's, shrunk towards the rate
+    that the scores and the overall rate lead one to expect, so that a bin of one class has noise too. The ends invert
+    the distribution of the plug-in: the low end along the bins' clear residuals, the high end along the noise's own
+    profile, where error hides best. The high end is at least the plug-in. With `debiased` the value is where the
+    plug-in is the mean. An ordinary percentile bootstrap is not offered: near calibration it almost never contains the
+    truth. The high end also covers the overall gap with the limits of `observed_expected`; where the rarer outcome has
+    fewer than three rows a bin, the low end is no more than what those say of the shift.
     **Coverage.** 0.950 or more in the worst designs that a search found, from one expected case; 0.957 for a calibrated
     model at 3,000 rows; conservative for error spread thinly over the bins. See docs/measures.md. **Cost.** One pass
     over the rows; a sort for equal mass; about 10 ms for the interval whatever the rows. **Reads.** Rows, or the
@@ -144,7 +143,7 @@ def ece(
 
 
 def _with_shift(q: Points, sizes: Sizes, bins: int, alpha: float) -> Sizes:
-    """Return limits that hold for error on one side too, whose size is the overall shift, however few cases there are.
+    """Return limits that hold for error on one side too, whose size is the overall gap, however few events there are.
 
     The noise of the inversion is Gaussian. Where the rarer outcome has under three rows a bin, or 30, the low end is no
     more than the shift's own: of error on both sides so few rows say nothing that can be relied on.
@@ -188,7 +187,7 @@ def max_calibration_error(
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; where the data name clusters, the interval is by these units.
+        Sampling weights are used; where the data name clusters, the interval is by these clusters.
     bins : int from 1 to 100,000
     strategy : {"quantile", "uniform"}
         With equal width a bin may hold a handful of rows, and the maximum is then mostly noise.
@@ -205,7 +204,7 @@ def max_calibration_error(
     Raises
     ------
     NotComputable
-        All rows are one unit.
+        All rows are one cluster.
 
     Notes
     -----
@@ -262,7 +261,7 @@ def max_calibration_error(
 
 
 def _with_each_bin(q: Points, sizes: Sizes, binned: Bins, noises: Floats, alpha: float) -> Sizes:
-    """Return limits that hold however few cases a bin has: the worst bin is one, and its own high end is enough.
+    """Return limits that hold however few events a bin has: the worst bin is one, and its own high end is enough.
 
     Where the rarer outcome has under three rows a bin, or 30, the low end is no more than the largest of all bins' low
     ends, which share alpha.
@@ -294,13 +293,13 @@ def smooth_ece(
 ) -> Estimate:
     r"""Smooth expected calibration error (SmoothECE).
 
-    Estimand: ``S(s) = integral over t in [0, 1] of |E[(Y - p) K_s(t, p)]| dt`` with K_s the Gaussian kernel of
-    standard deviation s reflected at 0 and 1; by default at the bandwidth ``s = S(s)``. In probability units.
+    Estimand: ``S(s) = integral over t in [0, 1] of |E[(Y - p) K_s(t, p)]| dt`` with K_s the Gaussian kernel of standard
+    deviation s reflected at 0 and 1; by default at the bandwidth ``s = S(s)``. In probability units.
 
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; where the data name clusters, the interval is by these units.
+        Sampling weights are used; where the data name clusters, the interval is by these clusters.
     bandwidth : float from 2**-10 to 1, optional
         By default the one that equals the error it finds, and at least ``2**-10``.
     alpha : float in (0, 1)
@@ -316,7 +315,7 @@ def smooth_ece(
     Raises
     ------
     NotComputable
-        All rows are one unit.
+        All rows are one cluster.
 
     Notes
     -----
@@ -325,10 +324,10 @@ def smooth_ece(
     as well: S does not increase with the bandwidth, so the population's fixed point lies between S at any bandwidth
     and that bandwidth, and the interval holds both.
     **Method.** Definition 4.1 and Algorithm 1 of the paper. Residuals are shared between the points of a grid of
-    ``2^12`` steps (``2^15`` for small bandwidths) and smoothed by cosine transforms, which reflect exactly however
-    wide the kernel. Departures from `relplot`: it cuts the kernel half a unit either side, which matters from a
-    bandwidth of about 0.15; it finds the bandwidth by ten bisections, so to ``2^-10``, and here it is solved. Noise
-    for the interval: Gaussian per grid point, smoothed in the same way, and inverted as in `ece`.
+    ``2^12`` steps (``2^15`` for small bandwidths) and smoothed by cosine transforms, which reflect exactly however wide
+    the kernel. Departures from `relplot`: it cuts the kernel half a unit either side, which matters from a bandwidth
+    of about 0.15; it finds the bandwidth by ten bisections, so to ``2^-10``, and here it is solved. Noise for the
+    interval: Gaussian per grid point, smoothed in the same way, and inverted as in `ece`.
     **Coverage.** 0.945 where it was least in nine designs at 300 rows (error on one side, 400 samples). See
     docs/measures.md.
     **Cost.** One pass over the rows and about twenty transforms of 4,097 numbers; ten to forty milliseconds for the
@@ -389,7 +388,7 @@ def _spread(q: Points, steps: int) -> Floats:
 
 
 def _unit_sums(q: Points, unit: NDArray[np.intp], steps: int) -> UnitSums:
-    """Return what each unit adds to each grid point: a row is shared by the two next to its score."""
+    """Return what each cluster adds to each grid point: a row is shared by the two next to its score."""
     below = np.minimum((q.p * steps).astype(np.intp), steps - 1)
     part = np.stack([1.0 - (q.p * steps - below), q.p * steps - below], axis=1) * q.each_weighs[:, None]
     return UnitSums.of(np.stack([below, below + 1], axis=1), unit, steps + 1, part * (q.y - q.p)[:, None], part)

@@ -47,8 +47,8 @@ def heterogeneity(
     Parameters
     ----------
     data : Predictions or Sketch
-        Where the data name units, they are the sites, or lie whole in those of `site`, as patients in hospitals; rows
-        of different units of one site are independent given it.
+        Where the data name clusters, they are the sites, or lie whole in those of `site`, as patients in hospitals;
+        rows of different clusters of one site are independent given it.
     site : str, optional
         Covariate that names the site; by default ``cluster=`` of the data.
     measure : {"intercept", "slope"}
@@ -59,23 +59,22 @@ def heterogeneity(
     Returns
     -------
     Curve
-        A line for each site of 20 rows (units, where these lie in sites) or more, the lowest estimate first: ``site``,
-        ``rows``, ``predicted``, ``observed``, ``estimate`` with limits ``low`` to ``high``. ``settings``: ``mean`` with
-        ``mean_low`` to
-        ``mean_high``; ``new_low`` to ``new_high``, the prediction interval of a new site; ``tau`` with ``tau_low`` to
-        ``tau_high``; ``p_value`` of "all sites are alike"; ``sites``; ``unshown``, sites of fewer, which count and
-        are not shown; of an intercept ``ratio``, ``ratio_low``, ``ratio_high``, ``ratio_new_low`` and
-        ``ratio_new_high``, the same as observed over expected cases of all rows; with units within sites ``units`` and
-        their ``design_effect``; of a slope ``without``, sites that
-        have none, and Cochran's ``q`` and ``i2``. ``.chart()`` draws it.
+        A line for each site of 20 rows (clusters, where these lie in sites) or more, the lowest estimate first:
+        ``site``, ``rows``, ``predicted``, ``observed``, ``estimate`` with limits ``low`` to ``high``. ``settings``:
+        ``mean`` with ``mean_low`` to ``mean_high``; ``new_low`` to ``new_high``, the prediction interval of a new site;
+        ``tau`` with ``tau_low`` to ``tau_high``; ``p_value`` of "all sites are alike"; ``sites``; ``unshown``, sites of
+        fewer, which count and are not shown; of an intercept ``ratio``, ``ratio_low``, ``ratio_high``,
+        ``ratio_new_low`` and ``ratio_new_high``, the same as observed over expected events of all rows; with clusters
+        within sites ``units`` and their ``design_effect``; of a slope ``without``, sites that have none, and Cochran's
+        ``q`` and ``i2``. ``.chart()`` draws it.
 
     Raises
     ------
     BadInput
         An argument that cannot be used.
     NotComputable
-        Under 3 sites, or under 3 that have a case, or a row without; probabilities of 0 or 1 and `clip` is 0; weights;
-        units that have rows at several sites, or hold several; a slope with units within sites.
+        Under 3 sites, or under 3 with an event, or a row without; probabilities of 0 or 1 and `clip` is 0; weights;
+        clusters that have rows at several sites, or hold several; a slope with clusters within sites.
 
     Notes
     -----
@@ -83,13 +82,13 @@ def heterogeneity(
     their mean.
     **Guarantee.** Asymptotic in the number of sites: see Coverage.
     **Method.** Intercept: one stage. Each site's binomial likelihood of its shift, exact, whatever the number of
-    cases, is integrated over the normal distribution of sites; tau has the largest likelihood with the mean integrated
-    out (REML), the mean Student's interval with ``k - 1`` degrees of freedom, a new site
-    ``mean +- t(k - 2) sqrt(tau^2 + error^2)`` (Higgins, Thompson, Spiegelhalter). The usual two stages are not used
-    for it: with few cases a site each estimate is biased, and the mean with them. A site's own estimate and limits are
-    Firth's. Slope: two stages, REML, Hartung's and Knapp's interval, the same prediction interval.
-    Units within sites: every site's log-likelihood is divided by the design effect of units, pooled over sites, 1 at
-    least; so all ranges are as wide as units ask if rows are about equally alike at each site.
+    events, is integrated over the normal distribution of sites; tau has the largest likelihood with the mean integrated
+    out (REML), the mean Student's interval with ``k - 1`` degrees of freedom, a new site ``mean +- t(k - 2) sqrt(tau^2
+    + error^2)`` (Higgins, Thompson, Spiegelhalter). The usual two stages are not used for it: with few events a site
+    each estimate is biased, and the mean with them. A site's own estimate and limits are Firth's. Slope: two stages,
+    REML, Hartung's and Knapp's interval, the same prediction interval. Clusters within sites: every site's
+    log-likelihood is divided by the design effect of clusters, pooled over sites, 1 at least; so all ranges are as wide
+    as clusters ask if rows are about equally alike at each site.
     **Coverage.** See docs/methods/heterogeneity.md. **Cost.** 320 logistic functions a row, and a second or less.
     **Reads.** Rows.
 
@@ -149,7 +148,7 @@ class _Sites:
 
     @property
     def people(self) -> NDArray[np.int64]:
-        """Return how many people each site has: its units where these lie in it, else its rows."""
+        """Return how many people each site has: its clusters where these lie in it, else its rows."""
         if self.unit is None:
             return self.rows
         first = np.unique(self.unit, return_index=True)[1]
@@ -172,7 +171,7 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
     """Return rows by site, or say what is in the way."""
     if rows.weights is not None:
         raise NotComputable(
-            "the spread between sites is of rows that count alike: with weights= use measure.by_group and "
+            "the spread between sites is of rows of equal weight: with weights= use measure.by_group and "
             "measure.calibration_intercept"
         )
     if not 0.0 <= clip < 0.5:
@@ -192,13 +191,13 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
 
 
 def _within(code: Codes, rows: Predictions, site: str) -> Codes | None:
-    """Return the units within sites; None where they are the sites, or single rows."""
+    """Return the clusters within sites; None where they are the sites, or single rows."""
     unit = np.unique(np.asarray(rows.cluster), return_inverse=True)[1].reshape(-1)
     units, sites = int(unit.max()) + 1, int(code.max()) + 1
     if len(np.unique(np.column_stack([code, unit]), axis=0)) > units or rows.crossing is not None:
         raise NotComputable(
-            f"sites {site!r} are not independent: units (cluster=) have rows at several of them; name a site that "
-            "holds whole units"
+            f"sites {site!r} are not independent: clusters (cluster=) have rows at several of them; name a site that "
+            "holds whole clusters"
         )
     return None if units in (sites, rows.n) else unit
 
@@ -223,7 +222,7 @@ def _intercepts(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Flo
 
     logit, count = q.logit, len(q.names)
     sites = Likelihoods(q.code, logit, q.y, count)
-    for word, have in (("a case", sites.cases > 0), ("a row without", sites.cases < sites.rows)):
+    for word, have in (("an event", sites.cases > 0), ("a row without", sites.cases < sites.rows)):
         if (few := int(have.sum())) < FEWEST_SITES:
             raise NotComputable(
                 f"the spread between sites needs {FEWEST_SITES} with {word}; there are {few}: use "
@@ -256,7 +255,9 @@ def _intercepts(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Flo
 def _slopes(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Floats, Floats]:
     """Return what is found of all sites' slopes, and each one's estimate with its limits; NaN inside where none is."""
     if q.unit is not None:
-        raise NotComputable('slopes take rows of one site as independent, and those of one unit are not: "intercept"')
+        raise NotComputable(
+            'slopes take rows of one site as independent, and those of one cluster are not: "intercept"'
+        )
     value, error, logit = np.full(len(q.names), np.nan), np.full(len(q.names), np.nan), q.logit
     for j in range(len(q.names)):
         at = q.code == j

@@ -1,4 +1,4 @@
-"""What probabilities in place of labels say about the cases: means and gaps."""
+"""What probabilities in place of labels say about the events: means and gaps."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def _sketched(strata: Strata, name: str) -> Inferring:
         labels=strata.labels or (),
         n=strata.n,
         missing=int(strata.rows[-1]) if strata.missing else 0,
-        reads="the sketch's cells along the variable",
+        reads="the sketch's cells by the variable",
         assumes=INDEPENDENT,
         weighted=False,
         date=strata.date,
@@ -251,23 +251,23 @@ def inferred_mean(
     BadInput
         No such variable or level, a category without `level`, or a setting out of range.
     NotComputable
-        Fewer than two rows (or clusters), or with uneven weights fewer than two effective ones, have a case, or a
+        Fewer than two rows (or clusters), or with uneven weights fewer than two effective ones, have an event, or a
         probability above zero; or the covariate has one value only among rows that have either.
 
     Notes
     -----
     **Assumes.** Independent rows (or clusters), or rows sampled with known weights.
-    **Guarantee.** Asymptotic in the number of cases, or of clusters: see Coverage. The bias is zero if the model is
+    **Guarantee.** Asymptotic in the number of events, or of clusters: see Coverage. The bias is zero if the model is
     locally calibrated on the covariate; the converse does not hold.
     **Method.** Equation 1 of the paper with p for ``P(Y = 1 | x)``, over the empirical distribution of the rows. The
     paper judges the bias by 200 refitted models; here it has the delta method's variance, in which p, Y and both
     denominators are random together, or if larger the one expected of outcomes with probability ``min(r p, 1)``, r
-    being cases over cases expected, about the mean that these would give. Student's t with the effective number of
-    cases, or of clusters that hold them, less one. **Missing values:** without `level` the mean is among people whose
+    being events over events expected, about the mean that these would give. Student's t with the effective number of
+    events, or of clusters that hold them, less one. **Missing values:** without `level` the mean is among people whose
     value is known, in both terms, and `n` counts them; with `level` they are people elsewhere. **Coverage.** Bias 0.93
     to 1.00 in seven designs at 200 and 2,000 rows (400 samples each); of the inferred value 0.915 and more, but 0.77 at
     200 rows where a few large probabilities decide. See docs/measures.md. **Cost.** One pass over the rows: 0.06 s for
-    280,000. **Reads.** Rows, or the sketch's cells along the variable: a number of many values is read at each cell's
+    280,000. **Reads.** Rows, or the sketch's cells by the variable: a number of many values is read at each cell's
     mean.
 
     References
@@ -289,7 +289,7 @@ def inferred_mean(
 
 
 def described(q: Inferring, level: object, wanted: Quantity, alpha: float) -> Estimate:
-    """Return the mean of a covariate, or the share at a level, among the cases."""
+    """Return the mean of a covariate, or the share at a level, among the events."""
     if level is None:
         x, kept = _numbers(q)
         span, unit = (-np.inf, np.inf), ""
@@ -368,7 +368,7 @@ def inferred_gap(
     Returns
     -------
     Estimate
-        A bias of 0 is best; above 0 the group's rate looks too high beside that of the others. Settings hold
+        A bias of 0 is best; above 0 the group's rate looks too high next to that of the others. Settings hold
         ``inferred``, ``observed`` and ``bias``, the standard error ``error`` of the value with its degrees of
         ``freedom``, and the rows of both.
 
@@ -378,7 +378,7 @@ def inferred_gap(
         No such variable or level, `reference` is `level`, or a setting out of range.
     NotComputable
         Either group has fewer than two rows (or clusters), or with uneven weights fewer than two effective ones; or,
-        but for ``quantity="inferred"``, there is no case or no row without the event.
+        but for ``quantity="inferred"``, there is a non-event or no row without the event.
 
     Notes
     -----
@@ -387,8 +387,8 @@ def inferred_gap(
     zero if the model is calibrated in both groups, or off by the same in both.
     **Method.** The ownership gap of the paper's Figure 2. The variance is that of the residuals ``p - Y`` in each group
     (of p or Y for the other quantities), or if larger the one expected of outcomes with probability ``min(r p, 1)``, r
-    being cases over cases expected in both groups, about the rates that these would give: so it is not zero where one
-    group has no case. Student's t with the effective rows (or clusters) of the group that has fewer, less one.
+    being events over events expected in both groups, about the rates that these would give: so it is not zero where one
+    group has a non-event. Student's t with the effective rows (or clusters) of the group that has fewer, less one.
     **Coverage.** Bias 0.93 to 1.00, means and shares included, in seven designs at 200 and 2,000 rows (400 samples
     each). See docs/measures.md. **Cost.** One pass over the rows: 0.08 s for 280,000. **Reads.** Rows, or the sketch's
     cells along the variable.

@@ -161,7 +161,7 @@ def _sums(data: object, variables: Iterable[str] | str | None, seed: int) -> Loc
         raise BadInput("this sketch holds no sums for tests: make it with cal.sketch(..., variables=[...], tests=True)")
     held = tuple(c.name for c in sketch.spec.codings)
     if variables is not None and set(names("variables", variables, what="a covariate")) != set(held):
-        raise BadInput(f"variables={variables!r}: this sketch holds sums for all of {', '.join(held)} together")
+        raise BadInput(f"variables={variables!r}: this sketch holds sums for all of {', '.join(held)} jointly")
     if sketch.n < 2:
         raise NotComputable(SINGLE)
     return sketch.parts["local"]
@@ -171,7 +171,7 @@ def _of_sums(sums: LocalSums, alpha: float) -> Estimate:
     """Return equation 4 under the joint features, with its interval given scores and covariates."""
     spec, n = sums.spec, int(sums.counts[0])
     if not spec.joint:
-        raise NotComputable("score and covariates are the same in every row: there is nothing along which to look")
+        raise NotComputable("score and covariates are the same in every row: there is nothing by which to look")
     value, bound = squared_error(sums, natural(sums)[0][:, 0]), kernel_bound(spec)
     # A product of two residuals lies in an interval of length 1, so that half of the kernel's bound serves.
     radius = pair_radius(alpha / 2.0, n // 2, bound / 2.0) + ROUNDED * bound / (n - 1.0)

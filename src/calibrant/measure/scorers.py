@@ -48,8 +48,8 @@ def scorer(measure: str, /, *, pos_label: str | float | None = None, **settings:
     -------
     scorer
         Called with a fitted classifier, rows and labels, it returns the value, or minus it where smaller is better. It
-        takes ``sample_weight`` and ``groups`` (rows that belong together, the measures' `cluster`) where scikit-learn
-        routes them: ``scorer(...).set_score_request(sample_weight=True, groups=True)``.
+        takes ``sample_weight`` and ``groups`` (rows of one cluster, the measures' `cluster`) where scikit-learn routes
+        them: ``scorer(...).set_score_request(sample_weight=True, groups=True)``.
 
     Raises
     ------

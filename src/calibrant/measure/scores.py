@@ -30,8 +30,8 @@ Floats = NDArray[np.float64]
 
 JOINED = "limits of two bounded means (Clopper and Pearson's, with the variance seen): of likely and unlikely outcomes"
 UNLIMITED = (
-    "the calibration intercept has no finite limits: so few rows or units decide the mean outcome, by their number or "
-    "their weights, that it could be 0 or 1"
+    "the calibration intercept has no finite limits: so few rows or clusters decide the mean outcome, by their number "
+    "or their weights, that it could be 0 or 1"
 )
 COUNTED = "limits of the rarer outcome's count (Clopper and Pearson's, with the variance of Y less its rate)"
 AREA = "score interval with the variance of Hanley and McNeil (Newcombe 2006), or DeLong's on the logit scale if wider"
@@ -46,7 +46,7 @@ def brier(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; where the data name clusters, the interval is by these units.
+        Sampling weights are used; where the data name clusters, the interval is by these clusters.
     alpha : float in (0, 1)
 
     Returns
@@ -59,7 +59,7 @@ def brier(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     Raises
     ------
     NotComputable
-        All rows are one unit.
+        All rows are one cluster.
 
     Notes
     -----
@@ -116,7 +116,7 @@ def log_loss(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; where the data name clusters, the interval is by these units.
+        Sampling weights are used; where the data name clusters, the interval is by these clusters.
     clip : float in [0, 0.5)
         Probabilities are moved into ``[clip, 1 - clip]``. By default they are not.
     alpha : float in (0, 1)
@@ -129,7 +129,7 @@ def log_loss(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.
     Raises
     ------
     NotComputable
-        A certain prediction was wrong, so the loss is infinite, and `clip` is 0; or all rows are one unit.
+        A certain prediction was wrong, so the loss is infinite, and `clip` is 0; or all rows are one cluster.
 
     Notes
     -----
@@ -183,12 +183,12 @@ def clipped_scores(q: Points, clip: float) -> tuple[Floats, int]:
 def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     r"""Area under the receiver operating characteristic curve.
 
-    Estimand: ``P(p > p') + P(p = p') / 2`` for a case with score p and a non-case with score p'.
+    Estimand: ``P(p > p') + P(p = p') / 2`` for an event with score p and a non-event with score p'.
 
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; where the data name clusters, the interval is by these units.
+        Sampling weights are used; where the data name clusters, the interval is by these clusters.
     alpha : float in (0, 1)
 
     Returns
@@ -199,7 +199,7 @@ def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     Raises
     ------
     NotComputable
-        Every outcome is the same, or all rows are one unit.
+        Every outcome is the same, or all rows are one cluster.
 
     Notes
     -----
@@ -249,25 +249,25 @@ def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
 
 @one_source
 def observed_expected(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
-    r"""Observed over expected number of cases.
+    r"""Observed over expected number of events.
 
     Estimand: ``E[Y] / E[p]``.
 
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; where the data name clusters, the interval is by these units.
+        Sampling weights are used; where the data name clusters, the interval is by these clusters.
     alpha : float in (0, 1)
 
     Returns
     -------
     Estimate
-        1 is best; above 1 the predictions are too low, below 1 too high. Settings hold both numbers of cases.
+        1 is best; above 1 the predictions are too low, below 1 too high. Settings hold both numbers of events.
 
     Raises
     ------
     NotComputable
-        The scores expect less than one case, or all rows are one unit.
+        The scores expect less than one event, or all rows are one cluster.
 
     Notes
     -----
@@ -300,7 +300,7 @@ def observed_expected(data: Predictions | Sketch, *, alpha: float = 0.05) -> Est
     value = w.mean(w.y) / mean
     if w.rows * mean < 1.0 - 1e-9:
         raise NotComputable(
-            f"observed over expected needs one case that the scores expect: they expect {w.rows * mean:.2g} among "
+            f"observed over expected needs one event that the scores expect: they expect {w.rows * mean:.2g} among "
             f"{q.n:,} rows, and a few rows not seen would change the ratio manifold"
         )
     low, high = rate_interval(w, value, lambda t: t * q.p, lambda rate, _: rate / mean, q.level(alpha))
@@ -332,7 +332,7 @@ def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alph
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; where the data name clusters, the interval is by these units.
+        Sampling weights are used; where the data name clusters, the interval is by these clusters.
     clip : float in [0, 0.5)
         Probabilities are moved into ``[clip, 1 - clip]``. By default they are not.
     alpha : float in (0, 1)
@@ -345,8 +345,8 @@ def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alph
     Raises
     ------
     NotComputable
-        Probabilities are exactly 0 or 1 and `clip` is 0, every outcome is the same, all rows are one unit, or so few
-        rows or units carry the weight that the mean outcome could be 0 or 1.
+        Probabilities are exactly 0 or 1 and `clip` is 0, every outcome is the same, all rows are one cluster, or so few
+        rows or clusters carry the weight that the mean outcome could be 0 or 1.
 
     Notes
     -----
@@ -413,7 +413,7 @@ def calibration_slope(data: Predictions | Sketch, *, clip: float = 0.0, alpha: f
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; where the data name clusters, the interval is by these units.
+        Sampling weights are used; where the data name clusters, the interval is by these clusters.
     clip : float in [0, 0.5)
         Probabilities are moved into ``[clip, 1 - clip]``. By default they are not. The slope depends on it strongly
         where many scores are extreme.
@@ -422,14 +422,14 @@ def calibration_slope(data: Predictions | Sketch, *, clip: float = 0.0, alpha: f
     Returns
     -------
     Estimate
-        1 is best; below 1 the predictions are too extreme (overfitted), above 1 too timid. ``settings["intercept"]``
-        is the a beside it, not the `calibration_intercept`.
+        1 is best; below 1 the predictions are too extreme (overfitted), above 1 too timid. ``settings["intercept"]`` is
+        the a next to it, not the `calibration_intercept`.
 
     Raises
     ------
     NotComputable
         Probabilities are exactly 0 or 1 and `clip` is 0, an outcome has fewer than 10 rows, every score is the same,
-        the scores separate the outcomes, or all rows are one unit.
+        the scores separate the outcomes, or all rows are one cluster.
 
     Notes
     -----

@@ -55,7 +55,7 @@ def missing_labels(
     data : Predictions or Sketch
         Made with ``missing="keep"``.
     by : str or sequence of str, optional
-        Covariates whose levels are told; a sketch brings its own groups.
+        Covariates whose levels are reported; a sketch brings its own groups.
     intersections : bool
         Also every pair of them.
     ranges : int from 2 to 100
@@ -81,8 +81,8 @@ def missing_labels(
     **Assumes.** For the test: people lack a label independently of each other. No label is read.
     **Guarantee.** None for shares and differences, which are of these very people; p-values are asymptotic.
     **Method.** Pearson's test that the share is the same at every level, left out where expected counts are too small
-    (Cochran's rule), and of rows that have units or weights. Not found is not proof that labels are missing at random:
-    that is about outcomes nobody has.
+    (Cochran's rule), and of rows that have clusters or weights. Not found is not proof that labels are missing at
+    random: that is about outcomes nobody has.
     **Cost.** Milliseconds.
     **Reads.** The sketch.
 
@@ -132,7 +132,7 @@ def _by_group(held: Sketch) -> Iterable[Family]:
 
 
 def compared(families: Sequence[Family], cells: Cells, told: Sequence[Sequence[Part]] = ()) -> Curve:
-    """Return families as a table; `told` are their parts as they may be told, where that is not exactly."""
+    """Return families as a table; `told` are their parts as they may be reported, where that is not exactly."""
     p_values = [
         None
         if isinstance(cells, UnitCells)

@@ -79,7 +79,7 @@ def vece(
     Parameters
     ----------
     data : Predictions or Sketch
-        Sampling weights are used; where the data name clusters, interval and p-values are by these units.
+        Sampling weights are used; where the data name clusters, interval and p-values are by these clusters.
     variable : str or pair of str
         Covariates. Numbers and dates are cut into bins; categories keep their levels; missing values are a level.
     bins : int from 1 to 4096
@@ -108,7 +108,7 @@ def vece(
     BadInput
         No such variable, or a setting out of range.
     NotComputable
-        All rows are one unit; a pair is asked of a sketch that did not count it; or `paper` of a sketch, a category,
+        All rows are one cluster; a pair is asked of a sketch that did not count it; or `paper` of a sketch, a category,
         weights or missing values.
 
     Notes
@@ -118,12 +118,12 @@ def vece(
     ``Y* ~ Bernoulli(p)``, independent given scores and variables (of a sketch, with binomials of each bin's exact mean
     and variance: approximate). ``p_beyond_shift`` is the larger of this and the one with the noise seen in the bins, so
     that in large samples it keeps its level too for a model that is off in ways that have nothing to do with the
-    variable. With clusters whole units have random signs in place of simulated outcomes: asymptotic in their number.
-    The interval is asymptotic; for a certified one see `certify.variable`. **Method.** Equation 7 of the
-    paper, without its bias: the plain value grows with the number of bins, in a calibrated model too. Value and
-    interval as in `ece`. Departures: ties never split, residuals debiased, the argmax of the confidence view follows
-    from p. **Cost.** A sort; 2 ns a row and draw for the p-values; about 20 ms for the interval. From a sketch 20 ms.
-    **Reads.** Rows, or the sketch's cells along the variable.
+    variable. With clusters whole clusters have random signs in place of simulated outcomes: asymptotic in their number.
+    The interval is asymptotic; for a certified one see `certify.variable`. **Method.** Equation 7 of the paper, without
+    its bias: the plain value grows with the number of bins, in a calibrated model too. Value and interval as in `ece`.
+    Departures: ties never split, residuals debiased, the argmax of the confidence view follows from p. **Cost.** A
+    sort; 2 ns a row and draw for the p-values; about 20 ms for the interval. From a sketch 20 ms.
+    **Reads.** Rows, or the sketch's cells by the variable.
 
     References
     ----------
@@ -155,7 +155,7 @@ def vece(
         units = by_unit(data, found.cell, found.strata.size, view)
     plain, beyond = _sizes(replace(found.strata.as_bins(), units=units), alpha, seed)
     p_plain, p_beyond = _p_values(data, found, units, draws, seed)
-    reads = "rows" if not isinstance(data, Sketch) else "the sketch's cells along the variable"
+    reads = "rows" if not isinstance(data, Sketch) else "the sketch's cells by the variable"
     weighted = not isinstance(data, Sketch) and data.weights is not None
     law = "exact simulation" if found.cell is not None else "binomials of each bin's mean and variance"
     return Estimate(
@@ -236,7 +236,7 @@ def _published(data: Predictions | Sketch, variable: str | Sequence[str], bins: 
 
 
 def _sizes(binned: Bins, alpha: float, seed: int) -> tuple[Sizes, Sizes]:
-    """Return sizes and intervals of the residuals, and of what is left of them beyond the overall shift."""
+    """Return sizes and intervals of the residuals, and of what is left of them beyond the overall gap."""
     alpha = alpha if binned.units is None else studied(alpha, effective_units(binned.units.weight.sum(axis=0), None))
     noise = binned.gap_noise(DRAWS, np.random.default_rng([seed, STREAM]))
     gap_left, noise_left = (beyond_shift(v, binned.share) for v in (binned.gap, noise))
@@ -251,7 +251,7 @@ def _total(gap: Floats) -> Floats:
 def _p_values(
     data: Predictions | Sketch, found: Binned, units: UnitSums | None, draws: int, seed: int
 ) -> tuple[float, float]:
-    """Return p-values of the plain value, and of that beyond the overall shift, which other error must not feign."""
+    """Return p-values of the plain value, and of that beyond the overall gap, which other error must not feign."""
     s = found.strata
     if units is not None:
         simulated = units.signed(draws, np.random.default_rng([seed, STREAM, 3])) / s.total

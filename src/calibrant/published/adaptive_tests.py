@@ -70,7 +70,7 @@ def adaptive_score_test(
     data : Predictions or Sketch
         Weights and clusters are used, as in `strong_calibration_test`.
     variables : str or sequence of str, optional
-        Covariates beside the score; all of them by default.
+        Covariates in addition to the score; all of them by default.
     tolerance : float in [0, 1)
     alternative : {"two-sided", "greater", "less"}
     null : {"auto", "fixed", "split"}
@@ -159,7 +159,7 @@ def adaptive_chi_square_test(
     data : Predictions or Sketch
         Weights and clusters are used, as in `strong_calibration_test`.
     variables : str or sequence of str, optional
-        Covariates beside the score; all of them by default.
+        Covariates in addition to the score; all of them by default.
     tolerance : float in [0, 1)
     alternative : {"two-sided", "greater", "less"}
     null : {"auto", "fixed", "split"}
@@ -245,7 +245,7 @@ def multicalibration_score_test(
     data : Predictions or Sketch
         Weights and clusters are used, as in `strong_calibration_test`.
     variables : str or sequence of str, optional
-        Covariates beside the score; all of them by default.
+        Covariates in addition to the score; all of them by default.
     tolerance : float in [0, 1)
     alternative : {"two-sided", "greater", "less"}
     draws : int from 19

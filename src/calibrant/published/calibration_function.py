@@ -57,8 +57,8 @@ def calibration_function(
         Kernel only: `h` of the perturbation, which bounds the derivatives of `eta` by ``b1 = 1 / (2 h)`` and
         ``b2 = 3 / (2 h^2)`` (Lemma 1); they set the smoother's own bandwidth.
     perturb : bool
-        Kernel only: draw each score anew around `p` (equation 8), so that `S` is the perturbed score and its `eta` has
-        these derivatives. If False `S` is the score as it is, whose `eta` is then *assumed* to have them.
+        Kernel only: draw each score again around `p` (equation 8), so that `S` is the perturbed score and its `eta` has
+        these derivatives. If False `S` is the raw score, whose `eta` is then *assumed* to have them.
     variation : float >= 0
         Total variation only: the assumed bound `V` on the total variation of `eta`; in ``settings["error"]`` alone.
     alpha : float in (0, 1)
@@ -70,11 +70,11 @@ def calibration_function(
     -------
     Curve
         Columns: ``x`` (the score), ``rate`` (the reconstruction, in [0, 1]), ``gap`` (``rate - x``, positive where the
-        model says too little), ``rows`` (within reach of the kernel; or on the constant piece), and, kernel only,
+        model underpredicts), ``rows`` (within reach of the kernel; or on the constant piece), and, kernel only,
         ``error``: a bound on the expected distance ``E|rate - eta(x)|``, a probability, smaller is better. In
-        ``settings``: kernel, ``smoothing_bandwidth`` and ``nearest_neighbour`` (points without a score in reach);
-        total variation, ``pieces``, ``surrogate_variation`` and ``error``, a bound on the distance from `eta` averaged
-        over scores. ``.chart()`` draws it.
+        ``settings``: kernel, ``smoothing_bandwidth`` and ``nearest_neighbour`` (points without a score in reach); total
+        variation, ``pieces``, ``surrogate_variation`` and ``error``, a bound on the distance from `eta` averaged over
+        scores. ``.chart()`` draws it.
 
     Raises
     ------

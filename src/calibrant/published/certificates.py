@@ -128,11 +128,10 @@ def published_kernel(
     section 3 with `ln(3/delta)`; `delta1 = delta2 = alpha / 2`. Departures and choices where print is
     open: (1) "Aggregate across folds" is read as pooling, one mean and one Bernstein term over all
     held-out rows, the reading that favours the published bound; averaging the folds' own bounds gives
-    0.58 instead of 0.45 at n = 1000, and 4 % more at n = 1e6 with subsampling (uniform calibrated scores,
-    `h = 2**-6`). (2) Where no training score lies within `h'`, the nearest one gets all the weight, and
-    `g_T` may exceed the printed `R`; there it is capped at `max(R, 1)`, and `R` is replaced by that
-    maximum whenever the training scores leave a gap in [0, 1]. (3) Five folds; print gives no number. (4)
-    The bound is cut at 1.
+    0.58 instead of 0.45 at n = 1000, and 4% more at n = 1e6 with subsampling (uniform calibrated scores, `h = 2**-6`).
+    (2) Where no training score lies within `h'`, the nearest one gets all the weight, and `g_T` may exceed the printed
+    `R`; there it is capped at `max(R, 1)`, and `R` is replaced by that maximum whenever the training scores leave a gap
+    in [0, 1]. (3) Five folds; print gives no number. (4) The bound is cut at 1.
 
     **Cost.** One sort, then `n` windows of about `1.6 n h'` scores, `O(n^(5/3))` in all: about 5 CPU
     seconds at n = 1e6. With `subsample` sorting and dealing dominate: about 10 CPU seconds at n = 1e7.

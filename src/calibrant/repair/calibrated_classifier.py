@@ -161,7 +161,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     Attributes
     ----------
     classes_ : array of shape (K,)
-        Labels; the second of two is the case.
+        Labels; the second of two is the event.
     repaired_ : tuple of Repaired
         Classifiers and their maps: one, or with ``ensemble=True`` one a fold.
     folds_ : int
@@ -297,7 +297,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return LogisticRegression()
 
     def _columns(self, X: Features, covariates: Columns | None) -> tuple[Taken, tuple[str, ...] | None]:
-        """Decide which columns of X the repair reads, or which of the covariates passed beside it."""
+        """Decide which columns of X the repair reads, or which of the covariates passed in addition to it."""
         wanted = self.variables if self.variables is not None else getattr(self.repair, "variables", None)
         wanted = (wanted,) if isinstance(wanted, (str, int)) else wanted
         if covariates is not None:
@@ -357,7 +357,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         every = np.concatenate(tests)
         if len(np.unique(every)) < len(every) or len(every) < len(fit.y):
             raise BadInput(
-                "cv: every row must be left out exactly once to fit one map; use such folds, or ensemble=True"
+                "cv: every row must be left out exactly once to fit one calibrator; use such folds, or ensemble=True"
             )
         yield fit.repaired(fit.trained(clone(base), None), stacked(said, tests, len(fit.y)), np.arange(len(fit.y)))
 
@@ -413,7 +413,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         """The fitted map."""
         maps = self._only().maps
         if len(maps) > 1:
-            raise AttributeError("one map a class: see repaired_[0].maps")
+            raise AttributeError("one calibrator a class: see repaired_[0].maps")
         return maps[0]
 
     def _only(self) -> Repaired:

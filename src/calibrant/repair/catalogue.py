@@ -64,7 +64,7 @@ class Entry:
         return self.recipe.__name__
 
     def fits(self, several: bool) -> bool:
-        """Tell whether it is fitted on several classes at once (`multiclass_predictions`), or on two."""
+        """Return whether it is fitted on several classes at once (`multiclass_predictions`), or on two."""
         maps: tuple[Any, ...] = self.maps
         return any(m.several == several for m in maps)
 

@@ -72,7 +72,7 @@ class ClassRows:
     weights : float64 array of shape (n,) or None
         Positive.
     groups : array of shape (n,) or None
-        Which rows belong together.
+        Which rows share clusters.
     """
 
     said: Said
@@ -120,7 +120,7 @@ class ClassRows:
 
 
 def at_once(one: object, classes: int) -> bool:
-    """Tell whether a recipe repairs so many classes at once; two only if it has no map of two."""
+    """Return whether a recipe repairs so many classes at once; two only if it has no map of two."""
     entry = recipes().get(type(one).__name__)
     if entry is None or not isinstance(one, entry.recipe):
         return False

@@ -69,7 +69,7 @@ class FittedOn:
 
 
 def fitted_on(data: Predictions | MulticlassPredictions) -> FittedOn:
-    """Describe the rows of a fit; of several classes, every class but the first counts as a case."""
+    """Describe the rows of a fit; of several classes, every class but the first counts as the event."""
     once, repeated, distinct = _looked_at(score_hashes(data))
     return FittedOn(
         rows=len(data.y),
@@ -116,10 +116,10 @@ def _looked_at(hashes: Hashes) -> tuple[Hashes, float, int]:
 def overlap(fitted: FittedOn, data: Predictions | MulticlassPredictions) -> str:
     """Say how rows overlap those of a fit, as far as scores and labels can tell; empty if they seem to be others.
 
-    The same rows in any order are known by their digest, unless there are fewer than 8 distinct scores. Otherwise
-    the scores that occurred once in the fit are looked for: without an overlap each is found with at
-    most the probability that a row repeats, in the fit or here, and more finds than that allows (exact binomial, 1e-6)
-    are an overlap. Where most rows repeat (scores of few values) nothing can be told, and nothing is claimed.
+    The same rows in any order are known by their digest, unless there are fewer than 8 distinct scores. Otherwise the
+    scores that occurred once in the fit are looked for: without an overlap each is found with at most the probability
+    that a row repeats, in the fit or here, and more finds than that allows (exact binomial, 1e-6) are an overlap. Where
+    most rows repeat (scores of few values) nothing can be said, and nothing is claimed.
     """
     from scipy.special import bdtrc
 
@@ -171,7 +171,7 @@ class FittedMap:
     fitted_on : FittedOn
         The rows it was fitted on, so that it is never judged on them.
     percent : bool
-        The files it was fitted on hold scores in per cent: so does what it is applied to.
+        The files it was fitted on hold scores in percent: so does what it is applied to.
     """
 
     several: ClassVar[bool] = False  # it repairs all classes of `multiclass_predictions` at once, not two
@@ -231,7 +231,7 @@ class FittedMap:
         ----------
         dialect : {"duckdb", "postgres", "spark", "bigquery", "tsql", "sqlite"}
         score : str or sequence of str
-            The column of scores, in per cent if the map's are; of a map of several classes a column each, in the order
+            The column of scores, in percent if the map's are; of a map of several classes a column each, in the order
             of the fit. Covariates are the columns that the map `reads`.
         table : str or sequence of str, optional
             Return a query of this table, ``"schema.table"`` or its parts; by default an expression of its columns.
@@ -288,7 +288,7 @@ class FittedMap:
                 if self.classes == 1
                 else f"of {self.classes} classes: name a column each (--scores)"
             )
-            raise BadInput(f"{argument}={given!r}: this map is {what}")
+            raise BadInput(f"{argument}={given!r}: this calibrator is {what}")
         return names
 
     def to_javascript(self, name: str = "repaired") -> str:
@@ -302,7 +302,7 @@ class FittedMap:
         Returns
         -------
         str
-            A function of the score (in per cent if the map's are) and an object of covariates by column. It returns a
+            A function of the score (in percent if the map's are) and an object of covariates by column. It returns a
             number, or null where `scores` would refuse the row; of several classes it takes and returns an array.
 
         Raises
@@ -399,14 +399,14 @@ class FittedMap:
         """
         if not isinstance(d, Mapping) or d.get("format") != FORMAT:
             found = d.get("format") if isinstance(d, Mapping) else type(d).__name__
-            raise BadInput(f"not a map of this version of calibrant: format is {found!r}, not {FORMAT!r}")
+            raise BadInput(f"not a calibrator of this version of calibrant: format is {found!r}, not {FORMAT!r}")
         kind, known = d.get("kind"), map_classes()
         if not isinstance(kind, str) or kind not in known:
-            raise BadInput(f"map of an unknown kind {kind!r}: this calibrant knows {', '.join(sorted(known))}")
+            raise BadInput(f"calibrator of an unknown kind {kind!r}: this calibrant knows {', '.join(sorted(known))}")
         try:
             return _decoded(known[kind], {k: v for k, v in d.items() if k not in ("format", "kind")})
         except ValueError as e:
-            raise BadInput(f"map of kind {kind!r} cannot be used: {e}") from None
+            raise BadInput(f"calibrator of kind {kind!r} cannot be used: {e}") from None
 
     @staticmethod
     def from_json(text: str) -> FittedMap:
@@ -452,7 +452,7 @@ def _decoded(kind: type[Decoded], d: Mapping[str, Any]) -> Decoded:
 
 
 def _finite(value: object) -> bool:
-    """Tell whether arrays can hold every number inside: neither NaN, nor infinite, nor of more than 64 bits."""
+    """Return whether arrays can hold every number inside: neither NaN, nor infinite, nor of more than 64 bits."""
     if isinstance(value, float):
         return abs(value) <= LARGEST
     if isinstance(value, int):
@@ -469,17 +469,17 @@ def sound(holds: bool, why: str) -> None:
 
 
 def rising(values: Sequence[float], *, strictly: bool = False) -> bool:
-    """Tell whether values never fall, or always rise."""
+    """Return whether values never fall, or always rise."""
     return all(a < b if strictly else a <= b for a, b in itertools.pairwise(values))
 
 
 def shares(values: Sequence[float]) -> bool:
-    """Tell whether values lie in [0, 1]."""
+    """Return whether values lie in [0, 1]."""
     return all(0.0 <= v <= 1.0 for v in values)
 
 
 def known(codes: Sequence[Sequence[int]], levels: Sequence[int]) -> bool:
-    """Tell whether there are codes for each level variable, all of levels that it has."""
+    """Return whether there are codes for each level variable, all of levels that it has."""
     return len(codes) == len(levels) and all(0 <= c < n for own, n in zip(codes, levels, strict=True) for c in own)
 
 

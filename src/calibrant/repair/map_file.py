@@ -11,7 +11,7 @@ from calibrant.errors import BadInput
 LARGEST = 16 << 20  # bytes: the fullest map that a recipe makes has a few
 LISTS = 200_000  # lists and objects: an empty one is three bytes in the file and seventy in memory
 DEEPEST = 16  # of lists within lists: a map has five
-WRITTEN = "a map is written by to_json or calibrant repair --map"
+WRITTEN = "a calibrator is written by to_json or calibrant repair --map"
 
 
 def map_text(path: str) -> str:
@@ -20,19 +20,19 @@ def map_text(path: str) -> str:
         with open(path, "rb") as file:
             held = file.read(LARGEST + 1)
         if len(held) > LARGEST:
-            raise BadInput(f"cannot read the map {path!r}: it is larger than {LARGEST >> 20} MB; {WRITTEN}")
+            raise BadInput(f"cannot read the calibrator {path!r}: it is larger than {LARGEST >> 20} MB; {WRITTEN}")
         return held.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as e:
         why = "it is not UTF-8" if isinstance(e, UnicodeDecodeError) else e.strerror or e
-        raise BadInput(f"cannot read the map {path!r}: {why}") from None
+        raise BadInput(f"cannot read the calibrator {path!r}: {why}") from None
 
 
 def parsed(text: str) -> Any:
     """Return what the JSON text of a map holds: every name once, every number finite, no deeper than a map is."""
     if len(text) > LARGEST:
-        raise BadInput(f"no map: the text is longer than {LARGEST >> 20} MB; {WRITTEN}")
+        raise BadInput(f"no calibrator: the text is longer than {LARGEST >> 20} MB; {WRITTEN}")
     if text.count("[") + text.count("{") > LISTS:
-        raise BadInput(f"no map: it holds more than {LISTS:,} lists; {WRITTEN}")
+        raise BadInput(f"no calibrator: it holds more than {LISTS:,} lists; {WRITTEN}")
     try:
         found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
     except RecursionError:
@@ -63,7 +63,7 @@ def _check_depth(found: Any) -> None:
         level = [v for held in level for v in _inside(held) if isinstance(v, (list, Mapping))]
         if not level:
             return
-    raise BadInput(f"no map: its lists are nested deeper than {DEEPEST}; {WRITTEN}")
+    raise BadInput(f"no calibrator: its lists are nested deeper than {DEEPEST}; {WRITTEN}")
 
 
 def _inside(held: Any) -> Sequence[Any]:

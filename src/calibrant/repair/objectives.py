@@ -116,7 +116,7 @@ class CrossEntropyMMD(nn.Module):  # type: ignore[misc]
     Parameters
     ----------
     strength : float
-        Of the penalty, a squared distance: 10 to 100 is felt beside cross-entropy.
+        Of the penalty, a squared distance: 10 to 100 is felt next to cross-entropy.
     width : float, optional
         Of the kernel of covariates; the square root of their number by default, which suits standardised columns.
     score_width : float, optional
@@ -190,7 +190,7 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
 
     Estimand: ``-mean(y E log s + (1 - y) E log(1 - s)) + margin mean_near log(1 + exp(2h - (z_i - z_j)))``, s drawn
     with density proportional to ``sech((s - p) / h)`` on [0, 1], z the log-odds; the second mean is over pairs of a
-    case i and a non-case j with ``|p_i - p_j| < 2h``.
+    case i and a non-event j with ``|p_i - p_j| < 2h``.
 
     Parameters
     ----------
@@ -214,8 +214,8 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
     **Method.** Equation 34, with ``p`` before the jitter in the condition for near pairs. Gauss-Legendre quadrature in
     v, where ``s = p + h x`` and x runs as ``v^3`` to the end of [0, 1] or 24 bandwidths, on each side of the score:
     nodes crowd where the logarithm is steep, and 48 reach 2e-8 for bandwidths from 2^-10 on. The normaliser is in
-    closed form. **Cost.** A table of 4 ``nodes`` numbers a row, and cases x non-cases of a batch. **Reads.** Logits of
-    shape (m,), (m, 1) or (m, 2), and labels 0 and 1 of shape (m,).
+    closed form. **Cost.** A table of 4 ``nodes`` numbers a row, and events x non-events of a batch. **Reads.** Logits
+    of shape (m,), (m, 1) or (m, 2), and labels 0 and 1 of shape (m,).
 
     References
     ----------
@@ -245,7 +245,7 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
         return self._expected_log(p, q), self._expected_log(q, p)
 
     def separation(self, z: Tensor, labels: Tensor) -> Tensor:
-        """Return the margin term of log-odds z, 0 if no case is near a non-case."""
+        """Return the margin term of log-odds z, 0 if a non-event is near a non-event."""
         h, p = self.bandwidth, torch.sigmoid(z)
         case = labels == 1
         near = (p[case][:, None] - p[~case][None, :]).abs() < 2.0 * h

@@ -53,7 +53,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : array of shape (K,)
-        Labels; the second of two is the case.
+        Labels; the second of two is the event.
     decision_ : bool
         The scores are read as decision values.
     maps_ : tuple of FittedMap
@@ -76,10 +76,10 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     **Guarantee.** None by itself: judge with `calibrant.repair.compare` on rows that `fit` has not seen. **Method.**
     That of the recipe; with three classes or more, unless it repairs all at once, each class against the rest, rows
     divided by their sums. A one-dimensional X is probabilities. Rows of weight 0 do not enter the map; weights say how
-    much a row counts beside others, not how many rows it stands for. With
+    much a row counts relative to others, not how many rows it stands for. With
     ``sklearn.set_config(enable_metadata_routing=True)``, ask for ``sample_weight`` and ``groups`` by
     ``set_fit_request``. **Cost.** One fit of the recipe. **Reads.** Arrays, pandas and Polars; weights; `groups`, rows
-    that belong together, in recipes that deal rows into parts.
+    of one cluster, in recipes that deal rows into parts.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Labels, numbers or text.
         sample_weight : array-like of shape (n,), optional
         groups : array-like of shape (n,), optional
-            Which rows belong together.
+            Which rows share clusters.
         """
         recipe = checked_recipe("recipe", Platt() if self.recipe is None else self.recipe)
         choice("scale", self.scale, SCALES)
@@ -158,7 +158,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The fitted map."""
         maps: tuple[FittedMap, ...] = getattr(self, "maps_", ())
         if len(maps) != 1:
-            raise AttributeError("one map a class: see maps_" if maps else "not fitted yet")
+            raise AttributeError("one calibrator a class: see maps_" if maps else "not fitted yet")
         return maps[0]
 
     def _checked(self, X: Features, y: ArrayLike | None) -> tuple[Features, Labels]:
@@ -273,7 +273,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _array(X: Features) -> NDArray[np.generic]:
-    """Return lists of rows as an array, in which numbers beside text stay numbers."""
+    """Return lists of rows as an array, in which numbers next to text stay numbers."""
     out = np.asarray(X)
     return np.asarray(X, dtype=object) if out.dtype.kind in "US" else out
 

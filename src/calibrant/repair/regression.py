@@ -71,7 +71,7 @@ def targets(rows: Predictions) -> Floats:
 
 
 def distinct(rows: Predictions) -> tuple[Floats, Floats, Floats]:
-    """Return the scores that occur, increasing, and the weight of the rows and of the cases at each.
+    """Return the scores that occur, increasing, and the weight of the rows and of the events at each.
 
     Without weights the label rides in the lowest bit of a whole number that orders like the score, so that one plain
     sort does it.
@@ -173,7 +173,7 @@ def filled(x: Encoded, how: Sequence[Coding]) -> Floats:
 
 
 def kept_levels(x: Encoded) -> Kept:
-    """Return the levels of each level variable that get a column; the others are told apart by none."""
+    """Return the levels of each level variable that get a column; the others are distinguished by none."""
     out = []
     for j in range(x.codes.shape[1]):
         rows = np.bincount(x.codes[:, j])
@@ -314,14 +314,14 @@ def newton_step(information: Floats, gradient: Floats, penalty: Floats) -> Float
 
 
 def folds_of(rows: Predictions, rng: np.random.Generator) -> tuple[Whole, Whole]:
-    """Return the independent unit of each row (its cluster, or itself), and a fold that keeps units whole."""
+    """Return the independent unit of each row (its cluster, or itself), and a fold that keeps clusters whole."""
     clusters = clusters_of(rows)
     unit = np.arange(rows.n) if clusters is None else clusters
     return unit, rng.permutation(np.arange(unit.max() + 1) % FOLDS)[unit]
 
 
 def paired(gains: Floats, unit: Whole) -> tuple[float, float]:
-    """Return the mean gain of the rows, and its standard error over independent units."""
+    """Return the mean gain of the rows, and its standard error over independent clusters."""
     sums, n = np.bincount(unit, gains), len(gains)
     return float(gains.sum()) / n, float(sums.std() * np.sqrt(len(sums)) / n)
 

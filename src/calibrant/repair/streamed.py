@@ -33,14 +33,14 @@ def fitted_name(score: str) -> str:
 def checked_map(one: FittedMap, source: Source, score: str) -> None:
     """Refuse a map that cannot be applied to a source."""
     if one.several:
-        raise BadInput("this map repairs several classes at once: call it in Python on multiclass_predictions")
+        raise BadInput("this calibrator repairs several classes at once: call it in Python on multiclass_predictions")
     require([score], source.columns, "score")
     require(one.reads, source.columns, "covariate")
 
 
 @dataclass(frozen=True)
 class Output:
-    """Where repaired rows go, and what stands beside them.
+    """Where repaired rows go, and what stands next to them.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ def apply_map(
     def settle() -> None:
         faults.check(spec)
         if warn is not None and faults.mostly_low(spec):
-            fix = "multiply them by 100, for the map is of per cent" if one.percent else "leave --percent out"
-            warn(f"column {score!r}: most scores are under 1 per cent; if they are probabilities, {fix}")
+            fix = "multiply them by 100, for the calibrator is of percentages" if one.percent else "leave --percent out"
+            warn(f"column {score!r}: most scores are under 1 percent; if they are probabilities, {fix}")
 
     source = source.knowing([c.name for c in one.codings if c.of_text])
     try:
@@ -120,7 +120,7 @@ def apply_map(
 
 
 def among(hashes: Hashes, ordered: Hashes) -> NDArray[np.bool_]:
-    """Tell which hashes are in an ordered array."""
+    """Return which hashes are in an ordered array."""
     if not len(ordered):
         return np.zeros(len(hashes), dtype=bool)
     at = np.minimum(np.searchsorted(ordered, hashes), len(ordered) - 1)

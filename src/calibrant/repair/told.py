@@ -109,7 +109,7 @@ def kept_cuts(edges: Floats, before: Counts, rows: int) -> tuple[float, ...]:
 
 
 def cells(scores: Floats, weight: Floats, cases: Floats, rows: Counts, fewest: int) -> tuple[Floats, Floats, Floats]:
-    """Join neighbouring scores until each cell holds rows enough, at its mean score; return scores, weight and cases.
+    """Join neighbouring scores until each cell holds rows enough, at its mean score; return scores, weight and events.
 
     A score that so many rows share stays as it is.
     """

@@ -1,4 +1,4 @@
-"""A curve along the score or a variable, from the record's columns to points in its own units; no sentences here."""
+"""A curve along the score or a variable, from the record's columns to points in its own clusters; no sentences here."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Point:
     stretch : int
         Neighbours of one number are joined by a line; -1 for a level.
     rows : int
-        People, told in fives, of a set of people, such as a level; 0 of a point of a smooth line.
+        People, rounded to multiples of five, of a set of people, such as a level; 0 of a point of a smooth line.
     """
 
     x: float | None
@@ -77,7 +77,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """People in the strip under a curve: from `low` to `high`, so many per unit."""
+    """People in the strip under a curve: from `low` to `high`, so many per cluster."""
 
     low: float
     high: float
@@ -155,7 +155,7 @@ def _gap(c: Mapping[str, Sequence[Any]], i: int) -> tuple[float, float, float, f
 
 
 def along_score(bins: Sequence[Bin], curve: Curve) -> Along:
-    """Return the smoothed curve along the score over the bins' people; where there is none, the bins by themselves.
+    """Return the smoothed curve along the score over the bins' people; where there is none, the bins separately.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def named(point: Point) -> str:
 
 
 def share(along: Along, point: Point) -> str:
-    """Return the share of people of a level in whole per cent; "–" where it would tell how many are left out.
+    """Return the share of people of a level in whole percent; "–" where it would say how many are left out.
 
     With levels left out for being small, the share of the smallest level shown would tell theirs.
     """

@@ -48,7 +48,7 @@ def command(record: AuditRecord) -> str:
 
 
 def audit_again(record: AuditRecord, more: Sequence[str] = (), *, without: Sequence[str] = ()) -> str:
-    """Return the audit as somebody would type it anew, without what is the default; `more` are options to add.
+    """Return the audit as somebody would type it again, without what is the default; `more` are options to add.
 
     `without` names options to leave out. Empty where no command can do it.
     """
@@ -80,7 +80,7 @@ def naming_groups(record: AuditRecord) -> str:
 
 
 def by_units(column: str) -> list[str]:
-    """Return the option that names the unit of each row."""
+    """Return the option that names the cluster of each row."""
     return _typed([("--cluster", column)])
 
 
@@ -172,7 +172,7 @@ def _group_columns(record: AuditRecord) -> list[str]:
 
 
 def _untypable(record: AuditRecord, sources: Sequence[str]) -> bool:
-    """Tell whether the record does not name all files, or was made with what is no option."""
+    """Return whether the record does not name all files, or was made with what is no option."""
     more = int(record.data.get("file_count") or 0) > len(sources)
     return more or record.settings.get("bandwidth") not in (None, BANDWIDTH)
 

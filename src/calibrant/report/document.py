@@ -221,7 +221,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of the verdict, beside each other."""
+    """The parts of the verdict, next to each other."""
 
     parts: tuple[Part, ...]
     where: Where = EVERYWHERE
@@ -275,7 +275,7 @@ class Follow:
 
 @dataclass(frozen=True, slots=True)
 class Follows:
-    """Small figures beside each other; `more` names what has none."""
+    """Small figures next to each other; `more` names what has none."""
 
     items: tuple[Follow, ...]
     more: Text = ()
@@ -284,7 +284,7 @@ class Follows:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A picture beside words."""
+    """A picture next to words."""
 
     text: Text
     picture: str

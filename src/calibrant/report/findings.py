@@ -53,7 +53,7 @@ def only_together(record: AuditRecord) -> int:
 
 
 def all_named(record: AuditRecord) -> bool:
-    """Tell whether every group that was named is shown: none pooled, and no column without a group."""
+    """Return whether every group that was named is shown: none pooled, and no column without a group."""
     seen = {tuple(k for k, _ in f.variables) for f in record.groups}
     return not only_together(record) and all(names in seen for names in groupings(record))
 
@@ -71,22 +71,22 @@ def noun(record: AuditRecord) -> str:
 
 
 def units_of(record: AuditRecord) -> Mapping[str, Any]:
-    """Return what is known of units and weights; empty where rows are independent and count alike."""
+    """Return what is known of clusters and weights; empty where rows are independent and count alike."""
     return record.data.get("units") or {}
 
 
 def crossing(record: AuditRecord) -> Mapping[str, int]:
-    """Return the two columns whose units cross, each with its number of units; empty where none do."""
+    """Return the two columns whose clusters cross, each with its number of clusters; empty where none do."""
     return record.data.get("crossed") or {}
 
 
 def withheld(record: AuditRecord) -> bool:
-    """Tell whether nothing is decided, for rows are copies."""
+    """Return whether nothing is decided, for rows are copies."""
     return bool(record.data.get("withheld"))
 
 
 def together(record: AuditRecord) -> tuple[str, float] | None:
-    """Return the column whose rows are alike beyond chance, though no unit was named, and its design effect."""
+    """Return the column whose rows are alike beyond chance, though no cluster was named, and its design effect."""
     c = record.curve(TOGETHER).columns
     of = zip(c.get("column", ()), c.get("design_effect", ()), c.get("found", ()), strict=True)
     return next(((str(name), float(effect)) for name, effect, found in of if found), None)
@@ -99,13 +99,13 @@ def unit_effects(record: AuditRecord) -> Mapping[str, float]:
 
 
 def units_looked_for(record: AuditRecord) -> bool:
-    """Tell whether identifiers, which are no covariates, were tested too by the rows that share them."""
+    """Return whether identifiers, which are no covariates, were tested too by the rows that share them."""
     return bool(record.curve(TOGETHER).settings.get("identifiers"))
 
 
 def needed(record: AuditRecord) -> str:
-    """Return what more is needed of, in the plural: units where rows belong together, else what the rows are called."""
-    return f"units ({visible(record.data['cluster'])})" if record.data.get("cluster") else noun(record)
+    """Return what more is needed of, in the plural: clusters where rows share them, else what rows are called."""
+    return f"clusters ({visible(record.data['cluster'])})" if record.data.get("cluster") else noun(record)
 
 
 def screened(record: AuditRecord) -> Mapping[str, Any]:
@@ -115,7 +115,7 @@ def screened(record: AuditRecord) -> Mapping[str, Any]:
 
 
 def tested_rows(record: AuditRecord) -> int | None:
-    """Return how many rows tests and pockets read, where others chose the columns; None where they read all."""
+    """Return how many rows tests and subgroups read, where others chose the columns; None where they read all."""
     found = screened(record)
     return int(found["rows_tested"]) if found else None
 
@@ -127,7 +127,7 @@ def said_of(record: AuditRecord, what: str) -> str:
 
 
 def by_gap(record: AuditRecord) -> bool:
-    """Tell whether the limit is about the gap, in which errors cancel, and not about the average error."""
+    """Return whether the limit is about the gap, in which errors cancel, and not about the calibration error."""
     return record.settings.get("judge") == "gap"
 
 
@@ -143,7 +143,7 @@ def ends(record: AuditRecord, finding: Finding) -> tuple[float, float]:
 
 
 def cancels(record: AuditRecord) -> bool:
-    """Tell whether everyone's gap is judged and the average error is certified over the limit: errors cancel."""
+    """Return whether everyone's gap is judged and the calibration error is certified over the limit: errors cancel."""
     limit, least = limit_of(record), record.everyone.lower.interval.low
     return by_gap(record) and limit is not None and record.everyone.verdict != "broken" and least > limit
 
@@ -162,26 +162,26 @@ def decided(low: float, high: float, verdict: str | None, limit: float | None) -
 
 @dataclass(frozen=True, slots=True)
 class Off:
-    """What is certified to be off: a named group, or a pocket by its rule; where there is a limit, over it.
+    """What is certified to be off: a named group, or a subgroup by its rule; where there is a limit, over it.
 
     Parameters
     ----------
     least : float
-        It is off by at least this: the average error or gap of a group, the gap of a pocket.
+        It is off by at least this: the calibration error or gap of a group, the gap of a subgroup.
     finding : Finding or None
-        The group; None for a pocket.
+        The group; None for a subgroup.
     rule : str
-        The pocket's; empty for one that cannot be shown.
+        The subgroup's; empty for one that cannot be shown.
     side : {"low", "high", "unclear"}
-        Whether the probabilities of a pocket are too low or too high.
+        Whether the probabilities of a subgroup are too low or too high.
     traits : tuple of str
-        The variables of a pocket's rule.
+        The variables of a subgroup's rule.
     levels : tuple of pairs of str
-        Variables and levels of a pocket that is one level of each, as a named group is told; else empty.
+        Variables and levels of a subgroup that is one level of each, as a named group is reported; else empty.
     most : float
-        The gap of a pocket is at most this.
+        The gap of a subgroup is at most this.
     rows : int
-        Of a pocket, as told.
+        Of a subgroup, as reported.
     """
 
     least: float
@@ -202,7 +202,7 @@ def groups_off(record: AuditRecord) -> list[Off]:
 
 
 def pockets_off(record: AuditRecord) -> list[Off]:
-    """Return the pockets over the limit, the farthest off first; without a limit all that are off."""
+    """Return the subgroups over the limit, the farthest off first; without a limit all that are off."""
     limit = limit_of(record)
     if limit is not None and record.verdicts["pockets"] != "broken":
         return []
@@ -210,7 +210,7 @@ def pockets_off(record: AuditRecord) -> list[Off]:
 
 
 def pockets_known(record: AuditRecord, beyond: float = 0.0) -> list[Off]:
-    """Return the pockets that are certified to be off by more than this, the farthest off first."""
+    """Return the subgroups that are certified to be off by more than this, the farthest off first."""
     e, curve = record.estimates.get(POCKETS), record.curve(POCKETS)
     found = []
     for i, least in enumerate(curve.columns.get("floor", ())):
@@ -248,10 +248,10 @@ def ran(record: AuditRecord, code: str) -> Check | None:
 
 
 def stands(record: AuditRecord, check: Check) -> bool:
-    """Tell whether a test finds error that counts.
+    """Return whether a test finds error that counts.
 
-    The strong test is one of the two searches that the test of pockets joins: joined, they count once. By itself it
-    counts where pockets were not tested, or somebody asked for it by name.
+    The strong test is one of the two searches that the test of subgroups joins: joined, they count once. By itself it
+    counts where subgroups were not tested, or somebody asked for it by name.
     """
     joined = ran(record, POCKETS)
     once = check.code == STRONG and joined is not None and STRONG not in (record.settings.get("fail_on") or ())
@@ -275,30 +275,30 @@ def side(low: float, high: float) -> Side:
 
 
 def shift_side(record: AuditRecord) -> Side | None:
-    """Return the direction of the overall shift, or None where it could not be computed."""
+    """Return the direction of the overall gap, or None where it could not be computed."""
     shift: Estimate | None = record.estimates.get("shift")
     return None if shift is None else side(shift.interval.low, shift.interval.high)
 
 
 def carries_curve(record: AuditRecord) -> bool:
-    """Tell whether the data carry a reliability curve: 50 expected cases and 50 expected non-cases."""
+    """Return whether the data carry a reliability curve: 50 expected events and 50 expected non-events."""
     return not few(record) and len(record.curve("bins").columns.get("predicted", ())) > 0
 
 
 def few(record: AuditRecord) -> bool:
-    """Tell whether there are under 50 expected cases, or under 50 expected non-cases."""
+    """Return whether there are under 50 expected events, or under 50 expected non-events."""
     one = record.everyone
     return min(one.expected, one.rows - one.expected) < FEW
 
 
 def need_of(finding: Finding) -> tuple[int, bool] | None:
-    """Return how many rows, or units, would decide, and whether that is a least; None where nobody can say."""
+    """Return how many rows, or clusters, would decide, and whether that is a least; None where nobody can say."""
     found = finding.rows_needed if finding.units_needed is None else finding.units_needed
     return None if found is None else (found, finding.rows_at_least)
 
 
 def pockets_need(worst: Estimate) -> tuple[int, bool] | None:
-    """Return the same of unnamed pockets: how many rows, or units, would decide on the worst of them."""
+    """Return the same of unlisted subgroups: how many rows, or clusters, would decide on the worst of them."""
     told = worst.settings
     noun = "rows" if told.get("units_needed") is None else "units"
     need = told.get(f"{noun}_needed")
@@ -313,9 +313,9 @@ def median_need(groups: Sequence[Finding]) -> tuple[int, bool] | None:
 
 
 def pockets_state(record: AuditRecord) -> Pockets:
-    """Return what is known of unnamed pockets.
+    """Return what is known of unlisted subgroups.
 
-    ``"uncleared"``: error was found, and no pocket is certified over the limit. ``"absent"``: they were not searched.
+    ``"uncleared"``: error was found, and no subgroup is certified over the limit. ``"absent"``: they were not searched.
     """
     state = record.verdicts["pockets"]
     return {"not-cleared": "uncleared", "none": "measured"}.get(state, state)  # type: ignore[return-value]

@@ -16,7 +16,7 @@ from calibrant.report.wording.notices import UNFINISHED
 from calibrant.visible import edged, visible
 
 WIDTH = 80
-NAME, KIND, HOLDS = 24, 9, 29  # cells of the table's columns, at most
+NAME, KIND, HOLDS = 24, 14, 29  # cells of the table's columns, at most
 MOST = 40  # columns in the table; of more, those that matter come first
 VALUES = 3  # values of a category
 LISTED = 4  # columns in a sentence
@@ -27,13 +27,13 @@ TELLS = {  # what is to know, by the code of its warning; the report says the sa
     "repeated-rows": ("Repeated rows", "Rows that repeat an earlier one count twice: the ranges become too narrow."),
     "equal-rows": ("Equal rows", "Some rows equal an earlier one: by chance, or copied; the audit says which."),
     "likely-id": ("Identifiers", "Columns that look like identifiers are not ranked and not tested."),
-    "several-rows-per-unit": ("Shared units", "Several rows share a unit; the ranges take rows to be independent."),
+    "several-rows-per-unit": ("Shared clusters", "Several rows share a cluster; the ranges assume independent rows."),
     "missing-label": ("Missing labels", "Rows without a label are refused, left out with --missing drop, or kept."),
     "missing-score": ("Missing scores", "Rows without a score are refused, or left out with --missing drop."),
     "scores-look-like-percent": ("Scores", "The scores run to 100: pass --percent."),
     "scores-look-like-logit": ("Scores", "The scores look like logits: apply 1/(1+exp(-x))."),
     "scores-look-like-rounding": ("Scores", "Some scores are a trifle outside 0 to 1: clip them."),
-    "scores-outside": ("Scores", "The scores are no probabilities, no per cent and no logits."),
+    "scores-outside": ("Scores", "The scores are no probabilities, no percent and no logits."),
     "scores-are-decisions": ("Scores", "The scores are 0 and 1 only: decisions, where probabilities are audited."),
     "words-for-missing": ("Words for missing", "Texts such as NA or ? are levels of their own."),
 }
@@ -71,7 +71,7 @@ def html(seen: Look) -> str:
     template = Environment(autoescape=True).from_string(HTML)
     return template.render(
         heading=_heading(seen),
-        heads=("Column", "Taken for", "Missing", "Holds"),
+        heads=("Column", "Interpreted as", "Missing", "Holds"),
         rows=[_cells(c, seen) for c in seen.columns[: 10 * MOST]],
         more=len(seen.columns) - 10 * MOST,
         told=[(lead, visible(text)) for lead, text in sentences(seen)],
@@ -125,7 +125,7 @@ def _heading(seen: Look) -> str:
 def _table(seen: Look) -> Iterator[str]:
     order = sorted(range(len(seen.columns)), key=lambda i: (_weight(seen.columns[i], seen), i))
     kept = [seen.columns[i] for i in order[:MOST]]
-    rows = [("column", "taken for", "missing", "holds"), *(_cells(c, seen) for c in kept)]
+    rows = [("column", "interpreted as", "missing", "holds"), *(_cells(c, seen) for c in kept)]
     wide = [min(max(cells(r[i]) for r in rows), most) for i, most in enumerate((NAME, KIND, 15))]
     rest = WIDTH - sum(wide) - 8
     for i, row in enumerate(rows):
@@ -163,7 +163,7 @@ def _missing(c: Column, seen: Look) -> str:
 
 
 def part_of(n: int, rows: int) -> str:
-    """Write a number of rows with its share: "1 204 (1.2%)"."""
+    """Write a number of rows with its share: "1,204 (1.2%)"."""
     share = 100 * n / max(rows, 1)
     told = "all" if n == rows else "<0.1%" if share < 0.1 else ">99.9%" if share > 99.9 else f"{share:.1f}%"
     return f"{num.count(n)} ({told})"
@@ -244,20 +244,23 @@ def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
         yield "Dropped", f"{part_of(lost, rows)} rows {left}: {why}."
     if keeps and unlabelled:
         of = rows + unlabelled if seen.holds == "sketch" else rows
-        yield "Kept", f"{part_of(unlabelled, of)} rows have no label: counted apart; what they could change is told."
+        yield (
+            "Kept",
+            (f"{part_of(unlabelled, of)} rows have no label: counted apart; the report shows what they could change."),
+        )
     beside = any(seen.settings.get(name) for name in ("cluster", "weights"))  # with these nothing is kept
     if unlabelled and not keeps and not beside and not any("score" in why for why in gone):
         keep = f"--missing keep, in place of drop, counts the {num.count(unlabelled)} rows without a label apart"
-        yield "Or keep", f"{keep} and tells what they could change."
+        yield "Or keep", f"{keep} and reports what they could change."
 
 
 def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
-    """Yield what is to know of the columns beside label and score."""
+    """Yield what is to know of the columns other than label and score."""
     held = {role: list(names) for role, names in seen.candidates.items()}
     if (units := held.get("unit")) and not seen.settings.get("cluster"):
         option, both = (f"--cluster {shlex.quote(visible(','.join(units[:k])))}" for k in (1, 2))
         more = f" With {both} both count: the coarser, or the worse of two that cross." if len(units) > 1 else ""
-        yield "Units", f"Rows share {_names(units)}: without {option} ranges take rows to be independent.{more}"
+        yield "Units", f"Rows share {_names(units)}: without {option} ranges assume independent rows.{more}"
     if (weights := held.get("weights")) and not seen.settings.get("weights"):
         name = visible(weights[0])
         option = f"--weights {shlex.quote(name)}"
@@ -273,7 +276,7 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     if alike := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")]:
         yield "Left out", f"{_names(alike)}: one value only, or none."
     if output := held.get("output"):
-        yield "Output", f"{_names(output)}: what a model says too? Name --variables to leave it out."
+        yield "Output", f"{_names(output)}: also a model's output? Name --variables to leave it out."
     if (groups := held.get("by")) and not seen.settings.get("by"):
         yield "Groups", f"--by could name {_names(groups)}. Choose before you see results."
     if "words-for-missing" in seen.warnings:
@@ -293,8 +296,8 @@ def _label(seen: Look) -> str:
     values = dict(seen.label_values)
     name, case = visible(seen.label), visible(seen.case)
     if seen.case not in values:
-        return f"{name} holds no {case!r}, which would be the case."
-    told = f"{name} = {case} is the case: {part_of(values[seen.case], total)} rows."
+        return f"{name} holds no {case!r}, which would be the event."
+    told = f"{name} = {case} is the event: {part_of(values[seen.case], total)} rows."
     named = seen.settings.get("positive") is not None or {v.lower() for v in values} <= {"0", "1", "true", "false"}
     others = [v for v in values if v != seen.case]
     if not others:
@@ -309,11 +312,11 @@ def _score(seen: Look, c: Column) -> str:
     run = f"{name} runs {_end(c.low)} to {_end(c.high)}" if c.low is not None and c.high is not None else name
     return run + {
         "probability": ": probabilities.",
-        "percent": ": per cent." if seen.settings.get("percent") else ": per cent, so pass --percent.",
+        "percent": ": percent." if seen.settings.get("percent") else ": percent, so pass --percent.",
         "logit": ": looks like logits; apply 1/(1+exp(-x)).",
         "rounding": ": a trifle outside 0 to 1; clip it.",
         "decision": ": 0 and 1 only, decisions; a probability is audited.",
-        "other": ": neither probabilities nor per cent nor logits.",
+        "other": ": neither probabilities nor percent nor logits.",
     }.get(seen.scale, ": no numbers.")
 
 
@@ -336,7 +339,7 @@ def _run(seen: Look) -> str:
     if lacking := [word for word in ("OUTCOME", "SCORE") if word in shlex.split(seen.command)]:
         both = len(lacking) > 1
         return f"Run, with the column{'s' if both else ''} that {' and '.join(lacking)} stand{'' if both else 's'} for:"
-    return "Run, once that is mended:" if seen.refusals else "Run:"
+    return "Run, once that is fixed:" if seen.refusals else "Run:"
 
 
 def typed(command: str) -> list[str]:

@@ -11,7 +11,6 @@ from calibrant.audit.record import Finding
 from calibrant.results import Estimate
 
 MINUS = "\u2212"
-THIN = "\u202f"
 DENOMINATORS = (100, 1_000, 10_000)
 MANY_ROWS = 2_000_000
 FIVE = 5  # people: of a group fewer may be told as none; see audit/rounding.py
@@ -37,7 +36,7 @@ def written(points: Decimal, *, signed: bool = False) -> str:
 
 
 def decimals_of(limit: float | None) -> int:
-    """Return the decimals of every bound beside a limit: as many as the limit has, and at least one."""
+    """Return the decimals of every bound next to a limit: as many as the limit has, and at least one."""
     exponent = 0 if limit is None else exact(limit).normalize(WIDE).as_tuple().exponent
     return max(1, -exponent if isinstance(exponent, int) else 1)
 
@@ -81,10 +80,10 @@ def upper_bound(probability: float, limit: float | None = None) -> str:
 
 
 def bounds(finding: Finding, limit: float | None, judge: str) -> tuple[str, str]:
-    """Return both certified bounds of a group's average error, in points: rounded outward, true to its verdict.
+    """Return both certified bounds of a group's calibration error, in points: rounded outward, true to its verdict.
 
     The verdict is about the error or about the gap, as `judge` says. A group over the limit by its gap is over it by
-    its average error too; one within the limit by its gap need not be.
+    its calibration error too; one within the limit by its gap need not be.
     """
     low, high = finding.lower.interval.low, finding.upper.interval.high
     if limit is not None and finding.verdict == "broken":
@@ -97,7 +96,13 @@ def bounds(finding: Finding, limit: float | None, judge: str) -> tuple[str, str]
 def ends(low: float, high: float, limit: float | None = None) -> str:
     """Write two certified ends in points; where they cross they are about two scores, and it says which."""
     least, most = lower_bound(low, limit), upper_bound(high, limit)
-    return f"{least} to {most}" if low <= high else f"raw at least {least}, as shown at most {most}"
+    return between(least, most) if low <= high else f"raw at least {least}, rounded at most {most}"
+
+
+def between(low: str, high: str) -> str:
+    """Write a range in a table: with an en dash, or with "to" where a number has a sign."""
+    signed = any(text.startswith((MINUS, "+", "-")) for text in (low, high))
+    return f"{low} to {high}" if signed else f"{low}–{high}"
 
 
 def signed_range(low: float, high: float, digits: int = 1) -> tuple[str, str]:
@@ -130,9 +135,9 @@ def rates(predicted: float, observed: float) -> tuple[str, str]:
 
 
 def told_rate(rate: float, rows: float, digits: int = 1) -> str:
-    """Write a rate in 100 of people who are told in fives: 0 of them stands for fewer than five.
+    """Write a rate in 100 of people who are rounded to multiples of five: 0 of them stands for fewer than five.
 
-    `rows` is the people as told; 0 where the rate is not of a set of people, such as a point of a smooth line.
+    `rows` is the people as reported; 0 where the rate is not of a set of people, such as a point of a smooth line.
     """
     if rate or not rows:
         return nearest(rate, digits)
@@ -140,7 +145,7 @@ def told_rate(rate: float, rows: float, digits: int = 1) -> str:
 
 
 def told_of_every(rows: int, people: float, d: int) -> str:
-    """Write how many of every `d` people so many of `rows` are, both told in fives: 0 stands for fewer than five."""
+    """Write how many of every `d` people so many of `rows` are, both in multiples of five: 0 is fewer than five."""
     return count(_whole(people * d / rows)) if people else f"under {count(math.ceil(min(FIVE / rows, 1.0) * d))}"
 
 
@@ -150,8 +155,8 @@ def limit_points(limit: float) -> str:
 
 
 def count(n: float) -> str:
-    """Write a whole number with narrow spaces between thousands."""
-    return f"{round(n):,}".replace(",", THIN).replace("-", MINUS)
+    """Write a whole number with commas between thousands."""
+    return f"{round(n):,}".replace("-", MINUS)
 
 
 def rows_needed(n: int) -> str:
@@ -164,7 +169,7 @@ def rows_needed(n: int) -> str:
 
 
 def amount(n: int, at_least: bool) -> str:
-    """Write rows that would decide, with how surely they are known: "about 940 000", "at least 2 200"."""
+    """Write rows that would decide, with how surely they are known: "about 940,000", "at least 2,200"."""
     written_n = rows_needed(n)
     return written_n if written_n.startswith("over") else f"{'at least' if at_least else 'about'} {written_n}"
 
@@ -172,7 +177,7 @@ def amount(n: int, at_least: bool) -> str:
 def denominator(findings: Iterable[Finding]) -> int:
     """Return the one D of a page, "of every D people", for the findings it tells of.
 
-    The least of 100, 1 000 and 10 000 at which rounding to whole people changes no difference between
+    The least of 100, 1,000 and 10,000 at which rounding to whole people changes no difference between
     what happened and what was expected by over a tenth.
     """
     told = list(findings)

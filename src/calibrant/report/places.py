@@ -131,7 +131,7 @@ def axis_of(xs: Sequence[float], dates: bool = False) -> Axis:
 
 
 def score_axis(across: Window) -> Axis:
-    """Return the axis of the score; values are fractions, labels per cent."""
+    """Return the axis of the score; values are fractions, labels percent."""
     low, high = across
     at = tuple(v / 100 for v in ticks(across, LABELS))
     return Axis(low / 100, high / 100, at, lambda x: f"{round(100 * x, 1):g}%", lambda x: f"{round(100 * x, 6):g}%")
@@ -152,7 +152,7 @@ def number(x: float, digits: int, top: float = 0.0) -> str:
     text = f"{x:,.{digits}f}" if apart else f"{x:.{digits}f}"
     if not float(text.replace(",", "")):
         text = text.removeprefix("-")
-    return text.replace(",", num.THIN).replace("-", num.MINUS)
+    return text.replace("-", num.MINUS)
 
 
 def level(x: float) -> str:
@@ -205,7 +205,7 @@ def _year(x: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One certified range on an axis; places are per cent of its length.
+    """One certified range on an axis; places are percent of its length.
 
     Parameters
     ----------

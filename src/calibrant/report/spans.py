@@ -82,7 +82,7 @@ def pointer(text: str, target: str) -> Span:
 
 
 def name(finding: Finding, *, linked: bool = False) -> Span:
-    """Return the name of a group, such as "nativity: foreign born"; a very long one is cut, and whole in its table."""
+    """Return the name of a group, such as "nativity = foreign born"; a very long one is cut, and whole in its table."""
     return Span(clipped(label(finding)), "name", f"#{finding.id}" if linked else "")
 
 
@@ -106,7 +106,7 @@ def sentence(text: object) -> str:
 def value_label(finding: Finding) -> str:
     """Return the values that define a group, without their variables."""
     if finding.pooled:
-        return f"{finding.pooled} small values together"
+        return f"{finding.pooled} small values pooled"
     return ", ".join(shown(v) for _, v in finding.variables)
 
 
@@ -116,10 +116,12 @@ def variable_label(finding: Finding) -> str:
 
 
 def label(finding: Finding) -> str:
-    """Return the full name of a group: variable and value; "everyone" for all."""
+    """Return the full name of a group, such as "sex = m"; "everyone" for all."""
     if not finding.variables:
         return "everyone"
-    return f"{variable_label(finding)}: {value_label(finding)}"
+    if finding.pooled:
+        return f"{variable_label(finding)}: {value_label(finding)}"
+    return ", ".join(f"{shown(k)} = {shown(v)}" for k, v in finding.variables)
 
 
 def plain(text: Text) -> str:

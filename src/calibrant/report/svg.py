@@ -1,6 +1,6 @@
 """Every picture of the page as SVG: classes and paths only, so that the style sheet gives colours, dark and print.
 
-A picture that stretches with the page holds its shapes in thousandths of its plot and its text placed in per cent, so
+A picture that stretches with the page holds its shapes in thousandths of its plot and its text placed in percent, so
 that text never shrinks and strokes keep their width.
 """
 
@@ -208,7 +208,7 @@ def dots(picture: Dots, label: str, radius: float) -> Svg:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """The cells of two traits, before they are markup.
+    """The cells of two attributes, before they are markup.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def _folded(words: str) -> list[str]:
 
 
 def _cut(words: str) -> str:
-    """Return words that fit beside a map: a wide letter takes the room of two narrow ones."""
+    """Return words that fit next to a map: a wide letter takes the room of two narrow ones."""
     room = [2.0 if c in "mwMW@%⟨⟩" or east_asian_width(c) in "WF" else 1.0 for c in words]
     if sum(room) <= LINE + 3:
         return words
@@ -287,7 +287,7 @@ def shade(share: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Words in or beside a plot: their place and pixels down from it, the side they stand on, class, and text."""
+    """Words in or next to a plot: their place and pixels down from it, the side they stand on, class, and text."""
 
     x: str
     y: str
@@ -308,7 +308,7 @@ class Plot:
     shapes : tuple of (class, path)
         In thousandths of the plot.
     rings : tuple of (x, y, radius)
-        Dots whose size means something: places in per cent, radius in pixels.
+        Dots whose size means something: places in percent, radius in pixels.
     marks : tuple of Mark
     ruled : bool
         Whether the axes have ticks, and the one across a line.
@@ -393,7 +393,7 @@ def gaps(along: Along, limit: float | None, top: float, noun: str = "rows") -> P
         marks.append(_words(at_right, place_, -5, f"everyone {signed(round(along.shift * 100, 1))}"))
     if limit is not None and limit * 100 < top:
         free = not at_right if along.shift is not None else _clear(along.line, -limit)
-        marks.append(_words(free, percent(y(-limit * 100) / SIZE), 14, f"limit ±{limit * 100:g}, on the average"))
+        marks.append(_words(free, percent(y(-limit * 100) / SIZE), 14, f"limit ±{limit * 100:g}, on average"))
     return Plot(labels, across, tuple(s for s in shapes if s[1]), marks=tuple(marks))
 
 
@@ -403,7 +403,7 @@ def _words(right: bool, y: str, dy: int, text: str) -> Mark:
 
 
 def _clear(line: Sequence[Point], value: float) -> bool:
-    """Tell whether a curve is farther from a value at its right end than at its left."""
+    """Return whether a curve is farther from a value at its right end than at its left."""
     few = max(1, len(line) // 4)
     left, right = (min(abs(p.gap - value) for p in part) for part in (line[:few], line[-few:]))
     return right >= left

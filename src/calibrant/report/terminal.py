@@ -124,7 +124,7 @@ def _changes(changes: Changes) -> list[str]:
 
 def _ruler(ruler: Ruler) -> list[str]:
     """Return the certified ranges as aligned lines."""
-    names = [clip(f"{m.variable}: {m.value}" if m.variable else m.value, NAME) for m in ruler.marks]
+    names = [clip(m.value, NAME) for m in ruler.marks]
     wide = [
         max(map(cells, names)),
         max(cells(m.rows) for m in ruler.marks),
@@ -180,16 +180,16 @@ def wrap(text: str, start: str = "", width: int = WIDTH) -> list[str]:
 def certificates(found: Sequence[Estimate], missed: Mapping[str, str], cluster: str = "") -> str:
     """Return two lines a certificate: bounds in points, rounded outward, and what they are about.
 
-    `missed` are those that cannot be had, with the reason; `cluster` is the column of units, if there is one.
+    `missed` are those that cannot be had, with the reason; `cluster` is the column of clusters, if there is one.
     """
     units = next((e.settings["units"] for e in found if "units" in e.settings), 0) if cluster else 0
-    of = f" of {num.count(int(units))} units ({visible(cluster)})" if units else ""
+    of = f" of {num.count(int(units))} clusters ({visible(cluster)})" if units else ""
     if crossed := next((e.settings["crossed"] for e in found if "crossed" in e.settings), ()):
-        of = f"; units ({' and '.join(map(visible, crossed))}) cross"
+        of = f"; clusters ({' and '.join(map(visible, crossed))}) cross"
     lines = [f"{num.count(found[0].n)} rows{of}. 1 point = 1 person in 100; bounds are rounded outward."]
     for e in found:
         low, high = num.lower_bound(e.interval.low), num.upper_bound(e.interval.high)
-        span = f"{low} to {high}"
+        span = num.between(low, high)
         if e.interval.high >= 1.0:
             span = f"at least {low}"
         elif e.interval.low <= 0.0:
@@ -203,7 +203,7 @@ def certificates(found: Sequence[Estimate], missed: Mapping[str, str], cluster: 
 def plan(found: Estimate) -> str:
     """Return the rows needed, to two digits, and what they were planned for."""
     s = found.settings
-    shown = f"shown in {s['levels']} steps" if s["method"] == "rounded" else f"jittered by {s['bandwidth']:g}"
+    shown = f"in {s['levels']} rounding steps" if s["method"] == "rounded" else f"jittered by {s['bandwidth']:g}"
     about = "the raw score, from below" if s["side"] == "lower" else f"the score {shown}"
     if not math.isfinite(found.value):
         return f"No number of {found.unit} up to 10^12 gives a gap of {s['gap']:g} for {about}."
@@ -223,19 +223,20 @@ HOW = {
     "halves": "Fitted on {rows_fit} rows, judged on {rows_judged} others.",
     "fit_on": "Fitted on {rows_fit} other rows, judged on {rows_judged}.",
     "folds": (
-        "Cross-fitted in {folds} folds: each of {rows_judged} rows is judged with a map fitted on the other folds."
+        "Cross-fitted in {folds} folds: each of {rows_judged} rows is judged with a calibrator fitted on the other "
+        "folds."
     ),
     "fitted": "Fitted before; judged on {rows_judged} rows.",
 }
 FITTED, JUDGED = "{rows_fit} rows of {units_fit}", "{rows_judged} rows of {units_judged}"
 OF_UNITS = {
-    "halves": f"Fitted on {FITTED} units, judged on {JUDGED} other units.",
-    "fit_on": f"Fitted on {FITTED} other units, judged on {JUDGED} units.",
+    "halves": f"Fitted on {FITTED} clusters, judged on {JUDGED} other clusters.",
+    "fit_on": f"Fitted on {FITTED} other clusters, judged on {JUDGED} clusters.",
     "folds": (
-        f"Cross-fitted in {{folds}} folds of whole units: each of {JUDGED} units is judged with a map fitted on the "
-        "other folds."
+        f"Cross-fitted in {{folds}} folds of whole clusters: each of {JUDGED} clusters is judged with a calibrator "
+        "fitted on the other folds."
     ),
-    "fitted": f"Fitted before; judged on {JUDGED} units.",
+    "fitted": f"Fitted before; judged on {JUDGED} clusters.",
 }
 HEAD = ("", "error", "Brier", "log loss", "AUROC", "accuracy", "local p", "groups +/-")
 
@@ -291,10 +292,10 @@ def comparison(found: Comparison) -> str:
     if found.fixed.columns:
         lines += ["", *before_and_after(found)]
     lines.append(recommendation(found))
-    spent = f"{100 * (1 - s['alpha']):g} %, all rows of the table together"
-    error = f"error: certified range in points ({spent}), shown in {s['levels']} steps from above. "
+    spent = f"{100 * (1 - s['alpha']):g}%, all rows of the table simultaneously"
+    error = f"error: certified range in points ({spent}), upper bounds of the score in {s['levels']} rounding steps.  "
     shown = error if HEAD.index("error") in kept else ""  # of units none is certified here
-    lines.append(f"{shown}Better and worse: wrong with probability at most {s['alpha']:g}, all together.")
+    lines.append(f"{shown}Better and worse: wrong with probability at most {s['alpha']:g}, simultaneously.")
     return "\n".join(lines)
 
 
@@ -302,7 +303,7 @@ def before_and_after(found: Comparison) -> list[str]:
     """Return who is over the limit before and after the repair recommended, and how many are under each repair."""
     c, s = found.fixed.columns, found.fixed.settings
     limit, after = float(s["limit"]), s["candidate"]
-    what = "average error" if s["judge"] == "error" else "gap"
+    what = "calibration error" if s["judge"] == "error" else "gap"
     heads = ("", "rows", "now", "", *((f"after {after}", "") if after else ()))
     rows = [heads]
     for i, who in enumerate(c["who"]):
@@ -345,7 +346,7 @@ def recommendation(found: Comparison) -> str:
 
 def _compared(row: Mapping[str, Any]) -> tuple[str, ...]:
     low, high = row["error_low"], row["error_high"]
-    error = "" if low is None else f"{num.lower_bound(low)} to {num.upper_bound(high)}"
+    error = "" if low is None else num.between(num.lower_bound(low), num.upper_bound(high))
     name = row["probability"]
     moved = "" if name == AS_AUDITED or row["largest_gap"] is None else f"{row['groups_better']}/{row['groups_worse']}"
     return (

@@ -197,7 +197,7 @@ def boosted(sums: Singles, overlaps: Overlaps, rules: int, steps: int) -> tuple[
     -------
     rules : int array of shape (sets, steps)
     sizes : float32 array of shape (sets, steps)
-        In units of a residual; of few steps, made larger by what so many leave out.
+        In clusters of a residual; of few steps, made larger by what so many leave out.
     """
     root, sets = overlaps.root[:rules], np.arange(len(sums))
     left = sums[:, :rules] * root

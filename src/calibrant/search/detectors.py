@@ -117,7 +117,7 @@ class Question:
         return codes, identities_of(self.units, self.settings.seed)[kept]
 
     def paths(self, g: Floats, rows: Rows | None = None) -> tuple[Path, ...]:
-        """Return the path of each model; of some rows, numbered anew, if they are given."""
+        """Return the path of each model; of some rows, numbered again, if they are given."""
         edge = self.edge if rows is None else self.edge.rows(rows)
         weights = self.sample.weights if rows is None else self.sample.weights_of(rows)
         s = self.settings
@@ -253,7 +253,7 @@ class Detectors:
 def detectors_of(q: Question) -> Detectors:
     """Return the detectors of all rows, each predicted from the other folds; fitted once.
 
-    The fits do not depend on the tolerance, the alternative or `min_size`: changing those fits nothing anew.
+    The fits do not depend on the tolerance, the alternative or `min_size`: changing those fits nothing again.
     """
     s = q.settings
     key = ("strong detectors", s.variables, q.pool.identity, s.folds, s.seed)

@@ -45,9 +45,9 @@ LAWS: Mapping[str, str] = {
     "eprocess": "finite-sample: test martingale with models fitted to earlier blocks (Ville's inequality)",
 }
 SLACK = 0.5  # tolerance times the root of the rows (or clusters) from which `auto` holds models: see `may_hold`
-INFLATED = "; may reject too often here (in simulations up to 18 % of calibrated models where 10 % was asked)"
+INFLATED = "; may reject too often here (in simulations up to 18% of calibrated models where 10% was asked)"
 CLUSTERED = "asymptotic in the number of clusters: a random sign for each cluster's scores"
-EXACT = "finite-sample: exact simulation of the whole procedure, models fitted anew to each draw"
+EXACT = "finite-sample: exact simulation of the whole procedure, models fitted again to each draw"
 AT_EDGE = "; exact where every rate is at the edge of the tolerance, asymptotic elsewhere in the null"
 IMPOSSIBLE = "exact: outcomes of probability zero under every rate within the tolerance happened: {}"
 
@@ -91,7 +91,7 @@ class Verdict:
     fits : Fits or None
         What predicted the rows tested; None where several nulls are joined.
     drawn : tuple of Drawn
-        Where models are fitted anew to each draw, the best model's path in the first eight of them; where they are
+        Where models are fitted again to each draw, the best model's path in the first eight of them; where they are
         held, none: its path is then that of the verdict.
     """
 
@@ -113,11 +113,11 @@ class Verdict:
 
 
 def may_hold(q: Question) -> bool:
-    """Tell whether the models may be held: the tolerance must exceed the noise of a mean over all rows, or clusters.
+    """Return whether the models may be held: the tolerance must exceed the noise of a mean over all rows, or clusters.
 
     A calibrated model then lies so far within a two-sided tolerance that what the fold models learn of each other's
     rows no longer matters. Nearer to 0, and one-sided, where the null is simulated at the truth itself, it does: with
-    100 to 1,000 rows up to 18 % of calibrated models were rejected at 10 %, and none too many from 0.5 / sqrt(n) on.
+    100 to 1,000 rows up to 18% of calibrated models were rejected at 10%, and none too many from 0.5 / sqrt(n) on.
     """
     return q.settings.alternative == "two-sided" and q.edge.tolerance * q.units**0.5 >= SLACK
 
@@ -140,7 +140,7 @@ def chosen_null(q: Question, null: Any) -> str:
 
 
 def _slow(q: Question) -> bool:
-    """Tell whether a refit takes all fits again, not sums alone."""
+    """Return whether a refit takes all fits again, not sums alone."""
     return under(q, "refit").pool is not CORNERS
 
 

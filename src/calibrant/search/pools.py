@@ -54,7 +54,7 @@ def pool_of(detector: str, models: Models | None, n: int) -> Pool:
 
 
 def _is_estimator(model: object) -> bool:
-    """Tell whether this is an object that can be cloned, fitted and asked."""
+    """Return whether this is an object that can be cloned, fitted and asked."""
     return not isinstance(model, type) and all(hasattr(model, name) for name in ("get_params", "fit", "predict"))
 
 

@@ -84,7 +84,7 @@ class Repeats:
 
     @cached_property
     def _open(self) -> bool:
-        """Tell whether any prediction, up or down, is past every bar."""
+        """Return whether any prediction, up or down, is past every bar."""
         return not (self.bars.above.any() or self.bars.below.any())
 
     @cached_property
@@ -183,7 +183,7 @@ class Repeats:
 
     @property
     def few(self) -> bool:
-        """Tell whether plain arrays serve."""
+        """Return whether plain arrays serve."""
         return self.q.n <= SMALL
 
     def outcomes(self, first: int, count: int) -> NDArray[np.uint8]:

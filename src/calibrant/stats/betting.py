@@ -39,7 +39,7 @@ class Stakes:
     weights : tuple of float, optional
         Of the e-values in their average; equal by default.
     largest : float
-        Share of its wealth that a bet may lose on one unit; below 1, so that no wealth is ever negative.
+        Share of its wealth that a bet may lose on one cluster; below 1, so that no wealth is ever negative.
     """
 
     multiples: tuple[float, ...]
@@ -47,7 +47,7 @@ class Stakes:
     largest: float = 0.9
 
     def bets(self, scale: float, most: float = 1.0) -> Floats:
-        """Return the bets for noise of root sum of squares `scale`, where a unit may lose `most` times its bet."""
+        """Return the bets for noise of root sum of squares `scale`, where a cluster may lose `most` times its bet."""
         cap = self.largest / most if most > 0 else np.inf
         return np.minimum(np.array(self.multiples) / scale, cap)
 
@@ -255,7 +255,7 @@ def deals(blocks: int, seed: int) -> list[Ints]:
     """Random orders of the blocks; each starts with a different block while there are enough."""
     if blocks < 2:
         raise BadInput(
-            "a lower bound learns on some rows and is judged on others, and rows without identity cannot be dealt: "
+            "a lower bound learns on some rows and is judged on others, and rows without identity cannot be assigned: "
             "pass key= (columns that identify a row) when sketching"
         )
     rng = np.random.default_rng([seed, DEALT])
@@ -386,7 +386,7 @@ def residual_mean_limits(
 
 @dataclass(frozen=True, kw_only=True)
 class Units:
-    """What units add to a sum, and what they could have added.
+    """What clusters add to a sum, and what they could have added.
 
     Parameters
     ----------
@@ -406,7 +406,7 @@ class Units:
 
     @classmethod
     def of_residuals(cls, y: ArrayLike, p: Floats, weights: Floats, unit: NDArray[np.intp]) -> Units:
-        """Add up ``w (y - p)`` and w over the rows of each unit (0 to U - 1)."""
+        """Add up ``w (y - p)`` and w over the rows of each cluster (0 to U - 1)."""
         value, least, most = (summed(unit, weights * (v - p)) for v in (np.asarray(y), 0.0, 1.0))
         size = summed(unit, weights)
         return cls(value=value, least=least, most=most, size=size, scale=float(np.sqrt((size**2).sum())))
@@ -420,7 +420,7 @@ class Units:
         weight: Floats | None = None,
         cluster: NDArray[np.intp] | None = None,
     ) -> Units:
-        """Return units whose mean is the (weighted) mean over rows of one of two numbers each.
+        """Return clusters whose mean is the (weighted) mean over rows of one of two numbers each.
 
         Whatever two repairs are compared in (Brier score, log loss, accuracy, the residual of a group), a row
         contributes one of two numbers, known from its scores.
@@ -433,7 +433,7 @@ class Units:
             What a row contributes if the outcome is 0, and if it is 1.
         weight : array of shape (n,), optional
         cluster : int array of shape (n,), optional
-            0, 1, ...: whole clusters are the units.
+            0, 1, ...: whole clusters are the clusters.
         """
         z0, z1 = ends
         n = len(z0)
@@ -472,7 +472,7 @@ GRID = 201  # hypotheses scanned from the far end, so that every one beyond a li
 def rate_evidence(cases: ArrayLike, rows: ArrayLike, rate: ArrayLike) -> Floats:
     """Return p-values against "the mean event rate is at most `rate`", for independent rows of unequal rates.
 
-    The binomial tail bounds that of unequal rates from ``rows x rate + 1`` cases on (Hoeffding 1956); below, the
+    The binomial tail bounds that of unequal rates from ``rows x rate + 1`` events on (Hoeffding 1956); below, the
     p-value is 1, and for a single case it is the expected number.
     """
     from scipy.special import betainc
@@ -509,8 +509,8 @@ def ratio_evidence(units: Units, mean: float, side: float) -> float:
 
     Notes
     -----
-    For a bet k fixed by what the outcomes cannot change, ``prod (1 + k (a_u - m b_u))`` has mean at most one if
-    ``E sum a = m sum b``, whatever each unit's own mean; so has an average over bets.
+    For a bet k fixed by what the outcomes cannot change, ``prod (1 + k (a_u - m b_u))`` has mean at most one if ``E sum
+    a = m sum b``, whatever each cluster's own mean; so has an average over bets.
     """
     return float(min(1.0, np.exp(-_log_wealth(units, mean, side))))
 
@@ -532,7 +532,7 @@ def ratio_limits(units: Units, delta: float) -> tuple[float, float]:
 
 
 def _log_wealth(units: Units, mean: float, side: float) -> float:
-    """Return the logarithm of the mean, over bets, of what they make of the units."""
+    """Return the logarithm of the mean, over bets, of what they make of the clusters."""
     worst = float((side * mean * units.size - np.minimum(side * units.least, side * units.most)).max())
     stakes = RATE.bets(units.scale, worst)
     gain = np.log1p(stakes[:, None] * side * (units.value - mean * units.size)[None, :]).sum(axis=1)
@@ -545,12 +545,12 @@ CELLS = 1024  # of the values' range; what the log evidence loses is about 2e-6 
 
 
 def mean_limits(u: Units, delta: float) -> tuple[float, float]:
-    r"""Return limits that hold the mean of ``E[z | scores]`` over the units with probability at least ``1 - delta``.
+    r"""Return limits that hold the mean of ``E[z | scores]`` over the clusters with probability at least ``1 - delta``.
 
-    For units independent given the scores with means ``mu_u``, and kappa fixed by the scores,
-    ``E prod (1 - kappa (z_u - m)) = prod (1 - kappa (mu_u - m)) <= (1 - kappa (mean mu - m))^n`` is at most one
-    wherever ``mean mu >= m``; a fixed mixture over kappas that reaches ``2 / delta`` refutes that. The logarithm is
-    concave, so that moving each unit to the ends of a cell around it, mean kept, can only lower the evidence.
+    For clusters independent given the scores with means ``mu_u``, and kappa fixed by the scores, ``E prod (1 - kappa
+    (z_u - m)) = prod (1 - kappa (mu_u - m)) <= (1 - kappa (mean mu - m))^n`` is at most one wherever ``mean mu >= m``;
+    a fixed mixture over kappas that reaches ``2 / delta`` refutes that. The logarithm is concave, so that moving each
+    cluster to the ends of a cell around it, mean kept, can only lower the evidence.
     """
     floor, top = float(u.least.mean()), float(u.most.mean())
     if not u.scale > 0.0 or not top > floor:

@@ -59,7 +59,7 @@ def product_upper(s: ArrayLike, n: ArrayLike, k: ArrayLike, delta: float) -> flo
     Parameters
     ----------
     s, n, k : arrays of shape (levels,)
-        Shown values, rows and cases of each.
+        Shown values, rows and events of each.
     delta : float
     """
     return product_evidence(s, n, k).limit(delta)
@@ -313,9 +313,9 @@ KNOTS = 16  # intervals of the witness: its slope is at most 1, so it moves by 1
 def distance_upper(cells: Cells, delta: float) -> tuple[float, str]:
     r"""Return an upper bound and the route that gave it.
 
-    ``d <= CE(shown) + E|shown - p|`` for the score rounded to dyadic steps or jittered, because the event rate
-    given the score shown is itself calibrated. ``delta`` is shared equally over all routes; each spends nine
-    tenths on the certificate and one on Hoeffding's inequality for the mean displacement.
+    ``d <= CE(shown) + E|shown - p|`` for the score rounded to dyadic steps or jittered, because the event rate given
+    the rounded score is itself calibrated. ``delta`` is shared equally over all routes; each spends nine tenths on the
+    certificate and one on Hoeffding's inequality for the mean displacement.
     """
     share = delta / (len(STEPS) + len(BANDWIDTHS))
     routes = []
@@ -335,7 +335,7 @@ def distance_upper(cells: Cells, delta: float) -> tuple[float, str]:
 
 
 def dyadic_levels(cells: Cells, steps: int) -> tuple[Floats, Floats, Floats, float]:
-    """Levels, rows, cases and mean ``|p - shown|`` of the score rounded to a power of two of steps.
+    """Levels, rows, events and mean ``|p - shown|`` of the score rounded to a power of two of steps.
 
     Exact from the cells: a dyadic level's boundaries, and the level itself, are ends of cells.
     """

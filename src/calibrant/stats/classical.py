@@ -76,7 +76,7 @@ class Scored:
     grade : int64 array of shape (m,) or None
         Non-decreasing numbers of the grades; None for a single one.
     unit : int array of shape (m,) or None
-        Unit of each entry, 0 to G - 1, whose rows may depend on one another; then entries are single rows.
+        Cluster of each entry, 0 to G - 1, whose rows may depend on one another; then entries are single rows.
     """
 
     p: Floats
@@ -108,7 +108,7 @@ class Scored:
 
     @cached_property
     def residual(self) -> Floats:
-        """Weighted cases less expected cases."""
+        """Weighted events less expected events."""
         return self.each_weighs * (self.cases - self.times * self.p)
 
     @cached_property
@@ -159,7 +159,7 @@ Block = tuple[slice, slice, NDArray[np.uint8] | Floats]  # which entries, which 
 
 
 def simulated(q: Scored, ids: Ids, draws: int, seed: int) -> Iterator[Block]:
-    """Yield the cases of a calibrated model, ``Bernoulli(p)`` for each row, in blocks of bounded size.
+    """Yield the events of a calibrated model, ``Bernoulli(p)`` for each row, in blocks of bounded size.
 
     For every draw the entries come in order.
 
@@ -202,7 +202,7 @@ def simulated_sums(q: Scored, terms: Floats, ids: Ids, draws: int, seed: int) ->
     ----------
     q : Scored
     terms : float array of shape (m, t)
-        What a case of each entry adds to each of t sums.
+        What an event of each entry adds to each of t sums.
     ids : uint64 array of shape (m,)
     draws, seed : int
 
@@ -217,7 +217,7 @@ def simulated_sums(q: Scored, terms: Floats, ids: Ids, draws: int, seed: int) ->
 
 
 def simulated_totals(q: Scored, first: Places, ids: Ids, draws: int, seed: int) -> Floats:
-    """Return the weighted cases of each run of entries for each draw.
+    """Return the weighted events of each run of entries for each draw.
 
     Parameters
     ----------
@@ -247,10 +247,10 @@ FACTORS = 0xFAC7  # stream of the common factors and of the outcomes given them
 
 
 def correlated_totals(q: Scored, first: Places, rho: float, draws: int, seed: int) -> Floats:
-    """Return the cases of each run of entries for each draw, where all rows of a draw share one Gaussian factor.
+    """Return the events of each run of entries for each draw, where all rows of a draw share one Gaussian factor.
 
-    Vasicek's model: a row is a case if ``sqrt(rho) Z + sqrt(1 - rho) e <= Phi^-1(p)``, with one Z a draw and one e a
-    row, all independent and standard normal; so each is a case with chance p.
+    Vasicek's model: a row is an event if ``sqrt(rho) Z + sqrt(1 - rho) e <= Phi^-1(p)``, with one Z a draw and one e a
+    row, all independent and standard normal; so each is an event with chance p.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ class Groups:
     first : int array of shape (groups,)
         Where each begins.
     rows, observed, expected, variance : float arrays of shape (groups,)
-        Rows; weighted cases, their expectation, and ``n P (1 - P)`` at the group's mean score P.
+        Rows; weighted events, their expectation, and ``n P (1 - P)`` at the group's mean score P.
     """
 
     first: Places
@@ -376,19 +376,19 @@ def efficient_scores(sums: Floats, information: Floats) -> tuple[Floats, Floats]
 
 
 def unit_terms(q: Scored, unit: Places, terms: Floats) -> UnitSums:
-    """Return each unit's residual sums times some terms of shape (m, t), as t cells."""
+    """Return each cluster's residual sums times some terms of shape (m, t), as t cells."""
     cell = np.broadcast_to(np.arange(terms.shape[1]), terms.shape)
     return UnitSums.of(cell, unit, terms.shape[1], q.residual[:, None] * terms, q.each_weighs[:, None] * np.abs(terms))
 
 
 def unit_variance(sums: UnitSums) -> Floats:
-    """Return the sum over units of the products of their sums: the variance if each has mean 0, shape (t, t)."""
+    """Return the sum over clusters of the products of their sums: the variance if each has mean 0, shape (t, t)."""
     product: Floats = (sums.residual @ sums.residual.T).toarray()
     return product
 
 
 def signed_extremes(q: Scored, unit: Places, draws: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return the lowest and the highest point of walks whose units have random signs, each of shape (draws,)."""
+    """Return the lowest and the highest point of walks whose clusters have random signs, each of shape (draws,)."""
     low, high = np.zeros(draws), np.zeros(draws)
     step = max(1, HELD // len(q.p))
     for start in range(0, draws, step):
@@ -400,7 +400,7 @@ def signed_extremes(q: Scored, unit: Places, draws: int, rng: np.random.Generato
 
 
 def posterior_tails(cases: ArrayLike, rows: ArrayLike, rate: ArrayLike, alternative: str) -> Floats:
-    """Return the Jeffreys probability against each alternative: small where the cases speak for it.
+    """Return the Jeffreys probability against each alternative: small where the events speak for it.
 
     Under ``Beta(k + 1/2, n - k + 1/2)``: that the event rate is at most `rate` (for "greater"), at least `rate`
     ("less"), or twice the smaller of both.
@@ -429,7 +429,7 @@ def edges(p: Floats, tolerance: float) -> tuple[Floats, Floats]:
 
 
 def paired(q: Scored, tolerance: float, ids: Ids, draws: int, seed: int) -> Iterator[Pair]:
-    """Yield cases drawn at both edges of the tolerance, never fewer at the upper one.
+    """Yield events drawn at both edges of the tolerance, never fewer at the upper one.
 
     A calibrated outcome lies between the two when all three come from one uniform number, so that a statistic which
     rises in the upper and falls in the lower cases dominates that of any rates within the tolerance.
@@ -463,7 +463,7 @@ class Contrasts:
     Parameters
     ----------
     up, down : float arrays of shape (m, t)
-        Non-negative weights of each entry, where more cases, and where fewer, speak for a violation.
+        Non-negative weights of each entry, where more events, and where fewer, speak for a violation.
     spread : float array of shape (t,)
         Standard deviation of each sum; sums without one are left out.
     of : int array of shape (t,)
@@ -508,7 +508,7 @@ def group_squares(
     Parameters
     ----------
     totals : tuple of two float arrays of shape (..., groups)
-        Weighted cases to hold against the lower and against the upper edge.
+        Weighted events to hold against the lower and against the upper edge.
     """
     low, high = (np.add.reduceat(q.each_weighs * q.times * v, groups.first) for v in edges(q.p, tolerance))
     above, below = totals[1] - high, low - totals[0]
@@ -520,7 +520,7 @@ def group_squares(
 
 
 def paired_totals(q: Scored, first: Places, tolerance: float, ids: Ids, draws: int, seed: int) -> tuple[Floats, Floats]:
-    """Return the weighted cases of each run of entries for each draw, at the lower and at the upper edge."""
+    """Return the weighted events of each run of entries for each draw, at the lower and at the upper edge."""
     out = np.zeros((2, draws, len(first)))
     for at, numbers, *cases in paired(q, tolerance, ids, draws, seed):
         begin, end = np.searchsorted(first, [at.start, at.stop - 1], side="right") - 1

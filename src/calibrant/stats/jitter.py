@@ -195,7 +195,7 @@ def level_scores(cells: Cells) -> dict[str, float]:
 
 
 def auroc(negative: Floats | Ints, positive: Floats | Ints) -> float:
-    """Return the chance that a case outscores a non-case, ties half, from masses per increasing score."""
+    """Return the chance that an event outscores a non-event, ties half, from masses per increasing score."""
     below = np.cumsum(negative) - 0.5 * negative
     total = float(np.sum(negative) * np.sum(positive))
     return float((positive * below).sum() / total) if total > 0 else float("nan")

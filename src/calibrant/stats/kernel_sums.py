@@ -302,7 +302,7 @@ class Rows:
     rows, cases : float64 arrays of shape (cells,)
         One and the label, if rows are not joined.
     ids : uint64 array of shape (cells,), or None
-        Identities that key the simulated outcomes; None for joined rows, whose cases are drawn as Binomial.
+        Identities that key the simulated outcomes; None for joined rows, whose events are drawn as Binomial.
     clusters : int64 array of shape (cells,), or None
         Cluster of each row, numbered from 0: the null then keeps the residuals and flips the sign of whole clusters.
     start : int
@@ -328,11 +328,11 @@ class Rows:
 
     @cached_property
     def residual(self) -> Floats:
-        """Cases minus expected cases, shape (cells,)."""
+        """Events minus expected events, shape (cells,)."""
         return self.cases - self.rows * self.rate
 
     def drawn(self, first: int, count: int, seed: int) -> Drawn:
-        """Return simulated cases, or for clusters signs as 0 and 1, from draw `first` on: shape (cells, count)."""
+        """Return simulated events, or for clusters signs as 0 and 1, from draw `first` on: shape (cells, count)."""
         if self.clusters is not None:
             ids = np.arange(int(self.clusters.max()) + 1, dtype=np.uint64)
             salt = int(np.random.default_rng([STREAM, seed]).integers(1 << 62))
@@ -349,7 +349,7 @@ class Rows:
         return Rows(self.rate[at], self.rows[at], self.cases[at], ids, clusters, self.start + at.start)
 
     def with_data(self, drawn: Drawn) -> Drawn:
-        """Return simulated cases with those of the data (for clusters: signs that change nothing) as first column."""
+        """Return simulated events with those of the data (for clusters: signs that change nothing) as first column."""
         own = np.ones(len(self.rate)) if self.clusters is not None else self.cases
         return np.column_stack([own.astype(drawn.dtype), drawn])
 
@@ -475,8 +475,8 @@ def _diagonal(basis: Basis, across: Floats, inside: Floats) -> Floats:
 def smallest(ranks: Floats) -> float:
     """Return the p-value of the smallest of several p-values in the first column, calibrated by the other columns.
 
-    Columns with the same smallest one are told apart by the product of all: otherwise each of k statistics would give
-    its own largest draw the smallest rank, and no p-value could be under ``k / columns``.
+    Columns with the same smallest one are distinguished by the product of all: otherwise each of k statistics would
+    give its own largest draw the smallest rank, and no p-value could be under ``k / columns``.
     """
     least, product = ranks.min(axis=0), np.log(ranks).sum(axis=0)
     same = np.abs(least - least[0]) <= 1e-12  # ranks are whole numbers over the columns: rounding

@@ -334,9 +334,9 @@ def recalibrate(
 ) -> Recalibration:
     """Fit intercept and slope, or the intercept alone with slope one, to points of `count` rows.
 
-    Standard errors are the larger of the sandwich's (White 1982), right also where the logistic form is not, and
-    the model's, which does not fall to nothing with few cases. Where rows come in units, entries are single rows and
-    the sandwich adds scores up within each (Liang and Zeger 1986), times ``G / (G - 1)`` for G units.
+    Standard errors are the larger of the sandwich's (White 1982), right also where the logistic form is not, and the
+    model's, which does not fall to nothing with few events. Where rows come in units, entries are single rows and the
+    sandwich adds scores up within each (Liang and Zeger 1986), times ``G / (G - 1)`` for G clusters.
     """
     from scipy.special import expit
 

@@ -33,7 +33,7 @@ def normal_quantile(alpha: float) -> float:
 
 
 def effective_units(mass: Floats, unit: NDArray[np.intp] | None) -> float:
-    """Return Kish's effective number of units, by the weight of each."""
+    """Return Kish's effective number of clusters, by the weight of each."""
     each = mass if unit is None else summed(unit, mass)
     return float(each.sum()) ** 2 / float(each @ each)
 
@@ -55,7 +55,7 @@ class Weighed:
     mass, square : float arrays of shape (m,)
         Count times weight, and count times squared weight.
     unit : int array of shape (m,) or None
-        Unit of each entry, 0 to G - 1, whose rows may depend on one another; then entries are single rows.
+        Cluster of each entry, 0 to G - 1, whose rows may depend on one another; then entries are single rows.
     """
 
     y: Labels
@@ -70,13 +70,13 @@ class Weighed:
         return rows if self.unit is None else rows / self._design_effect(rows)
 
     def _design_effect(self, rows: float) -> float:
-        """Return how much more the mean outcome varies than that of independent rows; at most rows a unit."""
+        """Return how much more the mean outcome varies than that of independent rows; at most rows a cluster."""
         alone = replace(self, unit=None).variance(self.y)
         most = rows / effective_units(self.mass, self.unit)
         return max(min(self.variance(self.y) / alone, most), 1.0) if alone > 0.0 else max(most, 1.0)
 
     def level(self, alpha: float) -> float:
-        """Return the alpha at which a normal quantile is Student's, with a degree of freedom fewer than units."""
+        """Return the alpha at which a normal quantile is Student's, with a degree of freedom fewer than clusters."""
         return alpha if self.unit is None else studied(alpha, effective_units(self.mass, self.unit))
 
     def mean(self, values: Floats | Labels) -> float:
@@ -84,7 +84,7 @@ class Weighed:
         return float(self.mass @ values) / float(self.mass.sum())
 
     def variance(self, values: Floats | Labels) -> float:
-        """Return the variance of the weighted mean, as far as it was seen; by units where there are some."""
+        """Return the variance of the weighted mean, as far as it was seen; by clusters where there are some."""
         if self.unit is not None:
             sums = summed(self.unit, self.mass * (values - self.mean(values)))
             return float(sums @ sums) / float(self.mass.sum()) ** 2 * len(sums) / (len(sums) - 1.0)
@@ -157,7 +157,7 @@ def rate_interval(
 
     The outcome that is rarer is counted, with the variance of ``Y - rates(t)``: the larger of what was seen and of what
     independent outcomes of these rates have, at the estimate; and again at either end, as in a score interval, for few
-    cases say little of the spread (a sum of cases near its most has none).
+    events say little of the spread (a sum of events near its most has none).
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def isotonic_parts(p: Floats, y: Labels, mass: Floats) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Area under the ROC curve and its DeLong standard error, with the effective numbers of cases and of others."""
+    """Area under the ROC curve and its DeLong standard error, with the effective numbers of events and of others."""
 
     auroc: float
     error: float
@@ -218,7 +218,7 @@ class Ranking:
 def placements(p: Floats, case: NDArray[np.bool_], weight: Floats) -> tuple[float, Floats]:
     """Return the area under the ROC curve, and each row's placement value.
 
-    That of a case is the share of non-cases it outscores, that of a non-case the share of cases that outscore it.
+    That of an event is the share of non-events it outscores, that of a non-event the share of events that outscore it.
     """
     score, at = np.unique(p, return_inverse=True)
     area, below, above = _midranks(*(summed(at, np.where(rows, weight, 0.0), len(score)) for rows in (case, ~case)))
@@ -226,7 +226,7 @@ def placements(p: Floats, case: NDArray[np.bool_], weight: Floats) -> tuple[floa
 
 
 def _midranks(case: Floats, other: Floats) -> tuple[float, Floats, Floats]:
-    """Return the area, and at each score the share of non-cases below and of cases above, ties half."""
+    """Return the area, and at each score the share of non-events below and of events above, ties half."""
     m, n = case.sum(), other.sum()
     below = (np.cumsum(other) - 0.5 * other) / n
     above = (m - np.cumsum(case) + 0.5 * case) / m
@@ -234,7 +234,7 @@ def _midranks(case: Floats, other: Floats) -> tuple[float, Floats, Floats]:
 
 
 def ranking(p: Floats, y: Labels, count: Floats, weight: Floats, unit: NDArray[np.intp] | None = None) -> Ranking:
-    """Return the chance that a case outscores a non-case, ties half (DeLong, DeLong & Clarke-Pearson 1988).
+    """Return the chance that an event outscores a non-event, ties half (DeLong, DeLong & Clarke-Pearson 1988).
 
     Placement values are weighted midranks (Sun & Xu 2014); with sampling weights the squared influence of a row
     carries its squared weight. Where rows come in units, influences are added up within each before they are squared
@@ -267,10 +267,10 @@ TRUSTED = 30.0  # cases, or others, up to which DeLong's variance may not make a
 def area_interval(r: Ranking, alpha: float) -> tuple[float, float]:
     """Return the ends of a score interval, or of a Wald interval on the logit scale where that reaches further.
 
-    The logit interval alone is too short where few cases happen to lie together, the score interval where scores are
-    spread unevenly about the cases. The high end takes Student's quantile, with one degree of freedom fewer than there
-    are of the rarer outcome: where by luck many cases lie in a tie above nearly all others, the area is too low and its
-    variance seems small.
+    The logit interval alone is too short where few events happen to lie together, the score interval where scores are
+    spread unevenly about the events. The high end takes Student's quantile, with one degree of freedom fewer than there
+    are of the rarer outcome: where by luck many events lie in a tie above nearly all others, the area is too low and
+    its variance seems small.
     """
     from scipy.special import stdtrit
 
@@ -293,7 +293,7 @@ def score_ends(r: Ranking, z: float) -> tuple[float, float]:
     """Solve ``|area - t| = z sqrt(V(t))`` with Newcombe's form of the Hanley-McNeil variance.
 
     Where DeLong's variance is larger at the estimate, V is larger by that factor everywhere; where it is smaller, V is
-    smaller only as far as there are cases and others to rely on it.
+    smaller only as far as there are events and others to rely on it.
     """
     middle = 0.5 * (r.cases + r.others) - 1.0
 
@@ -385,7 +385,7 @@ class Sums:
     def modelled(self) -> Sums:
         """Return the sums expected of independent rows whose outcome has probability ``q = min(rate p, 1)``.
 
-        The rate is that of cases to cases expected. In an entry of many rows the sums of q and of p q are bounded
+        The rate is that of events to events expected. In an entry of many rows the sums of q and of p q are bounded
         alike, as wholes. Where every p is 0 all rows have one q.
         """
         expected, cases = float(self.weight @ self.score), float(self.weight @ self.cases)
@@ -425,7 +425,7 @@ def inferred_mean_of(sums: Sums, x: Floats, quantity: Quantity) -> Inferred:
     Raises
     ------
     NotComputable
-        Effectively fewer than two rows or clusters have a case, or a probability above zero.
+        Effectively fewer than two rows or clusters have an event, or a probability above zero.
     """
     weighed = sums.size(sums.score, sums.square, "with a probability above zero")
     size = sums.size(sums.cases, sums.cases, "with the event")
@@ -450,7 +450,7 @@ def inferred_gap_of(sums: Sums, group: Flags, other: Flags, quantity: Quantity) 
         A group has effectively fewer than two rows or clusters; or outcomes are asked about and all are the same.
     """
     if quantity != "inferred" and not 0.0 < float(sums.cases.sum()) < float(sums.rows.sum()):
-        raise NotComputable("an interval for a difference of event rates needs a case and a row without the event")
+        raise NotComputable("an interval for a difference of event rates needs an event and a row without the event")
     use, model, mass = USE[quantity], sums.modelled(), sums.weight * sums.rows
     means, sizes = [], []
     h, c, c_model = (np.zeros(len(mass)) for _ in range(3))

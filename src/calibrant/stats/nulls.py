@@ -24,7 +24,7 @@ STREAM = 0x5EED  # of random numbers, apart from those of other methods at the s
 
 
 def null_cases(rows: ArrayLike, rate: ArrayLike, draws: int, seed: int, stream: int = 0) -> Iterator[Floats]:
-    """Yield arrays of simulated cases, ``Binomial(rows, rate)``, a draw a row; the same for any chunk size.
+    """Yield arrays of simulated events, ``Binomial(rows, rate)``, a draw a row; the same for any chunk size.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def p_value(statistic: float, simulated: Floats) -> float:
 
 
 def reaching(statistic: float, simulated: ArrayLike) -> NDArray[np.bool_]:
-    """Tell which simulated values are at least the statistic, but for rounding."""
+    """Return which simulated values are at least the statistic, but for rounding."""
     return np.asarray(simulated) >= statistic - ROUNDING * max(1.0, abs(statistic))
 
 
@@ -172,7 +172,7 @@ def holm(p: ArrayLike) -> Floats:
 
 @dataclass(frozen=True)
 class UnitSums:
-    """Sums by cell of what each unit's rows add: sparse matrices of shape (cells, units).
+    """Sums by cell of what each cluster's rows add: sparse matrices of shape (cells, clusters).
 
     Parameters
     ----------
@@ -200,35 +200,35 @@ class UnitSums:
 
     @property
     def units(self) -> int:
-        """Units."""
+        """Clusters."""
         return int(self.residual.shape[1])
 
     def signed(self, draws: int, rng: np.random.Generator) -> Floats:
-        """Return the residual sums with a random sign for each unit, shape (draws, cells)."""
+        """Return the residual sums with a random sign for each cluster, shape (draws, cells)."""
         parts = [(self.residual @ (2.0 * rng.integers(0, 2, (self.units, some)) - 1.0)).T for some in self._some(draws)]
         return np.concatenate(parts)
 
     def spread(self, average: Floats) -> Floats:
-        """Return the root of the sum over units of ``(average @ residual)^2``, the same for any signs: (points,)."""
+        """Return the root of the sum over clusters of ``(average @ residual)^2``, the same for any signs: (points,)."""
         return np.sqrt(self._squares(average, of_weights=False))
 
     def effective(self, average: Floats) -> Floats:
-        """Return Kish's effective number of units in each mean of cells, shape (points,)."""
+        """Return Kish's effective number of clusters in each mean of cells, shape (points,)."""
         size = np.abs(average)
         square = self._squares(size, of_weights=True)
         return np.asarray((size @ self.weight.sum(axis=1)) ** 2 / np.maximum(square, 1e-300))
 
     def _squares(self, average: Floats, of_weights: bool) -> Floats:
-        """Sum the squares of each unit's part of means of cells, a few means at once."""
+        """Sum the squares of each cluster's part of means of cells, a few means at once."""
         each = self.weight if of_weights else self.residual
         step = max(1, CHUNK // self.units)
         parts = [((average[at : at + step] @ each) ** 2).sum(axis=1) for at in range(0, len(average), step)]
         return np.concatenate(parts)
 
     def gap_noise(self, draws: int, rng: np.random.Generator) -> Floats:
-        """Simulate the noise of ``residual / total weight``, shape (draws, cells): a normal number for each unit.
+        """Simulate the noise of ``residual / total weight``, shape (draws, cells): a normal number for each cluster.
 
-        Of fewer cells than units the sums are drawn at once: they are normal, and what they have in common is known.
+        Of fewer cells than clusters the sums are drawn at once: they are normal, and what they have in common is known.
         """
         each = self.weight.sum(axis=0)
         total = float(each.sum())
@@ -250,7 +250,7 @@ class UnitSums:
         return np.concatenate(parts)
 
     def _shocks(self, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
-        """Yield normal numbers with the variance ``G / (G - 1)``, shape (units, some draws)."""
+        """Yield normal numbers with the variance ``G / (G - 1)``, shape (clusters, some draws)."""
         scale = float(np.sqrt(self.units / (self.units - 1.0)))
         return (scale * rng.standard_normal((self.units, some)) for some in self._some(draws))
 
@@ -261,9 +261,9 @@ class UnitSums:
 
 
 def at_least(drawn: Floats, independent: Floats) -> Floats:
-    """Return noise drawn by units, each column as wide as that of independent rows where it would be narrower.
+    """Return noise drawn by clusters, each column as wide as that of independent rows where it would be narrower.
 
-    A cell all of whose rows happen to agree, or that one unit fills, is not without noise.
+    A cell all of whose rows happen to agree, or that one cluster fills, is not without noise.
     """
     seen, least = drawn.std(axis=0), independent.std(axis=0)
     wider = np.divide(least, seen, out=np.ones(len(seen)), where=seen > 0.0)

@@ -128,11 +128,11 @@ class Runs:
 
     @property
     def noise(self) -> Floats:
-        """Null variance of the cases of each run, at most: ``n m (1 - m)``."""
+        """Null variance of the events of each run, at most: ``n m (1 - m)``."""
         return self.noise_at(self.rate)
 
     def noise_at(self, rate: Floats) -> Floats:
-        """Return the variance of the cases of each run at these event rates."""
+        """Return the variance of the events of each run at these event rates."""
         return self.squares * rate * (1.0 - rate)
 
 
@@ -163,7 +163,7 @@ def runs_of(
         Positions of the occupied cells, non-decreasing.
     rows, cases, score : arrays of shape (cells,)
     width : float
-        In the unit of `x`.
+        In the cluster of `x`.
     smallest : int
         A short last run joins the one before.
     """
@@ -220,7 +220,7 @@ def effective(weight: Floats, squares: Floats) -> Floats:
 
 
 def density(x: Floats, mass: Floats, grid: Floats, half: float) -> Floats:
-    """Return the kernel density at each point: per unit of `x`, of total mass one."""
+    """Return the kernel density at each point: per cluster of `x`, of total mass one."""
     d = (x[None, :] - grid[:, None]) / half
     total = float(mass.sum())
     return (np.clip(1.0 - d * d, 0.0, None) ** 2 @ mass) * (15.0 / 16.0) / (half * max(total, 1.0))

@@ -218,7 +218,7 @@ class Findings:
     column : int
         The step or level with the largest standard score; -1 if none.
     z : float
-        That score: positive where cases are more than the model says, the overall level and slope left aside.
+        That score: positive where events are more than the model says, the overall level and slope left aside.
     excess : float
         The sum of residuals behind it.
     """

@@ -57,11 +57,11 @@ class Bins:
     Parameters
     ----------
     sums : float64 array of shape (bins, 6)
-        Rows, weight, weight of cases, weighted scores, squared weighted residuals, squared weights.
+        Rows, weight, weight of events, weighted scores, squared weighted residuals, squared weights.
     asked : int
         Bins asked for; fewer may hold rows.
     units : UnitSums or None
-        What each unit adds to each bin, where rows of one unit may depend on one another.
+        What each cluster adds to each bin, where rows of one cluster may depend on one another.
     """
 
     sums: Floats
@@ -121,10 +121,10 @@ class Bins:
     def noise_rate(self) -> Floats:
         """Event rate per bin by which label noise is judged: never 0 or 1, whatever the outcomes.
 
-        Each bin's rate is shrunk towards what the scores, made to agree with the overall rate, lead one to expect;
-        the expectation counts as many rows as hold one case and one non-case, and at most as many as the bin. Then
-        all rates are raised until cases, and non-cases, are overall as frequent as with two more of each (Agresti
-        & Coull 1998).
+        Each bin's rate is shrunk towards what the scores, made to agree with the overall rate, lead one to expect; the
+        expectation counts as many rows as hold one event and one non-event, and at most as many as the bin. Then all
+        rates are raised until events, and non-events, are overall as frequent as with two more of each (Agresti & Coull
+        1998).
         """
         rows, cases, scores = (self.sums[:, k] * self.scale for k in (WEIGHT, CASES, SCORES))
         # (1) What the scores lead one to expect: their odds, times what takes the overall odds to those seen.
@@ -143,7 +143,7 @@ class Bins:
 
     @cached_property
     def scale(self) -> float:
-        """Effective rows per unit of weight."""
+        """Effective rows per cluster of weight."""
         return self.effective / float(self.sums[:, WEIGHT].sum())
 
     @cached_property
@@ -179,7 +179,7 @@ class Bins:
 View = Literal["probability", "confidence"]
 Strategy = Literal["quantile", "uniform"]  # of bins, in scikit-learn's words
 MISSING = "missing"
-UNSPACED = 10_000  # numbers below, years among them, are written without a space between thousands
+UNSPACED = 10_000  # numbers below, years among them, are written without a comma between thousands
 SUMS = ("rows", "weight", "weight2", "cases", "score", "noise", "resid2")
 
 
@@ -268,7 +268,7 @@ class Strata:
         """Variance of the residual sums, shape (c,): `noise`, or what is seen about each cell's own mean if more.
 
         What is seen in a cell, as a multiple of `noise`, is drawn towards the same of all cells, the more the less it
-        is known (DerSimonian & Laird 1986): of few rows or events, chance alone would be taken for noise.
+        is known (DerSimonian & Laird 1986): of few rows or events, chance alone would be interpreted as noise.
         """
         seen = self.resid2 - self.weight2 * (self.residual / self.weight) ** 2
         seen = np.maximum(seen * self.rows / np.maximum(self.rows - 1.0, 1.0), 0.0)
@@ -365,7 +365,8 @@ class Strata:
     def _value(self, v: float) -> str:
         if self.date:
             return str(np.datetime64(int(np.floor(v)), "D"))
-        return f"{v:,.6g}".replace(",", "\u202f" if abs(v) >= UNSPACED else "")
+        text = f"{v:,.6g}"
+        return text if abs(v) >= UNSPACED else text.replace(",", "")
 
 
 def beyond_shift(gap: Floats, share: Floats) -> Floats:

@@ -29,7 +29,7 @@ Ints = NDArray[np.int64]
 
 
 class Axis(NamedTuple):
-    """Where the cells along a variable lie: what `Strata` says beside its sums."""
+    """Where the cells along a variable lie: what `Strata` says in addition to its sums."""
 
     name: str
     labels: tuple[str, ...] | None
@@ -64,7 +64,9 @@ def sketched_strata(sketch: Sketch, variable: tuple[str, ...], view: View) -> St
     sketch.checked()
     if sketch.by_units:
         named = " and ".join(sketch.spec.beside)
-        raise NotComputable(f"a sketch's cells count rows as independent and alike, not by {named}: pass its rows()")
+        raise NotComputable(
+            f"a sketch's cells count rows as independent and of equal weight, not by {named}: pass its rows()"
+        )
     fine = sketch.parts.get("fine")
     if fine is not None and len(variable) == 1 and variable[0] in fine.held:
         coding = next(c for c in sketch.spec.codings if c.name == variable[0])
@@ -215,7 +217,7 @@ def checked_rows(data: Predictions | Sketch, clusters: bool = False) -> Predicti
     """Return predictions whose rows count as independent, or (with `clusters`) may come in clusters; refuse others."""
     rows = checked_data(data, Predictions)
     if rows.cluster is not None and not clusters:
-        raise NotComputable("no proof covers error along a variable with cluster=: use measure.vece, by units")
+        raise NotComputable("no proof covers error by a variable with cluster=: use measure.vece, by clusters")
     if rows.n == 0:
         raise NotComputable("there are no rows")
     return rows
@@ -274,7 +276,7 @@ def rows_along(data: Predictions, name: str, values: Floats, cell: NDArray[np.in
 
 
 def by_unit(data: Predictions, cell: NDArray[np.int32], size: int, view: View) -> UnitSums | None:
-    """Return what each unit's rows add to cells, shape (n,) or (n, k); None where rows are independent."""
+    """Return what each cluster's rows add to cells, shape (n,) or (n, k); None where rows are independent."""
     unit = unit_codes(data)
     if unit is None:
         return None

@@ -122,7 +122,7 @@ def axes_of(data: Predictions, names: tuple[str, ...], by_score: bool, delta: bo
     how = codings(table, names)
     for c in how:
         if c.kind == "constant":
-            raise NotComputable(f"{c.name!r} has one value only: there is no map along it")
+            raise NotComputable(f"{c.name!r} has one value only: there is no map by it")
     out = [_axis(table, c, delta) for c in how]
     if by_score:
         if SCORE in names:
@@ -223,9 +223,9 @@ def _given(axis: Axis, grid: Sequence[Any]) -> Floats:
         values = np.array([_days(v) if axis.kind == "date" else float(v) for v in grid])
     except (TypeError, ValueError):
         kind = "dates such as '2024-05-31'" if axis.kind == "date" else "numbers"
-        raise BadInput(f"grid: pass increasing {kind} along {axis.name!r}, or a number of points") from None
+        raise BadInput(f"grid: pass increasing {kind} of {axis.name!r}, or a number of points") from None
     if not len(values) or not np.isfinite(values).all() or (np.diff(values) <= 0).any():
-        raise BadInput(f"grid: the values along {axis.name!r} must be finite and increasing")
+        raise BadInput(f"grid: the values of {axis.name!r} must be finite and increasing")
     return values
 
 

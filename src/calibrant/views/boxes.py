@@ -1,4 +1,4 @@
-"""From rows or a sketch to the tables of traits, and the family of boxes that they make."""
+"""From rows or a sketch to the tables of attributes, and the family of boxes that they make."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MIN_SIZE = 0.01  # smallest share of the rows that a box has, by default
 MOST_BOXES = 2_000_000  # of a family: 30 traits by pairs, ten cells each; more would cost seconds, and width
 STEPS = (1, 2, 3, 5)  # edges from one end of a run to the next
 FEWEST = 20  # rows that a box has at least: of fewer, others can tell who is meant
-UNSUPPORTED = "no proof covers boxes with {}: use strong_calibration_test and subgroups, which do"
+UNSUPPORTED = "no proof covers subgroups with {}: use strong_calibration_test and subgroups, which do"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class Held:
     Parameters
     ----------
     cells : uint8 array of shape (traits, n)
-        Cell of each row in each trait.
+        Cell of each row in each attribute.
     p : float64 array of shape (n,)
     y : int8 array of shape (n,)
     ids : uint64 array of shape (n,)
@@ -67,7 +67,7 @@ class Held:
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """The sums of the cells of every combination of up to `order` traits, the score among them.
+    """The sums of the cells of every combination of up to `order` attributes, the score among them.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Tables:
 
     @property
     def traits(self) -> tuple[Trait, ...]:
-        """The traits."""
+        """The attributes."""
         return self.layout.traits
 
     @property
@@ -104,15 +104,15 @@ class Tables:
 
     @cached_property
     def sets(self) -> tuple[Ints, ...]:
-        """Sets of cells of each trait: runs of a number, one or two levels of a category, missing values."""
+        """Sets of cells of each attribute: runs of a number, one or two levels of a category, missing values."""
         return tuple(_sets(t, 1) for t in self.traits)
 
     def family(self, min_size: float, fewest: int = FEWEST) -> Family:
         """Return the boxes of at least this share of the rows, and so many rows.
 
-        A level of a category that is rarer than a box may be is part of none. Where traits are so many that there would
-        be more boxes than `MOST_BOXES`, runs start and end at every second edge, or every third, or at the middle one
-        alone, and levels do not pair.
+        A level of a category that is rarer than a box may be is part of none. Where attributes are so many that there
+        would be more boxes than `MOST_BOXES`, runs start and end at every second edge, or every third, or at the middle
+        one alone, and levels do not pair.
         """
         least = max(fewest_rows(min_size, self.n), fewest)
         for step in STEPS:
@@ -123,7 +123,7 @@ class Tables:
         conditions = [_conditions(t, own) for t, own in zip(self.traits, sets, strict=True)]
         found = family_of(self.tables, self.layout.combined, sets, conditions, self.n, least)
         if not found.size:
-            raise NotComputable(f"there are {self.n:,} rows: no box has {least:,} of them and not all")
+            raise NotComputable(f"there are {self.n:,} rows: no subgroup has {least:,} of them and not all")
         return found
 
     def _frequent(self, trait: int, sets: Ints, least: float) -> Ints:
@@ -196,8 +196,8 @@ def tables_of(
     BadInput
         No such covariate, or an order that is not 1, 2 or 3; a sketch without the sums.
     NotComputable
-        Weights or clusters, unless `by_units`; over 100 covariates; three traits of a sketch that does not hold every
-        row.
+        Weights or clusters, unless `by_units`; over 100 covariates; three attributes of a sketch that does not hold
+        every row.
     """
     given = checked_data(data, Predictions, Sketch)
     order, seed = whole("order", order, 1, 3, hint="such as 2"), checked_seed(seed)
@@ -212,7 +212,7 @@ def tables_of(
 
 
 def unit_rows(data: Predictions | Sketch, tables: Tables, seed: int) -> ScannedRows | None:
-    """Return the rows of tables with their units and weights; None where rows are independent and count alike."""
+    """Return the rows of tables with their clusters and weights; None where rows are independent and count alike."""
     units = units_of(data, seed)
     if units is None or tables.held is None:
         return None
@@ -259,7 +259,7 @@ def _of_rows(data: Predictions, variables: Iterable[str] | str | None, order: in
 
 def _few_enough(traits: tuple[Trait, ...], used: tuple[Coding, ...]) -> tuple[Trait, ...]:
     if not traits:
-        raise NotComputable(f"{len(used)} covariates are too many for boxes: {INSTEAD}")
+        raise NotComputable(f"{len(used)} covariates are too many for subgroups: {INSTEAD}")
     return traits
 
 
@@ -274,7 +274,9 @@ def _of_sketch(sketch: Sketch, variables: Iterable[str] | str | None, order: int
     if "boxes" not in sketch.parts:
         if sketch.spec.sample:
             _few_enough((), sketch.spec.codings)
-        raise BadInput("this sketch holds no sums of boxes: make it with cal.sketch(..., variables=[...], tests=True)")
+        raise BadInput(
+            "this sketch holds no sums of subgroups: make it with cal.sketch(..., variables=[...], tests=True)"
+        )
     boxes: Boxes = sketch.parts["boxes"]
     chosen = _chosen(boxes.layout.traits, variables)
     traits = tuple(boxes.layout.traits[t] for t in chosen)
@@ -282,7 +284,7 @@ def _of_sketch(sketch: Sketch, variables: Iterable[str] | str | None, order: int
     left = sketch.spec.left_out
     if order > 2:
         if held is None or len(held.p) < sketch.n:
-            raise NotComputable(f"order={order}: a sketch holds pairs of traits; read the rows, or pass order=2")
+            raise NotComputable(f"order={order}: a sketch holds pairs of attributes; read the rows, or pass order=2")
         return _counted(traits, held, order, left)
     layout = Layout(traits, min(order, len(traits)))
     at = {c: t for t, c in enumerate(boxes.layout.combined)}
@@ -298,7 +300,7 @@ def _chosen(traits: tuple[Trait, ...], variables: Iterable[str] | str | None) ->
     there = [t.name for t in traits]
     for name in asked:
         if name not in there[1:]:
-            raise BadInput(f"variables={shown(name)}: this sketch holds boxes of {', '.join(there[1:])}")
+            raise BadInput(f"variables={shown(name)}: this sketch holds subgroups of {', '.join(there[1:])}")
     return [0, *sorted(there.index(name) for name in dict.fromkeys(asked))]
 
 
@@ -314,17 +316,18 @@ def _sampled(sketch: Sketch, chosen: list[int]) -> Held | None:
 # ---- Ranges of boxes, by units where rows come in them or weigh ----
 
 FEW_UNITS = (
-    "there are {:,} units: no box of at least {:g} % of the rows has {} of them, with {} more that have rows elsewhere"
+    "there are {:,} clusters: no subgroup of at least {:g}% of the rows has {} of them, with {} more that have rows "
+    "elsewhere"
 )
 
 
 def ranges_of(data: Predictions | Sketch, tables: Tables, min_size: float, seed: int) -> Ranges:
-    """Return the ranges of the boxes with at least a share of the rows: by units where rows come in them or weigh.
+    """Return the ranges of the boxes with at least a share of the rows: by clusters where rows come in them or weigh.
 
     Raises
     ------
     NotComputable
-        No box has rows enough, or units enough inside and outside.
+        No box has rows enough, or clusters enough inside and outside.
     """
     units = units_of(data, seed)
     if units is None or tables.held is None:
@@ -347,7 +350,7 @@ def ranges_of(data: Predictions | Sketch, tables: Tables, min_size: float, seed:
 
 
 def told_of_units(units: Units) -> dict[str, float]:
-    """Return what the settings of a certificate of boxes tell of units: all certify, and none is made lighter."""
+    """Return what the settings of a certificate of boxes tell of clusters: all certify, and none is made lighter."""
     size = units.given_size
     return {
         "units": units.count,
@@ -358,14 +361,14 @@ def told_of_units(units: Units) -> dict[str, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Weighed:
-    """What rows count in a search for pockets: their weights, one on average, and how much more noise units make.
+    """What rows count in a search for subgroups: their weights, one on average, and how much more noise clusters make.
 
     Parameters
     ----------
     of : Units
     cells : Tables
     times : float array of shape (boxes,)
-        Variance of each box's residual by units over that of independent rows.
+        Variance of each box's residual by clusters over that of independent rows.
     """
 
     of: Units
@@ -378,11 +381,11 @@ class Weighed:
         return float((self.of.given * (self.of.y - self.of.p)).sum() / self.of.given.sum())
 
     def units(self, inside: NDArray[np.bool_]) -> int:
-        """Return how many units have some of the rows."""
+        """Return how many clusters have some of the rows."""
         return len(np.unique(self.of.unit[inside]))
 
     def tables(self, rows: NDArray[np.intp]) -> list[Floats]:
-        """Return the tables of some rows: weights, weighted cases, scores and null variances, the last two in steps."""
+        """Return the tables of some rows: weights, weighted events, scores and null variances, two in steps."""
         return [_table(self.of, self.cells, t, rows) for t in range(len(self.cells.layout.combined))]
 
 

@@ -24,8 +24,8 @@ Group = tuple[tuple[str, str], ...]
 
 
 def keyed(group: Group) -> str:
-    """Return the name of a group: ``sex=f, age=40–49``. No two groups have one name."""
-    return ", ".join("=".join(map(_quoted, pair)) for pair in group)
+    """Return the name of a group: ``sex = f, age = 40–49``. No two groups have one name."""
+    return ", ".join(" = ".join(map(_quoted, pair)) for pair in group)
 
 
 def _quoted(text: str) -> str:
@@ -99,7 +99,7 @@ def some_rows(data: Predictions, rows: NDArray[np.intp]) -> Predictions:
 def parts(
     data: Predictions | Sketch, by: tuple[str, ...], intersections: bool = False
 ) -> Iterator[tuple[Group, Predictions | Points]]:
-    """Yield each group that has rows, and these rows; of a sketch without units or weights its cells."""
+    """Yield each group that has rows, and these rows; of a sketch without clusters or weights its cells."""
     if isinstance(data, Predictions) and by:
         yield from ((name, some_rows(data, rows)) for name, rows in rows_of_groups(data, by, intersections))
         return

@@ -134,7 +134,7 @@ def rows_of(data: Predictions, ids: NDArray[np.uint64]) -> Rows:
     """Return the rows of predictions, with their clusters."""
     clusters = None if data.cluster is None else np.unique(data.cluster, return_inverse=True)[1].astype(np.int64)
     if clusters is not None and not clusters.any():
-        raise NotComputable("all rows are one cluster: nothing tells its noise from a bias")
+        raise NotComputable("all rows are one cluster: nothing separates its noise from a bias")
     return Rows(data.p, np.ones(data.n), data.y.astype(np.float64), ids, clusters)
 
 

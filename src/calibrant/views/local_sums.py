@@ -1,4 +1,4 @@
-"""Sums over rows as the local test and the kernel error read them: in natural units, and equation 4 of the sums."""
+"""Sums over rows as the local test and the kernel error read them: in natural clusters, and equation 4 of the sums."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _simulates(data: Predictions, null: str) -> bool:
     fewest = min(expected, data.n - expected)
     if null == "gaussian" and fewest < ENOUGH:
         raise NotComputable(
-            f"only {fewest:.0f} cases or non-cases are expected: the Gaussian null needs {ENOUGH:.0f}; use "
+            f"only {fewest:.0f} events or non-events are expected: the Gaussian null needs {ENOUGH:.0f}; use "
             "null='simulated'"
         )
     return simulates(null, data.n, expected)
@@ -90,9 +90,9 @@ class WeightedSums:
     means, rows : float64 arrays of shape (columns,)
         ``sum w phi``, and ``sum phi``: how many rows a step or a level holds, whatever they weigh.
     counts : int array of shape (3,)
-        Rows, cases, and outcomes that the score called impossible.
+        Rows, events, and outcomes that the score called impossible.
     expected : float
-        Cases expected, not weighted.
+        Events expected, not weighted.
     squared : float
         The weighted equation 4: ``sum_{i != j} w_i e_i phi_i' phi_j e_j w_j / sum_{i != j} w_i w_j``, joint features.
     """
@@ -155,7 +155,7 @@ def natural(sums: LocalSums | WeightedSums) -> tuple[Floats, Floats, Floats]:
 
 
 def steps_of(spec: LocalSpec) -> Floats:
-    """Return the whole-numbered steps of each feature in one unit of it."""
+    """Return the whole-numbered steps of each feature in one cluster of it."""
     out = np.ones(spec.columns)
     out[1], out[2 : 2 + spec.joint] = LOGIT, UNIT
     for b in blocks_of(spec):

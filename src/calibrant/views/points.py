@@ -21,9 +21,9 @@ from calibrant.views.units import named, one_unit
 Floats = NDArray[np.float64]
 
 ROWS = "rows"
-SIGNS = "random signs of whole units, asymptotic in their number"
+SIGNS = "random signs of whole clusters, asymptotic in their number"
 WEIGHTED = "independent rows, sampled with probability inversely proportional to weights="
-IN_UNITS = "independent units (cluster=), rows of one unit as dependent as they like"
+IN_UNITS = "independent clusters (cluster=), rows of one cluster as dependent as they like"
 WEIGHTED_UNITS = f"{IN_UNITS}, sampled with probability inversely proportional to weights="
 
 
@@ -35,7 +35,7 @@ def assumed(rows: Predictions) -> str:
 
 
 def unit_codes(rows: Predictions) -> NDArray[np.intp] | None:
-    """Return the unit of each row, 0 to G - 1, or None where rows are independent; refuse a single unit."""
+    """Return the cluster of each row, 0 to G - 1, or None where rows are independent; refuse a single unit."""
     if rows.cluster is None:
         return None
     code = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
@@ -60,9 +60,9 @@ class Points:
     reads : str
         For `settings`: ``"rows"``, or the cells of the sketch.
     unit : int array of shape (m,) or None
-        Unit of each entry, whose rows may depend on one another; then entries are single rows.
+        Cluster of each entry, whose rows may depend on one another; then entries are single rows.
     columns : tuple of str
-        Where several columns named units: the coarsest, which is `unit`, and the others.
+        Where several columns named clusters: the coarsest, which is `unit`, and the others.
     population : Population or None
         What points of a sketch's cells were made of, which has finer counts.
     """
@@ -101,16 +101,16 @@ class Points:
 
     @property
     def effective_units(self) -> float:
-        """Kish's effective number of units; of rows, where these are independent."""
+        """Kish's effective number of clusters; of rows, where these are independent."""
         return self.effective if self.unit is None else effective_units(self.mass, self.unit)
 
     @property
     def weighed(self) -> Weighed:
-        """Return the outcomes with their counts, weights and units."""
+        """Return the outcomes with their counts, weights and clusters."""
         return Weighed(self.y.astype(np.float64), self.mass, self.mass * self.each_weighs, self.unit)
 
     def level(self, alpha: float) -> float:
-        """Return the alpha whose normal quantile is that of Student's law for as many units; of rows `alpha`."""
+        """Return the alpha whose normal quantile is that of Student's law for as many clusters; of rows `alpha`."""
         return self.weighed.level(alpha)
 
     @cached_property
@@ -143,7 +143,7 @@ class Points:
         )
 
     def _units(self) -> dict[str, object]:
-        """Return for `settings` how many units there are, and effectively."""
+        """Return for `settings` how many clusters there are, and effectively."""
         if self.unit is None:
             return {}
         count = int(self.unit.max()) + 1

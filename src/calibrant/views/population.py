@@ -45,9 +45,9 @@ FINE = 200  # levels a sketch keeps
 EXACT_LEVELS = (10, 20, 50, 100)
 ROWS_A_VALUE = 10  # rows, in the mean, that each value must have where the score is certified as it is
 QUANTISATION = 2.0**-30  # scores are read as whole multiples of this, rounded down
-WHOLE = "the score as shown in whole per cent"
-IN_STEPS = "the score as shown in {} steps"
-OF_VALUES = "the score as it is, which takes {} values"
+WHOLE = "the score rounded to whole percent"
+IN_STEPS = "the score in {} rounding steps"
+OF_VALUES = "the raw score, which takes {} values"
 INDEPENDENT = "independent rows from one distribution"
 SIGNED = 1024  # cells of the score in which units' residuals are added up; signs are learnt of runs of them
 
@@ -75,9 +75,9 @@ class Shown:
     display : dict
         ``{"values": m}`` for the score itself, which takes m values, or ``{"levels": K}`` for a display in K steps.
     tallies : Tallies or None
-        The units' sums by value, where rows are not independent or do not count alike.
+        The clusters' sums by value, where rows are not independent or do not count alike.
     crossed : tuple of Tallies
-        Those of every shift, where columns of units cross.
+        Those of every shift, where columns of clusters cross.
     """
 
     cells: Cells
@@ -88,7 +88,7 @@ class Shown:
 
     @property
     def above(self) -> Evidence:
-        """Evidence that this score's error is smaller: Theorem U, or CU of units; made once."""
+        """Evidence that this score's error is smaller: Theorem U, or CU of clusters; made once."""
         if self.tallies is None:
             return shown_evidence(self.cells)
         if ("units",) not in self.cells.cache:
@@ -133,9 +133,9 @@ class Population:
     units : Units or None
         Whose rows are certified, where these are not independent or do not count alike.
     whose : str
-        Which units these are, where a sketch does not hold all; empty where they are all.
+        Which clusters these are, where a sketch does not hold all; empty where they are all.
     crossed : tuple of Units
-        The blocks of every shift, where columns of units cross; `units` are then those of the first.
+        The blocks of every shift, where columns of clusters cross; `units` are then those of the first.
     """
 
     raw: NDArray[np.int64]
@@ -209,13 +209,13 @@ class Population:
 
     @property
     def told(self) -> dict[str, object]:
-        """What a result tells of units, for its settings; nothing of independent rows."""
+        """What a result tells of clusters, for its settings; nothing of independent rows."""
         if self.crossed:
             return told_of_crossed(self.crossed)
         return {} if self.units is None else told(self.units)
 
     def below(self, delta: float, seed: int) -> Evidence:
-        """Return evidence that the raw score's error is larger: Theorem L, or CL of units.
+        """Return evidence that the raw score's error is larger: Theorem L, or CL of clusters.
 
         With the stakes that are the best at `delta`; about scores as they are read, up to `QUANTISATION` less.
         """
@@ -225,7 +225,7 @@ class Population:
         return MeanBelow(found) if self.crossed else found[0]
 
     def _signed(self, u: Units) -> Tallies:
-        """Return the units' residuals by cell of the raw score, of which signs are learnt."""
+        """Return the clusters' residuals by cell of the raw score, of which signs are learnt."""
         if self.exact:
             return u.tallies(np.searchsorted(self.scores, fixed_scores(u.p)), len(self.scores), u.p)
         return u.tallies(np.minimum((u.p * SIGNED).astype(np.int64), SIGNED - 1), SIGNED, u.p)
@@ -272,10 +272,10 @@ class Population:
         if not self.exact:
             raise NotComputable(
                 f"the score takes too many values (more than {MOST:,}, or more than one for each {ROWS_A_VALUE} rows): "
-                "certify it as it is shown, with rounded"
+                "certify the rounded score, with rounded"
             )
         values = np.where(self.scores == round(SCALE) - 1, 1.0, self.scores / SCALE)
-        about = "the score as it is, which takes one value" if len(values) == 1 else OF_VALUES.format(len(values))
+        about = "the raw score, which takes one value" if len(values) == 1 else OF_VALUES.format(len(values))
         tallies = []
         for u in self.shifts:
             cell = np.searchsorted(self.scores, fixed_scores(u.p))
@@ -285,16 +285,16 @@ class Population:
 
     @property
     def shifts(self) -> tuple[Units, ...]:
-        """The units of every shift, or those that there are; none of independent rows."""
+        """The clusters of every shift, or those that there are; none of independent rows."""
         return self.crossed or (() if self.units is None else (self.units,))
 
     def _shown(self, cells: Cells, about: str, display: dict[str, int], tallies: Sequence[Tallies]) -> Shown:
-        """Return a score shown, with the units' sums of every shift."""
+        """Return a score shown, with the clusters' sums of every shift."""
         first = tallies[0] if tallies else None
         return Shown(cells, about, display, first, tuple(tallies) if self.crossed else ())
 
     def as_shown(self, steps: int) -> Shown:
-        """Return the score as it is shown in so many steps; made once."""
+        """Return the raw score shown in so many steps; made once."""
         if steps not in self.shown:
             about = WHOLE if steps == 100 else IN_STEPS.format(steps)
             tallies = []
@@ -310,7 +310,7 @@ class Population:
 
 
 def few(whole: Sketch) -> bool:
-    """Tell whether the score takes so few values that it is certified as it is: decided once, for every group alike.
+    """Return whether the score takes so few values that it is certified as it is: decided once, for every group alike.
 
     Only scores decide, of all rows and never of a group, and no label.
     """
@@ -319,7 +319,7 @@ def few(whole: Sketch) -> bool:
 
 
 def are_few(values: int, rows: int) -> bool:
-    """Tell whether a score of so many values, in so many rows, is certified as it is."""
+    """Return whether a score of so many values, in so many rows, is certified as it is."""
     return values <= min(MOST, rows // ROWS_A_VALUE)
 
 
@@ -340,7 +340,9 @@ def sketch_of(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), int
     given = data if isinstance(data, Sketch) else checked_data(data, Predictions, Sketch)
     if isinstance(given, Sketch) and given.by_units:
         named = " and ".join(given.spec.beside)
-        raise NotComputable(f"a sketch's counts take rows as independent and alike, not by {named}: pass its rows()")
+        raise NotComputable(
+            f"a sketch's counts take rows as independent and of equal weight, not by {named}: pass its rows()"
+        )
     if isinstance(given, Predictions) and (given.weights is not None or given.cluster is not None):
         raise NotComputable(UNPROVED)
     if isinstance(given, Sketch):
@@ -349,7 +351,7 @@ def sketch_of(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), int
 
 
 def counted(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
-    """Return a sketch of rows whose counts are told, units or not: what is certified of units reads `units_of`."""
+    """Return a sketch of rows whose counts are reported, clusters or not: certifying clusters reads `units_of`."""
     if isinstance(data, Sketch) and data.by_units:
         checked_seed(seed)
         return data.checked()
@@ -357,7 +359,7 @@ def counted(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), inter
 
 
 def everyone(data: Predictions | Sketch, seed: int = 0) -> Population:
-    """Return the population of all rows; of a sketch with units, counts are of all rows, and units those it holds."""
+    """Return the population of all rows; of a sketch with clusters, counts are of all rows, and clusters those held."""
     whole = counted(data, checked_seed(seed))
     crossed = tuple(s.units for s in crossed_of(data, seed))
     units = crossed[0] if crossed else units_of(data, seed)

@@ -60,12 +60,12 @@ class Screen:
 
 
 def too_many(covariates: int) -> bool:
-    """Tell whether there are more covariates than the tests take at once."""
+    """Return whether there are more covariates than the tests take at once."""
     return covariates > MOST
 
 
 def full(named: Sequence[str]) -> bool:
-    """Tell whether the covariates that are tested in any case leave no place for a choice."""
+    """Return whether the covariates that are tested in any case leave no place for a choice."""
     return len(named) >= MOST
 
 

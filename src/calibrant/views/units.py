@@ -1,4 +1,4 @@
-"""From rows with units or weights to what certificates read of them."""
+"""From rows with clusters or weights to what certificates read of them."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from calibrant.stats.units.units import Units
 
 UNPROVED = (
     "this is proved for independent rows of equal weight: with cluster= or weights= use certify.rounded, values, "
-    "raw_lower, distance, groups, worst_group, variable or pockets"
+    "raw_lower, distance, groups, worst_group, variable or subgroups"
 )
 ALONE = "rows alone"
 
 
 def units_of(given: Predictions | Sketch, seed: int) -> Units | None:
-    """Return the units of rows, or those that a sketch holds; None where rows are independent and count alike.
+    """Return the clusters of rows, or those that a sketch holds; None where rows are independent and count alike.
 
-    Whether a unit is a pilot, and its block, hashes of the values of `cluster` decide (`unit_ids`), whatever the order
-    of rows and the same from rows and from a sketch; without `cluster` a row is a unit, known by its number.
+    Whether a cluster is a pilot, and its block, hashes of the values of `cluster` decide (`unit_ids`), whatever the
+    order of rows and the same from rows and from a sketch; without `cluster` a row is a cluster, known by its number.
 
     Raises
     ------
     UnitsCross
-        Columns of units cross: see `crossed_of`.
+        Columns of clusters cross: see `crossed_of`.
     """
     if isinstance(given, Sketch) and not given.by_units:
         return None
@@ -52,7 +52,7 @@ def units_of(given: Predictions | Sketch, seed: int) -> Units | None:
 
 
 def crossed_of(given: Predictions | Sketch, seed: int) -> tuple[Shifted, ...]:
-    """Return the blocks of each shift where columns of units cross; nothing where they do not."""
+    """Return the blocks of each shift where columns of clusters cross; nothing where they do not."""
     if isinstance(given, Sketch):
         return () if given.crossed is None else crossed_of(given.crossed, seed)
     if given.crossing is None:
@@ -67,7 +67,7 @@ def crossed_of(given: Predictions | Sketch, seed: int) -> tuple[Shifted, ...]:
 
 
 def one_unit(given: Predictions | Sketch, asker: Asker | None = None) -> NotComputable:
-    """Say that all rows are one unit, by which column and which value as far as they are known, and the way out."""
+    """Say that all rows are one cluster, by which column and which value as far as they are known, and the way out."""
     says = "cluster= (--cluster)" if asker is None else asker.says("cluster")
     if isinstance(given, Sketch):
         column, value = f"column {given.spec.cluster!r}", given.faults.unit
@@ -77,13 +77,13 @@ def one_unit(given: Predictions | Sketch, asker: Asker | None = None) -> NotComp
         value = "" if known is None else shown(pa.array(known[:1])[0].as_py())
     held = f"is {value} in every row" if value else "takes one value"
     return NotComputable(
-        f"{column} {held}: all rows are one unit, and nothing independent tells its noise from an error; name in "
-        f"{says} a column that tells units apart, or leave it out if rows are independent"
+        f"{column} {held}: all rows are one cluster, and nothing independent separates its noise from an error; name "
+        f"in {says} a column that distinguishes clusters, or leave it out if rows are independent"
     )
 
 
 def _dealt(data: Predictions, seed: int) -> Units | None:
-    """Choose pilot units and deal the others; None where every row is a unit and counts as much as any other."""
+    """Choose pilot clusters and deal the others; None where every row is a cluster and counts as much as any other."""
     ids = unit_ids(data, seed)
     unit: NDArray[np.int64] = np.arange(data.n)
     if data.cluster is not None:
@@ -95,7 +95,7 @@ def _dealt(data: Predictions, seed: int) -> Units | None:
 
 
 def alone(data: Predictions) -> Predictions:
-    """Return the rows without units and weights: what is counted and shown, not what is certified."""
+    """Return the rows without clusters and weights: what is counted and shown, not what is certified."""
     if data.weights is None and data.cluster is None:
         return data
     if ALONE not in data.cache:
@@ -104,26 +104,26 @@ def alone(data: Predictions) -> Predictions:
 
 
 def assumed(units: Units) -> str:
-    """Say what certificates of units take for granted."""
+    """Say what certificates of clusters take for granted."""
     parts = ["independent rows"]
     if len(units.unit) > units.count:
-        parts = ["independent units", "rows of one unit as dependent as they like"]
+        parts = ["independent clusters", "rows of one cluster as dependent as they like"]
     if bool((units.given != units.given[0]).any()):
         parts.append("weights that do not depend on outcomes")
     return ", ".join(parts)
 
 
 def assumed_of_crossed(shifts: Sequence[Units]) -> str:
-    """Say what certificates of units that cross take for granted."""
+    """Say what certificates of clusters that cross take for granted."""
     first, second = shifts[0].columns
     return (
-        f"independent units of {first} and of {second}: rows that share neither are independent; which rows there are, "
-        "and what they weigh, does not depend on scores and outcomes"
+        f"independent clusters of {first} and of {second}: rows that share neither are independent; which rows there "
+        "are, and what they weigh, does not depend on scores and outcomes"
     )
 
 
 def told_of_crossed(shifts: Sequence[Units]) -> dict[str, object]:
-    """Return what the settings of a result tell of units that cross: blocks are of the mean shift."""
+    """Return what the settings of a result tell of clusters that cross: blocks are of the mean shift."""
     return {
         "crossed": shifts[0].columns,
         "shifts": len(shifts),
@@ -134,7 +134,7 @@ def told_of_crossed(shifts: Sequence[Units]) -> dict[str, object]:
 
 
 def told(units: Units) -> dict[str, object]:
-    """Return what the settings of a result tell of units."""
+    """Return what the settings of a result tell of clusters."""
     return named(units.columns) | {
         "units": units.count,
         "effective_units": units.effective,
@@ -145,7 +145,7 @@ def told(units: Units) -> dict[str, object]:
 
 
 def named(columns: Sequence[str]) -> dict[str, object]:
-    """Return what settings tell of columns that named units, the coarsest first; nothing unless they are several."""
+    """Return what settings tell of columns that named clusters, the coarsest first; nothing unless they are several."""
     return {"unit": columns[0], "nested": tuple(columns[1:])} if columns else {}
 
 

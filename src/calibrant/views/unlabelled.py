@@ -49,7 +49,7 @@ class Cells:
 
     @classmethod
     def of(cls, whole: Sketch, *groups: int) -> Cells:
-        """Read everyone's, or those of a group, or of several together, by their numbers; of units with their rows."""
+        """Read everyone's, or those of a group, or of several, by their numbers; of clusters with their rows."""
         found = cls.counted(whole, *groups)
         if whole.kept is None:
             return found
@@ -137,7 +137,7 @@ def steps_of(cell: NDArray[np.int64], levels: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class UnitRows:
-    """Every row, with a label or without, of data whose rows belong together or count more.
+    """Every row, with a label or without, of data whose rows share clusters or count more.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class UnitRows:
         return UnitRows(self.unit[at], self.cell[at], self.y[at], self.p[at], self.weight[at], self.group[:, at])
 
     def people(self, of: int, *, labelled: bool) -> NDArray[np.int64]:
-        """Return how many units have rows with a label, or without, in each of so many groups."""
+        """Return how many clusters have rows with a label, or without, in each of so many groups."""
         at = np.isnan(self.y) != labelled
         pairs = np.unique(self.group[:, at] * (int(self.unit.max()) + 1) + self.unit[at])
         found: NDArray[np.int64] = np.bincount(pairs // (int(self.unit.max()) + 1), minlength=of)
@@ -173,7 +173,7 @@ class UnitRows:
 
 @dataclass(frozen=True)
 class UnitCells(Cells):
-    """Counts of people, and their rows by unit, which are certified.
+    """Counts of people, and their rows by cluster, which are certified.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class UnitCells(Cells):
     rows_of: UnitRows
 
     def ranged(self, levels: int, odds: float, *, labelled_only: bool = False) -> Ends:
-        """Return what certifies the units under an assumption; those counted once serve every other."""
+        """Return what certifies the clusters under an assumption; those counted once serve every other."""
         return UnitRange(self._stepped(levels, labelled_only), odds)
 
     def _stepped(self, levels: int, labelled_only: bool) -> UnitCounts:
@@ -200,7 +200,7 @@ class UnitCells(Cells):
 
     @property
     def units(self) -> tuple[int, int]:
-        """Units, and those of them that have a row without a label."""
+        """Clusters, and those of them that have a row without a label."""
         q = self.rows_of
         return len(np.unique(q.unit)), len(np.unique(q.unit[np.isnan(q.y)]))
 

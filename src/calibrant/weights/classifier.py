@@ -137,7 +137,7 @@ def _made(learner: Learner) -> Classifier:
 
 
 def _dealt(units: NDArray[np.int64], folds: int, seed: int) -> Iterator[Rows]:
-    """Yield the rows of each fold; units are dealt whole."""
+    """Yield the rows of each fold; clusters are dealt whole."""
     where = np.random.default_rng(seed).permutation(int(units.max()) + 1) % folds
     for fold in range(folds):
         yield where[units] == fold

@@ -52,7 +52,7 @@ def to(
     Parameters
     ----------
     data : Predictions, or what `calibrant.read` takes as a frame or path
-        Of which covariates, weights and units are read; labels and scores never.
+        Of which covariates, weights and clusters are read; labels and scores never.
     target : mapping, frame, or path
         *Margins*: by column (or tuple of columns, for a joint table) a mapping of level (or tuple of levels) to share
         or count. Or *rows* of the population, with the same columns.
@@ -72,7 +72,7 @@ def to(
     leave_out : bool
         Levels of the population that no row has are refused; with True they are left out of it, and named.
     pilot : float
-        Share of the rows (units, where rows have them) that the weights are learnt on and that then leave; 0 for all
+        Share of the rows (clusters, where rows have them) that the weights are learnt on and that then leave; 0 for all
         rows, which stay.
     learner : {"logistic", "trees"}
         The classifier: see `odds`.
@@ -163,7 +163,7 @@ class _Asked:
         else:
             most = None if cap is None else number("cap", cap, above=1, hint="or None for no cap")
         if found == "classifier" and pool:
-            raise BadInput("pool= goes with method 'cells' or 'rake': a classifier takes levels as they are")
+            raise BadInput("pool= goes with method 'cells' or 'rake': a classifier takes levels unchanged")
         return cls(named, found, most, pool, leave_out, method is not None)
 
 
@@ -249,7 +249,7 @@ def _framed(source: object) -> bool:
 
 
 def _pilots(sides: _Sides, share: float, seed: int) -> Rows | None:
-    """Deal the pilot rows, whole units together; None for no pilot."""
+    """Deal the pilot rows, whole clusters together; None for no pilot."""
     if not share:
         return None
     m = int(sides.units.max()) + 1
@@ -270,7 +270,7 @@ def _fitted(sides: _Sides, asked: _Asked, on: Rows | None) -> Weighting:
     inside = np.all([m.shares[m.codes] > 0 for m in axes], axis=0)
     learn = inside if on is None else inside & on
     if not learn.any():
-        raise BadInput("no row is like anyone of the population: check that levels are spelt alike")
+        raise BadInput("no row is like anyone of the population: check that levels are spelt the same")
     axes, lacking, lost = _covered(axes, learn, asked.leave_out)
     seen = [np.bincount(m.codes[learn], minlength=len(m.labels)) > 0 for m in axes]
     known = inside & np.all([s[m.codes] for s, m in zip(seen, axes, strict=True)], axis=0)
@@ -293,12 +293,12 @@ def _covered(axes: list[Margin], learn: Rows, leave_out: bool) -> tuple[list[Mar
     out, lacking, lost = [], list[str](), 0.0
     for m in axes:
         bare = (m.shares > 0) & (np.bincount(m.codes[learn], minlength=len(m.labels)) == 0)
-        named = [f"{m.name}: {m.labels[i]}" for i in np.flatnonzero(bare)]
+        named = [f"{m.name} = {m.labels[i]}" for i in np.flatnonzero(bare)]
         share = float(m.shares[bare].sum())
         if named and not leave_out:
             more = f" and {len(named) - 3} more" if len(named) > 3 else ""
             raise BadInput(
-                f"no row is like {100 * share:.3g} % of the population ({'; '.join(named[:3])}{more}): pool levels, "
+                f"no row is like {100 * share:.3g}% of the population ({'; '.join(named[:3])}{more}): pool levels, "
                 "name fewer columns, or leave those people out with leave_out=True"
             )
         lacking += named

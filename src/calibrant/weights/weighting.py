@@ -26,7 +26,7 @@ class Balance:
     Parameters
     ----------
     column, level : str
-        ``"(mean)"`` for a number; ``"(levels of few)"`` where levels of fewer than 20 are told together.
+        ``"(mean)"`` for a number; ``"(levels of few)"`` where levels of fewer than 20 are reported together.
     before, after, target : float
         Of the rows before and after, and of the population.
     difference_before, difference_after : float
@@ -103,7 +103,7 @@ class Weighting:
         """What an audit with these weights is about."""
         whom = f"the named population as seen in {', '.join(self.columns)}"
         if self.uncovered:
-            whom += f", without the {100 * self.uncovered_share:.2g} % of it like no row"
+            whom += f", without the {100 * self.uncovered_share:.2g}% of it like no row"
         if self.capped:
             whom += f", and with {self.capped:,} rows counting less than it asks (capped)"
         return f"the error in {whom}; if outcomes given these columns and the score are as in the audited rows"

@@ -97,7 +97,7 @@ def test_a_file_in_the_folder_is_a_check_everywhere(one_more: None) -> None:
         (lambda: rows(30), {"quick": True, "by": "site"}, "error-groups", "fewer than 20 rows"),
         (lambda: rows(30), {"quick": True, "by": "site", "noun": "loans"}, "error-groups", "fewer than 20 loans"),
         (lambda: cal.sketch(rows(), variables="x"), {}, "local-calibration", "without what tests need"),
-        (lambda: rows(60), {"quick": True}, "reliability", "50 expected cases"),
+        (lambda: rows(60), {"quick": True}, "reliability", "50 expected events"),
     ],
 )
 def test_a_check_that_is_not_made_says_why(source: Any, asked: dict[str, Any], code: str, reason: str) -> None:

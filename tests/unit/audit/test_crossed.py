@@ -64,9 +64,9 @@ def test_the_record_says_what_crosses_and_what_is_left_open(record: AuditRecord)
 def test_the_first_screen_says_it_in_words(record: AuditRecord) -> None:
     told = " ".join(markdown.render(record).split())
     for words in (
-        "60 units (`person`) and 24 units (`question`), which cross",
+        "60 clusters (`person`) and 24 clusters (`question`), which cross",
         "as independent that share neither `person` nor `question`",
-        "By one column it is: `--cluster person`, about these units of `question`, or `--cluster question`.",
+        "By one column it is: `--cluster person`, about these clusters of `question`, or `--cluster question`.",
         "Theorem X",
     ):
         assert words in told, words
@@ -94,7 +94,7 @@ def test_a_group_of_few_units_of_either_column_is_not_shown() -> None:
     hidden = cal.audit(held, **{**NAMED, "by": "topic"}, quick=True)
     assert not hidden.groups
     (check,) = (c for c in hidden.checks if c.code == "error-groups")
-    assert check.reason == "every group has fewer than 20 units of person or of question"
+    assert check.reason == "every group has fewer than 20 clusters of person or of question"
     shown = cal.audit(held, **{**NAMED, "by": "topic"}, quick=True, mask=5)
     assert {f.variables for f in shown.groups} == {(("topic", "few"),), (("topic", "many"),)}
 

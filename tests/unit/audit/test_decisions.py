@@ -40,7 +40,7 @@ def record() -> AuditRecord:
 
 def test_numbers_by_hand(record: AuditRecord) -> None:
     data, c = table(), record.curve("decisions").columns
-    assert c["group"] == ("everyone", "sex=f", "sex=m") * 2
+    assert c["group"] == ("everyone", "sex = f", "sex = m") * 2
     each = 0.05 / 2 / 2 / 2 / CERTIFIED_ENDS  # half everyone's, two thresholds, half certified, six ends
     for i, (name, t) in enumerate(zip(c["group"], c["threshold"], strict=True)):
         own = np.full(3000, True) if name == "everyone" else data["sex"] == name[-1]
@@ -98,7 +98,7 @@ def test_few_are_not_told_and_not_had_by_subtraction() -> None:
     data["p"] = np.where((data["site"] == "a") & (data["p"] >= 0.2), data["p"] * 0.19, data["p"])
     data["p"][:7] = 0.9  # seven of site a are acted on
     c = audited(data, by="site", threshold=0.2).curve("decisions").columns
-    assert "site=a" not in c["group"]
+    assert "site = a" not in c["group"]
     assert len(c["group"]) == 3  # everyone, and two: one more leaves with site a
     nobody = audited(data, threshold=0.999)
     check = next(c for c in nobody.checks if c.code == "decisions")
@@ -133,7 +133,7 @@ def test_units_are_certified_by_units() -> None:
     units = audited(data, threshold=0.2, cluster="unit")
     a, b = (r.curve("decisions").columns for r in (alone, units))
     assert b["wrong_low"][0] < a["wrong_low"][0] < a["wrong_high"][0] < b["wrong_high"][0]
-    assert "unit" in units.curve("decisions").settings["assumes"]
+    assert "cluster" in units.curve("decisions").settings["assumes"]
 
 
 @pytest.mark.parametrize(

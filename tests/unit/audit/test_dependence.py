@@ -67,7 +67,7 @@ def test_copies_decide_nothing_and_say_so_first() -> None:
     told = terminal.render(record)
     assert "2.2 times too narrow" in told.replace("\n  ", " ")
     assert "--key" in told
-    assert "What the error follows" not in told
+    assert "What the error varies with" not in told
 
 
 def test_the_same_rows_once_are_judged() -> None:
@@ -116,7 +116,7 @@ def test_a_column_whose_rows_are_alike_is_named_with_the_command(text: bool, tmp
     record = cal.audit(tmp_path / "visits.parquet", **READ)
     assert found_in(record) == {"patient": True}
     told = " ".join(terminal.render(record).split())
-    assert "Rows of one patient are more alike than their scores explain: design effect" in told
+    assert "Rows of one patient are more correlated than their scores explain: design effect" in told
     assert "--cluster patient" in told
     assert "times too narrow" in told
     assert "--by patient" not in told
@@ -211,7 +211,7 @@ def test_independent_rows_of_identifiers_are_left_in_peace() -> None:
     record = cal.audit(visits(0.0), quick=True, **READ)
     assert found_in(record) == {"ref": False, "customer": False}
     told = " ".join(terminal.render(record).split())
-    assert "those of one customer are hardly more alike than others" in told
+    assert "those of one customer are hardly more correlated than others" in told
     assert "If one names a household" not in told
 
 

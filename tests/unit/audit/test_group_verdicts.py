@@ -144,7 +144,7 @@ def test_the_worst_of_all_says_what_is_judged_only_together() -> None:
     findings, worst = asked(cal.sketch(cal.predictions(y, p, {"site": site}), by="site"), 0.1)
     assert [f.verdict for f in findings] == ["met"] * 3
     assert sum(f.pooled for f in findings) == worst.settings["pooled"] == small
-    assert "3 groups shown, 100 small ones only together" in worst.settings["about"]
+    assert "3 groups shown, 100 small ones only pooled" in worst.settings["about"]
 
 
 def test_a_raw_score_over_the_limit_where_its_display_is_within() -> None:
@@ -154,7 +154,7 @@ def test_a_raw_score_over_the_limit_where_its_display_is_within() -> None:
     y = rng.uniform(size=len(p)) < np.where(p < 0.5, 0.7, 0.3)
     data = cal.predictions(y, p, {"g": np.repeat(["x"], len(p))})
     found = cal.certify.groups(data, by="g", limit=0.08, levels=10)
-    assert found["g=x"].settings["verdict"] == "broken"
+    assert found["g = x"].settings["verdict"] == "broken"
     assert cal.certify.worst_group(data, by="g", levels=10).interval.high <= 0.08
 
 
@@ -168,7 +168,7 @@ def test_the_public_functions_agree(whole: Any) -> None:
             assert (worst.interval.high <= limit) == all(met)
             floors = [max(e.interval.low, -e.interval.high if judge == "gap" else 0.0) for e in found.values()]
             assert worst.interval.low == pytest.approx(max(floors), abs=0.01)
-            assert worst.settings["group_low"] == "site=b"
+            assert worst.settings["group_low"] == "site = b"
     with pytest.raises(cal.BadInput, match="both sides"):
         cal.certify.groups(whole, limit=0.1, side="lower")
 
@@ -184,10 +184,10 @@ def test_a_column_whose_groups_are_units_is_told_as_not_checked() -> None:
     asked = {"label": "y", "score": "p", "limit": 0.03, "quick": True, "variables": None}
     by_ward = cal.audit(data, by=["sex", "ward"], cluster="ward", intersections=True, **asked)
     said = " ".join(terminal.render(by_ward).split())
-    assert "60 groups of ward: not checked, one unit each." in said
-    assert said.count("not checked, one unit each") == 1  # once, and not of both columns crossed too
-    assert "60 groups of `ward`: not checked, one unit each." in markdown.render(by_ward)
-    assert "60 groups of <bdi>ward</bdi>: not checked, one unit each." in html.render(by_ward)
+    assert "60 groups of ward: not checked, one cluster each." in said
+    assert said.count("not checked, one cluster each") == 1  # once, and not of both columns crossed too
+    assert "60 groups of `ward`: not checked, one cluster each." in markdown.render(by_ward)
+    assert "60 groups of <bdi>ward</bdi>: not checked, one cluster each." in html.render(by_ward)
     small = " ".join(terminal.render(cal.audit(data, by=["sex", "few"], **asked)).split())
-    assert "Groups of few: not checked, none can be shown without telling of a few." in small
+    assert "Groups of few: not checked, none can be shown without revealing a few people." in small
     assert "not checked, " not in terminal.render(cal.audit(data, by="sex", **asked)).split("What to do")[0]

@@ -46,7 +46,7 @@ def checked(record: AuditRecord) -> str:
 
 def test_every_group_has_its_lines_and_the_check_the_worst_verdict() -> None:
     record = audited()
-    assert list(by_people(record, "verdict")) == ["everyone", "site=a", "site=b", "site=c"]
+    assert list(by_people(record, "verdict")) == ["everyone", "site = a", "site = b", "site = c"]
     assert record.settings["missing_odds"] == 2.0
     assert record.data["unlabelled"] == LOST.sum()
     assert checked(record) == "undecided"
@@ -71,7 +71,7 @@ def test_over_the_limit_under_an_assumption_is_not_the_verdict() -> None:
     happened = np.where(low, 1.0, HAPPENED)  # of c, whoever has a low score is off, and hardly anyone has a label
     lost = low & (np.random.default_rng(4).uniform(size=N) < 0.4)
     record = audited(lost, happened=happened, limit=0.03, missing_odds=1.0)
-    assert by_people(record, "verdict")["site=c"] == "broken"
+    assert by_people(record, "verdict")["site = c"] == "broken"
     assert checked(record) == "broken"
     assert record.verdict == "broken"  # by its own group
     alone = audited(lost, happened=happened, limit=0.1, missing_odds=1.0, by=None)
@@ -102,7 +102,7 @@ def test_a_verdict_stands_as_far_as_its_ends_as_told_do(judge: str, happened: np
     whole = cal.sketch({"y": y, "p": P, "site": SITE}, label="y", score="p", by="site", missing="keep")
     cells = Cells.of(whole, 0)
     told, asked = Outward.of(cells, judge), Of(judge, 0.12, 2.0, 100)
-    rows = list(lines("site=a", cells, asked, 0.01, told))
+    rows = list(lines("site = a", cells, asked, 0.01, told))
     beyond = [odds for odds in ODDS if odds > rows[0].stands_to][:1]
     up_to = [odds for odds in ODDS if odds <= rows[0].stands_to]
     assert len(up_to) > 1
@@ -121,7 +121,7 @@ def test_a_level_without_any_label_is_told_and_a_small_one_is_not() -> None:
     few = np.where(np.arange(N) < 12, "refused", SITE)
     record = audited(LOST | (few == "refused"), few)
     assert "refused" not in record.to_json()
-    assert list(by_people(record, "rows"))[1:] == ["site=a", "site=b", "site=c + 1 more"]  # with the smallest
+    assert list(by_people(record, "rows"))[1:] == ["site = a", "site = b", "site=c + 1 more"]  # with the smallest
     assert "c + 1 more" in record.curve("without_label").columns["level"]
 
 
@@ -133,7 +133,7 @@ def test_a_pair_without_any_label_of_few_people_leaves_its_table_out() -> None:
     record = cal.audit({k: v[kept] for k, v in frame.items()}, label="y", score="p", by=["site", "old"],
                        intersections=True, missing="keep", quick=True)  # fmt: skip
     names = list(by_people(record, "rows"))
-    assert "site=c" in names
+    assert "site = c" in names
     assert not [name for name in names if "," in name]
 
 
@@ -162,7 +162,7 @@ def test_the_report_holds_both_tables_closed_and_the_rows_that_were_read() -> No
         for part in ("Odds up to 1.5", "Whatever they are", "Stands to", "Standardised difference"):
             assert part in shown
     assert '<details id="missing-labels"' in page
-    assert "6\u202f000 read, 0 dropped, 1\u202f220 counted apart: they have no label" in text
+    assert "6,000 read, 0 dropped, 1,220 counted apart: they have no label" in text
     assert "missing_odds 1.5" in text  # how to do it again
     assert "missing-labels" not in markdown.render(cal.audit({"y": HAPPENED, "p": P}, label="y", score="p", quick=True))
 
@@ -179,7 +179,10 @@ def test_units_are_people_of_whom_nothing_is_told_if_they_are_few() -> None:
     assert checked(record) in ("met", "undecided")
     assert record.data["cluster"] == "person"
     told = " ".join(markdown.render(record).split())
-    assert "150 of 150 units have rows without an outcome, and each unit, with all of its rows, is one bet." in told
+    assert (
+        "150 of 150 clusters have rows without an outcome, and each cluster, with all of its rows, is one independent observation."
+        in told
+    )
     assert "| not tested |" in told
-    assert "is not tested, for the test takes rows as independent" in " ".join(html.render(record).split())
+    assert "is not tested, for the test assumes independent rows" in " ".join(html.render(record).split())
     assert AuditRecord.from_json(record.to_json()) == record

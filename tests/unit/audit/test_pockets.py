@@ -123,7 +123,7 @@ def test_one_class_and_a_score_of_one_value_are_judged_all_the_same() -> None:
     x = np.random.default_rng(0).uniform(size=400)
     found = QUESTION.make(case(cal.predictions(np.zeros(400), np.full(400, 0.3), {"x": x}), limit=0.1), {})
     assert found.checks[0].status == "broken"
-    assert found.curves["pockets"].columns["side"][0] == "too much"
+    assert found.curves["pockets"].columns["side"][0] == "overpredicts"
 
 
 def test_a_sketch_gives_the_answer_of_its_rows() -> None:

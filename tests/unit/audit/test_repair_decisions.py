@@ -37,7 +37,7 @@ def test_the_record_tells_every_repair_and_fits_its_schema(record: AuditRecord) 
     assert set(c["threshold"]) == {0.2}
     everyone = [i for i, who in enumerate(c["population"]) if who == "everyone"]
     assert all(c["to_act"][i] > 100 and c["gain_low"][i] <= c["gain"][i] <= c["gain_high"][i] for i in everyone)
-    few = [i for i, who in enumerate(c["population"]) if who == "sex=x"]
+    few = [i for i, who in enumerate(c["population"]) if who == "sex = x"]
     assert all(c[k][i] is None for i in few for k in ("to_act", "to_leave", "gain", "gain_low", "gain_high"))
 
 
@@ -47,7 +47,7 @@ def test_page_and_markdown_show_it(record: AuditRecord, tmp_path: Path) -> None:
         record.save(tmp_path / name)
         text = (tmp_path / name).read_text(encoding="utf-8")
         assert "Who comes to be acted on, and who is not any more, under a repair" in text
-        assert "Judged on rows held out, numbers in fives" in text
+        assert "Judged on rows held out, numbers rounded to multiples of five" in text
 
 
 @pytest.mark.slow

@@ -81,7 +81,7 @@ RECORDS: dict[str, Callable[[], Any]] = {
     "met, no groups": lambda: cal.audit(rows(3001), limit=0.3, quick=True, levels=7, name="seven steps"),
     "units": lambda: cal.audit(visits(False), by="site", limit=0.05, quick=True),
     "units and weights": lambda: cal.audit(visits(True), limit=0.2, quick=True),
-    "units that cross": lambda: cal.audit(answers(), by="sex", limit=0.3, quick=True),
+    "clusters that cross": lambda: cal.audit(answers(), by="sex", limit=0.3, quick=True),
     "tiny": lambda: cal.audit(rows(5), by="site", limit=0.05),
     "one row": lambda: cal.audit(cal.predictions([1], [0.5]), limit=0.05),
     "all cases": lambda: cal.audit(one_class(1), limit=0.05),

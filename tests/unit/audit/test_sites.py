@@ -93,17 +93,17 @@ def page(record: Any, folder: Any) -> str:
 def test_the_page_says_whether_sites_differ_and_draws_them(tmp_path):
     text, s = page(audited(), tmp_path), audited().curve("sites").settings
     assert s["p_value"] < 0.01
-    assert "Does it hold in every unit?" in text
-    assert "Units differ beyond chance" in text
+    assert "Does it hold in every cluster?" in text
+    assert "Clusters differ beyond chance" in text
     assert f"{s['ratio_new_low']:.2f} to {s['ratio_new_high']:.2f} times as many" in text
     drawn = text[text.index('class="t" width="100%"') :]
     assert drawn[: drawn.index("</svg>")].count('class="dot"') == 30
-    assert "Does it hold in every unit?" in (tmp_path / "audit.md").read_text()
+    assert "Does it hold in every cluster?" in (tmp_path / "audit.md").read_text()
 
 
 def test_equal_sites_do_not_differ_and_pages_without_sites_have_no_section(tmp_path):
-    assert "No difference between units beyond chance shows" in page(audited(spread=0.0), tmp_path)
-    assert "Does it hold in every unit?" not in page(audited(sites=4, rows=200), tmp_path)
+    assert "No difference between clusters is shown beyond chance" in page(audited(spread=0.0), tmp_path)
+    assert "Does it hold in every cluster?" not in page(audited(sites=4, rows=200), tmp_path)
 
 
 def test_rows_of_patients_within_hospitals_are_said_to_count_as_independent(tmp_path):

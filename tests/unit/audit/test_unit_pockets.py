@@ -36,7 +36,7 @@ def test_error_that_a_test_finds_leaves_pockets_not_cleared(monkeypatch: pytest.
     assert check.outcome.p_value <= 0.05
     assert check.outcome.settings["null"] == "signs"
     text = render(record)
-    assert "A test of all pockets finds error (p = " in text
+    assert "A test of all subgroups shows error (p = " in text
     assert "how far off they are is not certified" in text
 
 
@@ -44,4 +44,4 @@ def test_few_units_have_neither(monkeypatch: pytest.MonkeyPatch) -> None:
     record = audited(monkeypatch, 0.0, units=12)
     check = next(c for c in record.checks if c.code == "pockets")
     assert (check.status, record.verdicts["pockets"]) == ("not-applicable", "absent")
-    assert "boxes need 20 effective units" in check.reason
+    assert "subgroups need 20 effective clusters" in check.reason

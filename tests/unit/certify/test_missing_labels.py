@@ -29,7 +29,7 @@ def test_every_way_in_counts_alike() -> None:
     assert found == cal.certify.missing_labels(cal.read(FRAME, by="sex", **NAMED), by="sex", limit=0.1)
     assert found == cal.certify.missing_labels(whole, limit=0.1)
     assert found == cal.certify.missing_labels(cal.Sketch.from_bytes(whole.to_bytes()), limit=0.1)
-    assert sorted(set(found.columns["people"])) == ["everyone", "sex=f", "sex=m", "sex=x"]
+    assert sorted(set(found.columns["people"])) == ["everyone", "sex = f", "sex = m", "sex = x"]
 
 
 def test_halves_add_up() -> None:
@@ -63,7 +63,7 @@ def test_a_group_without_any_label_is_bounded_by_nothing_but_its_scores() -> Non
     found = cal.certify.missing_labels(
         cal.predictions(Y, P, {"sex": SEX}, missing="keep"), by="sex", judge="gap", limit=0.05
     )
-    lone = [row for row in zip(*found.columns.values(), strict=True) if row[0] == "sex=x"]
+    lone = [row for row in zip(*found.columns.values(), strict=True) if row[0] == "sex = x"]
     assert lone[0][3:8] == (0, lone[0][4], -1.0, 1.0, "undecided")
     mean = P[SEX == "x"].mean()
     assert all(row[5] <= -mean and row[6] >= 1.0 - mean for row in lone[1:])
@@ -118,7 +118,7 @@ def test_units_and_weights_are_certified_and_told() -> None:
         found = cal.certify.missing_labels(cal.read(rows, by="sex", **more, **NAMED), by="sex", limit=0.3)
         assert found.columns["people"] == plain.columns["people"]
         assert found.columns["unlabelled"] == plain.columns["unlabelled"]  # people are counted, whatever they weigh
-        assert "independent units" in str(found.settings["assumes"])
+        assert "independent clusters" in str(found.settings["assumes"])
         high = found.columns["high"]
         assert high[1] <= high[2] <= high[3]
     same = cal.audit(rows, by="sex", limit=0.3, quick=True, cluster="house", weights="w", **NAMED)

@@ -24,7 +24,7 @@ def test_settings_tell_units():
     assert told == {"units": 60, "pilot_units": 6, "largest_unit": 5.0, "lightened_units": 0}
     assert found.settings["effective_units"] == pytest.approx(54)
     assert found.n == 300
-    assert found.assumes == "independent units, rows of one unit as dependent as they like"
+    assert found.assumes == "independent clusters, rows of one cluster as dependent as they like"
 
 
 def test_weights_scale_is_nothing():
@@ -44,13 +44,13 @@ def test_larger_units_weigh_down():
 
 def test_groups_of_units():
     found = cal.certify.groups(data(cluster=np.repeat(np.arange(60), 5)), by="sex", limit=0.3)
-    assert set(found) == {"sex=f", "sex=m"}
+    assert set(found) == {"sex = f", "sex = m"}
     assert sum(e.n for e in found.values()) == 300
     assert all(e.settings["units"] <= 60 and e.interval.high <= 1 for e in found.values())
 
 
 def test_one_unit_is_refused():
-    said = "{}: all rows are one unit, and nothing .*; name in cluster= .* a column that tells units apart, or"
+    said = "{}: all rows are one cluster, and nothing .*; name in cluster= .* a column that distinguishes clusters, or"
     with pytest.raises(NotComputable, match=said.format("^cluster= is 0.0 in every row")):
         cal.certify.values(data(cluster=np.zeros(300)))
     with pytest.raises(NotComputable, match=said.format("^cluster= is 0.0 in every row")):
@@ -68,7 +68,7 @@ def test_distance_of_units():
     y = np.random.default_rng(4).uniform(size=2000) < p
     units = np.repeat(np.arange(400), 5)
     found = cal.certify.distance(cal.predictions(y, p, cluster=units), side="upper")
-    assert found.assumes == "independent units, rows of one unit as dependent as they like"
+    assert found.assumes == "independent clusters, rows of one cluster as dependent as they like"
     assert found.settings["units"] == 400
     assert found.settings["route"].startswith("rounded to ")
     assert found.interval.low == 0.0 < found.interval.high < 0.15
@@ -97,7 +97,7 @@ def test_unproved_names_what_can_be_used(name):
 def test_plan_in_units():
     known = data(cluster=np.repeat(np.arange(60), 5))
     found = [cal.certify.rows_needed(gap, known, levels=10) for gap in (0.2, 0.1)]
-    assert [e.unit for e in found] == ["units", "units"]
+    assert [e.unit for e in found] == ["clusters", "clusters"]
     assert found[1].value > 2 * found[0].value > 20
     with pytest.raises(NotComputable, match="rounded"):
         cal.certify.rows_needed(0.1, known, method="jittered")

@@ -37,7 +37,7 @@ def test_the_upper_end_is_that_of_the_values() -> None:
     assert found.interval.high == pytest.approx(by_hand + 2.0**-30, abs=1e-12)
     assert found.interval.low == 0.0
     assert found.settings["values"] == 4
-    assert found.settings["about"] == "the score as it is, which takes 4 values"
+    assert found.settings["about"] == "the raw score, which takes 4 values"
     assert found.method == "certify.values"
 
 
@@ -73,16 +73,16 @@ def test_few_are_at_most_1024_and_one_for_ten_rows(p: Any, exact: bool) -> None:
         assert found == cal.certify.values(rows, side="upper")
     else:
         assert found == cal.certify.rounded(rows, side="upper")
-        assert found.settings["about"] == "the score as shown in whole per cent"
+        assert found.settings["about"] == "the score rounded to whole percent"
         with pytest.raises(NotComputable, match="too many values"):
             cal.certify.values(rows)
 
 
 def test_a_display_that_is_not_of_whole_per_cent_says_its_steps() -> None:
     found = cal.certify.rounded(data(np.linspace(0, 1, 500)), levels=50)
-    assert found.settings["about"] == "the score as shown in 50 steps"
+    assert found.settings["about"] == "the score in 50 rounding steps"
     one = cal.certify.values(data(np.full(100, 0.25)))
-    assert one.settings["about"] == "the score as it is, which takes one value"
+    assert one.settings["about"] == "the raw score, which takes one value"
 
 
 def test_one_choice_serves_every_group() -> None:
@@ -105,7 +105,7 @@ def test_one_choice_serves_every_group() -> None:
     both = pooled(whole, [0, 1])
     np.testing.assert_array_equal(both.by_score, everyone(rows).by_score)
     ranges = cal.certify.groups(rows, by="sex")
-    assert {e.settings["about"] for e in ranges.values()} == {"the score as it is, which takes 101 values"}
+    assert {e.settings["about"] for e in ranges.values()} == {"the raw score, which takes 101 values"}
     few_rows = data(per_cent(900), sex=sex[:900])
     ranges = cal.certify.groups(few_rows, by="sex")
     assert {e.settings["levels"] for e in ranges.values()} == {100}
@@ -140,23 +140,23 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     (found,) = json.loads(capsys.readouterr().out)
     assert (found["method"], found["settings"]["values"]) == ("certify.values", 101)
     assert main(["certify", exact, *columns]) == 0
-    assert "the score as it is, which takes 101 values" in capsys.readouterr().out
+    assert "the raw score, which takes 101 values" in capsys.readouterr().out
     many = written(np.linspace(0.001, 0.999, 2000))
     assert main(["certify", many, *columns, "--method", "values"]) == 2
-    assert "certify it as it is shown, with rounded" in capsys.readouterr().err
+    assert "certify the rounded score, with rounded" in capsys.readouterr().err
     assert main(["certify", many, *columns]) == 0
     out = capsys.readouterr().out
     assert "values                         none          the score takes too many values" in out
-    assert "the score as shown in whole per cent" in out
+    assert "the score rounded to whole percent" in out
 
 
 def test_an_audit_says_which_score_it_judged() -> None:
-    """In steps of two per cent the errors of neighbours cancel."""
+    """In steps of two percent the errors of neighbours cancel."""
     rng = np.random.default_rng(5)
     k = rng.integers(10, 91, 40_000)
     rows = cal.predictions(rng.uniform(size=len(k)) < k / 100 + np.where(k % 2, 0.025, -0.025), k / 100)
     record = cal.audit(rows, limit=0.02, quick=True, levels=50)
     assert record.data["display"] == {"values": 81}
     assert record.everyone.verdict != "met"
-    assert record.everyone.upper.settings["about"] == "the score as it is, which takes 81 values"
+    assert record.everyone.upper.settings["about"] == "the raw score, which takes 81 values"
     assert cal.certify.rounded(rows, levels=50, side="upper").interval.high < 0.02

@@ -189,10 +189,10 @@ BOTH = np.arange(201) % 2
 @pytest.mark.parametrize("entry", [cal.sketch, cal.audit, cal.read])
 def test_one_stray_score_is_no_reason_to_read_per_cent(entry: Callable[..., Any]) -> None:
     data = {"y": BOTH, "p": TOO_HIGH}
-    with pytest.raises(BadInput, match="1 value is outside 0 to 1; the other 200 are within: mend") as e:
+    with pytest.raises(BadInput, match="1 value is outside 0 to 1; the other 200 are within: correct") as e:
         entry(data, label="y", score="p")
     assert "percent=True" not in str(e.value)
-    with pytest.raises(BadInput, match=r"1 of 201 scores is above 1, too few to tell.*leave percent=True out and mend"):
+    with pytest.raises(BadInput, match=r"1 of 201 scores is above 1, too few to tell.*leave percent=True out and correct"):
         entry(data, label="y", score="p", percent=True)
 
 
@@ -206,10 +206,10 @@ LOGITS = "apply 1 / (1 + exp(-x))"
         ([np.inf], f"1 value is infinite; {MEND.format('it', 'its row')} (inf)."),
         ([-np.inf, np.inf], f"2 values are infinite; {MEND.format('them', 'their rows')} (-inf)."),
         ([-3.2], f"1 value is outside 0 to 1; the other 199 are within: {MEND.format('it', 'its row')} (-3.2)."),
-        ([np.inf, 1e4], "2 values are outside 0 to 1; the other 198 are within: mend them"),
+        ([np.inf, 1e4], "2 values are outside 0 to 1; the other 198 are within: correct them"),
         (
             [-2.0, 3.0] * 20,
-            "40 values are outside 0 to 1; the other 160 are within: mend them, or leave their rows out",
+            "40 values are outside 0 to 1; the other 160 are within: correct them, or leave their rows out",
         ),
         ([-2.0, 3.0] * 20, f"; if all are logits, {LOGITS}. First"),
         ([-2.0, 3.0] * 60, f"120 values are outside 0 to 1; did you pass logits? A{LOGITS[1:]} first."),
@@ -271,7 +271,7 @@ def test_per_cent_that_look_like_probabilities_have_a_way_in(
         return cal.audit(str(tmp_path), label="y", score="p", percent=percent, quick=True)
 
     if percent or max(map(max, files.values())) > 1:
-        with pytest.raises(BadInput, match="per cent, divide all of them by 100" if len(files) > 1 else "by 100") as e:
+        with pytest.raises(BadInput, match="percent, divide all of them by 100" if len(files) > 1 else "by 100") as e:
             audited(1, percent)
         assert ("leave percent=True out" in str(e.value)) == percent
     assert audited(0.01, False).data["rows"] == sum(map(len, files.values()))
@@ -279,18 +279,18 @@ def test_per_cent_that_look_like_probabilities_have_a_way_in(
 
 @pytest.mark.parametrize("high", [10, 1])
 def test_arrays_are_advised_no_option_that_they_lack(high: int) -> None:
-    with pytest.raises(BadInput, match="if every score is per cent, divide all of them by 100") as e:
+    with pytest.raises(BadInput, match="if every score is percent, divide all of them by 100") as e:
         cal.predictions([0, 1] * 50, [0.5] * (100 - high) + [40.0] * high)
     assert "percent=" not in str(e.value)
 
 
 def test_per_cent_of_rare_cases_are_read_and_told() -> None:
     rare = {"y": np.arange(400) % 40 == 0, "p": np.r_[np.linspace(0.01, 0.9, 300), np.linspace(1.1, 20, 100)]}
-    with pytest.raises(BadInput, match=r"the other 300 are within.*if every score is per cent, pass percent"):
+    with pytest.raises(BadInput, match=r"the other 300 are within.*if every score is percent, pass percent"):
         cal.audit(rare, label="y", score="p", quick=True)
     found = cal.audit(rare, label="y", score="p", quick=True, percent=True)
     assert "mostly-under-1-percent" in found.data["warnings"]
-    assert "Hardly per cent: With --percent most scores are under 1 per cent." in told(found)
+    assert "Hardly percent: With --percent most scores are under 1 percent." in told(found)
     usual = cal.audit({"y": BOTH, "p": 100 * np.r_[IN_RANGE, 0.5]}, label="y", score="p", quick=True, percent=True)
     assert "mostly-under-1-percent" not in usual.data["warnings"]
 
@@ -315,14 +315,14 @@ def test_a_case_that_is_spelt_in_two_ways_is_refused_however_rows_are_split(
         keep = whole.filter(pc.equal(whole["part"], k)) if batches == 2 else whole
         csv.write_csv(keep, tmp_path / f"{k}.csv")
     asked: dict[str, Any] = {"label": "y", "score": "p", "positive": "Yes", "drop_missing": True}
-    said = r"label column 'y' holds 'yes' beside 'Yes', which would count as no case: write both in one way"
+    said = r"label column 'y' holds 'yes' next to 'Yes', which would count as a non-event: write both in one way"
     for entry in (cal.sketch, cal.audit, cal.read):
         with pytest.raises(BadInput, match=said):
             entry(str(tmp_path), **asked)
     words = ["--label", "y", "--score", "p", "--positive", "Yes", "--drop-missing"]
     assert main(["repair", str(tmp_path), *words]) == 2
     assert said in capsys.readouterr().err
-    with pytest.raises(BadInput, match="'y_true' holds 'yes' beside 'Yes'"):
+    with pytest.raises(BadInput, match="'y_true' holds 'yes' next to 'Yes'"):
         cal.predictions(labels, np.full(len(labels), 0.5), positive="Yes")
 
 
@@ -335,13 +335,13 @@ def test_a_few_strange_labels_may_be_codes_of_unknown_outcomes() -> None:
 @pytest.mark.parametrize(
     ("labels", "positive", "held", "said"),
     [
-        (np.where(np.arange(201) % 10 == 7, 9, BOTH), "1", {"0": 101, "9": 20}, "0 (101), 9 (20) count as no case"),
-        (np.where(np.arange(201) % 90 == 7, 9.0, BOTH), "1", {"0": 101, "9": None}, "0 (101), 9 count as no case"),
+        (np.where(np.arange(201) % 10 == 7, 9, BOTH), "1", {"0": 101, "9": 20}, "0 (101), 9 (20) count as a non-event"),
+        (np.where(np.arange(201) % 90 == 7, 9.0, BOTH), "1", {"0": 101, "9": None}, "0 (101), 9 count as a non-event"),
         (
             np.r_[np.where(BOTH == 1, "Yes", "No")[:198], ["yeah", "yeah", "maybe"]],
             "Yes",
             {"No": 99, "maybe": None, "yeah": None},
-            "No (99), maybe, yeah count as no case",
+            "No (99), maybe, yeah count as a non-event",
         ),
     ],
 )
@@ -385,7 +385,7 @@ def test_the_most_frequent_of_many_other_labels_are_told() -> None:
     found = cal.audit(data, label="y", score="p", positive="case", quick=True)
     assert (len(found.data["other_labels"]), found.data["other_label_count"]) == (20, 41)
     assert found.data["other_labels"]["often"] == 500
-    assert "Other labels: often (500), c00 (50), c01 (50) and 38 more count as no case." in told(found)
+    assert "Other labels: often (500), c00 (50), c01 (50) and 38 more count as a non-event." in told(found)
 
 
 def test_other_labels_are_the_same_however_rows_were_split() -> None:
@@ -410,17 +410,17 @@ def test_too_many_other_labels_are_not_named() -> None:
     data = {"y": labels, "p": (np.arange(6_600) % 97 + 1) / 99}
     found = cal.audit(data, label="y", score="p", positive="case", quick=True)
     assert (found.data["other_labels"], found.data["other_label_count"]) == ({}, None)
-    assert "Other labels: More than 1 000 values count as no case." in told(found)
+    assert "Other labels: More than 1,000 values count as a non-event." in told(found)
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("0", "1", "unknown"), "'unknown' beside 0 and 1; if these outcomes are not known, store it as missing; only"),
-        (("no", "yes", "Maybe"), "'Maybe' beside no and yes; if these outcomes are not known, store it as missing and"),
-        (("0", "1", "na"), "'na' beside 0 and 1; if"),
-        (("false", "true", "missing"), "'missing' beside false and true; if"),
-        (("0", "1", "withdrawn"), "'withdrawn' beside 0 and 1; if"),  # a few
+        (("0", "1", "unknown"), "'unknown' next to 0 and 1; if these outcomes are not known, store it as missing; only"),
+        (("no", "yes", "Maybe"), "'Maybe' next to no and yes; if these outcomes are not known, store it as missing and"),
+        (("0", "1", "na"), "'na' next to 0 and 1; if"),
+        (("false", "true", "missing"), "'missing' next to false and true; if"),
+        (("0", "1", "withdrawn"), "'withdrawn' next to 0 and 1; if"),  # a few
     ],
 )
 def test_labels_of_text_that_are_no_outcomes_are_to_be_missing(words: tuple[str, ...], said: str) -> None:
@@ -536,11 +536,11 @@ def test_what_rows_lack_that_were_left_out_before_is_not_known() -> None:
     held = cal.read(rows, **{k: v for k, v in BY_UNITS.items() if k != "key"})
     found = cal.audit(held, quick=True)
     assert found.data["dropped_for"] == {}
-    assert "45 of 900 rows left out, without label, score, unit or weight" in told(found)
+    assert "45 of 900 rows left out, without label, score, cluster or weight" in told(found)
     plain = cal.read(without(900, p=lambda i: i % 20 == 3), label="y", score="p", drop_missing=True)
     assert "45 of 900 rows left out, without label or score" in told(cal.audit(plain, quick=True))
     units = cal.read(rows, label="y", score="p", cluster="unit", drop_missing=True)
-    assert "45 of 900 rows left out, without label, score or unit" in told(cal.audit(units, quick=True))
+    assert "45 of 900 rows left out, without label, score or cluster" in told(cal.audit(units, quick=True))
 
 
 @pytest.mark.parametrize("claimed", [{"unit": 44}, {"unit": 46}, {"luck": 45}, {"unit": 45, "label": 0}])

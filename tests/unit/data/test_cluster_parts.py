@@ -223,5 +223,5 @@ def test_labels_do_not_choose_among_rows_of_one_key(monkeypatch: pytest.MonkeyPa
     lines = coarse.parts["sample"].lines
     assert abs(lines[:, 2].mean() - 0.5) < 1e-9  # each content comes with both outcomes
     assert 300 < (lines[:, 1].view(np.float64) == 0.3).sum() < 700
-    with pytest.raises(cal.BadInput, match=r"key='k' tells too few rows apart: 1,000 of 1,000"):
+    with pytest.raises(cal.BadInput, match=r"key='k' distinguishes too few rows: 1,000 of 1,000"):
         coarse.parts["sample"].predictions()

@@ -188,14 +188,14 @@ def test_specs_round_trip() -> None:
 def test_intersections_are_all_pairs() -> None:
     data = {"y": [0, 1] * 4, "p": [0.5] * 8, "a": list("xxyyxxyy"), "b": list("uvuvuvuv")}
     found = cal.certify.groups(cal.sketch(data, label="y", score="p", by=["a", "b"], intersections=True))
-    assert "a=x, b=u" in found
+    assert "a = x, b = u" in found
     assert len(found) == 2 + 2 + 4
-    assert found["a=x, b=u"].n == 2
+    assert found["a = x, b = u"].n == 2
 
 
 def test_no_two_groups_have_one_name() -> None:
     names = [(("a=b", "c"),), (("a", "b=c"),), (("a", "b, c=d"),), (("a", "b"), ("c", "d")), (("a", '"b"'),)]
-    assert [keyed(n) for n in names] == ['"a=b"=c', 'a="b=c"', 'a="b, c=d"', "a=b, c=d", 'a="\\"b\\""']
+    assert [keyed(n) for n in names] == ['"a=b" = c', 'a = "b=c"', 'a = "b, c=d"', "a = b, c = d", 'a = "\\"b\\""']
 
 
 def test_row_labels_of_pandas_are_no_covariate() -> None:

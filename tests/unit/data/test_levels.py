@@ -142,7 +142,7 @@ def test_the_finer_column_is_no_covariate_and_the_page_says_that_it_lies_in_the_
     assert record.data["covariates"] == ("age",)
     assert record.data["columns"]["patient"]["used"] == "cluster"
     record.save(tmp_path / "audit.md")
-    assert "3 units (`hospital`, in which all 9 of `patient` lie)" in (tmp_path / "audit.md").read_text()
+    assert "3 clusters (`hospital`, in which all 9 of `patient` lie)" in (tmp_path / "audit.md").read_text()
 
 
 def test_merged_sketches_do_not_claim_that_levels_are_nested():
@@ -194,7 +194,7 @@ def test_commands_take_several_columns(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert main(["sketch", "-", *asked, "--out", str(tmp_path / "v.sketch")]) == 0
     assert main(["audit", str(tmp_path / "v.sketch"), "--quick"]) == 0
-    assert "of 3 units (hospital)" in capsys.readouterr().out
+    assert "of 3 clusters (hospital)" in capsys.readouterr().out
 
 
 def test_three_units_are_audited_and_refute_nothing_from_above():

@@ -76,8 +76,8 @@ def leaking(n: int, seed: int) -> pa.Table:
         "rounded, with a number",
         "few, twice",
         "scorecard, twice",
-        "one per cent",
-        "rare, one per cent",
+        "one percent",
+        "rare, one percent",
     ],
 )
 def test_copies_are_warned_about(table: pa.Table, count: int | None) -> None:
@@ -105,7 +105,7 @@ def test_copies_are_warned_about(table: pa.Table, count: int | None) -> None:
     ],
     ids=[
         "full",
-        "per cent",
+        "percent",
         "alone",
         "4 decimals",
         "3 decimals",
@@ -209,7 +209,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_commands_refuse_the_same_rows_and_name_both(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Scores are whole per cent: a file is known again by all that it holds, not by its rows."""
+    """Scores are whole percent: a file is known again by all that it holds, not by its rows."""
 
     def run(*words: str) -> tuple[int, str]:
         capsys.readouterr()
@@ -273,7 +273,7 @@ def test_a_repair_reads_no_rows_twice_and_is_not_judged_on_its_own(
         ([first, again], "1.parquet and one-again.parquet hold the same 2,000 rows"),
         (
             [first, "--judge-on", again],
-            "one-again.parquet hold the same 2,000 rows: judge a map on rows that it was",
+            "one-again.parquet hold the same 2,000 rows: judge a calibrator on rows that it was",
         ),
     ):
         assert main(["repair", *files, *asked]) == 2

@@ -265,7 +265,7 @@ def test_what_is_no_table_is_refused_by_line(raw: bytes, tmp_path: Path) -> None
 
 
 SCORES = {
-    "12%": "holds per cent such as '12%': pass percent=True (--percent)",
+    "12%": "holds percentages such as '12%': pass percent=True (--percent)",
     "1 234": "holds marks between thousands, such as '1 234' in line 3",
     '"1,234"': "holds marks between thousands, such as '1,234' in line 3",
     '"0,5"': "holds decimals behind points and behind commas, such as '0,5' in line 3",
@@ -273,7 +273,7 @@ SCORES = {
     "abc": "holds text, such as 'abc' in line 3",
     "12 %": "holds text, such as '12 %' in line 3",
     "00.5": "write numbers without leading zeros",
-    "inf": "1 value is infinite; mend it, or leave its row out. First: row 1",
+    "inf": "1 value is infinite; correct it, or leave its row out. First: row 1",
 }
 
 

@@ -263,6 +263,6 @@ def test_constants_are_left_out_of_rows_and_sketches_alike() -> None:
     assert [t.name for t in rows.traits] == [t.name for t in kept.traits] == ["(score)", "x"]
     np.testing.assert_array_equal(rows.sums, kept.sums)
     assert {name for name, _ in rows.left_out} == {name for name, _ in kept.left_out} == {"one", "none", "word"}
-    with pytest.raises(BadInput, match="this sketch holds boxes of x"):
+    with pytest.raises(BadInput, match="this sketch holds subgroups of x"):
         tables_of(sketch, "one", 2, 0)
     assert [t.name for t in tables_of(data, "one", 2, 0).traits] == ["(score)"]

@@ -104,7 +104,7 @@ def test_the_lowest_scores_pass_as_no_cases() -> None:
 
 def test_each_group_has_a_threshold_and_shares_alpha(answers: cal.Predictions) -> None:
     found = cal.certify.accept(answers, risk=0.2, by="topic")
-    law, math = of(found, "topic=law"), of(found, "topic=math")
+    law, math = of(found, "topic = law"), of(found, "topic = math")
     assert law["threshold"] > math["threshold"]
     assert found.settings["delta"] == 0.025
     assert law["rows"] + math["rows"] == answers.n == found.n
@@ -133,7 +133,7 @@ def test_units_that_repeat_rows_certify_less(answers: cal.Predictions) -> None:
     assert by_units.settings["units"] == 1200
     here = cal.certify.accept(cal.predictions(y, p, cluster=five), risk=0.25, target="rows")
     assert here.low == by_units.low
-    assert "these rows but those of pilot units, given their scores" in here.settings["about"]
+    assert "these rows but those of pilot clusters, given their scores" in here.settings["about"]
 
 
 def test_weighted_shares_are_of_the_weights(answers: cal.Predictions) -> None:
@@ -149,7 +149,7 @@ def test_a_sketch_accepts_whole_cells(answers: cal.Predictions) -> None:
     )
     by_score, cells = cal.certify.accept(answers, risk=0.2), cal.certify.accept(sketch, risk=0.2)
     assert cells.low == pytest.approx(by_score.low, abs=0.03)
-    assert set(cal.certify.accept(sketch, risk=0.2, by="topic").settings["groups"]) == {"topic=law", "topic=math"}
+    assert set(cal.certify.accept(sketch, risk=0.2, by="topic").settings["groups"]) == {"topic = law", "topic = math"}
 
 
 def test_the_curve_agrees_with_what_is_accepted(answers: cal.Predictions) -> None:
@@ -168,9 +168,9 @@ def test_of_a_group_without_pilot_units_nobody_is_accepted() -> None:
     data = cal.predictions(rng.uniform(size=1200) < p, p, {"site": site}, cluster=unit)
     for seed in (0, 2):  # of the three units one is a pilot unit, and none
         groups = cal.certify.accept(data, risk=0.4, by="site", seed=seed).settings["groups"]
-        assert groups["site=tiny"]["threshold"] is None
-        assert groups["site=big"]["accepted"] > 500
-    assert set(cal.diagnose.acceptance_curve(data, risk=0.4, by="site", seed=2).columns["group"]) == {"site=big"}
+        assert groups["site = tiny"]["threshold"] is None
+        assert groups["site = big"]["accepted"] > 500
+    assert set(cal.diagnose.acceptance_curve(data, risk=0.4, by="site", seed=2).columns["group"]) == {"site = big"}
 
 
 def test_the_curve_of_units_has_the_pilots_thresholds(answers: cal.Predictions) -> None:
@@ -233,7 +233,7 @@ def test_the_command_prints_and_writes(file: Path, capsys: pytest.CaptureFixture
     assert main(["accept", str(file), *named, "--by", "topic", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
     assert "in each group wrong, certified" in printed
-    assert "topic=law" in printed
+    assert "topic = law" in printed
     assert out.read_text().startswith("group,share,threshold")
     assert main(["accept", str(file), *named, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["method"] == "certify.accept"
@@ -251,7 +251,7 @@ def test_the_command_says_at_which_thresholds_the_rate_holds(file: Path, capsys:
             said[bool(cluster), bool(by)] = capsys.readouterr().out.splitlines()[1]
     for (units, _), line in said.items():
         assert ("at all thresholds" in line) != units
-        assert ("that pilot units chose" in line) == units
+        assert ("that pilot clusters chose" in line) == units
     assert all(("in all groups at once" in line) == groups for (_, groups), line in said.items())
 
 
@@ -288,9 +288,9 @@ def test_the_page_of_groups_draws_each(answers: cal.Predictions) -> None:
     """A picture for each group, with what it accepts over it."""
     curve = cal.diagnose.acceptance_curve(answers, risk=0.2, by="topic")
     named = {d.title.split(":")[0]: d for d in pictures.drawings(curve)}
-    assert named.keys() == {"topic=law", "topic=math"}
-    accepted = curve.settings["groups"]["topic=math"]["accepted"]
-    assert f"{math.floor(1000 * accepted) / 10:g} % accepted with at most 20 % wrong" in named["topic=math"].title
+    assert named.keys() == {"topic = law", "topic = math"}
+    accepted = curve.settings["groups"]["topic = math"]["accepted"]
+    assert f"{math.floor(1000 * accepted) / 10:g} % accepted with at most 20 % wrong" in named["topic = math"].title
     assert all(len(d.panels) == 1 and "<path" in d.panels[0].picture for d in named.values())
     none = cal.diagnose.acceptance_curve(answers, risk=0.0001, by="topic")
     assert all("nobody accepted" in d.title for d in pictures.drawings(none))

@@ -132,7 +132,7 @@ def test_net_benefit_is_that_of_the_measure_by_group_and_weight(rows: dict[str, 
     more = {"covariates": {"sex": rows["sex"]}, "by": "sex", "weights": weights}
     found = cal.compare(both(rows), rows["y"], measure="net_benefit", threshold=at, **more)
     assert [(d.population, d.threshold) for d in found.differences] == [
-        (who, t) for t in at for who in ("everyone", "sex=f", "sex=m")
+        (who, t) for t in at for who in ("everyone", "sex = f", "sex = m")
     ]
     for d in found.differences:
         some = np.ones(6000, dtype=bool) if d.population == "everyone" else rows["sex"] == d.population[-1]
@@ -213,7 +213,7 @@ def test_each_target_says_what_it_is_about(
         assert all(w in out for w in words)
     found = cal.compare(both(rows), rows["y"], cluster=rows["who"], weights=1.0 + rows["who"] % 2, target="rows")
     assert found.settings["assumes"] == (
-        "outcomes of different units independent given the scores, rows of one unit as dependent as they like, "
+        "outcomes of different clusters independent given the scores, rows of one cluster as dependent as they like, "
         "weights that do not depend on outcomes"
     )
     assert (found.settings["units"], "pilot_units" in found.settings) == (2000, False)
@@ -311,7 +311,7 @@ def test_swapping_models_swaps_the_ends(rows: dict[str, np.ndarray]) -> None:
 def test_groups_share_and_the_worst_bounds_all(rows: dict[str, np.ndarray], measure: str) -> None:
     found = cal.compare(both(rows), rows["y"], {"sex": rows["sex"]}, by="sex", measure=measure)
     everyone, *groups = found.differences
-    assert [everyone.population, *(g.population for g in groups)] == ["everyone", "sex=f", "sex=m"]
+    assert [everyone.population, *(g.population for g in groups)] == ["everyone", "sex = f", "sex = m"]
     assert all(g.interval.high <= max(found.worst["new"], g.difference) for g in groups)
     assert all(g.rows % 5 == 0 for g in groups)
     alone = cal.compare(both(rows), rows["y"], measure=measure).differences[0].interval
@@ -322,7 +322,7 @@ def test_groups_share_and_the_worst_bounds_all(rows: dict[str, np.ndarray], meas
 def test_groups_of_few_people_are_left_out(rows: dict[str, np.ndarray]) -> None:
     site = np.where(np.arange(6000) < 19, "few", "many")
     found = cal.compare(both(rows), rows["y"], {"site": site}, by="site")
-    assert [d.population for d in found.differences] == ["everyone", "site=many"]
+    assert [d.population for d in found.differences] == ["everyone", "site = many"]
     with pytest.raises(cal.NotComputable, match="no group has 20 people"):
         cal.compare({k: v[:19] for k, v in both(rows).items()}, rows["y"][:19], {"s": site[:19]}, by="s")
 
@@ -369,8 +369,11 @@ def test_audits_differ_by_their_certified_ranges(rows: dict[str, np.ndarray]) ->
     assert everyone.interval.level == pytest.approx(0.8)  # both of everyone's ends have all of alpha, in both audits
     assert [g.interval.level for g in groups] == pytest.approx([0.9, 0.9])
     told = comparison.lines(found)
-    assert "Everyone's ranges hold at level 0.8, each end by itself at 0.9; all groups' together at 0.9, finite" in told
-    assert [g.population for g in groups] == ["sex=f", "sex=m"]
+    assert (
+        "Everyone's ranges hold at level 0.8, each bound separately at 0.9; all groups' simultaneously at 0.9, finite"
+        in told
+    )
+    assert [g.population for g in groups] == ["sex = f", "sex = m"]
     assert found.verdict == "better"
     assert cal.compare({"feb": new, "jan": old}, margin=0.02).verdict == "worse"
     with pytest.raises(cal.BadInput, match="audits bring their own rows"):
@@ -459,7 +462,7 @@ def test_the_command_prints_what_python_returns(
     assert "new is better than old: it loses less, and no worse in any group (Brier score)." in out
     assert "In every group it is better by at least" in out
     assert main([*common, "--reference", "new"]) == 1
-    assert "old is worse than new for everyone, sex=f" in capsys.readouterr().out
+    assert "old is worse than new for everyone, sex = f" in capsys.readouterr().out
     assert main([*common, "--measure", "error", "--margin", "0"]) == 3
     acting = [*common, "--measure", "net_benefit", "--threshold", "0.1,0.3"]
     capsys.readouterr()
@@ -471,7 +474,7 @@ def test_the_command_prints_what_python_returns(
     main(acting)
     out = capsys.readouterr().out
     assert "(net benefit at 0.1 and 0.3)" in out
-    assert "sex=f at 0.3" in out
+    assert "sex = f at 0.3" in out
 
 
 @pytest.mark.slow

@@ -80,7 +80,7 @@ def test_the_curve_agrees_with_each_threshold_and_its_band_is_wider() -> None:
 def test_groups_have_curves_of_their_own() -> None:
     data = made(4000)
     c = cal.diagnose.decision_curve(data, by="sex", thresholds=[0.3, 0.6]).columns
-    assert c["group"] == ("sex=f", "sex=f", "sex=m", "sex=m")
+    assert c["group"] == ("sex = f", "sex = f", "sex = m", "sex = m")
     women = np.array(data.covariates["sex"].to_pylist()) == "f"
     assert c["net_benefit"][1] == pytest.approx(by_hand(data.p[women], data.y[women], 0.6))
 
@@ -94,7 +94,7 @@ def test_a_sketch_gives_the_same_where_it_knows_the_threshold() -> None:
         one, two = (cal.measure.net_benefit(d, threshold=t) for d in (rows, sketch))
         assert (one.value, one.interval) == (two.value, two.interval)
         in_groups = cal.measure.by_group(cal.measure.net_benefit, sketch, threshold=t)
-        assert in_groups.keys() == {"sex=f", "sex=m"}
+        assert in_groups.keys() == {"sex = f", "sex = m"}
         for name, found in cal.measure.by_group(cal.measure.net_benefit, rows, by="sex", threshold=t).items():
             assert found.value == pytest.approx(in_groups[name].value)
     curves = [cal.diagnose.decision_curve(d, thresholds=[0.3, 0.6], by="sex").columns for d in (rows, sketch)]

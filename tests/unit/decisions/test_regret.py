@@ -68,8 +68,8 @@ def test_weights_and_units_count() -> None:
     alike = cal.predictions(data.y[order], data.p[order], cluster=np.arange(2000) // 50)  # units of one fate
     wider = cal.measure.regret(alike, threshold=0.2)
     assert wider.high - wider.low > 2 * (alone.high - alone.low)
-    assert "units" in wider.settings
-    assert "units" in wider.assumes
+    assert "clusters" in wider.settings
+    assert "clusters" in wider.assumes
 
 
 @pytest.mark.parametrize("t", [0.2, 0.205, 1 / 3])
@@ -103,10 +103,10 @@ def test_groups_by_rows_and_by_sketch() -> None:
     p, sex = rng.beta(1, 3, 6000), np.array(["f", "m"])[rng.integers(0, 2, 6000)]
     y = (rng.uniform(size=6000) < p + 0.15 * (sex == "f")).astype(int)
     found = cal.measure.by_group(cal.measure.regret, cal.predictions(y, p, {"sex": sex}), by="sex", threshold=0.2)
-    assert found["sex=f"].low > found["sex=m"].low
+    assert found["sex = f"].low > found["sex = m"].low
     sketch = cal.sketch({"y": y, "p": p, "sex": sex}, label="y", score="p", by="sex")
     again = cal.measure.by_group(cal.measure.regret, sketch, threshold=0.2)
-    assert again["sex=f"].high == pytest.approx(found["sex=f"].high, abs=0.01)
+    assert again["sex = f"].high == pytest.approx(found["sex = f"].high, abs=0.01)
 
 
 def test_refusals() -> None:
@@ -116,7 +116,7 @@ def test_refusals() -> None:
             cal.measure.regret(data, threshold=bad)
     with pytest.raises(cal.BadInput, match="alpha=2"):
         cal.measure.regret(data, threshold=0.2, alpha=2)
-    with pytest.raises(cal.NotComputable, match="one unit"):
+    with pytest.raises(cal.NotComputable, match="one cluster"):
         cal.measure.regret(cal.predictions(data.y, data.p, cluster=np.zeros(2000, dtype=int)), threshold=0.2)
 
 

@@ -317,9 +317,9 @@ def test_copies_in_units_add_no_evidence(test):
     once, thrice = test(in_units(copies=1), draws=4999), test(in_units(), draws=4999)
     assert thrice.p_value == pytest.approx(once.p_value, abs=0.03)
     assert test(cal.predictions(in_units().y, in_units().p)).p_value < thrice.p_value
-    assert thrice.law.startswith("random signs of whole units")
+    assert thrice.law.startswith("random signs of whole clusters")
     assert thrice.settings["units"] == 200
-    assert "units are independent" in thrice.null
+    assert "clusters are independent" in thrice.null
 
 
 @pytest.mark.parametrize("test", UNIT_TESTS)
@@ -353,11 +353,11 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: D.jeffreys_test(rows(), by="g", alternative="more"), "alternative='more'"),
 ]
 NOT: list[tuple[Callable[[], Any], str]] = [
-    (lambda: D.score_test(cal.predictions([0, 1], [0.3, 0.4], cluster=["a", "a"])), "one unit"),
+    (lambda: D.score_test(cal.predictions([0, 1], [0.3, 0.4], cluster=["a", "a"])), "one cluster"),
     (lambda: D.score_test(in_units(50), null="asymptotic"), "random signs as its null, not an asymptotic law"),
     (lambda: D.score_test(in_units(50), tolerance=0.1), "not room for a tolerance or one side: use strong"),
-    (lambda: D.cox_test(in_units(19)), "19 units are under 20"),
-    (lambda: D.jeffreys_test(in_units(50), by="g"), "those of one unit are not: use score_test"),
+    (lambda: D.cox_test(in_units(19)), "19 clusters are under 20"),
+    (lambda: D.jeffreys_test(in_units(50), by="g"), "those of one cluster are not: use score_test"),
     (lambda: D.cox_test(cal.predictions([0, 1, 0, 1], [0.3, 0.2, 0.1, 0.4], weights=[1, 2, 1, 1])), "under 20"),
     (lambda: D.jeffreys_test(cal.predictions([0, 1], [0.3, 0.4], weights=[1, 2])), "weights"),
     (lambda: D.cox_test(cal.predictions([0, 0], [0.3, 0.4])), "both outcomes"),

@@ -121,5 +121,5 @@ def test_clusters_are_refused() -> None:
 def test_the_picture_has_a_panel_of_the_whole_test_and_one_of_the_statistic() -> None:
     pytest.importorskip("altair")
     drawn = cal.detect.kernel_tuning(rows(), along="x", gap=0.1, **FEW).chart().to_dict()
-    assert [panel["title"]["text"] for panel in drawn["concat"]] == ["the whole test", "KLCE by itself"]
+    assert [panel["title"]["text"] for panel in drawn["concat"]] == ["the whole test", "KLCE alone"]
     assert "200 rows" in drawn["title"]["subtitle"][0]

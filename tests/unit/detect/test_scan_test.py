@@ -34,7 +34,7 @@ def test_a_corner_is_found_and_told(null: Any) -> None:
     parts = found.parts
     assert found.p_value <= 0.001
     assert parts["rule"] == "x0 over 0.7 and x1 over 0.7"
-    assert (parts["side"], parts["fixed"], found.settings["null"]) == ("too little", True, null)
+    assert (parts["side"], parts["fixed"], found.settings["null"]) == ("underpredicts", True, null)
     rows = columns_of(data, None).matching([Condition.from_dict(c) for c in parts["conditions"]])
     assert parts["rows"] == rows.sum()
     assert parts["share"] == pytest.approx(rows.mean())
@@ -59,7 +59,7 @@ def test_sides_and_tolerance() -> None:
     assert wide.law.endswith("at the edge of the tolerance")
     turned = cal.predictions(1 - data.y, 1 - data.p, data.covariates)
     other = cal.detect.scan_test(turned, alternative="less")
-    assert (other.p_value, other.parts["side"]) == (0.001, "too much")
+    assert (other.p_value, other.parts["side"]) == (0.001, "overpredicts")
 
 
 @pytest.mark.slow
@@ -128,7 +128,7 @@ def test_draws_are_counted_one_by_one() -> None:
 
 def test_small_and_flat_data() -> None:
     g, p, x = uniform(4, 10)
-    with pytest.raises(NotComputable, match="no box has 20 of them"):
+    with pytest.raises(NotComputable, match="no subgroup has 20 of them"):
         cal.detect.scan_test(cal.predictions(g.random(10) < p, p, x))
     with pytest.raises(NotComputable, match="no box"):
         cal.detect.scan_test(cal.predictions(g.random(100) < 0.5, np.full(100, 0.5)))

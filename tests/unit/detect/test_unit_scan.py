@@ -105,7 +105,7 @@ def test_a_corner_is_found_and_told_by_weight() -> None:
     found = cal.detect.scan_test(data, draws=199)
     assert found.p_value == 0.005
     assert found.settings["null"] == "signs"
-    assert "random signs of whole units" in found.law
+    assert "random signs of whole clusters" in found.law
     assert found.parts["rule"].startswith("x over 0.")
     assert " and z over " in found.parts["rule"]
     assert found.statistic == pytest.approx(found.parts["score"] - found.parts["needed"])
@@ -172,7 +172,7 @@ def test_units_of_a_row_are_rows() -> None:
 
 
 def test_what_signs_cannot_tell_is_refused() -> None:
-    with pytest.raises(NotComputable, match=r"15 units \(cluster=\): no box rests on 20"):
+    with pytest.raises(NotComputable, match=r"15 clusters \(cluster=\): no subgroup rests on 20"):
         cal.detect.scan_test(units_of(15, cluster=1))
     for more in ({"cluster": 1}, {"weights": 1}):
         with pytest.raises(NotComputable, match="null='bound' is for independent rows of equal weight"):

@@ -141,10 +141,10 @@ def changed(values: np.ndarray, at: dict[int, float]) -> np.ndarray:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda p, y: {"y_true": np.vectorize(WORDS.get)(y)}, r"not numbers; pass pos_label= to name the case$"),
+        (lambda p, y: {"y_true": np.vectorize(WORDS.get)(y)}, r"not numbers; pass pos_label= to name the event$"),
         (
             lambda p, y: {"y_true": np.where(p < 0.01, "unknown", np.vectorize(WORDS.get)(y))},
-            "if these outcomes are not known, store it as missing and pass pos_label= to name the case",
+            "if these outcomes are not known, store it as missing and pass pos_label= to name the event",
         ),
         (lambda p, y: {"y_true": y + 1}, "neither 0 nor 1; pass pos_label= to name the class"),
         (lambda p, y: {"y_true": y, "pos_label": "yes"}, "holds numbers, and pos_label='yes' is none"),
@@ -157,7 +157,7 @@ def changed(values: np.ndarray, at: dict[int, float]) -> np.ndarray:
         (lambda p, y: {"sample_weight": changed(p, GAP)}, "^sample_weight must be positive"),
         (lambda p, y: {"sample_weight": p[:9]}, r"^sample_weight has shape \(9,\)"),
         (lambda p, y: {"groups": changed(y, GAP)}, "^groups is missing in 1 rows, first in row 7: fill it in"),
-        (lambda p, y: {"y_prob": np.stack([p, p, p], 1)}, "pass that of the case, and pos_label=$"),
+        (lambda p, y: {"y_prob": np.stack([p, p, p], 1)}, "pass that of the event, and pos_label=$"),
         (lambda p, y: {"positive": 1}, "^positive= has no meaning here: pass .*pos_label"),
     ],
 )

@@ -168,7 +168,7 @@ def test_slopes_differ_where_they_were_made_to_and_sites_without_are_counted():
         ({"site": None}, "pass site="),
         ({"weights": 1}, "weights="),
         ({"k": 2}, "3 sites; there are 2"),
-        ({"y": 0}, "3 with a case; there are 0"),
+        ({"y": 0}, "3 with an event; there are 0"),
         ({"p": 1}, "pass clip=1e-6"),
     ],
 )

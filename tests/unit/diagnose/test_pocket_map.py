@@ -116,7 +116,7 @@ def test_a_sketch_gives_the_same_bits_and_the_curve_round_trips() -> None:
 @pytest.mark.parametrize(
     ("names", "more", "says"),
     [
-        (("age", "age"), {}, "name two traits"),
+        (("age", "age"), {}, "name two attributes"),
         (("age", "nobody"), {}, "nobody"),
         (("age", 3), {}, "second=3: pass text"),
         (("age", "sex"), {"pockets": Curve(method="other", columns={})}, "pass what diagnose.pockets returned"),

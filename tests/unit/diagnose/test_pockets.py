@@ -61,9 +61,9 @@ def test_two_corners_that_overlap_and_one_of_the_other_sign_are_three_pockets() 
     found = told(table(three))
     sides = {rule: line["side"] for rule, line in found.items()}
     assert sides == {
-        "x2 over 0.8 and x3 over 0.8": "too little",
-        "x2 over 0.8 and x4 over 0.8": "too little",
-        "x5 up to 0.2 and x6 up to 0.2": "too much",
+        "x2 over 0.8 and x3 over 0.8": "underpredicts",
+        "x2 over 0.8 and x4 over 0.8": "underpredicts",
+        "x5 up to 0.2 and x6 up to 0.2": "overpredicts",
     }
     lines = list(found.values())
     assert all(line["floor"] > 0 for line in lines)
@@ -86,8 +86,8 @@ def test_errors_side_by_side_are_two_pockets() -> None:
 
     found = told(table(gap))
     assert {r: (line["side"], line["floor"] > 0) for r, line in found.items()} == {
-        "x2 over 0.8 and x3 over 0.8": ("too little", True),
-        "x2 over 0.8 and x3 over 0.6, up to 0.8": ("too much", True),
+        "x2 over 0.8 and x3 over 0.8": ("underpredicts", True),
+        "x2 over 0.8 and x3 over 0.6, up to 0.8": ("overpredicts", True),
     }
 
 
@@ -377,7 +377,7 @@ def test_tables_without_rows_cannot_be_peeled() -> None:
 
 
 def test_few_rows_have_no_pocket() -> None:
-    with pytest.raises(NotComputable, match="no box"):
+    with pytest.raises(NotComputable, match="no subgroup"):
         cal.diagnose.pockets(cal.predictions([0, 1] * 5, np.linspace(0.1, 0.9, 10), {"x": range(10)}))
 
 

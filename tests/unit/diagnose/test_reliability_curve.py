@@ -105,10 +105,10 @@ def test_a_hole_in_the_scores_is_left_out_and_starts_a_new_stretch():
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (lambda: rows(60), "at least 50 expected cases"),
+        (lambda: rows(60), "at least 50 expected events"),
         (lambda: cal.predictions([0, 1] * 300, [0.4] * 600), "same score"),
         (lambda: cal.predictions([0, 1] * 300, [0.0, 1.0] * 300), "0 or 1"),
-        (lambda: cal.predictions([0, 1] * 300, [0.4, 0.6] * 300, cluster=[*range(19)] * 31 + [0] * 11), "19 units"),
+        (lambda: cal.predictions([0, 1] * 300, [0.4, 0.6] * 300, cluster=[*range(19)] * 31 + [0] * 11), "19 clusters"),
     ],
 )
 def test_not_computable(data, reason):

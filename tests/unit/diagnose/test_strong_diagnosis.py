@@ -101,7 +101,7 @@ def test_the_first_simulated_paths_are_those_of_the_line() -> None:
 
 def test_which_way_and_where_the_chart_peaks() -> None:
     up, down = (chart_of(planted(1500, off), tolerance=0.05, models=QUICK, draws=39) for off in (0.35, -0.35))
-    assert (up.settings["side"], down.settings["side"]) == ("too little", "too much")
+    assert (up.settings["side"], down.settings["side"]) == ("underpredicts", "overpredicts")
     for curve in (up, down):
         gap = curve.settings["peak_observed"] - curve.settings["peak_predicted"]
         assert abs(gap) > 0.2
@@ -170,7 +170,7 @@ def test_rules_name_the_group_and_keep_their_promises() -> None:
     c = table.columns
     assert sorted(c["rule"][0].split(" and "))[1] == "ward = b"
     assert c["finding"][0]
-    assert c["side"][0] == "too little"
+    assert c["side"][0] == "underpredicts"
     assert c["stability"][0] >= 0.8
     columns = columns_of(data, None)
     rule = [Condition.from_dict(v) for v in table.settings["conditions"][0]]
@@ -219,7 +219,7 @@ def test_weights_and_clusters(more: str) -> None:
 
 def test_one_side_only_and_small_data() -> None:
     table = subgroups(planted(2000, -0.35), models=QUICK, alternative="greater")
-    assert "too much" not in table.columns["side"]
+    assert "overpredicts" not in table.columns["side"]
     with pytest.raises(NotComputable, match="two halves"):
         subgroups(planted(30), models=QUICK)
     with pytest.raises(NotComputable, match="clusters"):
@@ -241,7 +241,7 @@ def test_without_covariates_rules_are_about_the_score() -> None:
     p = rng.uniform(size=2000)
     table = subgroups(cal.predictions(rng.random(2000) < np.where(p > 0.7, p - 0.2, p), p), models=QUICK)
     assert table.columns["rule"][0].startswith("the score over ")
-    assert table.columns["side"][0] == "too much"
+    assert table.columns["side"][0] == "overpredicts"
 
 
 @pytest.mark.slow
@@ -260,7 +260,7 @@ def test_charts_are_drawn() -> None:
     assert "Where a line takes in 0, the variable is not shown to be needed." in made[1].chart().to_json()
     none = {**made[2].columns, "finding": (False,) * len(made[2].columns["rule"])}
     calm = Curve(method=made[2].method, columns=none, settings=made[2].settings).chart().to_json()
-    assert "Looked at most closely, not shown" in calm
+    assert "Examined most closely, not shown" in calm
     assert "Who is badly served" not in calm
     hostile = made[2].to_dict()
     hostile["columns"]["rule"][0] = "</script> \\' \" over 3 and " + "w" * 90

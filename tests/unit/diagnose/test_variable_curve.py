@@ -103,7 +103,7 @@ def test_tails_and_gaps_are_masked_and_counted() -> None:
     assert found.settings["masked"] > 50
     assert set(found.columns["stretch"]) == {0, 1}
     rare = p / 5000
-    with pytest.raises(NotComputable, match="20 people and 5 expected cases"):
+    with pytest.raises(NotComputable, match="20 people and 5 expected events"):
         curve(rng.random(N) < rare, rare, {"x": x}, "x")
 
 
@@ -165,7 +165,7 @@ def test_copies_in_units_add_nothing() -> None:
     assert width[1] == pytest.approx(width[0], rel=0.1)
     assert width[2] < 0.7 * width[1]
     assert thrice.settings["p_value"] == pytest.approx(once.settings["p_value"], abs=0.12)
-    assert thrice.settings["null"].startswith("random signs of whole units")
+    assert thrice.settings["null"].startswith("random signs of whole clusters")
     table = [cal.diagnose.rank_variables(d, pairs=1) for d in (held, naive)]
     sizes, naive_p = (dict(zip(t.columns["variable"], t.columns["p_value"], strict=True)) for t in table)
     assert all(sizes[name] >= naive_p[name] - 0.02 for name in sizes)
@@ -182,7 +182,7 @@ def test_bad_data_is_refused() -> None:
         curve(y, p, {"x": x}, ("x", "x"))
     with pytest.raises(BadInput, match="by='x'"):
         curve(y, p, {"x": x, "z": x}, ("x", "z"), by="x")
-    with pytest.raises(NotComputable, match="one unit"):
+    with pytest.raises(NotComputable, match="one cluster"):
         cal.diagnose.variable_curve(cal.predictions(y, p, {"x": x}, cluster=np.zeros(N)), "x")
     many: Any = cal.multiclass_predictions(rng.integers(0, 3, 50), np.full((50, 3), 1 / 3), {"x": rng.random(50)})
     with pytest.raises(BadInput, match="several classes"):

@@ -298,7 +298,7 @@ def test_missing_of_all_rows_where_the_file_says_so(tmp_path: Path, monkeypatch:
     assert told is not None
     assert not seen.whole
     assert told.missing_in_all == n - 10
-    assert "39\u202f990 (>99.9%)" in written(seen)
+    assert "39,990 (>99.9%)" in written(seen)
 
 
 def test_wide_files_show_what_matters(tmp_path: Path) -> None:
@@ -362,7 +362,7 @@ def test_it_is_brief_in_python_and_plain_for_machines(messy: str) -> None:
 
 def test_command_line(messy: str, capsys: Any) -> None:
     assert main(["look", messy]) == 0
-    assert "taken for" in capsys.readouterr().out
+    assert "interpreted as" in capsys.readouterr().out
     assert main(["look", messy, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["label"] == "readmitted"
     assert main(["look", messy, "--label", "readmitted", "--score", "risk"]) == 2
@@ -488,7 +488,7 @@ def test_a_category_that_is_called_like_a_unit_is_offered_as_one(tmp_path: Path)
     }
     found = cal.look(log, label="y", score="p")
     assert found.candidates["unit"] == ("patient",)
-    said = "Rows share patient: without --cluster patient ranges take rows to be independent."
+    said = "Rows share patient: without --cluster patient ranges assume independent rows."
     assert said in " ".join(str(found).split())
     assert "Rows share" not in str(cal.look(log, label="y", score="p", cluster="patient"))
     # ... and the proposed call names it: it is audited by units, and looks the same
@@ -555,7 +555,7 @@ def test_the_most_frequent_spelling_is_proposed_as_the_case() -> None:
     seen = cal.look(held, label="y", score="p")
     assert (seen.case, "positive='Yes'" in seen.command) == ("Yes", True)
     refused = cal.look(held, label="y", score="p", positive="Yes").refusals
-    assert any("holds 'yes' beside 'Yes', which would count as no case" in said for said in refused)
+    assert any("holds 'yes' next to 'Yes', which would count as a non-event" in said for said in refused)
 
 
 def test_a_stray_score_is_no_sign_of_per_cent() -> None:

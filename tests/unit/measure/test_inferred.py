@@ -210,7 +210,7 @@ def test_no_gap_if_all_outcomes_are_the_same(y):
     data = cal.predictions(np.full(40, y), np.linspace(0.1, 0.9, 40), {"town": list("ab") * 20})
     for d in (data, cal.sketch(data, variables="*")):
         for quantity in ("bias", "observed"):
-            with pytest.raises(NotComputable, match="needs a case and a row without the event"):
+            with pytest.raises(NotComputable, match="needs an event and a row without the event"):
                 GAP(d, "town", "a", quantity=quantity)
         assert GAP(d, "town", "a", quantity="inferred").settings["error"] > 0
 

@@ -90,13 +90,13 @@ def test_units_of_one_row_change_little_and_copies_add_nothing(measure):
         assert naive.high - naive.low < 0.9 * (held.high - held.low)
     assert held.settings["units"] == 2000
     assert held.settings["effective_units"] == pytest.approx(2000)
-    assert held.assumes.startswith("independent units")
+    assert held.assumes.startswith("independent clusters")
     assert "weights=" in measure(cal.predictions(data.y, data.p, cluster=thrice[2][:2000], weights=data.p + 1)).assumes
 
 
 @pytest.mark.parametrize("measure", ALL)
 def test_refuses_one_unit_classes_and_strangers(measure):
-    with pytest.raises(NotComputable, match="one unit"):
+    with pytest.raises(NotComputable, match="one cluster"):
         measure(cal.predictions([0, 1, 1, 0], [0.1, 0.2, 0.3, 0.4], cluster=[1, 1, 1, 1]))
     with pytest.raises(BadInput, match="several classes"):
         measure(cal.multiclass_predictions([0, 1, 2], np.full((3, 3), 1 / 3)))
@@ -264,13 +264,13 @@ def test_by_group_equals_each_group_alone():
     sex = np.array(data.covariates["sex"].to_pylist())
     rows = sex == "f"
     alone = M.ece(cal.predictions(data.y[rows], data.p[rows], weights=data.weights[rows]), bins=5, seed=3)
-    assert M.by_group(M.ece, data, by="sex", bins=5, seed=3)["sex=f"].to_dict() == alone.to_dict()
+    assert M.by_group(M.ece, data, by="sex", bins=5, seed=3)["sex = f"].to_dict() == alone.to_dict()
 
 
 def test_by_group_says_what_it_leaves_out():
     data = cal.predictions([0, 1, 1, 1], [0.2, 0.6, 0.7, 0.5], {"sex": ["f", "f", "m", "m"]})
-    with pytest.warns(CalibrantWarning, match="left out sex=m: the AUROC needs both outcomes"):
-        assert list(M.by_group(M.auroc, data, by="sex")) == ["sex=f"]
+    with pytest.warns(CalibrantWarning, match="left out sex = m: the AUROC needs both outcomes"):
+        assert list(M.by_group(M.auroc, data, by="sex")) == ["sex = f"]
     with pytest.raises(NotComputable, match="in none of 2 groups"):
         M.by_group(M.calibration_slope, data, by="sex")
     with pytest.raises(BadInput, match="name the group columns"):
@@ -288,7 +288,7 @@ def test_an_intercept_whose_limits_are_infinite_is_not_computed():
     y = (rng.random(1500) < p).astype(float)
     w = np.ones(1500)
     y[0], w[0] = 1.0, 2e4
-    with pytest.raises(NotComputable, match="no finite limits: so few rows or units decide the mean outcome"):
+    with pytest.raises(NotComputable, match="no finite limits: so few rows or clusters decide the mean outcome"):
         M.calibration_intercept(cal.predictions(y, p, weights=w))
     w[0] = 100.0
     found = M.calibration_intercept(cal.predictions(y, p, weights=w))

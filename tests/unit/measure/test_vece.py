@@ -101,7 +101,7 @@ def test_copies_in_units_add_nothing(variable):
     for key in ("p_value", "p_beyond_shift"):
         assert thrice.settings[key] == pytest.approx(once.settings[key], abs=0.12)
     assert sure.settings["p_value"] <= thrice.settings["p_value"]
-    assert thrice.settings["null"].startswith("random signs of whole units")
+    assert thrice.settings["null"].startswith("random signs of whole clusters")
     assert thrice.settings["units"] == 600
     assert cal.measure.vece(held, variable, bins=5, view="confidence").settings["null"] == thrice.settings["null"]
 

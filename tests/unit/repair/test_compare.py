@@ -124,7 +124,7 @@ def test_clusters_are_kept_together() -> None:
     alone = compare(replace(data, cluster=None, cache={}), repairs=[Platt()], by="sex", tests=())
     assert found.row("Platt")["error_high"] > alone.row("Platt")["error_high"]
     assert {"brier", "log_loss"} <= set(found.verdicts["Platt"]["better"])
-    with pytest.raises(cal.NotComputable, match="1 unit cannot be dealt into 2 parts"):
+    with pytest.raises(cal.NotComputable, match="1 unit cannot be split into 2 parts"):
         compare(replace(data, cluster=np.zeros(4000), cache={}), repairs=[Platt()])
 
 
@@ -148,10 +148,10 @@ def test_units_are_counted_on_both_sides_and_told() -> None:
     told = found.settings
     assert told["units_fit"] + told["units_judged"] == units
     line = terminal.comparison(found).partition("\n")[0]
-    judged = f"judged on {num.count(told['rows_judged'])} rows of {told['units_judged']} other units."
+    judged = f"judged on {num.count(told['rows_judged'])} rows of {told['units_judged']} other clusters."
     assert line.startswith(f"Fitted on {num.count(told['rows_fit'])} rows of {told['units_fit']} units, {judged}")
     folded = compare(data, repairs=[Platt()], folds=3, tests=())
-    assert "folds of whole units" in terminal.comparison(folded)
+    assert "folds of whole clusters" in terminal.comparison(folded)
     alone = compare(replace(data, cluster=None, cache={}), repairs=[Platt()], tests=())
     assert (alone.settings["units_fit"], alone.settings["units_judged"]) == (0, 0)
     assert "unit" not in terminal.comparison(alone).splitlines()[0]
@@ -162,7 +162,7 @@ def test_rows_of_a_unit_are_not_fitted_on_and_judged() -> None:
     patient = np.random.default_rng(3).integers(0, 300, 4000)
     fit = replace(rows(4000, bend=2.0, seed=1), cluster=patient, cache={})
     data = replace(rows(4000, bend=2.0, seed=2), cluster=patient + 290, cache={})
-    with pytest.raises(cal.BadInput, match="10 of 300 units to judge on have rows to fit on too"):
+    with pytest.raises(cal.BadInput, match="10 of 300 clusters to judge on have rows to fit on too"):
         compare(data, repairs=[Platt()], fit_on=fit, tests=())
     numbered_anew = compare(data, repairs=[Platt()], fit_on=fit, tests=(), distinct_units=True)
     assert (numbered_anew.settings["units_fit"], numbered_anew.settings["units_judged"]) == (300, 300)
@@ -171,7 +171,7 @@ def test_rows_of_a_unit_are_not_fitted_on_and_judged() -> None:
     others = replace(data, cluster=patient + 300, cache={})
     found = compare(others, repairs=[Platt()], fit_on=fit, tests=())
     assert (found.settings["units_fit"], found.settings["units_judged"]) == (300, 300)
-    assert "rows of 300 other units, judged on" in terminal.comparison(found)
+    assert "rows of 300 other clusters, judged on" in terminal.comparison(found)
 
 
 def test_weights_change_the_scores_and_widen_the_certificates() -> None:
@@ -242,9 +242,9 @@ def test_harm_moved_to_a_group_is_named() -> None:
     y = np.where(men, data.y, np.random.default_rng(9).uniform(size=data.n) < data.p**2).astype(np.int8)
     found = compare(replace(data, y=y, cache={}), repairs=[Platt()], by="sex", tests=())
     v = found.verdicts["Platt"]
-    assert "group:sex=f" in v["better"]
-    assert "group:sex=m" in v["worse"]
-    assert "worse in the gap of sex=m" in v["line"]
+    assert "group:sex = f" in v["better"]
+    assert "group:sex = m" in v["worse"]
+    assert "worse in the gap of sex = m" in v["line"]
 
 
 def subset(data: Any, keep: Any) -> Any:

@@ -56,7 +56,7 @@ def test_changes_by_hand() -> None:
         assert line.gain_low < gain < line.gain_high
         assert (line.to_act, line.to_leave) == (5 * round(moved / 5), 0)
         assert line.gain_low / step == pytest.approx(round(line.gain_low / step))
-    assert (everyone.population, f.population, m.population) == ("everyone", "sex=f", "sex=m")
+    assert (everyone.population, f.population, m.population) == ("everyone", "sex = f", "sex = m")
     assert (m.to_act, m.to_leave, m.gain, m.gain_low, m.gain_high, m.shown) == (0, 0, 0.0, 0.0, 0.0, "none")
     assert everyone.shown == "better"
 
@@ -113,15 +113,15 @@ def test_no_group_can_be_had_by_subtraction() -> None:
     def told_of(**many: int) -> dict[str, int | None]:
         return shown_of(site, np.isin(np.arange(len(site)), first(**many)))
 
-    assert told_of(a=100, b=50, c=30) == {"everyone": 180, "site=a": 100, "site=b": 50, "site=c": 30}
+    assert told_of(a=100, b=50, c=30) == {"everyone": 180, "site = a": 100, "site = b": 50, "site = c": 30}
     # c is few: b, with fewer than a, would give it away
-    assert told_of(a=100, b=50, c=5) == {"everyone": 155, "site=a": 100, "site=b": None, "site=c": None}
+    assert told_of(a=100, b=50, c=5) == {"everyone": 155, "site = a": 100, "site = b": None, "site = c": None}
     # two are few and together enough
-    assert told_of(a=100, b=15, c=10) == {"everyone": 125, "site=a": 100, "site=b": None, "site=c": None}
+    assert told_of(a=100, b=15, c=10) == {"everyone": 125, "site = a": 100, "site = b": None, "site = c": None}
     # nobody changes in c: that is told, and b would give away nothing but itself
-    assert told_of(a=100, b=50) == {"everyone": 150, "site=a": 100, "site=b": 50, "site=c": 0}
+    assert told_of(a=100, b=50) == {"everyone": 150, "site = a": 100, "site = b": 50, "site = c": 0}
     # d has too few people to be judged, and is what everyone has more than the others
-    assert told_of(a=100, b=50, c=30, d=5) == {"everyone": 185, "site=a": 100, "site=b": 50, "site=c": None}
+    assert told_of(a=100, b=50, c=30, d=5) == {"everyone": 185, "site = a": 100, "site = b": 50, "site = c": None}
     for many in ({"a": 100, "b": 50, "c": 5}, {"a": 40, "b": 3, "c": 2, "d": 7}, {"a": 25, "b": 24, "c": 1, "d": 1}):
         found = told_of(**many)
         rest = sum(many.values()) - sum(v for k, v in found.items() if v and k != "everyone")
@@ -203,7 +203,7 @@ def test_the_recommendation_says_what_the_repair_loses() -> None:
     assert "But:" not in recommendation(found)
     c = found.decisions.columns
     lines = zip(c["threshold"], c["population"], strict=True)
-    worse = tuple("worse" if t == 0.2 and who != "sex=m" else "better" for t, who in lines)
+    worse = tuple("worse" if t == 0.2 and who != "sex = m" else "better" for t, who in lines)
     hurt = replace(found, decisions=replace(found.decisions, columns={**c, "shown": worse}))
     lost = "But: Its decisions are shown to lose net benefit: from 20% on for everyone and 1 more."
     assert " ".join(recommendation(hurt).split()).endswith(lost)

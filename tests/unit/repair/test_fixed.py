@@ -180,7 +180,7 @@ def half_per_cents(n: int = 20_000) -> tuple[Any, Any]:
 
 
 def test_a_group_is_judged_by_the_score_that_everyone_is_judged_by() -> None:
-    """A group's own rows would be too few for its values, and what is shown in whole per cent hides the error."""
+    """A group's own rows would be too few for its values, and what is shown in whole percent hides the error."""
     data, small = half_per_cents()
     assert small.sum() < 10 * 160 < data.n
     scores = {AS_AUDITED: data.p, "moved": data.p + 1e-4}
@@ -192,14 +192,14 @@ def test_a_group_is_judged_by_the_score_that_everyone_is_judged_by() -> None:
         assert 0.05 < low < 0.25 < high
     assert [one.id for one in found.lines(AS_AUDITED)] == ["small"]
     about = found.curve("moved", {"moved": cal.repair.Platt().fit(data)}).settings["about"]
-    assert about == dict.fromkeys(("now", "after"), "the score as it is, which takes 160 values")
+    assert about == dict.fromkeys(("now", "after"), "the raw score, which takes 160 values")
 
 
 def test_the_log_decides_which_score_is_judged_and_not_the_half_of_it() -> None:
     data, _ = half_per_cents(2000)
     found = cal.repair.compare(data, repairs=cal.repair.Platt(), limit=0.12, tests=())
     assert found.settings["rows_judged"] < 10 * 160 < data.n
-    assert found.fixed.settings["about"]["now"] == "the score as it is, which takes 160 values"
+    assert found.fixed.settings["about"]["now"] == "the raw score, which takes 160 values"
     assert cal.audit(data, limit=0.12, quick=True).data["display"] == {"values": 160}
 
 

@@ -87,7 +87,7 @@ def maps() -> dict[str, FittedMap]:
     r = cal.repair
     out |= {
         "Platt raw": r.Platt(scale="raw", ridge=1.0).fit(data),
-        "Platt per cent": replace(r.Platt(scale="logit").fit(data), percent=True),
+        "Platt percent": replace(r.Platt(scale="logit").fit(data), percent=True),
         "Rounding 7": r.Rounding(levels=7).fit(),
         "Rounding 64": r.Rounding(levels=64).fit(),
         "Isotonic of few": r.Isotonic(fewest=1).fit(data),
@@ -346,11 +346,11 @@ def test_what_cannot_be_written_is_refused() -> None:
         maps()["Platt"].to_sql("duckdb", output="q")
     with pytest.raises(cal.NotComputable, match="character"):
         maps()["Platt"].to_sql("duckdb", score="a\0b")
-    with pytest.raises(cal.BadInput, match="score='p': this map is of 3 classes: name a column each"):
+    with pytest.raises(cal.BadInput, match="score='p': this calibrator is of 3 classes: name a column each"):
         class_maps()["Dirichlet"].to_sql("duckdb", score="p")
-    with pytest.raises(cal.BadInput, match="this map is of 3 classes"):
+    with pytest.raises(cal.BadInput, match="this calibrator is of 3 classes"):
         class_maps()["Dirichlet"].to_sql("duckdb", score=["a", "b", "a"], table="t")
-    with pytest.raises(cal.BadInput, match="this map is of one score"):
+    with pytest.raises(cal.BadInput, match="this calibrator is of one score"):
         maps()["Platt"].to_sql("duckdb", score=["a", "b"])
     with pytest.raises(cal.NotComputable, match="pass table="):
         class_maps()["Dirichlet"].to_sql("duckdb", score=["a", "b", "c"])

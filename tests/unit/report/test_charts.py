@@ -108,7 +108,7 @@ def test_a_ranking_shows_what_the_error_follows():
     columns = {**order.columns, "worst_gap": [0.02] * 3, "worst_rows": [100] * 3}
     made = replace(order, columns=columns, settings={**order.settings, "shift": 0.01, "alpha": 0.05}).chart().to_dict()
     rows = rows_with(made, "finding")
-    assert [r["finding"] for r in rows] == ["error follows it", "error follows it", "not shown"]
+    assert [r["finding"] for r in rows] == ["error varies with it", "error varies with it", "not shown"]
 
 
 def test_pockets_show_what_is_certified_and_the_limit(drawn):
@@ -122,7 +122,7 @@ def test_pockets_show_what_is_certified_and_the_limit(drawn):
     dashes = [n for n in nodes(drawn["pockets"]) if n.get("strokeDash") == [5, 4]]
     assert len(dashes) == 1
     quiet = factories.pocket_lines(["sex = f"], [-0.01], [0.02], limit=None).chart().to_dict()
-    assert quiet["title"]["text"] == "The pocket that looks worst"
+    assert quiet["title"]["text"] == "The subgroup that seems worst"
 
 
 def test_a_map_of_a_pair_has_a_place_for_every_cell_and_outlines_the_pocket(drawn):

@@ -67,13 +67,13 @@ def test_a_file_in_the_folder_is_a_section_everywhere(one_more):
     record = factories.replace(record, checks=(*record.checks, Check(code="rain", status="measured")))
     page, text, lines = (write(record) for write in WRITERS.values())
     assert page.index('<section id="variables"') < page.index('<section id="weather"') < page.index('id="hidden"')
-    assert len(re.findall(r'<a href="#weather">Weather<span class="found">.*?error found', page)) == 2
+    assert len(re.findall(r'<a href="#weather">Weather<span class="found">.*?error shown', page)) == 2
     assert "<p>It rained on 10000 people.</p>" in page
     assert "## Did it rain?\n\nIt rained on 10000 people." in text
     assert "It rained" not in lines  # a terminal prints the brief
     assert "- **Rain:** Somebody looked out of the window." in text
     assert "- **Rain gauge:** A glass in the garden." in text
-    assert "| Rain | Error found | much | it is wet |" in text
+    assert "| Rain | Error shown | much | it is wet |" in text
 
 
 def test_each_way_of_writing_shows_what_is_marked_for_it(monkeypatch):

@@ -178,7 +178,7 @@ def test_every_certified_number_is_the_json_rounded_outward(pages, name):
     limit = exact(result["settings"]["limit"])
     for group in result["groups"]:
         cells = re.search(rf'<tr id="{group["id"]}">.*?</tr>', text, re.S)[0]
-        low, high = map(Decimal, re.search(r'class="r iv"[^>]*>([\d.]+) to ([\d.]+)<', cells).groups())
+        low, high = map(Decimal, re.search(r'class="r iv"[^>]*>([\d.]+)–([\d.]+)<', cells).groups())
         true_low, true_high = (
             exact(group["lower"]["interval"]["low"]),
             exact(group["upper"]["interval"]["high"]),
@@ -189,7 +189,7 @@ def test_every_certified_number_is_the_json_rounded_outward(pages, name):
         assert low >= limit if says == "broken" else high <= limit if says == "met" else low <= limit < high
         assert f'class="v {says}"' in cells
     one = result["everyone"]
-    ruler = re.search(r"<bdi>Everyone</bdi>.*?class=\"iv num\">([\d.]+) to ([\d.]+)<", text, re.S)
+    ruler = re.search(r"<bdi>Everyone</bdi>.*?class=\"iv num\">([\d.]+)–([\d.]+)<", text, re.S)
     assert Decimal(ruler[1]) <= exact(one["lower"]["interval"]["low"])
     assert Decimal(ruler[2]) >= exact(one["upper"]["interval"]["high"])
 
@@ -221,7 +221,7 @@ def test_without_groups_it_says_how_to_get_them(pages):
 
 def test_too_little_data_for_a_curve(pages):
     text = pages["tiny"][1]
-    assert "<b>No curve: 64 rows, 9 cases.</b> A curve needs at least 50 expected cases" in text
+    assert "<b>No curve: 64 rows, 9 events.</b> A curve needs at least 50 expected events" in text
     assert "<figure" not in text
 
 

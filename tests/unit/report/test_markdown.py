@@ -38,11 +38,11 @@ def test_markdown_says_what_the_page_says():
     text = markdown(factories.employment())
     assert "## Within the limit for everyone together. Over it for foreign born." in text
     assert "- **41 groups shown: 1 over the limit.** `foreign born`: at least 1.6; 32 undecided." in text
-    assert "| `nativity: foreign born` | 40\u202f333 |" in text
+    assert "| `nativity = foreign born` | 40,333 |" in text
     assert "confidence interval" not in text.replace("not a confidence interval", "")
 
 
 def test_what_is_strong_has_no_space_inside_its_stars():
     text = markdown(factories.whole())
-    assert "**Too low for** `age` **20 to 50**, most at 34" in text
+    assert "**Underpredicts for** `age` **20 to 50**, most at 34" in text
     assert "(grey)" not in text

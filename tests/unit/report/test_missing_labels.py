@@ -32,7 +32,7 @@ def told(share: float, limit: float | None, happened: np.ndarray = HAPPENED) -> 
 )
 def test_a_verdict_is_of_those_whose_outcome_is_known(share: float, limit: float | None, says: str) -> None:
     text = told(share, limit)
-    assert "Outcomes are known of 3 600 of 4 000 rows: verdicts are of these." in text
+    assert "Outcomes are known of 3,600 of 4,000 rows: verdicts are of these." in text
     assert says in text
 
 

@@ -77,13 +77,13 @@ def test_a_record_is_its_first_screen(name: str) -> None:
 
 
 def test_groups_of_a_curve_are_drawn_one_by_one() -> None:
-    for curve, of in ((factories.along(), "sex: "), (factories.bias_map(), "")):
+    for curve, of in ((factories.along(), "sex = "), (factories.bias_map(), "")):
         rows = len(curve.columns["x"])
         names = ("female",) * (rows // 2) + ("male",) * (rows - rows // 2)
         told = replace(curve, columns={**curve.columns, "group": names}, settings={**curve.settings, "by": "sex"})
         shown = told._repr_html_()
         assert shown.count('<svg class="plot') == 4
-        assert f"{of}female. Along" in shown
+        assert f"{of}female. By" in shown
 
 
 def test_names_from_the_data_stay_text() -> None:
@@ -127,7 +127,7 @@ def test_a_record_is_ten_lines_at_a_prompt(name: str) -> None:
     assert 5 <= len(lines) <= 10
     assert record.name in lines[0]
     groups = "groups shown" if any(f.pooled for f in record.groups) else "named group"
-    for who in ("Everyone", groups, "Unnamed pockets", "record.save("):
+    for who in ("Everyone", groups, "Unlisted subgroups", "record.save("):
         assert any(who in line for line in lines)
 
 

@@ -47,7 +47,7 @@ RECORDS = {
     "many": factories.many(200),
     "rare": factories.rare(),
     "a test finds error": gated(0.001),
-    "a test finds error, no limit": gated(0.001, None),
+    "a test shows error, no limit": gated(0.001, None),
     "a test finds none, no limit": gated(0.4, None),
     "a test was not run": not_run(),
 }
@@ -68,7 +68,7 @@ def test_the_assertion_passes_where_the_exit_status_is_0(record: AuditRecord) ->
     assert line.splitlines() == [line]
     assert line.isprintable()
     assert len(line) < 700
-    assert ("over the limit" in line or "error found" in line) == (record.exit_status == 1)
+    assert ("over the limit" in line or "error shown" in line) == (record.exit_status == 1)
 
 
 @EVERY
@@ -78,7 +78,7 @@ def test_the_suite_of_junit_fails_where_the_exit_status_is_not_0(record: AuditRe
     (suite,) = top
     cases = suite.findall("testcase")
     assert (record.exit_status == 0) == (not suite.findall("testcase/failure"))
-    assert {f.get("type") for f in suite.iter("failure")} <= {"over the limit", "undecided", "error found"}
+    assert {f.get("type") for f in suite.iter("failure")} <= {"over the limit", "undecided", "error shown"}
     found = {"tests": cases, "failures": [*suite.iter("failure")], "skipped": [*suite.iter("skipped")]}
     for whole in (top, suite):
         assert {k: int(str(whole.get(k))) for k in found} == {k: len(v) for k, v in found.items()}
@@ -91,7 +91,7 @@ def test_who_fails_is_named_with_how_far_off_and_the_worst_come_first() -> None:
         cal.testing.assert_met(factories.pocketed(factories.employment()))
     assert re.fullmatch(
         r"employment_ma: over the limit of 1\.5 points: nativity = foreign born \(at least 1\.6\), "
-        r"pocket .+ \(at least 2\.6\); undecided: citizenship = naturalised \(1\.4 to 3\.9\), .+ and 29 more",
+        r"subgroup .+ \(at least 2\.6\); undecided: citizenship = naturalised \(1\.4 to 3\.9\), .+ and 29 more",
         str(failed.value),
     )
 
@@ -215,8 +215,8 @@ def test_a_change_is_told_with_both_ranges_and_is_certified_where_they_do_not_me
     text = cal.testing.summary(now, against=changed("broken", "met", "met", "undecided"))
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
     assert rows == [
-        ["| `region: region 0`", "0.2 to 0.7, met", "2.9 to 4.6, over the limit", "larger by at least 2.2 |"],
-        ["| Everyone", "2.9 to 4.6, over the limit", "0.2 to 0.7, met", "smaller by at least 2.2 |"],
+        ["| `region = region 0`", "0.2 to 0.7, within the limit", "2.9 to 4.6, over the limit", "larger by at least 2.2 |"],
+        ["| Everyone", "2.9 to 4.6, over the limit", "0.2 to 0.7, within the limit", "smaller by at least 2.2 |"],
     ]
     assert "For 2 of those in both audits, everyone counted, the verdict is the same and no change" in text
 
@@ -224,12 +224,12 @@ def test_a_change_is_told_with_both_ranges_and_is_certified_where_they_do_not_me
 def test_a_change_of_verdict_alone_is_no_certified_change() -> None:
     now, before = factories.mixture("undecided", ["met"]), changed("met", "met", "met")
     text = cal.testing.summary(now, against=before)
-    assert "| Everyone | 0.2 to 0.7, met | 0.4 to 3.9, undecided | none shown |" in text
+    assert "| Everyone | 0.2 to 0.7, within the limit | 0.4 to 3.9, undecided | none shown |" in text
     assert "1 group is in one audit only." in text
     assert "different limits" not in text
     text = cal.testing.summary(factories.pocketed(now), against=factories.mixture("met", ["met"], limit=0.02))
     assert "different limits: compare ranges" in text
-    assert "Unnamed pockets: not checked before, 1 over the limit now." in text
+    assert "Unlisted subgroups: not checked before, 1 over the limit now." in text
 
 
 def test_of_many_changes_ten_are_listed_and_the_others_counted() -> None:

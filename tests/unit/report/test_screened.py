@@ -17,9 +17,9 @@ def test_it_says_how_many_columns_were_read_and_who_chose_them() -> None:
     whole = factories.whole()
     some = replace(whole, data={**whole.data, "screen": SCREEN})
     told = [plain(line) for line in rests(some)]
-    assert told[0] == "Tests, pockets and repairs read 2 of 500 columns, in 600 people; the others chose them."
+    assert told[0] == "Tests, subgroups and repairs read 2 of 500 columns, in 600 people; the other rows chose them."
     text = render(some)
-    assert "among the 2 columns searched" in text or "No pocket of" not in text
+    assert "among the 2 columns searched" in text or "No subgroup of" not in text
     assert "2 of 500: those named as groups, and those along which 300" in text
     assert "600" in text
     assert "The other 498 are in the ranking only" in text

@@ -37,26 +37,27 @@ def test_terminal_aligns_and_leads_with_the_decision():
     lines = terminal(factories.employment()).split("\n")
     assert lines[2] == "Within the limit for everyone together. Over it for foreign born."
     assert lines[4:6] == [
-        "● Everyone: met. Off by 0.6 to 1.2 points on average.",
+        "● Everyone: within the limit. Off by 0.6 to 1.2 points on average.",
         "◆ 41 groups shown: 1 over the limit. foreign born: at least 1.6; 32 undecided. No group",
     ]
-    rows = [line for line in lines if re.search(r"\d to \d.*(met|over the limit|undecided)$", line)]
+    rows = [line for line in lines if re.search(r"\d–\d.*(within the limit|over the limit|undecided)$", line)]
     assert len(rows) == 5
-    assert len({line.rindex(" to ") for line in rows}) == 1
-    assert [line.split()[-1] for line in rows[:3]] == ["met", "limit", "undecided"]
-    assert any("nativity: foreign born" in line and "1.6 to 3.4" in line for line in rows)
+    assert len({line.rindex("–") for line in rows}) == 1
+    assert [line.split()[-3:] for line in rows[:2]] == [["within", "the", "limit"], ["over", "the", "limit"]]
+    assert rows[2].endswith("undecided")
+    assert any("nativity = foreign born" in line and "1.6–3.4" in line for line in rows)
 
 
 def test_terminal_shows_before_and_after():
     lines = terminal(factories.whole()).split("\n")
-    rows = [line for line in lines if re.search(r"^  .*\d to \d.*\d to \d", line)]
-    assert [re.split(r"\s{2,}", line)[-1] for line in rows] == ["met", "met", "undecided"]
+    rows = [line for line in lines if re.search(r"^  .*\d–\d.*\d–\d", line)]
+    assert [re.split(r"\s{2,}", line)[-1] for line in rows] == ["within the limit", "within the limit", "undecided"]
     assert any("--method augmented-logistic --map map.json" in line for line in lines)
 
 
 def test_terminal_names_what_was_not_checked():
     said = " ".join(terminal(factories.employment()).split())
-    assert "Not checked, which is not a pass: unnamed pockets, variables, the local test" in said
+    assert "Not checked, which is not a pass: unlisted subgroups, variables, the local test" in said
 
 
 def test_a_long_name_is_cut_at_once():

@@ -72,7 +72,7 @@ def test_a_limit_that_was_not_given_is_not_spoken_of() -> None:
         assert "limit" not in of(free, number)[1]
         assert "limit" in of(limited, number)[1]
     assert "no classification was audited" in of(free, "15")[1]
-    assert "each end at 95% by itself" in of(free, "10")[1]
+    assert "each bound at 95% separately" in of(free, "10")[1]
 
 
 def test_nothing_is_invented_for_what_was_not_given() -> None:
@@ -94,8 +94,8 @@ def test_performance_is_the_records_own_numbers_with_their_intervals() -> None:
     low, high = auroc.interval.low, auroc.interval.high
     assert f"AUROC: {auroc.value:.4f} (95% interval {low:.4f} to {high:.4f}; asymptotic)" in lines
     assert len(lines) == len(record.measures) + 1 + len(record.groups)
-    foreign = next(line for line in lines if line.startswith("nativity: foreign born"))
-    assert "at least 1.6, as shown at most 3.4 points" in foreign
+    foreign = next(line for line in lines if line.startswith("nativity = foreign born"))
+    assert "at least 1.6, rounded at most 3.4 points" in foreign
     assert foreign.endswith("over the limit")
 
 
@@ -103,8 +103,8 @@ def test_counts_of_the_flow_add_up_and_few_are_never_told_by_subtraction() -> No
     record = factories.whole()
     record = replace(record, data={**record.data, "dropped": 7, "unlabelled": 40})
     assert of(record, "20a")[1] == (
-        "277\u202f724 rows read; 7 left out; "
-        "277\u202f677 audited, 139\u202f199 with the outcome and 138\u202f478 without.\n"
+        "277,724 rows read; 7 left out; "
+        "277,677 audited, 139,199 with the outcome and 138,478 without.\n"
         "Rows without a label, kept apart: 40."
     )
     hidden = replace(record, data={**record.data, "unlabelled": None})
@@ -134,7 +134,7 @@ def test_what_was_not_checked_is_a_limitation_with_its_reason() -> None:
 def test_updating_names_what_was_tried_and_what_came_of_it() -> None:
     assert of(factories.whole(), "12f")[1].endswith("Recommended: isotonic regression.")
     lines = of(factories.whole(), "24")[1].split("\n")
-    assert lines[0] == "As audited: average error 0.6 to 1.4 points, Brier score 0.1223, AUROC 0.9040"
+    assert lines[0] == "As audited: calibration error 0.6 to 1.4 points, Brier score 0.1223, AUROC 0.9040"
     assert len(lines) == 3
 
 

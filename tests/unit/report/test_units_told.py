@@ -29,8 +29,8 @@ def audited(*, cluster: bool, weights: bool) -> AuditRecord:
 def test_units_are_counted_named_and_needed() -> None:
     record = audited(cluster=True, weights=False)
     told = markdown.render(record)
-    assert "600 visits of 60 units (`patient`)" in told
-    assert "ranges hold however alike the rows of one unit are" in told
+    assert "600 visits of 60 clusters (`patient`)" in told
+    assert "ranges hold however correlated the rows of one cluster are" in told
     assert "Theorem CL from below, CU from above" in told
     assert "Rows count as independent" not in told
     assert record.data["units"]["count"] == 60
@@ -51,7 +51,7 @@ def test_weights_say_what_they_count() -> None:
     record = audited(cluster=False, weights=True)
     told = markdown.render(record)
     assert "600 visits, weighted by `w`" in told
-    assert "counts of rows and cases are not weighted" in told
+    assert "counts of rows and events are not weighted" in told
     assert record.data["units"]["effective"] < 600
 
 
@@ -71,14 +71,14 @@ def test_how_units_were_computed_claims_nothing_that_holds_of_rows_alone() -> No
     for told in ("at any number of rows", "sets of simulated outcomes", "exact binomial limits", "Part of the rows"):
         assert told in rows
         assert told not in units
-    for told in ("random signs of whole units", "if units are many", "Theorem CB", "Part of the units"):
+    for told in ("random signs of whole clusters", "if clusters are many", "Theorem CB", "Part of the clusters"):
         assert told in units
         assert told not in rows
 
 
 def test_how_weighted_rows_were_computed() -> None:
     told = methods_of(weights="w", units=UNITS)
-    assert "weighted error of each row is one bet (Theorem CB)" in told
+    assert "weighted error of each row is one independent term (Theorem CB)" in told
     assert "exact binomial limits" not in told
     assert "sets of simulated outcomes" in told
 
@@ -87,7 +87,7 @@ def test_independent_rows_say_nothing_of_units() -> None:
     record = audited(cluster=False, weights=False)
     assert record.data["units"] is None
     assert record.everyone.units_needed is None
-    assert "Units and weights" not in markdown.render(record)
+    assert "Clusters and weights" not in markdown.render(record)
 
 
 def test_a_sketch_that_holds_not_all_units_asks_for_more_of_them() -> None:
@@ -118,10 +118,10 @@ def test_three_units_are_too_few_and_nothing_else_is_blamed() -> None:
     order = replace(order, columns={**order.columns, "beyond_high": (1.0, 0.7)})
     record = factories.followed(factories.record(undecided, limit=0.05), order, {})
     told = terminal.render(replace(record, data={**record.data, "cluster": "site", "units": units}))
-    assert "Too few units to decide: the range is 0.0 to 100.0 points." in told
-    assert "More units (site) are needed: the range is too wide to say how many." in told
-    assert "Too few units (site) to tell what the error follows" in told
+    assert "Too few clusters to decide: the range is 0.0 to 100.0 points." in told
+    assert "More clusters (site) are needed: the range is too wide to say how many." in told
+    assert "Too few clusters (site) to say what the error varies with" in told
     said = " ".join(told.split())
-    assert "hardly more alike than others, but of 3 units the range of the overall gap is 31.0 times" in said
+    assert "hardly more correlated than others, but of 3 clusters the range of the overall gap is 31.0 times" in said
     for words in ("too close to the limit", "Too few rows", "others: the range"):
         assert words not in said

@@ -77,20 +77,25 @@ def headline_is_short_and_never_better_than_the_worst_part(record, everyone, poc
     if everyone == "broken":
         assert said.startswith(("Do not use it", "Over the limit"))
     if "undecided" in states and not states & {"broken"}:
-        assert "Too few" in said or "undecided" in said or "not cleared" in said.lower()
+        assert "Too few" in said or "undecided" in said or "error shown" in said.lower()
     if "not-cleared" in states and "broken" not in states:
-        assert "not cleared" in said.lower() or "error was found in unnamed pockets" in said
+        assert "error shown" in said.lower() or "error is shown in unlisted subgroups" in said
     if states == {"met"}:
         assert said in (
-            "Use it for everyone, every named group and unnamed pockets.",
-            "Within the limit for everyone, every named group and unnamed pockets.",
+            "Use it for everyone, every named group and unlisted subgroups.",
+            "Within the limit for everyone, every named group and unlisted subgroups.",
         )
     if pockets == "absent" and "broken" not in states and "undecided" not in states:
         assert "not checked" in said
 
 
 def words_and_marks_of_the_parts_are_the_verdicts(record, everyone, pockets):
-    words = {"met": "Met", "undecided": "Undecided", "broken": "Over the limit", "not-cleared": "Not cleared"}
+    words = {
+        "met": "Within the limit",
+        "undecided": "Undecided",
+        "broken": "Over the limit",
+        "not-cleared": "Error shown",
+    }
     words |= {"absent": "Not checked"}
     for part, state in record.verdicts.items():
         status, word = wording.verdict_word(record, part)
@@ -135,12 +140,17 @@ def test_every_mixture_reads_well(everyone, groups):
 
 
 KNOWN = [
-    ("met", [], "absent", "Within the limit for everyone whose outcome is known. Groups and pockets were not checked."),
+    (
+        "met",
+        [],
+        "absent",
+        "Within the limit for everyone whose outcome is known. Groups and subgroups were not checked.",
+    ),
     (
         "met",
         ["met"],
         "met",
-        "Where the outcome is known: within the limit for everyone, every named group and unnamed pockets.",
+        "Where the outcome is known: within the limit for everyone, every named group and unlisted subgroups.",
     ),
     (
         "met",
@@ -192,14 +202,14 @@ EXACT = [
     ),
     ("broken", ["met"], "met", "use", "Do not use it as it is."),
     ("broken", ["met"], "met", None, "Over the limit for everyone together."),
-    ("undecided", [], "met", "use", "Too few rows to decide: about 1\u202f500\u202f000 would."),
+    ("undecided", [], "met", "use", "Too few rows to decide: about 1,500,000 would."),
     ("undecided", ["met"], "broken", "use", "Do not use it for age over 72. Too few rows to decide for everyone."),
     (
         "met",
         ["met"],
         "not-cleared",
         "use",
-        "Use it for everyone together and every named group. Not cleared for unnamed pockets.",
+        "Use it for everyone together and every named group. Error shown for unlisted subgroups.",
     ),
     ("met", ["undecided"] * 3, "met", "use", "Use it for everyone together. Too few rows to decide for three groups."),
 ]
@@ -238,7 +248,7 @@ def test_nobody_is_farther_off_than_everyone_by_less_than_everyone_may_be():
 
 def test_a_long_rule_is_told_by_its_traits_and_odd_names_are_counted():
     record = factories.pocketed(factories.employment(), lines=LONG)
-    assert "a pocket of x2 and x3" in wording.headline(record)
+    assert "a subgroup of x2 and x3" in wording.headline(record)
     group = factories.finding(0.03, 0.05, variables=[("g", "@everyone <b>")])
     assert off_named(Off(0.03, group)) == ""
     assert wording.headline(factories.record(groups=[group])).endswith("Over it for one group.")
@@ -271,7 +281,7 @@ def test_headline_without_a_limit_names_who_is_farther_off():
 
 def test_headline_where_the_raw_score_is_off_by_more_than_the_score_shown():
     record = factories.record(factories.finding(0.0351, 0.0099, limit=None), limit=None)
-    assert wording.headline(record) == "Off by at least 3.5 points raw, at most 1.0 as shown."
+    assert wording.headline(record) == "Off by at least 3.5 points raw, at most 1.0 rounded."
     assert "3.5 to 1.0" not in plain(wording.overall_answer(record))
 
 
@@ -304,8 +314,8 @@ def test_pockets_of_opposite_signs_are_both_named():
     lines = factories.pocket_lines(("age over 72", "age up to 30"), (0.0261, -0.09), (0.11, -0.0311))
     record = factories.pocketed(factories.mixture("met", ["met"]), lines=lines)
     said = plain(wording.pockets_told(record))
-    assert "age up to 30: too high, a gap of at least 3.1." in said
-    assert "age over 72: too low, a gap of at least 2.6." in said
+    assert "age up to 30: overpredicted, a gap of at least 3.1." in said
+    assert "age over 72: underpredicted, a gap of at least 2.6." in said
 
 
 def test_judged_by_the_gap_the_words_speak_of_the_gap():
@@ -323,15 +333,15 @@ def test_a_pool_clears_nobody_in_it():
     small = factories.finding(0.002, 0.009, variables=[("site", "100 levels pooled")], pooled=100)
     groups = [factories.finding(0.002, 0.009, variables=[("site", "north")]), small]
     record = factories.pocketed(factories.record(groups=groups), *POCKETS["met"][:2], p_value=0.4, lines=NONE)
-    assert wording.headline(record) == "Within the limit for everyone, every group shown and unnamed pockets."
+    assert wording.headline(record) == "Within the limit for everyone, every group shown and unlisted subgroups."
     assert wording.headline(factories.record(groups=groups)).startswith(
         "Within the limit for everyone together and every group shown."
     )
     assert plain(wording.groups_told(record)) == (
-        "No group shown is off by more than 0.9. 100 small ones are judged only together."
+        "No group shown is off by more than 0.9. 100 small ones are judged only pooled."
     )
     said = f"{plain(wording.groups_answer(record))} {parts(record)[1].who} {record!r}"
-    assert "All 2 groups shown are within the limit; 100 small ones only together." in said
+    assert "All 2 groups shown are within the limit; 100 small ones only pooled." in said
     assert said.count("2 groups shown") == 3
     assert "named group" not in said
     gone = replace(record, groups=tuple(groups[:1]), data={**record.data, "by": [["site"], ["ward"]]})
@@ -345,7 +355,7 @@ def test_a_group_over_by_its_raw_score_is_no_contradiction_of_what_is_shown(wors
     record = factories.record(groups=[over], limit=0.08)
     bound = factories.estimate(0.0, worst)
     record = replace(record, estimates={**record.estimates, "worst_group": bound})
-    said = f"As displayed, no group is off by more than {100 * worst:.1f}."
+    said = f"After rounding, no group is off by more than {100 * worst:.1f}."
     assert plain(wording.groups_told(record)) == f"group x1: at least 20.7. {said}"
     within = factories.record(groups=[factories.finding(0.002, 0.009, variables=[("group", "x1")])])
     assert plain(wording.groups_told(within)) == "No group is off by more than 0.9."
@@ -354,7 +364,7 @@ def test_a_group_over_by_its_raw_score_is_no_contradiction_of_what_is_shown(wors
 def test_ranges_that_go_beyond_what_no_group_exceeds_are_explained():
     groups = [factories.finding(0.025, 0.26, variables=[("region", v)]) for v in ("north", "south")]
     record = factories.record(groups=groups)
-    told = "The ranges of groups hold all together; that none exceeds 24.0 holds by itself."
+    told = "The ranges of groups are simultaneous; that none exceeds 24.0 is a separate statement."
     for high, said in ((0.24, True), (0.26, False)):
         bound = factories.estimate(0.0, high)
         with_bound = replace(record, estimates={**record.estimates, "worst_group": bound})
@@ -391,7 +401,7 @@ def test_an_error_that_cancels_in_the_gap_is_told_and_never_cut_to_the_limit(use
     assert with_group.startswith("On balance within the limit")
     assert with_group.endswith("for north.")
     met = replace(record, verdicts=dict.fromkeys(record.verdicts, "met"))
-    assert "judge the average error too" in plain(decision(met).text)
+    assert "judge the calibration error too" in plain(decision(met).text)
     within = replace(one, lower=factories.estimate(0.0, 1.0))
     assert wording.headline(replace(record, everyone=within)).startswith("Use it" if use else "Within the limit")
 
@@ -418,18 +428,18 @@ def test_estimate_on_the_limit_promises_no_number_of_rows():
 
 
 def test_pooled_and_blank_names():
-    assert label(factories.finding(variables=[("race", "x")], pooled=3)) == "race: 3 small values together"
-    assert label(factories.finding(variables=[("race", ""), ("sex", "f")])) == "race, sex: (blank), f"
-    assert label(factories.finding(variables=[("g", "a")])) == "g: a"
-    assert label(factories.finding(variables=[("g", "a ")])) == 'g: "a "'
+    assert label(factories.finding(variables=[("race", "x")], pooled=3)) == "race: 3 small values pooled"
+    assert label(factories.finding(variables=[("race", ""), ("sex", "f")])) == "race = (blank), sex = f"
+    assert label(factories.finding(variables=[("g", "a")])) == "g = a"
+    assert label(factories.finding(variables=[("g", "a ")])) == 'g = "a "'
 
 
 @pytest.mark.parametrize(
     ("code", "status", "found"),
     [
         ("error-everyone", "broken", "Over the limit"),
-        ("shift", "measured", "Error found"),
-        ("reliability", "measured", "Error found"),
+        ("shift", "measured", "Error shown"),
+        ("reliability", "measured", "Error shown"),
         ("distance", "measured", "Measured"),
         ("local-calibration", "not-run", "Not run"),
         ("jittered", "not-applicable", "Not applicable (not a pass)"),
@@ -449,7 +459,7 @@ def test_checks_never_call_a_measurement_met_or_over_the_limit(code, status, fou
 def test_a_shift_that_may_be_zero_is_no_proof_of_none():
     record = factories.record(estimates={"shift": factories.estimate(-0.002, 0.003)})
     read = line(Check(code="shift", status="measured"), record)
-    assert read.found == "No error found (not proof of none)"
+    assert read.found == "No error shown (not proof of none)"
     assert "not shown to be off" in plain(wording.overall_answer(record))
 
 

@@ -1,4 +1,4 @@
-"""What is certified of everyone: the average error, judged against the limit, and more."""
+"""What is certified of everyone: the calibration error, judged against the limit, and more."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def ranking(case: Case, _: Mapping[str, Curve]) -> Answer:
 def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], mask: int) -> Curve:
     """Return the ranking without worst bins of fewer people than may be shown, or that leave fewer to all others.
 
-    Worst bins are told of the variables of `hidden` alone.
+    Worst bins are reported of the variables of `hidden` alone.
     """
     c, n = ranking.columns, ranking.settings.get("n", 0)
     keys = [k for k in c if k.startswith("worst")]
@@ -122,7 +122,7 @@ def local(case: Case, _: Mapping[str, Curve]) -> Answer:
         raise NotRun(NO_TESTS)
     from calibrant.detect.local_calibration_test import local_calibration_test
 
-    case.announce("testing for error that follows covariates")
+    case.announce("testing for error that varies with covariates")
     outcome = local_calibration_test(case.tested, draws=DRAWS, seed=case.seed)
     check = Check(code=LOCAL, status="measured", outcome=told_outcome(guarded(outcome, "region_", case.mask)))
     return Answer(checks=(check,), curves=_maps(case))

@@ -24,7 +24,7 @@ def decisions(case: Case, _: Mapping[str, Curve]) -> Answer:
     """Tell of each threshold who is acted on, what happened to them, what that is worth and what error costs.
 
     Half of alpha is everyone's, shared by thresholds; half the groups', shared by these too: all ranges of the section
-    hold together. It is another alpha than that of the other certificates.
+    hold simultaneously. It is another alpha than that of the other certificates.
     """
     plan = case.judging
     if not plan.thresholds:

@@ -1,4 +1,4 @@
-"""Whether rows belong together that nobody named: columns that rows share as those of one person do."""
+"""Whether rows share clusters that nobody named: columns that rows share as those of one person do."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ SHARED = 1.05  # rows a unit, on average, from which on rows share it
 
 
 class Candidate(NamedTuple):
-    """A column that may say which rows belong together, and of the rows held that have a value their unit.
+    """A column that may say which rows share clusters, and of the rows held that have a value their unit.
 
-    `share` is that of all rows which these are, a uniform sample; `units` that of all units which are held whole.
+    `share` is that of all rows which these are, a uniform sample; `units` that of all clusters which are held whole.
     """
 
     name: str
@@ -40,13 +40,13 @@ class Candidate(NamedTuple):
 
     @property
     def shared(self) -> bool:
-        """Tell whether units are enough to say anything, and rows share them."""
+        """Return whether clusters are enough to say anything, and rows share them."""
         units = len(np.unique(self.unit))
         return units >= FEWEST and len(self.unit) >= SHARED * units
 
 
 def dependence(case: Case, _: Mapping[str, Curve]) -> Answer:
-    """Test every column that rows may share as those of one person do, where nobody named the unit."""
+    """Test every column that rows may share as those of one person do, where nobody named the cluster."""
     if case.whole.spec.cluster:
         return Answer()
     if case.whole.spec.candidates is None and "sample" not in case.whole.parts:
@@ -75,9 +75,9 @@ def _tested(named: list[Candidate], seed: int) -> Iterator[tuple[str, int, int, 
 
 
 def candidates(case: Case) -> list[Candidate]:
-    """Return the columns that may say which rows belong together, with the rows held of them; groups are none.
+    """Return the columns that may say which rows share clusters, with the rows held of them; groups are none.
 
-    Whole units where the sketch holds them, and else, or where its units have too many rows, the rows for tests.
+    Whole clusters where the sketch holds them, and else, or where its clusters have too many rows, the rows for tests.
     """
     kept, sample, named = case.whole.parts.get("candidates"), case.whole.parts.get("sample"), case.whole.spec.candidates
     whole = {} if kept is None else {one.name: one for one in _of_units(kept) if one.shared}
@@ -93,7 +93,7 @@ def _of_units(kept: Candidates) -> Iterator[Candidate]:
 def _of_rows(
     case: Case, sample: SampledRows, known: tuple[str, ...], named: tuple[str, ...] | None
 ) -> Iterator[Candidate]:
-    """Yield columns of the rows for tests that are called as a unit is, or whose values are names with a number each.
+    """Yield columns of rows for tests that are called as a cluster is, or whose values are names with a number each.
 
     Of their values no label and no score is read.
     """
@@ -108,14 +108,14 @@ def _of_rows(
 
 
 def _may_be(coding: Coding) -> bool:
-    """Tell whether a covariate may be what rows belong to, by its name or by how its values are written."""
+    """Return whether a covariate may be what rows belong to, by its name or by how its values are written."""
     if coding.kind == "number":
         return coding.whole and names_unit(coding.name)
     return coding.kind == "category" and (names_unit(coding.name) or numbered(coding.levels))
 
 
 def _unit(coding: Coding, held: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the unit of each row; negative where the value is missing, or one of those that share a level."""
+    """Return the cluster of each row; negative where the value is missing, or one of those that share a level."""
     if coding.kind == "category":
         return np.where(held < len(coding.levels), held, -1)
     values = doubles_of(held)
@@ -128,10 +128,10 @@ DECLARED = (
         code=CODE,
         order=25,
         make=dependence,
-        step="looking for rows that belong together",
+        step="testing for rows that share a cluster",
         cost=Cost(flat=0.05, held=0.002),
         crosses=True,
-        asks="Rows that belong together",
-        means="rows that share a column, such as a patient's, may be alike beyond what their scores explain",
+        asks="Rows that share a cluster",
+        means="rows that share a column, such as a patient's, may be correlated beyond what their scores explain",
     ),
 )

@@ -29,7 +29,7 @@ HIDDEN = "every group has fewer than {} {}"
 
 @dataclass(frozen=True)
 class Group:
-    """One group, certified, and as it is told.
+    """One group, certified, and as it is reported.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Group:
     people : Population
     told : Told
     lower, upper, gap : Estimate
-        With ranges that hold together, as they are told.
+        With ranges that hold simultaneously, as they are reported.
     evidence : Evidence
         Of what the limit is about; exact.
     judge : {"error", "gap"}
@@ -75,7 +75,7 @@ class Group:
 
     @property
     def _draws(self) -> tuple[str, str]:
-        """What the ends of its range are told by: the same draws for its verdict, and as the worst of all."""
+        """What the ends of its range are reported by: the same draws for its verdict, and as the worst of all."""
         if self.judge == "error":
             return f"{self.lower.method} low", f"{self.upper.method} high"
         return f"{self.gap.method} low", f"{self.gap.method} high"
@@ -89,17 +89,17 @@ class Group:
     # over the moved limit is over the limit, and the guarantee holds all the more. From above the same with `within`.
 
     def over(self, limit: float) -> float:
-        """Return the log e-value that it is over the limit, as it may be told."""
+        """Return the log e-value that it is over the limit, as it may be reported."""
         low, high = self._draws
         return self.evidence.over(Limit(self.told.over(limit, low), self.told.over(limit, high)))
 
     def within(self, limit: float) -> float:
-        """Return the log e-value that it is within the limit, as it may be told."""
+        """Return the log e-value that it is within the limit, as it may be reported."""
         low, high = self._draws
         return self.evidence.within(Limit(self.told.within(limit, high), self.told.within(limit, low)))
 
     def top(self, delta: float) -> float:
-        """Return what it is off by at most, as it is told, wrong with probability at most `delta`."""
+        """Return what it is off by at most, as it is reported, wrong with probability at most `delta`."""
         low, high = self._draws
         least, most = self.evidence.ends(delta, delta)
         if self.judge == "error":
@@ -108,7 +108,7 @@ class Group:
 
 
 def of_groups(case: Case, _: Mapping[str, Curve]) -> Answer:
-    """Certify all groups: ranges that hold together, who is over the limit and who within, and the worst of all.
+    """Certify all groups: ranges that hold simultaneously, who is over the limit and who within, and the worst of all.
 
     Each is a statement of its own. Ranges share alpha over both ends of every group; verdicts come from closed testing
     (`certify.closed`); no group is off by more than the worst of all, which shares alpha with nobody.
@@ -132,8 +132,8 @@ def of_groups(case: Case, _: Mapping[str, Curve]) -> Answer:
 def _people(case: Case) -> str:
     """Return what a group must have enough of to be shown: see `people_of`."""
     if both := crossed(case.whole):
-        return "units of {} or of {}".format(*both)
-    return "units" if case.whole.spec.cluster else case.judging.about.noun or "rows"
+        return "clusters of {} or of {}".format(*both)
+    return "clusters" if case.whole.spec.cluster else case.judging.about.noun or "rows"
 
 
 def _certified(name: Name, members: int, q: Population, case: Case, count: int) -> Group:
@@ -182,7 +182,7 @@ def _finding(g: Group, verdict: Verdict, case: Case, counts: tuple[int, int]) ->
 
 
 def _worst(groups: Sequence[Group], case: Case) -> Estimate:
-    """Return what no group is off by more than: the largest end as told of any, at alpha / 2 each.
+    """Return what no group is off by more than: the largest end as reported of any, at alpha / 2 each.
 
     The truly worst group is one group, and its own end covers it. The largest is at most a limit if and only if every
     e-value from above reaches the price alone: then each group is "met", except one whose raw score is "broken" though
@@ -193,7 +193,7 @@ def _worst(groups: Sequence[Group], case: Case) -> Estimate:
     high = max(tops)
     large = [top for g, top in zip(groups, tops, strict=True) if g.people.n >= CLEAR_SIZE * case.whole.n]
     shown, pooled = case.everyone.judged(plan.levels), sum(g.members for g in groups)
-    which = f"{len(groups)} groups shown, {pooled} small ones only together" if pooled else f"{len(groups)} groups"
+    which = f"{len(groups)} groups shown, {pooled} small ones only pooled" if pooled else f"{len(groups)} groups"
     return Estimate(
         method="certify.worst_group",
         value=min(max(g.off for g in groups), high),

@@ -1,4 +1,4 @@
-"""What probabilities in place of labels would say about the cases: a table over the covariates."""
+"""What probabilities in place of labels would say about the events: a table over the covariates."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from calibrant.views.along import strata_of
 
 METHOD = "measure.inferred_mean"
 MOST_LEVELS = 10  # of a category that is described
-FEW = "means among the cases need {0} cases and {0} others"
+FEW = "means among the events need {0} events and {0} others"
 
 
 def inference(whole: Sketch, alpha: float, mask: int) -> Curve:
-    """Return the bias of every covariate's mean, or levels' shares, among the cases; the least likely by chance first.
+    """Return the bias of every covariate's mean, or levels' shares, among the events; the least likely by chance first.
 
-    The limits of all lines hold together with probability ``1 - alpha``, asymptotically (Bonferroni). Nothing is said
-    of levels of few people, or of a number that few people decide. Values are rounded to about a tenth of a standard
-    error, limits outward, so that none leads back to a sum over the cases. Without columns where nothing can be said:
-    settings hold the reason.
+    The limits of all lines hold simultaneously with probability ``1 - alpha``, asymptotically (Bonferroni). Nothing is
+    said of levels of few people, or of a number that few people decide. Values are rounded to about a tenth of a
+    standard error, limits outward, so that none leads back to a sum over the events. Without columns where nothing can
+    be said: settings hold the reason.
     """
     names = [c.name for c in whole.spec.codings if c.kind != "constant"]
     if not names:
@@ -79,7 +79,7 @@ def _lines(whole: Sketch, name: str, mask: int) -> list[tuple[Inferring, str | N
 
 
 def _of_many(whole: Sketch, name: str, mask: int) -> bool:
-    """Tell whether the mean of a number rests on many people, so that it tells of none.
+    """Return whether the mean of a number rests on many people, so that it tells of none.
 
     Not where few have no value, or few people with a value have, or have not, the event; nor where few differ from the
     most common value. Nor where one person holds more than one part in `mask` of all distances from the median, or is
@@ -127,7 +127,7 @@ def _digits(error: float) -> int | None:
 
 
 def _chance(line: Line) -> float:
-    """Return minus the bias in widths of its range, and so, for one number of cases, in standard errors."""
+    """Return minus the bias in widths of its range, and so, for one number of events, in standard errors."""
     return -abs(line.bias) / (line.high - line.low) if line.high > line.low else 0.0
 
 

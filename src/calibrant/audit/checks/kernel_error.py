@@ -14,7 +14,8 @@ KERNEL = "kernel-error"
 def kernel_error(case: Case, _: Mapping[str, Curve]) -> Answer:
     """Measure the squared kernel local calibration error of the sums that the local test reads.
 
-    A sketch for tests holds them already, so that no row is read again; rows of units or of weights have no interval.
+    A sketch for tests holds them already, so that no row is read again; rows of clusters or of weights have no
+    interval.
     """
     from calibrant.measure.klce import klce
 

@@ -21,7 +21,7 @@ CODE, NAME, WHO = "missing-labels", "missing_labels", "without_label"
 
 
 def unlabelled(case: Case, _: Mapping[str, Curve]) -> Answer:
-    """Certify everyone and every group with the people whose label is missing; of fewer than the mask nothing is told.
+    """Certify everyone and every group with the people without a label; of fewer than the mask nothing is reported.
 
     The check has the worst verdict at the stated odds. It rests on what nobody can check, so that the verdict of the
     audit does not count it.

@@ -1,4 +1,4 @@
-"""Unnamed pockets: every conjunction of two traits certified against the limit, and searched in two ways."""
+"""Unlisted subgroups: every conjunction of two attributes certified against the limit, and searched in two ways."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from calibrant.views.boxes import MIN_SIZE, ORDER, tables_of
 from calibrant.views.rules import Condition
 
 CODE = "pockets"
-FEW = "there are {} people: no pocket can be shown of which at least {} are in it"
+FEW = "there are {} people: no subgroup can be shown of which at least {} are in it"
 PARTS = ("p_scan", "p_adaptive", "weight", "found_by")  # the adaptive test has a check of its own
 
 
 def pockets(case: Case, _: Mapping[str, Curve]) -> Answer:
-    """Certify the worst pocket from below and from above, each end with all of alpha; tell a few, and map the worst."""
+    """Certify the worst subgroup from below and from above, each end with all of alpha; report a few, map the worst."""
     case.needs_covariates()
     case.needs_tests()
     if "boxes" not in case.whole.parts and not case.whole.spec.sample:
         raise NotRun(NO_TESTS)
     if case.mask >= case.tested.n:
         raise NotComputable(FEW.format(case.tested.n, case.mask))
-    case.announce("certifying unnamed pockets")
+    case.announce("certifying unlisted subgroups")
     size = max(MIN_SIZE, case.mask / case.tested.n)
     curves = _distinct(case, size)
     try:
@@ -39,16 +39,16 @@ def pockets(case: Case, _: Mapping[str, Curve]) -> Answer:
 
 
 def _tested(case: Case) -> Answer:
-    """Return the test alone where no range of pockets is proved, as by units; what neither answers is refused."""
+    """Return the test alone where no range of subgroups is proved, as by clusters; what neither answers is refused."""
     searched = _searched(case)
     if searched is None:
-        raise NotComputable("neither ranges nor a test of pockets by units: boxes need 20 effective units")
+        raise NotComputable("neither ranges nor a test of subgroups by clusters: subgroups need 20 effective clusters")
     status: Status = "measured" if case.judging.limit is None else "undecided"
     return Answer(checks=(Check(code=CODE, status=status, outcome=searched),))
 
 
 def _worst(case: Case, size: float, floor: float) -> Estimate:
-    """Certify the worst pocket: from below at least as far off as the worst of those that are told."""
+    """Certify the worst subgroup: from below at least as far off as the worst of those that are reported."""
     from calibrant.certify.pockets import pockets
 
     plan, clear = case.judging, max(CLEAR_SIZE, size)
@@ -71,7 +71,7 @@ def _worst(case: Case, size: float, floor: float) -> Estimate:
 
 
 def _times(case: Case, found: Estimate) -> float:
-    """Return how many times as much there is as was tested: rows, or units where they belong together."""
+    """Return how many times as much there is as was tested: rows, or clusters where they belong together."""
     units = found.settings.get("units")
     if units is None or not case.whole.spec.cluster:
         return case.whole.n / found.n
@@ -79,10 +79,10 @@ def _times(case: Case, found: Estimate) -> float:
 
 
 def _status(case: Case, worst: Estimate) -> Status:
-    """Judge both ends as they are told: exact ones would follow from one limit after another.
+    """Judge both ends as they are reported: exact ones would follow from one limit after another.
 
-    Where the mask leaves larger pockets only under the ceiling, those between are not known to be within the limit; nor
-    are those of covariates that a screen left out.
+    Where the mask leaves larger subgroups only under the ceiling, those between are not known to be within the limit;
+    nor are those of covariates that a screen left out.
     """
     verdict = case.judging.verdict(worst.interval.low, worst.interval.high)
     if verdict == "met" and (worst.settings["clear_size"] > CLEAR_SIZE or case.screen is not None):
@@ -91,7 +91,7 @@ def _status(case: Case, worst: Estimate) -> Status:
 
 
 def _distinct(case: Case, size: float) -> dict[str, Curve]:
-    """Return a few distinct pockets, and the map of one; none where the sketch holds no rows to tell them apart."""
+    """Return a few distinct subgroups, and the map of one; none where the sketch holds no rows to distinguish them."""
     from calibrant.diagnose.pockets import pockets
 
     plan = case.judging
@@ -132,9 +132,9 @@ def _searched(case: Case) -> Outcome | None:
 
 
 def _map(case: Case, found: Curve) -> dict[str, Curve]:
-    """Return the map of the two traits of the first pocket that has two and is shown to be off.
+    """Return the map of the two attributes of the first subgroup that has two and is shown to be off.
 
-    None of units: a cell of many rows may be of few people, and who is in several cells is in none alone.
+    None of clusters: a cell of many rows may be of few people, and who is in several cells is in none alone.
     """
     from calibrant.diagnose.pocket_map import pocket_map
 

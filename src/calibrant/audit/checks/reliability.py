@@ -57,7 +57,7 @@ def bins_of(q: Population, levels: int, alpha: float, mask: int) -> Curve:
     cases = q.counted.expected
     if min(cases, q.n - cases) < CURVE_EVENTS:
         raise NotComputable(
-            f"a curve needs at least {CURVE_EVENTS} expected cases and {CURVE_EVENTS} expected non-cases"
+            f"a curve needs at least {CURVE_EVENTS} expected events and {CURVE_EVENTS} expected non-events"
         )
     found = _by_rows(q, levels, alpha, mask) if q.units is None else _by_units(q, q.units, alpha, mask)
     counts, _, low, high = coarse(q, found.bins)
@@ -96,10 +96,10 @@ def _by_rows(q: Population, levels: int, alpha: float, mask: int) -> Ranges:
 def _by_units(q: Population, units: Units, alpha: float, mask: int) -> Ranges:
     """Take ranges that no score of a certified unit decides, joined where too few people would be shown.
 
-    Given all scores of a unit, a rate is not that of its score alone: a score that moved an edge would choose which
-    rates are looked at. Where units cross, a range has the blocks of every shift. Scores are no part of the design, so
-    that no block of a range may be taken to be smaller than the largest with all of its rows, and a shift without rows
-    in it is evidence of 1.
+    Given all scores of a cluster, a rate is not that of its score alone: a score that moved an edge would choose which
+    rates are looked at. Where clusters cross, a range has the blocks of every shift. Scores are no part of the design,
+    so that no block of a range may be taken to be smaller than the largest with all of its rows, and a shift without
+    rows in it is evidence of 1.
     """
     fixed = _fixed_ranges(q, units)
     bins = _people(q, fixed, mask)
@@ -110,7 +110,7 @@ def _by_units(q: Population, units: Units, alpha: float, mask: int) -> Ranges:
         held = [(u, of == i) for u, of in zip(shifts, of_row, strict=True)]
         parts = [replace(u.within(own), most=u.largest) for u, own in held if own.any()]
         if not parts:
-            raise NotComputable("a range of the score has none of the rows whose units are held")
+            raise NotComputable("a range of the score has none of the rows whose clusters are held")
         weight = np.concatenate([u.weight for u in parts])
         values = [u.p for u in parts], [u.y for u in parts]
         means.append([np.average(np.concatenate(v), weights=weight) for v in values])
@@ -122,7 +122,7 @@ def _by_units(q: Population, units: Units, alpha: float, mask: int) -> Ranges:
 
 
 def _fixed_ranges(q: Population, units: Units) -> NDArray[np.int64]:
-    """Return the range of each cell of the score: of about equally many rows of pilot units."""
+    """Return the range of each cell of the score: of about equally many rows of pilot clusters."""
     if q.crossed:
         return np.digitize(q.counted.middle, FIXED).astype(np.int64)
     pilot = _cell(q, units.p[~units.certified[units.unit]])
@@ -146,8 +146,8 @@ def _cell(q: Population, p: NDArray[np.float64]) -> NDArray[np.int64]:
 def _people(q: Population, first: NDArray[np.int64], mask: int) -> NDArray[np.int64]:
     """Join runs of cells, numbered without gaps or not, until each holds enough people to show.
 
-    A tenth of all, up to a hundred: told in fives, the rates of fewer would be noise. And one in 500, or the ranges
-    would fill the page.
+    A tenth of all, up to a hundred: rounded to multiples of five, the rates of fewer would be noise. And one in 500, or
+    the ranges would fill the page.
     """
     rows = np.bincount(first, q.counted.totals.sum(axis=1))
     starts = run_starts(rows, max(mask, min(q.n // FEW_BINS, ENOUGH), q.n // 500))

@@ -117,9 +117,6 @@ def _shortened(found: Comparison, ranked: Sequence[str]) -> Curve:
             strict=True,
         )
     )
-    c = found.groups.columns
-    called = {f"{v}={level}": f"{v}: {level}" for v, level in zip(c["variable"], c["level"], strict=True)}
-    columns["largest_gap_group"] = tuple(called.get(g, g) for g in columns["largest_gap_group"])
     columns["error_along"] = tuple(vece.get((name, along)) for name in columns["probability"])
     columns |= _told(columns, found)
     settings = {
@@ -132,9 +129,9 @@ def _shortened(found: Comparison, ranked: Sequence[str]) -> Curve:
 
 
 def _told(columns: Mapping[str, tuple[Any, ...]], found: Comparison) -> dict[str, tuple[Any, ...]]:
-    """Return what is told of some of the people, a group or the ranges of a variable, in steps of their number."""
+    """Return what is reported of some of the people, a group or the ranges of a variable, in steps of their number."""
     c = found.groups.columns
-    people = {f"{v}: {level}": n for v, level, n in zip(c["variable"], c["level"], c["rows"], strict=True)}
+    people = {f"{v} = {level}": n for v, level, n in zip(c["variable"], c["level"], c["rows"], strict=True)}
     gaps = zip(columns["largest_gap"], columns["largest_gap_group"], strict=True)
     everyone = step(found.settings["rows_judged"])
     return {

@@ -1,4 +1,4 @@
-"""Whether the probabilities hold at every site: how far units differ, and what a new one is to expect."""
+"""Whether the probabilities hold at every site: how far clusters differ, and what a new one is to expect."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ STEP = 20  # of a logit: what is told of one site is in steps of a twentieth, en
 
 
 def sites(case: Case, _: Mapping[str, Curve]) -> Answer:
-    """Compare the units where five or more of them have rows enough.
+    """Compare the clusters where five or more of them have rows enough.
 
-    A unit may be one person with many rows, so that of a single one no name and no count is told: its place among the
-    others, its intercept and the limits, rounded.
+    A cluster may be one person with many rows, so that of a single one no name and no count is reported: its place
+    among the others, its intercept and the limits, rounded.
     """
     rows = case.whole.rows() if case.whole.spec.cluster else None
     if rows is None or rows.cluster is None:

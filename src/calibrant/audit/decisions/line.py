@@ -23,7 +23,7 @@ class Line:
     group : str
     threshold, acts_from : float
     rows, acted, cases_acted, left, cases_left : int
-        People; acted on and cases among them; not acted on and cases among them.
+        People; acted on and events among them; not acted on and events among them.
     wrong, wrong_low, wrong_high : float or None
         ``P(Y = 0 | acted on)``, certified; None where nobody is.
     missed, missed_low, missed_high : float or None

@@ -1,4 +1,4 @@
-"""At which thresholds a decision is told of whom, so that nothing is told of few people, by subtraction neither."""
+"""At which thresholds a decision is reported of whom: nothing of few people, by subtraction neither."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class People:
 
 
 def _people(ladder: Ladder, low: float, high: float) -> int:
-    """Return people whose score is from one number to below another: units where rows belong together."""
+    """Return people whose score is from one number to below another: clusters where rows share clusters."""
     if ladder.units is None:
         at = (ladder.low >= low - 1e-9) & (ladder.low < high - 1e-9)
         return int(ladder.counts[:, at].sum())
@@ -84,10 +84,10 @@ def groups(case: Case) -> list[People]:
 
 
 def told(people: Sequence[People], at: int, mask: int, pairs: set[int]) -> list[People]:
-    """Return those of whom a threshold is told; of a variable's groups that are not, two at least and not few together.
+    """Return those of whom a threshold is reported; of a variable's groups that are not, two at least and not few.
 
-    Groups add up to everyone, who are told: one group that is left out could be had by subtraction. So the next
-    smallest leave with it. Of a table of pairs, whose margins are told, none is told where any cannot be.
+    Groups add up to everyone, who are reported: one group that is left out could be had by subtraction. So the next
+    smallest leave with it. Of a table of pairs, whose margins are reported, none is reported where any cannot be.
     """
     left_out: set[int] = set()
     for grouping in {p.grouping for p in people}:
@@ -105,6 +105,6 @@ def told(people: Sequence[People], at: int, mask: int, pairs: set[int]) -> list[
 
 
 def _enough(sides: Sequence[tuple[int, int]], mask: int) -> bool:
-    """Tell whether those left out are two at least, and on neither side few together."""
+    """Return whether those left out are two at least, and on neither side few together."""
     totals = [sum(s[k] for s in sides) for k in (0, 1)]
     return len(sides) > 1 and all(n == 0 or n >= mask for n in totals)

@@ -42,7 +42,7 @@ def kind_of(thing: object) -> str:
 
 
 def is_live(engine: object, kind: str) -> bool:
-    """Tell whether an engine is a session or client of this kind."""
+    """Return whether an engine is a session or client of this kind."""
     return kind in LIVE and kind_of(engine) == kind and all(hasattr(engine, a) for a in LIVE[kind])
 
 

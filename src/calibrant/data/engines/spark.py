@@ -107,7 +107,7 @@ def _run(
 
 
 def _adapts(session: SparkSession) -> bool:
-    """Tell whether the session joins small tasks by itself."""
+    """Return whether the session joins small tasks by itself."""
     adapts = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
     return all(session.conf.get(name) == "true" for name in adapts)
 
@@ -126,7 +126,7 @@ def stages(adapts: bool, parts: int | None) -> list[tuple[int | str, ...]]:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Tell whether Ctrl-C is behind an error: a classic session hides it behind that of the job it cancelled."""
+    """Return whether Ctrl-C is behind an error: a classic session hides it behind that of the job it cancelled."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None

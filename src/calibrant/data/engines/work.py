@@ -137,7 +137,7 @@ def refusal(error: Exception, parts: Iterable[int]) -> bytes:
 
 
 def summary_of(summary: Sketch | FirstLook, parts: Iterable[int]) -> bytes:
-    """Return a summary as a message. Faulty rows that may not be left out are told; their counts need not travel."""
+    """Return a summary as a message. Faulty rows that may not be left out are reported without their counts."""
     if isinstance(summary, FirstLook):
         return message(Answer(parts=tuple(parts)), summary.to_bytes(level=QUICK))
     first = [f and (text_of(f[0]), f[1]) for f in summary.faults.first]

@@ -1,4 +1,4 @@
-"""What stands beside a row's score and label: the unit that it belongs to, and how much it counts."""
+"""What stands next to a row's score and label: the cluster that it belongs to, and how much it counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SALT = np.uint64(0x91C4E2A7D35B8F06)  # any number, so that nothing here is the 
 
 @dataclass(frozen=True)
 class Beside:
-    """Units and weights of a run of rows.
+    """Clusters and weights of a run of rows.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ class Beside:
     weights : float64 array of shape (n,) or None
         Positive and finite but for rows that are `gone`, or refused; None where every row counts alike.
     gone : bool array of shape (n,) or None
-        Rows without a unit, or without a weight; None if there are none.
+        Rows without a cluster, or without a weight; None if there are none.
     candidates : tuple of uint64 arrays of shape (n,)
-        Hashes of columns that may be the unit, though nobody said so; 0 where a value is missing.
+        Hashes of columns that may be the cluster, though nobody said so; 0 where a value is missing.
     """
 
     units: Ids | None = None
@@ -64,7 +64,7 @@ class Beside:
         return cls(units, weights, gone if gone.any() else None, may_be)
 
     def part(self, rows: slice) -> Beside:
-        """Return units and weights of some rows."""
+        """Return clusters and weights of some rows."""
         units, weights = self.units, self.weights
         may_be = tuple(column[rows] for column in self.candidates)
         own = None if units is None else units[rows]
@@ -78,7 +78,7 @@ class Beside:
         return y if self.gone is None else np.where(self.gone, np.nan, y)
 
     def there(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Tell which of some rows are not gone."""
+        """Return which of some rows are not gone."""
         return rows if self.gone is None else rows & ~self.gone
 
 

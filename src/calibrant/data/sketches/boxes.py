@@ -1,4 +1,4 @@
-"""Sums in the cells of each trait and of each pair of traits, from which the sums of every box follow."""
+"""Sums in the cells of each attribute and of each pair of attributes, from which the sums of every box follow."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SLACK = 1e-9  # of a float64 comparison of sums below 2^63
 
 
 class Layout:
-    """Where the tables of combinations of traits lie in one array of cells.
+    """Where the tables of combinations of attributes lie in one array of cells.
 
     Parameters
     ----------
     traits : sequence of Trait
     order : int from 1 to 3
-        Largest number of traits combined.
+        Largest number of attributes combined.
     """
 
     def __init__(self, traits: Sequence[Trait], order: int) -> None:
@@ -49,26 +49,26 @@ class Layout:
 
     @cached_property
     def tables(self) -> NDArray[np.int64]:
-        """The tables as the kernel takes them: three traits, -1 for none, and the first cell."""
+        """The tables as the kernel takes them: three attributes, -1 for none, and the first cell."""
         padded = [(*c, *(NONE,) * (3 - len(c)), first) for c, first in zip(self.combined, self.ends, strict=False)]
         return np.array(padded, dtype=np.int64).reshape(-1, 4)
 
     def shape(self, table: int) -> tuple[int, ...]:
-        """Return how many cells a table has along each of its traits."""
+        """Return how many cells a table has along each of its attributes."""
         return tuple(int(self.sizes[t]) for t in self.combined[table])
 
     def of(self, sums: Integers, table: int) -> Integers:
-        """Return one table: a view of shape (cells of its traits, 4)."""
+        """Return one table: a view of shape (cells of its attributes, 4)."""
         own = sums[self.ends[table] : self.ends[table + 1]]
         return own.reshape(*self.shape(table), sums.shape[1])
 
     def summed(self, cells: Cells, p: NDArray[np.float64], y: NDArray[np.int8], into: Integers) -> None:
-        """Add rows, given the cell of each in each trait, shape (traits, n)."""
+        """Add rows, given the cell of each in each attribute, shape (attributes, n)."""
         box_sums(cells, p, y, self.tables, self.sizes, into)
 
 
 class Boxes:
-    """Int64 sums per cell of each trait and of each pair: rows, cases, scores and null variances, in steps of 2^-30.
+    """Int64 sums per cell of each attribute and each pair: rows, events, scores and null variances, in steps of 2^-30.
 
     The score is read as ``q = min(floor(p 2^30), 2^30 - 1)``, its null variance as ``floor(q (2^30 - q) / 2^30)``.
     """
@@ -98,7 +98,7 @@ class Boxes:
         return {"sums": self.sums}
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Tell whether arrays of these shapes can be this part's state."""
+        """Return whether arrays of these shapes can be this part's state."""
         return dict(shapes) == {"sums": self.sums.shape}
 
     def load(self, arrays: Mapping[str, Integers]) -> None:
@@ -110,7 +110,7 @@ class Boxes:
         where = "the boxes"
         rows, hits, q, v = self.sums.T
         need(n <= MOST and (rows >= 0).all() and (rows <= n).all(), where, "have an impossible count")
-        need((hits >= 0).all() and (hits <= rows).all(), where, "have more cases than rows")
+        need((hits >= 0).all() and (hits <= rows).all(), where, "have more events than rows")
         need((q >= 0).all() and (q <= rows * (STEPS - 1)).all(), where, "have an impossible sum of scores")
         # p (1 - p) is concave: its mean is at most that of the mean score
         most = q * (1.0 - q / (np.maximum(rows, 1) * float(STEPS)))

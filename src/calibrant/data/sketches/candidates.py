@@ -1,8 +1,8 @@
-"""Rows by columns that nobody named as their unit: whole units of each, so that it can be told whether they are alike.
+"""Rows by columns that nobody named as their cluster: whole clusters of each, to measure whether they are alike.
 
 An identifier is no covariate, and no sample of rows holds many of the visits that one patient of thousands made. So of
-each such column whole units are held, those with the smallest hashes, as of a unit that somebody named. The values
-themselves are not held, and what is made of them leaves the audit as a few numbers a column.
+each such column whole clusters are held, those with the smallest hashes, as of a cluster that somebody named. The
+values themselves are not held, and what is made of them leaves the audit as a few numbers a column.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROWS = 30_000  # of whole units, held of each column at most
 
 
 class Candidates:
-    """Rows of whole units, of each column of the spec that may be one; never a value of it.
+    """Rows of whole clusters, of each column of the spec that may be one; never a value of it.
 
     Parameters
     ----------
@@ -50,13 +50,13 @@ class Candidates:
             held.merge(other.held[name])
 
     def of(self, name: str) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """Return the unit of each row held, numbered from zero, with its score and label."""
+        """Return the cluster of each row held, numbered from zero, with its score and label."""
         lines = self.held[name].lines
         units = np.unique(lines[:, HASH], return_inverse=True)[1].reshape(-1).astype(np.int64)
         return units, scores_of(lines), labels_of(lines).astype(np.float64)
 
     def share(self, name: str) -> float:
-        """Return the share of all units that is held, about; 1 where all are."""
+        """Return the share of all clusters that is held, about; 1 where all are."""
         return (self.held[name].limit + 1.0) / 2.0**64
 
     # ---- bytes ----
@@ -66,7 +66,7 @@ class Candidates:
         return {f"{j} {k}": v for j, held in enumerate(self.held.values()) for k, v in held.arrays().items()}
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Tell whether arrays of these shapes can be this part's state."""
+        """Return whether arrays of these shapes can be this part's state."""
         each = [held.takes(_of(j, shapes)) for j, held in enumerate(self.held.values())]
         return all(each) and len(shapes) == sum(len(_of(j, shapes)) for j in range(len(each)))
 

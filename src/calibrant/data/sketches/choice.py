@@ -1,4 +1,4 @@
-"""Rows chosen from a source of any size: a uniform sample, or whole units, that fits in memory."""
+"""Rows chosen from a source of any size: a uniform sample, or whole clusters, that fits in memory."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Chosen:
 
     @property
     def left_out(self) -> int:
-        """Rows of the source that lack a label, a score, a unit or a weight."""
+        """Rows of the source that lack a label, a score, a cluster or a weight."""
         return self.read - self.contents.n
 
 

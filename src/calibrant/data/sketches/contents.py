@@ -151,7 +151,7 @@ class Contents:
         self.files = {hash_of(file): (self.n, self.total)} if self.n else {}
 
     def named(self, files: tuple[str, ...]) -> Contents:
-        """Return this, known by the name of the file that was read alone, so that it can stand beside another."""
+        """Return this, known by the name of the file that was read alone, so that it can stand next to another."""
         if len(files) != 1 or self.files.keys() != {hash_of("")}:
             return self
         out = copy(self)
@@ -172,7 +172,7 @@ class Contents:
         }
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Tell whether arrays of these shapes can be this part's state."""
+        """Return whether arrays of these shapes can be this part's state."""
         most = {"rows": (KEPT, FIELDS), "keys": (KEPT, FIELDS), "files": (MOST_FILES, 3)}
         others = {name: shape for name, shape in shapes.items() if name != "total"}
         sound = all(len(q) == 2 and q[0] <= most[k][0] and q[1] == most[k][1] for k, q in others.items() if k in most)

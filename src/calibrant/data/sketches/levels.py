@@ -1,4 +1,4 @@
-"""Units on several levels of a source: which column is the coarsest, found by one look at these columns alone."""
+"""Clusters on several levels of a source: which column is the coarsest, found by one look at these columns alone."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from calibrant.errors import BadInput, NotComputable
 
 
 def on_levels(asked: Reading, batches: Iterable[pa.RecordBatch]) -> tuple[Reading, Levels]:
-    """Return what was asked with the coarsest column as the unit, and the columns with their numbers of units.
+    """Return what was asked with the coarsest column as the cluster, and the columns with their numbers of clusters.
 
-    Nothing is read where one column names the units, or none. Only different combinations of units are kept.
+    Nothing is read where one column names the clusters, or none. Only different combinations of clusters are kept.
 
     Raises
     ------
     BadInput
-        A unit is missing: which units hold the others cannot be told.
+        A cluster is missing: which clusters hold the others is unknown.
     UnitsCross
         Columns cross.
     """
@@ -36,8 +36,8 @@ def on_levels(asked: Reading, batches: Iterable[pa.RecordBatch]) -> tuple[Readin
             if count := int(np.count_nonzero(are_absent(column, name))):
                 noun = "value is" if count == 1 else "values are"
                 raise BadInput(
-                    f"column {name!r}: {count:,} {noun} missing, and which units hold the others cannot be told: "
-                    f"fill in, or name one column: {asked.asker.says('cluster')}"
+                    f"column {name!r}: {count:,} {noun} missing, and which clusters hold the others cannot be "
+                    f"determined: fill in, or name one column: {asked.asker.says('cluster')}"
                 )
         found = [row_ids([c], 0, (n,), "cluster") for n, c in zip(asked.levels, columns, strict=True)]
         seen = np.unique(np.vstack([seen, np.column_stack(found)]), axis=0)
@@ -47,12 +47,12 @@ def on_levels(asked: Reading, batches: Iterable[pa.RecordBatch]) -> tuple[Readin
 
 
 def unit_batches(opened: Source, asked: Reading) -> Iterator[pa.RecordBatch]:
-    """Yield the columns of units of a source that is read here."""
+    """Yield the columns of clusters of a source that is read here."""
     if not asked.levels:
         return
     if opened.cluster is not None:
         raise NotComputable(
-            "which units hold the others is found where rows are read here: of a Spark or Dask DataFrame name the "
+            "which clusters hold the others is found where rows are read here: of a Spark or Dask DataFrame name the "
             f"coarsest column, {asked.asker.says('cluster')}"
         )
     with opened.one_pass():

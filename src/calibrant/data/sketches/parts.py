@@ -1,4 +1,4 @@
-"""What a sketch may hold beside its score cells: sums along every covariate, for the local test, and whole rows.
+"""What a sketch may hold with its score cells: sums along covariates, for the local test, and whole rows.
 
 Each part sees every sound row once and adds up: whole numbers, or a sample by identity, the same however the rows were
 split, ordered or spread.
@@ -61,7 +61,7 @@ class Part(Protocol):
         """Return the state as int64 arrays by name, the same bits for the same rows."""
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Tell whether arrays of these shapes can be this part's state."""
+        """Return whether arrays of these shapes can be this part's state."""
 
     def load(self, arrays: Mapping[str, Integers]) -> None:
         """Take over the state that `arrays` described."""
@@ -209,7 +209,7 @@ class Fine:
         return dict(self.held)
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Tell whether arrays of these shapes can be this part's state."""
+        """Return whether arrays of these shapes can be this part's state."""
         return {name: held.shape for name, held in self.held.items()} == dict(shapes)
 
     def load(self, arrays: Mapping[str, Integers]) -> None:
@@ -250,9 +250,9 @@ LATEST = 106_751_991.0  # days that microseconds in 64 bits can hold
 
 
 class SampledRows(Sample):
-    """A uniform sample of the rows, or whole units; covariates as the spec codes them: numbers and days, then levels.
+    """A uniform sample of the rows, or whole clusters; covariates as the spec codes them: numbers, days, levels.
 
-    Of units also the sum of all rows' hashes, whether they are held or not: units and weights are in it.
+    Of clusters also the sum of all rows' hashes, whether they are held or not: clusters and weights are in it.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -284,7 +284,7 @@ class SampledRows(Sample):
         return super().arrays() | (total if self.whole else {})
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Tell whether arrays of these shapes can be this sample's state."""
+        """Return whether arrays of these shapes can be this sample's state."""
         others = {name: shape for name, shape in shapes.items() if name != "total"}
         return super().takes(others) and shapes.get("total") == ((1,) if self.whole else None)
 
@@ -298,21 +298,21 @@ class SampledRows(Sample):
 
     @property
     def cut(self) -> bool:
-        """Some units are not held."""
+        """Some clusters are not held."""
         return self.limit < MASK
 
     @property
     def units(self) -> int:
-        """Units whose rows are held."""
+        """Clusters whose rows are held."""
         return len(np.unique(self.lines[:, HASH]))
 
     @property
     def of_units(self) -> int:
-        """Units in all: counted where all are held, else about, from the share of all hashes that those held have."""
+        """Clusters in all: counted where all are held, else about, by the share of hashes held."""
         return round(self.units / ((self.limit + 1) / 2.0**64)) if self.cut else self.units
 
     def named(self) -> NDArray[np.int64]:
-        """Return the unit of each row held, as a number that tells units apart, in the order of `predictions`."""
+        """Return the cluster of each row held, as a number of its own, in the order of `predictions`."""
         found: NDArray[np.int64] = self.lines[self._order(None), HASH]
         return found
 
@@ -370,7 +370,7 @@ class SampledRows(Sample):
         last = int((lines[:, HASH] == lines[-1, HASH]).sum())
         if last > MOST_ALIKE * len(lines):
             raise BadInput(
-                f"key={'+'.join(self.spec.key)!r} tells too few rows apart: {last:,} of {len(lines):,} sampled rows "
+                f"key={'+'.join(self.spec.key)!r} distinguishes too few rows: {last:,} of {len(lines):,} sampled rows "
                 "share one value (rows without a key share one): name more columns in key="
             )
 
@@ -394,8 +394,8 @@ class SampledRows(Sample):
             self._check_units(n)
 
     def _check_units(self, n: int) -> None:
-        """Refuse stored units that rows cannot have, or that are not all there."""
-        lines, where = self.lines, "the units"
+        """Refuse stored clusters that rows cannot have, or that are not all there."""
+        lines, where = self.lines, "the clusters"
         hashes, weights = lines[:, HASH].view(np.uint64), doubles_of(lines[:, self.own + 1])
         need(not len(lines) or int(hashes[-1]) <= self.limit, where, "are beyond their limit")
         need(self.cut or len(lines) == n, where, "are not all there")

@@ -3,7 +3,7 @@
 Rows may be equal by chance: a log of rounded scores and few columns repeats itself all day. What is copied differs from
 that in two ways, and both are asked for. Its score, compared in full, is hardly shared with any row of other content.
 And its labels agree, where those of two people with the same score and columns would differ in ``2 r (1 - r)`` of the
-pairs, r being the rate of cases among rows of about that score. Whether the scores are right plays no part.
+pairs, r being the rate of events among rows of about that score. Whether the scores are right plays no part.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Repeats:
         More than chance explains: worth a warning. A repeated key always is.
     times : float
         How often a row's own content is there, on average over rows: 1 where all differ, 5 where each is there five
-        times. So many times the variance of a mean is what it is taken for, if equal rows are copies.
+        times. So many times the variance of a mean is what it is interpreted as, if equal rows are copies.
     """
 
     rows: int
@@ -125,7 +125,7 @@ def _times(contents: Contents) -> float:
 
 
 def _copied(contents: Contents, alike: Chance) -> bool:
-    """Tell whether the rows that repeat others are copies, most of them."""
+    """Return whether the rows that repeat others are copies, most of them."""
     lines = contents.rows.lines
     counts = lines[:, ZEROS:]
     if np.count_nonzero(counts) >= SURELY and np.gcd.reduce(counts, axis=None) > 1:
@@ -138,7 +138,7 @@ def _copied(contents: Contents, alike: Chance) -> bool:
 
 
 def _more_than_chance(t: _Twins) -> bool:
-    """Tell whether contents occur more than once because rows were copied."""
+    """Return whether contents occur more than once because rows were copied."""
     _, same, sizes = np.unique(t.lines[:, TAG], return_inverse=True, return_counts=True)
     same = same.reshape(-1)
     equal = float(t.pairs.sum()) / t.share
@@ -171,7 +171,7 @@ def _more_than_chance(t: _Twins) -> bool:
 
 
 def _rates(lines: Integers) -> Floats:
-    """Return the rate of cases among contents of about the same score, each content once however often it occurs."""
+    """Return the rate of events among contents of about the same score, each content once however often it occurs."""
     cell = lines[:, TAG] & ((1 << TAG_BITS) - 1)
     bins = min(max(len(lines) // BIN, 1), BINS)
     order = np.argsort(cell, kind="stable")

@@ -62,7 +62,7 @@ class Origin:
     keys : uint64 array of shape (n,), optional
         Hashes of the key columns; file and number are then used in messages only.
     beside : Beside
-        The units that rows belong to, and how much they count.
+        The clusters that rows belong to, and how much they count.
     """
 
     part: str = ""
@@ -81,18 +81,18 @@ class Origin:
         return spec.salt(self.part if self.keys is None else "")
 
     def identities(self, n: int, spec: Spec) -> Ids:
-        """Return the identities of the n rows; all the same where only their units are known."""
+        """Return the identities of the n rows; all the same where only their clusters are known."""
         if not spec.numbered:
             return np.zeros(n, dtype=np.uint64)
         return identities(n, self.first_row, self.salt(spec), self.keys)
 
     def units(self, spec: Spec) -> Ids | None:
-        """Return the identities of the units that rows belong to; None where each row is one."""
+        """Return the identities of the clusters that rows belong to; None where each row is one."""
         units = self.beside.units
         return None if units is None else mix(units ^ np.uint64(spec.salt("")))
 
     def dealt(self, spec: Spec) -> tuple[Ids | None, int]:
-        """Return by which numbers rows are dealt into blocks, None for their own, and what is mixed in: whole units."""
+        """Return by which numbers rows go into blocks, None for their own, and what is mixed in: whole clusters."""
         units = self.beside.units
         return (self.keys, self.salt(spec)) if units is None else (units, spec.salt(""))
 
@@ -117,7 +117,7 @@ def hashes_of(ids: Ids) -> Ids:
 
 
 def of_units(hashes: Ids, units: Ids | None, weights: Floats | None) -> tuple[Ids, tuple[NDArray[np.generic], ...]]:
-    """Return the hashes of rows' units, and what stands beside: the rows' own, and their weights, of 1 if of none."""
+    """Return the hashes of rows' clusters, and with them the rows' own, and their weights, of 1 if of none."""
     beside = (hashes.view(np.int64), np.ones(len(hashes)) if weights is None else weights)
     return hashes if units is None else hashes_of(units), beside
 
@@ -152,11 +152,11 @@ def smallest(hashes: Ids, size: int, ties: Callable[[], Sequence[NDArray[np.gene
 
 
 class Sample:
-    """The rows with the smallest hashes, or the whole units with the smallest.
+    """The rows with the smallest hashes, or the whole clusters with the smallest.
 
     One line a row, all in 64-bit integers: hash, score (bits of the double), label, covariates (bits or codes). Of
-    units the hash is the unit's, and behind the covariates stand the row's own hash and its weight (bits of the
-    double), then the level of each grouping. A unit is kept with all its rows, or none: those are left out, from the
+    clusters the hash is the cluster's, and behind the covariates stand the row's own hash and its weight (bits of the
+    double), then the level of each grouping. A cluster is kept with all its rows, or none: those are left out, from the
     first on, by which there would be more than `size` rows.
 
     Parameters
@@ -166,7 +166,7 @@ class Sample:
     width : int
         Covariates of a row.
     groupings : int or None
-        Of the levels held beside units; None for rows that each stand alone.
+        Of the levels held next to clusters; None for rows that each stand alone.
     """
 
     def __init__(self, size: int, width: int, groupings: int | None = None) -> None:
@@ -227,7 +227,7 @@ class Sample:
 
     @property
     def limit(self) -> int:
-        """The largest hash up to which every unit is held."""
+        """The largest hash up to which every cluster is held."""
         return int(self._limit) if len(self.lines) or self.whole else int(ALL)
 
     @property
@@ -236,7 +236,7 @@ class Sample:
         return self.lines[:, self.own if self.whole else HASH].view(np.uint64)
 
     def beside(self, at: Indices, spec: Spec) -> tuple[Ids | None, Floats | None]:
-        """Return the units and the weights of some lines where the spec names them; nobody may write to them."""
+        """Return the clusters and the weights of some lines where the spec names them; nobody may write to them."""
         units = self.lines[at, HASH].view(np.uint64) if spec.cluster else None
         weights = doubles_of(self.lines[at, self.own + 1]) if spec.weights else None
         for column in (units, weights):
@@ -245,7 +245,7 @@ class Sample:
         return units, weights
 
     def unit_ids(self, at: Indices) -> Ids | None:
-        """Return the numbers by which the units of some lines are known; None where rows each stand alone."""
+        """Return the numbers by which the clusters of some lines are known; None where rows each stand alone."""
         return self.lines[at, HASH].view(np.uint64) if self.whole else None
 
     def arrays(self) -> dict[str, Integers]:
@@ -254,7 +254,7 @@ class Sample:
         return {"lines": lines} | ({"limit": np.array([self._limit]).view(np.int64)} if self.whole else {})
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Tell whether arrays of these shapes can be this sample's state."""
+        """Return whether arrays of these shapes can be this sample's state."""
         shape, others = shapes.get("lines", ()), {name: s for name, s in shapes.items() if name != "lines"}
         fits = len(shape) == 2 and 0 <= shape[0] <= self.size and shape[1] == self._settled.shape[1]
         return fits and others == ({"limit": (1,)} if self.whole else {})
@@ -267,10 +267,10 @@ class Sample:
 
 
 def whole_units(lines: Integers, size: int, limit: np.uint64, own: int) -> tuple[Indices, np.uint64]:
-    """Return the lines of whole units in order, as many as have at most `size` rows, and the largest hash of these.
+    """Return the lines of whole clusters in order, as many as have at most `size` rows, and the largest hash of these.
 
-    Rows of a unit are in the order of their own hashes, in column `own`. A unit once cut stays cut: more rows only add
-    to those before it. So the result depends on all rows, and on no order.
+    Rows of a cluster are in the order of their own hashes, in column `own`. A cluster once cut stays cut: more rows
+    only add to those before it. So the result depends on all rows, and on no order.
     """
     hashes = lines[:, HASH].view(np.uint64)
     near = np.flatnonzero(hashes <= limit)
@@ -351,7 +351,7 @@ class RawSample(Sample):
     size : int
         Rows kept, at most.
     whole : bool
-        They are those of whole units.
+        They are those of whole clusters.
     """
 
     lenient = False  # a column that cannot be read is noted in `unread`, and is no reason to stop
@@ -374,7 +374,7 @@ class RawSample(Sample):
         sound: NDArray[np.bool_],
         beside: Sequence[NDArray[np.generic]] = (),
     ) -> None:
-        """Keep what may be kept of the sound rows of a batch; of units, beside it each row's hash and weight."""
+        """Keep what may be kept of the sound rows of a batch; of clusters also each row's hash and weight."""
         rows = self.candidates(hashes, sound)
         columns = [self._sampled(j, batch.column(name), rows) for j, name in enumerate(self.names)]
         columns += [column[rows] for column in beside]

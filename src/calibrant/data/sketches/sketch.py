@@ -88,7 +88,7 @@ class Header:
     parts : Mapping
         Shapes of the arrays of each part.
     no_case : Mapping
-        Values of the label beside the one named as the case, and their rows: see `columns.few_of`.
+        Values of the label next to the one named as the event, and their rows: see `columns.few_of`.
     dropped_for : Mapping
         How many of the rows left out lack which part; empty where it is not known.
     unfinished : tuple of str
@@ -127,7 +127,7 @@ class Sketch:
     log: Log  # that the rows came from, if from one: stored is only what of it was unfinished
     nested: Levels  # of units, as the rows showed them: neither stored nor merged, since two sketches may cross
     crossed: Predictions | None  # the rows, where their units cross: in memory alone, neither stored nor merged
-    no_case: dict[str, int]  # values of the label beside the one named as the case, and their rows
+    no_case: dict[str, int]  # values of the label beside the one named as the event, and their rows
     kept: Predictions | None  # and those where rows without a label have units or weights too
 
     def __init__(self, spec: Spec) -> None:
@@ -221,9 +221,9 @@ class Sketch:
         return bool(self.spec.beside)
 
     def rows(self) -> Predictions:
-        """Return the rows that the sketch holds: a uniform sample, or those of whole units, with units and weights.
+        """Return the rows that the sketch holds: a uniform sample, or whole clusters, with clusters and weights.
 
-        Units are named by hash; made once, so callers must not change them. Which rows are held, hashes of their
+        Clusters are named by hash; made once, so callers must not change them. Which rows are held, hashes of their
         identities alone decide, and no outcome.
 
         Raises
@@ -238,15 +238,15 @@ class Sketch:
             raise NotComputable("the sketch holds no rows: sketch with variables= and tests=True, or read the rows")
         if not len(held.lines):
             raise NotComputable(
-                f"one unit of {self.spec.cluster!r} has more than the {held.size:,} rows that a sketch holds: read the "
-                "rows"
+                f"one cluster of {self.spec.cluster!r} has more than the {held.size:,} rows that a sketch holds: read "
+                "the rows"
             )
         if self._rows is None or self._rows[0] is not held.lines or self._rows[1].name != self.name:
             self._rows = held.lines, held.predictions(self.name)
         return self._rows[1]
 
     def __repr__(self) -> str:
-        told = [f"{self.n:,} rows", f"{self.cases:,} cases"]
+        told = [f"{self.n:,} rows", f"{self.cases:,} events"]
         told += [f"{self.spec.group_count:,} groups of {', '.join(self.spec.by_name)}"] if self.spec.by_name else []
         told += [f"{len(self.spec.codings):,} covariates"] if self.spec.codings else []
         return f"Sketch({visible(self.name)}: {', '.join(told)})"
@@ -298,7 +298,8 @@ class Sketch:
     ) -> None:
         """Count rows given as arrays: float64 scores, labels as `binary_labels` takes them, int32 levels.
 
-        `covariates` are Arrow arrays of the columns that the spec codes. Labels are as they are in rows without a unit.
+        `covariates` are Arrow arrays of the columns that the spec codes. Labels are as they are in rows without a
+        cluster.
         """
         # (1) the group of each row
         stacked = self._stacked(codes, len(p))
@@ -354,7 +355,7 @@ class Sketch:
         return repeats_of(self.parts["contents"], self._alike())
 
     def _alike(self) -> Chance:
-        """Return the share of pairs of rows that are alike by chance in the columns beside score and label."""
+        """Return the share of pairs of rows that are alike by chance in the columns next to score and label."""
         first = dict(zip(self.spec.groupings, np.cumsum([0, *self.spec.sizes]).tolist(), strict=False))
         levels = {v.name: self.group_levels[first[v.name,] :][: len(v.labels)] for v in self.spec.variables}
         fine = self.parts["fine"].held if "fine" in self.parts else {}
@@ -419,7 +420,7 @@ class Sketch:
     def _stored(self) -> None:
         """Refuse a sketch that lives by rows in memory."""
         if self.crossed is not None or self.kept is not None:
-            what = "units cross" if self.crossed is not None else "rows without a label have units or weights"
+            what = "clusters cross" if self.crossed is not None else "rows without a label have clusters or weights"
             raise NotComputable(UNSTORED.format(what))
 
     def copy(self) -> Sketch:
@@ -431,7 +432,7 @@ class Sketch:
         return out
 
     def counted(self) -> Sketch:
-        """Return the sketch without its scratch, which counting more rows makes anew."""
+        """Return the sketch without its scratch, which counting more rows makes again."""
         _, self._packed = self.counters, None  # reading the counters settles what is packed
         return self
 
@@ -523,9 +524,7 @@ class Sketch:
         _check_everyone(at, held, levels)
         n, cases = self.n, self.cases
         steps = (int((held[..., :2].sum(axis=(0, 2)) * at).sum()) << REST) + int(held[..., 2:4].sum())
-        need(
-            sum(self.no_case.values()) <= n - cases, "the rows of other labels", "are more than those that are no case"
-        )
+        need(sum(self.no_case.values()) <= n - cases, "the rows of other labels", "are more than the non-events")
         complete = self.rows_read >= n if self.spec.drops else self.rows_read == n + self.unlabelled
         need(complete, "the number of rows read", "is not that of the counts")
         if self.spec.groupings:

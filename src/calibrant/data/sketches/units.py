@@ -1,4 +1,4 @@
-"""The rows of whole units: the one way in for whatever is about rows that belong together, or count more."""
+"""The rows of whole clusters: the one way in for whatever is about rows of one cluster, or count more."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ from calibrant.errors import NotComputable
 
 
 def rows_of_units(data: Predictions | Sketch) -> Predictions:
-    """Return rows with `cluster` and `weights` as they are known: all rows, or those of the units that a sketch holds.
+    """Return rows with `cluster` and `weights` as known: all rows, or those of the clusters that a sketch holds.
 
-    Units of a sketch are named by hash; which it holds, their hashes alone decide, so that outcomes play no part.
+    Clusters of a sketch are named by hash; which it holds, their hashes alone decide, so that outcomes play no part.
 
     Raises
     ------
     NotComputable
-        The sketch knows neither units nor weights, or its first unit is larger than it has room for.
+        The sketch knows neither clusters nor weights, or its first unit is larger than it has room for.
     """
     if isinstance(data, Predictions):
         return data
     if not data.checked().by_units:
-        raise NotComputable("the sketch was made without cluster= and weights=: its rows are independent and alike")
+        raise NotComputable(
+            "the sketch was made without cluster= and weights=: its rows are independent and of equal weight"
+        )
     return data.rows()
 
 
 def unit_ids(data: Predictions, seed: int) -> Ids:
-    """Return one random number a row, that of its unit: a hash of the unit's name and the seed, and of nothing else.
+    """Return one random number a row, that of its unit: a hash of the cluster's name and the seed, and of nothing else.
 
-    The number by which a sketch of the same column and seed knows the unit, whichever other units there are and
-    however rows are stored, split or ordered. Without `cluster` a row is a unit, known by its number.
+    The number by which a sketch of the same column and seed knows the cluster, whichever other clusters there are and
+    however rows are stored, split or ordered. Without `cluster` a row is a cluster, known by its number.
     """
     if data.unit_ids is not None:
         return data.unit_ids
@@ -52,5 +54,5 @@ def which_units(data: Predictions | Sketch) -> str:
         return ""
     if not data.parts["sample"].cut:
         return ""
-    held, noun = data.parts["sample"], f"units ({data.spec.cluster})" if data.spec.cluster else "rows"
+    held, noun = data.parts["sample"], f"clusters ({data.spec.cluster})" if data.spec.cluster else "rows"
     return f"the rows of {held.units:,} of about {held.of_units:,} {noun}, chosen without looking at outcomes"

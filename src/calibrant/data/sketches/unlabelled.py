@@ -61,7 +61,7 @@ class UnlabelledRows:
         return {"where": where, "rows": rows}
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Tell whether arrays of these shapes can be this part's state."""
+        """Return whether arrays of these shapes can be this part's state."""
         if shapes.keys() != {"where", "rows"} or shapes["where"] != shapes["rows"]:
             return False
         return len(shapes["where"]) == 1 and shapes["where"][0] <= self.held.size

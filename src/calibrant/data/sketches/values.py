@@ -1,7 +1,7 @@
 """The scores themselves, where they are few: how many rows have each, by label, in everyone and in each group.
 
-A score of whole per cents takes 101 values, one of a points table a few dozen. Then nothing need be rounded: what is
-certified is the score as it is. Beyond `MOST` values nothing is kept, whatever comes after.
+A score of whole percentages takes 101 values, one of a points table a few dozen. Then nothing need be rounded: what is
+certified is the raw score. Beyond `MOST` values nothing is kept, whatever comes after.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Values:
         return {"many": np.array([self.many], dtype=np.int64), "scores": self.scores, "where": where, "rows": rows}
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Tell whether arrays of these shapes can be this part's state."""
+        """Return whether arrays of these shapes can be this part's state."""
         if shapes.keys() != {"many", "scores", "where", "rows"} or shapes["many"] != (1,):
             return False
         scores, cells = shapes["scores"], shapes["where"]

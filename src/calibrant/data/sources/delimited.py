@@ -42,7 +42,7 @@ WAY = "fix that line, or save the file as Parquet"
 
 @dataclass(frozen=True)
 class Head:
-    """How a file is written, found out from its beginning.
+    """How a file is written, detected from its beginning.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ class Texts:
         Under which the rows of each are known.
     form : Form
     wanted : collection of str
-        Columns that will be read; all of them if empty. What others are is found out when they are read after all.
+        Columns that will be read; all of them if empty. What others are is detected when they are read after all.
     """
 
     def __init__(self, paths: Sequence[Path], names: Sequence[str], form: Form, wanted: Collection[str] = ()) -> None:
@@ -314,7 +314,7 @@ class Texts:
                 held |= {code: where for code, where in places.items() if code not in held}
 
     def taken(self, columns: Collection[str]) -> dict[str, Taken]:
-        """Return what columns are taken for."""
+        """Return what columns are interpreted as."""
         with self.lock:
             if missing := set(columns) - self.places.keys():
                 self._scan(missing)

@@ -52,7 +52,7 @@ def encoding_of(path: Path, asked: str) -> tuple[str, int]:
 
 
 def seekable(path: Path, encoding: str) -> bool:
-    """Tell whether a place in the file is a place in its text."""
+    """Return whether a place in the file is a place in its text."""
     with path.open("rb") as file:
         return encoding in UTF_8 and not _packed(file)
 

@@ -121,7 +121,7 @@ def _expand(pattern: str) -> tuple[Path, list[Path]]:
 
 
 def _utf8(name: str) -> bool:
-    """Tell whether a name has no bytes that Python can only pass on."""
+    """Return whether a name has no bytes that Python can only pass on."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -113,7 +113,7 @@ def _same(column: pa.Array, key: Key, file: str) -> None:
 
 
 def _means(value: object, given: str | None) -> bool:
-    """Tell whether a value is what a folder's name says."""
+    """Return whether a value is what a folder's name says."""
     if value is None or given is None:
         return value is None and given is None
     if isinstance(value, bool):

@@ -104,7 +104,7 @@ def _by_bytes(first: bytes, path: Path, by_name: str, local: bool) -> str:
     if local and first.startswith(tuple(PACKINGS)):
         return _packed(path, by_name)
     if not kind:
-        raise BadInput(f"{name} is none of {', '.join(ENDINGS)}, as its first bytes tell: save it as one of these")
+        raise BadInput(f"{name} is none of {', '.join(ENDINGS)}, as its first bytes show: save it as one of these")
     return JSON if kind == TEXT and by_name == JSON else kind
 
 

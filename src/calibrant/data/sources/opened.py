@@ -18,7 +18,7 @@ def open_source(source: object, wanted: Sequence[str] = (), form: Form = FOUND_O
     """Return the source behind a path, a URI, a glob, a list of paths, a directory, a query, or any kind of frame.
 
     Text is a path, never a query; ``"-"`` is standard input. `wanted` are the columns that will be read: a frame with
-    unreadable others is cut down to them, and of text their types alone are found out at once. `form` says how files of
+    unreadable others is cut down to them, and of text their types alone are detected at once. `form` says how files of
     text are to be taken.
     """
     read = [w for w in wanted if w]

@@ -104,8 +104,9 @@ def sql(text: str, *, connection: Connection | None = None) -> Query:
     Notes
     -----
     **Assumes.** Whoever wrote the query may read the files it names: it can read every file that you can.
-    **Cost.** The query runs once for each pass over the rows: once, or twice with groups or covariates. Rows are told
-    apart by their place in the result: add ``order by``, or pass `key`, where the query does not fix their order.
+    **Cost.** The query runs once for each pass over the rows: once, or twice with groups or covariates. Rows are
+    distinguished by their place in the result: add ``order by``, or pass `key`, where the query does not fix their
+    order.
 
     Examples
     --------

@@ -75,7 +75,7 @@ def dataset_files(dataset: pa.dataset.Dataset) -> Listing:
     if not hasattr(dataset, "files") or dataset.format.default_extname not in COLUMNAR:
         raise BadInput("only a dataset of Parquet files can be read: pass its scanner().to_reader() for another")
     if getattr(dataset, "_scan_options", {}):  # what `filter` leaves there
-        raise BadInput("a filter of the dataset would be passed over: pass dataset.scanner().to_reader()")
+        raise BadInput("a filter of the dataset would be ignored: pass dataset.scanner().to_reader()")
     fragments = sorted(dataset.get_fragments(), key=lambda f: f.path)
     if not fragments:
         raise BadInput("the dataset has no files: check its path")
@@ -92,12 +92,12 @@ def _value(t: pa.DataType) -> pa.DataType:
 
 
 def hidden(name: str) -> bool:
-    """Tell whether a file below a directory is none of its data, as Spark and Arrow see it: itself, or its folders."""
+    """Return whether a file below a directory is none of its data, as Spark and Arrow see it."""
     return any(p.startswith(".") or (p.startswith("_") and "=" not in p) for p in name.split("/"))
 
 
 def plain_files(names: Iterable[str], given: str) -> None:
-    """Refuse a directory of a table format: its files also hold rows that were deleted or written anew."""
+    """Refuse a directory of a table format: its files also hold rows that were deleted or written again."""
     for name in names:
         for kind, sign in TABLES.items():
             if sign.search(name):

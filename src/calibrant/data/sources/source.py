@@ -31,7 +31,7 @@ def rows_at_once(columns: int) -> int:
 
 @dataclass(frozen=True)
 class Form:
-    """What the reader of files of text or sheets is told; what is empty it finds out.
+    """What the reader of files of text or sheets is reported; what is empty it finds out.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Log:
     question, noun : str
         Column of the question, and what rows are called.
     own : tuple of str
-        Columns that name the answer and are no groups by themselves.
+        Columns that name the answer and are no groups separately.
     unfinished : tuple of str
         Logs of evaluations that did not come to their end, each with how many answers it has.
     """
@@ -156,7 +156,7 @@ class Source:
     check : callable
         Refuses files that are no longer those that were opened.
     kinds : Mapping of str to Taken
-        Of untyped text: what columns are taken for, and why.
+        Of untyped text: what columns are interpreted as, and why.
     as_text : callable or None
         Of untyped text and names of folders: some columns, to the same rows with those as text, character for
         character.

@@ -1,4 +1,4 @@
-"""What a column of untyped text is taken for, decided on all of its values, and its values as that.
+"""What a column of untyped text is interpreted as, decided on all of its values, and its values as that.
 
 A column is a number only if all values that are there are numbers and none is a code: digits with a leading zero, or
 more than 15 digits. What is not a number, a date or true and false stays text, unchanged.
@@ -35,8 +35,8 @@ TIMES = frozenset({found.DATE, found.TIME, found.FINE})
 # What makes a column text, the most telling first, in words that a value follows.
 REASONS = {
     found.CODE: "a code, for digits with a leading zero are no number",
-    found.LONG: "a code, for more than 15 digits are no number that can be told from its neighbours",
-    found.PERCENT: "per cents",
+    found.LONG: "a code, for more than 15 digits are no number that can be distinguished from its neighbours",
+    found.PERCENT: "percentages",
     found.GROUPED: "marks between thousands",
     found.EITHER: "commas that may stand between thousands or before decimals",
     found.COMMA: "decimal commas",
@@ -60,7 +60,7 @@ SHOWN = 40  # characters of a value in a message
 
 @dataclass(frozen=True)
 class Taken:
-    """What a column is taken for, and the value that decided it.
+    """What a column is interpreted as, and the value that decided it.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Taken:
         return f"{shown(self.value)} in line {self.line} of {self.file}: {reason}"
 
     def score(self, name: str) -> None:
-        """Refuse text as scores, with the value that is no number; per cent may be asked for."""
+        """Refuse text as scores, with the value that is no number; percent may be asked for."""
         if self.code not in (-1, found.PERCENT):
             what = REASONS.get(self.code, "no numbers").split(",")[0]
             fix = SCORES.get(self.code, "convert it to numbers in [0, 1]")
@@ -114,7 +114,7 @@ def shown(value: str) -> str:
 
 
 def taken(places: Places, decimal: str, commas: bool) -> Taken:
-    """Decide what a column is taken for.
+    """Decide what a column is interpreted as.
 
     Parameters
     ----------
@@ -147,13 +147,13 @@ def taken(places: Places, decimal: str, commas: bool) -> Taken:
 
 
 def proven(places: Places) -> bool:
-    """Tell whether a column can only be one of decimal commas."""
+    """Return whether a column can only be one of decimal commas."""
     seen = frozenset(places) - {found.EMPTY, found.ABSENT}
     return found.COMMA in seen and seen <= COMMAS | {found.GROUPED}
 
 
 def doubtful(places: Places) -> bool:
-    """Tell whether what a column is depends on whether another one has decimal commas: 1,234 and 1.234."""
+    """Return whether what a column is depends on whether another one has decimal commas: 1,234 and 1.234."""
     return found.EITHER in places or (found.POINTED in places and found.REAL not in places)
 
 
@@ -187,7 +187,7 @@ TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 
 def cast(text: pa.Array, one: Taken, type_: pa.DataType) -> pa.Array:
-    """Return the values of a column of text as what it is taken for, null where there is none."""
+    """Return the values of a column of text as what it is interpreted as, null where there is none."""
     if pa.types.is_string(type_):
         return text
     if pa.types.is_null(type_):

@@ -51,7 +51,8 @@ class Coding:
     fill : float
         What stands for a missing number: the median.
     missing : bool
-        Numbers were missing when the coding was fixed: there is a level variable "<name> is missing" beside the number.
+        Numbers were missing when the coding was fixed: there is a level variable "<name> is missing" in addition to the
+        number.
     location, scale : float
         For standardising; of the ranks if there is a rank table.
     ranks : tuple of float
@@ -165,7 +166,7 @@ class Rows:
     stacked : int32 array of shape (groupings, n)
         Level of each grouping of the spec, counted from zero.
     units : uint64 array of shape (n,) or None
-        Hashes of the units that rows belong to, mixed with the seed; None where each is one of its own.
+        Hashes of the clusters that rows belong to, mixed with the seed; None where each is one of its own.
     weights : float64 array of shape (n,) or None
         How much each row counts.
     candidates : tuple of uint64 arrays of shape (n,)
@@ -301,7 +302,7 @@ def encode(
 
 
 def by_kind(how: Sequence[Coding]) -> tuple[list[Coding], list[Coding], list[Coding]]:
-    """Return the numbers and dates, the categories, and the numbers with an "is missing" beside them."""
+    """Return the numbers and dates, the categories, and the numbers with an "is missing" in addition to them."""
     numbers = [c for c in how if c.kind in ("number", "date")]
     return numbers, [c for c in how if c.kind == "category"], [c for c in numbers if c.missing]
 

@@ -24,7 +24,7 @@ PARTS = {"label": LABEL_MISSING, "score": SCORE_MISSING, "unit": UNIT_MISSING, "
 
 DIVIDE = "divide all of them by 100"
 LOGITS = "apply 1 / (1 + exp(-x))"
-ONE_WAY = "store all of them one way, as probabilities from 0 to 1 or all as per cent"
+ONE_WAY = "store all of them one way, as probabilities from 0 to 1 or all as percent"
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Faults:
             self.add(kind, int(np.count_nonzero(rows)), (part, first_row + row), example)
 
     def note_case(self, batch: pa.RecordBatch | pa.Table, spec: Spec) -> None:
-        """Keep how the case is spelt, of all rows that are read, left out or not."""
+        """Keep how the event is spelt, of all rows that are read, left out or not."""
         if spec.positive is not None:
             self.spelt |= spellings(batch.column(spec.label), spec.label, spec.positive)
 
@@ -160,7 +160,7 @@ class Faults:
 
     def _hint(self, percent: bool) -> str:
         (there, above), outside = self._scores(), self.counts[SCORE_RANGE]
-        mend = "mend it, or leave its row out" if outside == 1 else "mend them, or leave their rows out"
+        mend = "correct it, or leave its row out" if outside == 1 else "correct them, or leave their rows out"
         if self.infinite == outside:
             return mend
         if not self.infinite and self.low >= -1e-4 and self.high <= 1.0 + 1e-4:
@@ -169,14 +169,14 @@ class Faults:
         told, few = f"the other {within}: {mend}", HARDLY * outside <= there
         if self.low >= 0.0 and self.high <= 100.0 and self.high > 1.5 and not percent:
             if files := self._two_scales():
-                return f"those of {files[0]!r} are within it: if every score is per cent, {DIVIDE}; if not, {ONE_WAY}"
+                return f"those of {files[0]!r} are within it: if every score is percent, {DIVIDE}; if not, {ONE_WAY}"
             if there and 2 * above <= there:  # few: as many as `check_scale` refuses
                 fix = DIVIDE if few or self.arrays else f"pass {self.asker.turns_on('percent')}"
-                return f"{told}; if every score is per cent, {fix}"
+                return f"{told}; if every score is percent, {fix}"
             fix = "Divide by 100" if self.arrays else f"Pass {self.asker.turns_on('percent')}"
             return f"did you pass percentages? {fix}"
         if percent:
-            return told if few else "store per cent, 0 to 100"
+            return told if few else "store percent, 0 to 100"
         if 2 * outside < there:  # of logits hardly most are within
             return told if few else f"{told}; if all are logits, {LOGITS}"
         return f"did you pass logits? A{LOGITS[1:]} first"
@@ -207,9 +207,9 @@ class Faults:
         if there and self.counts[LABEL_VALUE] * 100 < there * MULTICLASS:
             return (
                 "if these are codes of unknown outcomes, store them as missing or leave their rows out; "
-                f"{says} would count every value but the one it names as no case"
+                f"{says} would count every value but the one it names as a non-event"
             )
-        return f"pass {says} to name the class that counts as a case, and every other value is none"
+        return f"pass {says} to name the class that counts as the event; every other value is a non-event"
 
     def _scores(self) -> tuple[int, int]:
         """Return the scores that are there, and those above 1 as they are stored."""
@@ -223,10 +223,10 @@ class Faults:
         return (low[0], high[0]) if low and high else None
 
     def check_scale(self, spec: Spec) -> None:
-        """Raise `BadInput` for scores that were said to be per cent and may be none: next to none is above 1.
+        """Raise `BadInput` for scores that were said to be percent and may be none: next to none is above 1.
 
-        To be asked when all rows were seen: a part of them may well be low. Of rare cases so are all, which no number
-        tells from probabilities: whoever knows divides them, and says nothing of per cent.
+        To be asked when all rows were seen: a part of them may well be low. Of rare events so are all, which no number
+        tells from probabilities: whoever knows divides them, and says nothing of percent.
         """
         there, above = self._scores()
         if not spec.percent or not there:
@@ -234,20 +234,20 @@ class Faults:
         out = f"leave {self.asker.turns_on('percent')} out"
         if not above:
             seen = "no score is above 1, as if they were probabilities"
-            raise BadInput(f"column {spec.score!r}: {seen}: {out}, and if they are per cent, {DIVIDE} first")
+            raise BadInput(f"column {spec.score!r}: {seen}: {out}, and if they are percent, {DIVIDE} first")
         if HARDLY * above <= there:
             some = f"{above:,} of {there:,} scores {'is' if above == 1 else 'are'} above 1"
-            seen = f"{some}, too few to tell that all are per cent"
-            ways = f"if they are, {DIVIDE} and {out}; if not, {out} and mend those above 1"
+            seen = f"{some}, too few to tell that all are percent"
+            ways = f"if they are, {DIVIDE} and {out}; if not, {out} and correct those above 1"
             raise BadInput(f"column {spec.score!r}: {seen}: {ways}")
         if files := self._two_scales():
             low, high = files
             told = f"no score of {low!r} is above 1, and most of {high!r} are"
-            ways = f"if every score is per cent, {DIVIDE} and {out}; if not, {ONE_WAY}"
+            ways = f"if every score is percent, {DIVIDE} and {out}; if not, {ONE_WAY}"
             raise BadInput(f"column {spec.score!r}: {told}: {ways}")
 
     def mostly_low(self, spec: Spec) -> bool:
-        """Tell whether most scores that were said to be per cent are stored as 1 or less."""
+        """Return whether most scores that were said to be percent are stored as 1 or less."""
         there, above = self._scores()
         return spec.percent and there > 0 and 2 * above < there
 

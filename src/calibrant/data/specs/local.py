@@ -136,7 +136,8 @@ class Levels:
     size : int
         Levels, "other" and "missing" included.
     own : int
-        Levels with a column of their own, from the first on, the last one ("missing") beside them if there are more.
+        Levels with a column of their own, from the first on, the last one ("missing") in addition to them if there are
+        more.
     shared : int
         Columns among which the remaining levels are dealt by hash.
     spread : int
@@ -177,7 +178,7 @@ class LocalSpec:
     ----------
     seed : int
     draws : int
-        Simulated outcomes summed beside the data; 0 for the Gaussian null.
+        Simulated outcomes summed with the data; 0 for the Gaussian null.
     score : Coding
         How the score is standardised.
     lines : tuple of Line
@@ -249,12 +250,12 @@ class LocalSpec:
 
 
 def increasing(values: Sequence[float]) -> bool:
-    """Tell whether every value is larger than the one before."""
+    """Return whether every value is larger than the one before."""
     return all(a < b for a, b in pairwise(values))
 
 
 def _shaped(rows: Sequence[Sequence[float]], size: int) -> bool:
-    """Tell whether a whitening of so many functions has a row for each, all of one width from 1 to their number."""
+    """Return whether a whitening of so many functions has a row for each, all of one width from 1 to their number."""
     return len(rows) == size and 1 <= len(rows[0]) <= size and all(len(r) == len(rows[0]) for r in rows)
 
 
@@ -262,7 +263,7 @@ def _shaped(rows: Sequence[Sequence[float]], size: int) -> bool:
 
 
 def simulates(null: str, n: int, expected: float) -> bool:
-    """Tell whether outcomes are simulated, from the number of rows and the expected number of cases."""
+    """Return whether outcomes are simulated, from the number of rows and the expected number of events."""
     if null == "auto":
         return n <= SIMULATED or min(expected, n - expected) < ENOUGH
     return null == "simulated"
@@ -509,7 +510,7 @@ class LocalSums:
         return {name: getattr(self, name) for name in ("counts", "hits", "means", "gram", "diagonal")}
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Tell whether arrays of these shapes can be this part's state."""
+        """Return whether arrays of these shapes can be this part's state."""
         return {name: held.shape for name, held in self.arrays().items()} == dict(shapes)
 
     def load(self, arrays: Mapping[str, Integers]) -> None:

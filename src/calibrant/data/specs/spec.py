@@ -26,7 +26,7 @@ from calibrant.errors import BadInput
 Kind = Literal["category", "number", "month", "quarter", "year", "decade"]
 
 SPEC_VERSION = 5
-UNSPACED = 10_000  # bins of smaller numbers, years among them, are written without a space
+UNSPACED = 10_000  # bins of smaller numbers, years among them, are written without a comma
 
 # What a stored spec may ask for, so that a small file takes little memory.
 
@@ -34,7 +34,7 @@ MOST_GROUPS = 4000  # of one block's counts of 8: 0.29 MB each
 MOST_BLOCKS = 64
 MOST_CELLS = 1024  # along a number
 MOST_SAMPLED = 1_000_000
-PARTS = "spec.sample", "is not that of units and weights"
+PARTS = "spec.sample", "is not that of clusters and weights"
 WEIGHTS = "spec.weights", "is the label, the score, the cluster or the key"
 
 
@@ -114,12 +114,12 @@ def bin_labels(edges: tuple[float, ...], whole: bool) -> tuple[str, ...]:
     """Name the bins between edges as a reader would."""
     if not edges:
         return ("all values",)
-    space = "\u202f" if max(abs(e) for e in edges) >= UNSPACED else ""
-    text = [f"{e:,.6g}".replace(",", space) for e in edges]
+    comma = "," if max(abs(e) for e in edges) >= UNSPACED else ""
+    text = [f"{e:,.6g}".replace(",", comma) for e in edges]
     if not whole:
         inner = [f"{a} to {b}" for a, b in pairwise(text)]
         return (f"under {text[0]}", *inner, f"{text[-1]} and over")
-    last = [f"{e - 1:,.0f}".replace(",", space) for e in edges]
+    last = [f"{e - 1:,.0f}".replace(",", comma) for e in edges]
     inner = [a if a == b else f"{a}–{b}" for a, b in zip(text, last[1:], strict=False)]
     return (f"{last[0]} and under", *inner, f"{text[-1]} and over")
 
@@ -154,7 +154,7 @@ class Spec:
     label, score : str
         Column names, for messages and reports.
     positive : str or None
-        The label value that counts as a case; None when labels are 0 and 1.
+        The label value that counts as the event; None when labels are 0 and 1.
     variables : tuple of Variable
     groupings : tuple of tuple of str
         Variables, or pairs of variables, whose levels are the groups.
@@ -173,13 +173,13 @@ class Spec:
     traits : tuple of Trait
         The score and the covariates as boxes cut them, if their sums are kept.
     percent : bool
-        Scores are per cent, divided by 100 as they are read.
+        Scores are percent, divided by 100 as they are read.
     missing : {"level", "drop", "keep", "refuse"}
         A missing group or covariate is a level of its own, and a missing label or score is refused; or rows with a
         missing label or score are left out and counted; or rows with a missing label are counted apart, by score and
         group; or anything missing is refused.
     cluster : str
-        Column whose equal values are one unit: its rows may depend on one another. Empty where rows are independent.
+        Column whose equal values are one cluster: its rows may depend on one another. Empty where rows are independent.
     weights : str
         Column of positive numbers: how much a row counts. Empty where every row counts alike.
     numbered : bool
@@ -221,7 +221,7 @@ class Spec:
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """The columns of units and of weights, if there are any: then rows are not independent, or not equal."""
+        """The columns of clusters and of weights, if there are any: then rows are not independent, or not equal."""
         return tuple(name for name in (self.cluster, self.weights) if name)
 
     @property
@@ -275,7 +275,7 @@ class Spec:
 
     @property
     def as_read(self) -> Spec:
-        """The spec without the unit of the scores and what was done about missing values: two that agree here merge.
+        """The spec without the cluster of the scores and what was done about missing values: two that agree here merge.
 
         Whether rows without a label are counted stays: what one counts, the other must.
         """
@@ -345,4 +345,4 @@ class Spec:
         named = SCORE not in coded and [t.name for t in self.traits] == [SCORE, *coded]
         need(named, "spec.traits", "are not those of the covariates")
         for t in self.traits:
-            t.check(f"spec trait {t.name!r}", coded.get(t.name))
+            t.check(f"spec attribute {t.name!r}", coded.get(t.name))

@@ -1,4 +1,4 @@
-"""Traits: the score and the covariates cut into a few cells each, from which boxes are made; labels play no part."""
+"""Attributes: the score and the covariates cut into a few cells each, of which boxes are made; no label is read."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Trait:
         return own[codes]
 
     def check(self, where: str, coding: Coding | None) -> None:
-        """Refuse a stored trait that no data can have led to; its types were checked when it was decoded.
+        """Refuse a stored attribute that no data can have led to; its types were checked when it was decoded.
 
         `coding` is the covariate's; None for the score.
         """
@@ -176,7 +176,7 @@ def _moment(low: float, high: float) -> float:
 
 
 def cells_of(traits: Sequence[Trait], p: Floats, encoded: Encoded, how: Sequence[Coding]) -> Cells:
-    """Return the cell of each row in each trait, shape (traits, n).
+    """Return the cell of each row in each attribute, shape (attributes, n).
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def cells_of(traits: Sequence[Trait], p: Floats, encoded: Encoded, how: Sequence
     encoded : Encoded
         By `how`.
     how : sequence of Coding
-        Of more covariates than there are traits, perhaps.
+        Of more covariates than there are attributes, perhaps.
     """
     numbers, categories, _ = by_kind(how)
     out = np.empty((len(traits), len(p)), dtype=np.uint8)

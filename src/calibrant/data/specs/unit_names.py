@@ -1,4 +1,4 @@
-"""What a column's name says of its values: units that rows belong to, codes that are names and no quantities."""
+"""What a column's name says of its values: clusters that rows belong to, codes that are names and no quantities."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def pieces(name: str) -> list[str]:
 
 
 def names_unit(name: str) -> bool:
-    """Tell whether a column's name is that of a unit, or of its number: `patient`, `user_id`, `person no`.
+    """Return whether a column's name is that of a cluster, or of its number: `patient`, `user_id`, `person no`.
 
-    Not one that is about a unit, such as `patient_age` or `age_of_patient`, nor the number of a month.
+    Not one that is about a cluster, such as `patient_age` or `age_of_patient`, nor the number of a month.
     """
     words = pieces(name) or [""]
     if about_unit(name):
@@ -46,7 +46,7 @@ def names_unit(name: str) -> bool:
 
 
 def names_code(name: str) -> bool:
-    """Tell whether a column's name says that whole numbers in it are names: `hospital_id`, `zip`, `icd9`, `ward`.
+    """Return whether a column's name says that whole numbers in it are names: `hospital_id`, `zip`, `icd9`, `ward`.
 
     Not one of a quantity or a time, such as `number_of_visits`, `n_hospital`, `time_in_hospital`, `age` or `year_no`,
     nor an index of something, such as `comorbidity_index`.
@@ -62,17 +62,17 @@ def names_code(name: str) -> bool:
 
 
 def _glued(word: str) -> bool:
-    """Tell whether a word is that of a unit and its number in one: `patientid`, `sitecode`."""
+    """Return whether a word is that of a cluster and its number in one: `patientid`, `sitecode`."""
     return any(word.removeprefix(unit) in CODES for unit in UNITS | PLACES if word.startswith(unit))
 
 
 def about_unit(name: str) -> bool:
-    """Tell whether a name is of a quantity or a time, whatever else it names: `age_of_patient`, `month_id`."""
+    """Return whether a name is of a quantity or a time, whatever else it names: `age_of_patient`, `month_id`."""
     return not QUANTITIES.isdisjoint(pieces(name))
 
 
 def names_weights(name: str) -> Literal["design", "any", ""]:
-    """Tell whether a name is of weights of rows: of a design (`survey_weight`, `ipw`), or of any (`weight`, a body's?).
+    """Return whether a name is of weights of rows: of a design (`survey_weight`, `ipw`), or any (`weight`, a body's?).
 
     Not one of what else weighs, such as `birth_weight` or `weight_kg`.
     """
@@ -83,6 +83,6 @@ def names_weights(name: str) -> Literal["design", "any", ""]:
 
 
 def numbered(values: Sequence[str]) -> bool:
-    """Tell whether values are one word with a number each, such as P0012: names dealt out, not kinds of something."""
+    """Return whether values are one word with a number each, such as P0012: names dealt out, not kinds of something."""
     starts = {m[1] if (m := COUNTED.fullmatch(value)) else "" for value in values}
     return len(values) >= FEWEST and len(starts) == 1 and starts != {""}

@@ -409,7 +409,7 @@ def _discrimination(
     elif initial is None:
         absent.setdefault("auc_init", "no initial AUC: pass initial= or initial_auc=")
     else:
-        absent["auc_test"] = "the grades tell all defaults from all others, so that the AUC has no variance"
+        absent["auc_test"] = "the grades separate all defaults from all others, so that the AUC has no variance"
     return Discrimination(
         auc_curr=area,
         variance_curr=error**2,

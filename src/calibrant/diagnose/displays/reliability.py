@@ -61,7 +61,7 @@ class ReliabilityDisplay:
 
     Make one by `from_estimator` or `from_predictions`, as scikit-learn's ``CalibrationDisplay``; no bins are chosen.
 
-    Estimand: the smoothed event rate among people who are told a probability, as in `reliability_curve`.
+    Estimand: the smoothed event rate among people who are reported a probability, as in `reliability_curve`.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class ReliabilityDisplay:
     BadInput
         Another curve, or a label, class or setting that is not there.
     NotComputable
-        The curve cannot be computed: under 50 expected cases or non-cases, a single score, under 20 groups.
+        The curve cannot be computed: under 50 expected events or non-events, a single score, under 20 groups.
     ImportError
         Matplotlib is missing: ``pip install "calibrant[displays]"``.
 
@@ -193,13 +193,13 @@ class ReliabilityDisplay:
         y_true : array-like of shape (n,)
             Labels 0 and 1, or any two with `pos_label`.
         y_prob : array-like of shape (n,)
-            Probabilities of the case.
+            Probabilities of the event.
         pos_label : label, optional
             The case.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         **settings
-            ``sample_weight`` and ``groups`` (which rows belong together), of shape (n,); ``name`` for the legend;
+            ``sample_weight`` and ``groups`` (which rows share clusters), of shape (n,); ``name`` for the legend;
             ``ref_line=False`` leaves out the diagonal; and of the curve ``grid``, ``bandwidth``, ``axis``, ``alpha``,
             ``draws`` and ``seed``, as in `calibrant.diagnose.reliability_curve`.
 
@@ -212,7 +212,7 @@ class ReliabilityDisplay:
             raise BadInput(f"{extra[0]}= has no meaning here: pass {', '.join(sorted({*known, 'ax', 'pos_label'}))}")
         several = matrix_of(y_prob, "y_prob")
         if several is not None and (k := several.shape[1]) > 2:
-            raise BadInput(f"y_prob has {k} columns, one for each class: pass that of the case, and pos_label=")
+            raise BadInput(f"y_prob has {k} columns, one for each class: pass that of the event, and pos_label=")
         name, ref_line = settings.pop("name", None), settings.pop("ref_line", True)
         weights, cluster = settings.pop("sample_weight", None), settings.pop("groups", None)
         data = frozen((y_true, y_prob, None), weights, cluster, positive=pos_label, asker=ASKER)

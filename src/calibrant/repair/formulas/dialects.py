@@ -63,7 +63,7 @@ class Dialect:
     def number(self, value: float) -> str:
         """Return a finite float, all its digits kept and never an exact decimal."""
         if not math.isfinite(value):
-            raise NotComputable(f"SQL has no constant {value}: apply the map in Python")
+            raise NotComputable(f"SQL has no constant {value}: apply the calibrator in Python")
         digits = repr(float(value)).upper()
         written = self.number_form.format(digits if "E" in digits else f"{digits}E0")
         return f"({written})" if digits.startswith("-") else written
@@ -98,7 +98,9 @@ ESCAPED = {"\\": "\\\\", "'": "\\'", "`": "\\`", "\n": "\\n", "\r": "\\r"}
 def _writable(text: str, what: str) -> None:
     """Refuse what no text of SQL can hold."""
     if "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
-        raise NotComputable(f"the {what} {text!r} holds a character that SQL has no text for: apply the map in Python")
+        raise NotComputable(
+            f"the {what} {text!r} holds a character that SQL has no text for: apply the calibrator in Python"
+        )
 
 
 DIALECTS: Mapping[Name, Dialect] = MappingProxyType(

@@ -280,7 +280,7 @@ class Variable:
         return Among(self.coding, levels, codes(n), codes(n + 1))
 
     def table(self, codes: Sequence[int], values: Sequence[float]) -> Term:
-        """Return the value that stands beside the code, 0 where none does."""
+        """Return the value that stands next to the code, 0 where none does."""
         cases = tuple((self.among(c.__eq__), term(v)) for c, v in zip(codes, values, strict=True) if v)
         return Chosen(cases, Number(0.0)) if cases else Number(0.0)
 

@@ -128,6 +128,6 @@ def _island(text: str) -> str:
 
 def _number(value: float) -> str:
     if not math.isfinite(value):
-        raise NotComputable(f"a map with the constant {value} cannot be written: apply it in Python")
+        raise NotComputable(f"a calibrator with the constant {value} cannot be written: apply it in Python")
     digits = repr(float(value))
     return f"({digits})" if digits.startswith("-") else digits

@@ -27,7 +27,7 @@ class Written(Writer):
     scores : tuple of str
         The column of the score, or of each class, as they were given.
     unit : float
-        What a score of 1 is in these columns: 100 for per cent.
+        What a score of 1 is in these columns: 100 for percent.
     """
 
     dialect: Dialect
@@ -131,8 +131,8 @@ def expression(formula: Formula, result: Term, w: Written) -> str:
     """Return the repaired score as one expression of columns; null where the score cannot be repaired."""
     if formula.steps:
         raise NotComputable(
-            "this map takes several steps, each on what the one before it says, which no single expression holds: "
-            "pass table= (--table) for a query"
+            "this calibrator takes several steps, each on what the one before it says, which no single expression "
+            "holds: pass table= (--table) for a query"
         )
     return f"CASE WHEN {w.sound(formula.codings)} THEN {w.result(result)} END"
 
@@ -156,7 +156,7 @@ def query(
     if keep is None:
         if not d.leave_out:
             raise BadInput(
-                f"{d.title} has no SELECT * without some columns, and this map takes several steps: "
+                f"{d.title} has no SELECT * without some columns, and this calibrator takes several steps: "
                 "name the columns to keep with keep= (--keep)"
             )
         shown = f"* {d.leave_out} ({', '.join(map(d.name, [*steps, SOUND]))}), "

@@ -1,9 +1,9 @@
-"""Certificates of each probability on the judged rows: everyone's and the worst group's, by rows or by whole units.
+"""Certificates of each probability on the judged rows: everyone's and the worst group's, by rows or by whole clusters.
 
-Where the rows name units or weights, whole units certify (Theorems CL, CU and CD), as in `calibrant.certify`. Which
-units are pilots, and into which block the others go, hashes of their names decide, the same for every probability and
-fold; a group or a fold has those of its units. In folds the largest size known is that of all pilot units: units of
-other folds, independent of those that certify here.
+Where the rows name clusters or weights, whole clusters certify (Theorems CL, CU and CD), as in `calibrant.certify`.
+Which clusters are pilots, and into which block the others go, hashes of their names decide, the same for every
+probability and fold; a group or a fold has those of its clusters. In folds the largest size known is that of all pilot
+clusters: clusters of other folds, independent of those that certify here.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Certifying:
 
 
 def population(judged: Judged, name: str, rows: Whole, values: Whole, seed: int) -> Population:
-    """Return some judged rows under one probability, with their units; certified as it is in `values`, if any."""
+    """Return some judged rows under one probability, with their clusters; certified as it is in `values`, if any."""
     data = judged.alone(name)
     if len(rows) < data.n:
         data = Predictions(y=data.y[rows], p=data.p[rows])

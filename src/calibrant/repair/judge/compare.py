@@ -149,7 +149,7 @@ def compare(
     Parameters
     ----------
     data : Predictions
-        Weights enter fits, scores and paired changes; whole clusters are kept together, and are the units of paired
+        Weights enter fits, scores and paired changes; whole clusters are kept together, and are the clusters of paired
         changes. Neither has certificates.
     repairs : sequence or mapping of str, optional
         Recipes, fitted maps, or both, by name. By default Platt, Beta and Isotonic, and with variables
@@ -170,12 +170,13 @@ def compare(
         Largest acceptable error, 0.02 for two points: ``fixed`` then says who is over it before and after, and the
         recommendation takes it into account.
     judge : {"error", "gap"}
-        What the limit is about: the average error, or the gap between what happened and what was said.
+        What the limit is about: the calibration error, or the gap between what happened and what was said.
     threshold : float in (0, 1), or several, optional
         Act where the probability is at least this: ``decisions`` then says how many rows change side under each repair,
-        for everyone and in every group, and what that gains in net benefit. Of fewer than 20 rows no more is told.
+        for everyone and in every group, and what that gains in net benefit. Of fewer than 20 rows no more is reported.
     costs : two positive numbers, optional
-        In place of `threshold`: what it costs to act on no case, and not to act on a case; ``(1, 4)`` acts from 0.2 on.
+        In place of `threshold`: what it costs to act on a non-event, and not to act on an event; ``(1, 4)`` acts from
+        0.2 on.
     levels : int from 2 to 1024
         Steps in which probabilities are shown; the certified upper ends are about that display.
     alpha : float in (0, 1)
@@ -191,8 +192,8 @@ def compare(
         People in the smallest group that is judged. The largest certified upper bound of a group is mostly that of a
         small one, whatever the repair.
     distinct_units : bool
-        Units of `fit_on` are others than those of `data`, even where their names are alike, as numbers that start anew
-        in each file are; by default a name means the same unit, and one on both sides is refused.
+        Clusters of `fit_on` are others than those of `data`, even where their names are alike, as numbers that start
+        again in each file are; by default a name means the same cluster, and one on both sides is refused.
     seed : int
         Deals rows into halves or folds, and serves certificates and tests.
 
@@ -211,14 +212,14 @@ def compare(
     Notes
     -----
     **Assumes.** Rows (or clusters) independent given scores and covariates; certificates also one distribution. With
-    clusters or weights whole units certify (Theorems CL, CU and CD; documentation: units), dealt whatever their sizes.
-    Repairs, groups and variables chosen without the judged outcomes. **Guarantee.** Finite-sample. All paired
+    clusters or weights whole clusters certify (Theorems CL, CU and CD; documentation: clusters), dealt whatever their
+    sizes. Repairs, groups and variables chosen without the judged outcomes. **Guarantee.** Finite-sample. All paired
     statements (a Brier score, log loss, accuracy, error along a variable or gap of a group is better, or worse) hold
-    together with probability ``1 - alpha``; half of alpha goes to the scores, a quarter each to variables and groups.
-    So do, each family by itself, the certified ranges of all probabilities (raw below, shown in steps above), those of
-    the scores as shown (by which "error" is judged: like with like), the distances, and the same two ranges of the
-    groups (by which "worst group" is), and all gains in net benefit of ``decisions``. Tests keep their own level; with
-    folds p-values are Bonferroni's over folds.
+    simultaneously with probability ``1 - alpha``; half of alpha goes to the scores, a quarter each to variables and
+    groups. So do, each family by itself, the certified ranges of all probabilities (raw below, shown in steps above),
+    those of the scores as shown (by which "error" is judged: like with like), the distances, and the same two ranges of
+    the groups (by which "worst group" is), and all gains in net benefit of ``decisions``. Tests keep their own level;
+    with folds p-values are Bonferroni's over folds.
     **Method.** Given the scores every paired change is linear in the outcomes: betting limits with stakes fixed by the
     scores (`stats.betting`). For a group one range of its gap as audited gives the change of every repair, since
     the mean score moves by a known amount. Along a variable the judged change is that of ``sum_b P(b) E[Y - p | b]^2``.
@@ -395,7 +396,7 @@ def _against(
 
 
 def _everyone_and(groups: JudgedGroups | None, fits: Fits) -> list[People]:
-    """Return everyone, who is always told of, and groups: told of where over the limit, and all listed if few."""
+    """Return everyone, always reported, and groups: reported where over the limit, and all listed if few."""
     people = [everyone_of(fits)]
     if groups is None:
         return people
@@ -427,7 +428,7 @@ def _with_largest(row: Summary, changes: Changes) -> Summary:
         row = replace(row, largest_vece=vece.vece, largest_vece_variable=vece.variable)
     if groups:
         gap = max(groups, key=lambda c: abs(c.gap))
-        row = replace(row, largest_gap=abs(gap.gap), largest_gap_group=f"{gap.variable}={gap.level}")
+        row = replace(row, largest_gap=abs(gap.gap), largest_gap_group=f"{gap.variable} = {gap.level}")
     return replace(
         row,
         groups_better=sum(c.change < -CLEAR for c in groups),

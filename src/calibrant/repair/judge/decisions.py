@@ -1,15 +1,15 @@
 """Whose decisions a repair changes at a threshold, in which direction, and what that gains: a certified net benefit.
 
 A row is acted on where its score is at least the threshold t. Given the scores, a row that comes to be acted on adds 1
-to the gain if it is a case, and ``-t / (1 - t)`` if not; one that is not acted on any more adds the reverse; any other
+to the gain if it is an event, and ``-t / (1 - t)`` if not; one no longer acted on adds the reverse; any other
 adds 0. So the gain is linear in the outcomes, and the judge's betting limits hold it at any number of rows. All gains
 of everyone have half of alpha, those of the groups the other half, each shared by repairs, thresholds and groups alike:
-so repair, threshold and group may be picked by what is told.
+so repair, threshold and group may be picked by what is reported.
 
-Numbers of rows are told in fives, gains in steps of two to five people's share, ends moved outward. Where fewer than 20
-rows change side, no more than that is told: few gains are one person's outcome. The groups of one variable add up to
-everyone, so that one of them could be had by subtraction: the next fewest are then not told either, until those not
-told are 20 together.
+Numbers of rows are rounded to multiples of five, gains in steps of two to five people's share, ends moved outward.
+Where fewer than 20 rows change side, no more than that is reported: few gains are one person's outcome. The groups of
+one variable add up to everyone, so that one of them could be had by subtraction: the next fewest are then not reported
+either, until those not reported are 20 together.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class DecisionChange:
     population : str
         ``"everyone"``, or a group such as ``"sex=f"``.
     rows : int
-        Judged; of a group in fives.
+        Judged; of a group in multiples of five.
     to_act, to_leave : int or None
-        Rows that come to be acted on, and rows that are not any more, in fives.
+        Rows that come to be acted on, and rows that are not any more, in multiples of five.
     gain, gain_low, gain_high : float or None
         Net benefit after less net benefit as audited, in true positives a row, and its certified range.
     shown : {"better", "worse", "undecided", "none"} or None
@@ -105,7 +105,7 @@ def decision_changes(
 def untold(
     judged: Judged, moved: Sequence[Whole], variables: Sequence[str], everyone: NDArray[np.bool_], least: int
 ) -> set[int]:
-    """Return the groups of which nothing is told, given who changes side in each: few, and what would give them away.
+    """Return the groups of which nothing is reported, given who changes side: few, and what would reveal them.
 
     Of each variable, rows in no group that is judged are never told, and nor are groups in which some change side, but
     under `least`. Everyone less the others would be these: so the next fewest join them, until they are none or `least`

@@ -174,8 +174,8 @@ class JudgedGroups:
         return out.checked()
 
     def title(self, index: int) -> str:
-        """Return ``variable=level`` of a group."""
-        return " and ".join(f"{variable}={level}" for variable, level in self.names[index])
+        """Return ``variable = level`` of a group."""
+        return " and ".join(f"{variable} = {level}" for variable, level in self.names[index])
 
 
 def groups_of(

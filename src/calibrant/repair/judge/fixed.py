@@ -1,14 +1,15 @@
 """Is it fixed? The same people before and after a repair, on rows that no repair was fitted on, against a limit.
 
 Every population that could be looked at has its share of alpha from the start, and so has every repair. So it does not
-matter which populations are told, nor which repair is taken, nor that both were chosen with the outcomes judged here:
+matter which populations are reported, nor which repair is taken, nor that both were chosen with the outcomes judged
+here:
 
-    Let maps be fitted on other rows. Let the populations of one kind (everyone; groups; pockets) be fixed by scores and
-    covariates, with shares of at most one in all. Each range *now* misses with probability at most its share of alpha,
-    and each range *after*, of one population under one repair, with at most that divided by the number of repairs. By
-    Boole's inequality all ranges now of a kind hold together with probability at least ``1 - alpha``, and so do all
-    ranges after, under every repair. Where all hold, no population picked from them, under a repair picked from them,
-    is "met" though it is over the limit, or "broken" though it is not. []
+    Let maps be fitted on other rows. Let the populations of one kind (everyone; groups; subgroups) be fixed by scores
+    and covariates, with shares of at most one in all. Each range *now* misses with probability at most its share of
+    alpha, and each range *after*, of one population under one repair, with at most that divided by the number of
+    repairs. By Boole's inequality all ranges now of a kind hold simultaneously with probability at least ``1 - alpha``,
+    and so do all ranges after, under every repair. Where all hold, no population picked from them, under a repair
+    picked from them, is "met" though it is over the limit, or "broken" though it is not. []
 
 Ranges of a *gap* need no share for a repair: given the scores a repair moves the mean score of a population by a known
 amount, so that one range of its gap now gives the range under every repair.
@@ -16,7 +17,7 @@ amount, so that one range of its gap now gives the range under every repair.
 The other way to pay for the choice is to choose by cross-validation on the rows of the fit and to judge one repair. It
 was not taken: five repairs make ends at most a fifth wider for everyone (the root of ln(200) over ln(40), at alpha =
 0.05) and a tenth among sixty groups, while choosing without the judged rows costs every fit five times, and chooses by
-fewer rows and not by the verdicts that are told.
+fewer rows and not by the verdicts that are reported.
 """
 
 from __future__ import annotations
@@ -69,9 +70,9 @@ class People:
     variable, value : str
         Of a group.
     shown : bool
-        It is told of in any case; others where a repair brings them over the limit.
+        It is reported of in any case; others where a repair brings them over the limit.
     listed : bool
-        It stands in the table beside those told of, and counts for no choice.
+        It stands in the table next to those reported for, and counts for no choice.
     """
 
     id: str
@@ -98,15 +99,15 @@ class Against:
     ----------
     limit : float or None
     judge : {"error", "gap"}
-        What the limit is about for everyone and groups; for pockets it is the gap.
+        What the limit is about for everyone and groups; for subgroups it is the gap.
     levels : int
         Steps in which scores of many values are shown.
     alpha : float
         Of each kind of population.
     seed : int
     told : callable
-        Given a population, a probability and the ends of its range, the ends as they are told, moved outward. Verdicts
-        follow these.
+        Given a population, a probability and the ends of its range, the ends as they are reported, moved outward.
+        Verdicts follow these.
     exact : bool, optional
         The score as audited takes few values, and is judged as it is; by default the rows judged decide.
     """
@@ -121,7 +122,7 @@ class Against:
 
 
 def verdict_on(ends: Ends, limit: float | None) -> Verdict:
-    """Judge a range of an average error, or of a gap, which has a sign."""
+    """Judge a range of a calibration error, or of a gap, which has a sign."""
     if limit is None:
         return "none"
     low, high = ends
@@ -152,7 +153,7 @@ class Fixed:
 
     @classmethod
     def of(cls, judged: Judged, people: Sequence[People], how: Against) -> Fixed:
-        """Take the populations to judge; refuse rows whose units certify nothing of an error: a single one."""
+        """Take the populations to judge; refuse rows whose clusters certify nothing of an error: a single one."""
         if how.judge == "error":
             judged.units(AS_AUDITED, how.seed)
         return cls(judged, tuple(people), how)
@@ -162,7 +163,7 @@ class Fixed:
         return "gap" if one.kind == "pocket" else self.how.judge
 
     def ends(self, one: People, name: str) -> Ends:
-        """Return the range of a population's error or gap under one probability, as it is told."""
+        """Return the range of a population's error or gap under one probability, as it is reported."""
         if (one.id, name) not in self._held:
             found = self._gap(one, name) if self.measure(one) == "gap" else self._error(one, name)
             self._held[one.id, name] = self.how.told(one, name, found)
@@ -173,17 +174,17 @@ class Fixed:
         return verdict_on(self.ends(one, name), self.how.limit)
 
     def lines(self, name: str) -> tuple[People, ...]:
-        """Return who is told of beside a probability: those shown, and others over the limit now or under it."""
+        """Return who is reported with a probability: those shown, and others over the limit now or under it."""
         both = dict.fromkeys((AS_AUDITED, name))
         return tuple(p for p in self.people if p.shown or any(self._broken(p, one) for one in both))
 
     def counts(self, name: str) -> dict[str, int]:
-        """Return how many of those told of are over the limit, undecided and within it."""
+        """Return how many of those reported for are over the limit, undecided and within it."""
         found = [self.verdict(one, name) for one in self.lines(name)]
         return {kind: found.count(kind) for kind in ("broken", "undecided", "met")}
 
     def left(self, name: str) -> dict[str, float]:
-        """Return how many of those told of are not within the limit, and how far off one of them may be at most."""
+        """Return how many of those reported are not within the limit, and how far off one of them may be at most."""
         found = [self.ends(one, name) for one in self.lines(name)]
         return {**self.counts(name), "worst": max((max(-low, high) for low, high in found), default=0.0)}
 
@@ -278,7 +279,7 @@ class Fixed:
     # ---- who else is over the limit ----
 
     def _broken(self, one: People, name: str) -> bool:
-        """Tell whether a population is over the limit; its upper end is not looked for where the lower is not."""
+        """Return whether a population is over the limit; its upper end is not looked for where the lower is not."""
         limit = self.how.limit
         if limit is None or (self.measure(one) == "error" and self._low(one, name) <= limit):
             return False

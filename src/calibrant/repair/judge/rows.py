@@ -30,16 +30,16 @@ SALT = np.uint64(0x7B1D4C9A52E6F083)  # so that the halves are independent of bl
 
 
 def dealt(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT) -> Whole:
-    """Return the part of each row, 0 to `parts` - 1: equally many rows each, or equally many whole units.
+    """Return the part of each row, 0 to `parts` - 1: equally many rows each, or equally many whole clusters.
 
-    Units are dealt by their hashes alone, whatever their sizes: were parts made even in rows, a unit's size would help
-    to decide where it goes, and the units that judge would not be independent draws of those that there are.
+    Clusters are dealt by their hashes alone, whatever their sizes: were parts made even in rows, a cluster's size would
+    help to decide where it goes, and the clusters that judge would not be independent draws of those that there are.
     """
     unit = clusters_of(data)
-    what, size = ("rows", data.n) if unit is None else ("units", int(unit.max()) + 1)
+    what, size = ("rows", data.n) if unit is None else ("clusters", int(unit.max()) + 1)
     if size < parts:
         raise NotComputable(
-            f"{size} {what if size > 1 else what[:-1]} cannot be dealt into {parts} parts: pass fit_on=, or more {what}"
+            f"{size} {what if size > 1 else what[:-1]} cannot be split into {parts} parts: pass fit_on=, or more {what}"
         )
     order = np.argsort(mix(identities_of(size, seed) ^ salt), kind="stable")
     part = np.empty(size, dtype=np.int64)
@@ -48,12 +48,12 @@ def dealt(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT) -> W
 
 
 def units_in(data: Predictions) -> int:
-    """Return how many units rows belong to; 0 where rows are independent."""
+    """Return how many clusters rows belong to; 0 where rows are independent."""
     return 0 if data.cluster is None else len(np.unique(data.cluster))
 
 
 def sampled(data: Predictions, most: int, seed: int) -> Whole:
-    """Return the numbers of about `most` rows at most, uniform by identity; whole units, whatever their sizes."""
+    """Return the numbers of about `most` rows at most, uniform by identity; whole clusters, whatever their sizes."""
     return np.arange(data.n) if data.n <= most else np.flatnonzero(dealt(data, -(-data.n // most), seed, ~SALT) == 0)
 
 
@@ -96,7 +96,7 @@ class Judged:
         return self._alone[name]
 
     def units(self, name: str, seed: int) -> WholeUnits | None:
-        """Return the units of the rows with one score, dealt as in `calibrant.certify`; None where rows are alone."""
+        """Return the clusters of the rows with one score, split as in `calibrant.certify`; None without clusters."""
         if (name, seed) not in self._units:
             self._units[name, seed] = units_of(replace(self.data, p=self.scores[name], cache={}), seed)
         return self._units[name, seed]
@@ -213,7 +213,9 @@ def named(repairs: object) -> dict[str, Repair]:
     for name, one in out.items():
         if not (isinstance(one, FittedMap) or callable(getattr(one, "fit", None))) or isinstance(one, type):
             kind = one.__name__ if isinstance(one, type) else type(one).__name__
-            raise BadInput(f"repair {name!r} is a {kind}: pass a recipe such as cal.repair.Platt(), or a fitted map")
+            raise BadInput(
+                f"repair {name!r} is a {kind}: pass a recipe such as cal.repair.Platt(), or a fitted calibrator"
+            )
     if not out:
         raise BadInput("repairs is empty: pass recipes such as [cal.repair.Platt()], or leave it out")
     if AS_AUDITED in out:
@@ -229,9 +231,9 @@ def fits_of(
     seed: int,
     distinct_units: bool = False,
 ) -> Fits:
-    """Fit the recipes on other rows than they are judged on; units of `fit_on` are others if they are `distinct`."""
+    """Fit the recipes on other rows than they are judged on; clusters of `fit_on` are others if they are `distinct`."""
     if distinct_units and (fit_on is None or data.cluster is None):
-        raise BadInput("distinct_units= is about units of fit_on=, by cluster=: leave it out")
+        raise BadInput("distinct_units= is about clusters of fit_on=, by cluster=: leave it out")
     given = {k: v for k, v in repairs.items() if isinstance(v, FittedMap)}
     recipes = {k: v for k, v in repairs.items() if not isinstance(v, FittedMap)}
     if not recipes and (fit_on is not None or folds):
@@ -303,11 +305,13 @@ def _cross_fitted(data: Predictions, repairs: Mapping[str, Repair], folds: int, 
 def refuse_own_rows(name: str, one: FittedMap, rows: Predictions) -> None:
     """Refuse to judge a map on rows it was fitted on."""
     if found := overlap(one.fitted_on, rows):
-        raise BadInput(f"repair {name!r} would be judged on {found}: pass other rows, or the recipe instead of the map")
+        raise BadInput(
+            f"repair {name!r} would be judged on {found}: pass other rows, or the recipe instead of the calibrator"
+        )
 
 
 def refuse_overlap(fit_on: Predictions, rows: Predictions, distinct_units: bool = False) -> None:
-    """Refuse rows to fit on that are among those to judge on, or of units that are, unless names mean others there."""
+    """Refuse rows to fit on that are among those to judge on, or of their clusters, unless names mean others there."""
     fit_on = checked_data(fit_on, Predictions, name="fit_on")
     if found := overlap(fitted_on(fit_on), rows):
         what = found.replace("it was fitted on", "of fit_on")
@@ -317,13 +321,13 @@ def refuse_overlap(fit_on: Predictions, rows: Predictions, distinct_units: bool 
 
 
 def refuse_shared_units(fit_on: Predictions, rows: Predictions) -> None:
-    """Refuse rows to fit on of units that are judged too: their rows are not independent of what is judged."""
+    """Refuse rows to fit on of clusters that are judged too: their rows are not independent of what is judged."""
     if fit_on.cluster is None or rows.cluster is None:
         return
     fitted, judged = (set(np.unique(names).tolist()) for names in (fit_on.cluster, rows.cluster))
     if shared := len(fitted & judged):
         raise BadInput(
-            f"{shared:,} of {len(judged):,} units to judge on have rows to fit on too: leave these units out of one of "
-            "the two, or do without the rows to fit on, and whole units are dealt into halves; or say that names mean "
-            "other units there: distinct_units=True, on the command --distinct-units"
+            f"{shared:,} of {len(judged):,} clusters to judge on have rows to fit on too: leave these clusters out of "
+            "one of the two, or do without the rows to fit on, and whole clusters are split into halves; or say that "
+            "names mean other clusters there: distinct_units=True, on the command --distinct-units"
         )

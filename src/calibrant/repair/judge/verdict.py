@@ -279,7 +279,7 @@ def verdict_of(name: str, table: Mapping[str, Summary], changes: Changes) -> dic
         shown["certainty"] = "worse"  # its log loss is infinite, whatever the rest: no sampling error about that
     shown |= {c.measure: c.shown for c in changes.scores if c.probability == name}
     shown |= {f"variable:{c.variable}": c.shown for c in changes.variables if c.probability == name}
-    shown |= {f"group:{c.variable}={c.level}": c.shown for c in changes.groups if c.probability == name}
+    shown |= {f"group:{c.variable} = {c.level}": c.shown for c in changes.groups if c.probability == name}
     lists = {kind: tuple(k for k, v in shown.items() if v == kind) for kind in ("better", "worse", "undecided")}
     return {**lists, "line": line_of(name, lists)}
 
@@ -297,7 +297,7 @@ def line_of(name: str, lists: Mapping[str, tuple[str, ...]]) -> str:
 def _named(items: Sequence[str]) -> str:
     words = [WORDS[i] for i in items if i in WORDS]
     for prefix, few, many in (
-        ("variable:", "error along {}", "error along {} variables"),
+        ("variable:", "error by {}", "error by {} variables"),
         ("group:", "the gap of {}", "the gaps of {} groups"),
     ):
         own = [i.removeprefix(prefix) for i in items if i.startswith(prefix)]

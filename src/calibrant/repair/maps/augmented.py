@@ -1,4 +1,4 @@
-"""Logistic and beta calibration that see variables beside the score."""
+"""Logistic and beta calibration that see variables in addition to the score."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def score_columns(p: Floats, form: Form, edges: Edges) -> Floats:
 
 @recipe(
     maps=[Augmented],
-    words="logistic regression with traits",
+    words="logistic regression with attributes",
     simplicity=100,
     command="augmented-logistic",
     covariates=True,
@@ -215,7 +215,7 @@ class AugmentedLogistic(Tunable):
 
 @recipe(
     maps=[Augmented],
-    words="beta calibration with traits",
+    words="beta calibration with attributes",
     simplicity=110,
     command="augmented-beta",
     covariates=True,

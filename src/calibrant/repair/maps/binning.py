@@ -253,7 +253,7 @@ class ScalingBinning(Tunable):
         first, second, third = parts
         if first.cases in (0, first.n):
             raise NotComputable(
-                f"ScalingBinning cannot be fitted: the {first.n:,} rows dealt to its curve have one outcome only"
+                f"ScalingBinning cannot be fitted: the {first.n:,} rows assigned to its curve have one outcome only"
             )
         # (1) Fit the curve g.
         curve = Platt(scale=self.scale, ridge=self.ridge).fit(first)

@@ -81,9 +81,9 @@ class Platt(Tunable):
         is Platt's own form and scikit-learn's, on which no row can lie far out. "auto" takes the likelier of "logit"
         and "raw".
     ridge : float, 0 or more, optional
-        Penalty ``ridge a^2 / 2`` on the slope, beside the sum of the log losses: scikit-learn's 1/C. The outcomes are
-        then 1 and 0 as they are. None: no penalty and Platt's targets. ``Platt(scale="raw", ridge=1.0)`` is
-        scikit-learn's ``LogisticRegression()`` of the score, as programs that say Platt scaling often have it.
+        Penalty ``ridge a^2 / 2`` on the slope, in addition to the sum of the log losses: scikit-learn's 1/C. The
+        outcomes are then 1 and 0 as they are. None: no penalty and Platt's targets. ``Platt(scale="raw", ridge=1.0)``
+        is scikit-learn's ``LogisticRegression()`` of the score, as programs that say Platt scaling often have it.
 
     Raises
     ------
@@ -96,17 +96,16 @@ class Platt(Tunable):
     -----
     **Assumes.** The true curve has this shape; otherwise the fit is the nearest of this shape in log loss.
     **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows.
-    **Method.** Maximum likelihood with Platt's targets, (cases + 1)/(cases + 2) and 1/(non-cases + 2) in place of 1 and
-    0, which keep the fit finite when the classes separate; a ridge above 0 does so too, and replaces them. Within
+    **Method.** Maximum likelihood with Platt's targets, (events + 1)/(events + 2) and 1/(non-events + 2) in place of 1
+    and 0, which keep the fit finite when the classes separate; a ridge above 0 does so too, and replaces them. Within
     ``1e-6`` of 0 and 1 the log-odds go on along their tangent, so that they stay finite and no two scores tie. A line
     in the log-odds is ruled by the scores nearest to 0 and 1: a twentieth of the rows, scored below one in 60,000 and
-    yet cases one time in eight, turn it nearly level for everyone. "auto" therefore fits both curves, of two numbers
+    yet events one time in eight, turn it nearly level for everyone. "auto" therefore fits both curves, of two numbers
     each, and takes that with the smaller log loss on these rows (outcomes 1 and 0, no penalty), the log-odds where they
-    are equal; `scale` of the map tells which. Of uniform scores that were right it took the score, which leaves no
-    score as it is, in 24.5 % of 200 fits on 100 rows, 15.5 % on 300 and 3.5 % on 1,000. A ridge weighs more on the
-    score than on the log-odds, for its slope is steeper; a ridge of 0 has no finite fit where the classes separate, and
-    stops at a steep curve. **Cost.** About five passes over the rows a curve. **Reads.** Rows. A weight counts as so
-    many rows.
+    are equal; `scale` of the map says which. Of uniform scores that were right it took the score, which leaves no score
+    as it is, in 24.5 % of 200 fits on 100 rows, 15.5 % on 300 and 3.5 % on 1,000. A ridge weighs more on the score than
+    on the log-odds, for its slope is steeper; a ridge of 0 has no finite fit where the classes separate, and stops at a
+    steep curve. **Cost.** About five passes over the rows a curve. **Reads.** Rows. A weight counts as so many rows.
 
     References
     ----------
@@ -185,7 +184,7 @@ class Temperature(Tunable):
 
     Notes
     -----
-    **Assumes.** The model is too bold or too timid and nothing else: no overall shift, which `Platt` has.
+    **Assumes.** The model is too bold or too timid and nothing else: no overall gap, which `Platt` has.
     **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. Order is kept.
     **Method.** Maximum likelihood: the root of the slope of the log loss in ln(1/T), from -10 to 10; an end of that
     range if there is none. The log-odds are ``ln((p + 1e-12) / (1 - p + 1e-12))``. Both are as scikit-learn's

@@ -36,7 +36,7 @@ class ClassMap(FittedMap):
     def logs(self, p: Floats, k: int, edge: float) -> Floats:
         """Return the logarithms of rows of K probabilities, and a column of ones, shape (n, K + 1)."""
         if p.ndim != 2 or p.shape[1] != k:
-            raise BadInput(f"this map is of {k} classes: pass probabilities of shape (n, {k})")
+            raise BadInput(f"this calibrator is of {k} classes: pass probabilities of shape (n, {k})")
         return log_columns(p, edge)
 
     def __call__(self, data: Rows) -> Rows:

@@ -70,12 +70,12 @@ def _whole(x: Term) -> Term:
 class Rounding(Tunable):
     r"""Rounding: show the score in steps; nothing is fitted.
 
-    Estimand: none. The map gives the score shown, which is the one that `calibrant.certify.rounded` certifies.
+    Estimand: none. The map gives the rounded score, which is the one that `calibrant.certify.rounded` certifies.
 
     Parameters
     ----------
     levels : int from 2 to 1024
-        Steps from 0 to 1: 100 is whole per cent.
+        Steps from 0 to 1: 100 is whole percent.
 
     Raises
     ------

@@ -441,7 +441,7 @@ def _fitted_line(t: Floats, edges: Edges, target: Floats, weight: Floats | None)
 
 
 def _better(rows: Predictions, overall: Overall, t: Trial) -> bool:
-    """Tell whether the overall curve, fitted on other folds, beats the scores as they are by a standard error."""
+    """Return whether the overall curve, fitted on other folds, beats the scores as they are by a standard error."""
     after, target = np.empty(rows.n), targets(rows)
     for k in range(FOLDS):
         out, weight = t.fold == k, None if rows.weights is None else rows.weights[t.fold != k]
@@ -576,7 +576,7 @@ class LocalBias(Tunable):
         clusters = clusters_of(rows)
         if clusters is not None and (many := int(clusters.max()) + 1) < FOLDS:
             raise NotComputable(
-                f"LocalBias needs at least {FOLDS} units, to choose how much to correct: there are {many}"
+                f"LocalBias needs at least {FOLDS} clusters, to choose how much to correct: there are {many}"
             )
         found = local_fit(sample_of(rows, self.seed), self)
         return KernelShift(recipe="LocalBias", fitted_on=fitted_on(rows), **found)

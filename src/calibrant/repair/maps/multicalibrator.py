@@ -314,7 +314,7 @@ class Multicalibrator(Tunable):
 def _boosted(rows: Predictions, x: Binned, learner: Trees, seed: int) -> BoostedTrees:
     problem = Problem(x.columns, log_odds(rows.p), rows.y, even_weights(rows))
     clusters = clusters_of(rows)
-    what, units = ("rows", rows.n) if clusters is None else ("units", int(clusters.max()) + 1)
+    what, units = ("rows", rows.n) if clusters is None else ("clusters", int(clusters.max()) + 1)
     folds = learner.parts(rows.n)
     if units < folds:
         raise NotComputable(f"{NAME} needs a {what[:-1]} for each of its {folds} folds and there are {units} {what}")

@@ -84,7 +84,7 @@ def tree_inputs(numbers: Floats, codes: Codes, places: Places) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class Parted(Splits, FittedMap):
-    """A map with a part of its own for each leaf of a tree of variables: its splits, and what stands beside them.
+    """A map with a part of its own for each leaf of a tree of variables: its splits, and what stands with them.
 
     Parameters
     ----------

@@ -157,7 +157,7 @@ def table_of(rows: Predictions, how: Sequence[Coding], x: Encoded, edges: Edges,
 
 @dataclass(frozen=True)
 class Nodes:
-    """Of each node: its depth, its curve, its rows and cases, and whether its rows have one outcome."""
+    """Of each node: its depth, its curve, its rows and events, and whether its rows have one outcome."""
 
     depth: tuple[int, ...]
     slopes: Floats
@@ -254,7 +254,7 @@ LAMBDA = 1e-3  # the paper's penalty of a matrix
 
 @recipe(
     maps=[Branches, ClassBranches],
-    words="a tree of traits with a curve in each leaf",
+    words="a tree of attributes with a curve in each leaf",
     simplicity=120,
     command="variable-tree",
     covariates=True,

@@ -62,7 +62,7 @@ def _by_verdict(record: AuditRecord) -> Decision:
     if "undecided" in (state["groups"], state["pockets"]):
         return Decision(say(_collect(record)), commands.audit_again(record))
     if cancels(record):
-        text = "Errors cancel on balance and not for those at one score: judge the average error too."
+        text = "Errors cancel on average, but not at each score: judge the calibration error too."
         return Decision(say(text), commands.audit_again(record, without=["--judge"]))
     if not for_use(record):
         text = "Say what it is for and who set the limit; then this page says whether to use it."
@@ -74,7 +74,7 @@ def _by_verdict(record: AuditRecord) -> Decision:
 
 def _one_of_each(record: AuditRecord) -> Decision:
     text = "Remove the copies, or name the column that says what they belong to: "
-    more = ". If they are different people, name one that tells them apart: "
+    more = ". If they are different people, name one that distinguishes them:  "
     told = say(text, code("--cluster COLUMN"), more, code("--key COLUMN"), ".")
     return Decision(told, commands.audit_again(record))
 
@@ -82,15 +82,17 @@ def _one_of_each(record: AuditRecord) -> Decision:
 def _check_the_label(record: AuditRecord) -> Decision:
     """Return what to do where every row has one outcome: no repair can be fitted, and no error of the other told."""
     data, all_of = record.data, noun(record)
-    what = "a case" if data.get("cases") else "no case"
+    what = "an event" if data.get("cases") else "a non-event"
     told = say("Check the label: by ", code(str(data.get("label"))), f" each of these {all_of} is {what}. ")
     if data.get("positive") is None:
         return Decision((*told, *say(f"Audit {all_of} of both outcomes.")), "")
-    return Decision((*told, *say(code("--positive"), " names the value that counts as a case.")), "")
+    return Decision((*told, *say(code("--positive"), " names the value that counts as an event.")), "")
 
 
 def _by_units(record: AuditRecord, column: str, effect: float) -> Decision:
-    told = say("Audit by ", code(column), f": its rows are alike, and ranges about {wider(effect)} times too narrow.")
+    told = say(
+        "Audit by ", code(column), f": its rows are correlated, and ranges about {wider(effect)} times too narrow."
+    )
     return Decision(told, commands.audit_again(record, commands.by_units(column)))
 
 
@@ -131,11 +133,11 @@ def _whom(record: AuditRecord) -> str:
 
 
 def _pockets(record: AuditRecord) -> Decision:
-    """Return what to do where a test finds error and no pocket is certified over the limit."""
+    """Return what to do where a test finds error and no subgroup is certified over the limit."""
     if before_after.helped(record):
         return _recalibrate(record)
     known, need = pockets_known(record)[:1], _pockets_need(record)
-    who = Span(clipped(visible(known[0].rule)), "name", "#pockets") if known and known[0].rule else "unnamed pockets"
+    who = Span(clipped(visible(known[0].rule)), "name", "#pockets") if known and known[0].rule else "unlisted subgroups"
     more = f" Audit again {_growth(record, need)}." if need is not None else ""
     return Decision(say("Do not rely on it yet for ", who, f".{more}"), commands.audit_again(record))
 
@@ -150,10 +152,10 @@ def _look_closer(record: AuditRecord) -> Decision:
     elif groups:
         steps.append("name coarser groups")
     if pockets and record.settings.get("quick"):
-        steps.append("search the unnamed pockets")
+        steps.append("search the unlisted subgroups")
         without.append("--quick")
     elif pockets:
-        steps.append("give the columns in which pockets can be searched")
+        steps.append("give the columns in which subgroups can be searched")
     return Decision(say(f"{capital(' and '.join(steps))}."), commands.audit_again(record, more, without=without))
 
 
@@ -191,13 +193,13 @@ def rows_that_would_decide(record: AuditRecord) -> Text:
     start = f"{who}: too few {needed(record)}. "
     need = median_need(few)
     if need is None:
-        return say(start + (no_plan(record) or f"No number of {needed(record)} is sure to settle most of them."))
+        return say(start + (no_plan(record) or f"No number of {needed(record)} is certain to settle most of them."))
     half = {1: "It", 2: "One of the two", 3: "Two of the three"}.get(n, "Half of them")
     return say(f"{start}{half} would settle {_growth(record, need)}.")
 
 
 def _growth(record: AuditRecord, need: Need) -> str:
-    """Return when so many rows or units are there; of a sketch that holds not all units, that it must hold more."""
+    """Return when so many rows or clusters are there; of a sketch with some clusters, that it must hold more."""
     (more, at_least), rows, found = need, record.everyone.rows, units_of(record)
     about = num.amount(more, at_least)
     if found and not found["exact"]:

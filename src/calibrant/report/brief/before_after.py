@@ -44,7 +44,7 @@ class Population:
 
 
 def populations(record: AuditRecord) -> list[Population]:
-    """Return everyone, then the groups and pockets, the farthest off now first."""
+    """Return everyone, then the groups and subgroups, the farthest off now first."""
     c = record.curve(FIXED).columns
     lines = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
     found = [_population(line, limit_of(record)) for line in lines]
@@ -53,10 +53,9 @@ def populations(record: AuditRecord) -> list[Population]:
 
 def _population(line: Mapping[str, Any], limit: float | None) -> Population:
     after = None if line["after_low"] is None else _side(line, "after", limit)
-    value, variable = line.get("value") or line["who"], line.get("variable") or ""
     kind = str(line["kind"])
-    who = "Everyone" if kind == "everyone" else shown(line["who"] if kind == "pocket" else value)
-    of = "" if kind == "everyone" else "pocket" if kind == "pocket" else shown(variable)
+    who = "Everyone" if kind == "everyone" else shown(line["who"])
+    of = "subgroup" if kind == "pocket" else ""
     return Population(who, of, kind, int(line["rows"]), _side(line, "now", limit), after)
 
 
@@ -81,12 +80,12 @@ def lost(record: AuditRecord) -> str:
 
 
 def judged(record: AuditRecord) -> bool:
-    """Tell whether repairs were judged by the limit on held-out rows."""
+    """Return whether repairs were judged by the limit on held-out rows."""
     return bool(record.curve(FIXED).columns.get("id"))
 
 
 def helped(record: AuditRecord) -> bool:
-    """Tell whether a repair is shown to help, so that there is an after."""
+    """Return whether a repair is shown to help, so that there is an after."""
     return judged(record) and bool(candidate(record))
 
 
@@ -97,7 +96,7 @@ def changes(record: AuditRecord) -> Changes:
     top = ruler_top_of([(s.low, s.high) for p in few for s in (p.now, p.after) if s is not None], limit)
     rows = tuple(_change(p, record, limit, top) for p in few)
     measures = record.curve(FIXED).columns.get("measure", ("error",))
-    what = "gap" if measures[0] == "gap" else f"average error{' (pockets: gap)' if 'gap' in measures else ''}"
+    what = "gap" if measures[0] == "gap" else f"calibration error{' (subgroups: gap)' if 'gap' in measures else ''}"
     lines = "; limit dashed" if limit is not None else ""
     caption = f"The same {noun(record)} before and after: {what} in points"
     drawn = f"Held-out {noun(record)}, so wider than above: before grey, after coloured; {what}, points{lines}"
@@ -131,7 +130,7 @@ def outcome(record: AuditRecord) -> str:
     over, few = ([p for p in found if p.after is not None and p.after.verdict == v] for v in ("broken", "undecided"))
     was = [p for p in found if p.now.verdict == "broken"]
     if over:
-        who = clipped(over[0].who, LONG) if over[0].of else "everyone"
+        who = clipped(over[0].who, LONG) if over[0].kind != "everyone" else "everyone"
         more = f" and {cardinal(len(over) - 1)} more" if len(over) > 1 else ""
         first = f"{who}{more} {'stay' if more else 'stays'} over the limit"
     elif left(record) or (was and not any(p.after is not None and p.after.verdict == "met" for p in was)):

@@ -1,4 +1,4 @@
-"""The brief: the decision, the verdict in three parts, what to do, what the error follows, and what it rests on."""
+"""The brief: the decision, the verdict in three parts, what to do, what the error varies with, and what it rests on."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def nodes(record: AuditRecord) -> Iterator[Node]:
     if acting := worst_told(record):
         yield Paragraph(acting, "quiet", EVERYWHERE)
     if not withheld(record) and (found := follows(record)):
-        yield Heading("What the error follows", where=EVERYWHERE)
+        yield Heading("What the error varies with", where=EVERYWHERE)
         yield found
     resting, unchecked = rests(record), not_checked(record)
     if resting or unchecked:
@@ -67,7 +67,7 @@ def nodes(record: AuditRecord) -> Iterator[Node]:
 
 
 def parts(record: AuditRecord) -> tuple[Part, ...]:
-    """Return everyone, the named groups and unnamed pockets: always all three."""
+    """Return everyone, the named groups and unlisted subgroups: always all three."""
     total, known = len(record.groups), known_only(record)
     named = f"{num.count(total)} named groups" if total > 1 else "The named group" if total else "Named groups"
     if total and only_together(record):
@@ -75,7 +75,7 @@ def parts(record: AuditRecord) -> tuple[Part, ...]:
     return (
         Part(f"Everyone{known}", *verdict_word(record, "everyone"), everyone_told(record)),
         Part(f"{named}{known}", *verdict_word(record, "groups"), groups_told(record)),
-        Part(f"Unnamed pockets{known}", *verdict_word(record, "pockets"), pockets_told(record)),
+        Part(f"Unlisted subgroups{known}", *verdict_word(record, "pockets"), pockets_told(record)),
     )
 
 

@@ -1,4 +1,4 @@
-"""What the error follows: up to three small figures whose titles are their findings."""
+"""What the error varies with: up to three small figures whose titles are their findings."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MOST = 3  # figures
 LONG = 32  # characters of a level or a variable in a title
 LONGER = 90  # of the rule of a pocket
 FINE = re.compile(r"\d+\.\d{3,}")  # an end of a range, written more finely than anybody reads it
-SIDES = {"low": "Too low", "high": "Too high", "unclear": "Off"}
+SIDES = {"low": "Underpredicts", "high": "Overpredicts", "unclear": "Off"}
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A variable, what is certified along it beyond the shift of everyone, and whether any is shown."""
+    """A variable, what is certified along it beyond the overall gap, and whether any is shown."""
 
     variable: str
     low: float | None
@@ -37,7 +37,7 @@ class Ranked:
 
 
 def ranked(record: AuditRecord) -> list[Ranked]:
-    """Return the variables, the one the error follows most first; pairs are left out."""
+    """Return the variables, the one the error varies with most first; pairs are left out."""
     c, alpha = record.curve("ranking").columns, float(record.settings["alpha"])
     lines = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
     return [
@@ -69,15 +69,17 @@ def follows(record: AuditRecord) -> Follows | None:
     drawn = {v: along_of(v, c) for v, c in curves.items() if v in [r.variable for r in yes[:room]]}
     made = [_follow(r, drawn.get(r.variable), first=i == 0) for i, r in enumerate(yes[:room])]
     more = yes[room:]
-    rest = say("Also follows ", *variable_names([r.variable for r in more]), ".") if more else ()
+    rest = say("Also varies with ", *variable_names([r.variable for r in more]), ".") if more else ()
     return Follows((*made, *([_nothing(record, no, bool(yes))] if no else [])), rest if yes else _pocket(record))
 
 
 def _pocket(record: AuditRecord) -> Text:
-    """Return the pocket that is farthest off, where no variable by itself shows error."""
+    """Return the subgroup that is farthest off, where no variable by itself shows error."""
     for o in pockets_off(record)[:1]:
-        who = Span(clipped(visible(o.rule), LONGER), "name", "#pockets") if o.rule else Span("unnamed")
-        return say("Yet a pocket is off: ", who, f". {SIDES[o.side]} by at least {num.lower_bound(o.least)} points.")
+        who = Span(clipped(visible(o.rule), LONGER), "name", "#pockets") if o.rule else Span("not named")
+        return say(
+            "A subgroup is off, though: ", who, f". {SIDES[o.side]} by at least {num.lower_bound(o.least)} points."
+        )
     return ()
 
 
@@ -88,7 +90,7 @@ def _follow(r: Ranked, along: Along | None, *, first: bool) -> Follow:
     range_ = ""
     if r.low is not None and r.high is not None:
         range_ = f"{num.lower_bound(r.low)} to {num.upper_bound(r.high)}"
-        range_ = f"certified {range_} beyond the shift" if first else range_
+        range_ = f"certified {range_} beyond the overall gap" if first else range_
     name = Span(clipped(shown(r.variable), LONG), "given", "" if along is None else "#variables")
     return Follow(title, picture, say(name, f" · {range_}") if range_ else say(name))
 
@@ -96,12 +98,12 @@ def _follow(r: Ranked, along: Along | None, *, first: bool) -> Follow:
 def _nothing(record: AuditRecord, no: Sequence[Ranked], after: bool) -> Follow:
     """Return what is said once of all variables along which nothing is found."""
     names = variable_names([r.variable for r in no])
-    title = (*say(strong("Nothing along ")), *names, *say(" beyond the shift of everyone"))
+    title = (*say(strong("No variation with ")), *names, *say(" beyond the overall gap"))
     if not after and len(no) > MOST:
-        title = say(strong(f"Nothing along {num.count(len(no))} variables"), " beyond the shift of everyone")
+        title = say(strong(f"No variation with {num.count(len(no))} variables"), " beyond the overall gap")
     highs = [r.high for r in no if r.high is not None]
     if not after and highs and max(highs) >= UNTOLD:
-        title = say(strong(f"Too few {needed(record)} to tell"), " what the error follows")
+        title = say(strong(f"Too few {needed(record)} to say"), " what the error varies with")
         return Follow(title, sparks.flat(plain(title)), ())
     most = f"largest possible: {num.upper_bound(max(highs))}" if highs else ""
     return Follow(title, sparks.flat(plain(title)), say(most) if most else ())
@@ -114,9 +116,9 @@ def _title(r: Ranked, along: Along | None) -> Text:
         return told
     name = _name(r.variable)
     if not r.worst:
-        return say(strong("Off along "), name, " beyond the shift of everyone")
-    where = say(strong("Off most for "), name, " ", _name(FINE.sub(lambda m: f"{float(m[0]):.3g}", r.worst)))
-    return say(*where, f": {num.gap(r.gap)} points beyond the shift of everyone")
+        return say(strong("Error varies with "), name, " beyond the overall gap")
+    where = say(strong("Farthest off for "), name, " ", _name(FINE.sub(lambda m: f"{float(m[0]):.3g}", r.worst)))
+    return say(*where, f": {num.gap(r.gap)} points beyond the overall gap")
 
 
 def _name(text: object) -> Span:

@@ -34,29 +34,29 @@ from calibrant.report.wording.units import alike, in_units, one_column
 MOST = 3  # lines
 AGAIN = "repeats-score"
 MISREAD = [NOTICES[code][0] for code in ("other-labels", "mostly-under-1-percent", "unfinished-log")]
-BEYOND = {1: "two or more traits", 2: "three or more traits", 3: "four or more traits"}
+BEYOND = {1: "two or more attributes", 2: "three or more attributes", 3: "four or more attributes"}
 UNDONE = ("not-applicable", "not-run")
 CHECKS = {  # what a check is about, where it was not made; the parts of the verdict say it for theirs
-    "shift": "the shift of everyone",
+    "shift": "the overall gap",
     "distance": "the distance from calibration",
     "jittered": "the jittered score",
     "variables": "variables",
     "local-calibration": "the local test",
     "strong-calibration": "the strong test",
     "repair": "repairs",
-    TOGETHER: "rows that belong together",
+    TOGETHER: "rows that share a cluster",
     "inference": "use in place of labels",
     "missing-labels": "missing labels",
     "decisions": "decisions",
     "kernel-error": "the kernel local calibration error",
-    "reliability": "the curve along the score",
+    "reliability": "the curve by score",
     **dict.fromkeys(
         ("ece", "smooth-ece", "max-calibration-error", "brier", "log-loss", "auroc", "observed-expected"),
         "some standard measures",
     ),
     **dict.fromkeys(("calibration-intercept", "calibration-slope"), "some standard measures"),
 }
-PARTS = {"error-groups": "named groups", POCKETS: "unnamed pockets"}
+PARTS = {"error-groups": "named groups", POCKETS: "unlisted subgroups"}
 
 
 def rests(record: AuditRecord) -> tuple[Text, ...]:
@@ -83,11 +83,11 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
     if chosen := screened(record):
         read, of = num.count(len(chosen["chosen"])), num.count(chosen["of"])
         rows = f"{num.count(chosen['rows_tested'])} {noun(record)}"
-        yield say(f"Tests, pockets and repairs read {read} of {of} columns, in {rows}; the others chose them.")
+        yield say(f"Tests, subgroups and repairs read {read} of {of} columns, in {rows}; the other rows chose them.")
     one = record.everyone
     if few(record):
         least = min(one.expected, one.rows - one.expected)
-        which = "cases" if one.expected <= one.rows - one.expected else "non-cases"
+        which = "events" if one.expected <= one.rows - one.expected else "non-events"
         yield say(f"Few {which}: {num.count(least)} expected. Under {FEW} no curve is drawn, and ranges are wide.")
     for lead, text in notices(record):
         if lead == NOTICES["likely-id"][0]:
@@ -105,12 +105,12 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
 
 
 def _counted(record: AuditRecord) -> Iterator[Text]:
-    """Say which tests found error and count by themselves."""
+    """Say which tests found error and count separately."""
     for test in record.settings.get("fail_on") or ():
         check = ran(record, test)
         if check is not None and check.outcome is not None and record.found(check):
             what = capital(CHECKS.get(test, test))
-            yield say(f"{what} counts by itself, by ", code("--fail-on"), f": error found ({p_told(check.outcome)}).")
+            yield say(f"{what} counts separately, by ", code("--fail-on"), f": error shown ({p_told(check.outcome)}).")
 
 
 def _units(record: AuditRecord) -> Iterator[Text]:
@@ -121,11 +121,11 @@ def _units(record: AuditRecord) -> Iterator[Text]:
     named = [name for name, c in held.items() if c.get("used") not in ("label", "score", "key") and called(name, UNITS)]
     known = [effect for name, effect in unit_effects(record).items() if name in named]
     if known and max(known) <= ALIKE:
-        alone = f" are hardly more alike than others: design effect {max(known):.1f}."
+        alone = f" are hardly more correlated than others: design effect {max(known):.1f}."
         yield say("Rows count as independent; those of one ", code(named[0]), alone)
     elif named:
         more = f" and {num.count(len(named) - 1)} more" if len(named) > 1 else ""
-        yield say("Rows count as independent, yet ", code(named[0]), f"{more} may join them: ranges may be too narrow.")
+        yield say("Rows count as independent, but ", code(named[0]), f"{more} may join them: ranges may be too narrow.")
     elif held:
         yield say("Rows count as independent: no column names households or sites.")
 
@@ -140,15 +140,15 @@ def _score(record: AuditRecord) -> Iterator[Text]:
     """Say which score "at most" is about."""
     display = record.data.get("display") or {}
     if by_gap(record):
-        yield say("Gaps are of the raw score, happened minus said on average; errors of opposite signs cancel in them.")
+        yield say("Gaps apply to the raw score, observed minus predicted; errors of opposite signs cancel in them.")
     elif "values" in display:
         n = int(display["values"])
         values = "one value" if n == 1 else f"{num.count(n)} values"
-        yield say(f"The score takes {values}, so both ends are about the score as it is.")
+        yield say(f"The score takes {values}, so both bounds apply to the raw score.")
     elif "levels" in display:
         step = num.step(int(display["levels"]))
-        steps = "whole per cent" if step == "1%" else f"steps of {step}"
-        yield say(f"Upper ends are about the score shown in {steps}.")
+        steps = "to whole percent" if step == "1%" else f"in rounding steps of {step}"
+        yield say(f"Upper bounds apply to the score rounded {steps}.")
 
 
 def _pockets(record: AuditRecord) -> Iterator[Text]:
@@ -157,10 +157,10 @@ def _pockets(record: AuditRecord) -> Iterator[Text]:
         return
     order = int(e.settings["order"])
     told = by_gap(record) or not record.groups or "gap" in record.curve(FIXED).columns.get("measure", ())
-    judged = "" if told else " Groups are judged by average error, pockets by gap."
+    judged = "" if told else " Groups are judged by calibration error, subgroups by gap."
     tested = check_of(record, POCKETS)
     how = "tested, not certified" if tested is not None and tested.outcome is not None else "not certified"
-    yield say(f"Pockets of {BEYOND.get(order, 'more traits')} are {how}.{judged}")
+    yield say(f"Subgroups of {BEYOND.get(order, 'more attributes')} are {how}.{judged}")
 
 
 def not_checked(record: AuditRecord) -> Text:

@@ -1,4 +1,4 @@
-"""Everyone, and the groups and pockets farthest off, on one axis: what the brief shows where no repair was judged."""
+"""Everyone, and the groups and subgroups farthest off, on one axis: what the brief shows where no repair was judged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.document import Mark, Ruler
 from calibrant.report.findings import RANK, Off, by_gap, ends, limit_of, noun, pockets_off, tested_rows
-from calibrant.report.spans import clipped, value_label, variable_label
+from calibrant.report.spans import clipped, label
 from calibrant.report.wording.answers import crossed
 from calibrant.report.wording.parts import beyond_worst, judged
 from calibrant.report.wording.terms import VERDICTS
@@ -18,14 +18,14 @@ LONG = 44  # characters of a name
 
 
 def ruler(record: AuditRecord) -> Ruler:
-    """Return everyone, the groups with the largest certified error or gap, and pockets that are off, on one axis."""
+    """Return everyone, the groups with the largest certified error or gap, and subgroups that are off, on one axis."""
     limit, worst = limit_of(record), farthest(record)[:WORST]
     shown = [record.everyone, *worst]
     pockets = [o for o in pockets_off(record) if o.rule][:POCKETS]
     top = places.ruler_top_of([*(ends(record, f) for f in shown), *((o.least, o.most) for o in pockets)], limit)
-    what = "gap" if by_gap(record) else "average error"
+    what = "gap" if by_gap(record) else "calibration error"
     of = f" and of the {len(worst)} groups farthest off" if len(worst) > 1 else " and of the group" if worst else ""
-    of += ", and gaps of pockets" if pockets else ""
+    of += ", and gaps of subgroups" if pockets else ""
     return Ruler(
         label=f"Certified {what} of everyone{of}",
         marks=(*(_mark(record, f, top) for f in shown), *(_pocket(record, o, top) for o in pockets)),
@@ -54,30 +54,30 @@ def reading(record: AuditRecord) -> str:
 def _mark(record: AuditRecord, f: Finding, top: float) -> Mark:
     limit, (low, high) = limit_of(record), judged(record, f)
     apart = crossed(f) and not by_gap(record)
-    text = f"raw {low}, shown {high}" if apart else f"{low} to {high}"
-    label = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
+    text = f"raw {low}, rounded {high}" if apart else num.between(low, high)
+    read = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
     return Mark(
-        value=clipped(value_label(f), LONG) if f.variables else "Everyone",
-        variable=clipped(variable_label(f), LONG),
+        value=clipped(label(f), LONG) if f.variables else "Everyone",
+        variable="",
         rows=f"{num.count(f.rows)} {noun(record)}",
         range=text,
         verdict=f.verdict,
         word=VERDICTS[f.verdict],
-        bar=svg.track(places.track(*ends(record, f), top, f.verdict, label, limit)),
+        bar=svg.track(places.track(*ends(record, f), top, f.verdict, read, limit)),
     )
 
 
 def _pocket(record: AuditRecord, o: Off, top: float) -> Mark:
     limit, tested = limit_of(record), tested_rows(record)
     verdict: Verdict = "none" if limit is None else "broken"
-    text = f"{num.lower_bound(o.least, limit)} to {num.upper_bound(o.most, limit)}"
-    label = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
+    text = num.between(num.lower_bound(o.least, limit), num.upper_bound(o.most, limit))
+    read = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
     return Mark(
         value=clipped(visible(o.rule), LONG),
-        variable="pocket, by its gap",
+        variable="subgroup, by its gap",
         rows=f"{num.count(o.rows)} {f'of {num.count(tested)} ' if tested else ''}{noun(record)}",
         range=text,
         verdict=verdict,
         word=VERDICTS[verdict],
-        bar=svg.track(places.track(o.least, o.most, top, verdict, label, limit)),
+        bar=svg.track(places.track(o.least, o.most, top, verdict, read, limit)),
     )

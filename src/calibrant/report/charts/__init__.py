@@ -1,8 +1,8 @@
 """Interactive charts of curves for notebooks, with tooltips in the user's units; `Curve.chart` loads this folder.
 
 `parts` holds what all are made of, `curves` draws lines with bands, `tables` bars, rules and the control chart,
-`pockets` a few pockets and the map of a pair of traits, `sites` the caterpillar plot of sites, `decisions` what acting
-above a threshold is worth and how much may be accepted.
+`pockets` a few subgroups and the map of a pair of attributes, `sites` the caterpillar plot of sites, `decisions` what
+acting above a threshold is worth and how much may be accepted.
 """
 
 from __future__ import annotations

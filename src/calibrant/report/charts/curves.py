@@ -26,7 +26,7 @@ LONG = 60  # letters in all, from which the names of levels are written aslant
 
 
 def reliability(curve: Curve) -> alt.VConcatChart:
-    """Return the gap along the score in its band, over the densities of cases and non-cases."""
+    """Return the gap along the score in its band, over the densities of events and non-events."""
     logit, c = curve.settings.get("axis") == "logit", curve.columns
     told = "100 / (1 + exp(-datum.value))" if logit else "100 * datum.value"
     label = alt.Axis(labelExpr=f"format({told}, '.3~g') + '%'")
@@ -94,7 +94,7 @@ def variable(curve: Curve) -> parts.Drawn:
         "" if kind == "pair" else ORANGE,
         f"{s['masked']} points not drawn: too few people." if s["masked"] else "",
     ]
-    title = parts.titled(f"Where along {name} the probabilities are off", under)
+    title = parts.titled(f"By {name}: where the probabilities are off", under)
     if kind == "pair":
         return _pair(rows, *s["variable"]).properties(title=title)
     groups = list(dict.fromkeys(r["group"] for r in rows))
@@ -102,7 +102,7 @@ def variable(curve: Curve) -> parts.Drawn:
     for number, group in enumerate(groups):
         mine = [r for r in rows if r["group"] == group]
         made = _levels(mine, name, ends, small) if kind == "levels" else _line(curve, mine, ends, small, number)
-        panels.append((f"{s['by']}: {group}" if s["by"] else "", made))
+        panels.append((f"{s['by']} = {group}" if s["by"] else "", made))
     return parts.several(panels, 3).properties(title=title).resolve_scale(color="shared")
 
 
@@ -172,7 +172,7 @@ def _rates(curve: Curve, rows: list[parts.Row], x: parts.Place) -> alt.Chart:
 def _levels(rows: list[parts.Row], name: str, ends: Sequence[float], small: bool) -> alt.LayerChart:
     """Return a dot and a range for each level, under each other."""
     for r in rows:
-        r["share"] = f"{100 * r['density']:.2g} % of the rows"
+        r["share"] = f"{100 * r['density']:.2g}% of the rows"
     names = alt.Y("at:N", sort=None, title=name, axis=alt.Axis(labelLimit=220))
     made = parts.dots(rows, names, parts.gaps_along(ends, way="x"), tips=(*parts.TIPS, "share"))
     return made.properties(width=parts.SMALL if small else parts.WIDTH, height=alt.Step(22))
@@ -255,7 +255,7 @@ def _along(rows: list[parts.Row], axis: Axis, ends: Sequence[float], small: bool
 def _upright(
     rows: list[parts.Row], name: str | None, up: parts.Gaps, size: tuple[int, int], order: Sequence[object]
 ) -> alt.LayerChart:
-    """Return levels beside each other, their gaps upward."""
+    """Return levels next to each other, their gaps upward."""
     shown = [v for v in order if any(r["x"] == v for r in rows)]
     aslant = alt.Axis(labelAngle=-40 if sum(len(str(v)) for v in shown) > LONG else 0)
     made = parts.dots(rows, alt.X("x:N", title=name, sort=shown, axis=aslant), up, "y")
@@ -337,9 +337,9 @@ def kernel_tuning(curve: Curve) -> parts.Drawn:
     """Return how often a planted error is missed, a line for each family: by the whole test, by one statistic alone."""
     s = curve.settings
     error = f"{num.nearest(s['planted'], 1)} points off on average"
-    where = f", in {s['bands']} bands along {s['along']}" if s["along"] is not None else ""
-    under = [f"{num.count(s['n'])} rows, {error}{where}. Bars: 95 % ranges from {num.count(s['runs'])} data sets."]
-    columns = {"the whole test": ("type_2", "low", "high"), "KLCE by itself": ("raw", "raw_low", "raw_high")}
+    where = f", in {s['bands']} bands by {s['along']}" if s["along"] is not None else ""
+    under = [f"{num.count(s['n'])} rows, {error}{where}. Bars: 95% ranges from {num.count(s['runs'])} data sets."]
+    columns = {"the whole test": ("type_2", "low", "high"), "KLCE alone": ("raw", "raw_low", "raw_high")}
     panels = [(title, _missed(curve, names)) for title, names in columns.items()]
     return parts.several(panels, 2).properties(title=parts.titled("Which kernel finds this error", under))
 

@@ -16,7 +16,7 @@ PERCENT = alt.Axis(labelExpr="format(100 * datum.value, '.3~g') + '%'")
 
 
 def decision_curve(curve: Curve) -> alt.FacetChart | alt.LayerChart:
-    """Return net benefit in its band, beside acting on everyone and on nobody; a panel for each group."""
+    """Return net benefit in its band, with acting on everyone and on nobody; a panel for each group."""
     c = curve.columns
     top = max(*c["high"], *c["treat_all"], 0.01)
     low = min(max(min(c["low"]), -top), -BELOW * top)

@@ -89,7 +89,7 @@ def zero(place: Place | str, way: Way) -> alt.Chart:
 
 
 def panel(rows: list[Row], x: Place, up: Gaps, size: tuple[int, int], number: int = 0) -> alt.LayerChart:
-    """Return a line in its band, orange where it is shown to be off; the point nearest to the pointer is told.
+    """Return a line in its band, orange where it is shown to be off; the point nearest to the pointer is reported.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def bars(rows: list[Row], x: Place, tips: Sequence[str], colour: alt.Color | Row
 def heat(rows: list[Row], place: Mapping[str, Place | str], most: float) -> alt.LayerChart:
     """Return gaps as colours, outlined where shown to be off; the strongest colour is `most` points."""
     scale = alt.Scale(domain=[-most, 0, most], range=[LOW, PAPER, HIGH], interpolate="rgb", clamp=True)
-    legend = alt.Legend(title=["points", "+ says too little", "\u2212 says too much"], labelExpr=SIGN)
+    legend = alt.Legend(title=["points", "+ underpredicts", "\u2212 overpredicts"], labelExpr=SIGN)
     base = data(rows).encode(**place)
     return alt.layer(
         base.mark_rect().encode(color=alt.Color("gap:Q", scale=scale, legend=legend), tooltip=tooltips()),
@@ -166,13 +166,13 @@ def titled(text: str, lines: Sequence[str]) -> alt.TitleParams:
 
 
 def several(panels: Sequence[tuple[str, Drawn]], columns: int) -> Drawn:
-    """Return panels beside each other, each under its name; one alone needs none."""
+    """Return panels next to each other, each under its name; one alone needs none."""
     named = [p.properties(title=alt.TitleParams(name, fontSize=12)) if name else p for name, p in panels]
     return named[0] if len(named) == 1 else alt.concat(*named, columns=columns)
 
 
 def level_of(curve: Curve) -> str:
-    return f"{num.percent(1 - float(curve.settings['alpha']))} %"
+    return f"{num.percent(1 - float(curve.settings['alpha']))}%"
 
 
 def tested(curve: Curve) -> str:

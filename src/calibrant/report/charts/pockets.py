@@ -1,4 +1,4 @@
-"""Charts of pockets: a forest of the distinct ones with their certified ranges, and the map of a pair of traits."""
+"""Charts of subgroups: a forest of the distinct ones with their certified ranges, and the map of two attributes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDE, TALL = 46, 30  # pixels of a cell
 
 
 def pockets(curve: Curve) -> alt.LayerChart:
-    """Return the gaps of distinct pockets, with the ranges that hold for all boxes at once."""
+    """Return the gaps of distinct subgroups, with the ranges that hold for all boxes at once."""
     c, s, rows = curve.columns, curve.settings, parts.rows_of(curve)
     limit = s["limit"]
     for i, r in enumerate(rows):
@@ -33,7 +33,7 @@ def pockets(curve: Curve) -> alt.LayerChart:
         r |= {
             "number": i,
             "told": f"says {says}, happened {happened} in 100",
-            "people": f"{num.count(c['rows'][i])} ({num.nearest(c['share'][i])} % of all)",
+            "people": f"{num.count(c['rows'][i])} ({num.nearest(c['share'][i])}% of all)",
             "off by at least": f"{num.lower_bound(c['floor'][i])} points" if c["floor"][i] else "not shown",
             "limit": "" if limit is None else "over" if c["over"][i] else "not shown to be over",
             "without those above": ""
@@ -54,12 +54,12 @@ def pockets(curve: Curve) -> alt.LayerChart:
     words = parts.data(rows).mark_text(dy=-11, fontSize=10.5, color=parts.INK).encode(y=names, x="gap:Q", text="told:N")
     marks = [] if limit is None else [_limits(100.0 * limit, ends, gaps)]
     under = [
-        f"Bars: certified, for all {num.count(s['boxes'])} pockets together at {parts.level_of(curve)}.",
+        f"Bars: certified, for all {num.count(s['boxes'])} subgroups simultaneously at {parts.level_of(curve)}.",
         "Orange: shown to be off. Grey: not shown.",
         "" if limit is None else f"Dashed: the limit, {num.limit_points(limit)} points to either side.",
     ]
     certified = any(c["floor"])
-    title = parts.titled("Pockets of people that are off" if certified else "The pocket that looks worst", under)
+    title = parts.titled("Subgroups of people that are off" if certified else "The subgroup that seems worst", under)
     return alt.layer(*marks, drawn, words, title=title).properties(width=parts.WIDTH - 180, height=alt.Step(52))
 
 
@@ -73,7 +73,7 @@ def _limits(limit: float, ends: Sequence[float], gaps: parts.Gaps) -> alt.Chart:
 
 
 def pocket_map(curve: Curve) -> alt.LayerChart:
-    """Return the gap in each combination of cells as colour and number, with the pockets outlined."""
+    """Return the gap in each combination of cells as colour and number, with the subgroups outlined."""
     c, s = curve.columns, curve.settings
     axes = s["axes"]
     rows = []
@@ -106,7 +106,7 @@ def pocket_map(curve: Curve) -> alt.LayerChart:
     scale = alt.Scale(
         domain=[-most, 0, most], range=[parts.LOW, parts.PAPER, parts.HIGH], interpolate="rgb", clamp=True
     )
-    legend = alt.Legend(title=["points", "+ says too little", "\u2212 says too much"], labelExpr=parts.SIGN)
+    legend = alt.Legend(title=["points", "+ underpredicts", "\u2212 overpredicts"], labelExpr=parts.SIGN)
     colour = alt.Color("gap:Q", scale=scale, legend=legend)
     base = parts.data(rows)
     pale = alt.condition(f"abs(datum.gap) > {0.6 * most}", alt.value(parts.PAPER), alt.value(parts.INK))
@@ -127,9 +127,9 @@ def pocket_map(curve: Curve) -> alt.LayerChart:
 
 
 def _frames(curve: Curve) -> tuple[list[parts.Row], set[tuple[int, int]]]:
-    """Return a rectangle for each run of cells of a pocket along both traits, and the cells inside."""
+    """Return a rectangle for each run of cells of a subgroup along both attributes, and the cells inside."""
     s, frames, inside = curve.settings, [], set()
-    rules = s.get("rules", ("the pocket",) * len(s["pockets"]))
+    rules = s.get("rules", ("the subgroup",) * len(s["pockets"]))
     for rule, (first, second) in zip(rules, s["pockets"], strict=True):
         runs = ([(r[k], r[k + 1]) for k in range(0, len(r), 2)] for r in (first, second))
         for (a, b), (i, j) in product(*runs):
@@ -139,7 +139,7 @@ def _frames(curve: Curve) -> tuple[list[parts.Row], set[tuple[int, int]]]:
 
 
 def _cells(way: parts.Way, column: str, axis: parts.Row) -> parts.Place:
-    """Return the axis of a trait: a label in the middle of each cell, but for levels that are not named."""
+    """Return the axis of an attribute: a label in the middle of each cell, but for levels that are not named."""
     labels, channel = [v or "" for v in axis["labels"]], alt.X if way == "x" else alt.Y
     aslant = {"labelAngle": -40} if way == "x" and max(map(len, labels)) * 6 > WIDE else {"labelAngle": 0}
     words = f"{json.dumps(labels)}[floor(datum.value)]"

@@ -10,8 +10,8 @@ from calibrant.results import Curve
 
 ROW = 15  # pixels of a site
 AXES = {
-    "intercept": "logits by which the scores are too low (calibration intercept)",
-    "slope": "calibration slope (1: right)",
+    "intercept": "logits by which the scores underpredict (calibration intercept)",
+    "slope": "calibration slope (1: calibrated)",
 }
 RIGHT = {"intercept": 0.0, "slope": 1.0}
 
@@ -72,5 +72,5 @@ def _told(curve: Curve) -> list[str]:
         f"{level} each. Standard deviation between sites: {tau}. Orange: off by the site's own range.",
     ]
     if s["unshown"]:
-        out.append(f"{num.count(s['unshown'])} sites of fewer than 20 rows, or units, count and are not shown.")
+        out.append(f"{num.count(s['unshown'])} sites of fewer than 20 rows, or clusters, count and are not shown.")
     return out

@@ -11,7 +11,7 @@ import calibrant.report.charts.parts as parts
 from calibrant.report import numbers as num
 from calibrant.results import Curve
 
-WHO, LOOKED_AT = "Who is badly served", "Looked at most closely, not shown to be badly served"
+WHO, LOOKED_AT = "Who is badly served", "Examined most closely, not shown to be miscalibrated"
 RULE = 52  # letters of a rule on one line
 
 
@@ -32,8 +32,8 @@ def ranking(curve: Curve) -> alt.LayerChart:
                 "low": None if low is None else 100 * low,
                 "high": None if high is None else 100 * high,
                 "certified": certified,
-                "finding": "error follows it" if c["p_adjusted"][i] <= alpha else "not shown",
-                "beyond the shift": f"{num.nearest(c['beyond_shift'][i], 2)} points",
+                "finding": "error varies with it" if c["p_adjusted"][i] <= alpha else "not shown",
+                "beyond the overall gap": f"{num.nearest(c['beyond_shift'][i], 2)} points",
                 "overall": f"{num.nearest(c['vece'][i], 2)} points",
                 "p": f"{c['p_adjusted'][i]:.2g} (adjusted)",
                 "worst": f"{c['worst'][i]}: {worst} points, {people} rows",
@@ -43,13 +43,13 @@ def ranking(curve: Curve) -> alt.LayerChart:
         "finding:N",
         title=None,
         legend=alt.Legend(orient="top", symbolType="square"),
-        scale=alt.Scale(domain=["error follows it", "not shown"], range=[parts.LINE, parts.BAND]),
+        scale=alt.Scale(domain=["error varies with it", "not shown"], range=[parts.LINE, parts.BAND]),
     )
-    x = alt.X("size:Q", title="error beyond the overall shift, points", axis=alt.Axis(tickCount=6))
-    made = parts.bars(rows, x, ("variable", "beyond the shift", "certified", "overall", "p", "worst"), found)
-    shift = f"Overall shift, left out here: {num.gap(float(curve.settings['shift']))} points."
-    under = [f"{shift} Lines: certified ranges, all together at {parts.level_of(curve)}."]
-    return made.properties(title=parts.titled("Which variables the error follows", under))
+    x = alt.X("size:Q", title="error beyond the overall gap, points", axis=alt.Axis(tickCount=6))
+    made = parts.bars(rows, x, ("variable", "beyond the overall gap", "certified", "overall", "p", "worst"), found)
+    shift = f"Overall gap, left out here: {num.gap(float(curve.settings['shift']))} points."
+    under = [f"{shift} Lines: certified ranges, simultaneously at {parts.level_of(curve)}."]
+    return made.properties(title=parts.titled("Which variables the error varies with", under))
 
 
 def importance(curve: Curve) -> alt.LayerChart:
@@ -61,7 +61,7 @@ def importance(curve: Curve) -> alt.LayerChart:
             "drop": d,
             "low": a,
             "high": b,
-            "loses": f"{round(100 * s)} % of the evidence",
+            "loses": f"{round(100 * s)}% of the evidence",
             "interval": f"{num.decimals(a, 2)} to {num.decimals(b, 2)}",
         }
         for v, d, a, b, s in zip(*(k[n] for n in ("variable", "drop", "low", "high", "share")), strict=True)
@@ -69,7 +69,7 @@ def importance(curve: Curve) -> alt.LayerChart:
     x = alt.X("drop:Q", title="evidence lost when the variable is shuffled", axis=alt.Axis(tickCount=6))
     whole = num.decimals(curve.settings["statistic"], 2)
     under = [
-        f"Of {whole} in all. Lines: {parts.level_of(curve)} intervals, each variable by itself. No test.",
+        f"Of {whole} in all. Lines: {parts.level_of(curve)} intervals, each variable separately. No test.",
         "Where a line takes in 0, the variable is not shown to be needed.",
     ]
     made = parts.bars(rows, x, ("variable", "loses", "interval"), alt.value(parts.LINE))
@@ -86,7 +86,7 @@ def control_chart(curve: Curve) -> alt.LayerChart:
     paths = [n for n in c if n.startswith("null_")]
     grey = [{"x": x, "evidence": v, "path": n} for n in paths for x, v in zip(c["x"], c[n], strict=True)]
     found = [
-        {"x": x, "evidence": v, "people": f"{num.nearest(x)} %", "so far": num.decimals(v, 2)}
+        {"x": x, "evidence": v, "people": f"{num.nearest(x)}%", "so far": num.decimals(v, 2)}
         for x, v in zip(c["x"], c["evidence"], strict=True)
     ]
     percent = alt.Axis(labelExpr="format(100 * datum.value, '~g')")
@@ -113,8 +113,8 @@ def control_chart(curve: Curve) -> alt.LayerChart:
             align="left" if right else "right", dx=9 if right else -9, dy=-9, color=parts.INK, fontSize=11
         )
         layers.append(mark.mark_point(filled=True, size=70, color=parts.HIGH, opacity=1))
-        layers.append(text.encode(text=alt.value(f"peak: {num.nearest(s['peak_share'])} % of people")))
-    told = parts.titled("Is error hiding in a mix of traits?", _control_lines(curve, end))
+        layers.append(text.encode(text=alt.value(f"peak: {num.nearest(s['peak_share'])}% of people")))
+    told = parts.titled("Is error hiding in a mix of attributes?", _control_lines(curve, end))
     return alt.layer(*layers, title=told).properties(width=parts.WIDTH, height=280)
 
 
@@ -131,17 +131,17 @@ def _control_lines(curve: Curve, end: float) -> list[str]:
         )
         out.append(f"Up to the peak the model says {says} in 100, {happened} happened: {where}.")
     else:
-        out.append("No error found: not proof of none.")
+        out.append("No error shown: not proof of none.")
     if end < 1.0 - 0.005 and s["rows_beyond"] < s["rows_tested"]:
         off = "beyond the tolerance" if s["tolerance"] else "at all"
-        out.append(f"The curve ends at {num.nearest(end)} % of people: the others are not predicted to be off {off}.")
+        out.append(f"The curve ends at {num.nearest(end)}% of people: the others are not predicted to be off {off}.")
     if s["null"] == "refit":
-        out.append(f"The line is from {num.count(s['draws'])} repeats, each with everything fitted anew.")
+        out.append(f"The line is from {num.count(s['draws'])} repeats, each with everything fitted again.")
     return out
 
 
 def subgroups(curve: Curve) -> alt.LayerChart:
-    """Return a forest of the rules: what happened minus what the model says, with limits that hold together."""
+    """Return a forest of the rules: what happened minus what the model says, with limits that hold simultaneously."""
     c, rows = curve.columns, parts.rows_of(curve)
     for i, r in enumerate(rows):
         says, happened = (num.nearest(c[k][i]) for k in ("predicted", "observed"))
@@ -149,10 +149,10 @@ def subgroups(curve: Curve) -> alt.LayerChart:
             "number": i,
             "off": c["finding"][i],
             "told": f"says {says}, happened {happened} in 100",
-            "people": f"{num.count(c['rows'][i])} ({num.nearest(c['share'][i])} % of all)",
+            "people": f"{num.count(c['rows'][i])} ({num.nearest(c['share'][i])}% of all)",
             "p": f"{c['p_adjusted'][i]:.2g} (adjusted)",
-            "found again": f"{round(100 * c['stability'][i])} % of repeats",
-            "verdict": "error found" if c["finding"][i] else "undecided",
+            "found again": f"{round(100 * c['stability'][i])}% of repeats",
+            "verdict": "error shown" if c["finding"][i] else "undecided",
         }
     lines = [[*wrap(r["rule"], RULE), r["people"]] for r in rows]  # over as many lines as a rule needs
     look = {"labelLimit": 330, "domain": False, "ticks": False, "labelLineHeight": 13}
@@ -164,8 +164,8 @@ def subgroups(curve: Curve) -> alt.LayerChart:
     words = parts.data(rows).mark_text(dy=-11, fontSize=10.5, color=parts.INK).encode(y=names, x="gap:Q", text="told:N")
     under = [
         f"Judged on {num.count(curve.settings['rows_judged'])} people who played no part in finding the rules.",
-        f"Bars: {parts.level_of(curve)} limits, all together. People are counted among those who judge.",
-        "Orange: error found. Grey: undecided.",
+        f"Bars: {parts.level_of(curve)} limits, simultaneous. People are counted among those who judge.",
+        "Orange: error shown. Grey: undecided.",
     ]
     title = parts.titled(WHO if any(c["finding"]) else LOOKED_AT, under)
     return alt.layer(drawn, words, title=title).properties(width=parts.WIDTH - 180, height=alt.Step(52))

@@ -17,8 +17,8 @@ SIGN = {"high": ">=", "low": "<="}
 HELD = {  # at which thresholds the rate holds, of everyone and of several groups
     ("all", False): "at all thresholds at once",
     ("all", True): "at all thresholds and in all groups at once",
-    ("pilot units", False): "by units, at thresholds that pilot units chose",
-    ("pilot units", True): "by units, at thresholds that pilot units chose, in all groups at once",
+    ("pilot units", False): "by clusters, at thresholds that pilot clusters chose",
+    ("pilot units", True): "by clusters, at thresholds that pilot clusters chose, in all groups at once",
 }
 
 
@@ -37,8 +37,8 @@ def plan_lines(found: Estimate) -> str:
     s = found.settings
     rows, fixed = (num.count(math.ceil(v)) for v in (found.value, s["threshold_fixed_beforehand"]))
     return (
-        f"{rows} rows to certify, with probability {_percent(s['power'])} %, that the best {_percent(s['share'])} % of "
-        f"them may be accepted\nwith at most {_percent(s['risk'])} % wrong, if {_percent(s['error'])} % are; "
+        f"{rows} rows to certify, with probability {_percent(s['power'])}%, that the best {_percent(s['share'])}% of "
+        f"them may be accepted\nwith at most {_percent(s['risk'])}% wrong, if {_percent(s['error'])}% are; "
         f"{fixed} if the threshold is fixed beforehand. A plan, not a certificate."
     )
 
@@ -46,14 +46,14 @@ def plan_lines(found: Estimate) -> str:
 def _said(found: Estimate, groups: Mapping[str, Accepted]) -> Iterator[str]:
     s, risk = found.settings, _percent(found.settings["risk"])
     if found.low <= 0.0:
-        yield f"Nothing can be accepted yet with at most {risk} % wrong, certified."
+        yield f"Nothing can be accepted yet with at most {risk}% wrong, certified."
         least = min(g["fewest"] or 0 for g in groups.values())
         if least:  # of rows that are independent
             yield f"It takes {num.count(least)} accepted rows without an error, and more with some."
         return
     each = " in each group" if len(groups) > 1 else ""
     share = math.floor(1000.0 * found.low) / 10.0
-    yield f"Accept {share:g} % of {num.count(found.n)} rows: at most {risk} % of them{each} wrong, certified."
+    yield f"Accept {share:g}% of {num.count(found.n)} rows: at most {risk}% of them{each} wrong, certified."
     yield f"Level {found.interval.level:g}, {HELD[s['thresholds'], len(groups) > 1]}; {s['about']}."
 
 
@@ -61,23 +61,23 @@ def _rests(found: Estimate, groups: Mapping[str, Accepted]) -> Iterator[str]:
     none = [name for name, g in groups.items() if g["threshold"] is None]
     if none and len(groups) > 1:
         yield clip(f"Nobody is accepted of {', '.join(map(visible, none))}.", 2 * NAME + 20)
-    yield f"Assumes {found.assumes}. By observed rates alone {_percent(found.value)} % would pass: no promise."
+    yield f"Assumes {found.assumes}. By observed rates alone {_percent(found.value)}% would pass: no promise."
 
 
 def _row(name: str, g: Accepted, sign: str) -> tuple[str, ...]:
     who = clip(visible(name), NAME)
     told = {k: v for k, v in g.items() if v is not None}
     if "threshold" not in told:
-        return who, "nobody", "0 %", "0", "0", "–", "–"
+        return who, "nobody", "0%", "0", "0", "–", "–"
     high = math.ceil(1e5 * told["certified_rate"] - 1e-9) / 1e3
     return (
         who,
         f"{sign} {told['threshold']:.10g}",
-        f"{100.0 * told['share']:.1f} %",
+        f"{100.0 * told['share']:.1f}%",
         num.count(told["accepted"]),
         num.count(told["wrong"]),
-        f"{100.0 * told['rate']:.2f} %",
-        f"{high:.2f} %" if high >= 1.0 else f"{high:.3f} %",
+        f"{100.0 * told['rate']:.2f}%",
+        f"{high:.2f}%" if high >= 1.0 else f"{high:.3f}%",
     )
 
 

@@ -25,10 +25,10 @@ def lines(found: Comparison) -> list[str]:
         right = (" " * (w - cells(v)) + v for v, w in zip(numbers, wide[1:], strict=False))
         table.append("  ".join((pad(who, wide[0]), *right, verdict)).rstrip())
     s = found.decisions.settings
-    note = "Rows in fives; gain in net benefit, true positives a row. "
+    note = "Rows rounded to multiples of five; gain in net benefit, true positives a row. "
     if any(line.shown is None for line in _told(found, chosen)):
-        note += f"–: under {s['least']} rows change side, or could be had by subtraction. "
-    note += f"A gain is called better or worse wrongly with probability at most {s['alpha']:g}, all together."
+        note += f"–: under {s['least']} rows change side, or recoverable by subtraction. "
+    note += f"A gain is called better or worse wrongly with probability at most {s['alpha']:g}, simultaneously."
     head = (
         "Acted on from the threshold: repaired but not as audited (come to act), and the reverse (leave); rows judged:"
     )

@@ -141,10 +141,10 @@ def _rests(found: ModelComparison) -> Iterator[str]:
     held = "Every verdict at once" if len(found.differences) > 1 else "The verdict"
     if "audits" in s:
         end = cast("float", s["each_end"])
-        held = f"Everyone's ranges hold at level {first.level:.4g}, each end by itself at {end:.4g}"
+        held = f"Everyone's ranges hold at level {first.level:.4g}, each bound separately at {end:.4g}"
         if any(d.population != EVERYONE for d in found.differences):
-            held += f"; all groups' together at {end:.4g}"
-        yield "Each end from two audits: raw score from below, as shown from above. Rows of the audits may differ."
+            held += f"; all groups' simultaneously at {end:.4g}"
+        yield "Each end from two audits: raw score from below, rounded score from above. Rows of the audits may differ."
         for model, names in cast("Mapping[str, tuple[str, ...]]", s["unmatched"]).items():
             if names:
                 yield clip(f"Not in both audits: {', '.join(map(visible, names))} ({visible(model)}).", 3 * NAME)

@@ -149,8 +149,8 @@ def _notes(found: GradeValidation) -> Iterator[tuple[Value, ...]]:
     first, second = (f"{v:g}" for v in found.lights)
     yield "source", f"{CITED}: IRB Pillar I models for credit risk, sections 2.5.3 to 2.5.5"
     yield "rows", f"{s['name']}: one a customer at the beginning of the observation period; grade {s['grade']}"
-    yield "PD back-testing", "p-value: Jeffreys, Beta(D + 1/2, N - D + 1/2) at the PD; small where the PD is too low"
-    yield "PD back-testing", "all grades together: simulated, for the finding that this grade's PD is too low"
+    yield "PD back-testing", "p-value: Jeffreys, Beta(D + 1/2, N - D + 1/2) at the PD; small where the PD underpredicts"
+    yield "PD back-testing", "all grades together: simulated, for the finding that this grade's PD underpredicts"
     if s["rho"]:
         yield "PD back-testing", f"with correlation {s['rho']:g}: so many defaults or more in the one-factor model"
     by = "p-value with correlation; of the portfolio, all together" if s["rho"] else "p-value"

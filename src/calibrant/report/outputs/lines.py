@@ -19,8 +19,8 @@ MORE = "In a notebook the record shows its first screen; record.groups, .checks,
 
 
 def lines(record: AuditRecord) -> str:
-    """Return the verdict in three parts with the ranges of everyone, the worst group and pocket; and how to save it."""
-    return "\n".join(line for text in _texts(record) if (line := clip(text, WIDTH + 24)))
+    """Return the verdict in three parts, with ranges of everyone, the worst group and subgroup; and how to save it."""
+    return "\n".join(line for text in _texts(record) if (line := clip(text, WIDTH + 32)))
 
 
 def _texts(record: AuditRecord) -> Iterator[str]:
@@ -38,12 +38,15 @@ def _texts(record: AuditRecord) -> Iterator[str]:
     yield _part(f"{of}{known}", verdict_word(record, "groups")[1], "")
     for worst in ordered(record.groups)[:1]:
         yield _part("", "", f"worst, {label(worst)}: {off} {judged_range(record, worst)} points")
-    yield _part(f"Unnamed pockets{known}", verdict_word(record, "pockets")[1], "")
+    yield _part(f"Unlisted subgroups{known}", verdict_word(record, "pockets")[1], "")
     for pocket in pockets_off(record)[:1]:
         least = num.lower_bound(pocket.least, limit)
         yield _part("", "", f"worst, {visible(pocket.rule) or 'not shown'}: a gap of at least {least} points")
     if found := together(record):
-        yield f"Rows of one {visible(found[0])} are alike: ranges are too narrow. Pass cluster={visible(found[0])!r}."
+        yield (
+            f"Rows of one {visible(found[0])} are correlated: ranges are too narrow. Pass "
+            f"cluster={visible(found[0])!r}."
+        )
     yield SAVE
     yield MORE
 

@@ -1,4 +1,4 @@
-"""What a notebook shows: the first screen of a report and curves by themselves; nothing is loaded, light and dark."""
+"""What a notebook shows: the first screen of a report and curves separately; nothing is loaded, light and dark."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _rules(selectors: str, body: str, classes: set[str], tags: set[str]) -> list
 
 
 def _obeyed(selector: str, classes: set[str], tags: set[str]) -> bool:
-    """Tell whether every class and element that a selector names is there; what it says besides is taken as true."""
+    """Return whether every class and element that a selector names is there; what it says besides is taken as true."""
     bare = NARROWED.sub("", selector)
     return (
         set(re.findall(r"\.([\w-]+)", bare)) <= classes

@@ -25,12 +25,12 @@ MANY = 15  # points of a line in its table, about
 RATES = "What happened (solid), and what the model says (dashed)"
 GAP = "Gap: happened minus the model says, in points, with the band that holds all of it"
 FUNCTION = "Event rate at each score; dashed, that of a calibrated score"
-MISSED = "How often the error is missed: by the whole test (solid, 95 % ranges), by KLCE alone (dashed)"
+MISSED = "How often the error is missed: by the whole test (solid, 95% ranges), by KLCE alone (dashed)"
 WORTH = "Net benefit per 100 (solid, with its band at all thresholds at once); acting on everyone (dashed)"
 DIAGONAL = f"M0 {svg.SIZE}L{svg.SIZE} 0"
 SHARES = ("0%", "0%"), ("50%", "50%"), ("100%", "100%")  # places along an axis from 0 to 1, and their labels
 WRONG = "Wrong among the accepted: at most, certified (solid), and seen (dashed); across, what was asked"
-EVIDENCE = "Evidence added up over people, most suspicious first; pale: repeats in which the model is right"
+EVIDENCE = "Evidence added up over people, most suspicious first; pale: repeats in which the model is calibrated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +102,14 @@ def _reliability(curve: Curve) -> Iterator[Drawing]:
         yield from _lines(replace(along, across=window, axis=score_axis(window)))
     elif "x_low" in curve.columns:  # bins by themselves were put to no test
         along = along_score(bins_of(curve), Curve(method="", columns={}))
-        yield Drawing("Along the score, in bins", tuple(_panels(along, "score")), "", *_numbers(along, "score"))
+        yield Drawing("By score, in bins", tuple(_panels(along, "score")), "", *_numbers(along, "score"))
 
 
 def _variable(curve: Curve) -> Iterator[Drawing]:
     if curve.settings["kind"] == "pair":
         return
     for group, mine in _groups(curve):
-        title = f"{curve.settings['by']}: {group}" if group else ""
+        title = f"{curve.settings['by']} = {group}" if group else ""
         yield from _lines(along_of(str(curve.settings["variable"]), mine), title)
 
 
@@ -135,12 +135,12 @@ def _groups(curve: Curve) -> Iterator[tuple[str, Curve]]:
 def _lines(along: Along, group: str = "") -> Iterator[Drawing]:
     """Return the line of a curve, and its levels."""
     digits, name = digits_of(along.across), clipped(shown(along.variable))
-    title = f"Along {name}: {heading(along, digits)}"
+    title = f"By {name}: {heading(along, digits)}"
     text = f"{plain(finding(along, digits))} {further(along, digits)} {reading(along)}"
     title, text = (f"{shown(group)}. {title}", text) if group else (title, text)
     if along.axis is not None:
         yield Drawing(title, tuple(_panels(along, name)), text, *_numbers(along, name))
-        title, text = f"Without a place along {name}", ""
+        title, text = f"Without a value of {name}", ""
     if along.levels:
         top = levels_top(along)
         levels = tuple((named(p), *cells(p, digits), svg.level(p, top), TOO[p.side]) for p in along.levels)
@@ -150,8 +150,8 @@ def _lines(along: Along, group: str = "") -> Iterator[Drawing]:
 
 def _panels(along: Along, name: str) -> Iterator[Panel]:
     rates, gaps = svg.rates(along), svg.gaps(along, None, along.top(None))
-    yield Panel(RATES, svg.plot(rates, f"What the model says and what happened, along {name}.", "", "", "sq"), name)
-    yield Panel(GAP, svg.plot(gaps, f"Happened minus the model says, along {name}.", "", ""), name)
+    yield Panel(RATES, svg.plot(rates, f"What the model says and what happened, by {name}.", "", "", "sq"), name)
+    yield Panel(GAP, svg.plot(gaps, f"Happened minus the model says, by {name}.", "", ""), name)
 
 
 def _numbers(along: Along, name: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], bool]:
@@ -232,8 +232,8 @@ def _acceptance(curve: Curve) -> Iterator[Drawing]:
         shapes = (("limit", asked), ("says", svg.path(seen)), ("curve", svg.path(high)))
         picture = svg.plot(svg.Plot(up, SHARES, shapes), f"{WRONG}: {name}.", "", "")
         accepted = float(told[str(c["group"][0])]["accepted"])
-        whom = f"{math.floor(1000.0 * accepted) / 10.0:g} %" if accepted else "nobody"
-        said = f"{name}: {whom} accepted with at most {100 * risk:.3g} % wrong, certified"
+        whom = f"{math.floor(1000.0 * accepted) / 10.0:g}%" if accepted else "nobody"
+        said = f"{name}: {whom} accepted with at most {100 * risk:.3g}% wrong, certified"
         each = max(1, len(x) // MANY)
         columns = {k: v[::each] for k, v in c.items() if k != "group"}
         rows = tuple(tuple(_written(v) for v in row) for row in zip(*columns.values(), strict=True))

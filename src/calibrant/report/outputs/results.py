@@ -108,15 +108,15 @@ def lines(found: Result) -> str:
 
 def _estimate(e: Estimate) -> Iterator[str]:
     yield f"{e.method}: {format(e, DIGITS)}{UNITS.get(e.unit, f' {e.unit}')}"
-    yield f"{100 * e.interval.level:g} % interval, {e.interval.guarantee}; {num.count(e.n)} rows"
+    yield f"{100 * e.interval.level:g}% interval, {e.interval.guarantee}; {num.count(e.n)} rows"
     yield from wrap(f"assumes {e.assumes}") if e.assumes else ()
     yield from _facts("settings", e.settings)
 
 
 def _groups(found: Mapping[str, Estimate]) -> Iterator[str]:
     first = next(iter(found.values()))
-    yield f"{first.method} of {num.count(len(found))} groups, each by itself{UNITS.get(first.unit, f' {first.unit}')}"
-    yield f"{100 * first.interval.level:g} % intervals, {first.interval.guarantee}"
+    yield f"{first.method} of {num.count(len(found))} groups, each separately{UNITS.get(first.unit, f' {first.unit}')}"
+    yield f"{100 * first.interval.level:g}% intervals, {first.interval.guarantee}"
     yield from _table(_columns(found), ("group", "value", "low", "high", "rows"))
 
 

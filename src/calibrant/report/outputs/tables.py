@@ -54,7 +54,7 @@ def tables(record: AuditRecord) -> Iterator[tuple[str, str]]:
 
 
 def _group(f: Finding) -> tuple[object, ...]:
-    name = ", ".join(f"{variable}={value}" for variable, value in f.variables) or "everyone"
+    name = ", ".join(f"{variable} = {value}" for variable, value in f.variables) or "everyone"
     ends = f.lower.low, f.upper.high, f.gap.value, f.gap.low, f.gap.high
     return (
         f.id,

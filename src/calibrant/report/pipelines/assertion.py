@@ -22,7 +22,7 @@ def assert_met(
     groups : bool
         Whether named groups count.
     pockets : bool
-        Whether an unnamed pocket counts that is certified over the limit. Pockets that are undecided never count.
+        Whether an unlisted subgroup counts that is certified over the limit. Subgroups that are undecided never count.
     allow_undecided : bool
         Whether to pass where too few rows leave somebody undecided. It is no proof that they are within the limit.
 

@@ -13,10 +13,10 @@ FAILS = ("broken", "undecided")
 
 
 def junit(record: AuditRecord) -> str:
-    """Return an audit as JUnit XML: a test case for everyone, each group, unnamed pockets and each test that counts.
+    """Return an audit as JUnit XML: a test case for everyone, each group, unlisted subgroups and each test that counts.
 
     A case fails where it is over the limit, and where it is undecided: the suite passes exactly where the exit status
-    is 0. What was not judged is skipped, and so are unnamed pockets that are neither over the limit nor within it.
+    is 0. What was not judged is skipped, and so are unlisted subgroups that are neither over the limit nor within it.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def junit(record: AuditRecord) -> str:
 def _why(j: Judged) -> str:
     if j.state == "undecided":
         return "undecided"
-    return "error found" if j.kind == "check" else "over the limit"
+    return "error shown" if j.kind == "check" else "over the limit"
 
 
 def _properties(record: AuditRecord) -> dict[str, object]:

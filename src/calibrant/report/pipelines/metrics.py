@@ -21,7 +21,7 @@ def metrics(record: AuditRecord) -> dict[str, float]:
     -------
     dict of str to float
         ``everyone/error``, ``everyone/error_low``, ``everyone/error_high`` (estimate and both certified ends of the
-        average error, as fractions), the same of ``everyone/gap``, ``everyone/rows``; of each group under
+        calibration error, as fractions), the same of ``everyone/gap``, ``everyone/rows``; of each group under
         ``groups/ID/`` with the id of the record; ``brier``, ``brier_low``, ``brier_high`` and so on of every estimate;
         ``groups_met``, ``groups_over``, ``groups_undecided``; ``exit_status``. What is infinite is left out: there is
         no such number in JSON.

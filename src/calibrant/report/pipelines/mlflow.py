@@ -114,7 +114,7 @@ def mlflow_metrics(*, alpha: float = 0.05, seed: int = 0) -> list[EvaluationMetr
 
     Notes
     -----
-    **Assumes.** Independent rows; predictions are probabilities of the case, or two columns with those of both classes.
+    **Assumes.** Independent rows; predictions are probabilities of the event, or two columns, one for each class.
     **Guarantee.** `calibration_error`: each end is wrong with probability at most ``alpha / 2``.
     **Method.** The functions of `calibrant.measure` and `calibrant.certify`.
     **Reads.** Rows.
@@ -159,7 +159,7 @@ def _evaluated(measured: Measured) -> Callable[[Column, Column], MetricValue]:
 
 
 def _scored(given: Column, targets: Column) -> Predictions:
-    """Return predictions as MLflow hands them over: probabilities of the case, never classes."""
+    """Return predictions as MLflow hands them over: probabilities of the event, never classes."""
     p = np.asarray(given)
     if p.ndim == 2 and p.shape[1] in (1, 2):
         p = p[:, -1]

@@ -135,7 +135,9 @@ def _section(record: AuditRecord) -> str:
 
 
 def _table(record: AuditRecord) -> Table:
-    rows = [("Average calibration error, in points", certified_range(record, record.everyone), "certified")]
+    rows = [
+        ("Average calibration error, in points", certified_range(record, record.everyone, dashed=True), "certified")
+    ]
     for key, (_, name) in NAMED.items():
         if (e := record.estimates.get(key)) is not None:
             rows.append((name, f"{float(e.value):.4f} ({e.interval:.4f})", "estimate"))

@@ -44,7 +44,7 @@ def summary(record: AuditRecord, *, against: AuditRecord | None = None) -> str:
     record : AuditRecord
     against : AuditRecord, optional
         An earlier audit, such as that of the main branch: the summary then tells whose verdict changed, and for whom
-        the average error is certified to be larger or smaller.
+        the calibration error is certified to be larger or smaller.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def _changes(now: AuditRecord, before: AuditRecord) -> Iterator[Node]:
         yield Table(tuple(Column(say(h)) for h in heads), rows)
     if now.verdicts["pockets"] != before.verdicts["pockets"]:
         was, is_now = (verdict_word(r, "pockets")[1].lower() for r in (before, now))
-        yield Paragraph(say(f"Unnamed pockets: {was} before, {is_now} now."))
+        yield Paragraph(say(f"Unlisted subgroups: {was} before, {is_now} now."))
     alone = len(earlier.keys() ^ later.keys())
     yield Paragraph(say(_rest(len(pairs) - len(changed), max(len(changed) - MOST, 0), alone)))
 
@@ -107,7 +107,7 @@ def _told(record: AuditRecord, finding: Finding) -> tuple[Text]:
 
 
 def _change(d: Difference) -> str:
-    """Return by how much the average error is certified to have changed, in points."""
+    """Return by how much the calibration error is certified to have changed, in points."""
     if d.interval.low > 0.0:
         return f"larger by at least {num.lower_bound(d.interval.low)}"
     return f"smaller by at least {num.lower_bound(-d.interval.high)}" if d.interval.high < 0.0 else "none shown"

@@ -17,7 +17,7 @@ from calibrant.report.wording import DIRECTIONS, TOO, capital, cardinal, togethe
 
 TOLD = 4  # places in a sentence
 NOWHERE_OFF = "not shown to be off anywhere"
-SIDES = {"low": "too low", "high": "too high"}
+SIDES = {"low": "underpredicts", "high": "overpredicts"}
 RATES = "What the model says, and what happened"
 GAP = "Gap: happened minus what the model says"
 HEADS = ("Model says, in 100", "Happened, in 100", "Gap, points", "Band, points")
@@ -34,15 +34,15 @@ def figure(record: AuditRecord, along: Along) -> Details:
     readout = None
     if along.axis is not None:
         low, high = f"{along.axis.low:.8g}", f"{along.axis.high:.8g}"
-        words = f"What the model says and what happened, along {name}."
+        words = f"What the model says and what happened, by {name}."
         rates = svg.plot(svg.rates(along), words, low, high, "sq")
-        gaps = svg.plot(svg.gaps(along, limit, along.top(limit), noun(record)), f"Gap along {name}: {told}.", low, high)
+        gaps = svg.plot(svg.gaps(along, limit, along.top(limit), noun(record)), f"Gap by {name}: {told}.", low, high)
         above = f"points; the band holds all of it, {together(record)}"
         panels = Panel(RATES, rates, axis=name), Panel(GAP, gaps, small=above, axis=name)
         start = float(max(along.line, key=lambda p: abs(p.gap)).x or 0.0)  # where the gap is largest
         form = f"\u2068{clipped(shown(along.variable), 40)}\u2069 {{0}}: the model says {{1}} in 100, {{2}} happened; "
         form += "gap {3} points (band {4}), {side}."
-        words = f"Read the figure along {name}"
+        words = f"Read the figure by {name}"
         readout = Readout(words, low, high, f"{start:.6g}", form, tuple(DIRECTIONS.values()))
     drawn = Figure(
         panels=panels,
@@ -76,9 +76,9 @@ def points_table(name: str, along: Along, digits: int) -> Table:
 
 
 def _reads(text: str, x: float) -> bool:
-    """Tell whether a place is the number that is written."""
+    """Return whether a place is the number that is written."""
     try:
-        return abs(float(text.replace(num.THIN, "").replace(num.MINUS, "-")) - x) <= 1e-3 * abs(x)
+        return abs(float(text.replace(",", "").replace(num.MINUS, "-")) - x) <= 1e-3 * abs(x)
     except ValueError:
         return False
 
@@ -118,7 +118,11 @@ def _levels(along: Along, digits: int, limit: float | None, who: str, times: str
 
 
 def _levels_caption(along: Along, top: float, times: str) -> str:
-    first = "Without a place on the axis." if along.axis else f"The ranges of all levels hold together, {times}."
+    first = (
+        "Without a place on the axis."
+        if along.axis
+        else (f"The ranges of all levels are simultaneous: they hold {times}.")
+    )
     cut = any(max(-p.low, p.high) * 100 > top for p in along.levels[:MOST_LEVELS])
     beyond = " A range that reaches the edge of the picture goes on beyond it." if cut else ""
     more = len(along.levels) - MOST_LEVELS
@@ -158,7 +162,7 @@ def worst_off(along: Along) -> Off | None:
 
 
 def unclear(along: Along) -> bool:
-    """Tell whether the test of the whole curve found nothing; bins in place of a curve hold together, untested."""
+    """Return whether the test of the whole curve found nothing; bins in place of a curve are not tested."""
     return "alpha" in along.settings and along.p_value > float(str(along.settings["alpha"]))
 
 
@@ -177,12 +181,12 @@ def _off(along: Along) -> list[Off]:
 def finding(along: Along, digits: int) -> Text:
     """Return what the figure shows: each stretch where the band excludes zero, with its largest gap."""
     if unclear(along):
-        return say("Nowhere along ", variable_name(along.variable), " is the model shown to be off. ")
+        return say("At no value of ", variable_name(along.variable), " is the model shown to be off. ")
     off = _off(along)
     if not off:
         whole = " departs from zero as a whole, but at no single value far enough to be shown off there. "
-        return say("The error along ", variable_name(along.variable), whole)
-    out: list[str | Span] = ["The model says "]
+        return say("The error by ", variable_name(along.variable), whole)
+    out: list[str | Span] = ["The model "]
     for side in ("low", "high"):
         told = [o for o in off if o.side == side]
         if told:
@@ -217,9 +221,9 @@ def _worst(along: Along, digits: int) -> str:
     gap = num.gap(float(str(s["worst_gap"])), digits)
     start = f"The largest gap is estimated as {gap} points, at {clipped(where, 40)}"
     if low <= 0.0:
-        return f"{start}; allowing for having looked everywhere, the largest is at most {num.upper_bound(high)}."
+        return f"{start}; adjusted for looking everywhere, the largest is at most {num.upper_bound(high)}."
     span = f"{num.lower_bound(low)} to {num.upper_bound(high)}"
-    return f"{start}; allowing for having looked everywhere, the largest is {span}."
+    return f"{start}; adjusted for looking everywhere, the largest is {span}."
 
 
 def _level_of(along: Along) -> str:
@@ -229,9 +233,9 @@ def _level_of(along: Along) -> str:
 
 
 def _one_side(along: Along) -> str:
-    side = {"over": "too much", "under": "too little"}.get(str(along.settings.get("consistent")))
+    side = {"over": "overpredicts", "under": "underpredicts"}.get(str(along.settings.get("consistent")))
     everywhere = "at every value shown here" if along.axis is not None else "for every level shown here"
-    return f"As estimated, the model says {side} {everywhere}." if side else ""
+    return f"As estimated, the model {side} {everywhere}." if side else ""
 
 
 def _masked(along: Along) -> str:
@@ -239,16 +243,16 @@ def _masked(along: Along) -> str:
         return "Drawn from the 1st to the 99th percentile." if along.axis is not None else ""
     if along.axis is None:
         levels = "One level is" if along.masked == 1 else f"{capital(cardinal(along.masked))} levels are"
-        return f"{levels} left out: too small, or too few expected cases or non-cases."
+        return f"{levels} left out: too small, or too few expected events or non-events."
     n = len(along.points) + along.masked
     return (
         f"Drawn from the 1st to the 99th percentile; {num.count(along.masked)} of {num.count(n)} points are left out: "
-        "too few near them, or too few expected cases or non-cases."
+        "too few near them, or too few expected events or non-events."
     )
 
 
 def reading(along: Along) -> str:
     """Return how the whole figure was tested."""
     told = num.p_value(along.p_value, draws=along.draws)
-    what = "the whole curve" if along.axis is not None else "all levels together"
-    return f"Test of {what}: {told}. Gaps include the overall shift."
+    what = "the whole curve" if along.axis is not None else "all levels simultaneously"
+    return f"Test of {what}: {told}. Gaps include the overall gap."

@@ -48,8 +48,6 @@ from calibrant.report.spans import (
     lines,
     say,
     strong,
-    value_label,
-    variable_label,
 )
 from calibrant.report.wording import (
     VERDICTS,
@@ -69,10 +67,10 @@ SHORT = 9  # groups in the short table
 # As audit/rounding.py tells them
 FIVES = "Counts are multiples of five, up or down by chance; “under”: fewer than five."
 ACROSS, DOTS = 20, 200  # of the picture of people
-MISSED = ", an expected case that did not happen; empty, no case."
+MISSED = ", an expected event that did not happen; empty, no event."
 GAP = (
-    "Gap: happened minus said, so errors in both directions cancel. Average error: of those given the same score, each "
-    "by itself, so they do not and it can be larger."
+    "Gap: observed minus predicted, so errors in both directions cancel. Calibration error: of those given the same "
+    "score, each by itself, so they do not and it can be larger."
 )
 
 
@@ -107,15 +105,15 @@ def about(record: AuditRecord) -> str:
     limit = limit_of(record)
     if limit is None:
         return GAP
-    return f"{GAP} The limit is about the {'gap' if by_gap(record) else 'average error'}."
+    return f"{GAP} The limit is about the {'gap' if by_gap(record) else 'calibration error'}."
 
 
 def table(record: AuditRecord) -> Table:
-    """Return all groups, the worst first: gap and average error with their ranges; the picture is of what is judged."""
+    """Return all groups, the worst first: gap and calibration error with ranges; the picture is of what is judged."""
     limit, held = limit_of(record), ordered(record.groups)[:MOST_ROWS]
     judged, gap = limit is not None, by_gap(record)
     top = places.ruler_top_of([ends(record, f) for f in held], limit)
-    axis = lines("Gap, either way," if gap else "Average error,", f"0 to {top:g}\N{NO-BREAK SPACE}points")
+    axis = lines("Gap, either way," if gap else "Calibration error,", f"0 to {top:g}\N{NO-BREAK SPACE}points")
     columns = (
         Column(say("Group")),
         Column(say(capital(noun(record))), "r n"),
@@ -123,10 +121,10 @@ def table(record: AuditRecord) -> Table:
         Column(lines("Happened,", "in 100"), "r hide"),
         Column(lines("Gap (range),", "points"), "r gp", "Gap (certified range), points"),
         Column(axis, "c", where=PAGE),
-        Column(lines("Average error,", "points"), "r iv", "Average error, certified range, points"),
+        Column(lines("Calibration error,", "points"), "r iv", "Calibration error, certified range, points"),
         Column(say("Verdict"), "vd", where=WHOLE if judged else NOWHERE),
         Column(
-            lines("Units that" if record.data.get("cluster") else "Log rows that", "would decide"),
+            lines("Clusters that" if record.data.get("cluster") else "Log rows that", "would decide"),
             "r need",
             where=WHOLE if judged else NOWHERE,
         ),
@@ -143,8 +141,7 @@ def _row(record: AuditRecord, f: Finding, top: float) -> Row:
     told_in = f.rows if f.variables else 0  # everyone is told exactly
     name = Cell(say("Everyone"))
     if f.variables:
-        value, variable = value_label(f), variable_label(f)
-        name = Cell(say(given(value), Span(variable, "small")), f"{variable}: {value}", brief=say(given(label(f))))
+        name = Cell(say(given(label(f))))
     known = need_of(f)
     need = "–" if known is None else num.amount(*known).removeprefix("about ")
     first, last = num.signed_range(f.gap.interval.low, f.gap.interval.high)
@@ -163,14 +160,14 @@ def _row(record: AuditRecord, f: Finding, top: float) -> Row:
 
 
 def error_range(record: AuditRecord, f: Finding) -> str:
-    """Return the certified range of the average error; where the limit is about it, as its verdict leaves it."""
+    """Return the certified range of the calibration error; where the limit is about it, as its verdict leaves it."""
     if by_gap(record) or crossed(f):
-        return certified_range(record, f)
+        return certified_range(record, f, dashed=True)
     return _range(*ends(record, f), limit_of(record))
 
 
 def _range(low: float, high: float, limit: float | None) -> str:
-    return f"{num.lower_bound(low, limit)} to {num.upper_bound(high, limit)}"
+    return num.between(num.lower_bound(low, limit), num.upper_bound(high, limit))
 
 
 def _caption(record: AuditRecord) -> str:
@@ -178,7 +175,7 @@ def _caption(record: AuditRecord) -> str:
     dashed = "" if limit is None else f" Dashed: the limit of {num.limit_points(limit)}."
     if total == 1:
         return f"The one group that was given.{dashed}"
-    held = f"All {num.count(total)} ranges of each kind hold together, {together(record)}."
+    held = f"All {num.count(total)} ranges of each kind are simultaneous: they hold {together(record)}."
     apart = beyond_worst(record, record.groups)
     return (cut_short(record) or held) + (f" {apart}" if apart else "") + dashed
 
@@ -208,7 +205,7 @@ def notes(record: AuditRecord) -> tuple[Text, ...]:
 def icons(record: AuditRecord) -> Iterator[Beside]:
     """Return the people of the worst broken group as dots; nothing if none is broken or no dot would differ.
 
-    Nor where fewer than five are told as none: they would be no dot.
+    Nor where fewer than five are reported as none: they would be no dot.
     """
     worst = [f for f in told(record) if f.variables]
     d = num.denominator(told(record))
@@ -234,9 +231,9 @@ def _legend(record: AuditRecord, beyond: bool) -> Sequence[Span]:
     """Return what the three kinds of dots stand for."""
     outcome, square = record.settings.get("outcome"), Span("square", "square")
     if outcome is None and beyond:
-        return say("filled, an expected case; ", square, ", a case beyond that; empty, no case.")
+        return say("filled, an expected event; ", square, ", an event beyond that; empty, no event.")
     if outcome is None:
-        return say("filled, an expected case that happened; ", square, MISSED)
+        return say("filled, an expected event that happened; ", square, MISSED)
     if beyond:
         return say("filled, expected; ", square, ", ", given(outcome), " beyond that; empty, not ", given(outcome), ".")
     return say("filled, expected, and was; ", square, ", expected, and was not; empty, not ", given(outcome), ".")
@@ -245,7 +242,8 @@ def _legend(record: AuditRecord, beyond: bool) -> Sequence[Span]:
 # ---- what the section adds to others ----
 
 METHOD = (
-    "The same two bounds on each group’s rows, the {alpha}% shared over {groups} groups, so that all hold together."
+    "The same two bounds on each group’s rows, the {alpha}% shared over {groups} groups, so that all hold "
+    "simultaneously."
 )
 
 
@@ -261,7 +259,7 @@ def _check(_: Check, record: AuditRecord) -> Asked:
     total = num.count(len(record.groups))
     if limit_of(record) is None:
         found = [f"{total} certified ranges"]
-    meaning = f"all {total} ranges hold together, {together(record)}" if record.groups else "for whom is it off?"
+    meaning = f"all {total} ranges hold simultaneously, {together(record)}" if record.groups else "for whom is it off?"
     return Asked(f"Every group: {error_at_most(record)}", ", ".join(found), meaning)
 
 

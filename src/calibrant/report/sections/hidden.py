@@ -1,4 +1,4 @@
-"""The section about error hidden in traits: the test of each trait, the search for a mix of them, and the maps."""
+"""The section about error hidden in attributes: the test of each attribute, the search for a mix of them, the maps."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LOCAL = "local-calibration"
 KERNEL_ERROR = "kernel-error"
 SCORE = "(score)"  # how the test calls the score among its variables
 SCORE_NAME = "the score itself"
-UNTESTED = "Error hidden in traits was not tested."
+UNTESTED = "Error hidden in attributes was not tested."
 
 
 def hidden(record: AuditRecord) -> Iterator[Node]:
-    """Return what was found among people with the same score, and what the search for a mix of traits found."""
+    """Return what was found among people with the same score, and what the search for a mix of attributes found."""
     if ran(record, LOCAL) is None and ran(record, STRONG) is None:
         yield Paragraph(unmade(record, LOCAL, UNTESTED), "quiet", PAGE)
         return
@@ -32,7 +32,7 @@ def hidden(record: AuditRecord) -> Iterator[Node]:
     yield Paragraph(answer(record), "answer")
     if made:
         yield Paragraph(maps.farthest(record, made), where=MARKDOWN)
-    for what, test in (("test of each trait", LOCAL), ("search for a mix of traits", STRONG)):
+    for what, test in (("test of each attribute", LOCAL), ("search for a mix of attributes", STRONG)):
         if ran(record, test) is None:
             yield Paragraph(say(f"The {what} was not made. ", *unmade(record, test, UNTESTED)), "quiet")
     yield from search.search(record)
@@ -66,7 +66,7 @@ def carried(record: AuditRecord) -> tuple[Evidence, ...]:
 
 
 def answer(record: AuditRecord) -> Text:
-    """Return the first line of "Is error hiding in a mix of traits?"."""
+    """Return the first line of "Is error hiding in a mix of attributes?"."""
     local, strong = ran(record, LOCAL), ran(record, STRONG)
     if strong is None:
         return local_answer(record)
@@ -80,22 +80,24 @@ def answer(record: AuditRecord) -> Text:
         return say(*local_answer(record), f" {capital(clause)}{unproven} ({p}).")
     by_trait = p_told(local.outcome)
     if record.found(strong):
-        rest = f"Among {noun(record)} with the same score, no trait is shown to carry it by itself ({by_trait})."
+        rest = f"Among {noun(record)} with the same score, no attribute is shown to carry it separately ({by_trait})."
         return say(f"Yes: {clause} ({p}). {rest}")
-    return say(f"None was found, {UNPROVEN}: not by trait ({by_trait}), and {clause} ({p}).")
+    return say(f"None was found, {UNPROVEN}: not by attribute ({by_trait}), and {clause} ({p}).")
 
 
 def _alone(record: AuditRecord) -> Text:
-    """Return the answer where the search by models finds error, and not once it is joined with the one of pockets."""
+    """Return the answer where the search by models finds error, and not once it is joined with the one of subgroups."""
     local, joined = ran(record, LOCAL), ran(record, POCKETS)
     both = "" if joined is None or joined.outcome is None else f" ({p_told(joined.outcome)})"
-    by_itself = f"Trained models find error ({search.told(record)}), but not once joined with the search of pockets"
+    by_itself = (
+        f"Trained models find error ({search.told(record)}), but not after adjustment for the search of subgroups"
+    )
     traits = local_answer(record) if local is not None else say(f"None was found, {UNPROVEN}.")
     return say(*traits, f" {by_itself}, which allows for having searched twice{both}.")
 
 
 def local_answer(record: AuditRecord) -> Text:
-    """Return what the test of each trait found, in a sentence or two."""
+    """Return what the test of each attribute found, in a sentence or two."""
     check = ran(record, LOCAL)
     if check is None or check.outcome is None:
         return ()
@@ -110,12 +112,12 @@ def local_answer(record: AuditRecord) -> Text:
         start = f"Yes: among {noun(record)} with the same score, what happens still depends on "
         return say(start, *variable_names(traits), f" ({told}).")
     if yes:
-        return say(f"Yes, along the score itself ({told}); no trait is shown to add to it, {UNPROVEN}.")
+        return say(f"Yes, by the score itself ({told}); no attribute is shown to add to it, {UNPROVEN}.")
     if float(check.outcome.parts.get("p_local", 1.0)) <= float(record.settings["alpha"]):
         start = f"Yes: among {noun(record)} with the same score some error is left"
-        return say(f"{start} ({told}), though no single trait is shown to carry it.")
+        return say(f"{start} ({told}), though no single attribute is shown to carry it.")
     start = "Only in the level or slope of the score as a whole"
-    return say(f"{start} ({told}): no error was found that follows a trait, {UNPROVEN}.")
+    return say(f"{start} ({told}): no error was found that varies with an attribute, {UNPROVEN}.")
 
 
 def note(record: AuditRecord) -> str:
@@ -127,22 +129,22 @@ def note(record: AuditRecord) -> str:
     looked = f"p-values are adjusted for looking at {cardinal(len(rows))} variables. " if len(rows) > 1 else ""
     starred = n is not None and any(e.adjusted <= 1 / (n + 1) for e in rows)
     star = f" * The smallest value that {num.count(n)} simulations can show." if starred and n is not None else ""
-    left = "Evidence leaves out what moving or stretching all scores alike would mend; gaps include it."
+    left = "Evidence leaves out what one shift or stretch of all scores would correct; gaps include it."
     return f"{looked}{left}{star}"
 
 
 # ---- what the section adds to others ----
 
 METHOD = (
-    "Among people with similar scores and traits, what happened minus what the model says is compared with {null}: "
-    "for all traits jointly, for each trait by itself, in ranges and levels, and for the score. What moving or "
+    "Among people with similar scores and attributes, what happened minus what the model says is compared with {null}: "
+    "for all attributes jointly, for each attribute by itself, in ranges and levels, and for the score. What moving or "
     "stretching all scores alike would mend is taken out of these, and tested beside them. All of it is one test, "
     "with a chance of at most {alpha} in 100 of a finding where there is no error{rough}.{kernel} Function "
 )
-KERNEL = " Similar is told by a Gaussian kernel, for all traits jointly {width} standard deviations wide."
+KERNEL = " Similarity is a Gaussian kernel, for all attributes jointly {width} standard deviations wide."
 OTHERS = "calibrant detect local_calibration_test --help"  # where the other kernels and nulls are
 TUNING = "calibrant detect kernel_tuning --help"  # which of the kernels would find an error of a given size
-KERNEL_MEANS = "size, with no unit, of the error that a kernel sees along score and traits; zero if right"
+KERNEL_MEANS = "size, with no unit, of the error that a kernel sees by score and attributes; zero if calibrated"
 MANY = "the normal law of sums over many people"
 MAPS = (
     "Each map averages what happened minus what the model says over people near a value, or of a level, near ones "
@@ -154,14 +156,14 @@ WORDS = (
     Entry(
         "Local calibration",
         say(
-            "Among people with the same score and the same traits, the share with the outcome is the score. "
+            "Among people with the same score and the same attributes, the share with the outcome is the score. "
             "Calibrated on average does not make it so."
         ),
     ),
     Entry(
         "Carries evidence",
         say(
-            "Simulations of a model that is right hardly ever show this much error along the variable, among people "
+            "Simulations of a calibrated model hardly ever show this much error along the variable, among people "
             "with the same score, allowing for having looked at all variables."
         ),
     ),
@@ -193,7 +195,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     for curve in list(record.family("local_bias").values())[:1]:
         s = curve.settings
         most = f"{num.percent(float(s['alpha']))} of 100 audits"
-        often = f"about {most}, if units are many" if by_units(record) else f"at most {most}, at any number of rows"
+        often = f"about {most}, if clusters are many" if by_units(record) else f"at most {most}, at any number of rows"
         made = MAPS.format(null=chance(record, int(s["draws"])), often=often)
         yield Entry("Maps", say(made, code(curve.method), "."))
     yield from search.methods(record)
@@ -223,7 +225,7 @@ def _kernel(check: Check, record: AuditRecord) -> Asked:
     numbers = ""
     if e is not None:
         under = math.ceil(float(e.settings["accepted"]) * 1e4) / 1e4
-        numbers = f"{e:.4f}; a right model is accepted under {under:.4f}".replace("-", num.MINUS)
+        numbers = f"{e:.4f}; a calibrated model is accepted under {under:.4f}".replace("-", num.MINUS)
         if test is not None and test.outcome is not None:
             numbers += f"; {num.p_value(float(test.outcome.parts['p_klce']), draws=draws_of(test.outcome))}"
     return Asked("Kernel local calibration error (KLCE²)", numbers, KERNEL_MEANS)
@@ -233,8 +235,8 @@ DECLARED = (
     Declared(
         id="hidden",
         order=50,
-        nav="Hidden in traits?",
-        heading="Is error hiding in a mix of traits?",
+        nav="Hidden in attributes?",
+        heading="Is error hiding in a mix of attributes?",
         nodes=hidden,
         methods=methods,
         words=words,

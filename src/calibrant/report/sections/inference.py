@@ -1,4 +1,4 @@
-"""What probabilities in place of labels would say about the cases: sentences, and a short table."""
+"""What probabilities in place of labels would say about the events: sentences, and a short table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHORT = 6  # lines of the table
 TOLD = 2  # in a sentence
 NAMED = 40  # characters of a name in a sentence
 WIDTH = 6.0  # standard errors that a range is wide, about
-HEAD = ("Among the cases", "Probabilities say", "Labels say", "Off by", "Off by, range")
+HEAD = ("Among the events", "Probabilities say", "Labels say", "Off by", "Off by, range")
 
 
 def inference(record: AuditRecord) -> Iterator[Node]:
@@ -31,7 +31,7 @@ def inference(record: AuditRecord) -> Iterator[Node]:
     more = len(found) - SHORT
     rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
     table = number_table(
-        f"{first}Ranges are approximate and hold together, {together(record)}.{rest}",
+        f"{first}Ranges are approximate and simultaneous: they hold {together(record)}.{rest}",
         HEAD,
         [(v.name, v.value(v.inferred), v.value(v.observed), v.off(), v.range()) for v in found[:SHORT]],
     )
@@ -56,13 +56,15 @@ class Line:
 
     @property
     def found(self) -> bool:
-        """Whether it is shown to come out wrong."""
+        """Whether it is shown to be biased."""
         return self.low > 0.0 or self.high < 0.0
 
     @property
     def name(self) -> str:
         """The variable, or the variable and its level."""
-        return clipped(f"{shown(self.variable)}: {shown(self.level)}" if self.kind == "level" else shown(self.variable))
+        return clipped(
+            f"{shown(self.variable)} = {shown(self.level)}" if self.kind == "level" else shown(self.variable)
+        )
 
     @property
     def digits(self) -> int:
@@ -125,19 +127,19 @@ def lines(record: AuditRecord) -> tuple[Line, ...]:
 
 
 def wrong(record: AuditRecord) -> tuple[Line, ...]:
-    """Return those that are shown to come out wrong."""
+    """Return those that are shown to be biased."""
     return tuple(line for line in lines(record) if line.found)
 
 
 def answer(record: AuditRecord) -> Text:
-    """Return what would come out wrong about the cases, in a sentence; empty where nothing could be asked."""
+    """Return what would come out wrong about the events, in a sentence; empty where nothing could be asked."""
     found, cases = lines(record), _cases(record)
     if not found:
         return ()
     off = wrong(record)
     if not off:
         start = say("If the probabilities stood in for the labels, no mean and no share among ", *cases)
-        return say(*start, f" is shown to come out wrong, {UNPROVEN}.")
+        return say(*start, f" is shown to be biased, {UNPROVEN}.")
     out: list[str | Span] = ["If the probabilities stood in for the labels, ", *cases, " would look different: "]
     for i, line in enumerate(off[:TOLD]):
         out += ["; " if i else "", *_told(line, "them")]
@@ -151,9 +153,9 @@ def answer(record: AuditRecord) -> Text:
 
 
 def heading(record: AuditRecord) -> str:
-    """Return how many are shown to come out wrong."""
+    """Return how many are shown to be biased."""
     off, of = len(wrong(record)), len(lines(record))
-    return f"{num.count(off)} of {num.count(of)} means and shares of the cases {_shown(off)}"
+    return f"{num.count(off)} of {num.count(of)} means and shares of the events {_shown(off)}"
 
 
 def short(record: AuditRecord) -> Text:
@@ -164,11 +166,11 @@ def short(record: AuditRecord) -> Text:
     more = len(off) - 1
     of = num.count(len(lines(record)))
     rest = f"; {cardinal(more)} more of {of} means and shares {_shown(more)}." if more else "."
-    return say("Probabilities in place of labels: ", *_told(off[0], "the cases"), rest)
+    return say("Probabilities in place of labels: ", *_told(off[0], "the events"), rest)
 
 
 def _shown(count: int) -> str:
-    return f"{'is' if count == 1 else 'are'} shown to come out wrong"
+    return f"{'is' if count == 1 else 'are'} shown to be biased"
 
 
 def _told(line: Line, whom: str) -> Text:
@@ -187,7 +189,7 @@ def _told(line: Line, whom: str) -> Text:
 
 def _cases(record: AuditRecord) -> Text:
     outcome = record.settings.get("outcome")
-    return say("the cases") if outcome is None else say("those who are ", given(outcome))
+    return say("the events") if outcome is None else say("those who are ", given(outcome))
 
 
 def _decimals(x: float) -> int:
@@ -200,7 +202,7 @@ def _cut(x: float, digits: int, rounding: str) -> Decimal:
 
 def _signed(x: Decimal) -> str:
     text = f"{abs(x):,f}" if abs(x) >= 10_000 else f"{abs(x):f}"
-    return (num.MINUS if x < 0 else "+" if x else "") + text.replace(",", num.THIN)
+    return (num.MINUS if x < 0 else "+" if x else "") + text
 
 
 def _is_far(x: float) -> bool:

@@ -74,7 +74,7 @@ def maps(record: AuditRecord) -> tuple[Map, ...]:
 
 
 def _alone(curve: Curve) -> bool:
-    """Tell whether a map is of one variable, over all scores together."""
+    """Return whether a map is of one variable, over all scores together."""
     return len(curve.settings["axes"]) == 1 and "group" not in curve.columns
 
 
@@ -134,14 +134,14 @@ def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
     found = worst(made, float(record.settings["alpha"]))
     if found is None or found.worst is None:
         of = f"any of {cardinal(len(made))} group variables" if len(made) > 1 else "the group variable"
-        return say(f"Nowhere along {of} is the model shown to be off by itself, {UNPROVEN}.")
+        return say(f"At no value of {of} is the model shown to be off, {UNPROVEN}.")
     place, alone = found.worst, found.worst.at == found.worst.where
-    name = f"{clipped(place.variable, 40)}{': ' if alone else ' '}{clipped(place.where, 48)}"
-    start = say("Farthest off along a group variable: ", Span(clipped(name), "name"), ". ")
+    name = f"{clipped(place.variable, 40)}{' = ' if alone else ' '}{clipped(place.where, 48)}"
+    start = say("Farthest off by a group variable: ", Span(clipped(name), "name"), ". ")
     people = f"{num.count(place.people)} {noun(record)}" if place.people >= int(record.settings.get("mask", 20)) else ""
     says, happened = (num.told_rate(v, place.rows, found.digits) for v in (place.predicted, place.observed))
     low, high = num.signed_range(place.low, place.high, found.digits)
-    side, by = "too low" if place.sign > 0 else "too high", num.nearest(abs(place.gap), found.digits)
+    side, by = "underpredicted" if place.sign > 0 else "overpredicted", num.nearest(abs(place.gap), found.digits)
     told = f"the model says {says} in 100, {happened} happened: {side} by {by} points (band {low} to {high})"
     if alone:
         return say(*start, f"There {told}.", f" {people}." if people else "")
@@ -165,7 +165,7 @@ def figure(record: AuditRecord, m: Map) -> Details:
     if along.axis is not None:
         low, high = f"{along.axis.low:.8g}", f"{along.axis.high:.8g}"
         picture = svg.gaps(along, limit, along.top(limit), noun(record))
-        gaps = svg.plot(picture, f"Gap along {name}: {told}.", low, high, "flat")
+        gaps = svg.plot(picture, f"Gap by {name}: {told}.", low, high, "flat")
         above = f"points; the band holds all of it, {together(record)}"
         drawn = replace(
             drawn,

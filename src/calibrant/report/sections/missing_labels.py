@@ -25,8 +25,8 @@ DIFFERS = (
     "Standardised difference: of the share among those without an outcome from that among those with one; beyond 0.1, "
     "either way, it is commonly held to matter."
 )
-TESTED = " p: the share without is the same at every level, tested for all columns together."
-UNTESTED = " Shares are of rows; that they differ is not tested, for the test takes rows as independent and alike."
+TESTED = " p: the share without is the same at every level, tested for all columns simultaneously."
+UNTESTED = " Shares are of rows; that they differ is not tested, for the test assumes independent rows of equal weight."
 NO_PROOF = "That outcomes are missing at random given the score, no test of these data can show."
 
 
@@ -43,7 +43,7 @@ def missing(record: AuditRecord) -> Iterator[Node]:
 
 
 def _of_units(record: AuditRecord) -> str:
-    """Return how many units have rows without an outcome, and that each is one bet; nothing of independent rows."""
+    """Return how many clusters have rows without an outcome, and that each is one bet; nothing of independent rows."""
     s = record.curve("missing_labels").settings
     if "units" not in s:
         return ""
@@ -51,7 +51,10 @@ def _of_units(record: AuditRecord) -> str:
         return " Ranges are of the weighted rows."
     some, weighted = f"{num.count(s['units_unlabelled'])} of {num.count(s['units'])}", record.data.get("weights")
     told = " Ranges are of the weighted rows." if weighted else ""
-    return f" {some} units have rows without an outcome, and each unit, with all of its rows, is one bet.{told}"
+    return (
+        f" {some} clusters have rows without an outcome, and each cluster, with all of its rows, is one "
+        f"independent observation.{told}"
+    )
 
 
 def heading(record: AuditRecord, everyone: People) -> str:
@@ -89,9 +92,9 @@ def _ranges(record: AuditRecord, held: tuple[People, ...]) -> Table:
         rows.append(Row((Cell(who), *(Cell(say(c)) for c in (*cells, *((_stood(one),) if judged else ()))))))
     more = len(held) - MOST
     rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
-    what = "gap" if by_gap(record) else "average error"
-    caption = f"{capital(what)} of all {noun(record)}, points. Everyone's ranges hold by themselves, those of groups "
-    return Table(columns, tuple(rows), f"{caption}together.{rest}")
+    what = "gap" if by_gap(record) else "calibration error"
+    caption = f"{capital(what)} of all {noun(record)}, points. Everyone's ranges hold separately, those of groups "
+    return Table(columns, tuple(rows), f"{caption}simultaneously.{rest}")
 
 
 def _range(record: AuditRecord, one: People, at: int) -> str:
@@ -100,7 +103,7 @@ def _range(record: AuditRecord, one: People, at: int) -> str:
     if by_gap(record):
         told = " to ".join(num.signed_range(low, high))
     else:
-        told = f"{num.lower_bound(low, limit_of(record))} to {num.upper_bound(high, limit_of(record))}"
+        told = num.between(num.lower_bound(low, limit_of(record)), num.upper_bound(high, limit_of(record)))
     return told if limit_of(record) is None else f"{told} · {VERDICTS[one.verdicts[at]].lower()}"
 
 
@@ -170,15 +173,15 @@ def check(_: Check, record: AuditRecord) -> Asked:
 
 HOW = (
     "Whoever has an outcome stands for people of the same score who have none, as far as the assumption lets them: a "
-    "line above the largest probability that the odds allow, below the least, turns each into a bet; what the line "
-    "leaves over counts as the worst. {by}True at this number of rows. Function "
+    "line above the largest probability that the odds allow, below the least, turns each into a test martingale; what "
+    "the line leaves over counts as the worst. {by}True at this number of rows. Function "
 )
-BY_UNITS = "The bets of one {one}, weighted, are added up to one. "
+BY_UNITS = "The terms of one {one}, weighted, are added up to one. "
 
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
     """Return how ranges with missing outcomes were made."""
     if people(record):
-        one = "unit" if record.data.get("cluster") else "row"
+        one = "cluster" if record.data.get("cluster") else "row"
         by = BY_UNITS.format(one=one) if units_of(record) else ""
         yield Entry("Outcomes not known", say(HOW.format(by=by), code("certify.missing_labels"), "."))

@@ -71,12 +71,16 @@ MEASURES = {  # name in the record: its name on the page, what it says, its deci
     "max_calibration_error": ("Largest binned error (MCE)", "the largest of those gaps; grows with chance", None),
     "brier": ("Brier score", "mean squared distance from what happened; smaller is better", 4),
     "log_loss": ("Log loss", "punishes confident mistakes; smaller is better", 4),
-    "auroc": ("AUROC", "how well cases are told from others; 0.5 is guessing, 1 is perfect", 4),
-    "calibration_intercept": ("Calibration intercept", "0 if right on balance; above 0: the model says too little", 3),
-    "calibration_slope": ("Calibration slope", "1 if right; below 1: scores too extreme; above 1: too timid", 3),
+    "auroc": ("AUROC", "how well events are distinguished from others; 0.5 is guessing, 1 is perfect", 4),
+    "calibration_intercept": (
+        "Calibration intercept",
+        "0 if calibrated on average; above 0: the model underpredicts",
+        3,
+    ),
+    "calibration_slope": ("Calibration slope", "1 if calibrated; below 1: scores too extreme; above 1: too timid", 3),
     "observed_expected": (
-        "Observed over expected cases",
-        "1 if right on balance; above 1: the model says too little",
+        "Observed over expected events",
+        "1 if calibrated on average; above 1: the model underpredicts",
         3,
     ),
 }
@@ -102,13 +106,13 @@ def score(record: AuditRecord) -> Along:
 
 
 def smooth(record: AuditRecord) -> bool:
-    """Tell whether the record holds a smoothed curve."""
+    """Return whether the record holds a smoothed curve."""
     return bool(record.curve("reliability").columns.get("gap"))
 
 
 def _with_many_units(record: AuditRecord) -> str:
-    """Return what the band's promise takes where it rests on random signs of units."""
-    return ", if units are many" if "units" in record.curve("reliability").settings else ""
+    """Return what the band's promise takes where it rests on random signs of clusters."""
+    return ", if clusters are many" if "units" in record.curve("reliability").settings else ""
 
 
 def figure(record: AuditRecord) -> Figure:
@@ -120,13 +124,13 @@ def figure(record: AuditRecord) -> Figure:
     drawn = svg.gaps(along, limit, top, noun(record))
     gaps = replace(drawn, marks=(*ABOVE, SAYS, *drawn.marks), ruled=True)
     of_cross = "What happened against what the model says, one dot a range of the score."
-    of_gaps = f"{GAP}, along the score. {finds}."
-    held = f"Ranges: all {len(bins)} hold together, {together(record)}."
+    of_gaps = f"{GAP}, by score. {finds}."
+    held = f"Ranges: all {len(bins)} hold simultaneously, {together(record)}."
     if smooth(record):
         held = f"Band: holds the whole curve, {together(record)}{_with_many_units(record)}."
     cut = any(max(-p.low, p.high) * 100 > top for p in along.line)
     form = f"Where the model says {{0}}%, {{2}} in 100 happened: {{3}} points ({{4}}), {{side}}. {{5}} {noun(record)} "
-    form += "from {6}."
+    form += "in {6}."
     return Figure(
         panels=(
             Panel(
@@ -140,7 +144,7 @@ def figure(record: AuditRecord) -> Figure:
         caption=say(f"{held} {reading(smooth(record), along.across, cut)}"),
         id="fig-reliability",
         title=finds,
-        readout=Readout("Read the figure along the score", low, high, _start(along), form, tuple(DIRECTIONS.values())),
+        readout=Readout("Read the figure by score", low, high, _start(along), form, tuple(DIRECTIONS.values())),
         numbers=_tables(along, bins, digits, noun(record)),
     )
 
@@ -152,8 +156,8 @@ def _start(along: Along) -> str:
 def no_figure(record: AuditRecord) -> Text:
     """Return why there is no curve, with the counts."""
     one, check = record.everyone, check_of(record, "reliability")
-    counts = strong(f"No curve: {num.count(one.rows)} {noun(record)}, {num.count(one.cases)} cases.")
-    why = "A curve needs at least 50 expected cases and 50 expected non-cases."
+    counts = strong(f"No curve: {num.count(one.rows)} {noun(record)}, {num.count(one.cases)} events.")
+    why = "A curve needs at least 50 expected events and 50 expected non-events."
     if not few(record) and check is not None and check.status in ("not-applicable", "not-run"):
         why = sentence(check.reason or "it was not drawn")
     return say(counts, f" {why} The certified range above is still valid.")
@@ -186,11 +190,11 @@ def curve_finding(stretches: Sequence[Stretch] | None, digits: int) -> str:
         Decimals of the figure.
     """
     if stretches is None:
-        return "Nowhere along the score shown to be off"
+        return "At no score shown to be off"
     if not stretches:
         return "Off as a whole, but at no single score far enough to be shown off there"
     told: list[str] = []
-    for where, words in (("low", "too low"), ("high", "too high")):
+    for where, words in (("low", "underpredicts"), ("high", "overpredicts")):
         spans = [_span(s, digits - 1) for s in stretches if s.side == where]
         if spans:
             told.append(f"{words} {'where it says' if not told else 'at'} {_several(spans)}")
@@ -226,7 +230,7 @@ def _tables(along: Along, bins: Sequence[Bin], digits: int, who: str) -> tuple[T
     rows = []
     for p in along.line:
         b = p if isinstance(p, Bin) else next((b for b in bins if float(p.x or 0.0) <= b.end), bins[-1])
-        span = f"{b.start * 100:.3g}% to {b.end * 100:.3g}%"
+        span = f"{b.start * 100:.3g}–{b.end * 100:.3g}%"
         rows.append((num.nearest(float(p.x or 0.0), digits), *cells(p, digits), num.count(b.rows), span))
     return (number_table("", (*heads, f"{capital(who)} in range", "Range of the score"), rows),)
 
@@ -245,7 +249,7 @@ class Certified:
 
 
 def certified(record: AuditRecord) -> Table:
-    """Return what is certified, and about which score; an assumption that all lines share is told in the caption."""
+    """Return what is certified, and about which score; an assumption of all lines is in the caption."""
     held = certificates(record)
     assumptions = {c.assumes for c in held}
     shared = f" All assume {held[0].assumes}." if len(assumptions) == 1 else ""
@@ -266,14 +270,14 @@ def certified(record: AuditRecord) -> Table:
         )
         for c in held
     )
-    caption = f"What is certified, and about which score. Each line holds by itself, {together(record)}.{shared}"
+    caption = f"What is certified, and about which score. Each line holds separately, {together(record)}.{shared}"
     if _shift_beyond(record):
-        caption += " A shift is no larger than the average error: where its line goes further, it is only less exact."
+        caption += " A gap is no larger than the calibration error: where its line goes further, it is only less exact."
     return Table(columns, rows, caption)
 
 
 def _shift_beyond(record: AuditRecord) -> bool:
-    """Tell whether the range of the shift goes beyond the error's high end: both hold, each by itself."""
+    """Return whether the range of the shift goes beyond the error's high end: both hold, each by itself."""
     shift, most = record.estimates.get("shift"), record.everyone.upper.interval.high
     return shift is not None and max(shift.interval.high, -shift.interval.low) > most
 
@@ -283,16 +287,16 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
     one = record.everyone
     low, high = error_bounds(record, one)
     rows = [
-        Certified("Average error, at least", low, "the raw score", assumption(one.lower)),
-        Certified("Average error, at most", high, str(one.upper.settings["about"]), assumption(one.upper)),
+        Certified("Calibration error, at least", low, "the raw score", assumption(one.lower)),
+        Certified("Calibration error, at most", high, str(one.upper.settings["about"]), assumption(one.upper)),
     ]
     about = {
         "distance": ("Distance from calibration, at most", "the raw score, nothing changed"),
-        "jittered": ("Average error with noise added, at most", "the raw score plus a little noise"),
-        "shift": ("Overall shift", "the raw score"),
+        "jittered": ("Calibration error with noise added, at most", "the raw score plus a little noise"),
+        "shift": ("Overall gap", "the raw score"),
     }
     if (worst := record.estimates.get("worst_group")) is not None:
-        what = "Gap" if worst.settings.get("judge") == "gap" else "Average error"
+        what = "Gap" if worst.settings.get("judge") == "gap" else "Calibration error"
         about["worst_group"] = (f"{what} of any group shown, at most", str(worst.settings.get("about", "")))
     for name, (quantity, subject) in about.items():
         e = record.estimates.get(name)
@@ -303,14 +307,14 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
     if (e := record.estimates.get(POCKETS)) is not None:
         for end, word, value in (("min_size", "least", e.interval.low), ("clear_size", "most", e.interval.high)):
             shown = num.lower_bound(value) if word == "least" else num.upper_bound(value)
-            of = f"the raw score, pockets of {people_share(float(e.settings[end]))} of the {noun(record)} or more"
+            of = f"the raw score, subgroups of {people_share(float(e.settings[end]))} of the {noun(record)} or more"
             if chosen := screened(record):
                 tested = f"{num.count(chosen['rows_tested'])} {noun(record)} tested"
-                of += f", along the {num.count(len(chosen['chosen']))} columns searched, among the {tested}"
-            rows.append(Certified(f"Gap of the worst unnamed pocket, at {word}", shown, of, assumption(e)))
+                of += f", by the {num.count(len(chosen['chosen']))} columns searched, among the {tested}"
+            rows.append(Certified(f"Gap of the worst unlisted subgroup, at {word}", shown, of, assumption(e)))
     if (e := record.estimates.get("klce")) is not None:
         shown = f"{e.interval:.4f}".replace("-", num.MINUS)
-        subject = f"the raw score, given the scores and traits of these {noun(record)}"
+        subject = f"the raw score, given the scores and attributes of these {noun(record)}"
         rows.append(Certified("Kernel local calibration error (KLCE²), no unit", shown, subject, assumption(e)))
     for name in sorted(record.certified.keys() - about.keys() - {POCKETS, "klce"}):
         e = record.certified[name]
@@ -354,34 +358,37 @@ def _measure(name: str, e: Estimate) -> Row:
         value = f"{value} points"
     else:
         value, low, high = (num.decimals(v, digits) for v in (e.value, e.interval.low, e.interval.high))
-    return Row(tuple(Cell(say(text)) for text in (title, value, f"{low} to {high}", says)))
+    return Row(tuple(Cell(say(text)) for text in (title, value, num.between(low, high), says)))
 
 
 def measures_note(record: AuditRecord) -> str:
     """Return what the ranges of the measures rest on."""
     levels = {e.interval.level for e in record.measures.values()}
     held = f"{num.percent(levels.pop())}% ranges" if len(levels) == 1 else "Ranges"
-    return f"{held} are approximate and each stands by itself; no verdict rests on them."
+    return f"{held} are approximate and each holds separately; no verdict rests on them."
 
 
 # ---- what the section adds to others ----
 
 AT_LEAST = (
-    "Part of the {rows}, dealt at random, guesses where the raw score is too low or too high; "
-    "the other {rows} put the guess to the test."
+    "Part of the {rows}, chosen at random, estimates where the raw score underpredicts or overpredicts; "
+    "the other {rows} test that estimate."
 )
 AT_MOST = "At each {step}, what happened is compared with what it says, and an allowance for chance is added."
 FURTHER = {
     "distance": ("Distance", "The error of a coarser or noisier score, plus how far that is from the raw score."),
     "jittered": ("Noise", "A little random noise, of width {width}, is added to the score on paper only."),
-    "shift": ("Overall shift", "Cases that happened minus cases expected, {weighted}over the number of people."),
+    "shift": ("Overall gap", "Events that happened minus events expected, {weighted}over the number of people."),
 }
 GUARANTEES = {
     "finite-sample": "True at this number of {rows}, not only for very many.",
     "asymptotic": "Approximate; true in the limit of very many {rows}.",
     "as published": "As its authors published it.",
 }
-BINS = "People with similar scores are put together; each gap has a range, and all ranges of the figure hold together."
+BINS = (
+    "People with similar scores are put together; each gap has a range, and all ranges of the figure hold "
+    "simultaneously."
+)
 CURVE = (
     " The line averages the gap over neighbouring scores (at most {reach} points away, near ones more). Its band comes "
     "from {null}: for a calibrated model it takes in zero everywhere in {often}; where the model is off it holds the "
@@ -392,7 +399,7 @@ CURVE = (
 def methods(record: AuditRecord) -> Iterator[Entry]:
     """Return how the certificates and the figure were made."""
     one, exact = record.everyone, "values" in record.data["display"]
-    step = "value of the score" if exact else f"step of {num.step(record.settings['levels'])}"
+    step = "value of the score" if exact else f"rounding step of {num.step(record.settings['levels'])}"
     width = f"{float(record.settings.get('bandwidth') or 0.0):g}"
     weighted = "each by its weight, " if record.data.get("weights") else ""
     yield Entry("At least", made(AT_LEAST, one.lower, record))
@@ -408,7 +415,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
         return
     times, of = num.confidence(1 - float(s["alpha"]))
     reach = num.nearest(float(s["bandwidth"]), 1 if s["bandwidth"] >= 0.01 else 3)
-    often = f"about {times} of {of} audits, if units are many"
+    often = f"about {times} of {of} audits, if clusters are many"
     if not by_units(record):
         often = f"at least {times} of {of} audits, at any number of rows"
     words = CURVE.format(reach=reach, null=chance(record, int(s["draws"])), often=often)
@@ -417,7 +424,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
 
 def made(text: str, estimate: Estimate, record: AuditRecord) -> Text:
     """Return how an estimate was made: in words, what it rests on, and by which function."""
-    told = f"{text} {GUARANTEES[estimate.interval.guarantee]}".format(rows="units" if by_units(record) else "rows")
+    told = f"{text} {GUARANTEES[estimate.interval.guarantee]}".format(rows="clusters" if by_units(record) else "rows")
     return say(f"{told} Function ", code(estimate.method), ".")
 
 
@@ -441,16 +448,16 @@ def _everyone(_: Check, record: AuditRecord) -> Asked:
 def _shift(_: Check, record: AuditRecord) -> Asked:
     one, shift = record.everyone, record.estimates.get("shift")
     if shift is None:
-        return Asked("Overall shift", "", "is the model too low or too high on balance?", False)
+        return Asked("Overall gap", "", "does the model underpredict or overpredict on average?", False)
     low, high = num.signed_range(shift.interval.low, shift.interval.high)
     predicted, observed = num.rates(one.expected / one.rows, one.cases / one.rows)
     meaning = f"the model says {predicted} in 100; {observed} happened"
     numbers = f"{num.gap(shift.value)} points ({low} to {high})"
-    return Asked("Overall shift", numbers, meaning, shift_side(record) != "unclear")
+    return Asked("Overall gap", numbers, meaning, shift_side(record) != "unclear")
 
 
 def _bound(name: str, question: str, meaning: str) -> Callable[[Check, AuditRecord], Asked]:
-    """Return how to read a check of which only the upper bound is told."""
+    """Return how to read a check of which only the upper bound is reported."""
 
     def read(_: Check, record: AuditRecord) -> Asked:
         e = record.estimates.get(name)
@@ -461,15 +468,15 @@ def _bound(name: str, question: str, meaning: str) -> Callable[[Check, AuditReco
 
 def _reliability(_: Check, record: AuditRecord) -> Asked:
     """Return whether error along the score was found: by the test of the whole curve, or without a curve by a bin."""
-    question, s = "Error along the score", record.curve("reliability").settings
+    question, s = "Error by score", record.curve("reliability").settings
     off, total = bins_off(record), len(record.curve("bins").columns.get("predicted", ()))
     numbers = f"off in {off} of {_ranges(total)}"
     if s.get("p_value") is None:
-        return Asked(question, numbers, f"all {total} ranges hold together, {together(record)}", off > 0)
+        return Asked(question, numbers, f"all {total} ranges hold simultaneously, {together(record)}", off > 0)
     p = float(s["p_value"])
     numbers = f"{num.p_value(p, draws=int(s['draws']))}; {numbers}"
     found = p <= float(record.settings["alpha"])
-    against = "random signs of whole units" if by_units(record) else "simulated outcomes"
+    against = "random signs of whole clusters" if by_units(record) else "simulated outcomes"
     return Asked(question, numbers, f"test of the whole curve against {against}", found)
 
 
@@ -493,7 +500,7 @@ DECLARED = (
             "missing-labels": missing_labels.check,
             "shift": _shift,
             "distance": _bound("distance", "Distance from calibration", "how far the scores would have to move"),
-            "jittered": _bound("jittered", "Average error with noise added", NOISE),
+            "jittered": _bound("jittered", "Calibration error with noise added", NOISE),
             "reliability": _reliability,
             **{name.replace("_", "-"): _measured(title) for name, (title, *_) in MEASURES.items()},
         },

@@ -1,4 +1,4 @@
-"""The section about unnamed pockets: what is certified of all of them, a few distinct ones, and where one lies."""
+"""The section about unlisted subgroups: what is certified of all of them, a few distinct ones, and where one lies."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ from calibrant.report.wording.units import by_units
 from calibrant.results import Estimate
 from calibrant.visible import visible
 
-HEADING = "Is a pocket off that nobody named?"
+HEADING = "Is a subgroup off that was not listed?"
 HALVES = 10  # of the people, at random, in each of which pockets are looked for again
 BESIDES = 2  # traits that tell the people of a pocket apart, besides its rule; more are in the JSON
 LABEL = 32  # characters of a label of the map
 WHOLE_POINTS = 0.03  # where the largest gap of a map is so large, its cells tell whole points
-NOT_SHOWN = "No pocket can be shown: those that are farthest off are too small, or leave too few outside."
+NOT_SHOWN = "No subgroup can be shown: those that are farthest off are too small, or leave too few outside."
 Line = Mapping[str, Any]
 
 
 def pockets(record: AuditRecord) -> Iterator[Node]:
-    """Return the answer, a few distinct pockets as a forest plot and in numbers, and the map of the worst."""
+    """Return the answer, a few distinct subgroups as a forest plot and in numbers, and the map of the worst."""
     absent = pockets_state(record) == "absent"
     of = say(OF_KNOWN) if partly(record) and not absent else ()
     yield Paragraph((*of, *pockets_told(record)), "quiet" if absent else "answer")
@@ -85,14 +85,14 @@ def pockets(record: AuditRecord) -> Iterator[Node]:
         read.append(Paragraph(by))
     if drawn := figure(record):
         yield drawn
-    yield Details("What a pocket is, and how these were found", tuple(read), id="pockets-read", where=PAGE)
+    yield Details("What a subgroup is, and how these were found", tuple(read), id="pockets-read", where=PAGE)
     for text in (looked_at(record, e), note(record, found) if found else ""):
         yield Paragraph(say(text), "note", MARKDOWN if text else NOWHERE)
     yield Paragraph(by, "note", MARKDOWN if by else NOWHERE)
 
 
 def told(record: AuditRecord) -> list[Line]:
-    """Return the distinct pockets, those found first before those found once the first are taken out."""
+    """Return the distinct subgroups, those found first before those found once the first are taken out."""
     curve = record.curve(POCKETS)
     c, besides = curve.columns, curve.settings.get("besides") or ()
     rows = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
@@ -100,15 +100,16 @@ def told(record: AuditRecord) -> list[Line]:
 
 
 def looked_at(record: AuditRecord, e: Estimate) -> str:
-    """Return what a pocket is, how many were looked at, and what the numbers allow for."""
+    """Return what a subgroup is, how many were looked at, and what the numbers allow for."""
     least, s, tested = num.percent(float(e.settings["min_size"])), e.settings, tested_rows(record)
     among = "" if tested is None else f", among the {num.count(tested)} {noun(record)} tested"
     return (
-        "A pocket is everyone with the same one or two traits, such as ages 40 to 50 with scores over 80%. All "
-        f"{num.count(int(s['boxes']))} pockets were looked at that have {least}% of the {noun(record)} or more, of one "
-        f"trait or of {cardinal(int(s['order']))} among {cardinal(len(s['traits']))}, the score being one{among}. "
-        "Which pockets there are was fixed before any outcome was read, so the ranges below, and “at least”, hold for "
-        f"all of them at once, {together(record)}; and so, by itself, does “no pocket is off by more than”."
+        "A subgroup is everyone with the same one or two attributes, such as ages 40 to 50 with scores over 80%. All "
+        f"{num.count(int(s['boxes']))} subgroups were looked at that have {least}% of the {noun(record)} or more, of "
+        f"one attribute or of {cardinal(int(s['order']))} among {cardinal(len(s['traits']))}, the score being "
+        f"one{among}. Which subgroups there are was fixed before any outcome was read, so the ranges below, and “at "
+        f"least”, hold for all of them at once, {together(record)}; and so, separately, does “no subgroup is off by "
+        "more than”."
     )
 
 
@@ -116,7 +117,7 @@ def looked_at(record: AuditRecord, e: Estimate) -> str:
 
 
 def table(record: AuditRecord, found: Sequence[Line]) -> Table:
-    """Return the pockets: their ranges as a picture, and their numbers."""
+    """Return the subgroups: their ranges as a picture, and their numbers."""
     limit, judged = limit_of(record), limit_of(record) is not None
     top = end_of(100 * max(*(max(abs(r["low"]), abs(r["high"])) for r in found), 1.2 * (limit or 0.0)))
     axis = f"Gap, {num.MINUS}{top:g} to +{top:g}\N{NO-BREAK SPACE}points"
@@ -127,7 +128,9 @@ def table(record: AuditRecord, found: Sequence[Line]) -> Table:
         Column(lines("Gap and its", "range, points"), "r iv"),
         Column(say("Verdict" if judged else "The model says"), "vd"),
     )
-    caption = "A few distinct pockets, the most evident first; their ranges, and those of all others, hold together."
+    caption = (
+        "A few distinct subgroups, the most evident first; their ranges, and those of all others, hold simultaneously."
+    )
     if not any(r["floor"] for r in found):
         caption = f"{LOOKED_AT}. {caption}"
     return Table(
@@ -162,7 +165,7 @@ def _row(r: Line, limit: float | None, top: float, who: str) -> Row:
 
 
 def verdict(r: Line, limit: float | None) -> tuple[str, str]:
-    """Return the status of a pocket, and its word; without a limit, what the model says."""
+    """Return the status of a subgroup, and its word; without a limit, what the model says."""
     side = "low" if r["low"] > 0 else "high" if r["high"] < 0 else "unclear"
     if limit is None:
         return ("undecided" if side == "unclear" else "none"), TOO[side]
@@ -173,7 +176,7 @@ def verdict(r: Line, limit: float | None) -> tuple[str, str]:
 
 
 def besides(found: Sequence[Sequence[Any]]) -> str:
-    """Return what else tells the people of a pocket apart, such as "marital = married (61%, of others 38%)"."""
+    """Return what else distinguishes the people of a subgroup, such as "marital = married (61%, of others 38%)"."""
     told = []
     for trait, level, inside, outside in found[:BESIDES]:
         told.append(
@@ -189,15 +192,15 @@ def _whole(share: float) -> str:
 def note(record: AuditRecord, found: Sequence[Line]) -> str:
     """Return how to read the table."""
     shift, start = record.estimates.get("shift"), "The gap is what happened minus what the model says"
-    everyone = "" if shift is None else f", for everyone together {num.gap(shift.value)}"
+    everyone = "" if shift is None else f", for everyone {num.gap(shift.value)}"
     text = (
         f"{start}{everyone}, of the raw score; its range is certified. Counts are multiples of five, up or down by "
-        f"chance. Halves are random halves of the {noun(record)}, searched anew."
+        f"chance. Halves are random halves of the {noun(record)}, searched again."
     )
     if shift is not None and all(float(r["low"]) <= shift.value <= float(r["high"]) for r in found):
-        text += " No range leaves out everyone’s gap: no pocket is shown to be off in another way than everyone is."
+        text += " No range leaves out everyone’s gap: no subgroup is shown to be off in another way than everyone is."
     if any(r["gap_left"] is not None for r in found):
-        text += " “Without those above”: the gap of those in no pocket above; near zero, it adds little."
+        text += " “Without those above”: the gap of those in no subgroup above; near zero, it adds little."
     return text
 
 
@@ -205,7 +208,7 @@ def note(record: AuditRecord, found: Sequence[Line]) -> str:
 
 
 def figure(record: AuditRecord) -> Figure | None:
-    """Return the map of the worst pair of traits; None where there is none."""
+    """Return the map of the worst pair of attributes; None where there is none."""
     curve = record.curve("pocket_map")
     c, axes = curve.columns, curve.settings.get("axes", ())
     if not c.get("gap") or len(axes) != 2:
@@ -226,13 +229,13 @@ def figure(record: AuditRecord) -> Figure | None:
     names = tuple(clipped(shown(a["name"]), 40) for a in (across, up))
     worst = told(record)[:1]
     several = len(curve.settings.get("pockets", ())) > 1
-    where = " Outlined: the pockets." if several else f" Outlined: {worst[0]['rule']}." if worst and frames else ""
+    where = " Outlined: the subgroups." if several else f" Outlined: {worst[0]['rule']}." if worst and frames else ""
     heat = svg.Heat(_labels(across), _labels(up), drawn, frames)
     blank = len(cells) < len(heat.across) * len(heat.up)
     label = f"Map of the gap by {names[0]} and {names[1]}.{where}"
     key = [("over", "happened more often than said"), ("under", "less often")]
     key += [("blank", "too few to show")] if blank else []
-    key += [("frame", "a pocket" if several else "the pocket")] if frames else []
+    key += [("frame", "a subgroup" if several else "the subgroup")] if frames else []
     mask = num.count(int(record.settings.get("mask", 20)))
     caption = "Gaps in points. Single cells are not certified: chance moves them too, small ones the most."
     if blank:
@@ -249,11 +252,11 @@ def figure(record: AuditRecord) -> Figure | None:
 
 
 def title(worst: Sequence[Line], names: Sequence[str]) -> str:
-    """Return what the map shows: where the model is certified farthest off, or of which traits it is."""
+    """Return what the map shows: where the model is certified farthest off, or of which attributes it is."""
     off = [r for r in worst if r["low"] > 0 or r["high"] < 0]
     if not off:
         return f"No cell by {names[0]} and {names[1]} is shown to be off"
-    side = "too low" if off[0]["low"] > 0 else "too high"
+    side = "underpredicts" if off[0]["low"] > 0 else "overpredicts"
     least = num.lower_bound(float(max(off[0]["low"], -off[0]["high"])))
     return f"{capital(side)} by at least {least} points: {clipped(visible(off[0]['rule']))}"
 
@@ -270,7 +273,7 @@ def _labels(axis: Mapping[str, Any]) -> tuple[str, ...]:
 def _frames(
     ranges: Sequence[Sequence[int]], turned: bool, size: tuple[int, int]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the rectangles of a pocket: columns, then rows; two runs of cells make two."""
+    """Yield the rectangles of a subgroup: columns, then rows; two runs of cells make two."""
     first, second = ([r[k : k + 2] for k in range(0, len(r), 2)] for r in ranges)
     for a, b in product(*((second, first) if turned else (first, second))):
         yield int(a[0]), min(int(a[1]), size[0]), int(b[0]), min(int(b[1]), size[1])
@@ -305,15 +308,16 @@ def searches(record: AuditRecord) -> Text:
     if impossible(check.outcome):
         return say(f"Two searches for any error: {p_told(check.outcome)}.")
     return say(
-        f"Two searches for any error, however small: one of all pockets ({scan}) and one by models trained to find it "
-        f"({adaptive}). {text} together, allowing for both: {p_told(check.outcome)}."
+        f"Two searches for any error, however small: one of all subgroups ({scan}) and one by models trained to find "
+        f"it ({adaptive}). {text} together, allowing for both: {p_told(check.outcome)}."
     )
 
 
 FOUND_BY = {
     "both": "Both find error;",
-    "scan": "Only the search of pockets finds error: it sits where one or two traits show it;",
-    "adaptive": "Only the models find error: it is spread over more traits than two, or along none of them sharply;",
+    "scan": "Only the search of subgroups finds error: it sits where one or two attributes show it;",
+    "adaptive": "Only the models find error: it is spread over more attributes than two, or varies sharply with none "
+    "of them;",
     "neither": "Neither finds error, which is not proof of none;",
 }
 
@@ -321,35 +325,38 @@ FOUND_BY = {
 # ---- what the section adds to others ----
 
 BINOMIAL = (
-    "Given scores and traits, the cases in a pocket are a sum of independent outcomes, whose exact binomial limits "
-    "hold whatever each person’s own probability is (Hoeffding 1956)"
+    "Given scores and attributes, the events in a subgroup are a sum of independent outcomes, whose exact binomial "
+    "limits hold whatever each person’s own probability is (Hoeffding 1956)"
 )
-BETS = "Given scores and traits, the weighted error of each {of} is one bet (Theorem CB), at any number of them"
+BETS = (
+    "Given scores and attributes, the weighted error of each {of} is one independent term (Theorem CB), at any "
+    "number of them"
+)
 METHOD = (
-    "Each covariate and the score is cut into a few cells by rules that see no outcome. A pocket is a run of cells of "
-    "a number or date, or one or two levels of a category, of one trait or of each of two. {limits}; the "
-    "{alpha}% is shared over all {boxes} pockets for what is said from below, "
-    "and for each range. “No pocket is off by more than” needs no sharing: one pocket is the worst. Functions "
+    "Each covariate and the score is cut into a few cells by rules that see no outcome. A subgroup is a run of cells "
+    "of a number or date, or one or two levels of a category, of one attribute or of each of two. {limits}; the "
+    "{alpha}% is shared over all {boxes} subgroups for what is said from below, "
+    "and for each range. “No subgroup is off by more than” needs no sharing: one subgroup is the worst. Functions "
 )
 SEARCH = (
-    "All pockets are scanned for the one whose cases depart most, in units of chance, beside the search by trained "
-    "models (Search, below); one p-value joins the two. Function "
+    "All subgroups are scanned for the one whose events depart most, in units of chance, in addition to the search by "
+    "trained models (Search, below); one p-value combines the two. Function "
 )
 WORDS = (
     Entry(
         "Pocket",
-        say("Everyone with the same one or two traits, whom nobody named beforehand: “age over 70 and site = b”."),
+        say("Everyone with the same one or two attributes, not listed beforehand: “age over 70 and site = b”."),
     ),
 )
 
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
-    """Return how pockets were certified, and how they were searched."""
+    """Return how subgroups were certified, and how they were searched."""
     e, check = record.estimates.get(POCKETS), check_of(record, POCKETS)
     if e is None:
         return
     alpha = num.percent(1 - float(e.interval.level))
-    limits = BETS.format(of="unit, however alike its rows are," if by_units(record) else "row")
+    limits = BETS.format(of="cluster, however correlated its rows are," if by_units(record) else "row")
     limits = limits if units_of(record) else BINOMIAL
     words = METHOD.format(limits=limits, alpha=alpha, boxes=num.count(int(e.settings["boxes"])))
     yield Entry("Pockets", say(words, code(e.method), " and ", code("diagnose.pockets"), "."))
@@ -372,8 +379,8 @@ def _check(check: Check, record: AuditRecord) -> Asked:
         numbers = f"worst at least {low} points; of {size} of the {noun(record)} or more, at most {high}"
     if check.outcome is not None:
         numbers += f"; test: {p_told(check.outcome)}"
-    meaning = "is a pocket off that nobody named?"
-    return Asked("Unnamed pockets", numbers, meaning, None if check.outcome is None else record.found(check))
+    meaning = "is a subgroup off that was not listed?"
+    return Asked("Unlisted subgroups", numbers, meaning, None if check.outcome is None else record.found(check))
 
 
 def _verdict(record: AuditRecord) -> str:
@@ -385,7 +392,7 @@ DECLARED = (
     Declared(
         id="pockets",
         order=35,
-        nav="Unnamed pockets",
+        nav="Unlisted subgroups",
         heading=HEADING,
         nodes=pockets,
         verdict=_verdict,

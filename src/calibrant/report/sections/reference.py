@@ -38,7 +38,7 @@ from calibrant.visible import visible
 COLUMNS = 60  # in the table of how each was read; the others are in the JSON only
 UNDONE = ("not-applicable", "not-run")  # neither is a pass
 NOTE = (
-    "“Error found” says that error exists, however small; only the limit says whether it is too much. "
+    "“Error shown” says that error exists, however small; only the limit says whether it is too much. "
     "“Not applicable” and “not run” are not a pass."
 )
 
@@ -174,13 +174,13 @@ def _tested(record: AuditRecord, chosen: Mapping[str, Any]) -> Text:
         how += "those named as groups, and " if groupings(record) else ""
         how += f"those along which {rows} depart most from the model; "
         then = f"{others} who had no part in the choice were tested, so that it costs no error probability. "
-    left = f"The other {num.count(of - len(read))} are in the ranking only, each by itself. Read: "
+    left = f"The other {num.count(of - len(read))} are in the ranking only, each separately. Read:  "
     named = [piece for name in read for piece in (code(name), ", ")][:-1]
     return say(how, then, left, *named)
 
 
 def _columns(record: AuditRecord) -> Table:
-    """Return what each column was taken for, what it was used as, and where it is missing."""
+    """Return what each column was interpreted as, what it was used as, and where it is missing."""
     reasons, rows = dict(map(tuple, record.data.get("left_out") or ())), []
     for name, c in list(record.data["columns"].items())[:COLUMNS]:
         missing = c.get("missing")
@@ -188,7 +188,7 @@ def _columns(record: AuditRecord) -> Table:
         used = c.get("used", "")
         why = (": ", given(reasons[name])) if name in reasons else ()
         rows.append(Row(tuple(map(Cell, (say(code(name)), say(c.get("kind", "")), say(used, *why), say(share))))))
-    heads = ("Column", "Taken for", "Used as", "Missing")
+    heads = ("Column", "Interpreted as", "Used as", "Missing")
     more = len(record.data["columns"]) - len(rows)
     caption = f"The first {num.count(len(rows))} columns; the JSON names {num.count(more)} more." if more > 0 else ""
     return Table(tuple(Column(say(h)) for h in heads), tuple(rows), caption)
@@ -216,7 +216,7 @@ def _groups(record: AuditRecord) -> Text:
 
 
 def units(record: AuditRecord) -> dict[str, str]:
-    """Return the columns of dates, and the unit of time that makes their groups."""
+    """Return the columns of dates, and the cluster of time that makes their groups."""
     return {name: str(d["kind"]) for name, d in described(record).items() if d.get("kind") in UNITS}
 
 
@@ -277,15 +277,15 @@ def _setting(value: object) -> str:
 # ---- what the report does not show, how it was computed, and the words it uses; sections add to the last two ----
 
 LIMITS = (
-    ("Whether decisions are good or fair.", "Probabilities can be right and the rule built on them wrong."),
+    ("Whether decisions are good or fair.", "Probabilities can be calibrated and the rule built on them poor."),
     ("Whether the model ranks well.", "A model that says 50% every time can be perfectly calibrated."),
     ("Other places, years or populations.", "The certificate covers the population {which}."),
     ("Groups nobody listed.", "{searched} No finding is not a proof."),
     ("Whether the recorded outcome is true.", "Errors in the labels count as errors of the model."),
 )
 SEARCHED = {
-    "certified": "Pockets of one or two traits are certified; mixes of more are searched, and some are found.",
-    "searched": "Only the groups named are certified. The search finds some mixes of traits, not all.",
+    "certified": "Subgroups of one or two attributes are certified; mixes of more are searched, and some are found.",
+    "searched": "Only the groups named are certified. The search finds some mixes of attributes, not all.",
     "": "Only the groups named are audited.",
 }
 ALWAYS = (
@@ -300,10 +300,9 @@ ALWAYS = (
 WORDS = {
     "Point": "One hundredth of probability; one person in 100. From 70% to 72% is 2 points.",
     "Score": (
-        "The probability the model gives a person. Raw: exactly as given. "
-        "As shown: rounded to the nearest step of {step}."
+        "The probability the model gives a person. Raw: exactly as given. Rounded: to the nearest step of {step}."
     ),
-    "Average error": (
+    "Calibration error": (
         "Take everyone given the same probability, compare it with the share of them for whom it happened, "
         "and average the size of the gap over all people."
     ),
@@ -311,25 +310,23 @@ WORDS = {
         "Proved to hold in at least {times} of {of} audits like this one, whatever the model, if {rows} are "
         "independent."
     ),
-    "Certified range": (
-        "From the least the raw score can be off to the most the score, as it is or as shown, can be off."
-    ),
-    "Met, over the limit, undecided": (
+    "Certified range": ("From the least the raw score can be off to the most the raw or rounded score can be off."),
+    "Within the limit, over the limit, undecided": (
         "The whole certified range is within the limit; the whole range is over it; the limit lies inside."
     ),
-    "Calibrated": "Of all people told 70%, 70 in 100 have the outcome; likewise for every other number.",
+    "Calibrated": "Of all people given 70%, 70 in 100 have the outcome; likewise for every other number.",
     "Case": "A person with the outcome.",
-    "Gap, overall shift": (
+    "Gap, overall gap": (
         "What happened minus what the model says: in one group, or over everyone. Errors in both directions cancel."
     ),
     "Distance from calibration": "How far scores would have to move, on average, to be calibrated.",
     "Brier score, log loss": (
         "How far single predictions are from what happened; smaller is better. "
-        "They mix calibration with how well people are told apart."
+        "They mix calibration with how well people are distinguished."
     ),
     "AUROC": "How often a person with the outcome has a higher score than one without; 0.5 is guessing.",
 }
-JUDGED = "Met, over the limit, undecided"  # a word of reports with a limit
+JUDGED = "Within the limit, over the limit, undecided"  # a word of reports with a limit
 
 
 def limits(record: AuditRecord) -> Iterator[Node]:
@@ -368,7 +365,7 @@ def _confidence(record: AuditRecord) -> tuple[Entry, ...]:
 def glossary(record: AuditRecord) -> Iterator[Node]:
     """Return the words used on the page, each in plain language."""
     times, of = num.confidence(1 - float(record.settings["alpha"]))
-    step, independent = num.step(record.settings["levels"]), "units" if record.data.get("cluster") else "rows"
+    step, independent = num.step(record.settings["levels"]), "clusters" if record.data.get("cluster") else "rows"
     ours = (
         Entry(word, say(text.format(step=step, times=times, of=of, rows=independent)))
         for word, text in WORDS.items()

@@ -23,7 +23,7 @@ from calibrant.report.document import (
 )
 from calibrant.report.findings import FIXED, decided, limit_of, noun, size
 from calibrant.report.outline import Asked, Declared
-from calibrant.report.spans import Span, Text, given, lines, say, shown, strong
+from calibrant.report.spans import Span, Text, given, lines, say, strong
 from calibrant.report.wording import VERDICTS, capital, cardinal, fitted_to, repair_named, unmade
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.visible import visible
@@ -38,7 +38,7 @@ KEEPS = {
 TESTS = {
     "local": "local test (error among those with the same score)",
     "strong": "strong test (a badly served group)",
-    "scan": "scan test (every pocket of two traits)",
+    "scan": "scan test (every subgroup of two attributes)",
 }
 Line = Mapping[str, Any]  # one probability of a table, or one population, by the names of its columns
 
@@ -68,7 +68,7 @@ def repair(record: AuditRecord) -> Iterator[Node]:
 
 
 def compared(record: AuditRecord) -> bool:
-    """Tell whether repairs were compared."""
+    """Return whether repairs were compared."""
     return bool(record.curve("repairs").columns.get("probability"))
 
 
@@ -128,7 +128,7 @@ def _held(record: AuditRecord) -> str:
         sum(line[when] == verdict for line in found)
         for when, verdict in (("now", "broken"), ("after", "broken"), ("after", "undecided"))
     )
-    told = f"of the {cardinal(len(found))} looked at, {_none(before)} {'is' if before == 1 else 'are'} over the limit "
+    told = f"of the {cardinal(len(found))} examined, {_none(before)} {'is' if before == 1 else 'are'} over the limit "
     left = f"; {cardinal(few)} {'is' if few == 1 else 'are'} undecided" if few else ""
     return f"{told}before and {_none(after)} after{left}"
 
@@ -149,7 +149,7 @@ def _gain(record: AuditRecord, chosen: Line, before: Line) -> str:
 
 
 def _falls(chosen: Line, before: Line) -> bool:
-    """Tell whether the certified upper end falls, as it is written."""
+    """Return whether the certified upper end falls, as it is written."""
     ends = chosen["error_high"], before["error_high"]
     return None not in ends and ends[0] < ends[1] and _upper(chosen) != _upper(before)
 
@@ -180,7 +180,7 @@ def how(record: AuditRecord) -> Text:
     return say(
         f"{capital(repair_named(chosen['recipe']))} {first}is the simplest repair that is shown to help and is not "
         f"shown to be worse than the best of them: {visible(_verdict(record, chosen))}. This fits it, judges it again "
-        "and writes its map; with --out repaired.parquet it writes every row repaired:"
+        "and writes its calibrator; with --out repaired.parquet it writes every row repaired:"
     )
 
 
@@ -192,7 +192,7 @@ def fixed_caption(record: AuditRecord) -> str:
     s = record.curve(FIXED).settings
     gap = s.get("judge") == "gap" or all(p["measure"] == "gap" for p in populations(record))
     limit = limit_of(record)
-    what = "Gap" if gap else "Average error"
+    what = "Gap" if gap else "Calibration error"
     against = "" if limit is None else f" against the limit of {num.limit_points(limit)}"
     people = f"{num.count(s['rows_judged'])} {noun(record)}"
     if not s["candidate"]:
@@ -219,9 +219,11 @@ def fixed_table(record: AuditRecord) -> Table:
 def _population(p: Line, limit: float | None) -> Row:
     name = Cell(say("Everyone"))
     if p["kind"] == "group":
-        name = Cell(say(given(p["value"]), Span(shown(p["variable"]), "small")), brief=say(given(p["who"])))
+        name = Cell(say(given(p["who"])))
     elif p["kind"] == "pocket":
-        name = Cell(say(given(p["who"]), Span("pocket: gap", "small")), brief=say(given(p["who"]), " (pocket: gap)"))
+        name = Cell(
+            say(given(p["who"]), Span("subgroup: gap", "small")), brief=say(given(p["who"]), " (subgroup: gap)")
+        )
     return Row((name, Cell(say(num.count(p["rows"]))), _side(p, "now", limit), _side(p, "after", limit)))
 
 
@@ -243,11 +245,11 @@ def fixed_note(record: AuditRecord) -> str:
     s = record.curve(FIXED).settings
     times, of = num.confidence(1 - float(s["alpha"]))
     n = int(s.get("groups") or 0)
-    among = f"all {num.count(n)} groups, all pockets and all repairs" if n else "all pockets and all repairs"
+    among = f"all {num.count(n)} groups, all subgroups and all repairs" if n else "all subgroups and all repairs"
     text = (
-        f"The verdicts of a column hold together {times} of {of} times, for everyone, for groups and for pockets each: "
-        f"the risk is shared among {among}, so who is listed, and the repair, may be chosen by these rows. "
-        "Ranges are wider than in the audit, which has more rows."
+        f"The verdicts of a column hold simultaneously {times} of {of} times, for everyone, for groups and for "
+        f"subgroups each: the risk is shared among {among}, so who is listed, and the repair, may be chosen by these "
+        "rows. Ranges are wider than in the audit, which has more rows."
     )
     if s.get("judge") == "gap":
         text += (
@@ -284,14 +286,17 @@ def note(record: AuditRecord) -> str:
     """Return how to read the table."""
     s = record.curve("repairs").settings
     times, of = num.confidence(1 - float(s["alpha"]))
-    text = f"The certified ranges of all lines hold together, {times} of {of} times. Lower is better, but for AUROC. "
+    text = (
+        f"The certified ranges of all lines hold simultaneously, {times} of {of} times. Lower is better, but for "
+        "AUROC. "
+    )
     if s["groups"]:
         text += f"* Of {num.count(s['groups'])} groups, those whose gap shrank or grew by more than {CLEAR}. "
     if refuted := sum(bool(r["impossible"]) for r in rows(record)):
         which = "one line" if refuted == 1 else f"{cardinal(refuted)} lines"
         text += f"Infinite, in {which}: an outcome happened to which the score gave no chance at all (0 or 1). "
     if populations(record):
-        text += f"“{capital(AS_AUDITED)}” may differ from everyone now, above: each table shares its risk by itself. "
+        text += f"“{capital(AS_AUDITED)}” may differ from everyone now, above: each table shares its risk separately. "
     return " ".join(filter(None, (text.rstrip(), orders(record), scales(record))))
 
 
@@ -391,9 +396,9 @@ def decision_note(record: AuditRecord) -> str:
     """Return what the ranges of gains are."""
     s = record.curve("repair_decisions").settings
     return (
-        f"Judged on {noun(record)} held out, numbers in fives; certified ranges, wrong with probability at most "
-        f"{s['alpha']:g} all together, whichever repair is taken. –: fewer than {s['least']} change side, or could be "
-        "had by subtraction."
+        f"Judged on {noun(record)} held out, numbers rounded to multiples of five; certified ranges, wrong with "
+        f"probability at most {s['alpha']:g} simultaneously, whichever repair is taken. –: fewer than {s['least']} "
+        "change side, or are recoverable by subtraction."
     )
 
 

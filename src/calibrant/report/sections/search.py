@@ -1,4 +1,4 @@
-"""What a search for a mix of traits found: the strong calibration test, its chart, its rules, what it needs."""
+"""What a search for a mix of attributes found: the strong calibration test, its chart, its rules, what it needs."""
 
 from __future__ import annotations
 
@@ -105,9 +105,9 @@ def spread(record: AuditRecord) -> str:
     if share < FEW:
         what = f"concentrated in few {noun(record)}"
     elif share > MANY:
-        what = "widely spread, not confined to a small pocket"
-    side = {"too little": " The model says too little for them.", "too much": " The model says too much for them."}
-    both = " For some of them the model says too little, for others too much."
+        what = "widely spread, not confined to a small subgroup"
+    side = {"underpredicts": " The model underpredicts for them.", "overpredicts": " The model overpredicts for them."}
+    both = " The model underpredicts for some of them and overpredicts for others."
     peak = f"The peak comes after {whole(share)}% of {noun(record)}: the error is {what}."
     return peak + side.get(str(s.get("side")), both)
 
@@ -118,7 +118,7 @@ def none_found(record: AuditRecord) -> str:
 
 
 def whole(share: float) -> str:
-    """Write a share of people in whole per cent; a decimal where it is under one."""
+    """Write a share of people in whole percent; a decimal where it is under one."""
     return num.nearest(share, 0 if share >= 0.01 or not share else 1)
 
 
@@ -146,7 +146,7 @@ def control(record: AuditRecord) -> Figure | None:
     times, of = num.confidence(1 - float(s["alpha"]))
     under = ""
     if line is not None:
-        under = f"; a model that is right stays under {_evidence(line, ROUND_CEILING)} in {times} of {of} repeats"
+        under = f"; a calibrated model stays under {_evidence(line, ROUND_CEILING)} in {times} of {of} repeats"
     form = f"After the {{0}}% most suspicious {noun(record)}: evidence {{1}}{under}."
     return Figure(
         panels=(Panel("", svg.plot(drawn, label, 0, 100), axis=axis),),
@@ -154,7 +154,7 @@ def control(record: AuditRecord) -> Figure | None:
         caption=say(_caption(record, points[-1][0], line)),
         id="fig-control",
         style="along",
-        readout=Readout(f"Read the evidence along {noun(record)}", "0", "100", start, form),
+        readout=Readout(f"Read the evidence by {noun(record)}", "0", "100", start, form),
         numbers=(number_table("", (f"Most suspicious {noun(record)}, %", "Evidence"), rows),),
     )
 
@@ -167,7 +167,7 @@ def peak_told(record: AuditRecord) -> str:
         return f"{_evidence(most, signed=True)} at most"
     crosses = "over" if most > float(line) else "under"
     who = f"among the {whole(float(s['peak_share']))}% most suspicious {noun(record)}"
-    return f"{_evidence(most)} {who}, {crosses} the {_evidence(float(line), ROUND_CEILING)} of a model that is right"
+    return f"{_evidence(most)} {who}, {crosses} the {_evidence(float(line), ROUND_CEILING)} of a calibrated model"
 
 
 def _evidence(score: float, rounding: str = ROUND_HALF_UP, signed: bool = False) -> str:
@@ -181,11 +181,11 @@ def _caption(record: AuditRecord, end: float, line: float | None) -> str:
     text = f"{num.count(s['rows_tested'])} {noun(record)}, "
     text += "which the models had not seen." if s.get("null") == "split" else "each judged by models fitted to others."
     repeats = cardinal(sum(k.startswith("null_") for k in record.curve("control_chart").columns))
-    text += f" Grey: {repeats} repeats in which the model is right."
+    text += f" Grey: {repeats} repeats in which the model is calibrated."
     if line is None:
         text += " There are too few simulations for a line."
     elif check is not None and not record.found(check):
-        text += " It stays under the dashed line, as for a model that is right."
+        text += " It stays under the dashed line, as for a calibrated model."
     if end <= 1.0 - 0.005 and s.get("rows_beyond", s["rows_tested"]) != s["rows_tested"]:
         t = float(s.get("tolerance", 0.0))
         off = f"to be off by no more than the tolerance of {num.limit_points(t)} points" if t else "not to be off"
@@ -193,7 +193,7 @@ def _caption(record: AuditRecord, end: float, line: float | None) -> str:
     if s.get("null") == "refit" and check is not None and check.outcome is not None:
         made, most = int(s["draws"]), int(check.outcome.settings.get("draws", 0))
         early = ", and then no more: enough of them had shown as much evidence" if made < most else ""
-        text += f" All was fitted anew in {num.count(made)} repeats{early}."
+        text += f" All was fitted again in {num.count(made)} repeats{early}."
     return f"{text} {spread(record)}".strip()
 
 
@@ -246,16 +246,16 @@ def rules_note(record: AuditRecord) -> str:
     n = len(c.get("rule", ()))
     if not n:
         why = "no rule was worth judging." if "rule" in c else f"there are too few {noun(record)} for two halves."
-        return f"No rule tells who they are: {why}"
+        return f"No rule says who they are: {why}"
     times, of = num.confidence(1 - float(s["alpha"]))
-    every = "Its range holds" if n == 1 else f"{'Both' if n == 2 else f'All {cardinal(n)}'} ranges hold together"
+    every = "Its range holds" if n == 1 else f"{'Both' if n == 2 else f'All {cardinal(n)}'} ranges hold simultaneously"
     note = (
         f"Found in one half of the {noun(record)}; but for the share, every number is from the other half, "
         f"{num.count(s['rows_judged'])} that did not find {'it' if n == 1 else 'them'}. "
         f"{every} in at least {times} of {of} audits."
     )
     t = float(s.get("tolerance", 0.0))
-    inner = (r["low"] if r["side"] == "too little" else -r["high"] for r in rules(record) if r["finding"])
+    inner = (r["low"] if r["side"] == "underpredicts" else -r["high"] for r in rules(record) if r["finding"])
     if any(end <= t for end in inner):  # a finding though its range takes in what the test allows
         within = f"gaps within the tolerance of {num.limit_points(t)} points" if t else "zero"
         note += " A rule is tested on the side it was found on, so it can be shown off though its range takes in "
@@ -275,7 +275,7 @@ def needs(record: AuditRecord) -> list[Line]:
 def share_lost(line: Line, statistic: float) -> str:
     """Return the share of the evidence that the search loses without a variable, with its range."""
     lost, low, high = (float(line[k]) / statistic for k in ("drop", "low", "high"))
-    return f"{_percents(lost)}% ({_percents(low)} to {_percents(high)})"
+    return f"{_percents(lost)}% ({num.between(_percents(low), _percents(high))})"
 
 
 def _percents(share: float) -> str:
@@ -300,9 +300,9 @@ def needs_note(record: AuditRecord) -> str:
         told = f"Models and {noun(record)} are those of the test above; the evidence split up, {total}, is that of {of}"
     return (
         f"Share of the evidence that is lost when the variable is shuffled among {noun(record)}; "
-        f"{num.percent(1 - float(s['alpha']))}% range, approximate, each by itself. "
-        f"{told}. A share may lie outside 0 to 100%: {few}, and variables share what they know, so that those that "
-        f"say the same hide each other. Where a range takes in 0, the variable is {UNNEEDED}."
+        f"{num.percent(1 - float(s['alpha']))}% range, approximate, each separately. "
+        f"{told}. A share may lie outside 0 to 100%: {few}, and variables share information, so that those that "
+        f"carry the same information hide each other. Where a range takes in 0, the variable is {UNNEEDED}."
     )
 
 
@@ -316,20 +316,22 @@ SEARCH = (
 NULLS = {
     "split": "the same from {draws} sets of outcomes simulated at the score; true at this number of rows",
     "refit": (
-        "{done}{draws} repeats of all of it on simulated outcomes, models fitted anew; true at this number of rows"
+        "{done}{draws} repeats of all of it on simulated outcomes, models fitted again; true at this number of rows"
     ),
     "fixed": "the same from {draws} sets of simulated outcomes, with the models held; approximate{inflated}",
     "clusters": "the same from {draws} sets of random signs of whole clusters; approximate{inflated}",
 }
-INFLATED = ", and more ready to find error in a model that is right than asked for"
+INFLATED = ", and more ready to find error in a calibrated model than asked for"
 RULES = (
-    "One half of the people finds the rules: all pairs of simple conditions are tried, beside a tree of conditions "
-    "that follows models of the error, sums of steps and corners, and the best is bettered one condition at a time. "
-    "The other half judges each rule, against the share that the model says{edge}. Ranges of the gaps hold together "
-    "at this number of rows. Whether a rule is shown to be off is tested on the side it was found on, which can find "
-    "what its range leaves open. Function "
+    "One half of the people finds the rules: all pairs of simple conditions are tried, in addition to a tree of "
+    "conditions fitted to models of the error and to sums of thresholds and products of two, and the best is improved "
+    "one condition at a time. The other half judges each rule, against the share that the model says{edge}. Ranges of "
+    "the gaps hold simultaneously at this number of rows. Whether a rule is shown to be off is tested on the side it "
+    "was found on, which can find what its range leaves open. Function "
 )
-EDGE = ", plus the tolerance of {points} points where it seemed to say too little, minus it where too much"
+EDGE = (
+    ", plus the tolerance of {points} points where it seemed to underpredict, minus it where it seemed to overpredict"
+)
 WORD = Entry(
     "Evidence, in the search",
     say(
@@ -361,4 +363,4 @@ def read(_: Check, record: AuditRecord) -> Asked:
     found, numbers = rules(record), told(record)
     if found:
         numbers += f"; {sum(bool(r['finding']) for r in found)} of {len(found)} rules shown to be off"
-    return Asked("Strong calibration test", numbers, f"does some mix of traits predict {sought(record)}?")
+    return Asked("Strong calibration test", numbers, f"does some mix of attributes predict {sought(record)}?")

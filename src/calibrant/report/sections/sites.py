@@ -27,14 +27,18 @@ def sites(record: AuditRecord) -> Iterator[Node]:
 
 
 def _answer(curve: Curve) -> Text:
-    """Return in words how many cases there are for each that was expected, on average and at a new site."""
+    """Return in words how many events there are for each that was expected, on average and at a new site."""
     s = curve.settings
-    alike = "Units differ beyond chance" if s["p_value"] <= LEVEL else "No difference between units beyond chance shows"
+    alike = (
+        "Clusters differ beyond chance"
+        if s["p_value"] <= LEVEL
+        else ("No difference between clusters is shown beyond chance")
+    )
     return say(
-        f"{alike}. Averaged over {num.count(s['sites'])} units (",
+        f"{alike}. Averaged over {num.count(s['sites'])} clusters (",
         code(s["site"]),
         "), ",
-        strong(f"{_times(curve, 'ratio')} times as many cases happened as the model expects"),
+        strong(f"{_times(curve, 'ratio')} times as many events happened as the model expects"),
         f" ({_times(curve, 'ratio_low')} to {_times(curve, 'ratio_high')}). A new one is to expect ",
         strong(f"{_times(curve, 'ratio_new_low')} to {_times(curve, 'ratio_new_high')} times as many"),
         ".",
@@ -52,9 +56,9 @@ def _figure(record: AuditRecord) -> Figure:
     top = places.end_of(max(abs(float(v)) for v in inside))
     lines = [(float(a), float(b), float(h)) for a, b, h in zip(c["low"], c["estimate"], c["high"], strict=True)]
     mean, new = ((float(s[f"{k}_low"]), float(s[f"{k}_high"])) for k in ("mean", "new"))
-    words = f"Calibration intercepts of {num.count(len(lines))} units, from {num.decimals(lines[0][1], 2)} to "
+    words = f"Calibration intercepts of {num.count(len(lines))} clusters, from {num.decimals(lines[0][1], 2)} to "
     picture = svg.caterpillar(lines, (mean, new), top, f"{words}{num.decimals(lines[-1][1], 2)}.")
-    panel = Panel("Each unit with its range", picture, axis="calibration intercept, logits; above 0: too low")
+    panel = Panel("Each cluster with its range", picture, axis="calibration intercept, logits; above 0: underpredicts")
     return Figure(panels=(panel,), key=(), caption=say(_caption(record.curve(CODE))), numbers=(_numbers(record),))
 
 
@@ -63,14 +67,15 @@ def _numbers(record: AuditRecord) -> Table:
     c, s = record.curve(CODE).columns, record.curve(CODE).settings
     columns = Column(say("Unit")), Column(say("Intercept, logits"), "r"), Column(say("Range"), "r")
     pooled = (
-        ("Mean of all units", s["mean"], s["mean_low"], s["mean_high"]),
-        ("A new unit", s["mean"], s["new_low"], s["new_high"]),
+        ("Mean of all clusters", s["mean"], s["mean_low"], s["mean_high"]),
+        ("A new cluster", s["mean"], s["new_low"], s["new_high"]),
     )
     each = ((f"number {rank}", *rest) for rank, *rest in zip(*c.values(), strict=True))
     rows = (
         Row(
             tuple(
-                Cell(say(t)) for t in (name, num.decimals(at, 2), f"{num.decimals(low, 2)} to {num.decimals(high, 2)}")
+                Cell(say(t))
+                for t in (name, num.decimals(at, 2), num.between(num.decimals(low, 2), num.decimals(high, 2)))
             )
         )
         for name, at, low, high in (*pooled, *each)
@@ -81,7 +86,9 @@ def _numbers(record: AuditRecord) -> Table:
 def _caption(curve: Curve) -> str:
     s, shown = curve.settings, len(curve.columns["rank"])
     unshown, all_of = int(s["unshown"]), int(s["sites"]) - int(s["unshown"])
-    parts = ["The lowest first, without names: a unit may be one person. Narrow strip: the mean; wide: a new unit."]
+    parts = [
+        "The lowest first, without names: a cluster may be one person. Narrow strip: the mean; wide: a new cluster."
+    ]
     if shown < all_of:
         parts.append(f"{num.count(shown)} of {num.count(all_of)} are drawn, evenly spaced.")
     if unshown:
@@ -97,23 +104,27 @@ def _note(record: AuditRecord) -> Text:
         num.decimals(float(s[k]), 2)
         for k in ("mean", "mean_low", "mean_high", "new_low", "new_high", "tau", "tau_high")
     )
-    also = " count as independent here, so units may seem to differ more than they do."
+    also = " count as independent here, so clusters may seem to differ more than they do."
     held = (" Rows of one ", code(nested[-1]), also) if nested else ()
     return say(
-        f"Calibration intercept, in logits (0: right; above 0: too low): mean {mean} ({low} to {high}), a new "
-        f"unit {new_low} to {new_high}; standard deviation between units {tau}, at most {most}. Ranges of {level} "
-        "each hold for many units, not for few: no certificate. Every unit counts alike here, large or small.",
+        f"Calibration intercept, in logits (0: calibrated; above 0: underpredicts): mean {mean} ({low} to {high}), a "
+        f"new cluster {new_low} to {new_high}; standard deviation between clusters {tau}, at most {most}. Ranges of "
+        f"{level} each hold for many clusters, not for few: no certificate. Every cluster has equal weight here, "
+        "large or small.",
         *held,
     )
 
 
 def _check(_: Check, record: AuditRecord) -> Asked:
     curve = record.curve(CODE)
-    means = "how far calibration differs between units, and what a new one is to expect"
+    means = "how far calibration differs between clusters, and what a new one is to expect"
     if not curve.settings:
         return Asked("Units", "", means)
-    told = f"a new unit: {_times(curve, 'ratio_new_low')} to {_times(curve, 'ratio_new_high')} times the cases expected"
-    return Asked("Does it hold in every unit?", told, means)
+    told = (
+        f"a new cluster: {_times(curve, 'ratio_new_low')} to {_times(curve, 'ratio_new_high')} times the events "
+        "expected"
+    )
+    return Asked("Does it hold in every cluster?", told, means)
 
 
 def methods(record: AuditRecord) -> tuple[Entry, ...]:
@@ -121,20 +132,20 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
     if not record.curve(CODE).settings:
         return ()
     text = (
-        "Each unit's binomial likelihood of its own intercept, integrated over a normal distribution of units (one "
-        "stage, REML); Student's law for the mean and for a new unit (Higgins, Thompson, Spiegelhalter). Assumed: "
-        "units independent, rows of one unit independent given it. A unit's own range is Firth's. Every unit counts "
-        "alike, so the mean is not that of all rows."
+        "Each cluster's binomial likelihood of its own intercept, integrated over a normal distribution of clusters "
+        "(one stage, REML); Student's law for the mean and for a new cluster (Higgins, Thompson, Spiegelhalter). "
+        "Assumed: clusters independent, rows of one cluster independent given it. A cluster's own range is Firth's. "
+        "Every cluster has equal weight, so the mean is not that of all rows."
     )
-    return (Entry("Unit by unit", say(text)),)
+    return (Entry("Cluster by cluster", say(text)),)
 
 
 DECLARED = (
     Declared(
         id="sites",
         order=32,
-        nav="In every unit?",
-        heading="Does it hold in every unit?",
+        nav="In every cluster?",
+        heading="Does it hold in every cluster?",
         nodes=sites,
         methods=methods,
         checks={CODE: _check},

@@ -61,7 +61,7 @@ def variables(record: AuditRecord) -> Iterator[Node]:
             yield replace(whole, folded=min(shown_off, SHORT))
             yield read
         else:
-            yield Details(f"What was looked at: {num.count(len(rows))} variables", (whole, read), id="variables-all")
+            yield Details(f"What was examined: {num.count(len(rows))} variables", (whole, read), id="variables-all")
     if found:
         yield Paragraph(say(shift_note(record)), where=MARKDOWN)
     drawn = tuple(d for v in rows for d in v.figure(record))
@@ -76,7 +76,7 @@ def variables(record: AuditRecord) -> Iterator[Node]:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """All that is known of one variable: by the ranking, the test of each trait, the search, and as a curve.
+    """All that is known of one variable: by the ranking, the test of each attribute, the search, and as a curve.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class Ranked:
     Parameters
     ----------
     beyond : float
-        Estimated average gap along the variable beyond the overall shift.
+        Estimated average gap along the variable beyond the overall gap.
     low, high : float or None
         Certified, for `beyond`; None where no proof covers the data.
     whole : float
@@ -154,11 +154,11 @@ class Ranked:
     adjusted : float
         p-value of `beyond`, adjusted for all variables of the ranking.
     found : bool
-        Whether error beyond the overall shift is shown.
+        Whether error beyond the overall gap is shown.
     worst : str
         Values that add most; empty where too few people have them to be shown.
     gap : float
-        What happened minus what the model says there, less the overall shift.
+        What happened minus what the model says there, less the overall gap.
     """
 
     variable: str
@@ -176,7 +176,7 @@ class Ranked:
 
 
 def ranked(record: AuditRecord) -> tuple[Ranked, ...]:
-    """Return the variables of a record, the one the error follows most first; pairs of variables are left out."""
+    """Return the variables of a record, the one the error varies with most first; pairs of variables are left out."""
     c = record.curve("ranking").columns
     lines = (dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True))
     alpha, mask = float(record.settings["alpha"]), int(record.settings.get("mask", 20))
@@ -208,7 +208,7 @@ def draws(record: AuditRecord) -> int | None:
 
 
 def certified(record: AuditRecord) -> bool:
-    """Tell whether any variable has a certified range."""
+    """Return whether any variable has a certified range."""
     return any(r.high is not None for r in ranked(record))
 
 
@@ -234,9 +234,9 @@ def table(record: AuditRecord, rows: Sequence[Told]) -> Table:
     ranks, tests = where(v.ranked for v in rows), where(v.evidence for v in rows)
     columns = (
         Column(say("Variable")),
-        Column(say("Gap along it"), "sp", where=where((v.along for v in rows), PAGE)),
-        Column(say("Beyond the shift (certified)"), "r", "Beyond the overall shift, points (range)", ranks),
-        Column(say("With the shift, points"), "r", where=MARKDOWN & ranks),
+        Column(say("Gap by value"), "sp", where=where((v.along for v in rows), PAGE)),
+        Column(say("Beyond the overall gap (certified)"), "r", "Beyond the overall gap, points (range)", ranks),
+        Column(say("With the overall gap, points"), "r", where=MARKDOWN & ranks),
         Column(say("Adjusted p"), "r p", where=ranks),
         Column(say("Farthest off at (gap)"), "at", where=where((v.along or v.ranked for v in rows), PAGE)),
         Column(say("Among equal scores, p"), "r", where=tests),
@@ -297,14 +297,14 @@ def certified_or(estimate: float, low: float | None, high: float | None) -> str:
     """Return a certified range in points, or the estimate where there is none."""
     if low is None or high is None:
         return f"about {num.nearest(estimate)}"
-    return f"{num.lower_bound(low)} to {num.upper_bound(high)}"
+    return num.between(num.lower_bound(low), num.upper_bound(high))
 
 
 def place(r: Ranked) -> str:
     """Return the values that add most, as they are read; a number of four digits is not set apart, it may be a year."""
     text = visible(r.worst)
     if r.kind == "number":
-        text = re.sub(r"(?<![\d\u202f.])(\d)\u202f(\d{3})(?![\d\u202f])", r"\1\2", text)
+        text = re.sub(r"(?<![\d,.])(\d),(\d{3})(?![\d,])", r"\1\2", text)
     return text if text.strip() or not r.worst else "(blank)"
 
 
@@ -324,26 +324,24 @@ def spark_scale(drawn: Sequence[Along]) -> float:
 
 
 def answer(record: AuditRecord) -> Text:
-    """Return the first line of "Which variables does the error follow?"."""
+    """Return the first line of "Which variables does the error vary with?"."""
     found = ranked(record)
     yes, no = ([r.variable for r in found if r.found is kind] for kind in (True, False))
     if not yes:
         which = say("Not shown for ", variable_name(no[0]))
         if len(no) > 1:
             which = say(f"None of the {cardinal(len(no))} is shown")
-        return say(*which, f": no error beyond the overall shift was found, {UNPROVEN}.")
+        return say(*which, f": no error beyond the overall gap was found, {UNPROVEN}.")
     rest = say(", then ", *variable_names(yes[1:])) if len(yes) > 1 else ()
     verb = "is" if len(no) == 1 else "are"
-    unshown = (
-        say(" ", *variable_names(no), f" {verb} not shown to add anything beyond the overall shift.") if no else ()
-    )
+    unshown = say(" ", *variable_names(no), f" {verb} not shown to add anything beyond the overall gap.") if no else ()
     return say(variable_name(yes[0]), " first", *rest, ".", *unshown)
 
 
 def caption(record: AuditRecord, rows: Sequence[Told]) -> str:
     """Return the caption of the table."""
     level = num.percent(1 - float(record.settings["alpha"]))
-    held = f"Certified ranges hold together at {level}%. " if certified(record) else ""
+    held = f"Certified ranges hold simultaneously at {level}%. " if certified(record) else ""
     grey = "Grey: not shown. " if any(not v.shown for v in rows) else ""
     more = len(rows) - LONG
     rest = f"The first {LONG} variables; {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
@@ -363,7 +361,7 @@ def notes(record: AuditRecord, rows: Sequence[Told]) -> Iterator[str]:
         starred = n and any(r.adjusted <= 1 / (n + 1) for r in found)
         star = f" * The smallest value that {num.count(n)} simulations can show." if n and starred else ""
         bars = " Where certified ranges overlap the order is open." if certified(record) else ""
-        yield f"Beyond the shift: points once the overall shift is taken out. p is of that{looked}.{star}{bars}"
+        yield f"Beyond the overall gap: points once the overall gap is taken out. p is of that{looked}.{star}{bars}"
     if any(v.evidence is not None for v in rows):
         same = f"{noun(record)} with the same score"
         yield f"Among equal scores: does what happens depend on it among {same}? {note(record)}"
@@ -374,8 +372,8 @@ def notes(record: AuditRecord, rows: Sequence[Told]) -> Iterator[str]:
 def shift_note(record: AuditRecord) -> str:
     """Return what the numbers of the ranking mean, where there is no picture."""
     level = num.percent(1 - float(record.settings["alpha"]))
-    ranges = f" Ranges are certified, all together at {level}%." if certified(record) else ""
-    return f"Average gap along each variable once the overall shift is taken out; p-values are adjusted.{ranges}"
+    ranges = f" Ranges are certified, simultaneously at {level}%." if certified(record) else ""
+    return f"Average gap by each variable once the overall gap is taken out; p-values are adjusted.{ranges}"
 
 
 # ---- what the section adds to others ----
@@ -383,7 +381,7 @@ def shift_note(record: AuditRecord) -> str:
 
 RANKING = (
     "Each variable is cut into ranges of about equally many people, or its levels; in each, what happened is compared "
-    "with what the model says, less the overall shift, and the sizes are averaged. What chance alone adds is taken off "
+    "with what the model says, less the overall gap, and the sizes are averaged. What chance alone adds is taken off "
     "the estimate. p-values come from {null}; they are adjusted so that, if the model is calibrated, "
     "any finding at all has a chance of at most {alpha} in 100. "
 )
@@ -391,8 +389,8 @@ NULLS = {
     True: "{draws} sets of outcomes simulated for every person at the score given",
     False: "the normal law of sums over many people, which is approximate",
 }
-OF_UNITS = "random signs of whole units, which is approximate"
-RANGES = "Certified ranges hold together at this number of people. "
+OF_UNITS = "random signs of whole clusters, which is approximate"
+RANGES = "Certified ranges hold simultaneously at this number of people. "
 ALONG = (
     "Each curve averages the gap over the nearest {span}% of the people, near ones more, by a local curve of degree "
     "{degree}. Its band, from {null}, takes in zero everywhere in {times} of {of} audits of a calibrated model; where "
@@ -400,23 +398,23 @@ ALONG = (
 )
 WORDS = (
     Entry(
-        "Average gap along a variable",
+        "Average gap by a variable",
         say(
             "In each range or level of the variable, the size of the gap; averaged over all people. Errors that cancel "
             "within a range do not count."
         ),
     ),
     Entry(
-        "Beyond the overall shift",
+        "Beyond the overall gap",
         say(
-            "What would be left if everyone’s probability were moved by the overall shift. Without that, a model that "
-            "is too low for everyone has the same error along every variable."
+            "What would be left if everyone’s probability were moved by the overall gap. Without that, a model that "
+            "underpredicts for everyone has the same error by every variable."
         ),
     ),
     Entry(
         "Adjusted p",
         say(
-            "How often simulations of a model that is right show at least this much, allowing for having looked at all "
+            "How often simulations of a calibrated model show at least this much, adjusted for looking at all "
             "the variables."
         ),
     ),
@@ -448,7 +446,7 @@ def _check(_: Check, record: AuditRecord) -> Asked:
     if found:
         least = num.p_value(min(r.adjusted for r in found), draws=draws(record))
         numbers = f"{sum(r.found for r in found)} of {num.count(len(found))} variables; smallest adjusted {least}"
-    meaning = "does error follow a variable, beyond the overall shift?"
+    meaning = "does the error vary with a variable, beyond the overall gap?"
     return Asked("Error by variable", numbers, meaning, any(r.found for r in found))
 
 
@@ -456,8 +454,8 @@ DECLARED = (
     Declared(
         id="variables",
         order=40,
-        nav="Following what?",
-        heading="Which variables does the error follow?",
+        nav="By variable",
+        heading="Which variables does the error vary with?",
         nodes=variables,
         methods=methods,
         words=lambda record: WORDS if ranked(record) else (),

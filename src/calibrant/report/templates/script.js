@@ -9,7 +9,7 @@ const said = (cell, apart = ' ') => {
   copy.querySelectorAll('br, small').forEach(part => part.before(apart));
   return copy.textContent.replace(/[ \n\t]+/g, ' ').trim();
 };
-const bare = text => text.replace(/[\u00a0\u2009\u202f]/g, '').replace(/\u2212/g, '-');
+const bare = text => text.replace(/[\u00a0\u2009\u202f]|(?<=\d),(?=\d{3}(?!\d))/g, '').replace(/\u2212/g, '-');
 const number = text => parseFloat((bare(text).match(/[+-]?\d+(\.\d+)?(e[+-]?\d+)?/) || [])[0]);
 
 // ---- readout: the slider and the pointer walk along the rows of the figure's first table of numbers ----
@@ -62,9 +62,9 @@ const save = (name, part, type) => {
   setTimeout(() => URL.revokeObjectURL(href), 60000);
 };
 
-// A range becomes two columns, a number loses its spaces and plus; a text that a spreadsheet would run gets a quote.
+// A range becomes two columns, a number loses its commas and plus; a text that a spreadsheet would run gets a quote.
 const N = '[+-]?\\d+(?:\\.\\d+)?';
-const RANGE = new RegExp(`^(?:(${N}) \\()?(${N}) to (${N})\\)?$`);
+const RANGE = new RegExp(`^(?:(${N}) \\()?(${N})(?: to |\u2013)(${N})\\)?$`);
 const field = text => {
   const plain = text === '\u2013' ? '' : bare(text);
   if (new RegExp(`^${N}$`).test(plain)) return plain.replace('+', '');

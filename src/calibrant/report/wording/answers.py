@@ -28,23 +28,25 @@ from calibrant.report.wording.units import (
 
 
 def crossed(finding: Finding) -> bool:
-    """Tell whether the raw lower bound exceeds the upper bound of the score shown: two scores, two truths."""
+    """Return whether the raw lower bound exceeds the upper bound of the rounded score: two scores, two truths."""
     return finding.lower.interval.low > finding.upper.interval.high
 
 
 def error_bounds(record: AuditRecord, finding: Finding) -> tuple[str, str]:
-    """Return both certified ends of the average error, in points, whatever the limit is about."""
+    """Return both certified ends of the calibration error, in points, whatever the limit is about."""
     return num.bounds(finding, limit_of(record), "gap" if by_gap(record) else "error")
 
 
-def certified_range(record: AuditRecord, finding: Finding) -> str:
-    """Return the certified range of the average error in points, such as "0.6 to 1.2"."""
+def certified_range(record: AuditRecord, finding: Finding, *, dashed: bool = False) -> str:
+    """Return the certified range of the calibration error in points: "0.6 to 1.2", in a table "0.6–1.2"."""
     low, high = error_bounds(record, finding)
-    return f"raw {low}, shown {high}" if crossed(finding) else f"{low} to {high}"
+    if crossed(finding):
+        return f"raw {low}, rounded {high}"
+    return num.between(low, high) if dashed else f"{low} to {high}"
 
 
 def judged_range(record: AuditRecord, finding: Finding) -> str:
-    """Return the certified range of what the limit is about: the average error, or the size of the gap."""
+    """Return the certified range of what the limit is about: the calibration error, or the size of the gap."""
     if not by_gap(record):
         return certified_range(record, finding)
     (low, high), limit = ends(record, finding), limit_of(record)
@@ -53,7 +55,7 @@ def judged_range(record: AuditRecord, finding: Finding) -> str:
 
 def error_at_most(record: AuditRecord) -> str:
     """Return what the limit is a limit of."""
-    limit, what = limit_of(record), "gap" if by_gap(record) else "average error"
+    limit, what = limit_of(record), "gap" if by_gap(record) else "calibration error"
     return what if limit is None else f"{what} at most {num.limit_points(limit)} points"
 
 
@@ -65,7 +67,7 @@ def people(record: AuditRecord, finding: Finding) -> Text:
         expected, happened = (num.told_of_every(finding.rows, n, d) for n in (finding.expected, finding.cases))
     outcome, was = record.settings.get("outcome"), "was" if happened == "1" else "were"
     if outcome is None:
-        cases = "case" if expected == "1" else "cases"
+        cases = "event" if expected == "1" else "events"
         return say(f"expects {expected} {cases}; there {was} {happened}")
     return say(f"expects {expected} to be ", given(outcome), f"; {happened} {was}")
 
@@ -76,8 +78,8 @@ def every(record: AuditRecord) -> str:
 
 
 def too(record: AuditRecord) -> str:
-    """Return the direction of the overall shift as a sentence, or nothing where it is not shown."""
-    words = {"low": "The probabilities are too low. ", "high": "The probabilities are too high. "}
+    """Return the direction of the overall gap as a sentence, or nothing where it is not shown."""
+    words = {"low": "The model underpredicts. ", "high": "The model overpredicts. "}
     return words.get(shift_side(record) or "", "")
 
 
@@ -89,7 +91,7 @@ def would_decide(record: AuditRecord, finding: Finding, where: str = "") -> Text
         return say(f"{unplanned} ")
     if need is None:
         close = f"The error is estimated at {e} points, so close to the limit that no number of {needed(record)}"
-        return say(f"{close}{where} is sure to decide. ")
+        return say(f"{close}{where} is certain to decide. ")
     n = num.rows_needed(need[0])
     amount = strong(f"{n.removeprefix('over ')} {needed(record)}")
     condition = f"{where} would decide, if the error is as estimated ({e} points). "
@@ -105,13 +107,13 @@ def overall_answer(record: AuditRecord) -> Text:
     start = f"On average by {certified_range(record, one)} points."
     if crossed(one):
         low, high = error_bounds(record, one)
-        start = f"On average the raw score by at least {low} points, the score as shown by at most {high}."
+        start = f"On average the raw score by at least {low} points, the rounded score by at most {high}."
     mostly = {
-        "low": "Mostly the model says too little: it",
-        "high": "Mostly the model says too much: it",
+        "low": "Mostly the model underpredicts: it",
+        "high": "Mostly the model overpredicts: it",
         "unclear": "On balance it is not shown to be off: the model",
     }.get(shift_side(record) or "", "The model")
-    return say(f"{of_known(record, start)} {mostly} promises {predicted} in 100, and {observed} in 100 happened.")
+    return say(f"{of_known(record, start)} {mostly} predicts {predicted} in 100, and {observed} in 100 happened.")
 
 
 def unshown_reason(record: AuditRecord) -> str:
@@ -136,13 +138,13 @@ def groups_answer(record: AuditRecord) -> Text:
     total = len(record.groups)
     if not total:
         reason = unshown_reason(record)
-        return say(f"Not answered. {reason}" if reason else "Not asked: no groups were given.")
+        return say(f"Not answered. {reason}" if reason else "Not checked: no groups were given.")
     if limit_of(record) is None:
         return say("No limit was given; the largest certified errors come first.")
     broken, undecided = (len(with_verdict(record, v)) for v in ("broken", "undecided"))
     if not broken and not undecided:
         small = only_together(record)
-        of, more = (" shown", f"; {num.count(small)} small ones only together") if small else ("", "")
+        of, more = (" shown", f"; {num.count(small)} small ones only pooled") if small else ("", "")
         told = f"{all_groups(total).capitalize()}{of} {'are' if total > 1 else 'is'} within the limit{more}."
         return say(of_known(record, told))
     first = f"{capital(cardinal(broken))} of {num.count(total)} groups {'is' if broken == 1 else 'are'} over the limit."
@@ -151,6 +153,6 @@ def groups_answer(record: AuditRecord) -> Text:
     first = of_known(record, first)
     if not undecided:
         return say(f"{first} The largest certified errors come first.")
-    of = "units" if by_units(record) else noun(record)
-    few = f"For {cardinal(undecided)} there are too few {of} to tell; the largest certified errors come first."
+    of = "clusters" if by_units(record) else noun(record)
+    few = f"For {cardinal(undecided)} there are too few {of} to decide; the largest certified errors come first."
     return say(f"{first} {few}")

@@ -62,7 +62,7 @@ def acted(record: AuditRecord) -> tuple[Acted, ...]:
 
 
 def percent_of(threshold: float) -> str:
-    """Write a threshold in per cent."""
+    """Write a threshold in percent."""
     return f"{100.0 * threshold:.4g}"
 
 

@@ -30,7 +30,7 @@ from calibrant.report.wording.terms import cardinal
 from calibrant.report.wording.units import too_wide
 from calibrant.visible import visible
 
-COPIES = "Not certified: rows are copies of others. Remove them, or name their unit."
+COPIES = "Not certified: rows are copies of others. Remove them, or name their cluster."
 MOST_WORDS = 16
 MOST_LETTERS = 130
 NAME_WORDS, NAME_LETTERS = 9, 56  # of a group or a rule that a headline names
@@ -63,7 +63,7 @@ def headline(record: AuditRecord) -> str:
 
 
 def for_use(record: AuditRecord) -> bool:
-    """Tell whether a decision about use can be made: a limit and an intended use were given."""
+    """Return whether a decision about use can be made: a limit and an intended use were given."""
     return limit_of(record) is not None and bool(said_of(record, "intended_use"))
 
 
@@ -87,7 +87,7 @@ def _first_that_fits(record: AuditRecord, forms: Iterator[str]) -> str:
 
 
 def _by_use(record: AuditRecord) -> bool:
-    """Tell whether the headline decides about use: what is known of some is not known of those it is used for."""
+    """Return whether the headline decides about use: what is known of some is not known of those it is used for."""
     return for_use(record) and not partly(record)
 
 
@@ -95,16 +95,16 @@ def _by_use(record: AuditRecord) -> bool:
 
 
 def off_named(o: Off) -> str:
-    """Return the name of a group or a pocket as it stands in a sentence; empty where it is too long or unknown."""
+    """Return the name of a group or a subgroup as it stands in a sentence; empty where it is too long or unknown."""
     text = _one_pocket(o) if o.finding is None else group_named(o.finding)
     if _short(text) or not o.traits:
         return text if _short(text) else ""
-    text = f"a pocket of {' and '.join(map(shown, o.traits))}"
+    text = f"a subgroup of {' and '.join(map(shown, o.traits))}"
     return text if _short(text) else ""
 
 
 def _one_pocket(o: Off) -> str:
-    """Return the rule of a pocket, its conditions joined as those of one."""
+    """Return the rule of a subgroup, its conditions joined as those of one."""
     text = visible(o.rule).strip()
     return text.replace(" and ", " with ") if text.count(" and ") == len(o.traits) - 1 else text
 
@@ -121,9 +121,9 @@ def group_named(finding: Finding) -> str:
 
 
 def counted(found: Sequence[Off]) -> str:
-    """Return such as "two groups and one pocket"."""
+    """Return such as "two groups and one subgroup"."""
     groups = sum(o.finding is not None for o in found)
-    kinds = ((groups, "group", "groups"), (len(found) - groups, "unnamed pocket", "unnamed pockets"))
+    kinds = ((groups, "group", "groups"), (len(found) - groups, "unlisted subgroup", "unlisted subgroups"))
     return " and ".join(f"{cardinal(n)} {one if n == 1 else many}" for n, one, many in kinds if n)
 
 
@@ -142,7 +142,7 @@ def _whom(found: Sequence[Off], joined: str) -> Iterator[str]:
 
 
 def everyone_off(record: AuditRecord) -> list[Off]:
-    """Return groups and pockets over the limit together, the farthest off first; a pocket that is such a group once."""
+    """Return groups and subgroups over the limit together, the farthest off first; one that is both once."""
     groups = groups_off(record)
     named = {tuple(sorted(o.finding.variables)) for o in groups if o.finding is not None}
     return sorted((*groups, *(o for o in pockets_off(record) if o.levels not in named)), key=lambda o: -o.least)
@@ -182,7 +182,7 @@ def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
             yield f"{'Do not use it' if use else 'Over the limit'} for {whom}."
         return
     if record.verdicts["pockets"] == "not-cleared":
-        yield f"{few} for everyone, and error was found in unnamed pockets."
+        yield f"{few} for everyone, and error is shown in unlisted subgroups."
         return
     need = need_of(record.everyone)
     if crossing(record):
@@ -217,13 +217,13 @@ def _everyone_met(record: AuditRecord) -> Iterator[str]:
         return
     groups, pockets = record.verdicts["groups"], record.verdicts["pockets"]
     if (groups, pockets) == ("met", "met"):
-        yield f"{start} everyone, {_every_group(record)} and unnamed pockets."
+        yield f"{start} everyone, {_every_group(record)} and unlisted subgroups."
         return
     whom = "everyone together"
     if groups == "met":
         whom += f" and {_every_group(record)}"
     elif (groups, pockets) == ("absent", "met"):
-        whom += " and unnamed pockets"
+        whom += " and unlisted subgroups"
     yield f"{start} {whom}. {_left_open(record)}"
 
 
@@ -241,23 +241,23 @@ def _left_open(record: AuditRecord) -> str:
         some = f"{cardinal(n)} groups" if n > 1 else "one group" if total > 1 else "the one group"
         one = "is" if n == 1 else "are"
         if pockets == "not-cleared":
-            return f"{some[:1].upper()}{some[1:]} {one} undecided; unnamed pockets are not cleared."
+            return f"{some[:1].upper()}{some[1:]} {one} undecided; unlisted subgroups are error shown."
         if pockets == "undecided":
-            return f"{some[:1].upper()}{some[1:]} and unnamed pockets are undecided."
+            return f"{some[:1].upper()}{some[1:]} and unlisted subgroups are undecided."
         return f"{few} {some}."
     if pockets == "not-cleared":
-        return "Not cleared for unnamed pockets."
+        return "Error shown for unlisted subgroups."
     if pockets == "undecided":
-        return "Unnamed pockets are undecided."
+        return "Unlisted subgroups are undecided."
     if pockets == "met":
         return "No named groups were checked."
-    return "Unnamed pockets were not checked." if groups == "met" else "Groups and pockets were not checked."
+    return "Unlisted subgroups were not checked." if groups == "met" else "Groups and subgroups were not checked."
 
 
 def _short_noun(record: AuditRecord) -> str:
-    """Return what there are too few of: units, or what the rows are called, where that is one word."""
+    """Return what there are too few of: clusters, or what the rows are called, where that is one word."""
     if record.data.get("cluster"):
-        return "units"
+        return "clusters"
     said = noun(record)
     return said if words_of(said) == 1 and len(said) <= 24 else "rows"
 
@@ -268,7 +268,7 @@ def _in_points(record: AuditRecord) -> Iterator[str]:
     start, short = f"Off by {num.lower_bound(low)} to {num.upper_bound(high)} points", " for everyone"
     if crossed(record.everyone) and not by_gap(record):
         start, short = (
-            f"Off by at least {num.lower_bound(low)} points raw, at most {num.upper_bound(high)} as shown",
+            f"Off by at least {num.lower_bound(low)} points raw, at most {num.upper_bound(high)} rounded",
             "",
         )
     worse = [o for o in _worse_off(record) if num.lower_bound(o.least) != num.lower_bound(low)]

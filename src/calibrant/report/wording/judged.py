@@ -9,7 +9,7 @@ from typing import Literal
 from calibrant.audit.record import AuditRecord, Check, Finding
 from calibrant.report import numbers as num
 from calibrant.report.findings import ends, limit_of, need_of, needed, ordered, pockets_off, withheld
-from calibrant.report.spans import clipped, value_label, variable_label
+from calibrant.report.spans import clipped, label
 from calibrant.report.wording.answers import judged_range
 from calibrant.report.wording.terms import cardinal, p_told
 from calibrant.visible import visible
@@ -17,10 +17,10 @@ from calibrant.visible import visible
 State = Literal["met", "broken", "undecided", "open", "absent"]
 Kind = Literal["everyone", "group", "pockets", "check"]
 ERROR = "error-"  # the start of the codes of checks that a limit counts
-POCKETS = "unnamed pockets"
+POCKETS = "unlisted subgroups"
 OPEN = {
     "undecided": "not shown to be within the limit",
-    "not-cleared": "a test finds error, and no pocket is certified over the limit",
+    "not-cleared": "a test shows error, and no subgroup is certified over the limit",
 }
 LONGEST = 60  # characters of a name in the line
 NAMED = 3  # of those that are over, or undecided, the line names so many
@@ -36,7 +36,7 @@ class Judged:
     name : str
         As it is read.
     state : {"met", "broken", "undecided", "open", "absent"}
-        The worst of all is the exit status: "broken" 1, "undecided" 3. "open" counts for none: unnamed pockets of
+        The worst of all is the exit status: "broken" 1, "undecided" 3. "open" counts for none: unlisted subgroups of
         which none is certified over the limit, nor all within it. "absent" was not judged.
     told : str
         How far off, or why not judged, in a few words.
@@ -52,7 +52,7 @@ class Judged:
 
 
 def judged(record: AuditRecord) -> list[Judged]:
-    """Return who and what is judged: everyone, groups and pockets against the limit, then the tests that count.
+    """Return who and what is judged: everyone, groups and subgroups against the limit, then the tests that count.
 
     Without a limit people are there as not judged.
     """
@@ -68,7 +68,7 @@ def line(record: AuditRecord, of: Iterable[Judged]) -> str:
     bound = "" if limit is None else f" of {num.limit_points(limit)} points"
     parts = (
         (f"over the limit{bound}", over),
-        ("error found by", [j for j in found if j.state == "broken" and j.kind == "check"]),
+        ("error shown by", [j for j in found if j.state == "broken" and j.kind == "check"]),
         ("undecided", [j for j in found if j.state == "undecided"]),
     )
     told = "; ".join(f"{head}: {_named(some)}" for head, some in parts if some)
@@ -85,7 +85,7 @@ def _named(some: Sequence[Judged]) -> str:
 
 def _finding(record: AuditRecord, f: Finding) -> Judged:
     kind: Kind = "group" if f.variables else "everyone"
-    name = f"{variable_label(f)} = {value_label(f)}" if f.variables else "everyone"
+    name = label(f)
     least = num.lower_bound(ends(record, f)[0], limit_of(record))
     if f.verdict == "none":
         return Judged(kind, name, "absent", "no limit was given")
@@ -105,7 +105,7 @@ def _pockets(record: AuditRecord) -> Judged:
     if state == "broken":
         worst = pockets_off(record)[:1]
         least = f"at least {num.lower_bound(worst[0].least, limit_of(record))}" if worst else ""
-        name = f"pocket {visible(worst[0].rule)}" if worst and worst[0].rule else "an unnamed pocket"
+        name = f"subgroup {visible(worst[0].rule)}" if worst and worst[0].rule else "an unlisted subgroup"
         return Judged("pockets", name, "broken", f"{least} points off" if least else "", least)
     if state == "met":
         return Judged("pockets", POCKETS, "met", "none over the limit")
@@ -130,4 +130,4 @@ def _gate(record: AuditRecord, check: Check) -> Judged:
         return Judged("check", check.code, "broken", p)
     if check.status in ("undecided", "not-run", "not-applicable"):
         return Judged("check", check.code, "undecided", visible(check.reason).rstrip(".") or p)
-    return Judged("check", check.code, "met", f"no error found, {p}" if p else "")
+    return Judged("check", check.code, "met", f"no error shown, {p}" if p else "")

@@ -32,7 +32,7 @@ class People:
     name : str
     everyone : bool
     rows, missing : int
-        People whose outcome is known, and the others; of a group as told.
+        People whose outcome is known, and the others; of a group as reported.
     ranges, verdicts : tuple
         At random, at the stated odds, and whatever they are.
     stands : float
@@ -49,7 +49,7 @@ class People:
 
     @property
     def unknown(self) -> str:
-        """The share whose outcome is not known, in per cent."""
+        """The share whose outcome is not known, in percent."""
         return f"{num.nearest(self.missing / max(self.rows + self.missing, 1))}%"
 
 
@@ -72,7 +72,7 @@ def ratio(odds: float) -> str:
 
 
 def partly(record: AuditRecord) -> bool:
-    """Tell whether outcomes are known of some only, so that every verdict is of those."""
+    """Return whether outcomes are known of some only, so that every verdict is of those."""
     return any(one.missing >= LEAST * (one.rows + one.missing) for one in people(record)[:1])
 
 

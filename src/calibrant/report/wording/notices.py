@@ -26,20 +26,20 @@ NOTICES = {  # what to know of the data, by its code: the words that open it, an
     "columns-not-read": ("Columns not read", ""),
     "weights-not-used": (
         "Weights not used",
-        "is ranked as a variable. If it says how many people a row stands for, pass it as --weights: as it is every "
+        "is ranked as a variable. If it says how many people a row stands for, pass it as --weights: now every "
         "row counts once.",
     ),
     "repeats-score": (
         "The score again",
-        "Columns tell the score, or its side of 50%, so error along them is its own; --variables can leave them out",
+        "Columns reveal the score, or its side of 50%, so error by them is its own; --variables can leave them out",
     ),
     "other-labels": (
         "Other labels",
         "If one means that the outcome is not known, store it as missing.",
     ),
     "mostly-under-1-percent": (
-        "Hardly per cent",
-        "With --percent most scores are under 1 per cent. If they are probabilities, leave it out.",
+        "Hardly percent",
+        "With --percent most scores are under 1 percent. If they are probabilities, leave it out.",
     ),
     "scores-are-decisions": (
         "Decisions, not probabilities",
@@ -68,7 +68,7 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
             name = next((c for c in record.data.get("covariates") or () if names_weights(c) == "design"), "a column")
             out.append((lead, say(code(name), " ", text)))
         elif warning == "other-labels":
-            out.append((lead, say(*_no_cases(record), " count as no case. ", text)))
+            out.append((lead, say(*_no_cases(record), " count as a non-event. ", text)))
         elif warning == "unfinished-log":
             logs = record.data.get("unfinished") or ()
             out.append((lead, say(*(f"{visible(log)}. " for log in logs), text)))
@@ -86,7 +86,7 @@ def _not_read(record: AuditRecord) -> Iterator[Span]:
 
 
 def _no_cases(record: AuditRecord) -> Iterator[Span]:
-    """Yield the label's values beside the case, the most frequent first, with their rows that are audited."""
+    """Yield the label's values other than the event, the most frequent first, with their rows that are audited."""
     held = sorted((record.data.get("other_labels") or {}).items(), key=lambda pair: (-(pair[1] or 0), pair[0]))
     every = record.data.get("other_label_count", len(held))
     if every is None:

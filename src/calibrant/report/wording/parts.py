@@ -1,4 +1,4 @@
-"""The verdict in three parts: everyone, the named groups, unnamed pockets; none of them stands for another."""
+"""The verdict in three parts: everyone, the named groups, unlisted subgroups; none of them stands for another."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from calibrant.visible import visible
 STATES = {  # of a part of the verdict: the status that marks it, and its word
     **{k: (k, word) for k, word in VERDICTS.items() if k != "none"},
     "none": ("measured", VERDICTS["none"]),
-    "not-cleared": ("not-cleared", "Not cleared"),
+    "not-cleared": ("not-cleared", "Error shown"),
     "absent": ("absent", "Not checked"),
 }
 NARROW = "Ranges are too narrow: rows are copies."
-SIDES = {"low": "too low", "high": "too high", "unclear": "off"}
+SIDES = {"low": "underpredicted", "high": "overpredicted", "unclear": "off"}
 NAMED = 2  # groups that a part names
 CLIPPED, LONGER = 60, 120  # characters of the name of a group, and of the rule of a pocket
 
@@ -80,7 +80,7 @@ def everyone_told(record: AuditRecord) -> Text:
             least = strong(error_bounds(record, one)[0])
             told = say(*told, " Errors of opposite signs cancel in it: on average off by at least ", least, ".")
     elif crossed(one):
-        told = say(f"Raw score at least {low} points off, as shown at most {high}.")
+        told = say(f"Raw score at least {low} points off, rounded score at most {high}.")
     else:
         told = say(f"Off by {low} to {high} points on average.")
     if withheld(record):
@@ -109,7 +109,7 @@ def rows_would(record: AuditRecord, finding: Finding) -> Text:
 
 def few_of(record: AuditRecord) -> str:
     """Return what there are too few of."""
-    return "units" if record.data.get("cluster") else "rows"
+    return "clusters" if record.data.get("cluster") else "rows"
 
 
 # ---- the named groups ----
@@ -160,16 +160,16 @@ def unchecked(record: AuditRecord) -> Text:
         which = [piece for i, name in enumerate(names) for piece in (*((" by ",) if i else ()), given(shown(name)))]
         units = one_unit_each(record, names[0]) if len(names) == 1 else None
         if units is None:
-            told.append(say("Groups of ", *which, ": not checked, none can be shown without telling of a few."))
+            told.append(say("Groups of ", *which, ": not checked, none can be shown without revealing a few people."))
         else:
-            told.append(say(f"{units} groups of ", *which, ": not checked, one unit each."))
+            told.append(say(f"{units} groups of ", *which, ": not checked, one cluster each."))
     return _joined(told)
 
 
 def _small_ones(record: AuditRecord) -> Text:
     """Return how many small groups are judged only in pools, in which their errors may cancel."""
     n = only_together(record)
-    return say(f"{num.count(n)} small ones are judged only together.") if n else ()
+    return say(f"{num.count(n)} small ones are judged only pooled.") if n else ()
 
 
 def worst_end(record: AuditRecord) -> float:
@@ -185,7 +185,10 @@ def beyond_worst(record: AuditRecord, shown: Sequence[Finding]) -> str:
     widest = max((ends(record, f)[1] for f in shown if f.variables), default=0.0)
     if high >= 1.0 or widest <= high or num.upper_bound(widest, limit) == num.upper_bound(high, limit):
         return ""
-    return f"The ranges of groups hold all together; that none exceeds {num.upper_bound(high, limit)} holds by itself."
+    return (
+        f"The ranges of groups are simultaneous; that none exceeds {num.upper_bound(high, limit)} is a separate "
+        "statement."
+    )
 
 
 def no_group(record: AuditRecord) -> Text:
@@ -196,7 +199,7 @@ def no_group(record: AuditRecord) -> Text:
     group = "group" if all_named(record) else "group shown"
     what = f"No {group}’s gap is more than " if by_gap(record) else f"No {group} is off by more than "
     if not by_gap(record) and (any(map(crossed, record.groups)) or any(o.least > high for o in groups_off(record))):
-        what = f"As displayed, n{what[1:]}"  # the raw score of one is off by more
+        what = f"After rounding, n{what[1:]}"  # the raw score of one is off by more
     large = None if e is None else e.settings.get("clear_high")
     if e is None or large is None or num.upper_bound(large, limit) == num.upper_bound(high, limit):
         return say(what, strong(num.upper_bound(high, limit)), ".")
@@ -208,11 +211,11 @@ def no_group(record: AuditRecord) -> Text:
 
 
 def pockets_told(record: AuditRecord) -> Text:
-    """Return the pockets that are off, each by its gap, what no pocket exceeds, and what would decide."""
+    """Return the subgroups that are off, each by its gap, what no subgroup exceeds, and what would decide."""
     check, e = check_of(record, POCKETS), record.estimates.get(POCKETS)
     if check is not None and check.outcome is not None and e is None:
-        finds = f"finds error ({p_told(check.outcome)})" if record.found(check) else "finds no error"
-        return say(f"A test of all pockets {finds}; how far off they are is not certified.")
+        finds = f"shows error ({p_told(check.outcome)})" if record.found(check) else "shows no error"
+        return say(f"A test of all subgroups {finds}; how far off they are is not certified.")
     if check is None or e is None:
         why = "" if check is None else sentence(check.reason)
         quick = say("Left out by ", code("--quick"), ".") if record.settings.get("quick") else say(why)
@@ -226,22 +229,22 @@ def pockets_told(record: AuditRecord) -> Text:
     if known and known[0].rule and e.interval.low > known[0].least and least != _least(record, known[0]):
         told.append(_worst_pocket(e, least))
     if check.outcome is not None and record.found(check) and state in ("not-cleared", "none"):
-        end = "; no pocket is certified over the limit" if state == "not-cleared" else ""
-        told.insert(0, say(f"A test finds error ({p_told(check.outcome)}){end}."))
+        end = "; no subgroup is certified over the limit" if state == "not-cleared" else ""
+        told.insert(0, say(f"A test shows error ({p_told(check.outcome)}){end}."))
     told.append(_no_pocket(record, e))
     need = pockets_need(e)
     if state == "undecided" and need is not None:
         number, at_least = need
         n = num.amount(number, at_least)
-        start, end = ("To clear them takes ", "") if at_least else ("", " would decide")
+        start, end = ("To find them within the limit takes ", "") if at_least else ("", " would decide")
         told.append(say(f"{start}{n if at_least else n.capitalize()} {needed(record)}{end}."))
     return _joined(told)
 
 
 def _worst_pocket(e: Estimate, least: str) -> Text:
-    """Return the pocket with the largest certified gap, where it is none of those told as distinct.
+    """Return the subgroup with the largest certified gap, where it is none of those told as distinct.
 
-    Its rule is told wherever the record holds it: not where it is of few people, or leaves few outside.
+    Its rule is reported wherever the record holds it: not where it is of few people, or leaves few outside.
     """
     rule = e.settings.get("box_low")
     if not rule:
@@ -256,7 +259,7 @@ def _worst_pocket(e: Estimate, least: str) -> Text:
 
 
 def _two_sides(found: list[Off]) -> list[Off]:
-    """Return the pocket farthest off, and the farthest of those that are off to the other side."""
+    """Return the subgroup farthest off, and the farthest of those that are off to the other side."""
     if not found:
         return []
     other = next((o for o in found[1:] if o.side != found[0].side), None)
@@ -264,7 +267,7 @@ def _two_sides(found: list[Off]) -> list[Off]:
 
 
 def _one_pocket(record: AuditRecord, o: Off) -> Text:
-    who = Span(clipped(visible(o.rule), LONGER), "name", "#pockets") if o.rule else Span("One pocket")
+    who = Span(clipped(visible(o.rule), LONGER), "name", "#pockets") if o.rule else Span("One subgroup")
     return say(who, f": {SIDES[o.side]}, a gap of at least {_least(record, o)}.")
 
 
@@ -273,16 +276,16 @@ def _least(record: AuditRecord, o: Off) -> str:
 
 
 def _no_pocket(record: AuditRecord, e: Estimate) -> Text:
-    """Return what no pocket of rows enough exceeds; where that says nothing, that there are too few rows."""
+    """Return what no subgroup of rows enough exceeds; where that says nothing, that there are too few rows."""
     limit, high = limit_of(record), e.interval.high
     if high >= UNTOLD and record.verdicts["pockets"] != "met":
-        return say(f"Too few {noun(record)} to say what no pocket exceeds.")
+        return say(f"Too few {noun(record)} to say what no subgroup exceeds.")
     if record.verdicts["pockets"] == "met" and limit is not None:
         high = min(high, limit)
     of, share = TRAITS[int(e.settings["order"]) - 1], people_share(float(e.settings["clear_size"]))
     if chosen := screened(record):
         of = f"{of} among the {num.count(len(chosen['chosen']))} columns searched"
-    start = f"No pocket of {of} with {share} of {noun(record)} has a gap over "
+    start = f"No subgroup of {of} with {share} of {noun(record)} has a gap over "
     return say(start, strong(num.upper_bound(high, limit)), ".")
 
 

@@ -12,33 +12,33 @@ from calibrant.report.spans import Span, Text, clipped, say, sentence, shown
 from calibrant.results import Outcome
 from calibrant.visible import visible
 
-VERDICTS = {"met": "Met", "undecided": "Undecided", "broken": "Over the limit", "none": "Not judged"}
+VERDICTS = {"met": "Within the limit", "undecided": "Undecided", "broken": "Over the limit", "none": "Not judged"}
 MARKS = {  # what a mark says, for those who do not see it
-    "met": "met",
+    "met": "within the limit",
     "broken": "over the limit",
     "undecided": "undecided",
-    "not-cleared": "not cleared",
-    "found": "error found",
+    "not-cleared": "error shown",
+    "found": "error shown",
     "measured": "measured",
     "absent": "not checked",
     "reference": "for reference",
 }
 DIRECTIONS = {
-    "low": "the model says too little here",
-    "high": "the model says too much here",
+    "low": "the model underpredicts here",
+    "high": "the model overpredicts here",
     "unclear": "not shown to be off here",
 }
-TOO = {"low": "too little", "high": "too much", "unclear": "not shown off"}
+TOO = {"low": "underpredicts", "high": "overpredicts", "unclear": "not shown off"}
 NAMED = 3  # variables in a sentence
 FINDINGS = {
-    "found": "Error found",
-    "unfound": "No error found (not proof of none)",
+    "found": "Error shown",
+    "unfound": "No error shown (not proof of none)",
     "not-applicable": "Not applicable (not a pass)",
     "not-run": "Not run",
     "measured": "Measured",
 }
-WHO, LOOKED_AT = "Who they are", "Looked at most closely, not shown to be badly served"  # over rules, if any is shown
-TRAITS = ("one trait", "one or two traits", "one to three traits")
+WHO, LOOKED_AT = "Who they are", "Examined most closely, not shown to be miscalibrated"  # over rules, if any is shown
+TRAITS = ("one attribute", "one or two attributes", "one to three attributes")
 UNPROVEN = "which is not proof of none"
 CARDINALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -103,7 +103,7 @@ def all_groups(total: int) -> str:
 
 
 def people_share(share: float) -> str:
-    """Write a share of people in per cent: a decimal where it is under ten and one says more."""
+    """Write a share of people in percent: a decimal where it is under ten and one says more."""
     text = num.nearest(share, 0 if share >= 0.1 else 1)
     return f"{text.removesuffix('.0')}%"
 
@@ -114,7 +114,7 @@ def repair_named(recipe: str) -> str:
     return visible(recipe) if known is None else known
 
 
-SCALES = {"logit": "the log-odds of the score", "raw": "the score as it is", "log ratio": "the log-odds of the score"}
+SCALES = {"logit": "the log-odds of the score", "raw": "the raw score", "log ratio": "the log-odds of the score"}
 
 
 def fitted_to(scale: object) -> str:

@@ -1,4 +1,4 @@
-"""What is counted where rows belong together or count more: units, their effective number, and what that costs."""
+"""What is counted where rows share clusters or count more: clusters, their effective number, and what that costs."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from calibrant.report.spans import Text, code, say
 from calibrant.visible import visible
 
 WIDE = 3.0  # times the limit: the widest range of an error that may be called close to it
-NONE_ALIKE = "the rows of one unit are hardly more alike than others"
+NONE_ALIKE = "the rows of one cluster are hardly more correlated than others"
 
 
 CROSSED = (
-    "Units of both columns are dealt to as many groups each, by size and name. With a shift, rows of one group of {0} "
-    "and of the group of {1} that many places on are a block; no two blocks of one shift share a unit. Each shift is "
-    "certified by its blocks as independent units are, and the mean of its e-values over shifts is one, however they "
-    "depend on one another (Theorem X). Assumed: rows that share neither unit are independent; which rows there are, "
-    "and what they weigh, does not depend on scores and outcomes. The design effect is the variance of the mean error, "
-    "of rows that share a unit of either, over that of independent rows. Measures, tests, pockets and repairs have no "
-    "proof for such rows, and none is told."
+    "Clusters of both columns are assigned to as many groups each, by size and name. For an offset, rows of one group "
+    "of {0} and of the group of {1} that many places on are a block; no two blocks of one offset share a cluster. Each "
+    "offset is certified by its blocks as independent clusters are, and the mean of its e-values over offsets is one, "
+    "however they depend on one another (Theorem X). Assumed: rows that share neither cluster are independent; which "
+    "rows there are, and what they weigh, does not depend on scores and outcomes. The design effect is the variance "
+    "of the mean error, of rows that share a cluster of either, over that of independent rows. Measures, tests, "
+    "subgroups and repairs have no proof for such rows, and none is reported."
 )
 
 
 def no_plan(record: AuditRecord) -> str:
-    """Return what would decide where units cross, of which no plan says how many; empty where they do not."""
+    """Return what would decide where clusters cross, of which no plan says how many; empty where they do not."""
     both = " and more of ".join(map(visible, crossing(record)))
-    return f"More units of {both} would tell; how many is not planned where units cross." if both else ""
+    return f"More clusters of {both} would decide; how many is not planned where clusters cross." if both else ""
 
 
 def too_wide(record: AuditRecord, finding: Finding) -> bool:
-    """Tell whether a range is so wide that few rows or units, and not the limit, leave it undecided."""
+    """Return whether a range is so wide that few rows or clusters, and not the limit, leave it undecided."""
     limit, (low, high) = limit_of(record), ends(record, finding)
     return limit is not None and high - low > WIDE * limit
 
 
 def no_number(record: AuditRecord, few: str, *undecided: Finding) -> str:
-    """Return why nobody can say how many rows or units, called `few`, would decide."""
+    """Return why nobody can say how many rows or clusters, called `few`, would decide."""
     told = f"The error is too close to the limit to say how many {few} would decide."
     if any(too_wide(record, f) for f in undecided):
         told = f"More {few} are needed: the range is too wide to say how many."
@@ -47,16 +47,16 @@ def no_number(record: AuditRecord, few: str, *undecided: Finding) -> str:
 
 
 def one_column(record: AuditRecord) -> Text:
-    """Return which option has an answer to what is not checked where units cross; empty where they do not."""
+    """Return which option has an answer to what is not checked where clusters cross; empty where they do not."""
     if not (both := crossing(record)):
         return ()
     _, other = both
     by = [code(f"--cluster {name}") for name in both]
-    return say(" By one column it is: ", by[0], ", about these units of ", code(other), ", or ", by[1], ".")
+    return say(" By one column it is: ", by[0], ", about these clusters of ", code(other), ", or ", by[1], ".")
 
 
 def one_unit_each(record: AuditRecord, column: str) -> str | None:
-    """Return how many values a column of groups has, where each is one unit: it names the unit; else None."""
+    """Return how many values a column of groups has, where each is one cluster: it names the cluster; else None."""
     found, data = units_of(record), record.data
     if not found or crossing(record) or column != data.get("cluster"):
         return None
@@ -64,29 +64,29 @@ def one_unit_each(record: AuditRecord, column: str) -> str | None:
 
 
 def by_units(record: AuditRecord) -> bool:
-    """Tell whether rows belong together in units."""
+    """Return whether rows share clusters."""
     return bool(record.data.get("cluster"))
 
 
 def chance(record: AuditRecord, draws: int) -> str:
-    """Return what a statistic is compared with: sets of simulated outcomes, or of random signs of whole units."""
-    of = "random signs of whole units" if by_units(record) else "simulated outcomes"
+    """Return what a statistic is compared with: sets of simulated outcomes, or of random signs of whole clusters."""
+    of = "random signs of whole clusters" if by_units(record) else "simulated outcomes"
     return f"{num.count(draws)} sets of {of}"
 
 
 def wider(effect: float) -> str:
-    """Return how many times as wide ranges are by units as by rows, about, by the design effect."""
+    """Return how many times as wide ranges are by clusters as by rows, about, by the design effect."""
     return f"{effect**0.5:.1f}"
 
 
 def alike(column: str, effect: float) -> Text:
-    """Return that rows of one column are alike, though nobody named the unit, and what that does to ranges."""
-    alike = f" are more alike than their scores explain: design effect {effect:.1f}."
+    """Return that rows of one column are alike, though nobody named the cluster, and what that does to ranges."""
+    alike = f" are more correlated than their scores explain: design effect {effect:.1f}."
     return say("Rows of one ", code(column), f"{alike} Ranges and tests here take rows as independent.")
 
 
 def counted(record: AuditRecord) -> Text:
-    """Return what is counted: rows, of how many units, weighted by which column; nothing of independent rows."""
+    """Return what is counted: rows, of how many clusters, weighted by which column; nothing of independent rows."""
     found, data = units_of(record), record.data
     if not found:
         return ()
@@ -94,21 +94,24 @@ def counted(record: AuditRecord) -> Text:
     by = say(", weighted by ", code(data["weights"])) if data.get("weights") else ()
     if both := crossing(record):
         (one, n), (other, m) = both.items()
-        first, second = say(f"{num.count(n)} units (", code(one), ")"), say(f"{num.count(m)} units (", code(other), ")")
+        first, second = (
+            say(f"{num.count(n)} clusters (", code(one), ")"),
+            say(f"{num.count(m)} clusters (", code(other), ")"),
+        )
         return say(f"{rows} of ", *first, " and ", *second, ", which cross", *by)
     of = say(f" of {_units(record)} (", code(data["cluster"]), *_nested(record), ")") if data.get("cluster") else ()
     return say(rows, *of, *by)
 
 
 def _nested(record: AuditRecord) -> Text:
-    """Return which finer units lie whole in these; nothing where one column names the units."""
+    """Return which finer clusters lie whole in these; nothing where one column names the clusters."""
     held = [(f"all {num.count(n)} of ", code(name)) for name, n in (record.data.get("nested") or {}).items()]
     parts = [piece for i, pair in enumerate(held) for piece in (*((" and ",) if i else ()), *pair)]
     return say(", in which ", *parts, " lie") if parts else ()
 
 
 def in_units(record: AuditRecord) -> Iterator[Text]:
-    """Yield what ranges by units or weights are about, and what they rest on: at most two lines."""
+    """Yield what ranges by clusters or weights are about, and what they rest on: at most two lines."""
     if not units_of(record):
         return
     yield say(*counted(record), ": ", *_holds(record))
@@ -118,27 +121,32 @@ def in_units(record: AuditRecord) -> Iterator[Text]:
 
 def _units(record: AuditRecord) -> str:
     found = units_of(record)
-    return f"{'' if found['exact'] else 'about '}{num.count(found['count'])} units"
+    return f"{'' if found['exact'] else 'about '}{num.count(found['count'])} clusters"
 
 
 def _holds(record: AuditRecord) -> Text:
     """Return what the ranges hold for, and the effective number."""
     found, data = units_of(record), record.data
     alike = num.count(found["effective"])
-    also = " Counts of rows and cases are not weighted." if data.get("weights") else ""
+    also = " Counts of rows and events are not weighted." if data.get("weights") else ""
     if both := crossing(record):
         one, other = map(code, both)
         shared = say("ranges take ", noun(record), " as independent that share neither ", one, " nor ", other)
-        return say(*shared, f", and hold however alike others are; as precise as {alike} independent blocks.{also}")
+        return say(
+            *shared, f", and hold however correlated others are; as precise as {alike} independent blocks.{also}"
+        )
     if not data.get("cluster"):
-        told = f"as precise as {alike} that count alike"
-        return say(f"ranges are of the weighted rows, {told}; counts of rows and cases are not weighted.")
-    return say(f"ranges hold however alike the rows of one unit are; as precise as {alike} units of equal size.{also}")
+        told = f"as precise as {alike} of equal weight"
+        return say(f"ranges are of the weighted rows, {told}; counts of rows and events are not weighted.")
+    return say(
+        f"ranges hold however correlated the rows of one cluster are; as precise as {alike} clusters of equal "
+        f"size.{also}"
+    )
 
 
 def _more(record: AuditRecord) -> Iterator[str]:
-    """Yield which units are certified, how much wider that makes ranges, and which were weighted down."""
-    found, units = units_of(record), "units" if record.data.get("cluster") else "rows"
+    """Yield which clusters are certified, how much wider that makes ranges, and which were weighted down."""
+    found, units = units_of(record), "clusters" if record.data.get("cluster") else "rows"
     if not found["exact"]:
         held = f"{num.count(found['held'])} of about {num.count(found['count'])} {units}"
         yield f"Certified on the rows of {held}, chosen without looking at outcomes."
@@ -149,16 +157,20 @@ def _more(record: AuditRecord) -> Iterator[str]:
             if wider is None
             else f": the range of the overall gap is {wider:.1f} times as wide as of independent rows"
         )
-        shared = f"are alike (design effect {effect:.1f})" if effect > ALIKE else "are hardly more alike than others"
-        yield f"Rows that share a unit of either {shared}{_though_few(record, wide)}."
+        shared = (
+            f"are correlated (design effect {effect:.1f})"
+            if effect > ALIKE
+            else ("are hardly more correlated than others")
+        )
+        yield f"Rows that share a cluster of either {shared}{_though_few(record, wide)}."
         return
     if record.data.get("cluster"):
-        alike = f"the rows of one unit are alike (design effect {effect:.1f})" if effect > ALIKE else NONE_ALIKE
+        alike = f"the rows of one cluster are correlated (design effect {effect:.1f})" if effect > ALIKE else NONE_ALIKE
         independent = "as of independent rows"
         wide = "" if wider is None else f": the range of the overall gap is {wider:.1f} times as wide {independent}"
         yield f"{alike[:1].upper()}{alike[1:]}{_though_few(record, wide)}."
     elif wider is not None:
-        yield f"The range of the overall gap is {wider:.1f} times as wide as with all rows alike."
+        yield f"The range of the overall gap is {wider:.1f} times as wide as with equal weights."
     if found["lightened"]:
         n, pilots = int(found["lightened"]), num.count(found["pilots"])
         which = f"{units[:-1]} was larger" if n == 1 else f"{units} were larger"
@@ -166,31 +178,31 @@ def _more(record: AuditRecord) -> Iterator[str]:
 
 
 def _though_few(record: AuditRecord, wide: str) -> str:
-    """Return how much wider ranges are, with what makes them so where rows are not alike: how few units there are."""
+    """Return how much wider ranges are, and where rows are not correlated that it is for few clusters."""
     found = units_of(record)
     if not wide or found["design_effect"] > ALIKE or found["wider"] <= ALIKE:
         return wide
     counts = [num.count(n) for n in crossing(record).values()] or [num.count(found["held"])]
-    return f", but of {' and '.join(counts)} units{wide.removeprefix(':')}"
+    return f", but of {' and '.join(counts)} clusters{wide.removeprefix(':')}"
 
 
 def methods(record: AuditRecord) -> tuple[Entry, ...]:
-    """Return how units are certified, in plain words; nothing of independent rows."""
+    """Return how clusters are certified, in plain words; nothing of independent rows."""
     found, data = units_of(record), record.data
     if not found:
         return ()
     if crossing(record):
-        return (Entry("Units that cross", say(CROSSED.format(*map(visible, crossing(record))))),)
-    units, pilots = "units" if data.get("cluster") else "rows", num.count(found["pilots"])
+        return (Entry("Clusters that cross", say(CROSSED.format(*map(visible, crossing(record))))),)
+    units, pilots = "clusters" if data.get("cluster") else "rows", num.count(found["pilots"])
     bets = (
-        "A unit, not a row, is one bet: its rows' errors are added up, weighted, before anything is learnt from them "
-        "(Theorem CL from below, CU from above). "
+        "A cluster, not a row, is one independent observation: its rows' errors are added up, weighted, before "
+        "anything is estimated from them (Theorem CL from below, CU from above). "
     )
     chosen = (
-        f"{pilots} pilot {units}, chosen by name, say how large one is at most, and leave the certificate; larger ones "
-        "count as that. Assumed: units are independent, and weights do not depend on outcomes. "
+        f"{pilots} {units}, chosen by name and set aside as pilot sample, give the largest size; larger ones "
+        "count as that. Assumed: clusters are independent, and weights do not depend on outcomes. "
         f"Effective number: the squared sum of sizes over the sum of squares, {num.count(found['effective'])}. "
-        "The design effect is the variance of the mean error by units over that by rows. Halves and folds keep units "
-        "whole."
+        "The design effect is the variance of the mean error by clusters over that by rows. Halves and folds keep "
+        "clusters whole."
     )
-    return (Entry("Units and weights", say(bets + chosen)),)
+    return (Entry("Clusters and weights", say(bets + chosen)),)

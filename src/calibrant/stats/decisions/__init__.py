@@ -1,1 +1,1 @@
-"""Statistics of decisions: errors among the accepted, of rows and of units."""
+"""Statistics of decisions: errors among the accepted, of rows and of clusters."""

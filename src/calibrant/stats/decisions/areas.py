@@ -1,6 +1,6 @@
-r"""Areas under two ROC curves on the same rows: differences in blocks of rows, or of units, that share nobody.
+r"""Areas under two ROC curves on the same rows: differences in blocks of rows, or of clusters, that share nobody.
 
-A pair of a case and another adds ``d = 1{old: the case is above} - 1{new: so}``, ties half; its mean is how much
+A pair of an event and another adds ``d = 1{old: the event is above} - 1{new: so}``, ties half; its mean is how much
 smaller the new area is. Blocks are dealt at random, and each is a mean, or a sum, over its own pairs: what a block says
 is independent of what another does, so that bets on blocks one after another hold at any number of rows.
 """
@@ -30,7 +30,7 @@ def side(blocks: float) -> int:
 
 
 def row_areas(scores: tuple[Floats, Floats], case: NDArray[np.bool_], rng: np.random.Generator) -> PairedUnits:
-    """Deal independent rows: given the outcomes, a block's cases and others are drawn from all there are.
+    """Deal independent rows: given the outcomes, a block's events and others are drawn from all there are.
 
     Every row is in one block, and a block is the mean of ``d`` over its pairs; its size is 1.
     """
@@ -53,10 +53,10 @@ def unit_areas(
     most: float,
     rng: np.random.Generator,
 ) -> PairedUnits:
-    """Deal units, numbered from 0 on: a block sums ``w w' d`` over pairs of rows of different units.
+    """Deal clusters, numbered from 0 on: a block sums ``w w' d`` over pairs of rows of different clusters.
 
-    Its size, the sum of ``w w'``, is with k units of at most M at most ``floor(k^2 / 4) M^2``, which units that are
-    all cases, or all others, reach.
+    Its size, the sum of ``w w'``, is with k clusters of at most M at most ``floor(k^2 / 4) M^2``, which clusters that
+    are all events, or all others, reach.
     """
     units = int(unit.max()) + 1
     each = min(2 * side(units / 2), units)
@@ -77,7 +77,7 @@ def unit_areas(
 
 
 def above(p: Floats, case: NDArray[np.bool_], weight: Floats, block: Rows, count: int) -> Floats:
-    """Return in each block the weight of pairs, of a case and another, in which the case is above; ties half."""
+    """Return in each block the weight of pairs, of an event and another, in which the event is above; ties half."""
     # (1) Rows by block and score, and which of them tie
     order = np.lexsort((p, block))
     at, score = block[order], p[order]

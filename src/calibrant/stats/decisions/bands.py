@@ -1,4 +1,4 @@
-"""Bands around weighted means, at all of them at once, that allow for skewed sums: studentised resampling of units."""
+"""Bands around weighted means, at all of them at once, allowing for skewed sums: studentised resampling of clusters."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ BUNDLES = 2000  # units are put together at random into so many: sums keep their
 
 @dataclass(frozen=True)
 class Sums:
-    """What independent units add to several weighted means.
+    """What independent clusters add to several weighted means.
 
     Parameters
     ----------
     won : float64 array of shape (u, t)
     size : float64 array of shape (u,)
     times : float64 array of shape (u,)
-        How many units there are of each kind.
+        How many clusters there are of each kind.
     count : float
-        Units in all.
+        Clusters in all.
     """
 
     won: Floats
@@ -52,7 +52,7 @@ class Sums:
         return self.count / max(self.count - 1.0, 1.0)
 
     def bundled(self, rng: np.random.Generator) -> Sums:
-        """Put units together at random, where there are many."""
+        """Put clusters together at random, where there are many."""
         if len(self.size) <= BUNDLES:
             return self
         into = rng.permutation(len(self.size)) % BUNDLES
@@ -60,7 +60,7 @@ class Sums:
         return Sums(won, summed(into, self.times * self.size, BUNDLES), np.ones(BUNDLES), float(BUNDLES))
 
     def drawn(self, rng: np.random.Generator) -> Floats:
-        """Return how often each kind of units is in each resample, shape (draws, u)."""
+        """Return how often each kind of clusters is in each resample, shape (draws, u)."""
         kinds, total = len(self.size), self.times.sum()
         if (self.times != 1.0).any():
             return rng.multinomial(round(total), self.times / total, size=DRAWS).astype(np.float64)
@@ -70,7 +70,7 @@ class Sums:
     def studentised(self, rng: np.random.Generator) -> Floats:
         """Return how many standard errors of its own each resample's means are off these means, shape (draws, t).
 
-        As many units are drawn as there are, with replacement. Where all drawn are alike, they are off by `FAR`.
+        As many clusters are drawn as there are, with replacement. Where all drawn are alike, they are off by `FAR`.
         """
         some = self.bundled(rng)
         times = some.drawn(rng)
@@ -86,9 +86,9 @@ class Sums:
 def widths(sums: Sums, normal: float, alpha: float, rng: np.random.Generator) -> tuple[float, float]:
     """Return how many standard errors a band reaches below and above the means, to hold at all of them at once.
 
-    Below the largest of three: of as many normal numbers (`normal`, given); of resampled means either way, at
-    ``1 - alpha``; of resampled means too high, at ``1 - alpha / 2``. Above likewise. The first two hold where sums are
-    nearly normal, or as skewed one way as the other; the third where a few units decide.
+    Below the largest of three: of as many normal numbers (`normal`, given); of resampled means either way, at ``1 -
+    alpha``; of resampled means too high, at ``1 - alpha / 2``. Above likewise. The first two hold where sums are nearly
+    normal, or as skewed one way as the other; the third where a few clusters decide.
     """
     off = sums.studentised(rng)
     either = float(np.quantile(np.abs(off).max(axis=1), 1.0 - alpha))

@@ -1,9 +1,9 @@
-r"""What acting is worth, certified from both sides: bets on independent units, block after block.
+r"""What acting is worth, certified from both sides: bets on independent clusters, block after block.
 
-A unit adds ``Z``, with ``-a W <= Z <= b W``, and has size ``W <= M``. If ``E Z / E W >= m``, and the bet
-``0 <= kappa < 1 / (M (b - m))`` on a block is fixed by the blocks before it, ``prod [1 - kappa (Z - m W)]`` has mean at
-most one. It rises with m: where it reaches ``1 / delta``, every larger mean is refuted. From below likewise, of ``-Z``.
-Rows that add the same are one kind, so that a million of them cost as much as a thousand.
+A cluster adds ``Z``, with ``-a W <= Z <= b W``, and has size ``W <= M``. If ``E Z / E W >= m``, and the bet ``0 <=
+kappa < 1 / (M (b - m))`` on a block is fixed by the blocks before it, ``prod [1 - kappa (Z - m W)]`` has mean at most
+one. It rises with m: where it reaches ``1 / delta``, every larger mean is refuted. From below likewise, of ``-Z``. Rows
+that add the same are one kind, so that a million of them cost as much as a thousand.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ STREAM = 0x6A15  # of random numbers, apart from those of other methods at the s
 
 @dataclass(frozen=True)
 class Gains:
-    """What independent units add, those of one block that add the same together.
+    """What independent clusters add, those of one block that add the same together.
 
     Parameters
     ----------
     value, size, times : float64 arrays of shape (k,)
         Z and W of each kind of unit, and how many there are.
     block : int64 array of shape (k,)
-        1 to `BLOCKS`; 0 of pilot units, which are learnt from and not certified.
+        1 to `BLOCKS`; 0 of pilot clusters, which are learnt from and not certified.
     least, most : float
-        ``-a`` and ``b``: no unit adds less, or more, by its size.
+        ``-a`` and ``b``: no cluster adds less, or more, by its size.
     largest : float
         M.
     """
@@ -68,7 +68,7 @@ class Gains:
     def of_units(
         cls, value: Floats, size: Floats, certified: NDArray[np.bool_], span: tuple[float, float, float], seed: int
     ) -> Gains:
-        """Deal units that certify, in a random order; `span` are ``-a``, ``b`` and M."""
+        """Deal clusters that certify, in a random order; `span` are ``-a``, ``b`` and M."""
         count = int(np.count_nonzero(certified))
         rank = np.random.default_rng([seed, STREAM]).permutation(count)
         block = np.zeros(len(value), dtype=np.int64)
@@ -82,14 +82,14 @@ class Gains:
 
     @cached_property
     def mean(self) -> float:
-        """The mean of the units that certify."""
+        """The mean of the clusters that certify."""
         own = self.times * self.certified
         size = float(own @ self.size)
         return float(own @ self.value) / size if size else 0.0
 
     @cached_property
     def noise(self) -> Floats:
-        """Root of the variance to expect of a unit of each block, by the blocks before it; none before the first."""
+        """Root of the variance to expect of a cluster of each block, by the blocks before it; none before the first."""
         z, w = self.value, self.size
         sums = (summed(self.block, self.times * v, BLOCKS + 1) for v in (np.ones(len(z)), z, w, z * z, z * w, w * w))
         count, won, size, square, cross, weight = (np.append(0.0, np.cumsum(v)[:-1]) for v in sums)
@@ -122,5 +122,5 @@ class Gains:
 
 
 def _ends(count: int) -> Ints:
-    """Return after how many units each block ends, from 0 on."""
+    """Return after how many clusters each block ends, from 0 on."""
     return np.round(count * (np.arange(BLOCKS + 1) / BLOCKS) ** 2).astype(np.int64)

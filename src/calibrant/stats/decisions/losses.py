@@ -28,11 +28,11 @@ def wrong(p: Floats) -> Ends:
 
 
 def benefit_lost(p: Floats, threshold: float) -> Ends:
-    """Return minus the row's part of the net benefit: acting on a case gains one, on another it costs the odds."""
+    """Return minus the row's part of the net benefit: acting on an event gains one, on another it costs the odds."""
     acted = (p >= threshold).astype(np.float64)
     return acted * odds(threshold), 0.0 - acted
 
 
 def odds(threshold: float) -> float:
-    """Return what acting on one who is no case costs, in cases acted on: such that acting at the threshold gains 0."""
+    """Return what acting on a non-event costs, in events acted on: such that acting at the threshold gains 0."""
     return threshold / (1.0 - threshold)

@@ -1,8 +1,9 @@
-r"""Limits for the mean of paired differences in a population: bets on independent units, one after another.
+r"""Limits for the mean of paired differences in a population: bets on independent clusters, one after another.
 
-A unit adds ``Z = sum w d`` over its rows, with ``|d| <= B``, and has size ``W = sum w <= M``. If ``E Z / E W >= m``,
-and the bet ``k_u >= 0`` is fixed by the units before u alone, ``prod_u [1 - k_u (Z_u - m W_u)]`` has mean at most one;
-it is positive as ``k_u M (B - m) < 1``. It rises with m: where it reaches ``1 / delta``, every larger mean is refuted.
+A cluster adds ``Z = sum w d`` over its rows, with ``|d| <= B``, and has size ``W = sum w <= M``. If ``E Z / E W >= m``,
+and the bet ``k_u >= 0`` is fixed by the clusters before u alone, ``prod_u [1 - k_u (Z_u - m W_u)]`` has mean at most
+one; it is positive as ``k_u M (B - m) < 1``. It rises with m: where it reaches ``1 / delta``, every larger mean is
+refuted.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SMALLEST = 1e-12  # of ``B - m``, so that a bet is finite at the largest mean th
 
 @dataclass(frozen=True)
 class PairedUnits:
-    """Differences of independent units from one population, in an order that nothing of them has chosen.
+    """Differences of independent clusters from one population, in an order that nothing of them has chosen.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ class PairedUnits:
     reach : float
         B: no difference is larger, whatever the scores and the outcome.
     most : float
-        M: no size is larger; fixed without the units here.
+        M: no size is larger; fixed without the clusters here.
     """
 
     value: Floats
@@ -48,7 +49,7 @@ class PairedUnits:
 
     @cached_property
     def noise(self) -> Floats:
-        """Root of the variance to expect of each unit, by the units before it."""
+        """Root of the variance to expect of each cluster, by the clusters before it."""
         total, size = np.cumsum(self.value), np.cumsum(self.size)
         # (1) The mean of the units before, 0 until one has a size; (2) the squares about it, each by its own past
         known = np.divide(total, size, out=np.zeros_like(total), where=size > 0.0)

@@ -1,14 +1,14 @@
-r"""What acting above a threshold costs where scores are off: limits from both sides, by bets on independent units.
+r"""What acting above a threshold costs where scores are off: limits from both sides, by bets on independent clusters.
 
-A unit adds ``t_c = sum w (y - t)`` over its rows in each cell c of the score, and has size ``W = sum w <= M``. Acting
-on the cells from the cut on, the loss against the best use of these cells is ``r E W`` with
+A cluster adds ``t_c = sum w (y - t)`` over its rows in each cell c of the score, and has size ``W = sum w <= M``.
+Acting on the cells from the cut on, the loss against the best use of these cells is ``r E W`` with
 
 .. math:: r\,E W = \max_f \sum_c f_c E t_c, \quad f_c \in [0, 1] \text{ below the cut}, [-1, 0] \text{ from it on}:
 
-f moves people across the threshold. *From below*: any f in these ranges that earlier units chose has
-``E[1 + kappa (sum_c f_c t_c - x W)] <= 1`` wherever ``r <= x``. *From above*: the best f, which nobody knows, has
-``E[1 - kappa (sum_c f_c t_c - x W)] <= 1`` wherever ``r >= x``; over all f that leave each cell or move it, the product
-is at least what `Above.at` adds up cell by cell.
+f moves people across the threshold. *From below*: any f in these ranges that earlier clusters chose has ``E[1 + kappa
+(sum_c f_c t_c - x W)] <= 1`` wherever ``r <= x``. *From above*: the best f, which nobody knows, has ``E[1 - kappa
+(sum_c f_c t_c - x W)] <= 1`` wherever ``r >= x``; over all f that leave each cell or move it, the product is at least
+what `Above.at` adds up cell by cell.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ ORDERS = 0x0FE6  # stream of random numbers, apart from those of other methods a
 
 @dataclass(frozen=True)
 class Lots:
-    """Independent units by what they add, those that add the same together.
+    """Independent clusters by what they add, those that add the same together.
 
     Parameters
     ----------
     unit, cell : int64 arrays of shape (pairs,)
     value : float64 array of shape (pairs,)
-        ``t_c`` of a unit in a cell.
+        ``t_c`` of a cluster in a cell.
     size, times : float64 arrays of shape (u,)
-        W, and how many units there are of each kind.
+        W, and how many clusters there are of each kind.
     block : int64 array of shape (u,)
-        Random block; a negative one is of pilot units, which are learnt from and not certified.
+        Random block; a negative one is of pilot clusters, which are learnt from and not certified.
     most : float
         M.
     low : float64 array of shape (cells,)
@@ -71,7 +71,7 @@ class Lots:
 
     @classmethod
     def of_counts(cls, counts: Ints, low: Floats, cut: int, threshold: float) -> Lots:
-        """Take rows as units; `counts` are of shape (blocks, cells, 2), by outcome."""
+        """Take rows as clusters; `counts` are of shape (blocks, cells, 2), by outcome."""
         block, cell, label = np.nonzero(counts)
         times = counts[block, cell, label].astype(np.float64)
         one = np.ones(len(times))
@@ -85,12 +85,12 @@ class Lots:
 
     @cached_property
     def certified(self) -> NDArray[np.bool_]:
-        """Which units certify."""
+        """Which clusters certify."""
         return self.block >= 0
 
     @cached_property
     def count(self) -> float:
-        """Units that certify."""
+        """Clusters that certify."""
         return float(self.times[self.certified].sum())
 
     @cached_property
@@ -99,18 +99,18 @@ class Lots:
         return np.where(np.arange(len(self.low)) < self.cut, 1.0, -1.0)
 
     def won(self, f: Floats) -> Floats:
-        """Return ``sum_c f_c t_c`` of each unit."""
+        """Return ``sum_c f_c t_c`` of each cluster."""
         return summed(self.unit, f[self.cell] * self.value, len(self.size))
 
     def totals(self, blocks: Sequence[int] | Ints, square: bool = False) -> Floats:
-        """Return by cell the sum over units of some blocks of what they add, or of its squares."""
+        """Return by cell the sum over clusters of some blocks of what they add, or of its squares."""
         own = np.isin(self.block, blocks)[self.unit]
         value = self.value**2 if square else self.value
         return summed(self.cell[own], (self.times[self.unit] * value)[own], len(self.low))
 
     @property
     def estimate(self) -> float:
-        """The loss as it shows in these units, less what chance adds to it, times ``1 - t``."""
+        """The loss as it shows in these clusters, less what chance adds to it, times ``1 - t``."""
         own = np.unique(self.block[self.certified])
         total, square = self.totals(own), self.totals(own, square=True)
         off = np.where(self.side * total > 0.0, np.sqrt(np.maximum(total**2 - square, 0.0)), 0.0)
@@ -128,7 +128,7 @@ class Below:
     Parameters
     ----------
     wagers : sequence of (won, bet, share)
-        What a use of the cells wins of each unit, the bets on it, and its share of the evidence.
+        What a use of the cells wins of each cluster, the bets on it, and its share of the evidence.
     lots : Lots
     """
 
@@ -208,7 +208,7 @@ def _firm(lots: Lots, past: Ints) -> Floats:
 
 
 def _bet(lots: Lots, won: Floats, past: Ints, delta: float) -> float:
-    """Return the bet on a block from what units of the blocks before it won: predictable, so valid.
+    """Return the bet on a block from what clusters of the blocks before it won: predictable, so valid.
 
     With winnings of mean mu and mean square v, ``ahead (kappa mu - kappa^2 v / 2)`` reaches ``ln(1 / delta)`` from the
     least mu at ``kappa = sqrt(2 ln(1 / delta) / (ahead v))``.

@@ -1,8 +1,8 @@
-r"""How far down a list errors stay under a rate, of units: one factor a unit at thresholds fixed beforehand.
+r"""How far down a list errors stay under a rate, of clusters: one factor a cluster at thresholds fixed beforehand.
 
-At a threshold that no certified row chose, a unit has ``B_g = sum w 1{wrong}`` and ``W_g = sum w`` over its rows that
-pass. If the rate ``E B / E W`` is at least x, ``prod_g [1 - kappa (B_g - x W_g)]`` has mean at most 1; it is positive
-as long as ``kappa M < 1``, whatever rows of one unit have in common. It rises with x.
+At a threshold that no certified row chose, a cluster has ``B_g = sum w 1{wrong}`` and ``W_g = sum w`` over its rows
+that pass. If the rate ``E B / E W`` is at least x, ``prod_g [1 - kappa (B_g - x W_g)]`` has mean at most 1; it is
+positive as long as ``kappa M < 1``, whatever rows of one cluster have in common. It rises with x.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LARGEST = 0.95  # times 1 / M: the largest bet; each next one is half of it
 
 @dataclass(frozen=True)
 class UnitRanking:
-    """Thresholds that pilot units chose, best first, and what passes them of the certified units.
+    """Thresholds that pilot clusters chose, best first, and what passes them of the certified clusters.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class UnitRanking:
 
     @cached_property
     def threshold(self) -> Floats:
-        """The scores down to which fiftieths of the pilot units' weight pass, best first; none without pilot units."""
+        """The scores down to which fiftieths of the pilot clusters' weight pass, best first; none without pilots."""
         u, pilot = self.units, ~self.units.certified[self.units.unit]
         if not pilot.any():
             return np.empty(0)
@@ -53,7 +53,7 @@ class UnitRanking:
 
     @cached_property
     def bets(self) -> Floats:
-        """``LARGEST / M`` and its halves, down to about one over the root of the certified units' number."""
+        """``LARGEST / M`` and its halves, down to about one over the root of the certified clusters' number."""
         halvings = math.ceil(0.5 * math.log2(max(int(np.count_nonzero(self.units.certified)), 1)))
         return np.array([LARGEST / self.units.largest * 0.5**j for j in range(1 + halvings)])
 
@@ -89,8 +89,8 @@ class UnitRanking:
     def deepest(self, risk: float, alpha: float) -> int:
         """Return the last threshold that a fixed sequence of tests accepts; -1 for none.
 
-        Two sequences share alpha: they start where errors of half of `risk` would be refuted if rows of one unit were
-        independent, and if they shared one fate; as told by pilot units.
+        Two sequences share alpha: they start where errors of half of `risk` would be refuted if rows of one cluster
+        were independent, and if they shared one fate; as reported by pilot clusters.
         """
         last = -1
         if not len(self.threshold):
@@ -110,9 +110,9 @@ class UnitRanking:
         return len(self.threshold) - 1
 
     def _growth(self, t: float, risk: float, alike: bool) -> float:
-        """Return the log evidence to expect of the certified units, by the rows of pilot units that pass.
+        """Return the log evidence to expect of the certified clusters, by the rows of pilot clusters that pass.
 
-        Errors come at half of `risk`: to all rows of a unit that pass, or to each by itself.
+        Errors come at half of `risk`: to all rows of a cluster that pass, or to each by itself.
         """
         u, rows = self.units, self.passing(t) & ~self.units.certified[self.units.unit]
         weight = summed(u.unit[rows], u.weight[rows], u.count) if alike else u.weight[rows]

@@ -1,1 +1,1 @@
-"""Boxes of traits: which there are and what their cells add up to, their ranges all at once, and the scan for one."""
+"""Boxes of attributes: which there are and what their cells add up to, their simultaneous ranges, and the scan."""

@@ -1,8 +1,8 @@
 """A family of boxes, fixed before any outcome is read, and what the cells of each add up to.
 
-A *trait* is a variable cut into cells; a *set* is one or two runs of its cells; a *box* is a set of one trait, or one
-set each of two or three: the rows that lie in all of them. Which boxes belong to the family depends on numbers of rows
-only, so that given the covariates and the scores it is fixed.
+A *attribute* is a variable cut into cells; a *set* is one or two runs of its cells; a *box* is a set of one attribute,
+or one set each of two or three: the rows that lie in all of them. Which boxes belong to the family depends on numbers
+of rows only, so that given the covariates and the scores it is fixed.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def sums_of(table: NDArray[np.int64], sets: Sequence[Ints], first: int = 0) -> I
     ----------
     table : int64 array of shape (..., cells of each trait, sums)
     sets : sequence of int arrays of shape (k, 4)
-        Of each trait.
+        Of each attribute.
     first : int
-        Axis of the first trait: those before it tell tables apart.
+        Axis of the first attribute: those before it distinguish tables.
 
     Returns
     -------
-    int64 array of shape (..., sets of each trait, sums)
+    int64 array of shape (..., sets of each attribute, sums)
     """
     out = table
     for axis, own in enumerate(sets, first):
@@ -74,13 +74,13 @@ def sums_of(table: NDArray[np.int64], sets: Sequence[Ints], first: int = 0) -> I
 
 @dataclass(frozen=True, kw_only=True)
 class Alike:
-    """Tables whose traits are cut alike, so that one cumulative sum serves all of them.
+    """Tables whose attributes are cut alike, so that one cumulative sum serves all of them.
 
     Parameters
     ----------
     tables : tuple of int
     sets : tuple of int arrays of shape (k, 4)
-        Of each of their traits.
+        Of each of their attributes.
     boxes : int array
         Boxes of the family that lie in them.
     at : int array
@@ -100,18 +100,18 @@ class Family:
     Parameters
     ----------
     combined : tuple of tuple of int
-        The traits of each table.
+        The attributes of each table.
     sets : tuple of int arrays of shape (k, 4)
-        Of each trait.
+        Of each attribute.
     shapes : tuple of tuple of int
-        How many cells each table has along each of its traits.
+        How many cells each table has along each of its attributes.
     n : int
         Rows in all.
     table : int array of shape (boxes,)
     place : int array of shape (boxes, 3)
-        Set of each of its traits; -1 where it has fewer.
+        Set of each of its attributes; -1 where it has fewer.
     rows, cases, expected, variance : float arrays of shape (boxes,)
-        Expected cases, and null variance of the cases.
+        Expected events, and null variance of the events.
     weight : float array of shape (boxes,)
         Share of alpha; they add up to one.
     """
@@ -158,7 +158,7 @@ class Family:
         return tuple(out)
 
     def traits(self, box: int) -> tuple[tuple[int, Ints], ...]:
-        """Return the traits of a box, and its set of cells in each."""
+        """Return the attributes of a box, and its set of cells in each."""
         own = self.combined[int(self.table[box])]
         return tuple((t, self.sets[t][int(self.place[box, axis])]) for axis, t in enumerate(own))
 
@@ -168,7 +168,7 @@ class Family:
         return replace(self, **own | {"weight": own["weight"] / own["weight"].sum()})
 
     def inside(self, box: int, cells: NDArray[np.uint8]) -> Flags:
-        """Return which rows lie in a box, given their cells, shape (traits, n)."""
+        """Return which rows lie in a box, given their cells, shape (attributes, n)."""
         out = np.ones(cells.shape[1], dtype=bool)
         for trait, (first, last, second, end) in self.traits(box):
             own = cells[trait]
@@ -189,11 +189,11 @@ def family_of(
     Parameters
     ----------
     tables : sequence of int64 arrays of shape (cells of each trait, 4)
-        Rows, cases, scores and null variances of each cell, the last two in steps of 2^-30.
+        Rows, events, scores and null variances of each cell, the last two in steps of 2^-30.
     combined : sequence of tuple of int
-        The traits of each table.
+        The attributes of each table.
     sets : sequence of int arrays of shape (k, 4)
-        Of each trait.
+        Of each attribute.
     conditions : sequence of int arrays of shape (k,)
         How many conditions describe each set, 1 or 2.
     n : int
@@ -236,7 +236,7 @@ def family_of(
 
 
 def _weights(order: Ints, conditions: Ints, rows: Ints) -> Floats:
-    """Share alpha over numbers of traits, then over numbers of conditions, then over boxes by their size."""
+    """Share alpha over numbers of attributes, then over numbers of conditions, then over boxes by their size."""
     out = np.zeros(len(order))
     orders = [k for k in (1, 2, 3) if (order == k).any()]
     for k, share in zip(orders, SHARES[len(orders) - 1] if orders else (), strict=True):

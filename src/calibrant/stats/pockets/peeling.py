@@ -1,7 +1,7 @@
 """What is left of every box once some people are taken out, and which box then stands out most.
 
-Boxes overlap: an error of one corner shows in every box that cuts it. So the corner is told, its people are taken out,
-and what is told next is what the people left still show.
+Boxes overlap: an error of one corner shows in every box that cuts it. So the corner is reported, its people are taken
+out, and what is reported next is what the people left still show.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Left:
     rows, cases, expected : float arrays of shape (boxes,)
         Of the people left.
     variance : float array of shape (boxes,)
-        Null variance of the cases left.
+        Null variance of the events left.
     noise : float array of shape (boxes,)
         What is added to it where the people taken out were counted in a sample.
     """
@@ -96,17 +96,17 @@ class Left:
         )
 
     def noisier(self, times: Floats) -> Left:
-        """Return the same with so many times the null variance, at least once: of units, whose rows are alike."""
+        """Return the same with so many times the null variance, at least once: of clusters, whose rows are alike."""
         return replace(self, noise=self.noise + (np.maximum(times, 1.0) - 1.0) * self.variance)
 
     @cached_property
     def residual(self) -> Floats:
-        """Cases beyond those expected."""
+        """Events beyond those expected."""
         return self.cases - self.expected
 
     @cached_property
     def score(self) -> Floats:
-        """The scan's statistic: the residual in null standard deviations, in which a few cases count for less."""
+        """The scan's statistic: the residual in null standard deviations, in which a few events count for less."""
         out: Floats = np.abs(self.residual) / np.sqrt(self.variance + self.noise + EXTRA)
         return out
 
@@ -135,7 +135,7 @@ def nearly_best(score: Floats, weight: Floats, among: Flags) -> Ints:
     """Return the box with the most evidence and, before it, simpler ones with nearly as much, the simplest first.
 
     Evidence is about the log likelihood ratio of an error, half the squared score, plus the log of the share of alpha.
-    Simpler is what has a larger share: fewer traits, then fewer conditions.
+    Simpler is what has a larger share: fewer attributes, then fewer conditions.
     """
     boxes = np.flatnonzero(among)
     if not len(boxes):
@@ -147,9 +147,9 @@ def nearly_best(score: Floats, weight: Floats, among: Flags) -> Ints:
 
 
 def both(left: Left, whole: Left) -> tuple[Floats, Flags]:
-    """Return how far off boxes are at least, of those left and of all their people, and which may be told next.
+    """Return how far off boxes are at least, of those left and of all their people, and which may be reported next.
 
-    One that lost half of its people was told in part; one that errs on the other side as a whole would be misread.
+    One that lost half of its people was reported in part; one that errs on the other side as a whole would be misread.
     """
     same = left.residual * whole.residual > 0.0
     return np.minimum(left.score, whole.score), same & (2.0 * left.rows > whole.rows)

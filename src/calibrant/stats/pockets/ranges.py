@@ -1,11 +1,12 @@
 """Certified ranges of the gaps of boxes: of all at once, of the worst, and what it takes to decide a limit.
 
 The *gap* of a box is the mean, over its rows, of the event rate minus the score. Scores and covariates are given,
-outcomes are independent, each with a rate of its own that nobody knows. The tails of the number of cases are bounded by
-the binomial's, whatever the rates (Hoeffding 1956), so that limits of the mean rate minus the mean score hold the gap.
+outcomes are independent, each with a rate of its own that nobody knows. The tails of the number of events are bounded
+by the binomial's, whatever the rates (Hoeffding 1956), so that limits of the mean rate minus the mean score hold the
+gap.
 
-A box is looked at from two *sides*: cases beside scores, and non-cases beside one minus the score. What holds for one
-side from below holds for the other from above.
+A box is looked at from two *sides*: events next to scores, and non-events next to one minus the score.
+What holds for one side from below holds for the other from above.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class _Sides(NamedTuple):
 
     @property
     def width(self) -> Floats:
-        """About how far limits are from the gaps seen: tells where to look first."""
+        """About how far limits are from the gaps seen: says where to look first."""
         from scipy.special import ndtri
 
         out: Floats = -ndtri(self.delta) * errors(self.cases, self.rows)
@@ -117,7 +118,7 @@ def floors(low: Floats, high: Floats) -> Floats:
 
 
 def floor(family: Family, alpha: float) -> tuple[float, int]:
-    """Return the largest floor of ranges that hold together, and its box: some gap is at least so large.
+    """Return the largest floor of ranges that hold simultaneously, and its box: some gap is at least so large.
 
     Returns
     -------
@@ -208,7 +209,8 @@ def _doubled(each: Floats) -> Floats:
 def over(family: Family, limit: float, alpha: float) -> Flags:
     """Return which gaps are larger than a limit, all of these right together with probability at least ``1 - alpha``.
 
-    Holm's procedure with weights: whatever the ranges that hold together show to be over the limit, and perhaps more.
+    Holm's procedure with weights: whatever the ranges that hold simultaneously show to be over the limit, and perhaps
+    more.
     """
     # (1) With p-values that are too small, too many are found; the others are not found with the p-values either.
     sides = _sides(family, 1.0)
@@ -243,7 +245,7 @@ class Ranges(Protocol):
 
     @property
     def count(self) -> int:
-        """Rows, or units."""
+        """Rows, or clusters."""
 
     @property
     def gap(self) -> Floats:
@@ -261,7 +263,7 @@ class Ranges(Protocol):
         """Return one-sided limits."""
 
     def together(self, alpha: float, boxes: Ints | None = None) -> tuple[Floats, Floats]:
-        """Return ranges that hold together."""
+        """Return ranges that hold simultaneously."""
 
     def floor(self, alpha: float) -> tuple[float, int]:
         """Return the largest floor, and its box."""
@@ -304,7 +306,7 @@ class RowRanges:
         return ends(self.family, low, high, boxes)
 
     def together(self, alpha: float, boxes: Ints | None = None) -> tuple[Floats, Floats]:
-        """Return ranges that hold together."""
+        """Return ranges that hold simultaneously."""
         return together(self.family, alpha, boxes)
 
     def floor(self, alpha: float) -> tuple[float, int]:
@@ -326,8 +328,8 @@ class RowRanges:
 def shrunken(of: Ranges, alpha: float) -> Floats:
     """Return estimates of all gaps: what was seen, less the luck that the search has found.
 
-    A gap inside its range is taken for nothing; of one w times as wide as the half range, ``1 - w^-4`` is kept. Between
-    the garrote (Breiman 1995) and a hard threshold: the largest gap seen is hardly biased where it is real.
+    A gap inside its range is interpreted as nothing; of one w times as wide as the half range, ``1 - w^-4`` is kept.
+    Between the garrote (Breiman 1995) and a hard threshold: the largest gap seen is hardly biased where it is real.
     """
     from scipy.special import ndtri
 
@@ -340,7 +342,7 @@ def shrunken(of: Ranges, alpha: float) -> Floats:
 def rows_needed(
     of: Ranges, estimate: Floats, limit: float, spend: tuple[float, float], least_rows: float
 ) -> tuple[int, bool] | None:
-    """Return how many rows, of people like these, or units, would decide whether the worst gap is over a limit.
+    """Return how many rows, of people like these, or clusters, would decide whether the worst gap is over a limit.
 
     Parameters
     ----------

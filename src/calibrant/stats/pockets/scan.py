@@ -1,9 +1,9 @@
 """The scan over boxes: the largest standardised residual, its exact simulated null, and the bound over the family.
 
-The score of a box is ``S / sqrt(V + c)``: S the cases beyond those expected and beyond the tolerance, V their null
+The score of a box is ``S / sqrt(V + c)``: S the events beyond those expected and beyond the tolerance, V their null
 variance where the scores are right. What is compared is its margin: the score less the normal quantile at the box's
 share of alpha, so that simple boxes, of which there are few, need less. Beside the boxes of the family, which are
-fixed, the scan looks for the best subset of a category's levels, alone and within each set of every other trait.
+fixed, the scan looks for the best subset of a category's levels, alone and within each set of every other attribute.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ ALL = np.array([[0, 1, 1, 1]], dtype=np.int64)  # the one set of a trait that is
 
 @dataclass(frozen=True, kw_only=True)
 class Subset:
-    """Levels of a category, and perhaps a set of another trait.
+    """Levels of a category, and perhaps a set of another attribute.
 
     Parameters
     ----------
     category : int
-        The trait.
+        The attribute.
     levels : tuple of int
         Its cells.
     other : int or None
-        The other trait.
+        The other attribute.
     within : int array of shape (4,)
         Its set of cells.
     """
@@ -72,11 +72,11 @@ class Found:
     ----------
     score, margin : float
     side : int
-        0: more cases than predicted; 1: fewer.
+        0: more events than predicted; 1: fewer.
     box : int or Subset
         A box of the family, or a subset of levels.
     rows, mass, cases, expected : float
-        Rows, and sums of their weights, of weighted cases and of weighted scores.
+        Rows, and sums of their weights, of weighted events and of weighted scores.
     """
 
     score: float
@@ -91,7 +91,7 @@ class Found:
 
 @dataclass(frozen=True, kw_only=True)
 class _Within:
-    """The levels of a category within a set of another trait.
+    """The levels of a category within a set of another attribute.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class _Within:
     sums: Ints
 
     def levels(self, shift: float) -> Floats:
-        """Return expected cases and `shift` times the rows, null variance and rows of each level."""
+        """Return expected events and `shift` times the rows, null variance and rows of each level."""
         return self._levels + [shift, 0.0, 0.0] * self._levels[:, 2:] if shift else self._levels
 
     @cached_property
@@ -116,14 +116,14 @@ class _Within:
         return np.stack([self.sums[:, SCORES] / STEPS, self.sums[:, VARIANCES] / STEPS, rows], axis=1)
 
     def cases(self, table: Counts) -> Counts:
-        """Return the cases of each level, from those of the table's cells, shape (a, b, draws)."""
+        """Return the events of each level, from those of the table's cells, shape (a, b, draws)."""
         own: Counts = contracted(table, 1 - self.axis, self.subset.within)[list(self.subset.levels)]
         return own
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """One table of a family, of three axes, of which those of traits that are not there have one cell.
+    """One table of a family, of three axes, of which those of attributes that are not there have one cell.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Table:
     shape : tuple of three int
     sets : three int arrays of shape (k, 4)
     mean : float array of shape (2, sets of each axis)
-        Cases beyond which the margin is above zero: too many, and too few.
+        Events beyond which the margin is above zero: too many, and too few.
     scale : float array of shape (sets of each axis)
         ``1 / sqrt(V + c)``; 0 of what is no box of the family.
     needed : float
@@ -149,7 +149,7 @@ class Table:
     within: tuple[_Within, ...] = ()
 
     def peaks(self, cases: Counts) -> Floats:
-        """Return the largest margins of the boxes in each draw, given the cells' cases, shape (a, b, c, draws)."""
+        """Return the largest margins of the boxes in each draw, given the cells' events, shape (a, b, c, draws)."""
         out = np.full((2, cases.shape[-1]), -np.inf)
         for m, own in enumerate(self.sets[2]):
             scale = self.scale[:, :, m]
@@ -159,7 +159,7 @@ class Table:
 
 
 def contracted(table: NDArray[Any], axis: int, own: Ints) -> NDArray[Any]:
-    """Add up a set of cells of one trait, whose axis is lost."""
+    """Add up a set of cells of one attribute, whose axis is lost."""
     first, last, second, end = (int(v) for v in own)
     cells = [*range(first, last), *range(second, end)]
     found: NDArray[Any] = table.take(cells, axis).sum(axis=axis, dtype=table.dtype)
@@ -182,19 +182,19 @@ class Scan:
     ----------
     family : Family
     tables : sequence of int64 arrays of shape (cells of each trait, 4)
-        Rows, cases, scores and null variances of each cell, as the family was made of.
+        Rows, events, scores and null variances of each cell, as the family was made of.
     levels : tuple of tuple of int
-        Of each trait, the cells that stand for levels of a category; none of a number.
+        Of each attribute, the cells that stand for levels of a category; none of a number.
     fewest : float
         Rows that a box must have.
     tolerance : float
         How far off a probability may be.
     sides : tuple of int
-        0: more cases than predicted; 1: fewer.
+        0: more events than predicted; 1: fewer.
     extra : float
         What is added to the null variance.
     subsets : bool
-        Look for the best subset of a category's levels too. Its score may fall where one outcome becomes a case, so
+        Look for the best subset of a category's levels too. Its score may fall where one outcome becomes an event, so
         that only a null of one law, that every score is right, may simulate it.
     """
 
@@ -222,14 +222,14 @@ class Scan:
 
     @cached_property
     def _limits(self) -> Floats:
-        """Cases of each box beyond which its margin is above zero, shape (2, boxes): too many, and too few."""
+        """Events of each box beyond which its margin is above zero, shape (2, boxes): too many, and too few."""
         f = self.family
         reach = self.tolerance * f.rows + self.needed * self._spread
         return np.stack([f.expected + reach, f.expected - reach])
 
     @cached_property
     def scores(self) -> Floats:
-        """The score of each box of the family, shape (2, boxes): of more cases than predicted, and of fewer."""
+        """The score of each box of the family, shape (2, boxes): of more events than predicted, and of fewer."""
         f = self.family
         beyond, allowed = f.cases - f.expected, self.tolerance * f.rows
         return np.stack([beyond - allowed, -beyond - allowed]) / self._spread
@@ -290,7 +290,7 @@ class Scan:
         )
 
     def by_order(self) -> tuple[float, ...]:
-        """Return the largest score of the boxes of one trait, of two, and of three where there are any."""
+        """Return the largest score of the boxes of one attribute, of two, and of three where there are any."""
         traits = np.array([len(c) for c in self.family.combined])[self.family.table]
         largest = self.scores[list(self.sides)].max(axis=0)
         return tuple(float(largest[traits == k].max()) for k in (1, 2, 3) if (traits == k).any())
@@ -300,8 +300,8 @@ class Scan:
     def simulated(self, cells: Cells, p: Floats, ids: Ids, draws: int) -> Floats:
         """Return the largest margin in each of so many simulated sets of outcomes.
 
-        The outcome of a row is ``U < min(p + tolerance, 1)`` where more cases are looked for, and
-        ``U < max(p - tolerance, 0)`` where fewer are, U being one uniform number a row and draw.
+        The outcome of a row is ``U < min(p + tolerance, 1)`` where more events are looked for, and ``U < max(p -
+        tolerance, 0)`` where fewer are, U being one uniform number a row and draw.
 
         Parameters
         ----------
@@ -342,7 +342,7 @@ class Scan:
         return best[list(self.sides)].max(axis=0)[:draws]
 
     def _subset_peaks(self, w: _Within, edge: int, cases: NDArray[Any], floor: Floats) -> Floats:
-        """Return the largest scores of subsets of levels in each draw, given the cases of the levels.
+        """Return the largest scores of subsets of levels in each draw, given the events of the levels.
 
         Of those over a floor, shape (2, draws), less what rounding may take: others change no maximum.
         """
@@ -378,7 +378,7 @@ class Scan:
         return out
 
     def _subsets(self, table: int) -> Iterator[_Within]:
-        """Yield a table's categories: of one trait alone, of two within each run or level that has rows enough."""
+        """Yield a table's categories: of one attribute alone, of two within each run or level that has rows enough."""
         f, sums, traits = self.family, self.tables[table], self.family.combined[table]
         for axis, category in enumerate(traits):
             levels = self.levels[category]

@@ -1,10 +1,10 @@
 r"""Certified ranges of the gaps of boxes, of rows that come in units or count more.
 
 The *gap* of a box is ``sum w (eta - p) / sum w`` over its rows, eta the event rate of each row given scores, covariates
-and weights of everyone. Units are independent; rows of a unit need not be. With ``t_g`` and ``W_g`` the unit's sums of
-``w (y - p)`` and w in the box, and a bet kappa that no outcome changes, ``prod_g (1 + kappa (t_g - m W_g))`` has mean
-at most one where the gap is at most m: its factors' means, less one, add up to nothing or less. The bound where it
-reaches ``1 / delta`` is the box's low end; that of ``1 - y`` beside ``1 - p`` its high one.
+and weights of everyone. Clusters are independent; rows of a cluster need not be. With ``t_g`` and ``W_g`` the cluster's
+sums of ``w (y - p)`` and w in the box, and a bet kappa that no outcome changes, ``prod_g (1 + kappa (t_g - m W_g))``
+has mean at most one where the gap is at most m: its factors' means, less one, add up to nothing or less. The bound
+where it reaches ``1 / delta`` is the box's low end; that of ``1 - y`` beside ``1 - p`` its high one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TINY = 1e-300
 
 @dataclass(frozen=True, kw_only=True)
 class UnitRows:
-    """Rows in the order of their units.
+    """Rows in the order of their clusters.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ class UnitRows:
 
     @property
     def count(self) -> int:
-        """Units."""
+        """Clusters."""
         return int(self.unit[-1]) + 1
 
     @cached_property
     def starts(self) -> Ints:
-        """Where units begin, and the last ends."""
+        """Where clusters begin, and the last ends."""
         return np.searchsorted(self.unit, np.arange(self.count + 1))
 
     @cached_property
@@ -81,9 +81,9 @@ class Side:
     gain, mass : float arrays of shape (boxes,)
         Sums of the residuals t, and of the weights W.
     square, cross, spread : float arrays of shape (boxes,)
-        Sums over units of ``t^2``, ``t W`` and ``W^2``.
+        Sums over clusters of ``t^2``, ``t W`` and ``W^2``.
     largest, loss, win : float arrays of shape (boxes,)
-        Of any unit: weight, most that it can lose, most that it can win.
+        Of any cluster: weight, most that it can lose, most that it can win.
     least : float array of shape (boxes,)
         What no gap is below: the mean score, with a minus.
     """
@@ -145,7 +145,7 @@ class UnitRanges:
     Parameters
     ----------
     family : Family
-        Of boxes with units enough inside and outside; its cases and scores are counted one a row.
+        Of boxes with clusters enough inside and outside; its events and scores are counted one a row.
     rows : UnitRows
     found : float array of shape (boxes, 8)
         From `unit_boxes`.
@@ -163,7 +163,7 @@ class UnitRanges:
 
     @classmethod
     def of(cls, family: Family, rows: UnitRows) -> UnitRanges | None:
-        """Look at a family of boxes; None if none has units enough."""
+        """Look at a family of boxes; None if none has clusters enough."""
         found, sums = _found(family, rows)
         outside = rows.count - found[:, INSIDE]
         kept = (found[:, UNITS] >= FEWEST) & (outside >= FEWEST)
@@ -173,11 +173,11 @@ class UnitRanges:
 
     @property
     def count(self) -> int:
-        """Units."""
+        """Clusters."""
         return self.rows.count
 
     def people(self, box: int) -> tuple[int, int]:
-        """Return how many units have rows in a box, and how many outside."""
+        """Return how many clusters have rows in a box, and how many outside."""
         return int(self.found[box, UNITS]), self.count - int(self.found[box, INSIDE])
 
     @cached_property
@@ -192,7 +192,7 @@ class UnitRanges:
 
     @cached_property
     def error(self) -> Floats:
-        """Standard errors of the gaps by units, never zero."""
+        """Standard errors of the gaps by clusters, never zero."""
         own = self._sides[0]
         soft = 0.25 * own.spread / self.found[:, UNITS]
         return np.sqrt(own.squared(self.gap) + soft) / own.mass
@@ -223,7 +223,7 @@ class UnitRanges:
     # ---- One box ----
 
     def _units_in(self, box: int) -> tuple[Floats, Floats]:
-        """Return t and W of the units with rows in a box."""
+        """Return t and W of the clusters with rows in a box."""
         inside = np.flatnonzero(self.family.inside(box, self.rows.cells))
         unit = self.rows.unit[inside]
         number = np.cumsum(np.diff(unit, prepend=-1) > 0) - 1
@@ -268,7 +268,7 @@ class UnitRanges:
     # ---- The worst of the family ----
 
     def floor(self, alpha: float) -> tuple[float, int]:
-        """Return the largest floor of ranges that hold together, and its box: some gap is at least so large."""
+        """Return the largest floor of ranges that hold simultaneously, and its box: some gap is at least so large."""
         delta, every = alpha / 2.0 * self.family.weight, np.arange(self.family.size)
         bounds = []
         for side in range(2):
@@ -352,7 +352,7 @@ class UnitRanges:
 
 
 def _found(family: Family, rows: UnitRows) -> tuple[Floats, Floats]:
-    """Return what units add up to in every box, and sums of w, ``w (y - p)``, ``w p`` and ``w^2 p (1 - p)``."""
+    """Return what clusters add up to in every box, and sums of w, ``w (y - p)``, ``w p`` and ``w^2 p (1 - p)``."""
     found, sums = np.zeros((family.size, BOX_PARTS)), np.zeros((4, family.size))
     values = np.concatenate([rows.parts[:, 1:], (rows.weight**2 * rows.p * (1.0 - rows.p))[:, None]], axis=1)
     ends = np.searchsorted(family.table, np.arange(len(family.combined) + 1))
@@ -372,7 +372,7 @@ def _found(family: Family, rows: UnitRows) -> tuple[Floats, Floats]:
 
 
 def _table(cells: Ints, rows: UnitRows, sets: list[Ints], place: tuple[Ints, ...]) -> Floats:
-    """Return what units add up to in the boxes of one table: of three traits, for each set of the first."""
+    """Return what clusters add up to in the boxes of one table: of three attributes, for each set of the first."""
     if len(cells) == 1:
         one = np.array([[0, 1, 1, 1]])
         both = np.stack([cells[0], np.zeros_like(cells[0])])
@@ -395,7 +395,7 @@ def _table(cells: Ints, rows: UnitRows, sets: list[Ints], place: tuple[Ints, ...
 
 
 def _pair(cells: Ints, starts: Ints, parts: Floats, sets: list[Ints]) -> Floats:
-    """Return what units add up to in all boxes of two traits, shape (k, l, 8): units of one row by their cells."""
+    """Return what clusters add up to in all boxes of two attributes, (k, l, 8): clusters of one row by their cells."""
     count = np.diff(starts)
     alone = starts[:-1][count == 1]
     out = np.zeros((len(sets[0]), len(sets[1]), BOX_PARTS))
@@ -427,6 +427,6 @@ def _most(table: Floats, sets: Ints, axis: int) -> Floats:
 
 
 def unit_rows(cells: NDArray[np.uint8], unit: Ints, p: Floats, y: NDArray[np.int8], weight: Floats) -> UnitRows:
-    """Return rows in the order of their units."""
+    """Return rows in the order of their clusters."""
     order = np.argsort(unit, kind="stable")
     return UnitRows(cells=cells[:, order], unit=unit[order], p=p[order], y=y[order], weight=weight[order])

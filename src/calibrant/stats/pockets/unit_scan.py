@@ -1,9 +1,10 @@
-r"""The scan over boxes where rows belong together or count more: its spread by units, and two nulls.
+r"""The scan over boxes where rows share clusters or count more: its spread by clusters, and two nulls.
 
 With ``r_i = w_i (y_i - p_i)``, ``t_gb`` the sum of r over the rows of unit g in box b and ``S_b = sum_g t_gb``, the
-score of a box is ``|S_b| / sqrt(V_b + c)``. Units: ``V_b = sum_g t_gb^2``, or what rows as alike as those of all units
-would have where that is larger, and chance gives every unit a random sign. Weighted rows that are independent:
-``V_b = sum w_i^2 p_i (1 - p_i)``, and chance gives every row another outcome. Both are fixed while chance works.
+score of a box is ``|S_b| / sqrt(V_b + c)``. Clusters: ``V_b = sum_g t_gb^2``, or what rows as alike as those of all
+clusters would have where that is larger, and chance gives every cluster a random sign. Weighted rows that are
+independent: ``V_b = sum w_i^2 p_i (1 - p_i)``, and chance gives every row another outcome. Both are fixed while chance
+works.
 
 Sums of cells are whole numbers, in steps of a 2^30th of what they can add up to, so that neither order nor threads
 matter, and ties are ties.
@@ -36,7 +37,7 @@ class ScannedRows:
     Parameters
     ----------
     cells : uint8 array of shape (traits, n)
-        Cell of each row in each trait.
+        Cell of each row in each attribute.
     p : float64 array of shape (n,)
     y : int8 array of shape (n,)
     weight : float64 array of shape (n,)
@@ -61,7 +62,7 @@ class ScannedRows:
 
     @cached_property
     def alike(self) -> float:
-        """How alike residuals of one unit are, standardised: 0 to 1, the same whatever a unit's sign."""
+        """How alike residuals of one cluster are, standardised: 0 to 1, the same whatever a cluster's sign."""
         if self.unit is None:
             return 0.0
         spread, off = np.sqrt(self.noise), self.weight * (self.y - self.p)
@@ -83,11 +84,11 @@ class _Side:
     Parameters
     ----------
     shift : float
-        Taken off the residuals of cases: the tolerance, or less it.
+        Taken off the residuals of events: the tolerance, or less it.
     rate : float64 array of shape (n,)
         Of the outcomes simulated where rows are independent.
     steps : float
-        Steps a unit of weight.
+        Steps a cluster of weight.
     value : float64 array of shape (n,)
         Whole numbers: residuals of rows in units, weights of independent ones.
     """
@@ -117,7 +118,7 @@ class _Cut:
     boxes : slice
         Of the family.
     place : three int arrays
-        The set of each box in each trait.
+        The set of each box in each attribute.
     cell : int64 array of shape (n,)
     """
 
@@ -134,7 +135,7 @@ class _Cut:
         return np.asarray(sums_of(table, self.sets)[*self.place, 0], dtype=np.float64)  # type: ignore[arg-type]
 
     def signed(self, unit: Ints, value: Floats, signs: Counts) -> Counts:
-        """Return the sums of whole numbers by cell with the signs of units, shape (units, draws)."""
+        """Return the sums of whole numbers by cell with the signs of clusters, shape (clusters, draws)."""
         from scipy.sparse import coo_array
 
         shape = (int(np.prod(self.shape)), len(signs))
@@ -142,10 +143,10 @@ class _Cut:
         return np.asarray((t @ signs).reshape(*self.shape, -1))
 
     def squares(self, unit: Ints, value: Floats) -> Floats:
-        r"""Return ``sum_g t_gb^2`` of the boxes, t being each unit's sum in the box.
+        r"""Return ``sum_g t_gb^2`` of the boxes, t being each cluster's sum in the box.
 
-        It is the sum of ``sum_g t_gc t_gd`` over the pairs of cells c, d of the box: for each set of the third trait
-        one matrix, summed over the pairs of cells of each set of the first and of the second.
+        It is the sum of ``sum_g t_gc t_gd`` over the pairs of cells c, d of the box: for each set of the third
+        attribute one matrix, summed over the pairs of cells of each set of the first and of the second.
         """
         from scipy.sparse import coo_array
 
@@ -184,7 +185,7 @@ class UnitScan:
     tolerance : float
         How far off a probability may be.
     sides : tuple of int
-        0: more cases than predicted; 1: fewer.
+        0: more events than predicted; 1: fewer.
     """
 
     family: Family
@@ -208,7 +209,7 @@ class UnitScan:
 
     @cached_property
     def spread(self) -> Floats:
-        """The root of ``V + c`` of each box, shape (2, boxes): of more cases than predicted, and of fewer."""
+        """The root of ``V + c`` of each box, shape (2, boxes): of more events than predicted, and of fewer."""
         r, extra = self.rows, EXTRA * self.rows.scale**2
         expected = self._summed(r.noise)
         if r.unit is None:
@@ -225,7 +226,7 @@ class UnitScan:
 
     @cached_property
     def scores(self) -> Floats:
-        """The score of each box, shape (2, boxes): of more cases than predicted, and of fewer."""
+        """The score of each box, shape (2, boxes): of more events than predicted, and of fewer."""
         return self.margins + self.needed
 
     @cached_property
@@ -256,7 +257,7 @@ class UnitScan:
         )
 
     def by_order(self) -> tuple[float, ...]:
-        """Return the largest score of the boxes of one trait, of two, and of three where there are any."""
+        """Return the largest score of the boxes of one attribute, of two, and of three where there are any."""
         traits = np.array([len(c) for c in self.family.combined])[self.family.table]
         largest = self.scores[list(self.sides)].max(axis=0)
         return tuple(float(largest[traits == k].max()) for k in (1, 2, 3) if (traits == k).any())
@@ -264,7 +265,7 @@ class UnitScan:
     # ---- Chance ----
 
     def simulated(self, draws: int) -> Floats:
-        """Return the largest margin in each of so many draws: of signs of units, or of outcomes of rows.
+        """Return the largest margin in each of so many draws: of signs of clusters, or of outcomes of rows.
 
         Returns
         -------
@@ -353,7 +354,7 @@ class UnitScan:
 
 
 def rests_on_units(family: Family, rows: ScannedRows, least: float = LEAST_UNITS) -> NDArray[np.bool_]:
-    """Tell which boxes have so many effective units: ``M_b^2 / sum_g m_gb^2``, m being a unit's weight in the box."""
+    """Return which boxes have so many effective clusters: ``M_b^2 / sum_g m_gb^2``, m a cluster's weight there."""
     if rows.unit is None:
         return np.ones(family.size, dtype=bool)
     whole = UnitScan(family=family, rows=rows, tolerance=0.0, sides=(UP, DOWN))

@@ -1,4 +1,4 @@
-r"""Theorem CU: the calibration error of a score shown in finitely many values, from above, one factor a unit.
+r"""Theorem CU: the calibration error of a score shown in finitely many values, from above, one factor a cluster.
 
 For the true signs ``f*`` of the error in each cell every factor of ``E_x(f*) = prod_g [1 - kappa (f*' t_g - x W_g)]``
 has mean one at the true error, and rises with x. The signs are not known, so that what is computed is a lower bound of
@@ -28,19 +28,19 @@ USUAL = 3.0  # ln(1 / delta) that the smallest bet is chosen for: fixed, so that
 
 
 def bets(units: int, largest: float) -> Floats:
-    """Return the bets for so many units of size `largest` at most: numbers that no outcome changes."""
+    """Return the bets for so many clusters of size `largest` at most: numbers that no outcome changes."""
     steps = np.arange(1 + max(int(np.ceil(np.log2(LARGEST * np.sqrt(max(units, 1) / (2.0 * USUAL))))), 0))
     return np.asarray(LARGEST * 0.5**steps / largest, dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """The certified units' sums, by unit and cell.
+    """The certified clusters' sums, by cluster and cell.
 
     Parameters
     ----------
     unit, cell : int64 arrays of shape (pairs,)
-        From 0, sorted by unit.
+        From 0, sorted by cluster.
     value : float64 array of shape (pairs,)
         ``t_gc``.
     reach, size : float64 arrays of shape (u,)
@@ -60,7 +60,7 @@ class Pairs:
 
     @classmethod
     def of(cls, tallies: Tallies, moved: Floats | None = None) -> Pairs:
-        """Keep the certified units; `moved` has ``D_g`` of every unit, shape (m,)."""
+        """Keep the certified clusters; `moved` has ``D_g`` of every cluster, shape (m,)."""
         units = tallies.units
         number = np.cumsum(units.certified) - 1
         own = units.certified[tallies.unit] & (tallies.value != 0.0)
@@ -70,7 +70,7 @@ class Pairs:
         return cls(unit, cell.reshape(-1), value, summed(unit, np.abs(value), len(size)), size, len(held), along)
 
     def drawn(self, units: int, seed: int) -> Pairs:
-        """Return so many of the units, drawn with replacement, each with a random sign: as of a calibrated score."""
+        """Return so many of the clusters, drawn with replacement, each with a random sign: as of a calibrated score."""
         rng = np.random.default_rng([seed, DRAWN])
         chosen, signs = rng.integers(0, len(self.size), units), 2.0 * rng.integers(0, 2, units) - 1.0
         starts = np.searchsorted(self.unit, np.arange(len(self.size) + 1))
@@ -90,7 +90,7 @@ class Pairs:
 class Separable:
     r"""``sum_c min over f = +-1 of sum_g (|t_gc| / R_g) ln(1 - kappa (f sgn(t_gc) R_g - x W_g + D_g))``.
 
-    By concavity at most ``ln E_x(f)`` for every pattern f, and equal to the least where each unit touches one cell.
+    By concavity at most ``ln E_x(f)`` for every pattern f, and equal to the least where each cluster touches one cell.
     """
 
     pairs: Pairs
@@ -195,7 +195,7 @@ class Above:
 
     @classmethod
     def of(cls, tallies: Tallies, kappas: Floats | None = None) -> Above:
-        """Make the forms of each bet; `kappas` times the largest unit are below 1, and no outcome changes them."""
+        """Make the forms of each bet; `kappas` times the largest cluster are below 1, and no outcome changes them."""
         q = Pairs.of(tallies)
         return cls.of_pairs(q, bets(len(q.size), tallies.units.largest) if kappas is None else kappas)
 
@@ -221,7 +221,7 @@ class Above:
         return Above([[of(form) for form in forms] for forms in self.forms])
 
     def at(self, x: float) -> float:
-        """Return the log e-value; of too few units to bet on it is that of no bet, which refutes nothing."""
+        """Return the log e-value; of too few clusters to bet on it is that of no bet, which refutes nothing."""
         logs = self.by_bet(x)
         if not logs:
             return 0.0

@@ -1,8 +1,8 @@
 """Whether rows that share a value are more alike than their scores explain, and by how much that widens ranges.
 
-With residuals ``r = y - p``, less their mean among rows of about the same score, the variance of a mean by units is
-``1 + sum r_i r_j / sum r_i^2`` times that by rows, the first sum over pairs of different rows of one unit: the same as
-``1 + (m - 1) ICC``, with `m` the mean size of the unit of a row.
+With residuals ``r = y - p``, less their mean among rows of about the same score, the variance of a mean by clusters is
+``1 + sum r_i r_j / sum r_i^2`` times that by rows, the first sum over pairs of different rows of one cluster: the same
+as ``1 + (m - 1) ICC``, with `m` the mean size of the cluster of a row.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ SALT = 0x5EED_0A11
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """How alike rows of one unit are.
+    """How alike rows of one cluster are.
 
     Parameters
     ----------
     units, rows : int
-        Units, and rows that belong to one, of all that were given.
+        Clusters, and rows that belong to one, of all that were given.
     design_effect : float
-        Variance of the mean residual by units, over that of independent rows; 1 at least.
+        Variance of the mean residual by clusters, over that of independent rows; 1 at least.
     p_value : float
         Of independent outcomes; at most `level` only if they are refuted at that level.
     """
@@ -44,14 +44,14 @@ class Alike:
 
 
 def alike(unit: Ints, p: Floats, y: Floats, *, share: float = 1.0, level: float = 0.01, seed: int = 0) -> Alike:
-    """Return how alike rows of one unit are, tested against outcomes drawn independently, given the scores.
+    """Return how alike rows of one cluster are, tested against outcomes drawn independently, given the scores.
 
     Parameters
     ----------
     unit : int64 array of shape (n,)
     p, y : float64 arrays of shape (n,)
     share : float in (0, 1]
-        Of all rows that these are, a uniform sample: of the pairs of one unit only so many are left for each row.
+        Of all rows that these are, a uniform sample: of the pairs of one cluster only so many are left for each row.
     level : float in (0, 1)
         Draws end where the test can no longer reject at this level.
     seed : int
@@ -96,7 +96,7 @@ def alike(unit: Ints, p: Floats, y: Floats, *, share: float = 1.0, level: float 
 
 
 def _some(unit: Ints, rng: np.random.Generator) -> Ints:
-    """Return the rows of whole units, in random order as many as have at most `MOST` rows, and two units at least."""
+    """Return the rows of whole clusters, in random order as many as have at most `MOST` rows, at least two."""
     if len(unit) <= MOST:
         return np.arange(len(unit))
     place = rng.permutation(int(unit.max()) + 1)

@@ -1,6 +1,6 @@
-r"""The error along a variable, of units: Theorems CL and CU with the variable's cells in place of the score's.
+r"""The error along a variable, of clusters: Theorems CL and CU with the variable's cells in place of the score's.
 
-`Along` has the sums of residuals by unit and cell. Beyond an unknown overall shift m the sums are those of ``r - m``,
+`Along` has the sums of residuals by cluster and cell. Beyond an unknown overall gap m the sums are those of ``r - m``,
 linear in m; a product of factors is then log-concave in m for every pattern of signs, so that of all shifts between two
 limits the worst is one of the two.
 """
@@ -40,14 +40,14 @@ FINE = 20  # cells up to which each has its own sign in every order; of more, in
 
 @dataclass(frozen=True)
 class Along:
-    """Sums of residuals of units in cells of a variable.
+    """Sums of residuals of clusters in cells of a variable.
 
     Parameters
     ----------
     tallies : Tallies
         Sums of ``w r``, with r of size 1 at most.
     mass : Tallies
-        Sums of w, by the same units and cells.
+        Sums of w, by the same clusters and cells.
     ordered : bool
         The cells are in the order of a number or date.
     """
@@ -97,7 +97,7 @@ class Along:
     def below_beyond(self, delta: float, seed: int, shifts: tuple[float, ...]) -> Below:
         """Bet that the error beyond a shift is larger, whichever of the shifts it is.
 
-        Signs and bets are learnt about the mean of earlier units; the shifts, which come from all, play no part.
+        Signs and bets are learnt about the mean of earlier clusters; the shifts, which come from all, play no part.
         """
         units, own = self.tallies.units, self.tallies.units.certified
         wagers = []
@@ -108,7 +108,7 @@ class Along:
         return Below(wagers, units.size[own], units.largest, 1.0 + max(map(abs, shifts)))
 
     def _learnt(self, order: Ints, delta: float) -> tuple[Floats, Floats, Floats]:
-        """Return what each unit wins by the signs of its block, of residuals and of ones, and the bet on it."""
+        """Return what each cluster wins by the signs of its block, of residuals and of ones, and the bet on it."""
         units = self.tallies.units
         gain, mass, bet = np.zeros((3, units.count))
         past = units.block == 0
@@ -123,7 +123,7 @@ class Along:
         return gain, mass, bet
 
     def _signs(self, past: NDArray[np.bool_]) -> tuple[Floats, float]:
-        """Return soft signs of the cells about the mean residual of some units, and this mean."""
+        """Return soft signs of the cells about the mean residual of some clusters, and this mean."""
         from scipy.special import ndtr
 
         units, bins = self.tallies.units, self._bins
@@ -146,7 +146,7 @@ class Along:
         return gap.limit(delta / 2.0, 1.0), gap.limit(delta / 2.0, -1.0)
 
     def debiased(self, beyond_shift: bool) -> float:
-        """Return the error as estimated, less what noise between units adds."""
+        """Return the error as estimated, less what noise between clusters adds."""
         if not beyond_shift:
             return self.tallies.debiased
         total = max(self.tallies.units.total, 1e-300)
@@ -156,7 +156,7 @@ class Along:
 
 @dataclass(frozen=True)
 class Beyond:
-    """Evidence against "the error beyond the shift is at least x", at the worst of several shifts.
+    """Evidence against "the error beyond the overall gap is at least x", at the worst of several shifts.
 
     Parameters
     ----------

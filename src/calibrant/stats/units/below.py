@@ -1,8 +1,8 @@
-r"""Theorem CL: the calibration error from below, and the gap from both sides, one factor a unit.
+r"""Theorem CL: the calibration error from below, and the gap from both sides, one factor a cluster.
 
-For a witness ``|f| <= 1`` and a bet kappa, both learnt on earlier units, a unit has
-``E[1 + kappa (sum w f (y - p) - x W) | past] <= 1`` wherever the error is at most x; the factor is positive as long as
-``kappa M (1 + x) < 1``, whatever its rows have to do with each other.
+For a witness ``|f| <= 1`` and a bet kappa, both learnt on earlier clusters, a cluster has ``E[1 + kappa (sum w f (y -
+p) - x W) | past] <= 1`` wherever the error is at most x; the factor is positive as long as ``kappa M (1 + x) < 1``,
+whatever its rows have to do with each other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SHARES = (0.25, 0.5, 0.25)
 
 @dataclass(frozen=True)
 class Wager:
-    """One e-value: what a witness wins of each unit, the bet on it, and its share of the evidence.
+    """One e-value: what a witness wins of each cluster, the bet on it, and its share of the evidence.
 
     Parameters
     ----------
@@ -116,9 +116,9 @@ class Gap:
 
 
 def gap_of(units: Units, delta: float, gain: Floats | None = None) -> Gap:
-    """Bet on the gap of units, with bets that are the best at `delta`.
+    """Bet on the gap of clusters, with bets that are the best at `delta`.
 
-    `gain` has the units' sums, shape (m,): of ``w (y - p)`` by default.
+    `gain` has the clusters' sums, shape (m,): of ``w (y - p)`` by default.
     """
     own = units.certified
     gain = _alone(units).witnessed(np.ones(1)) if gain is None else gain
@@ -131,7 +131,7 @@ def below_of(tallies: Tallies, delta: float, seed: int, few: bool) -> Below:
     """Bet that the error is larger, with bets that are the best at `delta`.
 
     `SHIFT` of the evidence is bet on a plain shift either way, whose witness is constant; the rest in equal parts on
-    signs learnt on earlier blocks of units, in `DEALS` random orders of the blocks after the pilot units.
+    signs learnt on earlier blocks of clusters, in `DEALS` random orders of the blocks after the pilot clusters.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def below_of(tallies: Tallies, delta: float, seed: int, few: bool) -> Below:
 
 
 def steady(units: Units, plain: Floats, order: Ints, delta: float) -> list[Wager]:
-    """Bet on a plain shift, either way, with `SHIFT` of the evidence; `plain` has the units' sums, shape (m,)."""
+    """Bet on a plain shift, either way, with `SHIFT` of the evidence; `plain` has the clusters' sums, shape (m,)."""
     own = units.certified
     return [
         Wager(sign * plain[own], _bets(units, plain, order, delta, stake)[own], 0.5 * SHIFT * share)
@@ -166,30 +166,30 @@ def steady(units: Units, plain: Floats, order: Ints, delta: float) -> list[Wager
 
 
 def _alone(units: Units) -> Tallies:
-    """Return the units' residuals in one cell."""
+    """Return the clusters' residuals in one cell."""
     return units.tallies(np.zeros(len(units.p), dtype=np.int64), 1, units.p)
 
 
 def orders_of(seed: int) -> list[Ints]:
-    """Return random orders of the blocks of certified units."""
+    """Return random orders of the blocks of certified clusters."""
     rng = np.random.default_rng([seed, ORDERS])
     return [1 + rng.permutation(BLOCKS) for _ in range(DEALS)]
 
 
 def best_bet(square: float, units: int, ahead: int, delta: float) -> float:
-    """Return the bet that is the best on so many units ahead, of the sum of squares that earlier units won.
+    """Return the bet that is the best on so many clusters ahead, of the sum of squares that earlier clusters won.
 
-    With winnings of mean mu and mean square v a unit, ``ahead (kappa mu - kappa^2 v / 2)`` reaches ``ln(1 / delta)``
+    With winnings of mean mu and mean square v a cluster, ``ahead (kappa mu - kappa^2 v / 2)`` reaches ``ln(1 / delta)``
     from the least mu at this kappa.
     """
     return float(np.sqrt(2.0 * -np.log(delta) * max(units, 1) / (max(ahead, 1) * max(square, 1e-300))))
 
 
 def _bets(units: Units, gain: Floats, order: Ints, delta: float, stake: tuple[float, float]) -> Floats:
-    """Return a bet for each unit on a constant witness, from the squares of ``t - r W`` of earlier units, shape (m,).
+    """Return a bet for each cluster on a constant witness, from squares of ``t - r W`` of earlier clusters, shape (m,).
 
-    r is the mean residual of these units; a unit of independent rows at one half comes on top, as heavy as earlier
-    ones are on average: of no unit is anything known before it is bet on, its rows' weights neither.
+    r is the mean residual of these clusters; a cluster of independent rows at one half comes on top, as heavy as
+    earlier ones are on average: of no cluster is anything known before it is bet on, its rows' weights neither.
     """
     multiple, largest = stake
     bets, past = np.zeros(units.count), units.block == 0
@@ -206,7 +206,7 @@ def _bets(units: Units, gain: Floats, order: Ints, delta: float, stake: tuple[fl
 
 
 def runs_of(tallies: Tallies) -> Ints:
-    """Return the bin of each cell: runs of cells of about equally many pairs of pilot units."""
+    """Return the bin of each cell: runs of cells of about equally many pairs of pilot clusters."""
     pilot = tallies.cell[~tallies.units.certified[tallies.unit]]
     rows = np.bincount(pilot, minlength=tallies.cells)
     before = np.cumsum(rows) - rows
@@ -215,9 +215,9 @@ def runs_of(tallies: Tallies) -> Ints:
 
 
 def signs_of(tallies: Tallies, order: Ints, bins: Ints) -> Floats:
-    """Return soft signs of cells learnt on the pilot units and the first blocks of an order, shape (blocks, cells).
+    """Return soft signs of cells learnt on the pilot clusters and the first blocks of an order, shape (blocks, cells).
 
-    ``2 Phi(z) - 1`` of the residual over the root of the units' sum of squares, so that rows of one unit are one.
+    ``2 Phi(z) - 1`` of the residual over the root of the clusters' sum of squares, so that rows of one cluster are one.
     """
     from scipy.special import ndtr
 
@@ -234,7 +234,7 @@ def signs_of(tallies: Tallies, order: Ints, bins: Ints) -> Floats:
 
 
 def learnt(tallies: Tallies, order: Ints, signs: Floats, delta: float) -> tuple[Floats, Floats]:
-    """Return what each unit wins by the signs of its block, and the bet on it, shape (m,) each."""
+    """Return what each cluster wins by the signs of its block, and the bet on it, shape (m,) each."""
     units = tallies.units
     gain, bet, past = np.zeros(units.count), np.zeros(units.count), units.block == 0
     for block, f in zip(order, signs, strict=True):

@@ -1,9 +1,9 @@
-r"""Units that cross: every person answers every question, and rows that share neither are independent.
+r"""Clusters that cross: every person answers every question, and rows that share neither are independent.
 
-Persons are dealt to K groups, and so are questions. With a shift s the rows of the k-th group of persons and group
-``k + s mod K`` of questions are *block* k: no two blocks of one shift share a person or a question, so that they are
-independent units. Each shift has an e-value of its own by the theorems of units, and a mean of e-values is an e-value,
-however they depend on one another.
+Persons are dealt to K groups, and so are questions. With a shift s the rows of the k-th group of persons and group ``k
++ s mod K`` of questions are *block* k: no two blocks of one shift share a person or a question, so that they are
+independent clusters. Each shift has an e-value of its own by the theorems of clusters, and a mean of e-values is an
+e-value, however they depend on one another.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SALT = np.uint64(0x4C0552D7)  # so that names of blocks are not those of other u
 
 @dataclass(frozen=True)
 class Shifted:
-    """The rows of one shift, as units that are independent.
+    """The rows of one shift, as clusters that are independent.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ class Design:
     Parameters
     ----------
     codes : int64 array of shape (2, n)
-        Numbers of units of the two columns.
+        Numbers of clusters of the two columns.
     seed : int
-        Deals units to groups.
+        Deals clusters to groups.
     """
 
     codes: Ints
@@ -69,7 +69,7 @@ class Design:
 
     @cached_property
     def groups(self) -> int:
-        """K: as many as the column of fewer units has, so that blocks are small but have rows; 4,096 at most."""
+        """K: as many as the column of fewer clusters has, so that blocks are small but have rows; 4,096 at most."""
         units = [int(c.max()) + 1 for c in self.codes]
         return max(min(*units, int(np.sqrt(self.codes.shape[1])), GROUPS), 1)
 
@@ -103,7 +103,7 @@ class Design:
             units = Units.dealt(unit.reshape(-1), p[rows], y[rows], w, names)
             found.append(Shifted(rows, replace(units, designed=True)))
         if not found:
-            raise NotComputable("units that cross leave no two blocks of rows that share neither: ask by one column")
+            raise NotComputable("clusters that cross leave no two blocks of rows that share neither: ask by one column")
         return tuple(found)
 
     def _salt(self, of: int) -> np.uint64:

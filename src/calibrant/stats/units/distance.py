@@ -1,9 +1,9 @@
-r"""The distance from calibration, of units: Theorem CU with what showing moves, Theorem CL with a Lipschitz witness.
+r"""The distance from calibration, of clusters: Theorem CU with what showing moves, Theorem CL with a Lipschitz witness.
 
-Of a score shown in steps, ``d <= CE_shown + E|p - shown|``, and both are means of the same units: with their ``t_g``
-and ``D_g = sum w |p - shown|`` every factor of ``prod_g [1 - kappa (f*' t_g + D_g - x W_g)]`` has mean one at
-``x = CE_shown + E|p - shown|``, and rises in x. So at the distance itself its mean is at most one, for every display,
-and the mean over displays is an e-value.
+Of a score shown in steps, ``d <= CE_shown + E|p - shown|``, and both are means of the same clusters: with their ``t_g``
+and ``D_g = sum w |p - shown|`` every factor of ``prod_g [1 - kappa (f*' t_g + D_g - x W_g)]`` has mean one at ``x =
+CE_shown + E|p - shown|``, and rises in x. So at the distance itself its mean is at most one, for every display, and the
+mean over displays is an e-value.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Routes:
 
     @classmethod
     def mean(cls, parts: Sequence[Routes]) -> Routes:
-        """Return the mean of the evidence of several shifts of units that cross; of one it is itself."""
+        """Return the mean of the evidence of several shifts of clusters that cross; of one it is itself."""
         names = [name for part in parts for name in part.names]
         return cls(names, [one for part in parts for one in part.above], sum(part.shared for part in parts))
 
@@ -89,7 +89,7 @@ def distance_above(units: Units, scores: Floats) -> Routes:
 
 
 def _shown(units: Units, cell: Ints, values: Floats) -> Pairs:
-    """Return the certified units' sums, of rows that are shown the value of their cell, and how far rows are moved."""
+    """Return the certified clusters' sums, of rows with the value of their cell, and how far rows are moved."""
     said = values[cell]
     moved = summed(units.unit, units.weight * np.abs(units.p - said), units.count)
     return Pairs.of(units.tallies(cell, len(values), said), moved)
@@ -99,8 +99,8 @@ def distance_below(units: Units, delta: float, seed: int) -> Below:
     r"""Bet that the distance is larger: ``d >= E[w(p)(Y - p)]`` whenever ``sup|w| + Lip(w) <= 1``.
 
     `SHIFT` of the evidence is bet on a plain shift either way, whose witness is constant; the rest on witnesses that
-    are linear between knots and solve a linear programme on earlier blocks of units, in random orders of the blocks.
-    What a witness wins of a unit is a sum over knots, exactly.
+    are linear between knots and solve a linear programme on earlier blocks of clusters, in random orders of the blocks.
+    What a witness wins of a cluster is a sum over knots, exactly.
     """
     own, tallies = units.certified, hats(units)
     orders = orders_of(seed)
@@ -112,7 +112,7 @@ def distance_below(units: Units, delta: float, seed: int) -> Below:
 
 
 def hats(units: Units) -> Tallies:
-    """Return sums ``sum w h_k(p) (y - p)`` by unit and knot, with h_k the hat function: 1 at its knot, 0 at others."""
+    """Return sums ``sum w h_k(p) (y - p)`` by cluster and knot, with h_k the hat function of the knot."""
     at = units.p * KNOTS
     left = np.minimum(at.astype(np.int64), KNOTS - 1)
     share, size = at - left, KNOTS + 1
@@ -124,9 +124,9 @@ def hats(units: Units) -> Tallies:
 
 
 def _witnesses(tallies: Tallies, order: Ints) -> Floats:
-    """Return the witness learnt on the pilot units and the first blocks of an order, shape (blocks, knots).
+    """Return the witness learnt on the pilot clusters and the first blocks of an order, shape (blocks, knots).
 
-    A knot whose sum is less than its noise, by units, counts as nothing.
+    A knot whose sum is less than its noise, by clusters, counts as nothing.
     """
     past = np.concatenate([[0], order[:-1]])
     gain, square = (np.cumsum(tallies.by_block(v)[past], axis=0) for v in (False, True))

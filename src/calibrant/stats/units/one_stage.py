@@ -24,7 +24,7 @@ PENALISED = 16_001  # shifts at which the penalised likelihood of a site is look
 
 
 class Residuals(NamedTuple):
-    """Rows of units within sites.
+    """Rows of clusters within sites.
 
     Parameters
     ----------
@@ -73,10 +73,10 @@ class Likelihoods:
         self.slope += self.cases[:, None]
 
     def alike(self, rows: Residuals) -> float:
-        """Divide every log-likelihood by the design effect of units within sites, and return it; 1 at least.
+        """Divide every log-likelihood by the design effect of clusters within sites, and return it; 1 at least.
 
         ``sum_g (sum_i e_i)^2 / sum_i v_i``, e the residuals and v the variances of rows at their sites' own estimates,
-        times ``m / (m - k)`` for these; of all sites together, since one has too few units to tell its own.
+        times ``m / (m - k)`` for these; of all sites together, since one has too few clusters to tell its own.
         """
         from scipy.special import expit
 
@@ -191,7 +191,7 @@ class Fitted:
 
 
 def fitted(sites: Likelihoods, alpha: float) -> Fitted:
-    """Fit the mean and the spread of the sites' shifts; at least three sites have a case and three a row without."""
+    """Fit the mean and the spread of the sites' shifts; at least three sites have an event and three a row without."""
     from scipy.interpolate import PchipInterpolator
     from scipy.stats import chi2, t
 
@@ -227,7 +227,7 @@ def fitted(sites: Likelihoods, alpha: float) -> Fitted:
 
 
 def alone(sites: Likelihoods, alpha: float) -> tuple[Floats, Floats, Floats]:
-    """Return each site's own estimate and limits, by Firth's penalised likelihood: finite where no case happened.
+    """Return each site's own estimate and limits, by Firth's penalised likelihood: finite where a non-event happened.
 
     The estimate has the largest likelihood times the root of the information, which takes off the bias of order
     ``1 / n``; limits are where it has fallen by half a quantile of chi-squared (Heinze and Schemper).

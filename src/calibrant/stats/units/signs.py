@@ -37,7 +37,7 @@ def root_bounds(g: Floats, reach: float) -> float:
     g : float64 array of shape (k, k)
         Positive semidefinite.
     reach : float
-        What no pattern of signs exceeds, by the sizes of the units.
+        What no pattern of signs exceeds, by the sizes of the clusters.
     """
     diagonal = np.diag(g)
     off, trace = g - np.diag(diagonal), float(diagonal.sum())

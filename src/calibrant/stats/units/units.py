@@ -1,4 +1,4 @@
-"""Units: what is independent (a person, a household, a weighted row), with its rows, its weight and its place."""
+"""Clusters: what is independent (a person, a household, a weighted row), with its rows, its weight and its place."""
 
 from __future__ import annotations
 
@@ -26,26 +26,27 @@ ROUNDING = 1e-9  # relative: a unit that is larger by no more is not larger
 
 @dataclass(frozen=True)
 class Units:
-    r"""Rows of independent units, and which units certify.
+    r"""Rows of independent clusters, and which clusters certify.
 
-    A unit's size is ``W_g``, the sum of its rows' weights. Pilot units, chosen without looking at anything else than
-    their names, leave the certificate; their largest is M. A certified unit larger than M weighs down to it: its rows
-    weigh ``w min(1, M / W_g)``, and the error certified is that of these weights.
+    A cluster's size is ``W_g``, the sum of its rows' weights. Pilot clusters, chosen without looking at anything else
+    than their names, leave the certificate; their largest is M. A certified unit larger than M weighs down to it: its
+    rows weigh ``w min(1, M / W_g)``, and the error certified is that of these weights.
 
     Parameters
     ----------
     unit : int64 array of shape (n,)
-        The unit of each row, 0 to m - 1; every unit has a row.
+        The unit of each row, 0 to m - 1; every cluster has a row.
     p : float64 array of shape (n,)
     y : int8 array of shape (n,)
     given : float64 array of shape (n,)
         The rows' weights as they were given: positive.
     block : int64 array of shape (m,)
-        The random block of each unit, from 1 on; 0 for a pilot unit.
+        The random block of each cluster, from 1 on; 0 for a pilot cluster.
     most : float
         M is at most this: that of everyone, where these are a group's rows.
     columns : tuple of str
-        What names the units, where several columns did: the coarsest, then those whose units lie whole in its own.
+        What names the clusters, where several columns did: the coarsest, then those whose clusters lie whole in its
+        own.
     designed : bool
         Sizes are part of the design, known before any outcome: M is the size of the largest, or `most` where that is
         given, and none is made lighter.
@@ -64,7 +65,7 @@ class Units:
     def dealt(
         cls, unit: Ints, p: Floats, y: NDArray[np.int8], weight: Floats | None, identities: NDArray[np.uint64]
     ) -> Units:
-        """Choose pilot units and deal the others into blocks by the identities of units, hashed.
+        """Choose pilot clusters and deal the others into blocks by the identities of clusters, hashed.
 
         Parameters
         ----------
@@ -72,21 +73,21 @@ class Units:
         weight : float64 array of shape (n,) or None
             None for one each.
         identities : uint64 array of shape (m,)
-            Random numbers that depend on the units' names alone, each on its own.
+            Random numbers that depend on the clusters' names alone, each on its own.
         """
         count = len(identities)
         if count < 2:
-            raise NotComputable("all rows are one unit: nothing independent tells its noise from an error")
+            raise NotComputable("all rows are one cluster: nothing independent separates its noise from an error")
         block = 1 + dealt(mix(identities ^ OTHERS), BLOCKS)
         pilot = max(min(PILOT, count // SHARE), 1)
         block[np.argsort(identities, kind="stable")[:pilot]] = 0
         return cls(unit, p, y, np.ones(len(p)) if weight is None else weight, block)
 
     def within(self, rows: Flags) -> Units:
-        """Return some of the rows, as a group; a unit with none of them is not a unit of the group.
+        """Return some of the rows, as a group; a cluster with none of them is not a cluster of the group.
 
-        M is that of the pilot units that have rows here, and never above everyone's; with fewer than `FEWEST` of these
-        it is everyone's.
+        M is that of the pilot clusters that have rows here, and never above everyone's; with fewer than `FEWEST` of
+        these it is everyone's.
         """
         own, unit = np.unique(self.unit[rows], return_inverse=True)
         most = np.inf if self.designed else self.largest
@@ -95,22 +96,22 @@ class Units:
 
     @cached_property
     def count(self) -> int:
-        """Units, m, pilot units included."""
+        """Clusters, m, pilot clusters included."""
         return len(self.block)
 
     @cached_property
     def certified(self) -> Flags:
-        """Which units certify, shape (m,)."""
+        """Which clusters certify, shape (m,)."""
         return self.block > 0
 
     @property
     def pilots(self) -> int:
-        """Pilot units."""
+        """Pilot clusters."""
         return int(np.count_nonzero(~self.certified))
 
     @cached_property
     def given_size(self) -> Floats:
-        """The units' sizes as given, shape (m,)."""
+        """The clusters' sizes as given, shape (m,)."""
         return summed(self.unit, self.given, self.count)
 
     @cached_property
@@ -124,12 +125,12 @@ class Units:
 
     @cached_property
     def size(self) -> Floats:
-        """The units' sizes, at most M, shape (m,)."""
+        """The clusters' sizes, at most M, shape (m,)."""
         return np.minimum(self.given_size, self.largest)
 
     @property
     def lightened(self) -> int:
-        """Certified units that weigh less than given."""
+        """Certified clusters that weigh less than given."""
         return int(np.count_nonzero(self.certified & (self.given_size > self.largest * (1.0 + ROUNDING))))
 
     @cached_property
@@ -144,35 +145,35 @@ class Units:
 
     @cached_property
     def total(self) -> float:
-        """The size of all certified units."""
+        """The size of all certified clusters."""
         return float(self.size[self.certified].sum())
 
     @cached_property
     def effective(self) -> float:
-        """Kish's effective number of certified units, ``(sum W)^2 / sum W^2``; 0 of none."""
+        """Kish's effective number of certified clusters, ``(sum W)^2 / sum W^2``; 0 of none."""
         square = float((self.size[self.certified] ** 2).sum())
         return self.total**2 / square if square else 0.0
 
     @property
     def mean(self) -> float:
-        """The weighted mean residual of the certified units."""
+        """The weighted mean residual of the certified clusters."""
         own = self.certified[self.unit]
         return float((self.weight * (self.y - self.p))[own].sum() / self.total) if self.total else 0.0
 
     @property
     def design_effect(self) -> float:
-        """How many times the variance of `mean` by units is that by rows, taken as independent; 1 of none."""
+        """How many times the variance of `mean` by clusters is that by rows, taken as independent; 1 of none."""
         own = self.certified[self.unit]
         off = np.where(own, self.weight * (self.y - self.p - self.mean), 0.0)
         by_rows = float((off**2).sum())
         return float((summed(self.unit, off, self.count) ** 2).sum()) / by_rows if by_rows else 1.0
 
     def tallies(self, cell: Ints, cells: int, said: Floats) -> Tallies:
-        """Return each unit's weighted residuals ``sum w (y - said)`` by cell of its rows."""
+        """Return each cluster's weighted residuals ``sum w (y - said)`` by cell of its rows."""
         return self.sums(cell, cells, self.y - said)
 
     def sums(self, cell: Ints, cells: int, residual: Floats) -> Tallies:
-        """Return each unit's sums ``sum w r`` by cell of its rows, of residuals of size 1 at most."""
+        """Return each cluster's sums ``sum w r`` by cell of its rows, of residuals of size 1 at most."""
         where, pair = np.unique(self.unit * cells + cell, return_inverse=True)
         value = summed(pair.reshape(-1), self.weight * residual, len(where))
         return Tallies(where // cells, where % cells, value, cells, self)
@@ -180,12 +181,12 @@ class Units:
 
 @dataclass(frozen=True)
 class Tallies:
-    """Sums of residuals, one for each unit and cell that meet.
+    """Sums of residuals, one for each cluster and cell that meet.
 
     Parameters
     ----------
     unit, cell : int64 arrays of shape (pairs,)
-        Sorted by unit.
+        Sorted by cluster.
     value : float64 array of shape (pairs,)
     cells : int
     units : Units
@@ -198,7 +199,7 @@ class Tallies:
     units: Units
 
     def less(self, mass: Tallies, shift: float) -> Tallies:
-        """Return the sums of residuals less a shift; `mass` has the sums of weights by unit and cell."""
+        """Return the sums of residuals less a shift; `mass` has the sums of weights by cluster and cell."""
         return replace(self, value=self.value - shift * mass.value)
 
     def witnessed(self, f: Floats) -> Floats:
@@ -218,16 +219,16 @@ class Tallies:
 
     @property
     def squares(self) -> Floats:
-        """By cell ``sum_g t_gc^2`` of the certified units: what noise adds to the square of its sum."""
+        """By cell ``sum_g t_gc^2`` of the certified clusters: what noise adds to the square of its sum."""
         return np.asarray(self.by_block(square=True)[1:].sum(axis=0))
 
     @cached_property
     def between(self) -> Floats:
-        """By cell ``t_c^2 - sum_g t_gc^2``, over pairs of different units: its mean is ``m (m - 1) (E t_gc)^2``."""
+        """By cell ``t_c^2 - sum_g t_gc^2``, over pairs of different clusters: its mean is ``m (m - 1) (E t_gc)^2``."""
         total, square = (self.by_block(v)[1:].sum(axis=0) for v in (False, True))
         return np.asarray(total**2 - square)
 
     @cached_property
     def debiased(self) -> float:
-        """The weighted error less what noise between units adds: the roots of `between`, where positive, over sum W."""
+        """The weighted error less what noise between clusters adds: the roots of `between`, if positive, over sum W."""
         return float(np.sqrt(np.maximum(self.between, 0.0)).sum()) / max(self.units.total, 1e-300)

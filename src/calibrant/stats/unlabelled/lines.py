@@ -1,9 +1,9 @@
 r"""What people whose outcome is not known could do to a certified error, or gap, of everyone.
 
 Scores, and whose outcome is known, are taken as they are; outcomes are independent. In a cell (a step of the score) are
-n people with an outcome, of whom k are cases, and m without; their probabilities are q among the first and q' among the
-second, and s is the mean score of all n + m. The error is ``sum |n (s - q) + m (s - q')| / N`` over the cells, the gap
-``sum n (q - s) + m (q' - s) / N``.
+n people with an outcome, of whom k are events, and m without; their probabilities are q among the first and q' among
+the second, and s is the mean score of all n + m. The error is ``sum |n (s - q) + m (s - q')| / N`` over the cells, the
+gap ``sum n (q - s) + m (q' - s) / N``.
 
 Assumed is ``odds(q) / Gamma <= odds(q') <= Gamma odds(q)``: Gamma = 1 says that outcomes are missing at random given
 the score, and Gamma = infinity says nothing.

@@ -38,7 +38,7 @@ class Side:
     weight : float64 array of shape (cells,)
         Of a person with an outcome, who stands for some without.
     none, case : float64 arrays of shape (cells,)
-        Sign times residual times weight, of a person to whom nothing happened, and of a case.
+        Sign times residual times weight, of a person to whom nothing happened, and of an event.
     rest : float64 array of shape (cells,)
         Of a person without an outcome: what the others do not stand for.
     """
@@ -170,7 +170,7 @@ class Evidence(Protocol):
 class Ends(ABC):
     """Certified ends of everyone's error, and gap, under an assumption about the outcomes that are not known.
 
-    Of people that is `Range`, of units `UnitRange`: they say what is bet on one kind of line.
+    Of people that is `Range`, of clusters `UnitRange`: they say what is bet on one kind of line.
     """
 
     odds: float

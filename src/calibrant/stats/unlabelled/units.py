@@ -1,11 +1,11 @@
-r"""The same ends where rows belong together in units, or count more: one bet for a unit, not for a row.
+r"""The same ends where rows share clusters, or count more: one bet for a cluster, not for a row.
 
-Scores, weights, units, and whose outcome is known, are taken as they are; units are independent. For signs ``f`` of the
-error in each step a unit has ``T_g(f)``, the weighted sum of its rows' shares of a bet, whose sum over all units has a
-mean no less than that of ``f`` times the weighted residuals of all rows, whatever the outcomes that are not known. With
-a stake that no outcome changes, ``prod_g [1 - kappa (T_g - x W_g)]`` has a mean of at most one at the true x: factors
-are independent, positive, and ``prod (1 - z_g) <= exp(-sum z_g)``. Nothing asks that units be alike, so that none
-leaves and none is made lighter.
+Scores, weights, clusters, and whose outcome is known, are taken as they are; clusters are independent. For signs ``f``
+of the error in each step a cluster has ``T_g(f)``, the weighted sum of its rows' shares of a bet, whose sum over all
+clusters has a mean no less than that of ``f`` times the weighted residuals of all rows, whatever the outcomes that are
+not known. With a stake that no outcome changes, ``prod_g [1 - kappa (T_g - x W_g)]`` has a mean of at most one at the
+true x: factors are independent, positive, and ``prod (1 - z_g) <= exp(-sum z_g)``. Nothing asks that clusters be alike,
+so that none leaves and none is made lighter.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_PRODUCTS = 4_000_000  # units times patterns, at most: of more units a plai
 
 @dataclass(frozen=True)
 class UnitCounts:
-    """Rows by unit and step of the score.
+    """Rows by cluster and step of the score.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class UnitCounts:
 
     @cached_property
     def units(self) -> int:
-        """Units."""
+        """Clusters."""
         return int(self.unit.max(initial=-1)) + 1
 
     @cached_property
@@ -75,14 +75,14 @@ class UnitCounts:
 
     @cached_property
     def size(self) -> Floats:
-        """``W_g``, shape (units,)."""
+        """``W_g``, shape (clusters,)."""
         return summed(self.unit, self.weight, self.units)
 
     def _by_step(self, values: Floats) -> Floats:
         return summed(self.step, values, int(self.step.max(initial=-1)) + 1)
 
     def sums(self, odds: float, sign: float, worst: bool) -> Sums:
-        """Return the units' sums of shares on one sign; made once."""
+        """Return the clusters' sums of shares on one sign; made once."""
         if (odds, sign, worst) not in self.cache:
             side = Side.of(self, odds, sign, worst=worst)
             of_row = np.where(self.y == 1.0, side.case[self.step], side.none[self.step])
@@ -142,7 +142,7 @@ class UnitBets:
         return self.counts.sums(self.odds, 1.0, worst), self.counts.sums(self.odds, -1.0, worst)
 
     def _largest(self, *, worst: bool) -> float:
-        """Return what no unit's sum exceeds, whatever the signs and the outcomes."""
+        """Return what no cluster's sum exceeds, whatever the signs and the outcomes."""
         more, less = self._sides(worst=worst)
         return float(summed(self.counts.unit, np.maximum(more.reach, less.reach), self.counts.units).max())
 
@@ -172,7 +172,7 @@ class UnitBets:
 
     @cached_property
     def _patterns(self) -> list[Floats]:
-        """The units' sums for both plain shifts, then for signs that turn once: patterns that no outcome chose."""
+        """The clusters' sums for both plain shifts, then for signs that turn once: patterns that no outcome chose."""
         c, sides = self.counts, self._sides(worst=False)
         whole = [summed(c.unit, side.share, c.units) for side in sides]
         steps = int(c.step.max()) + 1
@@ -222,6 +222,6 @@ class UnitRange(Ends):
 
 
 def of_rows(unit: Ints, step: Ints, y: Floats, p: Floats, weight: Floats) -> UnitCounts:
-    """Return rows of any units and steps, numbered without gaps; of weights only the ratios count."""
+    """Return rows of any clusters and steps, numbered without gaps; of weights only the ratios count."""
     units, steps = (np.unique(v, return_inverse=True)[1].reshape(-1).astype(np.int64) for v in (unit, step))
     return UnitCounts(units, steps, y, p, weight / weight.mean() if len(weight) else weight)

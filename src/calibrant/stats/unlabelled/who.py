@@ -44,6 +44,6 @@ def independence(rows: Sequence[int], unlabelled: Sequence[int]) -> float | None
 
 
 def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return p-values that hold together (Holm); what is None stays so."""
+    """Return p-values that hold simultaneously (Holm); what is None stays so."""
     together = iter(holm([p for p in p_values if p is not None]))
     return [None if p is None else float(next(together)) for p in p_values]

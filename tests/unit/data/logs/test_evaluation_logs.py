@@ -364,7 +364,7 @@ def test_per_cents_are_written_one_way(tmp_path: Path) -> None:
     for sample, value in zip(log["samples"], ["85%", 0.9], strict=True):
         sample["scores"]["match"]["metadata"]["confidence"] = value
     path.write_text(json.dumps(log))
-    with pytest.raises(cal.BadInput, match=r"scores\.match\.metadata\.confidence' holds per cents with and without"):
+    with pytest.raises(cal.BadInput, match=r"scores\.match\.metadata\.confidence' holds percentages with and without"):
         open_source(path)
 
 

@@ -55,7 +55,7 @@ def test_fewer_than_five_people_are_never_told_as_none():
 
 def test_both_measures_are_shown_and_which_of_them_the_limit_is_about():
     group = factories.finding(0.02, 0.04, variables=[("sex", "female")])
-    for judge, which in (("error", "average error"), ("gap", "gap")):
+    for judge, which in (("error", "calibration error"), ("gap", "gap")):
         page = render(factories.record(groups=[group], judge=judge))
         section = re.search(r'<section id="groups".*?</section>', page, re.S)[0]
         assert f"The limit is about the {which}." in section
@@ -63,7 +63,7 @@ def test_both_measures_are_shown_and_which_of_them_the_limit_is_about():
         low, high = groups.num.signed_range(group.gap.interval.low, group.gap.interval.high)
         assert f"({low} to {high})</td>" in section
         assert ("Gap, either way, <br>0 to " in section) == (judge == "gap")
-        assert re.search(r'<td class="r iv">[\d.]+ to [\d.]+</td>', section)
+        assert re.search(r'<td class="r iv">[\d.]+–[\d.]+</td>', section)
 
 
 @pytest.mark.parametrize(("verdict", "low", "high"), [("broken", 0.01, 0.04), ("met", 0.0, 0.03)])
@@ -72,7 +72,7 @@ def test_no_end_contradicts_a_verdict_that_all_groups_together_decide(verdict, l
     group = replace(factories.finding(low, high, variables=[("sex", "female")]), verdict=verdict, rows_needed=None)
     record = factories.record(groups=[group])
     row = re.search(rf'<tr id="{group.id}">.*?</tr>', render(record), re.S)[0]
-    shown = re.search(r'<td class="r iv">([\d.]+) to ([\d.]+)</td>', row)
+    shown = re.search(r'<td class="r iv">([\d.]+)–([\d.]+)</td>', row)
     ends = tuple(map(float, shown.groups()))
     assert ends == ((1.5, 4.0) if verdict == "broken" else (0.0, 1.5))
     assert ("Over the limit" in row) == (verdict == "broken")

@@ -91,7 +91,7 @@ def test_the_answer_names_the_traits():
     ("outcome", "answer"),
     [
         ({"p_value": 0.43}, "None was found, which is not proof of none (p = 0.43)."),
-        ({"adjusted": (0.001, 0.3, 0.4, 0.8)}, f"Yes, along the score itself ({SIMULATED}); no trait is shown"),
+        ({"adjusted": (0.001, 0.3, 0.4, 0.8)}, f"Yes, by the score itself ({SIMULATED}); no attribute is shown"),
         ({"adjusted": (0.3, 0.3, 0.4, 0.8)}, "Yes: among rows with the same score some error is left"),
         ({"adjusted": (0.3,) * 4, "p_local": 0.2}, "Only in the level or slope of the score as a whole"),
         ({"p_value": 0.0, "contradicted": 2}, "Yes, certain: 2 outcomes that the score called impossible."),
@@ -112,9 +112,9 @@ def test_both_tests_are_told_together():
     assert told(factories.local_outcome(), found).endswith(f" {search} ({SIMULATED}).")
     assert told(None, found) == f"Yes: a{search[1:]} ({SIMULATED})."
     clear = factories.local_outcome(p_value=0.43)
-    assert told(clear, found).startswith(f"Yes: a{search[1:]} ({SIMULATED}). Among rows with the same score, no trait")
+    assert told(clear, found).startswith(f"Yes: a{search[1:]} ({SIMULATED}). Among rows with the same score, no attribute")
     assert told(clear, none) == (
-        "None was found, which is not proof of none: not by trait (p = 0.43), and a model trained to find the error "
+        "None was found, which is not proof of none: not by attribute (p = 0.43), and a model trained to find the error "
         "does not predict it on rows it has not seen (p = 0.30)."
     )
     wide = factories.strong_outcome(tolerance=0.02)
@@ -127,12 +127,12 @@ def test_the_worst_place_is_told_with_numbers():
         factories.record(), factories.local_outcome(), maps={"age": factories.bias_map(gaps=gaps, half=0.017)}
     )
     text = plain(farthest(record))
-    assert text.startswith("Farthest off along a group variable: age 60 to 64. Of these 1\u202f263 rows, those at 62")
-    assert "too low by 4.8 points (band +3.1 to +6.5)." in text
+    assert text.startswith("Farthest off by a group variable: age 60 to 64. Of these 1,263 rows, those at 62")
+    assert "underpredicted by 4.8 points (band +3.1 to +6.5)." in text
     level = factories.bias_map("marital", "category", ("a", "b"), gaps=(0.0, -0.05))
     text = plain(farthest(factories.searched(factories.record(), factories.local_outcome(), maps={"m": level})))
-    assert text.startswith("Farthest off along a group variable: m: b. There the model says")
-    assert text.endswith("too high by 5.0 points (band \u22125.6 to \u22124.4). 401 rows.")
+    assert text.startswith("Farthest off by a group variable: m = b. There the model says")
+    assert text.endswith("overpredicted by 5.0 points (band \u22125.6 to \u22124.4). 401 rows.")
 
 
 def test_the_worst_place_allows_for_all_maps():
@@ -144,7 +144,7 @@ def test_the_worst_place_allows_for_all_maps():
             factories.record(), factories.local_outcome(), maps={f"v{i}": curve for i in range(n)}
         )
         assert (maps.worst(maps.maps(record), 0.05) is not None) is found
-        assert ("is the model shown to be off by itself" in plain(farthest(record))) is not found
+        assert ("is the model shown to be off" in plain(farthest(record))) is not found
 
 
 @examples(50)
@@ -209,9 +209,13 @@ def test_few_people_are_not_counted():
 @pytest.mark.parametrize(
     ("peak", "side", "says"),
     [
-        (0.1, "too little", "after 10% of rows: the error is concentrated in few rows. The model says too little"),
-        (0.3, "too much", "neither in few rows nor spread over most. The model says too much for them."),
-        (0.66, "both ways", "widely spread, not confined to a small pocket. For some of them"),
+        (0.1, "underpredicts", "after 10% of rows: the error is concentrated in few rows. The model underpredicts"),
+        (0.3, "overpredicts", "neither in few rows nor spread over most. The model overpredicts for them."),
+        (
+            0.66,
+            "both ways",
+            "widely spread, not confined to a small subgroup. The model underpredicts for some of them",
+        ),
     ],
 )
 def test_the_peak_says_how_widely_error_is_spread(peak, side, says):
@@ -236,9 +240,9 @@ def test_the_readout_of_the_chart_rounds_the_line_up(page):
 def test_rules_are_told_with_their_ranges_rounded_outward(page):
     text = words(page)
     again = "120 rows judged; found again in 4 of 5 searches"
-    assert f"age over 72 and sex = female {again} 2.4% 34.0 79.0 +45.0 (+27.0 to +57.1) too little" in text
+    assert f"age over 72 and sex = female {again} 2.4% 34.0 79.0 +45.0 (+27.0 to +57.1) underpredicts" in text
     assert f"age up to 30 {again} 2.4% 34.0 79.0 +45.0 (\u22123.1 to +57.1) undecided" in text
-    assert "every number is from the other half, 5 000 that did not find them" in text
+    assert "every number is from the other half, 5,000 that did not find them" in text
     assert "all two ranges hold together" not in text
     none = factories.drawn(factories.hidden(), subgroups=factories.subgroups(()))
     assert "no rule was worth judging" in section(render(none))
@@ -257,12 +261,12 @@ def test_what_the_range_takes_in_is_the_tolerance():
     near = replace(curve, columns={**curve.columns, "low": (0.04, 0.2)}, settings=wide)
     record = factories.drawn(factories.hidden(), subgroups=near)
     assert "though its range takes in gaps within the tolerance of 5.0 points." in search.rules_note(record)
-    low = {**curve.columns, "side": ("too much",) * 2, "low": (-0.3,) * 2, "high": (-0.06, -0.2)}
+    low = {**curve.columns, "side": ("overpredicts",) * 2, "low": (-0.3,) * 2, "high": (-0.06, -0.2)}
     assert "takes in" not in search.rules_note(factories.drawn(record, subgroups=replace(near, columns=low)))
     low["high"] = (-0.04, -0.2)
     assert "takes in" in search.rules_note(factories.drawn(record, subgroups=replace(near, columns=low)))
     said = entries(methods.methods(record))
-    assert "says, plus the tolerance of 5.0 points where it seemed to say too little, minus" in said["Rules"]
+    assert "says, plus the tolerance of 5.0 points where it seemed to underpredict, minus" in said["Rules"]
     assert "all pairs of simple conditions" in said["Rules"]
     assert "tolerance" not in entries(methods.methods(factories.hidden()))["Rules"]
 
@@ -283,7 +287,7 @@ def test_importance_shows_whole_ranges_and_whose_evidence_it_splits_up():
     record = factories.drawn(factories.hidden(), importance=replace(curve, columns=wide))
     made = variables.table(record, variables.told(record))
     words_ = {plain(row.cells[0].text): plain(row.cells[-1].text) for row in made.rows}
-    assert words_["age"] == "71% (50 to 150)"
+    assert words_["age"] == "71% (50–150)"
     assert words_["the score itself"] == words_["sex"] == "not shown"
     note = search.needs_note(record)
     assert f"those of the test above; the evidence split up, 4.20 in all, is that of {num.count(10_000)}" in note
@@ -292,7 +296,7 @@ def test_importance_shows_whole_ranges_and_whose_evidence_it_splits_up():
     assert "4.20 in all, comes from a fit of its own, not that of the test above" in search.needs_note(older)
     assert "outside 0 to 100%: the shuffles are few (10 of each variable)" in note
     text = markdown(record)
-    assert "| 71% (50 to 150) |" in text
+    assert "| 71% (50–150) |" in text
     assert "| 36% (\u221225 to 96) |" in text
 
 
@@ -308,7 +312,7 @@ def test_the_chart_says_where_it_ends_and_on_how_many_repeats_it_rests():
     )
     caption = plain(search.control(record).caption)
     assert "ends at 60% of rows: the others are predicted to be off by no more than the tolerance of 5.0" in caption
-    assert "All was fitted anew in 23 repeats, and then no more:" in caption
+    assert "All was fitted again in 23 repeats, and then no more:" in caption
     assert "23 of at most 99 repeats of all of it" in entries(methods.methods(record))["Search"]
     whole = plain(search.control(factories.hidden()).caption)
     assert "ends at" not in whole
@@ -332,9 +336,11 @@ def test_without_tests_it_says_why(status):
     assert "Left out by --quick." in words(render(record))
     assert "## Is error hiding" not in markdown(record)
     one = factories.searched(factories.record(), factories.local_outcome())
-    assert "The search for a mix of traits was not made. The strong calibration test is not built" in words(render(one))
+    assert "The search for a mix of attributes was not made. The strong calibration test is not built" in words(
+        render(one)
+    )
     other = factories.searched(factories.record(), None, factories.strong_outcome())
-    assert "The test of each trait was not made." in words(render(other))
+    assert "The test of each attribute was not made." in words(render(other))
     assert search.control(other) is None
 
 
@@ -344,14 +350,14 @@ def test_the_checks_are_findings_and_never_met():
     local, strong = lines["local-calibration"], lines["strong-calibration"]
     assert (local.status, local.found, local.numbers) == (
         "found",
-        "Error found",
+        "Error shown",
         f"{SIMULATED}; evidence in 2 of 3 variables",
     )
     assert (strong.status, strong.numbers) == ("found", f"{SIMULATED}; 1 of 2 rules shown to be off")
     clear = factories.searched(factories.record(), factories.local_outcome(p_value=0.4), factories.strong_outcome(0.3))
     for code in ("local-calibration", "strong-calibration"):
         line = check_line(next(c for c in clear.checks if c.code == code), clear)
-        assert (line.status, line.found) == ("unfound", "No error found (not proof of none)")
+        assert (line.status, line.found) == ("unfound", "No error shown (not proof of none)")
 
 
 def test_methods_words_and_limits_follow_what_was_run():
@@ -360,7 +366,7 @@ def test_methods_words_and_limits_follow_what_was_run():
     assert {"Traits", "Maps", "Search", "Rules"} <= terms
     words_ = set(entries(methods.glossary(record))) - set(entries(methods.glossary(plain_record)))
     assert {"Local calibration", "Carries evidence", "Evidence, in the search"} <= words_
-    assert any("The search finds some mixes of traits, not all." in plain(t) for t in limits(record))
+    assert any("The search finds some mixes of attributes, not all." in plain(t) for t in limits(record))
     assert not any("The search finds" in plain(t) for t in limits(plain_record))
     fixed = factories.searched(plain_record, None, factories.strong_outcome(null="fixed"))
     assert "more ready to find error" in "".join(entries(methods.methods(fixed)).values())
@@ -384,10 +390,10 @@ def test_hostile_names_stay_text():
 def test_texts_carry_the_finding():
     record = factories.hidden()
     text = markdown(record)
-    assert "## Is error hiding in a mix of traits?" in text
+    assert "## Is error hiding in a mix of attributes?" in text
     again = "120 rows judged; found again in 4 of 5 searches"
     assert (
-        f"| `age over 72 and sex = female` ({again}) | 2.4% | 34.0 | 79.0 | +45.0 (+27.0 to +57.1) | too little |"
+        f"| `age over 72 and sex = female` ({again}) | 2.4% | 34.0 | 79.0 | +45.0 (+27.0 to +57.1) | underpredicts |"
         in text
     )
     assert re.search(r"\| `marital` \|.*\| p = 0.001\\?\* \|", text)
@@ -397,6 +403,6 @@ def test_texts_carry_the_finding():
 
 def test_the_words_of_the_section_are_plain(page):
     assert not re.search(
-        r"KLCE|CUSUM|residual|simultaneous|kernel|bias|quantile|permut|nan\b|None\b",
+        r"KLCE|CUSUM|residual|kernel|bias|quantile|permut|nan\b|None\b",
         words(page).replace("None was", ""),
     )

@@ -145,7 +145,7 @@ def test_few_cases_and_no_covariates_say_why():
     few = cal.audit(cal.predictions(np.arange(400) < 5, p, {"x": np.arange(400) / 7}), quick=True).curve("inference")
     none = cal.audit(cal.predictions(np.arange(400) < 200, p), quick=True).curve("inference")
     assert few.columns == none.columns == {}
-    assert "need 20 cases" in few.settings["reason"]
+    assert "need 20 events" in few.settings["reason"]
     assert "no covariates" in none.settings["reason"]
 
 
@@ -169,15 +169,15 @@ def test_page_and_texts_say_it_in_plain_words():
     page = section(render(record))
     assert len(page.encode()) < 4000
     assert page.count("<tr><th") == 1 + 5
-    assert "hold together, 95 of 100 times" in page
+    assert "simultaneous: they hold 95 of 100 times" in page
     line = plain(inference.short(record))
-    assert line.startswith("Probabilities in place of labels: age of the cases would average ")
-    assert "Probabilities in place of labels: `age` of the cases" in markdown(record)
+    assert line.startswith("Probabilities in place of labels: age of the events would average ")
+    assert "Probabilities in place of labels: `age` of the events" in markdown(record)
 
 
 def test_nothing_found_is_one_sentence_on_the_page_only():
     record = told((("age", None, 43.61, 43.6, 0.01, -0.2, 0.22),))
-    assert plain(inference.answer(record)).endswith("is shown to come out wrong, which is not proof of none.")
+    assert plain(inference.answer(record)).endswith("is shown to be biased, which is not proof of none.")
     assert "in place of labels" not in terminal(record) + markdown(record)
 
 
@@ -197,8 +197,8 @@ def test_numbers_are_written_in_their_units_and_ranges_outward():
     assert shown == [
         ("age", "41.23", "43.60", "−2.37", "−2.55 to −2.18"),
         ("start", "2018-03-10", "2018-03-30", "−20 days", "−31 to −9"),
-        ("income", "51\u202f235", "60\u202f000", "−8765", "−12\u202f001 to −5000"),
-        ("town: a", "34.6%", "34.0%", "+0.6 points", "+0.03 to +1.10"),
+        ("income", "51,235", "60,000", "−8765", "−12,001 to −5000"),
+        ("town = a", "34.6%", "34.0%", "+0.6 points", "+0.03 to +1.10"),
         ("tiny", "2e−09", "1e−09", "+1e−09", "−1e−09 to 3e−09"),
     ]
 
@@ -212,12 +212,11 @@ def test_values_written_alike_are_told_by_how_far_off_they_are():
         )
     )
     assert plain(inference.answer(record)).endswith(
-        "the cases would look different: start would average 0.4 days too early; town: a would be "
-        "0.04 points too high among them. One more of 3 means and shares is shown to come out wrong."
+        "the events would look different: start would average 0.4 days too early; town = a would be "
+        "0.04 points too high among them. One more of 3 means and shares is shown to be biased."
     )
     assert plain(inference.short(record)).endswith(
-        "start of the cases would average 0.4 days too early; "
-        "two more of 3 means and shares are shown to come out wrong."
+        "start of the events would average 0.4 days too early; two more of 3 means and shares are shown to be biased."
     )
     last = inference.lines(record)[-1]
     assert (last.value(last.inferred), last.off()) == ("41", "−0.040")
@@ -232,10 +231,10 @@ def test_it_is_shown_without_a_ranking():
     record = told((("age", None, 43.1, 43.6, -0.5, -0.7, -0.3),))
     assert not record.curve("ranking").columns
     page = section(render(record))
-    assert "1 of 1 means and shares of the cases is shown to come out wrong" in page
-    assert "age of the cases would average 43.1 and not 43.6" in markdown(record).replace("`", "")
+    assert "1 of 1 means and shares of the events is shown to be biased" in page
+    assert "age of the events would average 43.1 and not 43.6" in markdown(record).replace("`", "")
     none = told((("age", None, 43.6, 43.6, 0.01, -0.2, 0.22),))
-    assert "0 of 1 means and shares of the cases are shown to come out wrong" in section(render(none))
+    assert "0 of 1 means and shares of the events are shown to be biased" in section(render(none))
 
 
 def test_hostile_names_stay_text():

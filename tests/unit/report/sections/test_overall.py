@@ -23,8 +23,8 @@ from calibrant.views.population import everyone
 
 def test_findings_in_words():
     low = [Stretch("low", 0.03, 0.21), Stretch("low", 0.35, 0.35), Stretch("high", 0.8, 0.9)]
-    assert overall.curve_finding(low, 1) == ("Too low where it says 3% to 21% and about 35%; too high at 80% to 90%")
-    assert overall.curve_finding(None, 1) == "Nowhere along the score shown to be off"
+    assert overall.curve_finding(low, 1) == ("Underpredicts where it says 3% to 21% and about 35%; overpredicts at 80% to 90%")
+    assert overall.curve_finding(None, 1) == "At no score shown to be off"
     assert "at no single score" in overall.curve_finding([], 1)
     many = [Stretch("low", i / 10, i / 10 + 0.05) for i in range(6)]
     assert "and two more stretches" in overall.curve_finding(many, 1)
@@ -33,10 +33,10 @@ def test_findings_in_words():
 def test_check_follows_the_test_of_the_whole_curve():
     check = Check(code="reliability", status="measured")
     found = line(check, factories.record())
-    assert found.found == "Error found"
+    assert found.found == "Error shown"
     assert found.numbers.startswith("p = 0.001, the smallest that 999 simulations can show; off in ")
     clear = line(check, factories.record(line=factories.curve(p_value=0.4)))
-    assert clear.found == "No error found (not proof of none)"
+    assert clear.found == "No error shown (not proof of none)"
     assert clear.numbers.startswith("p = 0.40")
 
 
@@ -46,7 +46,7 @@ def test_a_record_without_the_curve_still_draws_its_bins():
     old = AuditRecord.from_dict(d)
     page = render(old)
     assert old.measures == {}
-    assert "Ranges: all 20 hold together" in page
+    assert "Ranges: all 20 hold simultaneously" in page
     assert "Band: holds the whole curve" not in page
     assert "ranges of the score" in overall.finding(old)
 
@@ -54,9 +54,9 @@ def test_a_record_without_the_curve_still_draws_its_bins():
 def test_at_most_says_which_score_it_is_about():
     record = factories.record()
     text = markdown(record)
-    assert "the score as shown in 50 steps" in text
-    assert "At each step of 2%, what happened" in text
-    about = "the score as it is, which takes 51 values"
+    assert "the score in 50 rounding steps" in text
+    assert "At each rounding step of 2%, what happened" in text
+    about = "the raw score, which takes 51 values"
     upper = replace(record.everyone.upper, method="certify.values", settings={"about": about, "values": 51, "seed": 0})
     exact = replace(
         record, everyone=replace(record.everyone, upper=upper), data={**record.data, "display": {"values": 51}}
@@ -83,7 +83,7 @@ def test_measures_are_a_table():
     page, text = render(record), markdown(record)
     assert "Standard measures, not certified: Binned calibration error (ECE)" in page
     assert "95% ranges are approximate" in page
-    assert "| Calibration slope | 1.021 | 1.013 to 1.029 |" in text
+    assert "| Calibration slope | 1.021 | 1.013–1.029 |" in text
     assert [plain(row.cells[0].text) for row in overall.measures(record).rows][:2] == [
         "Binned calibration error (ECE)",
         "Smooth calibration error",
@@ -94,7 +94,7 @@ def test_measures_are_a_table():
 def test_a_measure_not_known_here_is_shown_as_it_is():
     odd = {"kuiper": factories.estimate(0.01, 0.02, guarantee="asymptotic")}
     (row,) = overall.measures(factories.record(measured=odd)).rows
-    assert [plain(cell.text) for cell in row.cells] == ["kuiper", "1.5 points", "1.0 to 2.0", ""]
+    assert [plain(cell.text) for cell in row.cells] == ["kuiper", "1.5 points", "1.0–2.0", ""]
 
 
 def test_the_curve_of_an_audit_rests_on_cells_of_at_least_twenty_people():
@@ -105,9 +105,9 @@ def test_the_curve_of_an_audit_rests_on_cells_of_at_least_twenty_people():
     assert made.settings["smallest"] == record.settings["mask"] == 20
     assert min(made.columns["rows"]) >= 20
     drawn = overall.figure(record)
-    assert "{5} rows from {6}." in drawn.readout.form
+    assert "{5} rows in {6}." in drawn.readout.form
     people = (plain(row.cells[5].text) for row in drawn.numbers[0].rows)
-    assert min(int(text.replace("\u202f", "")) for text in people) >= 20
+    assert min(int(text.replace(",", "")) for text in people) >= 20
 
 
 def test_three_people_at_a_score_of_their_own_leave_no_trace_of_their_number():
@@ -123,4 +123,4 @@ def test_the_band_of_units_is_said_to_need_many():
     d = factories.record().to_dict()
     assert "Band: holds the whole curve, 95 of 100 times." in render(AuditRecord.from_dict(d))
     d["curves"]["reliability"]["settings"]["units"] = 40
-    assert "Band: holds the whole curve, 95 of 100 times, if units are many." in render(AuditRecord.from_dict(d))
+    assert "Band: holds the whole curve, 95 of 100 times, if clusters are many." in render(AuditRecord.from_dict(d))

@@ -50,12 +50,12 @@ def told(record: AuditRecord) -> str:
     ("record", "state", "word", "said"),
     [
         (broken(), "broken", "1 over the limit", "Over it for x2 over 0.8 with x3 over 0.8."),
-        (met(), "undecided", "Undecided", "Unnamed pockets are undecided."),
-        (met(0.004, p_value=0.002), "uncleared", "Not cleared", "Not cleared for unnamed pockets."),
-        (met(high=0.012, p_value=0.002), "uncleared", "Not cleared", "Not cleared for unnamed pockets."),
-        (met(high=0.012), "met", "Met", "Within the limit for everyone, every named group and unnamed pockets."),
-        (met(high=0.012, p_value=None), "met", "Met", "every named group and unnamed pockets."),
-        (factories.mixture("met", ["met"]), "absent", "Not checked", "Unnamed pockets were not checked."),
+        (met(), "undecided", "Undecided", "Unlisted subgroups are undecided."),
+        (met(0.004, p_value=0.002), "uncleared", "Error shown", "Error shown for unlisted subgroups."),
+        (met(high=0.012, p_value=0.002), "uncleared", "Error shown", "Error shown for unlisted subgroups."),
+        (met(high=0.012), "met", "Within the limit", "Within the limit for everyone, every named group and unlisted subgroups."),
+        (met(high=0.012, p_value=None), "met", "Within the limit", "every named group and unlisted subgroups."),
+        (factories.mixture("met", ["met"]), "absent", "Not checked", "Unlisted subgroups were not checked."),
         (unjudged(), "measured", "Not judged", "at least 2.6 points for x2 over 0.8 with x3 over 0.8."),
     ],
 )
@@ -63,32 +63,32 @@ def test_a_state_has_its_word_and_the_headline_says_the_worst(record, state, wor
     assert pockets_state(record) == state
     assert wording.verdict_word(record, "pockets")[1] == word
     assert said in wording.headline(record)
-    assert f"Unnamed pockets: {word.lower()}. " in terminal.render(record).replace("\n", " ")
-    assert f"**Unnamed pockets: {word.lower()}.** " in markdown.render(record)
+    assert f"Unlisted subgroups: {word.lower()}. " in terminal.render(record).replace("\n", " ")
+    assert f"**Unlisted subgroups: {word.lower()}.** " in markdown.render(record)
 
 
 def test_no_green_headline_stands_alone():
     for record in (met(), met(0.004, p_value=0.002), met(high=0.012, p_value=0.002)):
         assert record.verdict == "met"
-        assert "nnamed pockets" in wording.headline(record)
-        assert "pockets" in wording.page_title(record).split(":")[0]
+        assert "nlisted subgroups" in wording.headline(record)
+        assert "subgroups" in wording.page_title(record).split(":")[0]
     assert broken().verdict == "broken"
 
 
 NUMBERS = "worst at least 2.6 points; of 5% of the rows or more, at most 11.9; test: p = 0.0020"
-MOST = "No pocket of one or two traits with 5% of rows has a gap over 11.9."
+MOST = "No subgroup of one or two attributes with 5% of rows has a gap over 11.9."
 
 
 def test_what_is_certified_is_said_in_one_sentence_each():
-    corner = "x2 over 0.8 and x3 over 0.8: too low, a gap of at least 2.6."
+    corner = "x2 over 0.8 and x3 over 0.8: underpredicted, a gap of at least 2.6."
     assert told(broken()) == f"{corner} {MOST}"
-    assert told(met()).endswith("over 3.9. About 240\u202f000 rows would decide.")
-    test = "A test finds error (p = 0.0020); no pocket is certified over the limit. "
+    assert told(met()).endswith("over 3.9. About 240,000 rows would decide.")
+    test = "A test shows error (p = 0.0020); no subgroup is certified over the limit. "
     assert told(met(0.004, p_value=0.002)).startswith(test)
-    assert told(unjudged()).startswith("A test finds error (p = 0.0020). x2 over 0.8")
+    assert told(unjudged()).startswith("A test shows error (p = 0.0020). x2 over 0.8")
     unnamed = factories.pocketed(factories.record(), box=None)
     unnamed = replace(unnamed, curves={k: c for k, c in unnamed.curves.items() if k != "pockets"})
-    assert told(unnamed).startswith("One pocket: off, a gap of at least 2.6. No pocket")
+    assert told(unnamed).startswith("One subgroup: off, a gap of at least 2.6. No subgroup")
 
 
 def test_bounds_are_rounded_outward_and_true_to_the_verdict():
@@ -107,7 +107,7 @@ def test_a_search_that_was_not_made_says_why():
     assert told(record) == "Left out by --quick."
     assert "Left out by --quick." in section(record)
     assert pockets.figure(record) is None
-    assert "Unnamed pockets: not checked. Left out by --quick." in terminal.render(record)
+    assert "Unlisted subgroups: not checked. Left out by --quick." in terminal.render(record)
 
 
 def test_the_first_screen_has_three_parts_with_shape_and_word():
@@ -116,10 +116,10 @@ def test_the_first_screen_has_three_parts_with_shape_and_word():
     assert re.findall(r'<li class="([\w-]+)"><span>([^<]*)', parts) == [
         ("met", "Everyone"),
         ("met", "2 named groups"),
-        ("broken", "Unnamed pockets"),
+        ("broken", "Unlisted subgroups"),
     ]
     assert parts.count("<svg") == 3
-    assert re.findall(r"</svg>([^<]*)</b>", parts) == ["Met", "Met", "1 over the limit"]
+    assert re.findall(r"</svg>([^<]*)</b>", parts) == ["Within the limit", "Within the limit", "1 over the limit"]
     assert page.index('<ul class="parts">') < page.index('<div class="ruler"')
 
 
@@ -128,7 +128,7 @@ def test_the_first_screen_has_three_parts_with_shape_and_word():
 
 def test_pockets_are_told_with_all_that_is_known_of_them():
     shown = section(broken())
-    assert "2 400 rows, 4%: 31.0 said, 37.8 happened" in shown
+    assert "2,400 rows, 4%: 31.0 said, 37.8 happened" in shown
     assert (
         "x2 over 0.8 and x3 over 0.8 : marital = married (61%, of others 38%); x1 over 0.5 (70%, of others 50%)"
         in shown
@@ -136,12 +136,12 @@ def test_pockets_are_told_with_all_that_is_known_of_them():
     assert "Found again in 7 of 10 halves; without those above: \u22122.3" in shown
     assert "+6.8 (+2.6 to +11.1)" in shown
     assert "\u22124.7 (\u22128.3 to \u22121.1)" in shown
-    assert re.findall(r"Over the limit|Undecided|Met", shown.split("Verdict")[1])[:3] == [
+    assert re.findall(r"Over the limit|Undecided|Within the limit", shown.split("Verdict")[1])[:3] == [
         "Over the limit",
         "Undecided",
-        "Met",
+        "Within the limit",
     ]
-    assert "Only the search of pockets finds error" in shown
+    assert "Only the search of subgroups finds error" in shown
     assert pockets.LOOKED_AT not in shown
 
 
@@ -158,13 +158,13 @@ def test_pockets_of_too_few_people_are_not_shown():
 
 def test_without_a_limit_the_direction_is_told():
     table = pockets.table(unjudged(), pockets.told(unjudged()))
-    assert [plain(r.cells[-1].text) for r in table.rows] == ["too little", "too much", "not shown off"]
+    assert [plain(r.cells[-1].text) for r in table.rows] == ["underpredicts", "overpredicts", "not shown off"]
 
 
 def test_the_map_has_more_rows_than_columns_and_its_pocket():
     drawn = pockets.figure(broken())
     assert drawn is not None
-    assert drawn.title == "Too low by at least 2.6 points: x2 over 0.8 and x3 over 0.8"
+    assert drawn.title == "Underpredicts by at least 2.6 points: x2 over 0.8 and x3 over 0.8"
     assert ("blank", "too few to show") in drawn.key
     assert "Cells of fewer than 20 are blank" in plain(drawn.caption)
     assert re.search(r'class="frame" d="M8 1h2v2h-2z"', drawn.panels[0].picture)
@@ -194,11 +194,11 @@ def test_the_other_sections_know_of_pockets():
     text = markdown.render(record)
     assert "- **Pockets:** Each covariate and the score is cut" in text
     assert "- **Two searches:**" in text
-    assert "- **Pocket:** Everyone with the same one or two traits" in text
+    assert "- **Pocket:** Everyone with the same one or two attributes" in text
     shown = line(record.checks[-1], record)
     assert (shown.status, shown.numbers) == ("broken", NUMBERS)
     (items,) = limits(record)
-    assert any("Pockets of one or two traits are certified" in plain(t) for t in items.items)
+    assert any("Subgroups of one or two attributes are certified" in plain(t) for t in items.items)
 
 
 def test_hostile_names_stay_text_and_the_record_survives():

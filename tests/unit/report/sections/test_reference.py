@@ -63,7 +63,7 @@ def test_about_names_what_is_shown_together_and_what_was_not_given():
     assert "shown together: a + b" in said["Groups"]
     assert said["Meant for"] == "not given"
     assert said["Note"] == "constant label"
-    assert said["Rows"] == "10\u202f000 read, 0 dropped"
+    assert said["Rows"] == "10,000 read, 0 dropped"
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def held(limit: float | None = 0.015, **settings: object) -> AuditRecord:
 
 def test_the_answer_names_the_repair_and_counts_who_is_over_the_limit() -> None:
     assert plain(repair.answer(held())) == (
-        "Isotonic regression: of the three looked at, two are over the limit before and none after; one is undecided. "
+        "Isotonic regression: of the three examined, two are over the limit before and none after; one is undecided. "
         "The gap shrinks for 27 of 41 groups and grows for 4."
     )
 
@@ -62,8 +62,8 @@ def test_without_a_limit_before_and_after_have_ranges_and_no_verdicts() -> None:
 def test_what_is_met_or_broken_is_never_contradicted_by_its_ends() -> None:
     """Verdicts come from ends as they are told; words follow verdicts."""
     page = section(held(after=((0.0021, 0.0149), (0.0151, 0.0262), (0.0011, 0.0131))))
-    assert "0.2 to 1.5, met" in page
-    assert "1.5 to 2.7, over the limit" in page
+    assert "0.2–1.5, within the limit" in page
+    assert "1.5–2.7, over the limit" in page
 
 
 def test_where_no_repair_helps_only_the_range_now_is_told() -> None:
@@ -135,7 +135,7 @@ def test_ranges_that_have_no_certificate_are_dashes() -> None:
 
 def test_which_repairs_keep_the_order() -> None:
     assert re.fullmatch(
-        "Isotonic regression keeps the order of [a-z]+ up to ties; logistic regression with traits may change it.",
+        "Isotonic regression keeps the order of [a-z]+ up to ties; logistic regression with attributes may change it.",
         repair.orders(factories.repaired()),
     )
 
@@ -144,7 +144,7 @@ def test_which_scale_a_curve_took() -> None:
     assert repair.scales(factories.repaired()) == ""
     assert repair.scales(factories.repaired(scale=(None, "<b>", "probit"))) == ""
     took = factories.repaired(recipe=("", "Platt", "ScalingBinning"), scale=(None, "logit", "raw"))
-    told = "Platt scaling is fitted to the log-odds of the score; scaling-binning is fitted to the score as it is."
+    told = "Platt scaling is fitted to the log-odds of the score; scaling-binning is fitted to the raw score."
     assert repair.scales(took) == told
     assert told in " ".join(section(took).split())
 

@@ -75,7 +75,7 @@ def checked(batch: pa.RecordBatch, columns: Sequence[str], file: str, row: int) 
             text = "text that is not UTF-8" if "UTF8" in why else "values that cannot be"
             raise BadInput(
                 f"{file}: column {name!r} holds {text}, in rows {row:,} to {last:,} ({why[:120]}): "
-                "mend or write that column again"
+                "correct or write that column again"
             ) from None
     if batch.num_rows <= ROWS:
         yield batch
@@ -85,7 +85,7 @@ def checked(batch: pa.RecordBatch, columns: Sequence[str], file: str, row: int) 
 
 
 def _codes_stand_for_values(column: pa.DictionaryArray) -> bool:
-    """Tell whether a dictionary and all codes are valid: what full validation looks up one by one."""
+    """Return whether a dictionary and all codes are valid: what full validation looks up one by one."""
     try:
         column.validate()
         column.indices.validate()

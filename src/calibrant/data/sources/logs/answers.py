@@ -227,7 +227,7 @@ def _numbers(values: Sequence[object], name: str, file: str) -> Sequence[object]
         return [None if v == "" else v for v in values]
     signs = {m[2] for m in read if m} | {"" for v in values if isinstance(v, int | float)}
     if len(signs) > 1:
-        raise BadInput(f"{file}: field {name!r} holds per cents with and without their sign: write them one way")
+        raise BadInput(f"{file}: field {name!r} holds percentages with and without their sign: write them one way")
     scale = 100.0 if signs == {"%"} else 1.0
     return [_number(v, scale) for v in values]
 
@@ -264,6 +264,6 @@ def _more(
 
 
 def holds_key(name: str) -> bool:
-    """Tell whether a field, or one within others, is the right answer; a scorer's `answer` is what the model said."""
+    """Return whether a field, or one within others, is the right answer; a scorer's `answer` is what the model said."""
     words = name.lower().split(".")
     return words[-1] in KEY and (words[0] in SCORED, words[-1]) != (True, "answer")

@@ -41,5 +41,5 @@ def log_of(first: bytes) -> str:
 
 
 def archived(names: Collection[str]) -> bool:
-    """Tell whether a zip file of these names is a log of Inspect."""
+    """Return whether a zip file of these names is a log of Inspect."""
     return HEADER in names or START in names

@@ -31,7 +31,7 @@ OWN |= {"doc_hash", "prompt_hash", "target_hash"}
 
 
 class Line(msgspec.Struct):
-    """What a line says of one answer, beside its metrics."""
+    """What a line says of one answer, in addition to its metrics."""
 
     doc_id: int | str
     doc: dict[str, object] | None = None

@@ -22,7 +22,7 @@ def of_field(name: str) -> str:
 
 
 def column_of(provenance: str, more: str = "") -> str:
-    """Return the name of the column that a confidence becomes; `more` tells two of one provenance apart."""
+    """Return the name of the column that a confidence becomes; `more` distinguishes two of one provenance."""
     return "_".join(word for word in (CONFIDENCE, provenance, more) if word)
 
 

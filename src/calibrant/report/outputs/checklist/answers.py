@@ -44,15 +44,15 @@ HANDLED = {
 PLOTS = {"reliability": "reliability curve", "bins": "ranges of the score"}
 LIMIT = " against the limit"
 CHECKED = {
-    "error-everyone": "the average error against the limit, for everyone",
-    "error-groups": "the average error against the limit, in every group named",
-    "variables": "every covariate ranked by the error along it",
+    "error-everyone": "the calibration error against the limit, for everyone",
+    "error-groups": "the calibration error against the limit, in every group named",
+    "variables": "every covariate ranked by how strongly the error varies with it",
     "local-calibration": "a test of error among people with the same score",
     "kernel-error": "the kernel local calibration error",
     "strong-calibration": "a search for badly served groups",
-    "pockets": "every pocket of two traits",
+    "pockets": "every subgroup of two attributes",
     "repair": "recalibrations, judged on rows they were not fitted on",
-    "sites": "differences between units",
+    "sites": "differences between clusters",
 }
 
 
@@ -63,7 +63,7 @@ def study(record: AuditRecord) -> Lines:
     """Return that this evaluates probabilities that exist, of which model, for which outcome, in whom."""
     model = said_of(record, "model")
     what = say("An evaluation, not a development: predicted probabilities ", code(record.data.get("score", "")))
-    of = say(*what, *(say(" of ", given(model)) if model else ()), " held against outcomes that happened.")
+    of = say(*what, *(say(" of ", given(model)) if model else ()), " compared with observed outcomes.")
     return (of, _outcome(record), *population(record))
 
 
@@ -85,7 +85,7 @@ def objective(record: AuditRecord) -> Lines:
     if limit is None:
         return (say("To measure the calibration of probabilities that exist; no limit was given."),)
     by = said_of(record, "set_by")
-    judged = "gap between what happened and what was said" if record.settings["judge"] == "gap" else "average error"
+    judged = "gap between observed and predicted" if record.settings["judge"] == "gap" else "calibration error"
     told = f"To decide whether the {judged} is at most {num.limit_points(limit)} points, for everyone and in every "
     return (say(f"{told}group named.", *((" Limit set by ", given(by), ".") if by else ())),)
 
@@ -111,7 +111,7 @@ def dates(record: AuditRecord) -> Lines:
 
 
 def units(record: AuditRecord) -> Lines:
-    """Return how many units the rows belong to, where a column names them."""
+    """Return how many clusters the rows belong to, where a column names them."""
     return (say(*counted(record), "."),) if counted(record) else NO_LINES
 
 
@@ -123,7 +123,9 @@ def preparation(record: AuditRecord) -> Lines:
     made += [say(*text, ".") for text in folded(record)]
     made += [say(f"{lead}: " if lead else "", *text) for lead, text in notices(record)]
     if (found := together(record)) is not None:
-        made.append(say("Rows of one ", code(found[0]), f" are alike beyond chance: design effect {found[1]:.1f}."))
+        made.append(
+            say("Rows of one ", code(found[0]), f" are correlated beyond chance: design effect {found[1]:.1f}.")
+        )
     return tuple(made)
 
 
@@ -154,7 +156,7 @@ def output(record: AuditRecord) -> Lines:
     what = f"; people are acted on from {acted} on" if acted else "; no classification was audited"
     made = [say("A probability, ", code(record.data.get("score", "")), f"{what}.")]
     if shown := (record.data.get("display") or {}).get("levels"):
-        made.append(say(f"Upper ends are about it as shown in {num.count(shown)} steps."))
+        made.append(say(f"Upper bounds apply to it in {num.count(shown)} rounding steps."))
     return tuple(made)
 
 
@@ -176,18 +178,18 @@ def shared(record: AuditRecord) -> Lines:
 
 
 def sample(record: AuditRecord) -> Lines:
-    """Return rows and cases, how precise they make the answer, and how many would decide what is undecided."""
+    """Return rows and events, how precise they make the answer, and how many would decide what is undecided."""
     one = record.everyone
     low, high = error_bounds(record, one)
     made = [say(f"{_people(record)}, {num.count(one.cases)} with the outcome.")]
-    each = f"certified, each end at {_level(record)} by itself"
-    made.append(say(f"The average error is at least {low} and, as shown, at most {high} points ({each})."))
+    each = f"certified, each bound at {_level(record)} separately"
+    made.append(say(f"The calibration error is at least {low} and, rounded, at most {high} points ({each})."))
     made += [say(f"{_need(f)} would decide ", name(f), ".") for f in (one, *ordered(record.groups)[:5]) if _need(f)]
     return tuple(made)
 
 
 def _need(finding: Finding) -> str:
-    n, of = (finding.rows_needed, "rows") if finding.units_needed is None else (finding.units_needed, "units")
+    n, of = (finding.rows_needed, "rows") if finding.units_needed is None else (finding.units_needed, "clusters")
     if n is None or finding.verdict != "undecided":
         return ""
     told = num.amount(n, finding.rows_at_least)
@@ -226,7 +228,7 @@ def flow(record: AuditRecord) -> Lines:
 
 
 def characteristics(record: AuditRecord) -> Lines:
-    """Return rows and cases of every group that may be shown; of groups in multiples of five."""
+    """Return rows and events of every group that may be shown; of groups in multiples of five."""
     if not record.groups:
         return NO_LINES
     first = say("Groups, rows and rows with the outcome in multiples of five; smaller ones only together:")
@@ -239,14 +241,14 @@ def _cases(f: Finding) -> str:
 
 
 def analyses(record: AuditRecord) -> Lines:
-    """Return how many rows and cases each analysis read."""
+    """Return how many rows and events each analysis read."""
     one, made = record.everyone, []
     made.append(say(f"Evaluation: {_people(record)}, {num.count(one.cases)} with the outcome."))
     if chosen := screened(record):
         both = (
             f"{num.count(chosen['rows_chose'])} rows chose the columns, {num.count(chosen['rows_tested'])} were tested"
         )
-        made.append(say(f"Tests along covariates: {both}."))
+        made.append(say(f"Tests by covariates: {both}."))
     s = record.curve("repairs").settings
     if s.get("rows_judged"):
         made.append(
@@ -260,8 +262,10 @@ def analyses(record: AuditRecord) -> Lines:
 
 def methods(record: AuditRecord) -> Lines:
     """Return the measures, the certified ranges, the tests and the plots that the record holds."""
-    certified = f"Certified ends of the average error, each at {_level(record)} by itself: the raw score from below, "
-    made = [say(f"{certified}{record.everyone.upper.settings.get('about', 'the score as shown')} from above.")]
+    certified = (
+        f"Certified ends of the calibration error, each at {_level(record)} separately: the raw score from below, "
+    )
+    made = [say(f"{certified}{record.everyone.upper.settings.get('about', 'the rounded score')} from above.")]
     if held := [MEASURES[k][0] for k in MEASURES if k in record.measures]:
         made.append(say(f"Measures with intervals: {', '.join(held)}."))
     done = [t for c in record.checks if c.status not in UNDONE and (t := CHECKED.get(c.code))]
@@ -275,12 +279,15 @@ def methods(record: AuditRecord) -> Lines:
 
 
 def clusters(record: AuditRecord) -> Lines:
-    """Return how units were handled, and which model told how they differ."""
+    """Return how clusters were handled, and which model told how they differ."""
     made = list(units(record))
     if units_of(record):
-        share = "rows that share no unit of either column" if crossing(record) else "whole units"
+        share = "rows that share no cluster of either column" if crossing(record) else "whole clusters"
         made.append(say(f"Ranges take {share} as independent, whatever their rows have in common."))
-    return (*made, *((say("Intercepts of units: a random-effects model of the residual."),) if _sites(record) else ()))
+    return (
+        *made,
+        *((say("Intercepts of clusters: a random-effects model of the residual."),) if _sites(record) else ()),
+    )
 
 
 def heterogeneity(record: AuditRecord) -> Lines:
@@ -289,9 +296,11 @@ def heterogeneity(record: AuditRecord) -> Lines:
     if not _sites(record):
         return NO_LINES
     mean, new = (" to ".join(num.decimals(s[f"ratio{k}_{end}"], 2) for end in ("low", "high")) for k in ("", "_new"))
-    over = f"Cases over expected cases, mean of {num.count(s['sites'])} units: {num.decimals(s['ratio'], 2)} ({mean})"
+    over = (
+        f"Events over expected events, mean of {num.count(s['sites'])} clusters: {num.decimals(s['ratio'], 2)} ({mean})"
+    )
     alike = num.p_value(float(s["p_value"]))
-    return (say(f"{over}; a new unit is to expect {new}. Test that all are alike: {alike}."),)
+    return (say(f"{over}; a new cluster is to expect {new}. Test that all are equal: {alike}."),)
 
 
 def _sites(record: AuditRecord) -> bool:
@@ -304,7 +313,7 @@ def fairness(record: AuditRecord) -> Lines:
         return NO_LINES
     named = [" and ".join(by) for by in groupings(record)]
     judged = ", and who is over the limit is decided by closed testing"
-    how = f"; all ranges of errors hold together{judged if limit_of(record) is not None else ''}"
+    how = f"; all ranges of errors hold simultaneously{judged if limit_of(record) is not None else ''}"
     listing = _listing("Calibration was judged in groups by ", named, how)
     return (listing, say("Nothing in the model was changed by the audit."))
 
@@ -321,7 +330,7 @@ def _thresholds(record: AuditRecord) -> tuple[float, ...]:
 
 
 def _decided(record: AuditRecord) -> Iterator[Text]:
-    """Yield what acting is worth at each threshold, for everyone and each group that is told."""
+    """Yield what acting is worth at each threshold, for everyone and each group that is reported."""
     c = record.curve("decisions").columns
     for i, (who, t) in enumerate(zip(c.get("group", ()), c.get("threshold", ()), strict=True)):
         names = ("net_benefit", "over_all", "regret")
@@ -344,7 +353,9 @@ def _certified(record: AuditRecord, f: Finding) -> Text:
     low, high = error_bounds(record, f)
     a, b = num.signed_range(f.gap.interval.low, f.gap.interval.high)
     verdict = f"; {VERDICTS[f.verdict].lower()}" if f.verdict != "none" else ""
-    ranges = f": average error at least {low}, as shown at most {high} points; happened minus said {a} to {b} points"
+    ranges = (
+        f": calibration error at least {low}, rounded at most {high} points; observed minus predicted {a} to {b} points"
+    )
     return say(name(f), f"{ranges}{verdict}")
 
 
@@ -365,7 +376,7 @@ def updated(record: AuditRecord) -> Lines:
     return tuple(
         say(
             f"{'As audited' if r['probability'] == AS_AUDITED else sentence(repair_named(str(r['recipe'])))[:-1]}: ",
-            f"average error {num.lower_bound(float(r['error_low']))} to {num.upper_bound(float(r['error_high']))} "
+            f"calibration error {num.lower_bound(float(r['error_low']))} to {num.upper_bound(float(r['error_high']))} "
             f"points, Brier score {num.decimals(r['brier'], EACH)}, AUROC {num.decimals(r['auroc'], EACH)}",
         )
         for r in repairs_of(record)
@@ -375,7 +386,7 @@ def updated(record: AuditRecord) -> Lines:
 
 def interpretation(record: AuditRecord) -> Lines:
     """Return the verdicts in their three parts, which none of them stands for another."""
-    limit, told = limit_of(record), {"absent": "not asked", "not-cleared": "not cleared", "none": "no limit"}
+    limit, told = limit_of(record), {"absent": "not checked", "not-cleared": "error shown", "none": "no limit"}
     parts = "; ".join(f"{part}: {told.get(v, VERDICTS.get(v, v)).lower()}" for part, v in record.verdicts.items())
     return (say(f"Verdict{'' if limit is None else f' at {num.limit_points(limit)} points'}: {parts}."),)
 
@@ -388,7 +399,7 @@ def limitations(record: AuditRecord) -> Lines:
             say(f"{num.count(undecided)} of {num.count(len(record.groups))} groups are undecided: too few rows.")
         )
     made += [say(f"{lead}: " if lead else "", *text) for lead, text in notices(record)]
-    rests = "units are" if record.data.get("cluster") else "rows are"
+    rests = "clusters are" if record.data.get("cluster") else "rows are"
     made.append(say(f"Certified ranges hold if {rests} independent draws from the population meant."))
     return tuple(made)
 

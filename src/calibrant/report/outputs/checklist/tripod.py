@@ -162,7 +162,7 @@ ABSENT = {  # what an audit would need to carry an item, where this one was not 
     "12f": "audit without --quick",
     "14": "audit with --by",
     "20b": "audit with --by",
-    "23b": "audit with --cluster, five units or more of enough rows",
+    "23b": "audit with --cluster, five clusters or more of enough rows",
     "24": "audit without --quick",
 }
 

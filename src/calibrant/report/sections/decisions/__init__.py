@@ -16,8 +16,8 @@ from calibrant.report.wording.decisions import CODE, Acted, acted, at_least, per
 CURVE = "decision_curve"
 TOLD = 0.001  # a loss that is written as more than nothing
 EACH_MOST = 60  # lines of a table; the others are in the JSON
-HEADS = ("acted on", "of them no case", "cases not acted on", "net benefit", "over acting on all", "lost to error")
-LABEL = "Net benefit against the threshold, beside acting on everyone and on nobody."
+HEADS = ("acted on", "of them non-events", "events not acted on", "net benefit", "over acting on all", "lost to error")
+LABEL = "Net benefit against the threshold, with acting on everyone and on nobody."
 
 
 def decisions(record: AuditRecord) -> Iterator[Node]:
@@ -35,7 +35,8 @@ def decisions(record: AuditRecord) -> Iterator[Node]:
         yield _table(record, here)
         if unshown := int(record.curve(CODE).settings["groups"]) - len(here) + 1:
             yield Paragraph(
-                say(f"{num.count(unshown)} groups are not told: few on one side, or had by subtraction."), "note"
+                say(f"{num.count(unshown)} groups are not shown: too few on one side, or recoverable by subtraction."),
+                "note",
             )
     if (curve := record.curve(CURVE)).columns:
         words = (
@@ -49,11 +50,11 @@ def decisions(record: AuditRecord) -> Iterator[Node]:
 def _scope(record: AuditRecord) -> str:
     s = record.curve(CODE).settings
     costs = s["costs"]
-    priced = f"Set by costs of {costs[0]:g} (acting on no case) and {costs[1]:g} (a case left). " if costs else ""
+    priced = f"Set by costs of {costs[0]:g} (acting on no event) and {costs[1]:g} (an event left). " if costs else ""
     level = num.percent(1.0 - float(s["alpha"]))
     return (
-        f"{priced}All ranges of these tables are certified and hold together, {level}%, beside those of the verdict, "
-        f"at {level}% too. Numbers of people are multiples of five."
+        f"{priced}All ranges of these tables are certified and simultaneous, {level}%, in addition to those of the "
+        f"verdict, at {level}% too. Numbers of people are multiples of five."
     )
 
 
@@ -61,9 +62,9 @@ def _sentence(one: Acted, people: str) -> Text:
     """Return what happens to everyone at a threshold."""
     told, parts = strong(f"{num.count(one.acted)} of {num.count(one.rows)} {people} are acted on"), []
     if one.wrong:
-        parts.append(f"; of them {_range(one.wrong)} are no cases")
+        parts.append(f"; of them {_range(one.wrong)} are non-events")
     if one.missed:
-        parts.append(f"; of the others {_range(one.missed)} are cases")
+        parts.append(f"; of the others {_range(one.missed)} are events")
     if one.acts_from != one.threshold:
         parts.append(f". Counts of this size act from {percent_of(one.acts_from)}% on")
     return say(told, *parts, ".")
@@ -71,6 +72,10 @@ def _sentence(one: Acted, people: str) -> Text:
 
 def _range(ends: tuple[float, float, float]) -> str:
     return f"{num.lower_bound(ends[1])}% to {num.upper_bound(ends[2])}%"
+
+
+def _cell(ends: tuple[float, float, float]) -> str:
+    return f"{num.between(num.lower_bound(ends[1]), num.upper_bound(ends[2]))}%"
 
 
 def _table(record: AuditRecord, lines: list[Acted]) -> Table:
@@ -81,11 +86,11 @@ def _table(record: AuditRecord, lines: list[Acted]) -> Table:
         who = say("Everyone") if one.everyone else say(given(clipped(shown(one.name))))
         cells = (
             f"{num.count(one.acted)} of {num.count(one.rows)}",
-            _range(one.wrong) if one.wrong else "–",
-            _range(one.missed) if one.missed else "–",
+            _cell(one.wrong) if one.wrong else "–",
+            _cell(one.missed) if one.missed else "–",
             " to ".join(num.signed_range(*one.net_benefit[1:])),
             " to ".join(num.signed_range(*one.over_all[1:])),
-            f"{num.lower_bound(one.regret[1])} to {num.upper_bound(one.regret[2])}",
+            num.between(num.lower_bound(one.regret[1]), num.upper_bound(one.regret[2])),
         )
         rows.append(Row((Cell(who), *(Cell(say(text)) for text in cells))))
     more = len(lines) - EACH_MOST
@@ -111,7 +116,11 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
     lines = acted(record)
     if not lines:
         return ()
-    rates = "by bets on whole units" if "unit" in str(record.curve(CODE).settings["assumes"]) else "by Clopper-Pearson"
+    rates = (
+        "by test martingales on whole clusters"
+        if "cluster" in str(record.curve(CODE).settings["assumes"])
+        else ("by Clopper-Pearson")
+    )
     text = (
         f"Rates of errors on each side of a threshold {rates}; the loss to error by bets on other uses of the score "
         "from below, on all uses at once from above; net benefit by bets. Half of an alpha of its own is everyone's, "
@@ -126,7 +135,7 @@ def words(record: AuditRecord) -> tuple[Entry, ...]:
     if not acted(record):
         return ()
     text = (
-        "True positives, less false positives at the price that the threshold sets: at 20% four false ones weigh as "
+        "True positives, less false positives at the weight that the threshold sets: at 20% four false ones weigh as "
         "much as a true one. Acting on nobody has 0."
     )
     return (Entry("net benefit", say(text)),)

@@ -51,7 +51,16 @@ SIMULATED = ("tests/validity/test_*.py",)  # those that are none of the others
 CUT, A_FILE, A_MUTANT = 1.0, 4.0, 40.0  # CPU seconds: of a simulation that is traced, of one file's and all tests run
 AT_A_TIME = 4  # files, before it is asked whether the mutant is dead
 FIRST, LAST = ("mutant", "breaks", "module"), "killers"
-LIBRARIES = ("numpy", "pytest", "hypothesis", "scipy.stats", "scipy.optimize", "sklearn.tree", "pyarrow.dataset", "numba")
+LIBRARIES = (
+    "numpy",
+    "pytest",
+    "hypothesis",
+    "scipy.stats",
+    "scipy.optimize",
+    "sklearn.tree",
+    "pyarrow.dataset",
+    "numba",
+)
 
 
 class Found(TypedDict):

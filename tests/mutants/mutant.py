@@ -81,7 +81,10 @@ class Mutant:
                 where = f"{self.module}.{edit.within}"
                 raise ValueError(f"{self.name}: {edit.old!r} occurs {text.count(edit.old)} times in {where}")
             changed = text.replace(edit.old, edit.new)
-            lines[first:last] = [changed, *[""] * (last - first - 1)]  # as many entries as before: other edits find theirs
+            lines[first:last] = [
+                changed,
+                *[""] * (last - first - 1),
+            ]  # as many entries as before: other edits find theirs
         return "".join(lines)
 
 

@@ -270,9 +270,7 @@ DECISIONS = (
 
 # ---- pockets: ranges of boxes, the scan ----
 
-RANGES, SCAN, UNIT_RANGES, UNIT_SCAN = (
-    f"stats.pockets.{m}" for m in ("ranges", "scan", "unit_ranges", "unit_scan")
-)
+RANGES, SCAN, UNIT_RANGES, UNIT_SCAN = (f"stats.pockets.{m}" for m in ("ranges", "scan", "unit_ranges", "unit_scan"))
 POCKETS = (
     one("plain_lower_rates", "limits of a mean rate are Clopper and Pearson's, without Hoeffding's condition", BETTING,
         "lower_rates", "np.minimum(exact, (k - 1.0) / n)", "exact"),

@@ -48,7 +48,7 @@ COMPUTED = (  # files that compute or enumerate
     "tests/golden/test_*.py",
 )
 SIMULATED = ("tests/validity/test_*.py",)  # those that are none of the others
-CUT, A_FILE, A_MUTANT = 1.0, 4.0, 40.0  # CPU seconds: of a simulation that is traced, of one file's and all tests run
+CUT, A_FILE, A_MUTANT = 1.0, 2.0, 15.0  # CPU seconds: of a simulation that is traced, of one file's and all tests run
 AT_A_TIME = 4  # files, before it is asked whether the mutant is dead
 FIRST, LAST = ("mutant", "breaks", "module"), "killers"
 LIBRARIES = (

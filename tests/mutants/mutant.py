@@ -71,21 +71,21 @@ class Mutant:
         return self.module.startswith("calibrant.kernels.") and ".plain." not in self.module
 
     def source(self) -> str:
-        """Return the source with the fault; refuse an edit whose text does not occur once where it should."""
+        """Return the source with the fault."""
         lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
-        tree = ast.parse("".join(lines))
+        return "".join(self.changed(lines, ast.parse("".join(lines))))
+
+    def changed(self, lines: list[str], tree: ast.Module) -> list[str]:
+        """Return lines with the fault; refuse an edit whose text does not occur once where it should."""
         for edit in self.edits:
             first, last = span(tree, edit.within)
             text = "".join(lines[first:last])
             if text.count(edit.old) != 1:
                 where = f"{self.module}.{edit.within}"
                 raise ValueError(f"{self.name}: {edit.old!r} occurs {text.count(edit.old)} times in {where}")
-            changed = text.replace(edit.old, edit.new)
-            lines[first:last] = [
-                changed,
-                *[""] * (last - first - 1),
-            ]  # as many entries as before: other edits find theirs
-        return "".join(lines)
+            # as many entries as there were lines, so that other edits find theirs
+            lines = [*lines[:first], text.replace(edit.old, edit.new), *[""] * (last - first - 1), *lines[last:]]
+        return lines
 
 
 def span(tree: ast.Module, name: str) -> tuple[int, int]:

@@ -542,6 +542,20 @@ REPAIRS = (
         "decision_changes", "each = max(len(judged.repairs) * len(thresholds), 1)", "each = 0.1"),
 )  # fmt: skip
 
+# ---- measures ----
+
+MEASURES = (
+    one("inferred_clusters_ignored", "inference from probabilities takes rows of clusters as independent",
+        "measure.inferred", "_row_sums", "None if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)",
+        "None"),
+    one("inferred_too_narrow", "inference from probabilities reads the normal law's 80 %", "stats.measures",
+        "Inferred.ends", "* self.error", "* 0.65 * self.error"),
+    one("area_error_halved", "the error of an AUC is half of what it is", "stats.measures",
+        "ranking", "Ranking(area, float(np.sqrt(variance)), *rows)", "Ranking(area, 0.5 * float(np.sqrt(variance)), *rows)"),
+    one("area_of_rows_of_units", "the error of an AUC takes rows of units as independent", "stats.measures",
+        "ranking", "    if unit is not None:", "    if False:"),
+)  # fmt: skip
+
 # ---- the papers' own bounds ----
 
 PAPERS = (
@@ -552,13 +566,19 @@ PAPERS = (
         "if name in (\"surrogate_gap\", \"concentration\")"),
     one("half_the_smoothing_error", "the kernel bound counts half of the smoother's error", "published.bounds",
         "kernel_bound", "errors.append(np.minimum(error, limit))", "errors.append(0.5 * np.minimum(error, limit))"),
+    one("denoiser_without_the_scores_at_hand", "the denoiser's distance leaves out the scores at hand",
+        "published.calibration_function", "_denoised", "denoising_error(n, delta, variation) + population", "population"),
+    one("smoother_half_as_far_off", "the smoother is told to be half as far off", "published.calibration_function",
+        "_smoothed", "np.minimum(error, 1.0)}", "np.minimum(0.5 * error, 1.0)}"),
 )  # fmt: skip
 
 
 def every() -> Iterator[Mutant]:
     """Yield all mutants."""
-    for part in (CERTIFICATES, POPULATIONS, BY_UNITS, DECISIONS, POCKETS, MISSING, TESTS, REPAIRS, PAPERS):
+    for part in (CERTIFICATES, POPULATIONS, BY_UNITS, DECISIONS, POCKETS, MISSING, TESTS, REPAIRS, MEASURES, PAPERS):
         yield from part
 
 
 MUTANTS = tuple(every())
+
+SURVIVORS: dict[str, str] = {}  # mutants that no test kills, and why that is right

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+import calibrant as cal
 from calibrant.repair.judge import fixed as module
 from calibrant.repair.judge.fixed import Fixed, People
+from calibrant.repair.judge.rows import fits_of
 from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.stats.betting import Units, mean_limits
 from validity.test_repair_fixed import ALPHA, against, judged, people
@@ -142,3 +145,42 @@ def test_no_more_than_alpha_is_spent_now_and_after(monkeypatch: Any, folds: int)
 @pytest.mark.parametrize(("kind", "share", "folds"), [(FreeRepairs, 1 / 6, 1), (Fixed, 1.0, 1), (FreeFolds, 1 / 6, 2)])
 def test_who_spends_more_is_caught(monkeypatch: Any, kind: type[Fixed], share: float, folds: int) -> None:
     assert spent(monkeypatch, kind, share, folds)["after"] > 1.5 * ALPHA
+
+
+def test_gaps_of_groups_spend_their_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One range of a group's gap as audited serves every repair."""
+    used, real = [], module.residual_limits
+
+    def limits(data: Any, rows: Any, delta: float) -> Any:
+        used.append(delta)
+        return real(data, rows, delta)
+
+    monkeypatch.setattr(module, "residual_limits", limits)
+    rng = np.random.default_rng(5)
+    scores = {name: rng.uniform(0.3, 0.7, 240) for name in (AS_AUDITED, "one", "two")}
+    rows = judged(rng.integers(0, 2, 240), scores, np.arange(240) % 2)
+    found = Fixed.of(rows, people(np.arange(240) // 40, 1 / 6), against("gap"))
+    for name in scores:
+        for one in found.people:
+            found.ends(one, name)
+    assert sum(used) == pytest.approx(ALPHA)
+
+
+# ---- on which rows ----
+
+
+@pytest.mark.parametrize("folds", [0, 3])
+def test_no_row_is_judged_by_a_map_that_it_was_fitted_on(folds: int) -> None:
+    """A recipe that tells who it has seen: by the score, which is the row's own."""
+    rng = np.random.default_rng(4)
+    data = cal.predictions(rng.integers(0, 2, 300), np.arange(300) / 300)
+
+    class Seen:
+        """Says 1 of rows that it has seen, and 0 of others."""
+
+        def fit(self, rows: cal.Predictions) -> Any:
+            return lambda new: SimpleNamespace(p=np.isin(new.p, rows.p).astype(float))
+
+    found = fits_of(data, {"seen": Seen()}, None, folds, 0).judged  # type: ignore[dict-item]
+    assert found.data.n == (300 if folds else 150)
+    assert not found.scores["seen"].any()

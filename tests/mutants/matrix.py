@@ -22,6 +22,7 @@ import json
 import os
 import sys
 import tempfile
+import traceback
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ ROOT = HERE.parents[1]
 TABLE = HERE / "matrix.csv"
 sys.path.insert(0, str(HERE.parent))
 
-from mutants.mutant import Mutant, install  # noqa: E402  (beside this folder)
+from mutants.mutant import Loader, Mutant, install  # noqa: E402  (beside this folder)
 from mutants.registry import MUTANTS  # noqa: E402
 
 KILLED, SURVIVED, NOT_RUN, UNREACHED = "K", "s", "-", ""
@@ -145,7 +146,7 @@ def traces(work: Path) -> list[Traced]:
 
 
 def chosen(mutant: Mutant, tests: Sequence[Traced], a_file: float, in_all: float) -> dict[str, float]:
-    """Return the tests to run: of each file the quickest that reach the mutant, and no more than may be taken in all."""
+    """Return the tests to run: of each file the quickest that reach the mutant, up to a file's and to all time."""
     by_file: dict[str, list[Traced]] = defaultdict(list)
     for test in tests:
         if test.ended != "failed" and test.reaches(mutant):
@@ -179,6 +180,8 @@ def against(mutant: Mutant, tests: Mapping[str, float]) -> Found:
         status = pytest.main(pytest_options(files_of(tests)), plugins=[plugin])
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):
         raise RuntimeError(f"pytest ended with {status!r}")
+    if not isinstance(sys.modules[mutant.module].__loader__, Loader):
+        raise RuntimeError("the tests met the library as it is")
     return {"killed": plugin.killed, "ran": sorted(plugin.ran), "seconds": sum(plugin.seconds.values())}
 
 
@@ -189,10 +192,13 @@ def meets(mutant: Mutant, tests: Mapping[str, float], work: Path) -> Found:
     out = work / f"found-{mutant.name}-{os.getpid()}.json"
     if not (pid := os.fork()):
         code = 1
-        with contextlib.suppress(BaseException):
+        try:
             out.write_text(json.dumps(against(mutant, tests)), encoding="utf-8")
             code = 0
-        os._exit(code)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
     _, status = os.waitpid(pid, 0)
     if status:
         raise RuntimeError(f"{mutant.name}: its tests could not be run")
@@ -218,10 +224,10 @@ def joined(one: Found, other: Found) -> Found:
 
 
 def portions(tests: Mapping[str, float], size: int) -> Iterator[dict[str, float]]:
-    """Yield tests, so many files at a time, in their order."""
+    """Yield tests in their order: of the first file, then so many files at a time."""
     names = list(dict.fromkeys(name.split("::")[0] for name in tests))
-    for at in range(0, len(names), size):
-        own = set(names[at : at + size])
+    for part in (names[:1], *(names[at : at + size] for at in range(1, len(names), size))):
+        own = set(part)
         yield {name: seconds for name, seconds in tests.items() if name.split("::")[0] in own}
 
 

@@ -107,7 +107,7 @@ class Loader(importlib.machinery.SourceFileLoader):
 
     mutant: Mutant
 
-    def get_code(self, fullname: str) -> CodeType:
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002
         """Compile the faulty source."""
         return self.source_to_code(self.mutant.source().encode(), self.path)  # type: ignore[no-any-return]
 
@@ -119,7 +119,10 @@ class Finder(importlib.abc.MetaPathFinder):
     mutant: Mutant
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002
+        target: ModuleType | None = None,  # noqa: ARG002
     ) -> importlib.machinery.ModuleSpec | None:
         """Return the faulty module for its name."""
         if fullname != self.mutant.module:

@@ -67,5 +67,5 @@ def test_killers_are_there() -> None:
             path = HERE.parent / file
             if file not in held:
                 held[file] = path.read_text(encoding="utf-8") if path.exists() else ""
-            there.append(not name and bool(held[file]) or f"def {name}(" in held[file])
+            there.append((not name and bool(held[file])) or f"def {name}(" in held[file])
         assert any(there), f"{line['mutant']}: none of {line['killers']} is there"

@@ -1,4 +1,4 @@
-"""Plugins of pytest for the matrix: one records which functions of the library a test enters, one runs against a mutant."""
+"""Plugins of pytest: one records which functions of the library a test enters, one runs tests against a mutant."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 import pytest
+
+from mutants.mutant import Finder
 
 INSIDE = os.sep + os.path.join("src", "calibrant") + os.sep
 SLOW, PATIENCE = 10.0, 20.0  # times what a test took, and CPU seconds on top: then it is taken for one that never ends
@@ -55,11 +57,11 @@ class Trace:
         self.out, self.limit = out, limit
         self.seen: set[CodeType] = set()
 
-    def _enter(self, frame: FrameType, event: str, arg: Any) -> None:
+    def _enter(self, frame: FrameType, _event: str, _arg: Any) -> None:
         self.seen.add(frame.f_code)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
         """Watch a test and its fixtures."""
         self.seen.clear()
         self.ended, self.took = "ok", 0.0
@@ -74,7 +76,7 @@ class Trace:
                 print(json.dumps([item.nodeid, round(self.took, 3), self.ended, self._entered()]), file=file)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_call(self) -> Iterator[Any]:
         """Time a test, and cut it off."""
         start = used()
         try:
@@ -125,6 +127,10 @@ class Against:
         )
         settings.load_profile(name)
 
+    def pytest_sessionstart(self) -> None:
+        """Find the mutant before pytest does, which rewrites every file called like a test, the library's too."""
+        sys.meta_path.sort(key=lambda finder: not isinstance(finder, Finder))
+
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep the tests that were chosen, the quickest of each file first."""
@@ -142,7 +148,7 @@ class Against:
             pytest.skip("killed already")
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[Any]:
         """Give up on a test that does not end."""
         start = used()
         try:

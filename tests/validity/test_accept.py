@@ -8,7 +8,7 @@ import pytest
 import calibrant as cal
 from calibrant.views.units import units_of
 from validity.accept_designs import DESIGNS
-from validity.acceptance import check
+from validity.acceptance import SETS, check
 
 ALPHA = 0.05
 
@@ -16,14 +16,7 @@ ALPHA = 0.05
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_risk_of_what_is_accepted_is_kept(name: str) -> None:
     design = DESIGNS[name]
-    check(lambda seed: design.broken(cal.certify.accept(design.drawn(seed), seed=seed, **design.asks())), 100, ALPHA)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", DESIGNS)
-def test_the_risk_of_what_is_accepted_is_kept_at_size(name: str) -> None:
-    design = DESIGNS[name]
-    check(lambda seed: design.broken(cal.certify.accept(design.drawn(seed), seed=seed, **design.asks())), 1000, ALPHA)
+    check(lambda seed: design.broken(cal.certify.accept(design.drawn(seed), seed=seed, **design.asks())), SETS, ALPHA)
 
 
 @pytest.mark.parametrize("name", ["at the limit everywhere", "falling", "too sure at the top", "ten values"])
@@ -36,7 +29,7 @@ def test_the_mean_risk_of_these_rows_is_kept(name: str) -> None:
         t = found.settings["groups"]["everyone"]["threshold"]
         return t is not None and design.wrong(data.p[data.p >= t]).mean() > design.risk
 
-    check(broken, 150, ALPHA)
+    check(broken, SETS, ALPHA)
 
 
 def unlike(seed: int) -> bool:
@@ -54,4 +47,4 @@ def unlike(seed: int) -> bool:
 
 
 def test_the_mean_risk_of_rows_of_unlike_units_is_kept() -> None:
-    check(unlike, 150, ALPHA)
+    check(unlike, SETS, ALPHA)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from validity.acceptance import check
+from validity.acceptance import SETS, check
 from validity.benefit_designs import DESIGNS, SLEEPS, Design
 
 ALPHA = 0.05
@@ -15,19 +15,13 @@ NARROW = {name: design for name, design in DESIGNS.items() if design.margin() > 
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_verdicts_on_net_benefit_are_kept(name: str) -> None:
-    check(DESIGNS[name].wrong, 60, ALPHA)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", DESIGNS)
-def test_verdicts_on_net_benefit_are_kept_at_size(name: str) -> None:
-    check(DESIGNS[name].wrong, 1000, ALPHA)
+    check(DESIGNS[name].wrong, SETS, ALPHA)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", NARROW)
 def test_no_worse_is_wrong_at_most_alpha_of_the_time(name: str) -> None:
-    check(NARROW[name].falsely_no_worse, 1000, ALPHA)
+    check(NARROW[name].falsely_no_worse, SETS, ALPHA)
 
 
 @pytest.mark.parametrize("n", [200, 3000])
@@ -42,7 +36,7 @@ def test_net_benefit_of_these_rows_is_kept(n: int) -> None:
         truth = float((kind * (0.7 - 0.3 * odds)).mean())
         return truth not in design.found(seed, 0.005, target="rows").differences[0].interval
 
-    check(missed, 150, ALPHA)
+    check(missed, SETS, ALPHA)
 
 
 # ---- many thresholds ----
@@ -64,4 +58,4 @@ def test_many_thresholds_at_once_keep_alpha() -> None:
         found = cal.compare(models, y, measure="net_benefit", threshold=at, alpha=0.2, margin=0.0)
         return any(d.verdict in ("better", "worse") for d in found.differences)
 
-    check(kept, 30, 0.2)
+    check(kept, 200, 0.2)

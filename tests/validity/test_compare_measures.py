@@ -7,12 +7,12 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import NotComputable
-from validity.acceptance import check
+from validity.acceptance import SETS, check
 from validity.score_pairs import DESIGNS, Kinds, false, missed
 
 ALPHA = 0.05
 MEASURES = ("auroc", "calibration_error", "brier", "log_loss", "error")
-OFTEN = {"auroc": 80, "calibration_error": 8, "brier": 40, "log_loss": 40, "error": 40}
+OFTEN = {"auroc": SETS, "calibration_error": 300, "brier": SETS, "log_loss": SETS, "error": SETS}
 HELD = {  # the designs of a quick run; of the measures that test_compare holds to designs of its own, a few
     "auroc": tuple(DESIGNS),
     "calibration_error": ("too high by six points", "rare events", "not in whole per cent", "units of five alike"),
@@ -56,7 +56,7 @@ def audits_wrong(seed: int, runs_alpha: float) -> bool:
 
 def test_verdicts_on_two_audits_are_kept() -> None:
     """Of alpha a fifth each, so that few data sets tell; the two add up."""
-    check(lambda seed: audits_wrong(seed, 0.2), 12, 0.4)
+    check(lambda seed: audits_wrong(seed, 0.2), 60, 0.4)
 
 
 @pytest.mark.nightly
@@ -74,4 +74,4 @@ def test_an_area_without_noise_misses_no_more_than_alpha() -> None:
         found = cal.compare({"old": np.full(240, 0.5), "new": new}, y, measure="auroc", alpha=0.4, seed=seed)
         return -0.4 not in found.differences[0].interval
 
-    check(off, 300, 0.4)
+    check(off, SETS, 0.4)

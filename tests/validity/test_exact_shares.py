@@ -20,10 +20,12 @@ from calibrant.repair.judge.rows import Judged
 from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.results import Outcome
 from calibrant.stats import bounds
+from calibrant.stats.betting import MEAN, residual_mean_limits
 from calibrant.stats.betting import Units as Bounded
 from calibrant.stats.decisions.paired import PairedUnits
 from calibrant.stats.pockets.unit_ranges import UnitRanges
 from calibrant.stats.units.below import Gap
+from calibrant.stats.variable import RowLedger, shift_limits
 from calibrant.views.boxes import ranges_of, tables_of
 from calibrant.views.population import everyone
 
@@ -132,6 +134,25 @@ def test_bounded_variation_by_hand() -> None:
         sample = plug_in + longest * v / (2 * n) + np.sqrt(np.log(len(lengths) / (0.9 * ALPHA)) / (2 * n))
         found.append((np.sqrt(last) + np.sqrt(sample + last)) ** 2)
     assert bounds.variation_upper(cells, v, ALPHA, single)[0] == pytest.approx(min(found))
+
+
+@pytest.mark.parametrize("cases", [0, 3, 31, 50])
+def test_limits_of_a_mean_residual_are_where_the_evidence_reaches_half_of_delta(cases: int) -> None:
+    """Fifty rows of one score, by hand; the same from rows along a variable."""
+    n, score = 50, 0.5
+    kappas = MEAN.bets(0.5 * np.sqrt(n), 2.0)
+
+    def evidence_at(m: float, sign: float) -> float:
+        won = cases * np.log1p(sign * kappas * (1 - score - m)) + (n - cases) * np.log1p(sign * kappas * (-score - m))
+        return float(np.log(np.mean(np.exp(won))))
+
+    counts, sums = np.array([[n - cases, cases]]), score * np.array([[n - cases, cases]])
+    ends = np.full(1, score)
+    residual = (np.arange(n) < cases) - score
+    ledger = RowLedger(residual, np.zeros(n, np.int32), np.zeros(n, np.uint8), 1, 1)
+    for low, high in (residual_mean_limits(counts, sums, ends, ends, ALPHA), shift_limits(ledger, ALPHA)):
+        assert evidence_at(low, 1.0) == pytest.approx(np.log(2.0 / ALPHA), abs=1e-6)
+        assert evidence_at(high, -1.0) == pytest.approx(np.log(2.0 / ALPHA), abs=1e-6)
 
 
 # ---- ranges of the score ----

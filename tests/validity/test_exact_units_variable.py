@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibrant.stats.units.along import Along
+import calibrant as cal
+from calibrant.stats.units.along import Along, Beyond
 from calibrant.stats.units.units import Units
 from validity.test_exact_units import KINDS, means
+from validity.unit_designs import Units as Design
 
 # the whole file takes seconds: it waits for --all
 pytestmark = pytest.mark.all
@@ -73,3 +75,23 @@ def test_evidence_beyond_the_true_shift() -> None:
     found = means(evidence, 3)
     assert found.max() <= 1 + 1e-9
     assert found[:2].min() > 0.4
+
+
+def test_single_rows_of_one_weight_are_rows() -> None:
+    data = Design(units=300, size=1).drawn(np.random.default_rng(0))
+    rows = cal.predictions(data.y, data.p, data.covariates)
+    for beyond in (False, True):
+        first, second = (cal.certify.variable(d, "x", beyond_shift=beyond) for d in (data, rows))
+        assert first.to_dict() == second.to_dict()
+
+
+def test_a_worst_shift_is_never_better_than_one_of_them() -> None:
+    data = Design(units=60, size=5).drawn(np.random.default_rng(1))
+    unit = np.asarray(data.cluster)
+    units = Units(unit, data.p, data.y, np.ones(data.n), np.arange(60) % 9)
+    a = Along.of(units, (data.p > 0.3).astype(np.int64), 2, data.y - data.p, ordered=True)
+    both = a.above((-0.05, 0.05))
+    assert isinstance(both, Beyond)
+    assert both.limit(ALPHA) >= max(a.above((m, m)).limit(ALPHA) for m in (-0.05, 0.05)) - 1e-9
+    each = [a.lower(ALPHA, 0, (m, m)) for m in (-0.05, 0.05)]
+    assert a.lower(ALPHA, 0, (-0.05, 0.05)) <= min(each) + 1e-9

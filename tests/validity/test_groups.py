@@ -83,7 +83,7 @@ def sites(replicate, rows=400, each=8, off=0.06):
 @pytest.mark.parametrize("judge", ["error", "gap"])
 def test_whole_functions(judge):
     wrong = {"broken": 0, "met": 0, "worst": 0, "range": 0}
-    runs = 15
+    runs = 100
     for r in range(runs):
         data, off = sites(r)
         at = groups(data, by="site", limit=off, judge=judge, alpha=ALPHA)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import calibrant as cal
 from calibrant.stats.unlabelled.lines import Counts, most_likely
 from calibrant.stats.unlabelled.ranges import Range, stands_to
-from validity.acceptance import check, count, refuted
+from validity.acceptance import SETS, check, count, refuted
 
 DELTA = 0.1
 ENOUGH = -np.log(DELTA)
@@ -78,8 +78,7 @@ ENDS: dict[str, Callable[[Range, Design], float]] = {  # log evidence against th
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_end_has_its_rate(case: dict[str, float], end: str) -> None:
     d = design(**case)  # type: ignore[arg-type]
-    runs = 150 if end == "error below" else 600
-    check(lambda seed: ENDS[end](Range(d.draw(seed), d.odds), d) > ENOUGH, runs, DELTA)
+    check(lambda seed: ENDS[end](Range(d.draw(seed), d.odds), d) > ENOUGH, SETS, DELTA)
 
 
 # ---- how far a verdict stands ----
@@ -94,13 +93,13 @@ def test_a_verdict_stands_as_far_as_is_told() -> None:
     def certified(c: Counts) -> float:
         return stands_to(lambda odds: Range(c, odds).gap(DELTA)[1] <= limit)
 
-    assert not refuted(count(lambda seed: certified(HARD.draw(seed)) >= 3.0, 40), 40, DELTA)
+    assert not refuted(count(lambda seed: certified(HARD.draw(seed)) >= 3.0, 100), 100, DELTA)
 
 
 # ---- the public function, rows in and table out ----
 
 
-@pytest.mark.parametrize(("n", "runs"), [(200, 100), pytest.param(20_000, 100, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(("n", "runs"), [(200, SETS), pytest.param(20_000, 100, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("ratio", [1.0, 2.0, 4.0])
 def test_the_table_holds_the_truth(n: int, runs: int, ratio: float) -> None:
     """Whose label is lost depends on the outcome, so that the odds among the lost are `ratio` times as high."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import calibrant as cal
 from calibrant.stats.unlabelled.lines import most_likely
 from calibrant.stats.unlabelled.units import UnitCounts, UnitRange, of_rows
-from validity.acceptance import check
+from validity.acceptance import SETS, check
 
 DELTA = 0.1
 ENOUGH = -np.log(DELTA)
@@ -96,7 +96,7 @@ CASES = [  # every end of few units is enumerated: test_exact_missing_labels.py;
 @pytest.mark.parametrize(("case", "odds"), CASES, ids=str)
 def test_every_end_has_its_rate(case: dict[str, float], odds: float, end: str) -> None:
     d = design(**case)  # type: ignore[arg-type]
-    check(lambda seed: ENDS[end](UnitRange(d.draw(seed), odds), d) > ENOUGH, 100, DELTA)
+    check(lambda seed: ENDS[end](UnitRange(d.draw(seed), odds), d) > ENOUGH, SETS, DELTA)
 
 
 # ---- the public function, rows in and table out ----
@@ -113,4 +113,4 @@ def test_the_table_holds_the_truth(ratio: float) -> None:
         table = cal.certify.missing_labels(data, judge="gap", odds=ratio, alpha=DELTA).columns
         return not all(table["low"][i] <= d.gap <= table["high"][i] for i in (2, 3))
 
-    check(miss, 100, DELTA)
+    check(miss, 400, DELTA)

@@ -91,7 +91,7 @@ LOUD = 0.4  # at which misses are seen often enough
 @pytest.mark.all
 @pytest.mark.parametrize("name", DESIGNS)
 def test_it_misses_no_more_often_than_it_says(name: str) -> None:
-    for alpha, runs in ((LOUD, 100), (0.05, 100)):
+    for alpha, runs in ((LOUD, 300), (0.05, 300)):
         found = count(lambda seed, a=alpha: DESIGNS[name].missed(seed, a), runs)
         assert not refuted(found, runs, alpha), f"{found} of {runs}"
 

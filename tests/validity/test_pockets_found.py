@@ -42,14 +42,14 @@ def test_the_ranges_told_hold_together(design: Any) -> None:
         data, eta = drawn(design, 1000, replicate)
         return missed(data, eta, cal.diagnose.pockets(data, min_size=0.02, alpha=ALPHA))
 
-    check(wrong, 150, ALPHA)
+    check(wrong, 400, ALPHA)
 
 
 def test_of_a_calibrated_model_hardly_any_floor_is_above_zero() -> None:
     def found(replicate: int) -> bool:
         return bool(cal.diagnose.pockets(drawn(calibrated, 1500, replicate)[0]).columns["floor"][0] > 0)
 
-    check(found, 200, ALPHA)
+    check(found, 400, ALPHA)
 
 
 # ---- Planted errors ----

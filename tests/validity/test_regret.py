@@ -13,7 +13,7 @@ from calibrant.decisions.ladder import ladder
 from calibrant.stats.decisions.regret import below
 from validity.acceptance import count, refuted
 
-RUNS, ALPHA = 120, 0.2  # at a level that is missed often enough to be seen
+RUNS, ALPHA = 1000, 0.2  # at a level that is missed often enough to be seen
 
 
 @dataclass(frozen=True)

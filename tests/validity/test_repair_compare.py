@@ -14,7 +14,7 @@ from calibrant.repair.judge.evidence import bins_along, group_changes, groups_of
 from calibrant.repair.judge.rows import LOSSES, fits_of
 from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.stats.betting import Units, mean_limits
-from validity.acceptance import check
+from validity.acceptance import SETS, check
 
 REPAIRS = {"Platt": cal.repair.Platt(), "Isotonic": cal.repair.Isotonic()}
 ALPHA = 0.2
@@ -98,7 +98,7 @@ def squared(after: Any, before: Any, bin_: Any) -> float:
 
 @pytest.mark.parametrize(("rate", "folds"), [(None, 0), (bent, 0), (None, 3)])
 def test_all_paired_statements_hold_together(rate: Any, folds: int) -> None:
-    check(lambda r: statements_missed(r, 600, rate, folds), 60, ALPHA)
+    check(lambda r: statements_missed(r, 600, rate, folds), 400, ALPHA)
 
 
 @pytest.mark.nightly
@@ -115,7 +115,7 @@ def called_better(seed: int, n: int) -> bool:
 
 
 def test_no_repair_of_a_calibrated_score_is_called_better() -> None:
-    check(lambda r: called_better(r, 400), 25, ALPHA)
+    check(lambda r: called_better(r, 400), SETS, ALPHA)
 
 
 @pytest.mark.nightly

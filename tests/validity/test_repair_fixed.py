@@ -15,7 +15,7 @@ import calibrant as cal
 from calibrant.repair.judge.fixed import Against, Fixed, People
 from calibrant.repair.judge.rows import Judged
 from calibrant.repair.judge.verdict import AS_AUDITED
-from validity.acceptance import check
+from validity.acceptance import SETS, check
 
 ALPHA = 0.2
 EACH = 400  # rows of a group
@@ -55,7 +55,7 @@ def wrongly_met(seed: int, groups: int, share: float) -> bool:
 
 
 def test_no_group_picked_for_its_luck_is_wrongly_met() -> None:
-    check(lambda seed: wrongly_met(seed, 20, 1.0 / 20), 120, ALPHA)
+    check(lambda seed: wrongly_met(seed, 20, 1.0 / 20), 500, ALPHA)
 
 
 def wrongly_broken(seed: int) -> bool:
@@ -70,7 +70,7 @@ def wrongly_broken(seed: int) -> bool:
 
 
 def test_no_group_picked_for_its_luck_is_wrongly_broken() -> None:
-    check(wrongly_broken, 120, ALPHA)
+    check(wrongly_broken, 500, ALPHA)
 
 
 # ---- a repair that only seems to mend: it learnt its rows by heart ----
@@ -93,7 +93,7 @@ def seems_mended(seed: int) -> bool:
 
 
 def test_a_repair_that_only_seems_to_mend_is_not_met() -> None:
-    check(seems_mended, 60, ALPHA)
+    check(seems_mended, SETS, ALPHA)
 
 
 # ---- a repair that truly mends ----
@@ -143,7 +143,7 @@ def wrong_after_choice(seed: int) -> bool:
 
 
 def test_what_compare_tells_of_the_repair_it_took_is_right() -> None:
-    check(wrong_after_choice, 60, ALPHA)
+    check(wrong_after_choice, 300, ALPHA)
 
 
 # ---- rows that belong together: whole units certify, under every repair and in every group ----
@@ -190,7 +190,7 @@ DESIGNS = {
 
 @pytest.mark.parametrize("design", ["copies", "larger with the outcome", "few"])
 def test_errors_by_units_are_kept(design: str) -> None:
-    check(lambda seed: misses(by_units(seed, **DESIGNS[design])), 12, 2 * ALPHA)  # of everyone, and of groups
+    check(lambda seed: misses(by_units(seed, **DESIGNS[design])), 100, 2 * ALPHA)  # of everyone, and of groups
 
 
 @pytest.mark.nightly

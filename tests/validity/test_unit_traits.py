@@ -40,7 +40,7 @@ def pocket(design: Sites, seed: int) -> tuple[bool, bool]:
 @pytest.mark.parametrize("claim", [along, pocket])
 @pytest.mark.parametrize("name", HARD)
 def test_both_ends(name: str, claim) -> None:
-    sets, wrong = 8, np.zeros(2, dtype=int)
+    sets, wrong = 60, np.zeros(2, dtype=int)
     for seed in range(sets):
         wrong += claim(replace(HARD[name], off=OFF * (seed % 2)), seed)
     assert not any(refuted(int(w), sets, ALPHA / 2) for w in wrong), wrong

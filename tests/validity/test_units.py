@@ -67,7 +67,7 @@ def missed(design, sets):
 
 @pytest.mark.parametrize("name", ["large ones differ", "weights and units"])  # one unit's fate: test_exact_units.py
 def test_every_end(name):
-    sets = 30
+    sets = 300
     for count, rate in zip(missed(DESIGNS[name], sets), (ALPHA, ALPHA, ALPHA / 2, ALPHA / 2), strict=True):
         assert not refuted(count, sets, rate)
 

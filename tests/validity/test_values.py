@@ -11,7 +11,7 @@ import calibrant as cal
 from calibrant.certify.judged import judged_of
 from calibrant.kernels.values import MOST
 from calibrant.views.population import Population
-from validity.acceptance import check, refuted
+from validity.acceptance import SETS, check, refuted
 
 ALPHA, OFF = 0.05, 0.025
 
@@ -47,7 +47,7 @@ def upper(q: Population) -> float:
 def test_as_many_values_as_may_be_at_as_few_rows(sign: str) -> None:
     values = (np.arange(MOST) + 40) / 1104
     off = OFF * SIGNS[sign](np.arange(MOST))
-    check(lambda r: upper(counted(values, off, 10 * MOST, 2, r)) < OFF, 60, ALPHA)
+    check(lambda r: upper(counted(values, off, 10 * MOST, 2, r)) < OFF, 300, ALPHA)
 
 
 def rows(grid: str, sign: str, n: int, *stream: int) -> Any:
@@ -64,7 +64,7 @@ def test_from_rows_to_verdict(grid: str) -> None:
         found = cal.certify.values(rows(grid, "odd and even", 30_000, r), alpha=ALPHA)
         return not found.interval.low <= OFF <= found.interval.high
 
-    check(miss, 60, ALPHA)
+    check(miss, 300, ALPHA)
 
 
 @pytest.mark.parametrize(("grid", "least"), [("whole per cent", 0.015), ("half steps", 0.012)])
@@ -83,4 +83,4 @@ def floor_of_a_calibrated_score(r: int) -> bool:
 
 
 def test_a_calibrated_score_of_few_values_has_no_floor() -> None:
-    check(floor_of_a_calibrated_score, 150, ALPHA)
+    check(floor_of_a_calibrated_score, SETS, ALPHA)

@@ -9,7 +9,7 @@ import calibrant as cal
 from calibrant.stats import variable
 from calibrant.stats.variable import RowLedger
 from calibrant.views.along import along_of
-from validity.acceptance import check
+from validity.acceptance import SETS, check
 
 residuals = import_module("calibrant.certify.variable")  # the module, not the function of that name
 
@@ -32,7 +32,7 @@ def test_the_limits_of_the_mean_hold():
         low, high = variable.shift_limits(ledger, 0.1)
         return not low <= -1 / 6 <= high
 
-    check(miss, 300, 0.1)
+    check(miss, SETS, 0.1)
 
 
 # ---- whole functions ----
@@ -74,7 +74,7 @@ def missed(name, n, beyond=False, alpha=0.1):
 @pytest.mark.parametrize("beyond", [False, True])
 @pytest.mark.parametrize("name", DESIGNS)
 def test_certified_error_is_covered(name, beyond):
-    check(missed(name, 400, beyond), 60, 0.1)
+    check(missed(name, 400, beyond), 400, 0.1)
 
 
 @pytest.mark.nightly
@@ -91,7 +91,7 @@ def test_a_jittered_variable_is_covered_and_below_the_raw_error():
     def miss(i):
         return cal.certify.variable(draw("local", 800, i), "v", bandwidth=0.05, seed=i).interval.low > truth
 
-    check(miss, 40, 0.025)
+    check(miss, 300, 0.025)
     wide = cal.certify.variable(draw("local", 20_000, 0), "v", bandwidth=0.05)
     assert 0.06 < wide.interval.low < wide.value < wide.interval.high < 0.12
 

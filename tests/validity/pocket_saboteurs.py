@@ -61,16 +61,3 @@ def found_and_told(family: Family, alpha: float) -> float:
 def holm_without_shares(level: Any, alpha: float) -> Any:
     """Boxes whose own p-value is small."""
     return level <= alpha
-
-
-def best_cut(x: Any, residual: Any) -> Any:
-    """A number cut where the labels part best."""
-    order = np.argsort(x)
-    peak = int(np.abs(np.cumsum(residual[order])[:-1]).argmax())
-    return np.where(x <= x[order[peak]], "low", "high")
-
-
-def best_subset(levels: Any, residual: Any) -> Any:
-    """The levels with more cases than expected, as if they had been joined beforehand."""
-    names, at = np.unique(levels, return_inverse=True)
-    return np.where((np.bincount(at, residual, len(names)) > 0)[at], "some", "others")

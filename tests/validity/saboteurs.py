@@ -8,12 +8,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from calibrant.certify.groups import certified_range
 from calibrant.stats import bounds
 from calibrant.stats.betting import solve_upper
 from calibrant.stats.cells import Cells
-from calibrant.views.grouped import grouped_sketch, named_groups
-from calibrant.views.population import group, shares
 
 
 def captured(module: ModuleType, run: Callable[[], Any]) -> tuple[Any, Any]:
@@ -66,29 +63,12 @@ def normaliser(broken: Callable[..., Any]) -> Iterator[None]:
         yield
 
 
-def rounding_moves_nothing(cells: Cells, delta: float, steps: int) -> float:
-    """Distance from calibration by one rounding, without ``E|p - round(p)|``."""
-    values, rows, cases, _ = bounds.dyadic_levels(cells, steps)
-    return bounds.product_upper(values, rows, cases, 0.9 * delta)
-
-
-def one_rounding(cells: Cells, delta: float, steps: int) -> float:
-    """The same, whole: the certificate for this one route."""
-    with patch.object(bounds, "STEPS", (steps,)), patch.object(bounds, "BANDWIDTHS", ()):
-        return bounds.distance_upper(cells, delta)[0]
-
-
 def linear_upper(s: Any, n: Any, k: Any, gamma: float, delta: float) -> float:
     """Theorem U with one bet."""
     return solve_upper(bounds.linear_cost(s, n, k, gamma), np.array([gamma]), np.ones(1), int(n.sum()), delta)
 
 
 # ---- Theorem L ----
-
-
-def signs_from_the_same_rows(block_rows: Any, order: Any, delta: float, learn: Any, grow: Any) -> Any:
-    """A wager whose signs have seen every block."""
-    return REAL_WAGER(block_rows, order, delta, lambda past: learn(order), grow)
 
 
 def stake_from_the_same_block(block_rows: Any, order: Any, delta: float, learn: Any, grow: Any) -> Any:
@@ -110,14 +90,6 @@ REAL_WAGER = bounds.wager
 def wager(broken: Callable[..., Any]) -> Iterator[None]:
     """Put a broken way of betting into the raw lower bound."""
     with patch.object(bounds, "wager", broken):
-        yield
-
-
-@contextmanager
-def no_price_for_confidence() -> Iterator[None]:
-    """Solve the wagers without ``ln(1 / delta)``: wealth above one already counts."""
-    real = bounds.solve
-    with patch.object(bounds, "solve", lambda wagers, weights, delta: real(wagers, weights, 1.0)):
         yield
 
 
@@ -152,25 +124,3 @@ def forward(broken: Callable[..., Any]) -> Iterator[None]:
     """Put a broken forward recursion into the raw lower bound."""
     with patch.object(bounds, "_forward", broken):
         yield
-
-
-def blocks_by_position(p: Any, y: Any, blocks: int = 8) -> Any:
-    """Block of each row of a file sorted by score and outcome: its position modulo the number of blocks."""
-    out = np.empty(len(p), dtype=np.int64)
-    out[np.lexsort((y, p))] = np.arange(len(p)) % blocks
-    return out
-
-
-# ---- groups ----
-
-
-def unshared_groups(data: Any, by: Any, levels: int, alpha: float, side: Any) -> dict[Any, Any]:
-    """Certificates of all groups, each at the whole alpha."""
-    whole = grouped_sketch(data, tuple(by), False, 0)
-    spend = shares(alpha, side)
-    return {name: certified_range(group(whole, i), levels, spend, 1 - alpha, 0) for name, i in named_groups(whole)}
-
-
-def each_alone(log_e: Any, delta: float) -> Any:
-    """Closed testing that looks at single groups only."""
-    return np.asarray(log_e) >= -np.log(delta)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.decisions import line
 from validity.acceptance import count, refuted
 
 ALPHA, THRESHOLDS = 0.4, (0.2, 0.4)  # at a level that is missed often enough to be seen
@@ -54,11 +51,3 @@ def test_all_ranges_hold_together(runs: int) -> None:
 @pytest.mark.parametrize("runs", RUNS)
 def test_all_ranges_hold_together_of_units(runs: int) -> None:
     assert not refuted(count(lambda seed: missed(seed, 700), runs), runs, ALPHA)
-
-
-def test_alpha_that_is_not_shared_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = line.line
-    monkeypatch.setattr(
-        import_module("calibrant.audit.checks.decisions"), "line", lambda p, at, _, seed: alone(p, at, 6 * ALPHA, seed)
-    )
-    assert refuted(count(missed, 30), 30, ALPHA)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from validity.acceptance import check, count, refuted
+from validity.acceptance import check, refuted
 
 ALPHA, N = 0.2, 2_000
 FINE = (np.arange(2_000) + 0.5) / 2_000
@@ -46,18 +46,6 @@ def test_the_denoiser_is_as_close_as_claimed(name, runs):
     check(far(name, lambda made: made.settings["error"]), runs, ALPHA)
 
 
-def test_saboteur_without_the_error_on_the_scores_at_hand_is_rejected():
-    def beyond(made: Any) -> float:
-        each = np.sqrt(np.log(6 / ALPHA) / (2 * N))
-        return float((2.0 + made.settings["surrogate_variation"] + 1.0) * each)
-
-    assert refuted(count(far("parabola", beyond), 60), 60, ALPHA)
-
-
-def test_saboteur_that_is_told_too_little_variation_is_rejected():
-    assert refuted(count(far("parabola", lambda made: made.settings["error"], 0.0), 150), 150, ALPHA)
-
-
 H, AT = 2**-4, np.array([0.40, 0.47, 0.50, 0.55, 0.62])
 
 
@@ -92,8 +80,3 @@ def hits(n: int, runs: int, perturb: bool, factor: float) -> tuple[Any, Any]:
 def test_the_smoother_is_as_close_as_claimed_at_every_point(n, perturb, runs):
     falls, claimed = hits(n, runs, perturb, 1.0)
     assert not [x for x, k, c in zip(AT, falls, claimed, strict=True) if refuted(k, runs, c)]
-
-
-def test_saboteur_with_half_the_error_is_rejected():
-    falls, claimed = hits(10, 1_000, False, 0.5)
-    assert any(refuted(k, 1_000, c) for k, c in zip(falls, claimed, strict=True))

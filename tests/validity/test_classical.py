@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import kolmogorov
 from scipy.stats import binom, norm
 
 import calibrant as cal
-from calibrant.stats.classical import Groups, posterior_tails
+from calibrant.stats.classical import posterior_tails
 from validity.acceptance import LEAST, refuted
 
 ALPHA, DRAWS = 0.05, 99
@@ -103,89 +102,6 @@ def test_level_of_jeffreys_with_each_score_a_grade_and_of_every_adjusted_p_value
     assert not refuted(rejected, runs, ALPHA)
 
 
-def caught(name: str, scores: str, n: int, runs: int, **settings: Any) -> bool:
-    return refuted(rejections(name, scores, n, runs, **settings), runs, ALPHA)
-
-
-def test_saboteur_groups_cut_by_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
-    def cut(q: Any, bins: int) -> Groups:
-        order = np.lexsort((q.cases, q.p))
-        first = (np.arange(bins) * len(q.p)) // bins
-        v = np.stack([np.ones(len(q.p)), q.cases[order], q.p])
-        rows, observed, expected = np.add.reduceat(v, first, axis=1)
-        return Groups(first, rows, observed, expected, rows * expected / rows * (1 - expected / rows))
-
-    monkeypatch.setattr("calibrant.detect.classical.groups_of", cut)
-    assert caught("hosmer-lemeshow", "ties", 115, 300, null="simulated", draws=DRAWS)
-
-
-def test_saboteur_degrees_of_freedom_of_a_fitted_model() -> None:
-    assert caught("hosmer-lemeshow", "skewed", 1000, 700, null="asymptotic", fitted=True)
-
-
-def test_saboteur_one_tail_for_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    from calibrant.stats.classical import upper_tail
-
-    monkeypatch.setattr("calibrant.detect.classical.upper_tail", lambda z: 0.5 * upper_tail(z))
-    assert caught("spiegelhalter", "skewed", 500, 1000, null="asymptotic")
-
-
-@pytest.mark.parametrize("name", ["score", "cox"])
-def test_saboteur_one_degree_of_freedom(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from calibrant.detect.score_alone import chi_square
-
-    monkeypatch.setattr("calibrant.detect.recalibration.chi_square", lambda v, _: chi_square(v, 1))
-    assert caught(name, "skewed", 500, 300, null="asymptotic")
-
-
-def test_saboteur_law_of_a_bridge(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calibrant.detect.classical.maximum_tail", lambda x: float(kolmogorov(x)))
-    assert caught("kolmogorov-smirnov", "skewed", 1000, 100, null="asymptotic")
-
-
-def test_saboteur_walk_read_within_ties_by_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
-    from calibrant.stats.classical import Walk
-
-    def walk(q: Any) -> Walk:
-        path = np.cumsum(q.residual[np.lexsort((q.cases, q.p))])
-        at = np.append([0.0, path.min(), path.max()], np.zeros(len(q.ends)))[: len(q.ends) + 1]
-        return Walk(at, float(np.sqrt(q.variance.sum())))
-
-    monkeypatch.setattr("calibrant.detect.classical.walk_of", walk)
-    assert caught("kuiper", "ties", 130, 400, null="simulated", draws=DRAWS)
-
-
-def test_saboteur_outcomes_drawn_at_the_mean_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    from calibrant.kernels.draws import outcomes
-
-    monkeypatch.setattr(
-        "calibrant.stats.classical.outcomes",
-        lambda ids, rate, *rest: outcomes(ids, np.full_like(rate, rate.mean()), *rest),
-    )
-    for name in ("score", "spiegelhalter"):
-        rejected = rejections(name, "skewed", 200, 400, null="simulated", draws=DRAWS)
-        assert refuted(rejected, 400, ALPHA) or binom.cdf(rejected, 400, ALPHA) < LEAST
-
-
-def test_saboteur_least_posterior_unadjusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calibrant.detect.jeffreys.holm", lambda p: p)
-    assert caught("jeffreys", "rare", 5000, 200, null="asymptotic")
-
-
-def test_saboteur_least_posterior_of_fewer_grades(monkeypatch: pytest.MonkeyPatch) -> None:
-    def first_only(cases: Any, rows: Any, rate: Any, alternative: str) -> Any:
-        tails = posterior_tails(cases, rows, rate, alternative)
-        return (
-            tails
-            if np.ndim(rows)
-            else np.where(first_only.calls.append(1) or len(first_only.calls) % 5 == 1, tails, 1.0)
-        )
-
-    first_only.calls = []  # type: ignore[attr-defined]
-    monkeypatch.setattr("calibrant.detect.jeffreys.posterior_tails", first_only)
-    assert caught("jeffreys", "skewed", 500, 200, null="simulated", draws=DRAWS)
-
-
 # ---- Defaults that move together ----
 
 
@@ -207,21 +123,6 @@ def test_level_where_defaults_move_together(rho: float) -> None:
     rejected = years(rho, rho, 500)
     assert not refuted(rejected, 500, ALPHA), rejected
     assert binom.cdf(rejected, 500, ALPHA) >= LEAST, rejected
-
-
-@pytest.mark.parametrize("rho", [0.03, 0.12, 0.24])
-def test_saboteur_independent_defaults(rho: float) -> None:
-    assert refuted(years(rho, 0.0, 200), 200, ALPHA)
-
-
-def test_saboteur_correlation_for_its_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    from calibrant.stats.classical import correlated_totals
-
-    monkeypatch.setattr(
-        "calibrant.detect.jeffreys.correlated_totals",
-        lambda q, first, rho, *rest: correlated_totals(q, first, rho**2, *rest),
-    )
-    assert refuted(years(0.24, 0.24, 400), 400, ALPHA)
 
 
 @pytest.mark.parametrize(("rho", "share"), [(0.0, 0.051), (0.03, 0.242), (0.12, 0.266), (0.24, 0.239)])

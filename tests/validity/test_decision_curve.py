@@ -9,7 +9,6 @@ import pytest
 from scipy.special import ndtr
 
 import calibrant as cal
-from calibrant.decisions import net_benefit
 from validity.acceptance import refuted
 
 AT = np.arange(1, 20) / 20
@@ -78,14 +77,3 @@ def test_bands_hold_at_all_thresholds_at_size(name: str) -> None:
 @pytest.mark.slow
 def test_certified_bands_of_few_units_hold() -> None:
     assert not any(refuted(k, 100, ALLOWED) for k in times("twenty units", 100))
-
-
-def test_bands_of_normal_quantiles_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 20 units they miss in one of six sets."""
-    monkeypatch.setattr(net_benefit, "EFFECTIVE", 0)
-    monkeypatch.setattr(net_benefit, "widths", lambda sums, normal, alpha, rng: (normal, normal))
-    assert refuted(times("twenty units", 400)[0], 400, ALLOWED)
-
-
-def test_bands_by_rows_of_units_are_found_out() -> None:
-    assert refuted(times("large units", 80, by_units=False)[0], 80, ALLOWED)

@@ -71,8 +71,3 @@ def test_the_level_holds_where_outcomes_are_independent() -> None:
 
 def test_copies_are_found() -> None:
     assert rejected(shared) == SETS
-
-
-def test_broken_copies_are_rejected() -> None:
-    assert too_many(rejected(wrong, "no mean of about the score is taken off"))
-    assert rejected(shared, "what nobody shares is no residual") == 0

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 from scipy.stats import binom
 
+from calibrant.stats.betting import gammas
 from calibrant.stats.bounds import linear_cost, notch_cost, product_upper
-from validity.enumeration import log_mean
+from validity.enumeration import log_choose, log_mean
 from validity.test_exact_upper import notch, refined
 
 VALUES = np.array([0.01, 0.5, 0.99])
@@ -96,3 +97,68 @@ def test_a_choice_by_scores_costs_at_most_what_both_bounds_may_err() -> None:
                 mean = float(SHARES @ VALUES)
                 wrong += chance * (product_upper([mean], [n], [sum(cases)], delta) < shown)
     assert wrong <= 2 * delta
+
+
+# ---- many values, off by 2.5 points each, whatever the signs: what an alternating error would hide in a display ----
+
+OFF = 0.025
+SIGNS = {
+    "odd and even": lambda k: np.where(k % 2, 1.0, -1.0),
+    "even and odd": lambda k: np.where(k % 2, -1.0, 1.0),
+    "pairs": lambda k: np.where(k // 2 % 2, 1.0, -1.0),
+    "fives": lambda k: np.where(k // 5 % 2, 1.0, -1.0),
+    "any": lambda k: np.random.default_rng(11).choice([-1.0, 1.0], len(k)),
+    "one sign": lambda k: np.ones(len(k)),
+    "halves": lambda k: np.where(2 * k < len(k), 1.0, -1.0),
+}
+GRIDS = {"whole per cent": np.arange(5, 96) / 100, "half steps": np.arange(10, 191) / 200}
+
+
+def log_factors(values: Any, n: int, rates: Any, gamma: float) -> Any:
+    """Return ``ln E q`` of each value's n rows in both products, which take the notch where it should be cheaper."""
+    k = np.arange(n + 1.0)
+    linear = -linear_cost(values[:, None], np.full((1, 1), float(n)), k, gamma)
+    # The notch is a parabola in the cases: its height at two of them tells it all
+    rows = np.full(len(values), float(n))
+    (least, better), (beside, _) = (notch_cost(values, rows, values * n + by, gamma) for by in (0.0, 1.0))
+    notch = -(least[:, None] + (beside - least)[:, None] * (k - values[:, None] * n) ** 2)
+    law = log_choose(n) + xlogy(k, rates[:, None]) + xlog1py(n - k, -rates[:, None])
+    return [logsumexp(law + log_q, axis=1) for log_q in (linear, np.where(better[:, None], notch, linear))]
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("n", [10, 110, 1100])
+def test_what_is_off_by_so_much_is_not_met(grid: str, n: int) -> None:
+    """Values are independent, so that a product's mean is that of its factors: at most one for every pattern of signs.
+
+    So `product_upper`, where the mean of the eight products reaches one over alpha, is below the error with
+    probability at most alpha, at every alpha; n rows have each value.
+    """
+    values = GRIDS[grid]
+    for gamma in gammas(n * len(values)).tolist():
+        each = np.array([log_factors(values, n, values + sign * OFF, gamma) for sign in (1.0, -1.0)])
+        price = n * np.log1p(-gamma * OFF)
+        assert (each <= price + 1e-9).all()
+        for pattern in SIGNS.values():
+            up = pattern(np.arange(len(values))) > 0
+            total = np.where(up, each[0], each[1]).sum(axis=1)  # of both products
+            assert (total <= len(values) * price + 1e-9).all(), (gamma, pattern)
+
+
+def test_the_bound_is_where_the_mean_of_these_products_reaches_the_price() -> None:
+    """What was summed is what is certified: costs added up by hand at one table, solved, and held against the bound."""
+    values, rng = GRIDS["whole per cent"], np.random.default_rng(3)
+    n = rng.integers(1, 60, len(values)).astype(float)
+    k = rng.binomial(n.astype(int), values + 0.05 * np.where(np.arange(len(values)) % 2, 1.0, -1.0)).astype(float)
+    products = []
+    for gamma in gammas(int(n.sum())):
+        linear = linear_cost(values, n, k, gamma)
+        notch, better = notch_cost(values, n, k, gamma)
+        products += [(gamma, linear.sum()), (gamma, np.where(better, notch, linear).sum())]
+
+    def mean(x: float) -> float:
+        logs = [-phi - n.sum() * np.log1p(-gamma * x) for gamma, phi in products]
+        return float(np.logaddexp.reduce(logs) - np.log(8.0))
+
+    for delta in (0.3, 0.05, 1e-4):
+        assert mean(product_upper(values, n, k, delta)) == pytest.approx(-np.log(delta), abs=1e-6)

@@ -16,41 +16,6 @@ def rng_of(*stream):
     return np.random.default_rng([0x1268, *stream])
 
 
-@pytest.mark.parametrize("rate", [0.002, 0.05, 0.5])
-@pytest.mark.parametrize("n", [50, 1000])
-def test_second_moment_event(n, rate):
-    """``E a^2 <= (sqrt(L/2n) + sqrt(w + L/2n))^2`` for a in {0, 1}."""
-
-    def miss(r):
-        w, half = rng_of(1, n, r).binomial(n, rate) / n, -np.log(DELTA) / (2 * n)
-        return (np.sqrt(half) + np.sqrt(w + half)) ** 2 < rate
-
-    check(miss, RUNS, DELTA)
-
-
-@pytest.mark.parametrize("rate", [0.002, 0.05, 0.5])
-def test_bernstein_tail_with_an_uncentred_moment(rate):
-    n, length = 400, -np.log(DELTA)
-    check(
-        lambda r: rate - rng_of(2, r).binomial(n, rate) / n > np.sqrt(2 * rate * length / n) + length / (3 * n),
-        RUNS,
-        DELTA,
-    )
-
-
-@pytest.mark.parametrize("noise", ["certain", "even"])
-def test_sample_to_population(noise):
-    """The last step of Theorem 3: from the mean of the sample's |eta - p| to its expectation."""
-    n, truth = 200, 0.05
-
-    def miss(r):
-        z = rng_of(3, r).random(n) < truth if noise == "certain" else np.full(n, truth)
-        half = -np.log(DELTA) / (2 * n)
-        return (np.sqrt(half) + np.sqrt(z.mean() + half)) ** 2 < truth
-
-    check(miss, RUNS, DELTA)
-
-
 @pytest.mark.parametrize("steps", [8, 128])
 def test_mean_distance_that_rounding_moves(steps):
     n = 300
@@ -95,16 +60,3 @@ def test_debiased_estimate_is_small_when_calibrated():
         return debiased_error(s, n, k) / (np.abs(k - n * s).sum() / n.sum())
 
     assert np.mean([estimate(r) for r in range(200)]) < 0.75
-
-
-@pytest.mark.parametrize("n", [20, 1000])
-def test_hoeffding_of_weighted_residuals(n):
-    """Theorem 3's first event: weights in [-1, 1], as the transpose of a run average has."""
-    rng = rng_of(9)
-    weight, eta = rng.uniform(-1, 1, n), rng.uniform(0.2, 0.8, n)
-
-    def miss(r):
-        y = rng_of(10, n, r).random(n) < eta
-        return (weight * (eta - y)).mean() > np.sqrt(-np.log(DELTA) / (2 * n))
-
-    check(miss, RUNS, DELTA)

@@ -85,24 +85,3 @@ def test_recalibration_of_a_calibrated_model(name):
 def test_smooth_ece_of_a_calibrated_model():
     found = misses(M.smooth_ece, lambda *_: 0.0, DESIGNS["identity"])
     assert not refuted(found, RUNS, CEILING), f"{found} misses in {RUNS}"
-
-
-@pytest.mark.parametrize("name", ["ece", "max_calibration_error"])
-def test_saboteur_percentile_bootstrap(name):
-    """The interval most programs print: percentiles of resampled rows' plug-in. It must fail."""
-    measure, target = TARGETS[name]
-    rate = DESIGNS["identity"]
-
-    def miss(seed):
-        data, rng = drawn(rate, seed), np.random.default_rng(seed)
-        edges = equal_mass_edges(data.p, None, 15)
-        where, residual = np.searchsorted(edges, data.p, side="right"), data.y - data.p
-        sizes = []
-        for _ in range(60):
-            pick = rng.integers(0, ROWS, ROWS)
-            gap = np.bincount(where[pick], residual[pick], 15) / ROWS
-            sizes.append(np.abs(gap).sum() if name == "ece" else np.abs(gap * 15).max())
-        return target(data, rate) < np.quantile(sizes, 0.025)
-
-    assert measure(drawn(rate, 0)).interval.low < target(drawn(rate, 0), rate) + 0.02
-    assert refuted(count(miss, 60), 60, CEILING)

@@ -125,40 +125,6 @@ def test_ece_holds_the_truth(design):
     assert not refuted(found, RUNS, CEILING), f"{found} misses in {RUNS}"
 
 
-def wald_loss(y, p):
-    loss = (p - y) ** 2
-    half = 1.96 * loss.std() / np.sqrt(len(y))
-    return loss.mean() - half, loss.mean() + half
-
-
-def delong(y, p):
-    if y.sum() in (0, len(y)):
-        raise NotComputable("one outcome")
-    from calibrant.stats.measures import ranking
-
-    one = np.ones(len(y))
-    r = ranking(p, y, one, one)
-    return r.auroc - 1.96 * r.error, r.auroc + 1.96 * r.error
-
-
-def poisson_wald(y, p):
-    value = y.sum() / p.sum()
-    half = 1.96 * np.sqrt(y.sum()) / p.sum()
-    return value - half, value + half
-
-
-@pytest.mark.parametrize(
-    ("name", "design", "interval"),
-    [
-        ("brier", "near 0 and 1", wald_loss),
-        ("auroc", "ten cases, AUROC .95", delong),
-        ("observed_expected", "near 0 and 1, and no sign of it", poisson_wald),
-    ],
-)
-def test_saboteur_wald(name, design, interval):
-    assert refuted(misses(name, design, interval), RUNS, CEILING)
-
-
 # ---- one score for everyone: all outcomes enumerated ----
 
 

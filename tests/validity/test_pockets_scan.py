@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,11 +12,6 @@ from scipy.special import expit
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.data.specs.coding import SCORE
-from calibrant.data.specs.traits import Trait
-from calibrant.kernels import draws as kernel_draws
-from calibrant.stats.pockets import scan as scan_file
-from calibrant.stats.pockets.scan import Scan
 from validity.acceptance import LEAST, count, refuted
 
 ALPHA = 0.05
@@ -128,7 +122,7 @@ def test_level_at_length(name: str, null: str) -> None:
     assert not refuted(count(design.rejects(null, 999), runs), runs, ALPHA)
 
 
-# ---- Saboteurs ----
+# ---- The level from both sides ----
 
 SMALL = Design(300, traits=3, runs=300)
 
@@ -141,82 +135,3 @@ def exact(design: Design, runs: int) -> bool:
 
 def test_the_simulated_level_is_neither_above_nor_below() -> None:
     assert exact(SMALL, 300)
-
-
-def test_saboteur_bins_cut_with_labels() -> None:
-    """Edges where the cumulative residual is lowest and highest."""
-
-    def once(replicate: int) -> bool:
-        data = Design(1_000, traits=2).draw(replicate)
-
-        def cut(p: Any, table: Any, how: Any) -> tuple[Trait, ...]:
-            score, x = Trait(name=SCORE, kind="number", edges=(0.3,)), np.asarray(data.covariates.column("x0"))
-            order = np.argsort(x)
-            walk = np.cumsum((data.y - data.p)[order])
-            edges = tuple(sorted({float(x[order][k]) for k in (np.argmin(walk), np.argmax(walk))}))
-            return score, Trait(name="x0", kind="number", edges=edges)
-
-        with patch("calibrant.views.boxes.traits_of", cut):
-            found = cal.detect.scan_test(data, variables="x0", order=1, draws=DRAWS, seed=replicate)
-        return found.p_value <= ALPHA
-
-    assert refuted(count(once, 100), 100, ALPHA)
-
-
-def test_saboteur_labels_resampled_in_place_of_scores() -> None:
-    """Outcomes shuffled among the rows are no outcomes at the rates that the scores state: nothing is ever found."""
-
-    def shuffled(ids: Any, low: Any, high: Any, first: int, salt: int) -> Any:
-        rate = np.full(len(low), float(np.mean(low)))
-        return kernel_draws.words(ids, rate, rate, first, salt)
-
-    with patch.object(scan_file, "words", shuffled):
-        assert not exact(replace(SMALL, mean=0.5), 300)
-
-
-def test_saboteur_subsets_of_levels_searched_in_the_data_only() -> None:
-    def once(replicate: int) -> bool:
-        rng = np.random.default_rng([0x5CB, replicate])
-        p, level = rng.uniform(0.2, 0.5, 2_000), rng.integers(0, 20, 2_000)
-        data = cal.predictions(rng.random(2_000) < p, p, {"site": np.array([f"s{k:02d}" for k in range(20)])[level]})
-        return bool(cal.detect.scan_test(data, order=1, draws=DRAWS, seed=replicate).p_value <= ALPHA)
-
-    def without(scan: Scan, *rest: Any) -> Any:
-        return simulated(replace(scan, levels=((),) * len(scan.levels)), *rest)
-
-    simulated = Scan.simulated
-    assert not refuted(count(once, 120), 120, ALPHA)
-    with patch.object(Scan, "simulated", without):
-        assert refuted(count(once, 120), 120, ALPHA)
-
-
-def test_saboteur_null_simulated_at_the_score() -> None:
-    def inside(ids: Any, low: Any, high: Any, first: int, salt: int) -> Any:
-        middle = (low + high) / 2
-        return kernel_draws.words(ids, middle, middle, first, salt)
-
-    with patch.object(scan_file, "words", inside):
-        assert refuted(count(AT_EDGE["above, one-sided"].rejects("simulated"), 30), 30, ALPHA)
-
-
-def test_saboteur_another_family_in_the_null() -> None:
-    """Every two-hundredth box in the draws, all in the data."""
-
-    def fewer(scan: Scan, *rest: Any) -> Any:
-        f = scan.family
-        kept = np.arange(f.size) % 200 == 0
-        own = {k: getattr(f, k)[kept] for k in ("table", "place", "rows", "cases", "expected", "variance", "weight")}
-        return simulated(replace(scan, family=replace(f, **own)), *rest)
-
-    simulated = Scan.simulated
-    with patch.object(Scan, "simulated", fewer):
-        assert refuted(count(SMALL.rejects("simulated"), 100), 100, ALPHA)
-
-
-def test_saboteur_alpha_not_shared() -> None:
-    def unshared(scan: Scan) -> Any:
-        return bound(replace(scan, family=replace(scan.family, weight=np.ones(scan.family.size))))
-
-    bound = scan_file.bound
-    with patch("calibrant.detect.scan_test.bound", unshared):
-        assert refuted(count(SMALL.rejects("bound"), 100), 100, ALPHA)

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import expit, ndtr
+from scipy.special import expit
 
 import calibrant as cal
-from calibrant.diagnose import ranking
 from calibrant.diagnose.ranking import Line, lines_of, p_values, shared_residuals
-from calibrant.stats.nulls import p_value, ranked
+from calibrant.stats.nulls import p_value
 from validity.acceptance import refuted
 
 ALPHA, DRAWS = 0.1, 99
@@ -91,12 +90,6 @@ def calibrated(line: Line, data: Any, run: int) -> Any:
     return np.hstack([line.statistics(s, line.bins.noise) for s in (observed, sums)])
 
 
-def rejections(judge: Callable[[Any], float], design: Callable[..., tuple[Any, Any, Any]], runs: int) -> int:
-    """Count right models that a p-value of the statistics rejects."""
-    cases = (drawn(design, r) for r in range(runs))
-    return sum(judge(calibrated(lines[0], data, r)) <= ALPHA for r, (data, lines) in enumerate(cases))
-
-
 # ---- what a hand analysis found and the size alone did not ----
 
 
@@ -109,45 +102,3 @@ def test_the_size_alone_does_not_find_one_level_of_forty() -> None:
     cases = [(r, *drawn(forty, r, by=0.28)) for r in range(40)]
     sizes = [calibrated(lines[0], data, r)[0] for r, data, lines in cases]
     assert sum(p_value(float(s[0]), s[1:]) <= ALPHA for s in sizes) <= 22
-
-
-# ---- saboteurs ----
-
-
-def test_saboteur_the_largest_level_held_against_the_law_of_one() -> None:
-    runs = 40
-    assert refuted(rejections(lambda s: float(2 * ndtr(-s[1, 0])), forty, runs), runs, ALPHA)
-
-
-def test_saboteur_the_largest_level_times_their_number_where_events_are_rare() -> None:
-    """Bonferroni with normal tails: levels of two expected events have heavier ones."""
-
-    def thin(rng: Any) -> tuple[Any, Any, Any]:
-        g, p = rng.integers(0, 40, 1600), np.full(1600, 0.06)
-        return p, p, np.array([f"level {k:02d}" for k in range(40)])[g]
-
-    runs, least = 300, 0.01
-    wrong = rejections(lambda s: ALPHA / least * float(80 * ndtr(-s[1, 0])), thin, runs)
-    assert refuted(wrong, runs, least), f"{wrong} of {runs}"
-
-
-def test_saboteur_the_smallest_of_the_p_values() -> None:
-    runs = 400
-    wrong = rejections(lambda s: float(ranked(s)[:, 0].min()), trend, runs)
-    assert refuted(wrong, runs, ALPHA), f"{wrong} of {runs}"
-
-
-def test_saboteur_the_joined_surprise_held_against_the_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The most surprising of the data's statistics against the first of the draws'."""
-
-    def first(scores: Any) -> Any:
-        s = REAL(scores)
-        return np.hstack([s.max(axis=0)[:1], s[0, 1:]])[None, :]
-
-    monkeypatch.setattr(ranking, "surprises", first)
-    runs = 400
-    wrong = found(trend, runs)
-    assert refuted(wrong, runs, ALPHA), f"{wrong} of {runs}"
-
-
-REAL = ranking.surprises

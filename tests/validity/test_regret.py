@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 import calibrant as cal
 from calibrant.decisions.ladder import ladder
-from calibrant.stats.decisions.regret import Above, below
+from calibrant.stats.decisions.regret import below
 from validity.acceptance import count, refuted
 
-RUNS, ALPHA = 120, 0.2  # at a level that is missed often enough to be seen
+RUNS, ALPHA = 1000, 0.2  # at a level that is missed often enough to be seen
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,6 @@ def test_the_interval_holds_the_regret(name: str) -> None:
     assert not refuted(count(lambda seed: missed(DESIGNS[name], seed), RUNS), RUNS, ALPHA)
 
 
-def test_rows_of_units_taken_as_independent_are_found_out() -> None:
-    design = Design((0.1, 0.3), (0.2, 0.2), 3000, 0.2, unit=30)
-    assert refuted(count(lambda seed: missed(design, seed, by_units=False), RUNS), RUNS, ALPHA)
-
-
 def test_the_lower_end_of_steps_holds_for_the_raw_score() -> None:
     """Steps lose what happens inside them: regret of the raw score is no less."""
 
@@ -81,15 +76,3 @@ def test_the_lower_end_of_steps_holds_for_the_raw_score() -> None:
         return bool(below(lots, ALPHA, seed).limit(ALPHA) > truth)
 
     assert not refuted(count(missed_below, RUNS), RUNS, ALPHA)
-
-
-def test_an_estimate_in_place_of_the_upper_end_is_found_out() -> None:
-    design = DESIGNS["one value crosses"]
-
-    def plugged(seed: int) -> bool:
-        lots = ladder(design.drawn(seed), design.threshold)[0].lots
-        noise = ndtri(1 - ALPHA) * np.sqrt((lots.times * lots.value**2).sum()) / lots.count
-        return bool(lots.estimate + 0.2 * noise < design.regret * (1 - design.threshold))
-
-    assert refuted(count(plugged, RUNS), RUNS, ALPHA)
-    assert Above.of(ladder(design.drawn(0), 0.2)[0].lots, 0.05).limit(0.05) > design.regret * 0.8

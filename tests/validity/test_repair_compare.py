@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -15,35 +14,14 @@ from calibrant.repair.judge.evidence import bins_along, group_changes, groups_of
 from calibrant.repair.judge.rows import LOSSES, fits_of
 from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.stats.betting import Units, mean_limits
-from validity.acceptance import check, count, refuted
+from validity.acceptance import SETS, check
 
 REPAIRS = {"Platt": cal.repair.Platt(), "Isotonic": cal.repair.Isotonic()}
 ALPHA = 0.2
 SLACK = 1e-9
 
 
-# ---- the limits, by enumeration ----
-
-
-def missed(
-    limits: Any, z0: Any, z1: Any, rate: Any, p: Any, delta: float, *, cluster: Any = None
-) -> tuple[float, float]:
-    """Return the exact probabilities that the mean of the means lies below and above the limits."""
-    truth = float((z0 * (1 - rate) + z1 * rate).mean())
-    below = above = 0.0
-    for outcome in itertools.product((0, 1), repeat=len(p)):
-        y = np.array(outcome)
-        weight = float(np.prod(np.where(y == 1, rate, 1 - rate)))
-        low, high = limits(Units.of_values(y, p, (z0, z1), None, cluster), delta)
-        below += weight * (truth < low - SLACK)
-        above += weight * (truth > high + SLACK)
-    return below, above
-
-
-def normal_limits(u: Any, delta: float) -> tuple[float, float]:
-    """Saboteur: the large-sample interval."""
-    half = 2.0 * u.value.std() / np.sqrt(len(u.value))
-    return u.mean - half, u.mean + half
+# ---- limits ----
 
 
 DESIGNS = {
@@ -53,43 +31,6 @@ DESIGNS = {
     "all sure": (np.full(8, -0.2), np.full(8, 0.8), np.full(8, 0.999)),
     "mixed": (np.linspace(-1, 0, 8), np.linspace(1, -0.5, 8), np.linspace(0.05, 0.9, 8)),
 }
-
-
-@pytest.mark.parametrize("delta", [0.5, 0.1])
-@pytest.mark.parametrize("design", DESIGNS)
-def test_limits_miss_no_more_than_they_say(design: str, delta: float) -> None:
-    z0, z1, rate = DESIGNS[design]
-    for p in (rate, 1 - rate):
-        below, above = missed(mean_limits, z0, z1, rate, p, delta)
-        assert below <= delta / 2
-        assert above <= delta / 2
-
-
-def test_limits_hold_for_clusters_of_one_fate() -> None:
-    cluster = np.repeat(np.arange(8), 3)
-    z0, z1 = np.full(24, -0.3), np.full(24, 0.7)
-    for rate in (0.3, 0.1):
-        truth, miss = float(z0[0] * (1 - rate) + z1[0] * rate), 0.0
-        for fate in itertools.product((0, 1), repeat=8):
-            y = np.repeat(fate, 3)
-            low, high = mean_limits(Units.of_values(y, np.full(24, 0.3), (z0, z1), None, cluster), 0.2)
-            miss += float(rate ** sum(fate) * (1 - rate) ** (8 - sum(fate))) * (not low <= truth <= high)
-        assert miss <= 0.2
-
-
-def test_rows_of_one_fate_taken_as_independent_are_caught() -> None:
-    miss = 0.0
-    for fate in itertools.product((0, 1), repeat=8):
-        low, high = mean_limits(
-            Units.of_values(np.repeat(fate, 12), np.full(96, 0.5), (np.full(96, -0.5), np.full(96, 0.5))), 0.1
-        )
-        miss += 0.5**8 * (not low <= 0.0 <= high)
-    assert miss > 0.1
-
-
-def test_a_normal_interval_is_caught() -> None:
-    z0, z1, rate = DESIGNS["rare"]
-    assert missed(normal_limits, z0, z1, rate, rate, 0.05)[1] > 0.3
 
 
 def test_limits_close_in_on_the_mean() -> None:
@@ -157,7 +98,7 @@ def squared(after: Any, before: Any, bin_: Any) -> float:
 
 @pytest.mark.parametrize(("rate", "folds"), [(None, 0), (bent, 0), (None, 3)])
 def test_all_paired_statements_hold_together(rate: Any, folds: int) -> None:
-    check(lambda r: statements_missed(r, 600, rate, folds), 60, ALPHA)
+    check(lambda r: statements_missed(r, 600, rate, folds), 400, ALPHA)
 
 
 @pytest.mark.nightly
@@ -174,27 +115,12 @@ def called_better(seed: int, n: int) -> bool:
 
 
 def test_no_repair_of_a_calibrated_score_is_called_better() -> None:
-    check(lambda r: called_better(r, 400), 25, ALPHA)
+    check(lambda r: called_better(r, 400), SETS, ALPHA)
 
 
 @pytest.mark.nightly
 def test_no_repair_of_a_calibrated_score_is_called_better_in_depth() -> None:
     check(lambda r: called_better(r, 3000), 300, ALPHA)
-
-
-def better_on_its_own_rows(seed: int) -> bool:
-    """Saboteur: a repair judged on the rows it was fitted on."""
-    from calibrant.repair.judge.rows import Judged
-
-    data, _ = drawn(70_000 + seed, 400)
-    scores = {AS_AUDITED: data.p, "Isotonic": cal.repair.Isotonic(fewest=1).fit(data)(data).p}
-    judged = Judged(data, scores, np.zeros(data.n, dtype=np.int64))
-    return any(one.shown == "better" for one in score_changes(judged, ALPHA)[0])
-
-
-def test_judging_on_the_rows_of_the_fit_would_be_caught() -> None:
-    runs = 60
-    assert refuted(count(better_on_its_own_rows, runs), runs, ALPHA)
 
 
 # ---- rows of the fit: found where they are, and not where they are not ----

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.repair.judge import decisions
 from calibrant.repair.judge.decisions import decision_changes, lines_of
 from calibrant.repair.judge.evidence import groups_of
 from calibrant.repair.judge.rows import Judged
 from calibrant.repair.judge.verdict import AS_AUDITED
-from validity.acceptance import check, count, refuted
+from validity.acceptance import SETS, check
 
 AT, ALPHA = (0.1, 0.3, 0.8), 0.2
 
@@ -55,35 +54,10 @@ def wrong(of: Judged, eta: np.ndarray, alpha: float = ALPHA, judged: Judged | No
 
 @pytest.mark.parametrize(("n", "size"), [(150, 1), (2000, 1), (2000, 10)])
 def test_gains_are_kept(n: int, size: int) -> None:
-    check(lambda seed: wrong(*drawn(seed, n, size)), 100, ALPHA)
+    check(lambda seed: wrong(*drawn(seed, n, size)), SETS, ALPHA)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("n", "size"), [(60, 1), (150, 1), (2000, 1), (20_000, 1), (2000, 10)])
+@pytest.mark.parametrize(("n", "size"), [(60, 1), (20_000, 1)])
 def test_gains_are_kept_at_size(n: int, size: int) -> None:
-    check(lambda seed: wrong(*drawn(seed, n, size)), 1000, ALPHA)
-
-
-def test_rows_of_units_taken_as_independent_are_found_out() -> None:
-    def broken(seed: int) -> bool:
-        of, eta = drawn(seed, 4000, 20)
-        alone = Judged(cal.predictions(of.data.y, of.data.p, of.data.covariates), of.scores, of.part)
-        return wrong(of, eta, judged=alone)
-
-    assert refuted(count(broken, 40), 40, ALPHA)
-
-
-def test_the_threshold_in_place_of_its_odds_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decisions, "benefit_lost", lambda p, t: ((p >= t) * t, 0.0 - (p >= t)))
-    assert refuted(count(lambda seed: wrong(*drawn(seed, 4000, lean=1.0)), 40), 40, ALPHA)
-
-
-def test_rows_that_leave_left_out_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only rows that come to be acted on are counted."""
-    mean_range = Judged.mean_range
-
-    def broken(self: Judged, without: np.ndarray, happened: np.ndarray, delta: float, among: np.ndarray) -> object:
-        return mean_range(self, np.minimum(without, 0.0), np.maximum(happened, 0.0), delta, among)
-
-    monkeypatch.setattr(Judged, "mean_range", broken)
-    assert refuted(count(lambda seed: wrong(*drawn(seed, 4000, lean=-1.0)), 40), 40, ALPHA)
+    check(lambda seed: wrong(*drawn(seed, n, size)), SETS, ALPHA)

@@ -11,7 +11,6 @@ import calibrant as cal
 from calibrant.diagnose import ranking
 from calibrant.diagnose.ranking import Line, gaussian_measures
 from calibrant.repair.regression import taken
-from calibrant.stats.nulls import p_value
 from calibrant.stats.strata import Strata
 from calibrant.views.screen import dealt, strongest
 from validity.acceptance import count, refuted
@@ -53,17 +52,6 @@ def test_a_test_of_covariates_that_other_rows_chose_keeps_its_level(name: str, r
     assert not refuted(misses, runs, ALPHA), misses
 
 
-@pytest.mark.parametrize("name", TESTS)
-def test_a_choice_by_the_labels_that_are_tested_is_caught(name: str) -> None:
-    """The saboteur: its draws do not repeat the choice."""
-
-    def miss(run: int) -> bool:
-        data = calibrated(run)
-        return TESTS[name](data, strongest(data, KEPT), run) <= ALPHA
-
-    assert refuted(count(miss, 150), 150, ALPHA)
-
-
 # ---- two stages of draws under the normal law ----
 
 
@@ -101,14 +89,3 @@ def test_two_stages_of_draws_keep_every_level(level: float, monkeypatch: pytest.
     monkeypatch.setattr(ranking, "UNREMARKABLE", 0.1)
     misses = count(lambda run: _two_stages(run, run) <= level, 2000)
     assert not refuted(misses, 2000, level), misses
-
-
-def test_the_smaller_of_both_stages_is_caught() -> None:
-    """The saboteur: it ranks twice, among different draws, and keeps what suits it."""
-
-    def miss(run: int) -> bool:
-        rng = np.random.default_rng([6, run])
-        seen = abs(rng.standard_normal())
-        return min(p_value(seen, np.abs(rng.standard_normal(19))) for _ in range(2)) <= 0.1
-
-    assert refuted(count(miss, 2000), 2000, 0.1)

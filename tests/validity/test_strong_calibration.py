@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -14,9 +13,6 @@ from scipy.stats import binom
 from sklearn.base import BaseEstimator, RegressorMixin
 
 import calibrant as cal
-from calibrant.search import nulls as strong_nulls
-from calibrant.search.repeats import Repeats
-from calibrant.stats.cusum import simulated
 from validity.acceptance import LEAST, count, refuted
 
 ALPHA = 0.1
@@ -140,18 +136,6 @@ def test_level_with_clusters() -> None:
     assert not refuted(count(by_cluster(True), 80), 80, ALPHA)
 
 
-def test_saboteur_clusters_ignored() -> None:
-    assert refuted(count(by_cluster(False), 60), 60, ALPHA)
-
-
-@pytest.mark.parametrize("tolerance", [0.0, 0.001])
-def test_saboteur_models_held_near_tolerance_zero(tolerance: float) -> None:
-    """Why `auto` never holds models there: a product of two residuals counts twice, once from each of two folds."""
-    runs = 450
-    once = rejects(100, null="fixed", folds=2, models=[("bumps", Bumps())], tolerance=tolerance)
-    assert refuted(count(once, runs), runs, ALPHA)
-
-
 @pytest.mark.parametrize("tolerance", [0.001, 0.02, 0.05])
 def test_auto_keeps_its_level_at_small_tolerances(tolerance: float) -> None:
     """It splits the rows up to a tolerance of 0.5 over the root of their number, here 0.05; then it holds models."""
@@ -168,38 +152,6 @@ def test_auto_keeps_its_level_with_clusters_and_no_tolerance() -> None:
         return found.p_value <= ALPHA
 
     assert not refuted(count(once, 200), 200, ALPHA)
-
-
-def test_saboteur_least_size_read_as_a_test_of_prevalence() -> None:
-    """4 % of rows are badly served, fewer than the 5 % asked about, and the rest lies on the edge."""
-
-    def shift(p: Any, x: Any) -> Any:
-        return np.where(x[:, 0] > 4.6, np.maximum(0.0, p - 0.7), np.maximum(p - 0.05, 0.0))
-
-    once = rejects(2000, shift, null="fixed", tolerance=0.05, alternative="less", min_size=0.05)
-    assert refuted(count(once, 15), 15, ALPHA)
-
-
-def test_saboteur_null_simulated_at_the_score() -> None:
-    def inside(paths: Any, edge: Any, *rest: Any) -> Any:
-        return simulated(paths, replace(edge, low=edge.p, high=edge.p), *rest)
-
-    def shift(p: Any, x: Any) -> Any:
-        return np.minimum(p + 0.1, 1.0)
-
-    once = rejects(1000, shift, null="split", tolerance=0.1, alternative="greater")
-    assert not refuted(count(once, 40), 40, ALPHA)
-    with patch.object(strong_nulls, "simulated", inside):
-        assert refuted(count(once, 40), 40, ALPHA)
-
-
-def test_saboteur_models_that_saw_the_rows_they_order() -> None:
-    def seen(s: Any, pool: Any, fold: Any, seed: int) -> Any:
-        fitted = pool.fitted(s, np.arange(len(fold)), seed)
-        return strong_nulls.predicted(fitted, s, pool, np.arange(len(fold))), (fitted,)
-
-    with patch("calibrant.search.detectors.cross_fit", seen):
-        assert refuted(count(rejects(200, null="fixed"), 30), 30, ALPHA)
 
 
 @pytest.mark.nightly
@@ -267,18 +219,6 @@ def test_level_of_boosted_trees(null: str) -> None:
     assert not refuted(count(many(2500, null, 99), 40), 40, ALPHA)
 
 
-def test_saboteur_boosted_trees_that_saw_the_rows_they_order() -> None:
-    real = strong_nulls.halves_of
-
-    def seen(q: Any) -> Any:
-        d = real(q)
-        fitted = q.pool.fitted(q.sample, d.rows, q.settings.seed)
-        return replace(d, g=strong_nulls.predicted(fitted, q.sample, q.pool, d.rows))
-
-    with patch.object(strong_nulls, "halves_of", seen):
-        assert refuted(count(many(2500, "split", 99), 20), 20, ALPHA)
-
-
 def test_split_default_models_find_a_corner_in_any_number_of_rows() -> None:
     """About twelve standard errors deep at every size: 40 points at 5,000 rows, 10 at 80,000."""
     for n in (5_000, 80_000):
@@ -344,29 +284,6 @@ def test_level_of_refits_by_sums_at_the_edge() -> None:
     shift, alternative = AT_EDGE["above by the tolerance, one-sided"]
     once = rejects(200, shift, null="refit", models=None, tolerance=0.025, alternative=alternative)
     assert not refuted(count(once, 100), 100, ALPHA)
-
-
-def test_saboteur_refits_that_saw_the_rows_they_order() -> None:
-    """Fits to all rows, of the data alone: the draws are ordered by fits to other folds."""
-    fitted = Repeats._chosen
-
-    def leaks(self: Any, sums: Any) -> Any:
-        return fitted(self, np.stack([sums.sum(axis=0) / (len(sums) - 1)] * len(sums)) if sums.shape[1] == 1 else sums)
-
-    with patch.object(Repeats, "_chosen", leaks):
-        assert refuted(count(rejects(200, null="refit", models=None), 30), 30, ALPHA)
-
-
-def test_saboteur_outcomes_at_another_rate() -> None:
-    """Draws at half the score are far from it, so that a right model is rejected too seldom: the level is two-sided."""
-
-    def halved(self: Any, first: int, number: int) -> Any:
-        rng = np.random.default_rng([first, number])
-        return (rng.random((number, self.q.n)) < 0.5 * self.p).astype(np.uint8)
-
-    runs = 132  # with none rejected, 1e-6
-    with patch.object(Repeats, "outcomes", halved):
-        assert binom.cdf(count(rejects(200, null="refit", models=None), runs), runs, ALPHA) < LEAST
 
 
 @pytest.mark.nightly

@@ -5,7 +5,7 @@ import pytest
 
 import calibrant as cal
 from validity.acceptance import refuted
-from validity.unit_designs import Units, alone
+from validity.unit_designs import Units
 
 M, D = cal.measure, cal.detect
 RUNS, CEILING = 150, 0.07
@@ -28,21 +28,21 @@ TESTS = {
 }
 
 
-def misses(name, by_rows=False):
+def misses(name):
     """Count the data sets whose interval does not hold the truth."""
     rng, found = np.random.default_rng(7), 0
     for _ in range(RUNS):
         data = DESIGN.drawn(rng)
-        e = getattr(M, name)(alone(data) if by_rows else data)
+        e = getattr(M, name)(data)
         found += not e.low <= TRUTHS[name] <= e.high
     return found
 
 
-def rejections(name, by_rows=False):
+def rejections(name):
     """Count the calibrated data sets that a test rejects at 5 %."""
     rng = np.random.default_rng(8)
     data = (DESIGN.drawn(rng) for _ in range(RUNS))
-    return sum(TESTS[name](alone(d) if by_rows else d) <= 0.05 for d in data)
+    return sum(TESTS[name](d) <= 0.05 for d in data)
 
 
 @pytest.mark.parametrize("name", sorted(TRUTHS))
@@ -53,10 +53,3 @@ def test_intervals_by_units_hold_the_truth(name):
 @pytest.mark.parametrize("name", sorted(TESTS))
 def test_tests_by_units_keep_their_level(name):
     assert not refuted(rejections(name), RUNS, CEILING)
-
-
-def test_by_rows_both_are_found_wrong():
-    assert refuted(misses("observed_expected", by_rows=True), RUNS, CEILING)
-    assert refuted(rejections("score_test", by_rows=True), RUNS, CEILING)
-    assert refuted(rejections("vece", by_rows=True), RUNS, CEILING)
-    assert refuted(rejections("reliability_curve", by_rows=True), RUNS, CEILING)

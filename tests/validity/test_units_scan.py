@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.stats.pockets.scan import EXTRA
-from calibrant.stats.pockets.unit_scan import UnitScan
 from validity.acceptance import refuted
-from validity.unit_designs import Units, alone
+from validity.unit_designs import Units
 
 RUNS, ALPHA, CEILING, DRAWS = (
     100,
@@ -40,11 +36,10 @@ def drawn(design: Units, rng: np.random.Generator, **more: Any) -> cal.Predictio
     return cal.predictions(data.y, data.p, x, cluster=data.cluster, weights=data.weights)
 
 
-def rejections(design: Units, by_rows: bool = False, runs: int = RUNS, tolerance: float = 0.0) -> int:
+def rejections(design: Units, runs: int = RUNS, tolerance: float = 0.0) -> int:
     rng, found = np.random.default_rng(21), 0
     for seed in range(runs):
         data = drawn(design, rng)
-        data = alone(data) if by_rows else data
         found += cal.detect.scan_test(data, draws=DRAWS, seed=seed, tolerance=tolerance, min_size=0.05).p_value <= ALPHA
     return found
 
@@ -59,27 +54,6 @@ def test_level_at_the_edge_of_a_tolerance(shift: float) -> None:
     assert not refuted(rejections(Units(units=100, shift=shift), tolerance=0.05), RUNS, CEILING)
 
 
-def test_by_rows_it_is_found_wrong() -> None:
-    assert refuted(rejections(DESIGNS["100 of 20"], by_rows=True, runs=40), 40, CEILING)
-
-
-def signs_by_row(scan: UnitScan, draws: int) -> np.ndarray:
-    """Chance gives every row its own sign: what rows of a unit have in common is lost."""
-    n = len(scan.rows.p)
-    broken = replace(scan.rows, unit=np.arange(n), ids=np.arange(n, dtype=np.uint64))
-    own = replace(scan, rows=broken)
-    own.__dict__["spread"] = scan.spread
-    return HONEST(own, draws)
-
-
-HONEST = UnitScan.simulated
-
-
-def test_signs_by_row_are_refuted() -> None:
-    with patch.object(UnitScan, "simulated", signs_by_row):
-        assert refuted(rejections(Units(units=100, alike=0.7), runs=60), 60, CEILING)
-
-
 def test_level_with_weights_is_exact() -> None:
     """Independent rows whose weights have a coefficient of variation of 2."""
     rng, found = np.random.default_rng(5), 0
@@ -88,17 +62,3 @@ def test_level_with_weights_is_exact() -> None:
         data = cal.predictions(rng.random(600) < p, p, {"x": rng.normal(size=600)}, weights=w)
         found += cal.detect.scan_test(data, draws=DRAWS, seed=k).p_value <= ALPHA
     assert not refuted(found, RUNS, ALPHA)
-
-
-def test_spread_by_rows_is_refuted() -> None:
-    """What a box needs is a normal quantile at its share: the spread by units keeps it, that by rows does not."""
-
-    def beyond() -> int:
-        rng = np.random.default_rng(3)
-        data = (drawn(DESIGNS["100 of 20"], rng) for _ in range(RUNS // 2))
-        return sum(cal.detect.scan_test(d, draws=19).statistic > 0.0 for d in data)
-
-    assert not refuted(beyond(), RUNS // 2, CEILING)
-    by_rows = property(lambda s: np.tile(np.sqrt(s._summed(s.rows.noise) + EXTRA * s.rows.scale**2), (2, 1)))
-    with patch.object(UnitScan, "spread", by_rows):
-        assert refuted(beyond(), RUNS // 2, CEILING)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -12,10 +10,8 @@ import pytest
 import calibrant as cal
 from calibrant.certify.judged import judged_of
 from calibrant.kernels.values import MOST
-from calibrant.views import population as views
-from calibrant.views.population import Population, everyone
-from validity import saboteurs
-from validity.acceptance import check, refuted
+from calibrant.views.population import Population
+from validity.acceptance import SETS, check, refuted
 
 ALPHA, OFF = 0.05, 0.025
 
@@ -47,20 +43,11 @@ def upper(q: Population) -> float:
     return judged_of(q, 100, (0.0, ALPHA), 1.0 - ALPHA, 0).interval.high
 
 
-@pytest.mark.parametrize("grid", GRIDS)
-@pytest.mark.parametrize("sign", SIGNS)
-@pytest.mark.parametrize("n", [2_000, 20_000, 200_000])
-def test_what_is_off_is_not_met(grid: str, sign: str, n: int) -> None:
-    values = GRIDS[grid]
-    off = OFF * SIGNS[sign](np.arange(len(values)))
-    check(lambda r: upper(counted(values, off, n, 1, r)) < OFF, 200 if n < 200_000 else 100, ALPHA)
-
-
 @pytest.mark.parametrize("sign", ["odd and even", "any"])
 def test_as_many_values_as_may_be_at_as_few_rows(sign: str) -> None:
     values = (np.arange(MOST) + 40) / 1104
     off = OFF * SIGNS[sign](np.arange(MOST))
-    check(lambda r: upper(counted(values, off, 10 * MOST, 2, r)) < OFF, 60, ALPHA)
+    check(lambda r: upper(counted(values, off, 10 * MOST, 2, r)) < OFF, 300, ALPHA)
 
 
 def rows(grid: str, sign: str, n: int, *stream: int) -> Any:
@@ -77,7 +64,7 @@ def test_from_rows_to_verdict(grid: str) -> None:
         found = cal.certify.values(rows(grid, "odd and even", 30_000, r), alpha=ALPHA)
         return not found.interval.low <= OFF <= found.interval.high
 
-    check(miss, 60, ALPHA)
+    check(miss, 300, ALPHA)
 
 
 @pytest.mark.parametrize(("grid", "least"), [("whole per cent", 0.015), ("half steps", 0.012)])
@@ -96,61 +83,4 @@ def floor_of_a_calibrated_score(r: int) -> bool:
 
 
 def test_a_calibrated_score_of_few_values_has_no_floor() -> None:
-    check(floor_of_a_calibrated_score, 150, ALPHA)
-
-
-# ---- saboteurs ----
-
-
-def always_shown(_: Any) -> bool:
-    """The display is judged whatever the score is."""
-    return False
-
-
-def test_signs_of_values_learnt_on_the_same_rows_are_rejected() -> None:
-    with saboteurs.wager(saboteurs.signs_from_the_same_rows):
-        assert refuted(sum(map(floor_of_a_calibrated_score, range(30))), 30, ALPHA)
-
-
-def misses(judged: Callable[[int], float], runs: int) -> int:
-    return sum(judged(r) < OFF for r in range(runs))
-
-
-@pytest.mark.parametrize(("grid", "steps", "n"), [("whole per cent", 50, 200_000), ("half steps", 100, 200_000)])
-def test_a_display_in_place_of_values_is_rejected(grid: str, steps: int, n: int) -> None:
-    """Every second value is moved to its neighbour, and errors of opposite signs cancel."""
-    with patch.object(views, "few", always_shown):
-        found = misses(
-            lambda r: (
-                judged_of(everyone(rows(grid, "odd and even", n, r)), steps, (0.0, ALPHA), 1.0 - ALPHA, 0).interval.high
-            ),
-            12,
-        )
-    assert refuted(found, 12, ALPHA)
-    kept = misses(lambda r: upper(everyone(rows(grid, "odd and even", n, r))), 12)
-    assert not refuted(kept, 12, ALPHA)
-
-
-def test_values_rounded_to_two_per_cent_are_rejected() -> None:
-    values, off = GRIDS["whole per cent"], OFF * SIGNS["odd and even"](np.arange(91))
-
-    def rounded(r: int) -> float:
-        q = counted(values, off, 200_000, 3, r)
-        kept, at = np.unique(q.scores >> 24, return_inverse=True)  # 64 steps: neighbours fall together
-        by_score = np.zeros((len(kept), 2), dtype=np.int64)
-        np.add.at(by_score, at, q.by_score)
-        return upper(Population(q.raw, q.fine, (kept << 24) + (1 << 23), by_score))
-
-    assert refuted(misses(rounded, 40), 40, ALPHA)
-
-
-def test_values_beyond_the_limit_that_are_dropped_are_rejected() -> None:
-    """The error of the values that fit is small, that of the others is large."""
-    values = (np.arange(2 * MOST) + 80) / 2400
-    off = np.where(np.arange(2 * MOST) < MOST, 0.0, 2 * OFF)
-
-    def kept(r: int) -> float:
-        q = counted(values, off, 400_000, 4, r)
-        return upper(Population(q.raw, q.fine, q.scores[:MOST], q.by_score[:MOST]))
-
-    assert refuted(misses(kept, 12), 12, ALPHA)
+    check(floor_of_a_calibrated_score, SETS, ALPHA)

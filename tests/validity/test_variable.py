@@ -1,17 +1,15 @@
 """Certificates and p-values along a variable: ingredients, whole functions, saboteurs."""
 
 from importlib import import_module
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 import calibrant as cal
 from calibrant.stats import variable
-from calibrant.stats.nulls import p_value
 from calibrant.stats.variable import RowLedger
 from calibrant.views.along import along_of
-from validity.acceptance import check, count, refuted
+from validity.acceptance import SETS, check
 
 residuals = import_module("calibrant.certify.variable")  # the module, not the function of that name
 
@@ -34,7 +32,7 @@ def test_the_limits_of_the_mean_hold():
         low, high = variable.shift_limits(ledger, 0.1)
         return not low <= -1 / 6 <= high
 
-    check(miss, 300, 0.1)
+    check(miss, SETS, 0.1)
 
 
 # ---- whole functions ----
@@ -76,7 +74,7 @@ def missed(name, n, beyond=False, alpha=0.1):
 @pytest.mark.parametrize("beyond", [False, True])
 @pytest.mark.parametrize("name", DESIGNS)
 def test_certified_error_is_covered(name, beyond):
-    check(missed(name, 400, beyond), 60, 0.1)
+    check(missed(name, 400, beyond), 400, 0.1)
 
 
 @pytest.mark.nightly
@@ -93,7 +91,7 @@ def test_a_jittered_variable_is_covered_and_below_the_raw_error():
     def miss(i):
         return cal.certify.variable(draw("local", 800, i), "v", bandwidth=0.05, seed=i).interval.low > truth
 
-    check(miss, 40, 0.025)
+    check(miss, 300, 0.025)
     wide = cal.certify.variable(draw("local", 20_000, 0), "v", bandwidth=0.05)
     assert 0.06 < wide.interval.low < wide.value < wide.interval.high < 0.12
 
@@ -107,80 +105,6 @@ def test_p_values_keep_their_level():
         return cal.measure.vece(data, "v", draws=99, seed=i).settings["p_beyond_shift"] <= 0.1
 
     check(miss, 150, 0.1)
-
-
-# ---- saboteurs ----
-
-
-def test_saboteur_signs_of_the_same_rows():
-    """Bets on signs learnt on the rows they are settled on."""
-
-    def cheat(block_rows, order, delta, learn, grow):
-        signal, moment = learn(order)
-        rows = block_rows[order[1:]]
-        stake = min(np.sqrt(2.0 * -np.log(delta) / max(rows.sum() * moment, 1e-12)), 0.9)
-        return sum(grow(int(b), stake * signal) for b in order[1:]), np.full(len(rows), stake), rows
-
-    def miss(i):
-        g = rng(5, i)
-        p, v = np.full(1000, 0.5), g.integers(0, 100, 1000).astype(str)
-        data = cal.predictions(g.uniform(size=1000) < p, p, {"v": v})
-        with patch.object(variable, "wager", cheat):
-            return cal.certify.variable(data, "v", side="lower").interval.low > 0
-
-    assert refuted(count(miss, 20), 20, 0.05)
-
-
-def test_saboteur_upper_bound_without_its_price():
-    """Nothing is added for chance: 20 rows without a case are taken for proof that there are none."""
-
-    def miss(i):
-        data = cal.predictions(rng(8, i).uniform(size=20) < 0.05, np.zeros(20), {"v": np.full(20, "a")})
-        with patch.object(variable, "solve_upper", lambda phi, g, w, n, _: SOLVE(phi, g, w, n, 0.999)):
-            return cal.certify.variable(data, "v", side="upper", seed=i).interval.high < 0.05
-
-    assert refuted(count(miss, 80), 80, 0.05)
-
-
-def test_saboteur_upper_bound_that_looks_one_way():
-    """Each cell's product bets on too high probabilities only."""
-
-    def one_way(ledger, gamma, shift, smear):
-        return float(-ledger.growth(np.full(ledger.sums.shape[1], gamma), shift).sum())
-
-    def miss(i):
-        with patch.object(variable, "_cost", one_way):
-            return cal.certify.variable(draw("shift", 400, i), "v", side="upper", seed=i).interval.high < 0.1
-
-    assert refuted(count(miss, 20), 20, 0.05)
-
-
-SOLVE = variable.solve_upper
-
-
-def test_saboteur_permuted_residuals():
-    """Permutation forgets that the residuals of one level vary more."""
-
-    def miss(i):
-        g = rng(6, i)
-        v = (np.arange(400) < 20).astype(int)
-        p = np.where(v == 1, 0.5, 0.01)
-        residual = (g.uniform(size=400) < p) - p
-        sizes = [np.abs(np.bincount(v, g.permutation(residual))).sum() for _ in range(99)]
-        return p_value(float(np.abs(np.bincount(v, residual)).sum()), np.array(sizes)) <= 0.05
-
-    assert refuted(count(miss, 200), 200, 0.05)
-
-
-def test_saboteur_bins_cut_by_outcome():
-    def miss(i):
-        g = rng(7, i)
-        p = g.uniform(0.3, 0.7, 200)
-        y = g.uniform(size=200) < p
-        data = cal.predictions(y, p, {"v": 1000.0 * y + g.uniform(size=200)})
-        return cal.measure.vece(data, "v", bins=2, draws=99, seed=i).settings["p_value"] <= 0.05
-
-    assert refuted(count(miss, 20), 20, 0.05)
 
 
 def test_rows_and_sketch_agree():

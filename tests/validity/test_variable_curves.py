@@ -10,9 +10,8 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.diagnose.bands import Layout, banded, plan_of, simulated
+from calibrant.diagnose.bands import Layout, plan_of, simulated
 from calibrant.diagnose.ranking import lines_of, shared_residuals
-from calibrant.stats.nulls import holm
 from validity.acceptance import LEAST, refuted
 
 ALPHA, DRAWS = 0.1, 99
@@ -131,36 +130,6 @@ def test_the_band_covers_at_length(name: str) -> None:
     assert not refuted(worst, 500, 1.3 * ALPHA)
 
 
-def test_saboteur_a_pointwise_band_does_not_hold_everywhere() -> None:
-    excluded = sum(outside(fit(drawn("even", 900, r), r), "low_point", "high_point") for r in range(120))
-    assert refuted(excluded, 120, ALPHA)
-
-
-def test_saboteur_residuals_permuted_over_rows_have_another_level(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Permuting residuals gives every value of the variable the same noise; here the scores of most rows are clear."""
-
-    def permuted(data: Any, plan: Any, draws: int, seed: int) -> Any:
-        rng, residual = np.random.default_rng([seed, 9]), data.y - data.p
-        sums = [np.bincount(plan.code, rng.permutation(residual), plan.whole.size) for _ in range(draws)]
-        return np.array(sums).T, "permuted"
-
-    def rejections(runs: int) -> int:
-        count = 0
-        for r in range(runs):
-            rng = np.random.default_rng([0x9E12, r])
-            clear = rng.random(1500) < 0.4
-            p = np.where(clear, 0.02, 0.5)
-            g = np.where(clear, "clear", np.array(list("abcdefgh"))[rng.integers(0, 8, 1500)])
-            data: Any = cal.predictions(rng.random(1500) < p, p, {"x": g})
-            plan = plan_of(data, Layout(variable="x", grid=21))
-            count += banded(data, plan, ALPHA, DRAWS, r).p_value <= ALPHA
-        return count
-
-    exact(rejections(150), 150)
-    monkeypatch.setattr("calibrant.diagnose.bands.simulated", permuted)
-    assert binom.cdf(rejections(150), 150, ALPHA) < LEAST
-
-
 def test_the_simulated_sums_are_those_of_the_rows() -> None:
     data = drawn("ties", 2000, 1)
     plan = plan_of(data, Layout(variable="x", grid=21))
@@ -232,18 +201,6 @@ def test_error_elsewhere_is_not_found_along_the_variables(name: str) -> None:
     assert not refuted(vece, 50, 1.2 * ALPHA)
 
 
-def test_saboteur_the_noise_of_a_calibrated_model_finds_error_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("calibrant.diagnose.ranking.widened", lambda residual, cells, rng: residual)
-    monkeypatch.setattr("calibrant.stats.strata.Strata.variance", property(lambda cells: cells.noise))
-    wrong = 0
-    for r in range(30):
-        rng = np.random.default_rng([0xE15F, r])
-        p = np.where(rng.random(1000) < 0.5, 0.02, 0.98)
-        rows = cal.predictions(rng.random(1000) < 0.25 + 0.5 * p, p, {"v": rng.random(1000), "w": rng.random(1000)})
-        wrong += bool(ranked(rows, r)["p_adjusted"].min() <= ALPHA)
-    assert refuted(wrong, 30, ALPHA)
-
-
 @pytest.mark.nightly
 def test_the_ranking_keeps_its_family_wise_level_at_length() -> None:
     exact(family_errors(500, "p_adjusted"), 500)
@@ -253,19 +210,6 @@ def test_the_gaussian_null_with_holm_keeps_the_level(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("calibrant.diagnose.bands.AFFORDABLE", 0)
     monkeypatch.setattr("calibrant.diagnose.ranking.GAUSSIAN_DRAWS", 999)
     assert not refuted(family_errors(50, "p_adjusted", n=2000), 50, 1.2 * ALPHA)
-
-
-def test_saboteur_unadjusted_p_values_do_not_hold_over_the_family() -> None:
-    assert refuted(family_errors(60, "p_value"), 60, ALPHA)
-
-
-def test_saboteur_holm_without_its_factor_is_rejected() -> None:
-    """Holm's correction by the rank instead of what is left of the family."""
-    rng = np.random.default_rng([0xBAD, 1])
-    wrong = sum((holm(p) * (np.arange(len(p)) + 1) / len(p)).min() <= ALPHA for p in rng.random((400, 20)))
-    right = sum(holm(p).min() <= ALPHA for p in rng.random((400, 20)))
-    assert refuted(wrong, 400, ALPHA)
-    assert not refuted(right, 400, ALPHA)
 
 
 def test_the_pairs_keep_their_level_where_both_variables_err() -> None:

@@ -1,0 +1,95 @@
+"""Ends for people without a label, exactly: means of the evidence over every outcome, of people and of units."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from calibrant.stats.unlabelled import lines
+from calibrant.stats.unlabelled.lines import Counts, most_likely
+from calibrant.stats.unlabelled.ranges import Range
+from calibrant.stats.unlabelled.units import UnitRange
+from validity.test_missing_labels import ENDS, Design
+from validity.test_missing_labels_units import DELTA, Floats
+from validity.test_missing_labels_units import ENDS as UNIT_ENDS
+from validity.test_missing_labels_units import Design as UnitDesign
+from validity.test_missing_labels_units import design as unit_design
+
+# ---- people ----
+
+
+@pytest.mark.parametrize("odds", [1.0, 2.0, 7.0, np.inf])
+@pytest.mark.parametrize("end", ENDS)
+def test_the_mean_of_the_evidence_is_at_most_one_in_every_small_table(odds: float, end: str) -> None:
+    """Exactly: over every outcome of ten people in three cells, one of which has nobody with a label."""
+    known, unknown, score = np.array([5, 5, 0]), np.array([2, 0, 3]), np.array([0.1, 0.55, 0.8])
+    for q in product((0.0, 0.08, 0.4, 1.0), (0.2, 0.6)):
+        own = np.array([*q, 0.5])
+        for absent in (most_likely(own, odds), 1.0 - most_likely(1.0 - own, odds)):
+            d = Design(known, unknown, score, own, np.array([*absent[:2], 1.0]), odds)
+            mean = 0.0
+            for cases in product(range(6), range(6)):
+                counts = Counts(known, np.array([*cases, 0]), unknown, score)
+                chance = float(np.prod(binom.pmf(cases, 5, own[:2])))
+                mean += chance * float(np.exp(ENDS[end](Range(counts, odds), d))) if chance else 0.0
+            assert mean <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("odds", [1.0, 1.05, 2.0, 30.0, 1e6, np.inf])
+def test_a_line_lies_above_every_probability_that_the_odds_allow(odds: float) -> None:
+    q = np.linspace(0.0, 1.0, 2001)
+    for known, unknown in ((100, 1), (10, 10), (1, 500), (0, 3)):
+        score = np.linspace(0.0, 1.0, 41)
+        counts = Counts(*(np.full(41, v) for v in (known, 0, unknown)), score)
+        c, b = lines.line_above(counts, score, odds)
+        assert (c[:, None] + b[:, None] * q >= most_likely(q, odds) - 1e-12).all()
+        assert (known == 0) <= (b == 0.0).all()
+        assert (1.0 + unknown / max(known, 1) * b <= lines.HEAVIEST + 1e-9).all()
+
+
+# ---- units ----
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("odds", [1.0, 2.0, 7.0, np.inf])
+@pytest.mark.parametrize("end", UNIT_ENDS)
+def test_the_mean_of_the_evidence_is_at_most_one_over_every_outcome(odds: float, end: str) -> None:
+    """Exactly: four units of three rows in three steps, rows of one fate, weights that differ, one step all lost."""
+    unit, step = np.repeat(np.arange(4), 3), np.array([0, 1, 2, 0, 0, 1, 1, 1, 2, 0, 1, 2])
+    weight = np.array([1.0, 0.5, 2.0, 1.0, 3.0, 0.2, 1.0, 1.0, 1.0, 0.7, 2.0, 1.5])
+    lost = np.array([0, 0, 1, 1, 0, 0, 1, 0, 1, 0, 1, 1], dtype=bool)
+    score = np.array([0.1, 0.55, 0.8])
+    for first, second in product((0.0, 0.08, 0.6, 1.0), (0.2, 0.7)):
+        q = np.array([first, second, 0.5])
+        for far in (most_likely(q, odds), 1.0 - most_likely(1.0 - q, odds)):
+            far = np.array([*far[:2], 1.0])
+            d = UnitDesign(unit, step, score[step], weight, lost, np.where(lost, far[step], q[step]), 1.0)
+            fates = [unit_fates(d.eta[unit == g]) for g in range(4)]
+            mean = 0.0
+            for each in product(*fates):
+                chance = float(np.prod([c for c, _ in each]))
+                y = np.concatenate([v for _, v in each])
+                evidence = UNIT_ENDS[end](UnitRange(d.counts(np.where(lost, np.nan, y)), odds), d)
+                mean += chance * float(np.exp(evidence))
+            assert mean <= 1.0 + 1e-9
+
+
+def unit_fates(eta: Floats) -> list[tuple[float, Floats]]:
+    """Return what may happen to rows that share one uniform number, with its chance."""
+    cuts = np.unique([0.0, *eta, 1.0])
+    return [(b - a, (eta > a).astype(float)) for a, b in pairwise(cuts)]
+
+
+@pytest.mark.parametrize("odds", [1.0, 2.0, np.inf])
+def test_units_of_one_row_that_weigh_alike_are_people(odds: float) -> None:
+    d = unit_design(1500, 1, 2.0, alike=0.0)
+    found = d.draw(0)
+    held = np.isnan(found.y)
+    known, unknown = (np.bincount(found.step[at], minlength=12) for at in (~held, held))
+    counts = Counts(known, np.bincount(found.step, found.y == 1.0, 12).astype(int), unknown, found.score)
+    people, units = Range(counts, odds), UnitRange(found, odds)
+    assert units.gap(DELTA) == pytest.approx(people.gap(DELTA), abs=1e-3)
+    assert units.error_above(DELTA) == pytest.approx(people.error_above(DELTA), abs=1e-3)

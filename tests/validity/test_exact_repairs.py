@@ -1,0 +1,186 @@
+"""The judge of repairs, exactly: limits of paired changes over every outcome, and what is spent of alpha."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.repair.judge import fixed as module
+from calibrant.repair.judge.fixed import Fixed, People
+from calibrant.repair.judge.rows import fits_of
+from calibrant.repair.judge.verdict import AS_AUDITED
+from calibrant.stats.betting import Units, mean_limits
+from validity.test_repair_fixed import ALPHA, against, judged, people
+
+SLACK = 1e-9
+DESIGNS = {
+    "coins": (np.full(8, -0.5), np.full(8, 0.5), np.full(8, 0.5)),
+    "rare": (np.full(8, -0.1), np.full(8, 0.9), np.full(8, 0.1)),
+    "one heavy row": (np.r_[np.full(7, -0.05), -1.0], np.r_[np.full(7, 0.05), 3.0], np.r_[np.full(7, 0.5), 0.2]),
+    "all sure": (np.full(8, -0.2), np.full(8, 0.8), np.full(8, 0.999)),
+    "mixed": (np.linspace(-1, 0, 8), np.linspace(1, -0.5, 8), np.linspace(0.05, 0.9, 8)),
+}
+
+
+def missed(
+    limits: Any, z0: Any, z1: Any, rate: Any, p: Any, delta: float, *, cluster: Any = None
+) -> tuple[float, float]:
+    """Return the exact probabilities that the mean of the means lies below and above the limits."""
+    truth = float((z0 * (1 - rate) + z1 * rate).mean())
+    below = above = 0.0
+    for outcome in itertools.product((0, 1), repeat=len(p)):
+        y = np.array(outcome)
+        weight = float(np.prod(np.where(y == 1, rate, 1 - rate)))
+        low, high = limits(Units.of_values(y, p, (z0, z1), None, cluster), delta)
+        below += weight * (truth < low - SLACK)
+        above += weight * (truth > high + SLACK)
+    return below, above
+
+
+def normal_limits(u: Any, delta: float) -> tuple[float, float]:
+    """Saboteur: the large-sample interval."""
+    half = 2.0 * u.value.std() / np.sqrt(len(u.value))
+    return u.mean - half, u.mean + half
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.1])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_limits_miss_no_more_than_they_say(design: str, delta: float) -> None:
+    z0, z1, rate = DESIGNS[design]
+    for p in (rate, 1 - rate):
+        below, above = missed(mean_limits, z0, z1, rate, p, delta)
+        assert below <= delta / 2
+        assert above <= delta / 2
+
+
+def test_limits_hold_for_clusters_of_one_fate() -> None:
+    cluster = np.repeat(np.arange(8), 3)
+    z0, z1 = np.full(24, -0.3), np.full(24, 0.7)
+    for rate in (0.3, 0.1):
+        truth, miss = float(z0[0] * (1 - rate) + z1[0] * rate), 0.0
+        for fate in itertools.product((0, 1), repeat=8):
+            y = np.repeat(fate, 3)
+            low, high = mean_limits(Units.of_values(y, np.full(24, 0.3), (z0, z1), None, cluster), 0.2)
+            miss += float(rate ** sum(fate) * (1 - rate) ** (8 - sum(fate))) * (not low <= truth <= high)
+        assert miss <= 0.2
+
+
+def test_rows_of_one_fate_taken_as_independent_are_caught() -> None:
+    miss = 0.0
+    for fate in itertools.product((0, 1), repeat=8):
+        low, high = mean_limits(
+            Units.of_values(np.repeat(fate, 12), np.full(96, 0.5), (np.full(96, -0.5), np.full(96, 0.5))), 0.1
+        )
+        miss += 0.5**8 * (not low <= 0.0 <= high)
+    assert miss > 0.1
+
+
+def test_a_normal_interval_is_caught() -> None:
+    z0, z1, rate = DESIGNS["rare"]
+    assert missed(normal_limits, z0, z1, rate, rate, 0.05)[1] > 0.3
+
+
+# ---- what is spent ----
+
+
+def spent(monkeypatch: Any, kind: type[Fixed], share: float, folds: int) -> dict[str, float]:
+    """Return the error probability spent on all ends now, and on all ends after, of all groups and repairs."""
+    rng = np.random.default_rng(5)
+    n, used, when = 240, {"now": 0.0, "after": 0.0}, ["now"]
+
+    def below(q: Any, delta: float, *rest: Any) -> Any:
+        used[when[0]] += delta
+        return lower(q, delta, *rest)
+
+    def above(q: Any, levels: int, spend: Any, *rest: Any) -> Any:
+        used[when[0]] += sum(spend)
+        return upper(q, levels, spend, *rest)
+
+    lower, upper = module.lower_of, module.judged_of
+    monkeypatch.setattr(module, "lower_of", below)
+    monkeypatch.setattr(module, "judged_of", above)
+    scores = {name: rng.uniform(0.3, 0.7, n) for name in (AS_AUDITED, "one", "two", "three")}
+    rows = judged(rng.integers(0, 2, n), scores, np.arange(n) % folds)
+    found = kind.of(rows, people(np.arange(n) // 40, share), against("error"))
+    for name in scores:
+        when[0] = "now" if name == AS_AUDITED else "after"
+        for one in found.people:
+            found.ends(one, name)
+    return used
+
+
+class FreeRepairs(Fixed):
+    """Saboteur: alpha is not shared by the repairs among which one is chosen."""
+
+    def _share(self, one: People, _: str) -> float:
+        return self.how.alpha * one.share
+
+
+class FreeFolds(Fixed):
+    """Saboteur: each fold spends what all have."""
+
+    def _folds(self, one: People) -> Any:
+        return Whole(super()._folds(one))
+
+
+class Whole(list):  # type: ignore[type-arg]
+    """A list that says it holds one."""
+
+    def __len__(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("folds", [1, 2])
+def test_no_more_than_alpha_is_spent_now_and_after(monkeypatch: Any, folds: int) -> None:
+    used = spent(monkeypatch, Fixed, 1 / 6, folds)
+    assert used["now"] == pytest.approx(ALPHA)
+    assert used["after"] == pytest.approx(ALPHA)
+
+
+@pytest.mark.parametrize(("kind", "share", "folds"), [(FreeRepairs, 1 / 6, 1), (Fixed, 1.0, 1), (FreeFolds, 1 / 6, 2)])
+def test_who_spends_more_is_caught(monkeypatch: Any, kind: type[Fixed], share: float, folds: int) -> None:
+    assert spent(monkeypatch, kind, share, folds)["after"] > 1.5 * ALPHA
+
+
+def test_gaps_of_groups_spend_their_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One range of a group's gap as audited serves every repair."""
+    used, real = [], module.residual_limits
+
+    def limits(data: Any, rows: Any, delta: float) -> Any:
+        used.append(delta)
+        return real(data, rows, delta)
+
+    monkeypatch.setattr(module, "residual_limits", limits)
+    rng = np.random.default_rng(5)
+    scores = {name: rng.uniform(0.3, 0.7, 240) for name in (AS_AUDITED, "one", "two")}
+    rows = judged(rng.integers(0, 2, 240), scores, np.arange(240) % 2)
+    found = Fixed.of(rows, people(np.arange(240) // 40, 1 / 6), against("gap"))
+    for name in scores:
+        for one in found.people:
+            found.ends(one, name)
+    assert sum(used) == pytest.approx(ALPHA)
+
+
+# ---- on which rows ----
+
+
+@pytest.mark.parametrize("folds", [0, 3])
+def test_no_row_is_judged_by_a_map_that_it_was_fitted_on(folds: int) -> None:
+    """A recipe that tells who it has seen: by the score, which is the row's own."""
+    rng = np.random.default_rng(4)
+    data = cal.predictions(rng.integers(0, 2, 300), np.arange(300) / 300)
+
+    class Seen:
+        """Says 1 of rows that it has seen, and 0 of others."""
+
+        def fit(self, rows: cal.Predictions) -> Any:
+            return lambda new: SimpleNamespace(p=np.isin(new.p, rows.p).astype(float))
+
+    found = fits_of(data, {"seen": Seen()}, None, folds, 0).judged  # type: ignore[dict-item]
+    assert found.data.n == (300 if folds else 150)
+    assert not found.scores["seen"].any()

@@ -1,0 +1,97 @@
+"""The error along a variable, of units: exact means over every data set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import calibrant as cal
+from calibrant.stats.units.along import Along, Beyond
+from calibrant.stats.units.units import Units
+from validity.test_exact_units import KINDS, means
+from validity.unit_designs import Units as Design
+
+# the whole file takes seconds: it waits for --all
+pytestmark = pytest.mark.slow
+
+ALPHA = 0.05
+NONE = (0.0,)
+
+
+def group(p: np.ndarray) -> np.ndarray:
+    """The variable of the enumerated units: it tells their two scores apart."""
+    return (p == 0.6).astype(np.int64)
+
+
+def truth() -> tuple[float, float, float]:
+    """Return the error along the variable, the mean residual, and the error beyond it."""
+    sums, mass = np.zeros(2), np.zeros(2)
+    for chance, p, w, y in KINDS:
+        for score, weight, event in zip(p, w, y, strict=True):
+            sums[int(score == 0.6)] += chance * weight * (event - score)
+            mass[int(score == 0.6)] += chance * weight
+    shift = sums.sum() / mass.sum()
+    return np.abs(sums).sum() / mass.sum(), shift, np.abs(sums - shift * mass).sum() / mass.sum()
+
+
+def along(units: Units) -> Along:
+    return Along.of(units, group(units.p), 2, units.y - units.p, ordered=False)
+
+
+@pytest.fixture
+def largest_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let M be 3, as if the pilot units had shown it, so that every data set has one estimand."""
+    monkeypatch.setattr(Units, "largest", 3.0)
+
+
+@pytest.mark.usefixtures("largest_known")
+def test_evidence_at_the_true_error() -> None:
+    error, _, _ = truth()
+
+    def evidence(units: Units) -> list[float]:
+        a = along(units)
+        below = a.below(ALPHA, 0)
+        each = [replace(below, wagers=[replace(w, share=1.0)]).at(error) for w in below.wagers]
+        return [a.above(NONE).at(error), *each]
+
+    found = means(evidence, 3)
+    assert found.max() <= 1 + 1e-9
+    assert found[1:].max() > 0.8
+
+
+@pytest.mark.usefixtures("largest_known")
+def test_evidence_beyond_the_true_shift() -> None:
+    """At limits that hold the shift, wherever in them it is."""
+    _, shift, error = truth()
+
+    def evidence(units: Units) -> list[float]:
+        a, out = along(units), []
+        for shifts in ((shift, shift), (shift - 0.1, shift + 0.02), (shift - 0.01, shift + 0.15)):
+            out += [a.above(shifts).at(error), a.below_beyond(ALPHA, 0, shifts).at(error)]
+        return out
+
+    found = means(evidence, 3)
+    assert found.max() <= 1 + 1e-9
+    assert found[:2].min() > 0.4
+
+
+def test_single_rows_of_one_weight_are_rows() -> None:
+    data = Design(units=300, size=1).drawn(np.random.default_rng(0))
+    rows = cal.predictions(data.y, data.p, data.covariates)
+    for beyond in (False, True):
+        first, second = (cal.certify.variable(d, "x", beyond_shift=beyond) for d in (data, rows))
+        assert first.to_dict() == second.to_dict()
+
+
+def test_a_worst_shift_is_never_better_than_one_of_them() -> None:
+    data = Design(units=60, size=5).drawn(np.random.default_rng(1))
+    unit = np.asarray(data.cluster)
+    units = Units(unit, data.p, data.y, np.ones(data.n), np.arange(60) % 9)
+    a = Along.of(units, (data.p > 0.3).astype(np.int64), 2, data.y - data.p, ordered=True)
+    both = a.above((-0.05, 0.05))
+    assert isinstance(both, Beyond)
+    assert both.limit(ALPHA) >= max(a.above((m, m)).limit(ALPHA) for m in (-0.05, 0.05)) - 1e-9
+    each = [a.lower(ALPHA, 0, (m, m)) for m in (-0.05, 0.05)]
+    assert a.lower(ALPHA, 0, (-0.05, 0.05)) <= min(each) + 1e-9

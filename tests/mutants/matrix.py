@@ -153,10 +153,10 @@ def chosen(mutant: Mutant, tests: Sequence[Traced], a_file: float, in_all: float
             by_file[test.file].append(test)
     out: dict[str, float] = {}
     left = in_all
-    for _, own in sorted(by_file.items(), key=lambda pair: (first(pair[0]), min(t.seconds for t in pair[1]))):
+    for file, own in sorted(by_file.items(), key=lambda pair: (first(pair[0]), min(t.seconds for t in pair[1]))):
         taken = 0.0
         for test in sorted(own, key=lambda t: t.seconds):
-            if taken and (taken + test.seconds > a_file or left < test.seconds):
+            if taken and first(file) and (taken + test.seconds > a_file or left < test.seconds):
                 break
             out[test.name] = test.seconds
             taken, left = taken + test.seconds, left - test.seconds

@@ -139,7 +139,7 @@ BY_UNITS = (
     one("gap_of_units_by_unit", "a gap's price is one a unit, whatever its size", BELOW,
         "Gap.at", "mean * self.size", "mean * self.size.mean()"),
     one("error_of_units_by_unit", "an error's price is one a unit, whatever its size", BELOW,
-        "Below.at", "x * self.size", "x * self.size.mean()"),
+        "Below.at", "x * self.size", "x"),
     one("bets_that_lose_all_count", "a bet that could lose more than there is counts", BELOW,
         "Gap.at", "(1.0 + side * mean) < 1.0", "0.0 < 1.0"),
     one("range_that_certified_units_choose", "ranges of the score are cut by units that certify",

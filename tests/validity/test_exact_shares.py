@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.checks.reliability import bins_of
+from calibrant.audit.checks.reliability import _fixed_ranges, bins_of
 from calibrant.certify.closed import verdicts
 from calibrant.certify.groups import sizes
 from calibrant.repair.judge import decisions, evidence
@@ -22,7 +22,9 @@ from calibrant.results import Outcome
 from calibrant.stats import bounds
 from calibrant.stats.betting import MEAN, residual_mean_limits
 from calibrant.stats.betting import Units as Bounded
+from calibrant.stats.decisions.acceptance import Ranking, clopper_pearson, sequence
 from calibrant.stats.decisions.paired import PairedUnits
+from calibrant.stats.decisions.unit_acceptance import UnitRanking
 from calibrant.stats.pockets.unit_ranges import UnitRanges
 from calibrant.stats.units.below import Gap
 from calibrant.stats.variable import RowLedger, shift_limits
@@ -172,6 +174,49 @@ def test_ranges_of_the_score_by_units(spied: Any) -> None:
     assert sum(seen) <= ALPHA + 1e-12
 
 
+def test_ranges_of_the_score_are_cut_by_pilot_units_alone() -> None:
+    """Scores of units that certify may be anything: outcomes go with them."""
+    q = everyone(rows(cluster=UNIT))
+    units = q.units
+    assert units is not None
+    certify = units.certified[units.unit]
+    moved = replace(units, p=np.where(certify, 0.999, units.p))
+    assert (_fixed_ranges(q, units) == _fixed_ranges(q, moved)).all()
+    other = replace(units, p=np.where(certify, units.p, 0.999))
+    assert (_fixed_ranges(q, units) != _fixed_ranges(q, other)).any()
+
+
+# ---- lists of units ----
+
+
+@pytest.mark.parametrize("by", [-1e-6, 1e-6])
+def test_two_sequences_of_thresholds_share_alpha(by: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    units = everyone(rows(cluster=UNIT)).units
+    assert units is not None
+    ranking = UnitRanking(units, units.y == 0, True)
+    monkeypatch.setattr(UnitRanking, "log_evidence", lambda *_: float(np.log(2.0 / ALPHA)) + by)
+    assert ranking.deepest(0.1, ALPHA) == (len(ranking.threshold) - 1 if by > 0 else -1)
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.45])
+def test_the_evidence_about_a_list_of_units_is_a_mean_over_bets(rate: float) -> None:
+    units = everyone(rows(cluster=UNIT)).units
+    assert units is not None
+    ranking = UnitRanking(units, units.y == 0, True)
+    bad, there = ranking.sums(0.3)
+    each = [np.exp(np.log1p(-k * (bad - rate * there)).sum()) for k in ranking.bets]
+    assert len(each) > 1
+    assert ranking.log_evidence(0.3, rate) == pytest.approx(np.log(np.mean(each)))
+
+
+def test_a_sequence_of_thresholds_ends_at_the_first_that_fails() -> None:
+    """A hundred right ones, a hundred wrong ones, then right ones enough for the whole to pass."""
+    wrong = np.concatenate([np.zeros(100), np.ones(100), np.zeros(9800)]).astype(int)
+    ranking = Ranking(-np.arange(10_000.0), np.arange(1, 10_001), np.cumsum(wrong))
+    assert (clopper_pearson(ranking.rows, ranking.wrong, 0.05) <= 0.1)[-1]
+    assert sequence(ranking, 0.1, 0.05) < 100
+
+
 # ---- pockets of units ----
 
 
@@ -189,6 +234,17 @@ def test_boxes_of_units_have_their_weights_of_alpha(spied: Any) -> None:
     boxes = spied(UnitRanges, "_least", 1)
     assert ranges.floor(ALPHA)[0] >= 0.0
     assert seen == pytest.approx([ALPHA / 2.0 * weight[b] for b in boxes])
+
+
+def test_the_evidence_about_a_box_of_units_is_a_mean_over_bets() -> None:
+    data = rows(cluster=UNIT)
+    ranges = ranges_of(data, tables_of(data, None, 1, 0, by_units=True), 0.05, 0)
+    assert isinstance(ranges, UnitRanges)
+    t, w = ranges._units_in(0)
+    bets = ranges._bets(0, np.array([0.01]), np.array([0]))[:, 0]
+    for mean in (-0.1, 0.0):
+        each = [np.exp(np.log1p(k * (t - mean * w)).sum()) for k in bets]
+        assert ranges._log_evidence(0, 0, 0.01)(mean) == pytest.approx(np.log(np.mean(each)))
 
 
 # ---- two models ----

@@ -29,7 +29,7 @@ LONG = (
     "browser",
     "papers",
     "validity",
-    "unit/repair/test_objectives.py",
+    "unit/apps/losses/test_objectives.py",
 )  # places that wait for --all: PyTorch is large
 EXACT = "test_exact_"  # in them, files that enumerate instead of simulating do not wait
 SHARED = "CALIBRANT_SHARED"

@@ -24,8 +24,9 @@ class Face(ModuleType):
         if name not in self.__dict__["_WHERE"]:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         where = self._WHERE[name]
-        found: Any = import_module(where.removesuffix(":"))
-        value = found if where.endswith(":") else getattr(found, name)
+        value = import_module(where.removesuffix(":"))
+        if not where.endswith(":"):
+            value = getattr(value, name)
         setattr(self, name, value)
         return value
 

@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from calibrant.apps.papers.certificates import published_kernel as published_kernel
     from calibrant.apps.papers.certificates import published_lipschitz as published_lipschitz
     from calibrant.apps.papers.certificates import published_total_variation as published_total_variation
-    from calibrant.apps.papers.local_test import PublishedKernel as PublishedKernel
     from calibrant.apps.papers.local_test import published_local_test as published_local_test
 
 _WHERE = {
-    "PublishedKernel": "calibrant.apps.papers.local_test",
     "adaptive_chi_square_test": "calibrant.apps.papers.adaptive_tests",
     "adaptive_score_test": "calibrant.apps.papers.adaptive_tests",
     "calibration_function": "calibrant.apps.papers.calibration_function",

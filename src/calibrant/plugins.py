@@ -13,9 +13,10 @@ import os
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from calibrant.errors import BadInput, NotComputable
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     from calibrant.cli.options import Command as Parser
     from calibrant.data.sources.source import Form, Source
-
-Group = Literal["formats", "outputs", "commands"]
 
 
 class Format(Protocol):
@@ -99,99 +98,88 @@ class Command(Protocol):
         ...
 
 
-PROTOCOLS: Mapping[Group, type] = {"formats": Format, "outputs": Output, "commands": Command}
-OURS: Mapping[Group, Mapping[str, str]] = {  # by name, where each is
-    "formats": {
-        "eval": "calibrant.apps.llm_logs.known:INSPECT",
-        "lm-eval": "calibrant.apps.llm_logs.known:LM_EVAL",
-        "openai-evals": "calibrant.apps.llm_logs.known:OPENAI_EVALS",
-        "promptfoo": "calibrant.apps.llm_logs.known:PROMPTFOO",
-        "deepeval": "calibrant.apps.llm_logs.known:DEEPEVAL",
-    },
-    "outputs": {
-        "tripod": "calibrant.apps.guidelines.output:TRIPOD",
-        "summary": "calibrant.apps.trackers.outputs:SUMMARY",
-        "metrics": "calibrant.apps.trackers.outputs:METRICS",
-        "model-card": "calibrant.apps.trackers.outputs:MODEL_CARD",
-        "javascript": "calibrant.apps.javascript.output:JAVASCRIPT",
-    },
-    "commands": {
-        "grades": "calibrant.apps.grades.command:GRADES",
-        "weights": "calibrant.apps.population.command:WEIGHTS",
-    },
-}
+P = TypeVar("P", Format, Output, Command)
 
 
-@cache
-def own(group: Group, name: str) -> Any:
-    """Return one of our own plug-ins."""
-    module, _, inner = OURS[group][name].partition(":")
-    return getattr(import_module(module), inner)
+@dataclass(frozen=True, eq=False)
+class Plugins(Generic[P]):
+    """The plug-ins of one kind: ours, which are loaded when they are used, and those of installed packages.
 
-
-def ours(group: Group) -> Mapping[str, Any]:
-    """Return our own plug-ins of a group, by name."""
-    return {name: own(group, name) for name in OURS[group]}
-
-
-@cache
-def installed(group: Group) -> Mapping[str, tuple[EntryPoint, ...]]:
-    """Return the entry points of installed packages by name, unloaded, without those that are called as ours."""
-    from importlib.metadata import entry_points
-
-    found: dict[str, tuple[EntryPoint, ...]] = {}
-    for point in entry_points(group=f"calibrant.{group}"):
-        if point.name not in OURS[group]:
-            found[point.name] = (*found.get(point.name, ()), point)
-    return dict(sorted(found.items()))
-
-
-@cache
-def loaded(group: Group, name: str) -> Any:
-    """Return an installed plug-in.
-
-    Raises
-    ------
-    BadInput
-        It cannot be loaded, is not what its group asks for, or several packages have one: one line that names them.
+    Parameters
+    ----------
+    kind : {"format", "output", "command"}
+    protocol : type
+    table : Mapping of str to str
+        Ours by name, and where each is.
     """
-    first, *more = installed(group)[name]
-    if more:
-        packages = " and ".join(sorted(map(_package, (first, *more))))
-        raise BadInput(f"{packages} each bring the {group[:-1]} {name!r}: remove all but one")
-    try:
-        found = first.load()
-        found = found() if isinstance(found, type) else found
-        lacks = [member for member in _members(PROTOCOLS[group]) if not hasattr(found, member)]
-        why = f"it has no {lacks[0]}" if lacks else ""
-    except (Exception, SystemExit) as e:  # whatever a package of others may raise
-        why = f"{type(e).__name__}: {e}"
-    if why:
-        told = f"the {group[:-1]} {name!r} of {_package(first)} cannot be used"
-        raise BadInput(f"{told}: {' '.join(why.split())}; update the package, or remove it")
-    return found
 
+    kind: str
+    protocol: type
+    table: Mapping[str, str]
+    used: dict[str, P] = field(default_factory=dict)  # installed ones that were loaded
 
-def plugin(group: Group, name: str) -> Any:
-    """Return a plug-in by its name, ours or an installed one; None where there is none."""
-    if name in OURS[group]:
-        return own(group, name)
-    return loaded(group, name) if name in installed(group) else None
+    def own(self, name: str) -> P:
+        """Return one of ours."""
+        module, _, inner = self.table[name].partition(":")
+        found: P = getattr(import_module(module), inner)
+        return found
 
+    def ours(self) -> Mapping[str, P]:
+        """Return all of ours by name."""
+        return {name: self.own(name) for name in self.table}
 
-@contextmanager
-def calling(group: Group, name: str) -> Iterator[None]:
-    """Turn what a plug-in of others raises into one line that names its package, but for refusals and disks."""
-    try:
-        yield
-    except (BadInput, NotComputable, OSError, MemoryError):
-        raise
-    except Exception as e:
-        if name in OURS[group] or os.environ.get("CALIBRANT_TRACEBACK"):
+    @cached_property
+    def installed(self) -> Mapping[str, tuple[EntryPoint, ...]]:
+        """The entry points of installed packages by name, unloaded, without those that are called as ours."""
+        from importlib.metadata import entry_points
+
+        found: dict[str, tuple[EntryPoint, ...]] = {}
+        for one in entry_points(group=f"calibrant.{self.kind}s"):
+            if one.name not in self.table:
+                found[one.name] = (*found.get(one.name, ()), one)
+        return dict(sorted(found.items()))
+
+    def loaded(self, name: str) -> P:
+        """Return an installed plug-in.
+
+        Raises
+        ------
+        BadInput
+            It cannot be loaded, is not what its group asks for, or several packages have one: one line that names them.
+        """
+        if name not in self.used:
+            self.used[name] = self._loaded(*self.installed[name])
+        return self.used[name]
+
+    def _loaded(self, point: EntryPoint, *more: EntryPoint) -> P:
+        if more:
+            packages = " and ".join(sorted(map(_package, (point, *more))))
+            raise BadInput(f"{packages} each bring the {self.kind} {point.name!r}: remove all but one")
+        try:
+            made = point.load()
+            found: P = made() if isinstance(made, type) else made
+            lacks = [member for member in _members(self.protocol) if not hasattr(found, member)]
+            why = f"it has no {lacks[0]}" if lacks else ""
+        except (Exception, SystemExit) as e:  # whatever a package of others may raise
+            why = f"{type(e).__name__}: {e}"
+        if why:
+            told = f"the {self.kind} {point.name!r} of {_package(point)} cannot be used"
+            raise BadInput(f"{told}: {' '.join(why.split())}; update the package, or remove it")
+        return found
+
+    @contextmanager
+    def calling(self, name: str) -> Iterator[None]:
+        """Turn what an installed plug-in raises into one line that names its package, but for refusals and disks."""
+        try:
+            yield
+        except (BadInput, NotComputable, OSError, MemoryError):
             raise
-        packages = " and ".join(map(_package, installed(group)[name]))
-        why = " ".join(f"{type(e).__name__}: {e}".split())
-        raise NotComputable(f"the {group[:-1]} {name!r} of {packages} failed: {why}") from e
+        except Exception as e:
+            if name in self.table or os.environ.get("CALIBRANT_TRACEBACK"):
+                raise
+            packages = " and ".join(map(_package, self.installed[name]))
+            why = " ".join(f"{type(e).__name__}: {e}".split())
+            raise NotComputable(f"the {self.kind} {name!r} of {packages} failed: {why}") from e
 
 
 def _package(point: EntryPoint) -> str:
@@ -200,3 +188,38 @@ def _package(point: EntryPoint) -> str:
 
 def _members(protocol: type) -> list[str]:
     return sorted(n for n in {*protocol.__annotations__, *vars(protocol)} if not n.startswith("_"))
+
+
+# ---- the table ----
+
+FORMATS = Plugins[Format](
+    "format",
+    Format,
+    {
+        "eval": "calibrant.apps.llm_logs.known:INSPECT",
+        "lm-eval": "calibrant.apps.llm_logs.known:LM_EVAL",
+        "openai-evals": "calibrant.apps.llm_logs.known:OPENAI_EVALS",
+        "promptfoo": "calibrant.apps.llm_logs.known:PROMPTFOO",
+        "deepeval": "calibrant.apps.llm_logs.known:DEEPEVAL",
+    },
+)
+OUTPUTS = Plugins[Output](
+    "output",
+    Output,
+    {
+        "tripod": "calibrant.apps.guidelines.output:TRIPOD",
+        "summary": "calibrant.apps.trackers.outputs:SUMMARY",
+        "metrics": "calibrant.apps.trackers.outputs:METRICS",
+        "model-card": "calibrant.apps.trackers.outputs:MODEL_CARD",
+        "javascript": "calibrant.apps.javascript.output:JAVASCRIPT",
+    },
+)
+COMMANDS = Plugins[Command](
+    "command",
+    Command,
+    {
+        "papers": "calibrant.apps.papers.command:PAPERS",
+        "grades": "calibrant.apps.grades.command:GRADES",
+        "weights": "calibrant.apps.population.command:WEIGHTS",
+    },
+)

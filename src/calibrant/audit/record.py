@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from calibrant.errors import BadInput
-from calibrant.plugins import own
+from calibrant.plugins import OUTPUTS
 from calibrant.results import Curve, Estimate, Outcome, Plain, decoded
 
 SCHEMA = "calibrant/3"
@@ -258,7 +258,7 @@ class AuditRecord(Plain):
             (``"answered"``, ``"in part"``, ``"not given"``, ``"for the authors"``), ``answer`` and ``authors``: what is
             left for them. `calibrant report RECORD --tripod OUT.md` writes it.
         """
-        made: Curve = own("outputs", "tripod").table(self)
+        made: Curve = OUTPUTS.own("tripod").table(self)  # type: ignore[attr-defined]  # which this output alone has
         return made
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ from calibrant.cli import words
 from calibrant.cli.options import Command, Listed, Options, names
 from calibrant.cli.plugged import add_output, arranged, outputs, with_installed_outputs
 from calibrant.errors import BadInput
-from calibrant.plugins import installed, loaded, ours
+from calibrant.plugins import COMMANDS as PLUGGED
 
 if TYPE_CHECKING:
     from calibrant.certify.certificate import Certificate, Setting
@@ -34,14 +34,14 @@ def build_parser() -> argparse.ArgumentParser:
         sub.options = options
 
     def add_installed(_: Command) -> None:
-        for name in installed("commands"):
+        for name in PLUGGED.installed:
             try:
-                add(name, *entry(loaded("commands", name)))
+                add(name, *entry(PLUGGED.loaded(name)))
             except BadInput as e:  # the help says why; who asks for it is told the same
                 add(name, str(e).replace("%", "%%"), "", partial(_unusable, name), "")
 
-    for name, told in arranged(COMMANDS, ours("commands")).items():
-        add(name, *(told if isinstance(told, tuple) else entry(told)))
+    for name in arranged(COMMANDS, PLUGGED.ours()):
+        add(name, *(COMMANDS[name] if name in COMMANDS else entry(PLUGGED.own(name))))
     top.installed = add_installed
     return top
 
@@ -52,7 +52,7 @@ def entry(one: CommandPlugin) -> tuple[str, str, Options, str]:
 
 
 def _unusable(name: str, _: Command) -> None:
-    loaded("commands", name)  # raises what is wrong with it
+    PLUGGED.loaded(name)  # raises what is wrong with it
 
 
 # ---- the options of each command ----
@@ -146,12 +146,13 @@ def _written(p: Command, report: str | None = None) -> None:
         "pdf": ("OUT.pdf", None, "print the report with a Chromium, Chrome or Edge found here"),
         "junit": ("OUT.xml", None, "write everyone, groups and tests as test results for a CI service"),
     }
-    for name, one in arranged(own, outputs("record")).items():
-        if isinstance(one, tuple):
-            metavar, default, line = one
-            p.add_argument(f"--{name}", default=default, metavar=metavar, help=line)
+    plugged = outputs("record")
+    for name in arranged(own, plugged):
+        if name in plugged:
+            add_output(p, p, name, plugged[name], "record")
         else:
-            add_output(p, name, one, "record")
+            metavar, default, line = own[name]
+            p.add_argument(f"--{name}", default=default, metavar=metavar, help=line)
     p.add_argument("--out", metavar="DIR", help="write page, record, Markdown, checklist and tables into a directory")
     p.add_argument("--open", action="store_true", help="then show the report in a browser")
     p.installed = lambda p: with_installed_outputs(p, p, "record")
@@ -204,7 +205,7 @@ def _of_setting(own: Setting) -> str:
 VALUES = {int: "N", float: "X", str: "TEXT"}  # how the help writes a value
 
 
-def _methods(face: str) -> Options:
+def asking(face: str) -> Options:
     """Return what adds the functions of a face."""
 
     def options(p: Command) -> None:
@@ -414,7 +415,7 @@ def _apply(p: Command) -> None:
     shown = p.add_mutually_exclusive_group()
     shown.add_argument("--print-sql", metavar="DIALECT", help=f"print the map as SQL instead: {', '.join(DIALECTS)}")
     for name, one in outputs("calibrator").items():
-        add_output(shown, name, one, "calibrator")
+        add_output(p, shown, name, one, "calibrator")
     p.installed = lambda p: with_installed_outputs(p, shown, "calibrator")
     p.add_argument(
         "--table", metavar="NAME", help="of --print-sql: a query of this table, not an expression of columns"
@@ -432,19 +433,19 @@ COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options,
     "measure": (
         "print one estimate",
         words.ASKED.format(face="measure", examples=words.MEASURE),
-        _methods("measure"),
+        asking("measure"),
         words.ASKED_STATUS,
     ),
     "detect": (
         "print one test",
         words.ASKED.format(face="detect", examples=words.DETECT),
-        _methods("detect"),
+        asking("detect"),
         words.ASKED_STATUS,
     ),
     "diagnose": (
         "print one curve or table of where, and for whom",
         words.ASKED.format(face="diagnose", examples=words.DIAGNOSE),
-        _methods("diagnose"),
+        asking("diagnose"),
         words.ASKED_STATUS,
     ),
     "accept": ("the share that may be accepted above a threshold", words.ACCEPT, _accept, words.ACCEPT_STATUS),

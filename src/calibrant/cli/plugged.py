@@ -3,47 +3,54 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
 
 from calibrant.cli.options import Command
 from calibrant.errors import BadInput
-from calibrant.plugins import installed, loaded, ours
+from calibrant.plugins import OUTPUTS, Output
+from calibrant.plugins import Command as CommandPlugin
 
 Of = Literal["record", "calibrator"]
 INSTALLED = "installed"  # in what a command line gives: the outputs of installed packages that it may name
 
 
-def arranged(base: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
-    """Return entries by name, each plug-in behind the entry it names; those that name none come last."""
-    order = list(base)
+def arranged(names: Iterable[str], added: Mapping[str, Output] | Mapping[str, CommandPlugin]) -> list[str]:
+    """Return names in the order of the help, each plug-in behind the name that it gives; those that give none last."""
+    order = list(names)
     for name, one in added.items():
         order.insert(order.index(one.after) + 1 if one.after in order else len(order), name)
-    return {name: base[name] if name in base else added[name] for name in order}
+    return order
 
 
 # ---- outputs ----
 
 
-def outputs(of: Of) -> dict[str, Any]:
+def outputs(of: Of) -> dict[str, Output]:
     """Return our outputs of records, or of calibrators, by name."""
-    return {name: one for name, one in ours("outputs").items() if one.of == of}
+    return {name: one for name, one in OUTPUTS.ours().items() if one.of == of}
 
 
-def asked(a: argparse.Namespace, of: Of) -> dict[str, Any]:
+def asked(a: argparse.Namespace, of: Of) -> dict[str, Output]:
     """Return the outputs that a command line can name: ours, and those installed if they were looked for."""
-    return outputs(of) | {name: loaded("outputs", name) for name in _named(a, of)}
+    return outputs(of) | {name: OUTPUTS.loaded(name) for name in _named(a, of)}
 
 
 def _named(a: argparse.Namespace, of: Of) -> Iterator[str]:
     """Yield the installed outputs that were asked for."""
     names: Sequence[str] = getattr(a, INSTALLED, ())
-    yield from (name for name in names if value(a, name, of) not in (None, False))
+    yield from (name for name in names if getattr(a, dest(name, of), None))
 
 
-def value(a: argparse.Namespace, name: str, of: Of) -> Any:
-    """Return what was given for an output."""
-    return getattr(a, dest(name, of), None)
+def target(a: argparse.Namespace, name: str) -> str | None:
+    """Return the file that was named for an output of a record."""
+    found: str | None = getattr(a, dest(name, "record"))
+    return found
+
+
+def printed(a: argparse.Namespace) -> str:
+    """Return in which language of a plug-in a calibrator is to be printed; nothing where in none."""
+    return next((name for name in asked(a, "calibrator") if getattr(a, dest(name, "calibrator"))), "")
 
 
 def dest(name: str, of: Of) -> str:
@@ -51,18 +58,18 @@ def dest(name: str, of: Of) -> str:
     return f"{'print_' if of == 'calibrator' else ''}{name.replace('-', '_')}"
 
 
-def add_output(p: Any, name: str, one: Any, of: Of) -> None:
+def add_output(p: Command, group: argparse._ActionsContainer, name: str, one: Output, of: Of) -> None:
     """Add an output of ours as an option."""
-    _option(p, name, of, one.line, one.metavar)
+    _option(group, name, of, one.line, one.metavar)
     one.options(p)
 
 
-def with_installed_outputs(p: Command, group: Any, of: Of) -> None:
+def with_installed_outputs(p: Command, group: argparse._ActionsContainer, of: Of) -> None:
     """Add the outputs of installed packages, and of those that cannot be used, why."""
     names = []
-    for name in installed("outputs"):
+    for name in OUTPUTS.installed:
         try:
-            one = loaded("outputs", name)
+            one = OUTPUTS.loaded(name)
             if one.of != of:
                 continue
             line, metavar = one.line, one.metavar
@@ -73,11 +80,12 @@ def with_installed_outputs(p: Command, group: Any, of: Of) -> None:
         names.append(name)
         _option(group, name, of, line, metavar)
         if one is not None:
-            one.options(p)
+            with OUTPUTS.calling(name):
+                one.options(p)
     p.set_defaults(**{INSTALLED: tuple(names)})
 
 
-def _option(p: Any, name: str, of: Of, line: str, metavar: str) -> None:
+def _option(p: argparse._ActionsContainer, name: str, of: Of, line: str, metavar: str) -> None:
     option, line = f"--{dest(name, of).replace('_', '-')}", line.replace("%", "%%")
     if of == "calibrator":
         p.add_argument(option, action="store_true", help=line)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import COMMAND, acting, lacking
 from calibrant.cli.commands import given, reading, tell_rows
 from calibrant.cli.plugged import asked as asked_of
-from calibrant.cli.plugged import outputs, value
+from calibrant.cli.plugged import outputs, printed
 from calibrant.cli.progress import Progress
 from calibrant.cli.reporting import write
 from calibrant.data.engines.reduce import chosen_rows
@@ -33,7 +33,7 @@ from calibrant.data.sources.source import Form, Source
 from calibrant.data.survey import KEPT
 from calibrant.data.targets import checked_targets
 from calibrant.errors import BadInput
-from calibrant.plugins import calling
+from calibrant.plugins import OUTPUTS
 from calibrant.repair.catalogue import recipes, tried_by_default
 from calibrant.repair.fitted import FittedMap
 from calibrant.repair.judge.compare import audited_variables, compare
@@ -75,7 +75,7 @@ def repair(a: Namespace) -> int:
 
 def apply(a: Namespace) -> int:
     """Stream files through a map, or print it in another language."""
-    chosen = next((name for name in asked_of(a, "calibrator") if value(a, name, "calibrator")), "")
+    chosen = printed(a)
     if a.print_sql or chosen:
         return _print_map(a, chosen)
     if a.table or a.keep:
@@ -118,7 +118,7 @@ def _print_map(a: Namespace, chosen: str) -> int:
     if chosen:
         if a.table or a.keep or a.scores:
             raise BadInput("--table, --keep and --scores are of --print-sql")
-        with calling("outputs", chosen):
+        with OUTPUTS.calling(chosen):
             print(asked_of(a, "calibrator")[chosen].content(one, "repaired", a), end="")
         return 0
     if bool(a.scores) == bool(a.score):

@@ -10,22 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calibrant.audit.record import AuditRecord
-from calibrant.cli.plugged import arranged, asked, value
+from calibrant.cli.plugged import arranged, asked
+from calibrant.cli.plugged import target as target_of
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput
-from calibrant.plugins import calling
+from calibrant.plugins import OUTPUTS
 from calibrant.visible import visible
 
 if TYPE_CHECKING:
     from calibrant.data.sources.query import Query
 
 STDOUT = "-"
-OWN = dict.fromkeys(("json", "report", "markdown", "pdf", "junit"))  # the outputs that are no plug-ins
+OWN = "json", "report", "markdown", "pdf", "junit"  # the outputs that are no plug-ins
 
 
 def _targets(a: Namespace) -> dict[str, str | None]:
     """Return the file of every output by its name, None where it was not asked for."""
-    return {name: value(a, name, "record") for name in arranged(OWN, asked(a, "record"))}
+    return {name: target_of(a, name) for name in arranged(OWN, asked(a, "record"))}
 
 
 def report(a: Namespace) -> int:
@@ -49,7 +50,7 @@ def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
     read = [*files, *(beside for one in plugged.values() for beside in one.reads(a))]
     checked_targets({option: out for option, out in outs.items() if out != STDOUT}, read)
     for name, one in plugged.items():
-        with calling("outputs", name):
+        with OUTPUTS.calling(name):
             one.check(targets[name], a)
     if a.pdf:
         from calibrant.report.outputs.printing import browser
@@ -100,8 +101,8 @@ def deliver(record: AuditRecord, a: Namespace) -> None:
 def _write_plugged(record: AuditRecord, a: Namespace) -> None:
     """Write the outputs of plug-ins that were asked for."""
     for name, one in asked(a, "record").items():
-        if target := value(a, name, "record"):
-            with calling("outputs", name):
+        if target := target_of(a, name):
+            with OUTPUTS.calling(name):
                 content = one.content(record, target, a)
             write(target, content)
             if one.says and target != STDOUT:

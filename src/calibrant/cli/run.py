@@ -15,7 +15,7 @@ from calibrant.arguments import COMMAND
 from calibrant.cli.parser import COMMANDS, build_parser
 from calibrant.data.targets import remove_all
 from calibrant.errors import BadInput, NotComputable
-from calibrant.plugins import calling, plugin
+from calibrant.plugins import COMMANDS as PLUGGED
 from calibrant.visible import visible
 
 BAD, UNEXPECTED, STOPPED = 2, 70, 130
@@ -86,8 +86,9 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _command(a: Namespace) -> int:
-    if (one := plugin("commands", a.command) if a.command not in COMMANDS else None) is not None:
-        with calling("commands", a.command):
+    if a.command not in COMMANDS:
+        one = PLUGGED.own(a.command) if a.command in PLUGGED.table else PLUGGED.loaded(a.command)
+        with PLUGGED.calling(a.command):
             return int(one.run(a))
     module = import_module(f"calibrant.cli.{ELSEWHERE.get(a.command, 'commands')}")
     return int(getattr(module, a.command)(a))

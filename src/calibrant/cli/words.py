@@ -127,7 +127,7 @@ DETECT = """\
   calibrant detect local_calibration_test log.parquet --label y --score p --features exact --family laplace
   calibrant detect kernel_tuning log.parquet --label y --score p --along age --gap 0.05 --out tuning.csv"""
 DIAGNOSE = """\
-  calibrant diagnose calibration_function log.parquet --label y --score p --method total-variation
+  calibrant diagnose rank_variables log.parquet --label y --score p
   calibrant diagnose reliability_curve log.parquet --label y --score p --out curve.html"""
 MERGE = "Sketches merge if they were made from one spec: see sketch --like."
 PLAN = """An average case for planning, not a certificate. Uniform scores unless a file of scores is given.

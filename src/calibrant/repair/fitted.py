@@ -18,7 +18,7 @@ from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import QUANTILES, TOP, Coding, Encoded, encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import mix
-from calibrant.plugins import own
+from calibrant.plugins import OUTPUTS
 from calibrant.repair.catalogue import map_classes
 from calibrant.repair.map_file import parsed
 from calibrant.repair.told import MASK
@@ -326,7 +326,7 @@ class FittedMap:
         """
         if not (name.isascii() and name.isidentifier()):
             raise BadInput(f"name={name!r}: a function's name is letters, digits and underscores, such as repaired")
-        return str(own("outputs", "javascript").content(self, name, Namespace()))
+        return str(OUTPUTS.own("javascript").content(self, name, Namespace()))
 
     def check(self) -> None:
         """Raise `ValueError` if parts of the map do not go together; `from_dict` asks, once their types are right."""

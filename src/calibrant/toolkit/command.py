@@ -12,17 +12,23 @@ if TYPE_CHECKING:
     from calibrant.cli.commands import given as given
     from calibrant.cli.commands import reading as reading
     from calibrant.cli.commands import source as source
+    from calibrant.cli.methods import asked as asked
     from calibrant.cli.options import Command as Command
     from calibrant.cli.options import names as names
+    from calibrant.cli.parser import asking as asking
     from calibrant.cli.progress import Progress as Progress
     from calibrant.cli.words import APPLY_STATUS as APPLY_STATUS
+    from calibrant.cli.words import ASKED as ASKED
     from calibrant.cli.words import ASKED_STATUS as ASKED_STATUS
 
 _WHERE = {
     "APPLY_STATUS": "calibrant.cli.words",
+    "ASKED": "calibrant.cli.words",
     "ASKED_STATUS": "calibrant.cli.words",
     "Command": "calibrant.cli.options",
     "Progress": "calibrant.cli.progress",
+    "asked": "calibrant.cli.methods",
+    "asking": "calibrant.cli.parser",
     "given": "calibrant.cli.commands",
     "names": "calibrant.cli.options",
     "options": "calibrant.cli.options:",

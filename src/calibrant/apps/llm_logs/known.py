@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from calibrant.apps.llm_logs.decoded import HEADER, START
 from calibrant.plugins import Format
@@ -49,8 +49,8 @@ class Log(Format):
     def open(self, path: Path, name: str, form: Form) -> Source:
         """Return its answers as rows."""
         file, function = self.reader
-        source: Any = getattr(import_module(f"calibrant.apps.llm_logs.{file}"), function)(path, name, form)
-        return source  # type: ignore[no-any-return]
+        source: Source = getattr(import_module(f"calibrant.apps.llm_logs.{file}"), function)(path, name, form)
+        return source
 
 
 INSPECT = Log(

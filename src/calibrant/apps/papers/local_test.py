@@ -35,29 +35,15 @@ LAW = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PublishedKernel:
-    """The kernel as published, on covariates that are not scaled, and how the sum over pairs is normalised.
+    """The kernel as published, on covariates that are not scaled, and how the sum over pairs is normalised."""
 
-    Parameters
-    ----------
-    score_width, covariate_gamma : float
-        ``w`` (the authors: 0.1) and ``gamma`` (0.5 for COMPAS, 25 elsewhere; 0.04 for both kernels of the simulations,
-        that is a width of 5).
-    normalisation : {"paper", "code"}
-        Divide the sum over pairs by ``n (n - 1)``, or by ``(n - 1) / n`` times the sum of the kernel over all pairs.
-    family : {"gaussian", "laplace", "polynomial"}
-        ``exp(-(p - p')^2 / w^2) exp(-gamma |x - x'|^2)``, the paper's; ``exp(-|p - p'| / w - sqrt(gamma) |x - x'|)``;
-        or ``(1 + p p' / w^2)^q (1 + gamma x.x')^q``, over the root of its own value at (p, x) and at (p', x').
-    degree : int, optional
-        ``q`` of a polynomial; 3 by default.
-    """
-
-    score_width: float = 0.1
-    covariate_gamma: float = 0.5
-    normalisation: Normalisation = "paper"
-    family: Family = "gaussian"
-    degree: int | None = None
+    score_width: float
+    covariate_gamma: float
+    normalisation: Normalisation
+    family: Family
+    degree: int | None
 
     def __post_init__(self) -> None:
         checked_family(self.family, self.degree)
@@ -74,12 +60,16 @@ def published_local_test(
     draws: int = 1000,
     null: Null = "resampled",
     seed: int = 0,
-    kernel: PublishedKernel | None = None,
+    score_width: float = 0.1,
+    covariate_gamma: float = 0.5,
+    normalisation: Normalisation = "paper",
+    family: Family = "gaussian",
+    degree: int | None = None,
 ) -> Outcome:
     r"""Test local calibration as the paper or its authors' program does, for comparison.
 
     Estimand: ``KLCE^2 = E[e k(p, p') l(x, x') e']``, ``e = y - p``, with ``k = exp(-(p - p')^2 / w^2)`` and
-    ``l = exp(-gamma |x - x'|^2)`` on covariates that are not scaled, or the other families of `PublishedKernel`.
+    ``l = exp(-gamma |x - x'|^2)`` on covariates that are not scaled, or the other families.
 
     Parameters
     ----------
@@ -91,8 +81,17 @@ def published_local_test(
         Bootstraps or permutations (the paper: 1000, 500 in its tables), and their seed.
     null : {"resampled", "permuted", "bounded", "printed"}
         Algorithm 1; the authors' program; Corollary 3.7 as proved here, and as printed. The last two draw nothing.
-    kernel : PublishedKernel, optional
-        The last two nulls take the paper's normalisation.
+    score_width, covariate_gamma : float
+        ``w`` (the authors: 0.1) and ``gamma`` (0.5 for COMPAS, 25 elsewhere; 0.04 for both kernels of the simulations,
+        that is a width of 5).
+    normalisation : {"paper", "code"}
+        Divide the sum over pairs by ``n (n - 1)``, or by ``(n - 1) / n`` times the sum of the kernel over all pairs.
+        The last two nulls take the paper's.
+    family : {"gaussian", "laplace", "polynomial"}
+        ``exp(-(p - p')^2 / w^2) exp(-gamma |x - x'|^2)``, the paper's; ``exp(-|p - p'| / w - sqrt(gamma) |x - x'|)``;
+        or ``(1 + p p' / w^2)^q (1 + gamma x.x')^q``, over the root of its own value at (p, x) and at (p', x').
+    degree : int, optional
+        ``q`` of a polynomial; 3 by default.
 
     Returns
     -------
@@ -153,7 +152,7 @@ def published_local_test(
         raise NotComputable("the published nulls are for independent rows: use the default test with cluster=")
     draws = whole("draws", draws, LEAST_DRAWS, hint="such as 1000")
     choice("null", null, tuple(LAW))
-    seed, how = checked_seed(seed), kernel or PublishedKernel()
+    seed, how = checked_seed(seed), PublishedKernel(score_width, covariate_gamma, normalisation, family, degree)
     bound = null in ("bounded", "printed")
     if null == "permuted" and seed >= 1 << 32:
         raise BadInput(f"seed={seed}: the authors' permutations take seeds under 2**32")

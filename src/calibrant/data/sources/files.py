@@ -35,7 +35,7 @@ from calibrant.data.sources.remote import Listing, hidden, is_uri, plain_files, 
 from calibrant.data.sources.source import FOUND_OUT, Form, Fragments, Source, shared
 from calibrant.data.sources.stamps import Stamps, taken
 from calibrant.errors import BadInput
-from calibrant.plugins import calling
+from calibrant.plugins import FORMATS
 
 OPENERS = 16  # remote files opened at once, each only to read where its row groups are
 COLUMNAR = {PARQUET: parquet, ARROW: arrow, ORC: orc}
@@ -99,7 +99,7 @@ def _opened(
         return lambda _: others
     if kind != TEXT:
         plugged, other = other_format(kind)
-        with calling("formats", plugged):
+        with FORMATS.calling(plugged):
             opened = [other.open(p, n, form) for p, n in zip(paths, names, strict=True)]
         return lambda _: opened
     return Texts(paths, names, form, wanted).sources

@@ -12,7 +12,7 @@ import pyarrow as pa
 from calibrant.data.sources.encoded import PACKED as PACKINGS
 from calibrant.data.sources.encoded import unpacked
 from calibrant.errors import BadInput
-from calibrant.plugins import Format, calling, installed, loaded, ours
+from calibrant.plugins import FORMATS, Format
 
 PARQUET, ARROW, ORC, TEXT = "Parquet", "Arrow IPC", "ORC", "text"
 JSON, EXCEL, NUMPY = "JSON", "Excel", "NumPy"
@@ -110,12 +110,12 @@ def _ours(path: str, filesystem: pa.fs.FileSystem, by_name: str, first: bytes) -
 
 def known() -> dict[str, tuple[str, ...]]:
     """Return what is read without looking for installed packages, and the endings of its files."""
-    return ENDINGS | {f.called: f.endings for f in ours("formats").values() if f.endings}
+    return ENDINGS | {f.called: f.endings for f in FORMATS.ours().values() if f.endings}
 
 
 def log_of(first: bytes) -> str:
     """Return which of our formats begins so; nothing where none does."""
-    return next((f.called for f in ours("formats").values() if f.begins(first)), "")
+    return next((f.called for f in FORMATS.ours().values() if f.begins(first)), "")
 
 
 def _installed(path: str, filesystem: pa.fs.FileSystem, first: bytes) -> tuple[str, str]:
@@ -124,13 +124,13 @@ def _installed(path: str, filesystem: pa.fs.FileSystem, first: bytes) -> tuple[s
     One whose name is the ending of the file must work; of the others each that does is asked by the first bytes.
     """
     name = PurePosixPath(path).name.lower()
-    for ending in installed("formats"):
+    for ending in FORMATS.installed:
         if name.endswith(f".{ending.lower()}"):
-            return str(loaded("formats", ending).called), ""
+            return str(FORMATS.loaded(ending).called), ""
     working, broken = _working()
     names = _names(path, filesystem) if working and first.startswith(ZIP) else []
     for own, f in working.items():
-        with calling("formats", own):
+        with FORMATS.calling(own):
             if f.begins(first) or (names and f.holds(names)) or name.endswith(tuple(f.endings)):
                 return f.called, ""
     return "", broken
@@ -138,7 +138,7 @@ def _installed(path: str, filesystem: pa.fs.FileSystem, first: bytes) -> tuple[s
 
 def other_format(called: str) -> tuple[str, Format]:
     """Return the format of a plug-in, and its name in the table, by what messages call it."""
-    every = ours("formats")
+    every = FORMATS.ours()
     if all(f.called != called for f in every.values()):
         every = _working()[0]
     return next((name, f) for name, f in every.items() if f.called == called)
@@ -147,9 +147,9 @@ def other_format(called: str) -> tuple[str, Format]:
 def _working() -> tuple[dict[str, Format], str]:
     """Return the installed formats that can be used, and what is wrong with the first that cannot."""
     found, broken = dict[str, Format](), ""
-    for name in installed("formats"):
+    for name in FORMATS.installed:
         try:
-            found[name] = loaded("formats", name)
+            found[name] = FORMATS.loaded(name)
         except BadInput as e:
             broken = broken or str(e)
     return found, broken
@@ -195,14 +195,14 @@ def _no_stranger(first: bytes, name: str) -> None:
 
 def _zipped(path: str, filesystem: pa.fs.FileSystem, by_name: str) -> str:
     """Return what a zip file is: Excel's, NumPy's and those of our plug-ins are."""
-    if by_name in (EXCEL, NUMPY) or by_name in {f.called for f in ours("formats").values()}:
+    if by_name in (EXCEL, NUMPY) or by_name in {f.called for f in FORMATS.ours().values()}:
         return by_name
     names = _names(path, filesystem)
     if "xl/workbook.xml" in names:
         return EXCEL
     if names and all(n.endswith(".npy") for n in names):
         return NUMPY
-    if called := next((f.called for f in ours("formats").values() if f.holds(names)), ""):
+    if called := next((f.called for f in FORMATS.ours().values() if f.holds(names)), ""):
         return called
     raise BadInput(f"{PurePosixPath(path).name} is a zip file: unpack it first")
 

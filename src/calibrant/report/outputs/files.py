@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from calibrant.audit.record import AuditRecord
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput
-from calibrant.plugins import calling, ours
+from calibrant.plugins import OUTPUTS
 from calibrant.report.document import Document
 from calibrant.report.outline import document
 from calibrant.report.outputs import printing, tables
@@ -112,9 +112,9 @@ def write_all(record: AuditRecord, of: Document, folder: Path, outputs: Mapping[
         write(record, of, folder / name)
     for name, text in tables.tables(record):
         written(str(folder / TABLES / name), text.encode())
-    for plugged, one in (ours("outputs") if outputs is None else outputs).items():
+    for plugged, one in (OUTPUTS.ours() if outputs is None else outputs).items():
         for name in one.kept:
-            with calling("outputs", plugged):
+            with OUTPUTS.calling(plugged):
                 text = one.content(record, name, Namespace())
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             written(str(folder / name), text.encode())

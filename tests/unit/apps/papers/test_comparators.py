@@ -13,12 +13,16 @@ import calibrant as cal
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 
-D = cal.detect
+D, P = cal.detect, cal.papers
 QUICK: list[tuple[str, Any]] = [
     ("tree", DecisionTreeRegressor(max_depth=3, min_samples_leaf=10)),
     ("logistic", LogisticRegression()),
 ]
-ADAPTIVE: list[Any] = [D.adaptive_score_test, D.adaptive_chi_square_test, D.multicalibration_score_test]
+ADAPTIVE: list[Any] = [
+    P.adaptive_score_test,
+    P.adaptive_chi_square_test,
+    P.multicalibration_score_test,
+]
 ALONE: list[Any] = [D.hosmer_lemeshow_test, D.score_test]
 
 
@@ -54,11 +58,11 @@ def test_both_directions_are_found(test: Any) -> None:
 
 def test_nulls_and_rows_tested() -> None:
     data = planted()
-    assert D.adaptive_score_test(data, models=QUICK, draws=19).settings["null"] == "split"
-    assert D.adaptive_score_test(data, tolerance=0.05, models=QUICK, draws=19).settings["null"] == "fixed"
-    assert "reject too often" in D.adaptive_score_test(data, models=QUICK, draws=19, null="fixed").law
-    assert D.adaptive_chi_square_test(data, models=QUICK, draws=19).parts["rows_tested"] == 600
-    assert D.multicalibration_score_test(data, models=QUICK, draws=19).parts["rows_tested"] == 300
+    assert P.adaptive_score_test(data, models=QUICK, draws=19).settings["null"] == "split"
+    assert P.adaptive_score_test(data, tolerance=0.05, models=QUICK, draws=19).settings["null"] == "fixed"
+    assert "reject too often" in P.adaptive_score_test(data, models=QUICK, draws=19, null="fixed").law
+    assert P.adaptive_chi_square_test(data, models=QUICK, draws=19).parts["rows_tested"] == 600
+    assert P.multicalibration_score_test(data, models=QUICK, draws=19).parts["rows_tested"] == 300
 
 
 def test_one_group_weighted_by_size_is_the_score_test() -> None:
@@ -66,7 +70,7 @@ def test_one_group_weighted_by_size_is_the_score_test() -> None:
     from calibrant.search.detectors import Settings, detectors_of, question_of
 
     data = planted(400)
-    found = D.adaptive_score_test(data, tolerance=0.05, models=QUICK, draws=19)
+    found = P.adaptive_score_test(data, tolerance=0.05, models=QUICK, draws=19)
     d = detectors_of(question_of(data, Settings(tolerance=0.05, models=QUICK)))
     ends = [float(q.curve(data.y.astype(float))[-1]) for q in d.paths]
     assert found.parts["statistics"] == pytest.approx(tuple(max(v, 0.0) for v in ends), rel=1e-9)
@@ -87,7 +91,7 @@ def test_the_papers_models_and_weights() -> None:
     assert made[chi, "paper"] == made[chi, "authors"]
     assert made[score, "paper"] != made[score, "authors"]
     one = D.strong_calibration_test(data, detector="authors", tolerance=0.05, draws=19, folds=2, null="fixed")
-    assert one.parts["models"] == D.multicalibration_score_test(data, detector="paper", draws=19).parts["models"]
+    assert one.parts["models"] == P.multicalibration_score_test(data, detector="paper", draws=19).parts["models"]
     assert score(data, detector="paper", **settings).settings["detector"] == "paper"
 
 
@@ -148,10 +152,10 @@ def test_within_the_tolerance_nothing_is_impossible() -> None:
 @pytest.mark.parametrize(
     ("call", "word"),
     [
-        (lambda d: D.adaptive_score_test(d, null="refit"), "null='refit'"),  # type: ignore[arg-type]
-        (lambda d: D.adaptive_chi_square_test(d, bins=0), "bins=0"),
-        (lambda d: D.multicalibration_score_test(d, draws=3), "draws=3"),
-        (lambda d: D.adaptive_score_test(d, alternative="up"), "alternative='up'"),  # type: ignore[arg-type]
+        (lambda d: P.adaptive_score_test(d, null="refit"), "null='refit'"),  # type: ignore[arg-type]
+        (lambda d: P.adaptive_chi_square_test(d, bins=0), "bins=0"),
+        (lambda d: P.multicalibration_score_test(d, draws=3), "draws=3"),
+        (lambda d: P.adaptive_score_test(d, alternative="up"), "alternative='up'"),  # type: ignore[arg-type]
         (lambda d: D.score_test(d, tolerance=1.5), "tolerance=1.5"),
         (lambda d: D.hosmer_lemeshow_test(d, alternative="up"), "alternative='up'"),  # type: ignore[arg-type]
     ],

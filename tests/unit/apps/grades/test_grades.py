@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 import calibrant as cal
+from calibrant.apps.grades import concentration, migrations
+from calibrant.apps.grades import workbook as written
+from calibrant.apps.grades.defaults import default_tails, light
+from calibrant.apps.grades.sheet import GradeValidation
 from calibrant.cli import main
-from calibrant.detect.grades.sheet import GradeValidation
 from calibrant.errors import BadInput, NotComputable
-from calibrant.report.outputs import grades as written
-from calibrant.stats.grades import concentration, migrations
-from calibrant.stats.grades.defaults import default_tails, light
 
 N, D, PD = (200, 150, 80, 40), (1, 4, 9, 6), (0.005, 0.02, 0.06, 0.2)
 NAMES = ("A", "B", "C", "D")
-SCHEMA = Path(__file__).parents[3] / "docs/schema/calibrant-grades-1.json"
+SCHEMA = Path(__file__).parents[4] / "docs/schema/calibrant-grades-1.json"
 
 
 def book(**more: Any) -> cal.Predictions:

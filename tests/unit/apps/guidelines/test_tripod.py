@@ -13,11 +13,11 @@ import pytest
 
 import calibrant as cal
 import factories
+from calibrant.apps.guidelines import tripod
 from calibrant.audit.record import AuditRecord
 from calibrant.cli import main
 from calibrant.errors import BadInput
 from calibrant.report.outputs import files
-from calibrant.report.outputs.checklist import tripod
 from calibrant.report.spans import plain
 
 PARTS = {3: "abc", 5: "ab", 6: "abc", 8: "abc", 9: "abc", 12: "abcdefg", 18: "abcdef", 20: "abc", 23: "ab", 27: "abc"}

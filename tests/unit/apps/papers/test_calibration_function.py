@@ -7,8 +7,8 @@ import pytest
 
 import calibrant as cal
 import oracles.smooth
+from calibrant.apps.papers.bounds import denoising_radius, derivative_bounds, plug_in_bandwidth
 from calibrant.errors import BadInput, NotComputable
-from calibrant.published.bounds import denoising_radius, derivative_bounds, plug_in_bandwidth
 from calibrant.results import Curve
 
 METHODS = ("kernel", "total-variation")
@@ -26,7 +26,7 @@ def columns(curve: Curve) -> dict[str, np.ndarray]:
 
 def test_kernel_is_its_oracle():
     data, h = rows(), 2**-4
-    found = cal.diagnose.calibration_function(data, bandwidth=h, perturb=False)
+    found = cal.papers.calibration_function(data, bandwidth=h, perturb=False)
     c, order = columns(found), np.argsort(data.p, kind="stable")
     slopes = derivative_bounds(h)
     width = plug_in_bandwidth(400, *slopes)[1]
@@ -40,7 +40,7 @@ def test_kernel_is_its_oracle():
 
 def test_total_variation_is_its_oracle():
     data, alpha = rows(), 0.3
-    found = cal.diagnose.calibration_function(data, method="total-variation", alpha=alpha)
+    found = cal.papers.calibration_function(data, method="total-variation", alpha=alpha)
     values, counts = np.unique(data.p, return_counts=True)
     sums = np.array([data.y[data.p == v].sum() for v in values], dtype=float)
     fit = oracles.smooth.taut_string(counts.astype(float), sums, denoising_radius(400, alpha / 3))
@@ -53,24 +53,24 @@ def test_total_variation_is_its_oracle():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_points_and_gaps(method):
-    made = cal.diagnose.calibration_function(rows(), method=method, grid=[0.0, 0.25, 1.0])
+    made = cal.papers.calibration_function(rows(), method=method, grid=[0.0, 0.25, 1.0])
     c = columns(made)
-    assert made.method == "diagnose.calibration_function"
+    assert made.method == "papers.calibration_function"
     assert c["x"].tolist() == [0.0, 0.25, 1.0]
     assert np.array_equal(c["gap"], c["rate"] - c["x"])
     assert ((c["rate"] >= 0) & (c["rate"] <= 1)).all()
-    assert len(cal.diagnose.calibration_function(rows(), method=method, grid=7).columns["x"]) == 7
+    assert len(cal.papers.calibration_function(rows(), method=method, grid=7).columns["x"]) == 7
 
 
 def test_the_perturbation_has_a_seed():
-    found = [cal.diagnose.calibration_function(rows(), seed=s).columns["rate"] for s in (0, 0, 1)]
+    found = [cal.papers.calibration_function(rows(), seed=s).columns["rate"] for s in (0, 0, 1)]
     assert found[0] == found[1] != found[2]
 
 
 def test_a_single_score_is_one_point():
     data = cal.predictions([0, 1, 1, 1], [0.5] * 4)
     for method in METHODS:
-        made = cal.diagnose.calibration_function(data, method=method, perturb=False)
+        made = cal.papers.calibration_function(data, method=method, perturb=False)
         assert made.columns["x"] == (0.5,)
         assert made.columns["rate"] == pytest.approx((0.75,))
         assert made.columns["rows"] == (4,)
@@ -79,7 +79,7 @@ def test_a_single_score_is_one_point():
 def test_the_error_is_of_corollary_2():
     """TVB and PTB by hand: 100 rows, alpha 0.3, variation 2, one piece."""
     data = cal.predictions([0, 1] * 50, np.linspace(0, 1, 100))
-    made = cal.diagnose.calibration_function(data, method="total-variation", alpha=0.3, variation=2.0)
+    made = cal.papers.calibration_function(data, method="total-variation", alpha=0.3, variation=2.0)
     assert made.settings["pieces"] == 1
     t1, t2 = np.sqrt(np.log(40) / 2), np.sqrt(100 / 8 * np.log(4 * 99 / 0.1))
     within = (t1 + np.sqrt(t1**2 + 8 * t2)) / 10
@@ -107,21 +107,21 @@ def test_the_error_is_of_corollary_2():
 )
 def test_bad_settings_are_refused(options):
     with pytest.raises(BadInput, match="pass"):
-        cal.diagnose.calibration_function(rows(), **options)
+        cal.papers.calibration_function(rows(), **options)
 
 
 def test_what_has_no_proof_is_refused():
     weighted = rows(weights=np.ones(400))
     for data in (weighted, cal.sketch(rows())):
         with pytest.raises(NotComputable, match="calibration_function"):
-            cal.diagnose.calibration_function(data)
+            cal.papers.calibration_function(data)
     with pytest.raises(BadInput, match="at least 2"):
-        cal.diagnose.calibration_function(cal.predictions([1], [0.5]))
+        cal.papers.calibration_function(cal.predictions([1], [0.5]))
 
 
 @pytest.mark.parametrize(("method", "drawn"), [("kernel", "linear"), ("total-variation", "step-after")])
 def test_chart(method, drawn):
-    made = cal.diagnose.calibration_function(rows(), method=method).chart().to_dict()
+    made = cal.papers.calibration_function(rows(), method=method).chart().to_dict()
     marks = [layer["mark"] for layer in made["layer"]]
     assert marks[0]["strokeDash"]
     assert marks[1]["interpolate"] == drawn

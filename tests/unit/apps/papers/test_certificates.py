@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibrant.errors import BadInput, NotComputable
-from calibrant.published import bounds as published
-from calibrant.published.bounds import gudermannian, perturbed
-from calibrant.published.certificates import (
+from calibrant.apps.papers import bounds as published
+from calibrant.apps.papers.bounds import gudermannian, perturbed
+from calibrant.apps.papers.certificates import (
     published_kernel,
     published_lipschitz,
     published_stream,
     published_total_variation,
 )
+from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate
 
 ALL = [published_kernel, published_total_variation, published_lipschitz]

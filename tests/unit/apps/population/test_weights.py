@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
+from calibrant.apps.population.weighting import capped, effective
 from calibrant.cli import main
 from calibrant.errors import BadInput, NotComputable
-from calibrant.weights.weighting import capped, effective
 from effort import examples
 
 

@@ -240,9 +240,9 @@ def published() -> Any:
     """Upper bounds of a calibrated model: as published, and those made here for the same quantity."""
     c = cal.certify
     bounds: dict[str, Callable[[Any], Any]] = {
-        "published_kernel": c.published_kernel,
+        "published_kernel": cal.papers.published_kernel,
         "jittered": lambda d: c.jittered(d, side="upper"),
-        "published_total_variation": c.published_total_variation,
+        "published_total_variation": cal.papers.published_total_variation,
         "bounded_variation": lambda d: c.bounded_variation(d, side="upper"),
     }
     rows = [
@@ -266,8 +266,8 @@ def calibration_function() -> Any:
     p = rng.uniform(size=20_000)
     data = cal.predictions(rng.uniform(size=20_000) < (2 * p - 1) ** 2, p)
     curves = {
-        "kernel": cal.diagnose.calibration_function(data, perturb=False),
-        "total variation": cal.diagnose.calibration_function(data, method="total-variation"),
+        "kernel": cal.papers.calibration_function(data, perturb=False),
+        "total variation": cal.papers.calibration_function(data, method="total-variation"),
     }
     lines = {of: list(zip(c.columns["x"], c.columns["rate"], strict=True)) for of, c in curves.items()}
     lines["the truth"] = [(x, (2 * x - 1) ** 2) for x in np.linspace(0, 1, 101)]
@@ -408,11 +408,11 @@ def local_calibration_test() -> Any:
         "wrong: everyone 6 points too low": (_normal("shift"), wide),
         "wrong: a tenth 20 points too low": (_normal("tenth"), wide),
     }
-    published: dict[str, Any] = {"features": "published", "draws": 199}
-    tests: dict[str, dict[str, Any]] = {
-        "this test": {"draws": 199},
-        "published, resampled": {**published, "null": "resampled"},
-        "published, permuted": {**published, "null": "permuted"},
+    theirs = cal.papers.published_local_test
+    tests: dict[str, tuple[Any, dict[str, Any]]] = {
+        "this test": (cal.detect.local_calibration_test, {}),
+        "published, resampled": (theirs, {"null": "resampled"}),
+        "published, permuted": (theirs, {"null": "permuted"}),
     }
     runs, rows = 200, []
     for design, (draw, widths) in designs.items():
@@ -421,9 +421,9 @@ def local_calibration_test() -> Any:
             rng = np.random.default_rng([0x10C, r])
             p, x, eta = draw(rng)
             data = cal.predictions(rng.random(len(p)) < eta, p, {f"x{j}": v for j, v in enumerate(x.T)})
-            for of, how in tests.items():
-                more = widths if "features" in how else {}
-                hits[of] += cal.detect.local_calibration_test(data, seed=r, **how, **more).p_value <= 0.05
+            for of, (test, how) in tests.items():
+                more = widths if test is theirs else {}
+                hits[of] += test(data, draws=199, seed=r, **how, **more).p_value <= 0.05
         rows += [{"d": design, "x": round(100 * h / runs, 1), "of": of} for of, h in hits.items()]
     base = chart(rows).encode(
         x=alt.X("x:Q", title="rejected at 0.05, of 100 data sets", scale=alt.Scale(domain=[0, 100])),

@@ -102,7 +102,7 @@ def pairs() -> list[tuple[str, str, float, float]]:
     (held, n), (split, m) = (pooled(level, EXACT, t, "two-sided") for t in (STRONG[1], "strong, split"))
     found = {d: 1 - value("trustworthy/figure_3", "type 2", test=DEFAULT, d=d, n=500) for d in (10, 50)}
     many, few = partial(scores, 1_000_000), partial(scores, 1_000, 10)
-    kernel = partial(cal.certify.published_kernel, subsample=True)
+    kernel = partial(cal.papers.published_kernel, subsample=True)
     strong = partial(cal.detect.strong_calibration_test, tolerance=0.05, null="fixed")
     return [
         (

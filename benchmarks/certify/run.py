@@ -70,8 +70,8 @@ def high(estimate: Any) -> float:
 METHODS: list[tuple[str, Callable[[Any], float], Callable[[str], float]]] = [
     ("jittered", lambda d: high(cal.certify.jittered(d, bandwidth=H, side="upper")), jittered_truth),
     ("jittered, Theorem 1", lambda d: jittered_bernstein_upper(everyone(d).cells, H, 0.05), jittered_truth),
-    ("published_kernel", lambda d: high(cal.certify.published_kernel(d, bandwidth=H)), jittered_truth),
-    ("published_lipschitz", lambda d: high(cal.certify.published_lipschitz(d, bandwidth=H)), jittered_truth),
+    ("published_kernel", lambda d: high(cal.papers.published_kernel(d, bandwidth=H)), jittered_truth),
+    ("published_lipschitz", lambda d: high(cal.papers.published_lipschitz(d, bandwidth=H)), jittered_truth),
     (
         "rounded, 50 levels",
         lambda d: high(cal.certify.rounded(d, levels=50, side="upper")),
@@ -84,7 +84,7 @@ METHODS: list[tuple[str, Callable[[Any], float], Callable[[str], float]]] = [
         lambda c: rounded_truth(c, 100),
     ),
     ("bounded_variation, V = 1", lambda d: high(cal.certify.bounded_variation(d, side="upper")), raw_truth),
-    ("published_total_variation", lambda d: high(cal.certify.published_total_variation(d)), raw_truth),
+    ("published_total_variation", lambda d: high(cal.papers.published_total_variation(d)), raw_truth),
     ("distance", lambda d: high(cal.certify.distance(d, side="upper")), raw_truth),
 ]
 
@@ -122,7 +122,7 @@ def rows_needed(runs: int) -> list[str]:
     truth = jittered_truth("s")
     ours = rows_for(lambda d: high(cal.certify.jittered(d, bandwidth=H, side="upper")), truth, 0.02, 5_000, runs)
     theirs = rows_for(
-        lambda d: high(cal.certify.published_kernel(d, bandwidth=H, subsample=True)), truth, 0.02, 1_000_000, 1
+        lambda d: high(cal.papers.published_kernel(d, bandwidth=H, subsample=True)), truth, 0.02, 1_000_000, 1
     )
     print(ours, theirs, flush=True)
     return [
@@ -145,7 +145,7 @@ def memory_speed(full: bool) -> list[str]:
     small = draw("s", 1000, 1)
     for warm in (cal.certify.rounded, cal.certify.jittered, cal.certify.distance, cal.certify.raw_lower):
         warm(small)
-    cal.certify.published_kernel(small, bandwidth=H, subsample=True)
+    cal.papers.published_kernel(small, bandwidth=H, subsample=True)
 
     def fresh(f: Callable[[Any], Any]) -> Callable[[], Any]:
         def run() -> Any:
@@ -154,10 +154,10 @@ def memory_speed(full: bool) -> list[str]:
 
         return run
 
-    slow = cpu(lambda: cal.certify.published_kernel(data, bandwidth=H, subsample=True))
+    slow = cpu(lambda: cal.papers.published_kernel(data, bandwidth=H, subsample=True))
     rows = [("`published_kernel`, validation subsampling", slow)]
     if full:
-        rows.append(("`published_kernel`, every row", cpu(lambda: cal.certify.published_kernel(data, bandwidth=H))))
+        rows.append(("`published_kernel`, every row", cpu(lambda: cal.papers.published_kernel(data, bandwidth=H))))
     ours = {
         "`rounded`, upper": lambda d: cal.certify.rounded(d, side="upper"),
         "`jittered`, upper": lambda d: cal.certify.jittered(d, side="upper"),

@@ -10,9 +10,9 @@ import sys
 import numpy as np
 from scipy.stats import binom, norm
 
+from calibrant.apps.grades import concentration, migrations
+from calibrant.apps.grades.defaults import default_tails
 from calibrant.stats.classical import posterior_tails
-from calibrant.stats.grades import concentration, migrations
-from calibrant.stats.grades.defaults import default_tails
 from calibrant.stats.measures import ranking
 
 ALPHA = 0.05

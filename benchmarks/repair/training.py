@@ -115,11 +115,10 @@ def judged(table: Table, p: Any, rows: Any, draws: int) -> dict[str, float]:
     data = cal.predictions(table.y[rows], p[rows], table.unit.iloc[rows].to_dict("series"))
     few = rows[:PAIRS]
     pairs = cal.predictions(table.y[few], p[few], table.unit.iloc[few].to_dict("series"))
-    published = cal.detect.local_calibration_test(
+    published = cal.papers.published_local_test(
         pairs,
         draws=draws,
         null="permuted",
-        features="published",
         score_width=0.1,
         covariate_gamma=25.0,
         normalisation="code",

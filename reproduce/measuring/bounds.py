@@ -33,9 +33,9 @@ ABOUT = {
 }
 
 BOUNDS: dict[str, Callable[[Any, float], float]] = {
-    KERNEL: lambda d, _: high(cal.certify.published_kernel(d, bandwidth=H, subsample=True)),
-    DENOISER: lambda d, variation: high(cal.certify.published_total_variation(d, variation=variation)),
-    BUCKETS: lambda d, _: high(cal.certify.published_lipschitz(d, bandwidth=H)),
+    KERNEL: lambda d, _: high(cal.papers.published_kernel(d, bandwidth=H, subsample=True)),
+    DENOISER: lambda d, variation: high(cal.papers.published_total_variation(d, variation=variation)),
+    BUCKETS: lambda d, _: high(cal.papers.published_lipschitz(d, bandwidth=H)),
     ECE: lambda d, _: float(cal.measure.ece(d).value),
     JITTERED: lambda d, _: high(cal.certify.jittered(d, bandwidth=H, side="upper")),
     ROUNDED: lambda d, _: high(cal.certify.rounded(d, levels=50, side="upper")),

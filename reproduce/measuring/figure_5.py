@@ -1,7 +1,7 @@
 """Figure 5: the calibration function as it is reconstructed from more and more rows.
 
 The paper draws its surrogates, the kernel smoother (NW) and the total variation denoiser (TV), over the true
-calibration function, a parabola, for three numbers of rows. Here: both, by `diagnose.calibration_function`, for the
+calibration function, a parabola, for three numbers of rows. Here: both, by `papers.calibration_function`, for the
 parabola (2s - 1)^2, one sample of each size drawn, and their distance from the truth over many samples, on average and
 where the paper sees TV fail: near the ends and at the bottom. Beside them `diagnose.reliability_curve`, which tests,
 and has a band.
@@ -36,7 +36,7 @@ HELD = "beyond the paper: its 95% band holds the whole parabola in over 90% of s
 
 def curves(data: Any) -> dict[str, Any]:
     """Return the three reconstructions at the points of the grid."""
-    make = cal.diagnose.calibration_function
+    make = cal.papers.calibration_function
     return {
         KERNEL: np.array(make(data, grid=GRID, perturb=False).columns["rate"]),
         DENOISER: np.array(make(data, method="total-variation", grid=GRID).columns["rate"]),

@@ -26,10 +26,10 @@ def comparators(words: str = "", detector: str = "default", folds: int = 5) -> d
     """Tests with these residual models, held ("fixed") where a test cross-fits them, as in the paper."""
     held: dict[str, Any] = {"null": "fixed", "detector": detector, "folds": folds}
     return {
-        f"multicalibration score{words}": asked(D.multicalibration_score_test, detector=detector),
-        f"adaptive chi-square, 2 groups{words}": asked(D.adaptive_chi_square_test, **held),
-        f"adaptive chi-square, 10 groups{words}": asked(D.adaptive_chi_square_test, bins=10, **held),
-        f"adaptive score{words}": asked(D.adaptive_score_test, **held),
+        f"multicalibration score{words}": asked(cal.papers.multicalibration_score_test, detector=detector),
+        f"adaptive chi-square, 2 groups{words}": asked(cal.papers.adaptive_chi_square_test, **held),
+        f"adaptive chi-square, 10 groups{words}": asked(cal.papers.adaptive_chi_square_test, bins=10, **held),
+        f"adaptive score{words}": asked(cal.papers.adaptive_score_test, **held),
     }
 
 

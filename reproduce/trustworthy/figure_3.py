@@ -37,15 +37,15 @@ WIDE = 5 / np.sqrt(2)  # the width of `features="exact"`, exp(-d^2 / 2 w^2), tha
 
 def p_values(y: Any, p: Any, x: Any, seed: int) -> dict[str, float]:
     """Return the p-value of each test."""
-    test = cal.detect.local_calibration_test
+    test, theirs = cal.detect.local_calibration_test, cal.papers.published_local_test
     data = cal.predictions(y, p, {f"x{j}": x[:, j] for j in range(x.shape[1])})
-    as_published: dict[str, Any] = {"features": "published", "score_width": 5.0, "covariate_gamma": 1 / 25}
+    as_published: dict[str, Any] = {"score_width": 5.0, "covariate_gamma": 1 / 25}
     exact = test(data, draws=DRAWS, seed=seed, features="exact", score_width=WIDE / p.std(), covariate_width=WIDE)
-    permuted = test(data, draws=DRAWS, seed=seed, null="permuted", **as_published)
+    permuted = theirs(data, draws=DRAWS, seed=seed, null="permuted", **as_published)
     return {
         DEFAULT: test(data, draws=DRAWS, seed=seed).p_value,
         EXACT: exact.parts["p_raw"],
-        BOOTSTRAP: test(data, draws=DRAWS, seed=seed, null="resampled", **as_published).p_value,
+        BOOTSTRAP: theirs(data, draws=DRAWS, seed=seed, null="resampled", **as_published).p_value,
         PERMUTED: permuted.parts["p_plain"],
         CENTRED: permuted.p_value,
     }

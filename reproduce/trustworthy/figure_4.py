@@ -51,10 +51,9 @@ CLASSICAL = tuple(PUBLISHED)[1:]
 def judged(data: Any, draws: int, seed: int) -> tuple[float, ...]:
     """Return the measures of a repaired model."""
     test = cal.detect.local_calibration_test
-    published = test(
+    published = cal.papers.published_local_test(
         data,
         null="permuted",
-        features="published",
         score_width=0.1,
         covariate_gamma=0.5,
         normalisation="code",

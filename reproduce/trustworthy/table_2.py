@@ -76,10 +76,9 @@ def trained(x: Any, y: Any, loss: Any, epochs: int, seed: int) -> Any:
 def judged(y: Any, p: Any, on: Any, seed: int) -> dict[str, float]:
     """Return the measures of the table, and this library's p-value."""
     data, test = cal.predictions(y, p, on), cal.detect.local_calibration_test
-    published = test(
+    published = cal.papers.published_local_test(
         data,
         null="permuted",
-        features="published",
         score_width=0.1,
         covariate_gamma=25.0,
         normalisation="code",

@@ -21,19 +21,19 @@ _WHERE = {
     "look": "calibrant.look.run",
     "audit": "calibrant.audit.run",
     "compare": "calibrant.audit.compare",
-    "grades": "calibrant.detect.grades.validation",
+    "grades": "calibrant.apps.grades.validation",
     "Predictions": "calibrant.data.predictions",
     "MulticlassPredictions": "calibrant.data.predictions",
     "Sketch": "calibrant.data.sketches.sketch",
     "Look": "calibrant.look.looked",
     "AuditRecord": "calibrant.audit.record",
     "ModelComparison": "calibrant.decisions.comparison",
-    "GradeValidation": "calibrant.detect.grades.sheet",
+    "GradeValidation": "calibrant.apps.grades.sheet",
     "BadInput": "calibrant.errors",
     "EngineFailed": "calibrant.errors",
     "NotComputable": "calibrant.errors",
 }
-_MODULES = ("certify", "detect", "diagnose", "measure", "repair", "testing", "tracking", "weights")
+_MODULES = ("certify", "detect", "diagnose", "measure", "papers", "repair", "testing", "tracking", "weights")
 __all__ = ["__version__", *_WHERE, *_MODULES]
 
 if TYPE_CHECKING:
@@ -41,10 +41,13 @@ if TYPE_CHECKING:
     from calibrant import detect as detect
     from calibrant import diagnose as diagnose
     from calibrant import measure as measure
+    from calibrant import papers as papers
     from calibrant import repair as repair
     from calibrant import testing as testing
     from calibrant import tracking as tracking
     from calibrant import weights as weights
+    from calibrant.apps.grades.sheet import GradeValidation as GradeValidation
+    from calibrant.apps.grades.validation import grades as grades
     from calibrant.audit.compare import compare as compare
     from calibrant.audit.record import AuditRecord as AuditRecord
     from calibrant.audit.run import audit as audit
@@ -57,8 +60,6 @@ if TYPE_CHECKING:
     from calibrant.data.sketches.sketch import Sketch as Sketch
     from calibrant.data.sources.query import sql as sql
     from calibrant.decisions.comparison import ModelComparison as ModelComparison
-    from calibrant.detect.grades.sheet import GradeValidation as GradeValidation
-    from calibrant.detect.grades.validation import grades as grades
     from calibrant.errors import BadInput as BadInput
     from calibrant.errors import EngineFailed as EngineFailed
     from calibrant.errors import NotComputable as NotComputable

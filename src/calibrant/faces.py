@@ -1,6 +1,7 @@
 """Faces: packages that load each public name when it is first used, and show no others.
 
 A face says where its names live in a mapping `_WHERE`, and becomes one by ``sys.modules[__name__].__class__ = Face``.
+``"module:"`` is a module itself in place of a name in it.
 """
 
 from __future__ import annotations
@@ -22,12 +23,16 @@ class Face(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name not in self.__dict__["_WHERE"]:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(self._WHERE[name]), name)
+        where = self._WHERE[name]
+        value = import_module(where.removesuffix(":"))
+        if not where.endswith(":"):
+            value = getattr(value, name)
         setattr(self, name, value)
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in self._WHERE and isinstance(value, ModuleType)):
+        own = isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}"
+        if not (name in self._WHERE and own):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from calibrant.faces import Face
 
 if TYPE_CHECKING:
+    from calibrant.apps.trackers.summary import summary as summary
     from calibrant.report.pipelines.assertion import assert_met as assert_met
     from calibrant.report.pipelines.junit import junit as junit
-    from calibrant.report.pipelines.summary import summary as summary
 
 _WHERE = {
     "assert_met": "calibrant.report.pipelines.assertion",
     "junit": "calibrant.report.pipelines.junit",
-    "summary": "calibrant.report.pipelines.summary",
+    "summary": "calibrant.apps.trackers.summary",
 }
 __all__ = sorted(_WHERE)
 sys.modules[__name__].__class__ = Face

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from calibrant.faces import Face
 
 if TYPE_CHECKING:
-    from calibrant.report.pipelines.metrics import metrics as metrics
-    from calibrant.report.pipelines.mlflow import log_record as log_record
-    from calibrant.report.pipelines.mlflow import mlflow_metrics as mlflow_metrics
-    from calibrant.report.pipelines.model_card import model_card as model_card
+    from calibrant.apps.trackers.metrics import metrics as metrics
+    from calibrant.apps.trackers.mlflow import log_record as log_record
+    from calibrant.apps.trackers.mlflow import mlflow_metrics as mlflow_metrics
+    from calibrant.apps.trackers.model_card import model_card as model_card
 
 _WHERE = {
-    "log_record": "calibrant.report.pipelines.mlflow",
-    "metrics": "calibrant.report.pipelines.metrics",
-    "mlflow_metrics": "calibrant.report.pipelines.mlflow",
-    "model_card": "calibrant.report.pipelines.model_card",
+    "log_record": "calibrant.apps.trackers.mlflow",
+    "metrics": "calibrant.apps.trackers.metrics",
+    "mlflow_metrics": "calibrant.apps.trackers.mlflow",
+    "model_card": "calibrant.apps.trackers.model_card",
 }
 __all__ = sorted(_WHERE)
 sys.modules[__name__].__class__ = Face

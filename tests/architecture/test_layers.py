@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import re
 import subprocess
@@ -21,14 +22,13 @@ FOLDERS = sorted({p.parent for p in FILES})
 TIERS = (  # each room may import those before it; rooms of one tier are strangers
     ("visible",),
     ("errors", "faces"),
+    ("plugins",),
     ("results",),
     ("arguments",),
     ("kernels",),
     ("stats", "data"),
     ("views", "look"),
-    ("weights",),
     ("search",),
-    ("published",),
     ("decisions",),
     ("certify",),
     ("measure",),
@@ -38,8 +38,10 @@ TIERS = (  # each room may import those before it; rooms of one tier are strange
     ("monitor",),
     ("audit",),
     ("report",),
-    ("testing", "tracking"),
     ("cli", "pytest_plugin"),
+    ("toolkit",),
+    ("apps",),
+    ("papers", "testing", "tracking", "weights"),
     ("__main__",),
 )
 RANKS = {room: rank for rank, tier in enumerate(TIERS) for room in tier}
@@ -50,14 +52,42 @@ DELIBERATE = {  # files whose `import_module` may name what no statement may, an
     "faces.py": "what a face names in its own `_WHERE`, which counts as imports of the face",
     "results.py": "drawing, when a chart is asked for: results know that they can be drawn, not how",
     "audit/record.py": "words and files, when it is shown or saved: a record knows that it can be told, not how",
-    "detect/grades/sheet.py": "workbooks, when it is saved: a validation knows that it can be told, not how",
+    "apps/grades/sheet.py": "workbooks, when it is saved: a validation knows that it can be told, not how",
     "look/looked.py": "words, when it is printed: a look knows that it can be told, not how",
     "repair/catalogue.py": "the folder of recipes, each of which declares itself to the catalogue",
     "report/outline.py": "the folder of sections, each of which is declared in the outline's words",
+    "plugins.py": "what its table and installed packages name",
     "kernels/runtime.py": "the NumPy twin of a file of kernels, which takes that file's constants and types",
     "cli/run.py": "the file of the command that was typed, so that help loads no library",
     "data/engines/work.py": "itself, by name, on another machine",
 }
+DOORS = {  # files outside `apps` that name it, and why: the public names that users had before stay where they are
+    "__init__.py": "calibrant.grades and GradeValidation",
+    "papers.py": "the public face of apps/papers",
+    "plugins.py": "the table of plug-ins",
+    "repair/objectives.py": "calibrant.repair.objectives, the losses of apps/losses",
+    "testing.py": "calibrant.testing.summary",
+    "tracking.py": "the public face of apps/trackers",
+    "weights.py": "the public face of apps/population",
+}
+FOR_APPS = {"arguments", "errors", "faces", "plugins", "results", "visible"}  # files that applications may import
+BEYOND = {  # what applications import that is not public, and why; the list only falls
+    "apps/guidelines/answers.py": (
+        ("report.commands", "report.sections.overall", "report.sections.reference", "report.sections.repair"),
+        "the checklist quotes lines of the report, so that both say the same",
+    ),
+    "apps/papers/adaptive_tests.py": (
+        ("search.detectors", "search.models", "search.nulls", "stats.cusum", "stats.nulls"),
+        "the comparators search as the core's test does, and differ in what the papers say alone",
+    ),
+    "apps/papers/bounds.py": (("kernels.smooth",), "the core's smoother, which rounds in its own way"),
+    "apps/papers/calibration_function.py": (("kernels.smooth",), "the same"),
+    "apps/papers/local_test.py": (
+        ("stats.kernel_sums", "views.kernel_rows"),
+        "the sums over pairs of the core's exact test, for the same rows",
+    ),
+}
+TOOLKIT = 127  # names that applications may use beside the public functions; it only ever falls
 ANYS = 300  # of the whole library; it only ever falls
 
 
@@ -119,7 +149,7 @@ def called(argument: ast.expr, texts: Mapping[str, list[str]]) -> list[str]:
 def by_name(module: ast.Module, name: str = "") -> Iterator[str]:
     """Modules that a module imports by their names as texts: through `import_module`, and a face through `_WHERE`."""
     texts = texts_of(module, name)
-    yield from texts.get("_WHERE", ())
+    yield from (where.removesuffix(":") for where in texts.get("_WHERE", ()))
     for node in nodes(module):
         match node:
             case ast.Call(
@@ -129,9 +159,20 @@ def by_name(module: ast.Module, name: str = "") -> Iterator[str]:
                 yield from called(argument, texts)
 
 
+def unseen(module: ast.Module) -> set[ast.AST]:
+    """Statements that only a type checker reads."""
+    shown = (n for n in module.body if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING")
+    return {inner for block in shown for statement in block.body for inner in ast.walk(statement)}
+
+
 def stated(module: ast.Module) -> Iterator[str]:
     """Modules of the library that statements name: in functions and under TYPE_CHECKING too."""
-    for node in nodes(module):
+    yield from named_by(nodes(module))
+
+
+def named_by(statements: Iterable[ast.AST]) -> Iterator[str]:
+    """Modules of the library that statements name."""
+    for node in statements:
         match node:
             case ast.Import(names=names):
                 yield from (a.name for a in names)
@@ -147,9 +188,13 @@ def stated(module: ast.Module) -> Iterator[str]:
 def imported(path: Path) -> frozenset[Path]:
     """Files of the library that a file imports, itself and the version left out."""
     names = {*stated(tree(path))}
+    if name_of(path) == "plugins.py":  # what its protocols take stands above it: it is named for type checkers alone
+        names = {*named_by(n for n in nodes(tree(path)) if n not in unseen(tree(path)))}
     if name_of(path) not in DELIBERATE:
         names |= {*by_name(tree(path), module_of(path))}
     found = {m for m in names if m.split(".")[0] == "calibrant"}
+    if name_of(path) in DOORS:
+        found = {m for m in found if not m.startswith("calibrant.apps.")}
     unknown = found - MODULES.keys()
     assert not unknown, f"{name_of(path)} imports {sorted(unknown)}"
     return frozenset(MODULES[m] for m in found) - {path, ROOT / "__init__.py"}
@@ -311,3 +356,68 @@ def test_public_names_are_functions_whatever_is_imported_first() -> None:
         "assert {'audit', 'certify', 'predictions'} <= set(dir(cal))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- applications ----
+
+
+def core() -> list[Path]:
+    return [p for p in FILES if room(p) != "apps" and name_of(p) not in DOORS]
+
+
+def app_of(path: Path) -> str:
+    return path.relative_to(ROOT / "apps").parts[0]
+
+
+def test_the_core_knows_applications_by_the_table_alone() -> None:
+    assert [name_of(p) for p in core() if "apps" in {room(q) for q in imported(p)}] == []
+    assert [name_of(p) for p in core() if re.search(r"calibrant[./]apps\b", p.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_a_door_is_needed_and_holds_names_alone(name: str) -> None:
+    path = ROOT / name
+    assert "calibrant.apps." in path.read_text(encoding="utf-8")
+    made = [n for n in tree(path).body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+    assert not made or name in ("__init__.py", "plugins.py")
+
+
+def public_for_apps(module: str) -> bool:
+    """Tell whether applications may import from a module."""
+    _, *rest = module.split(".")
+    return not rest or rest[0] == "toolkit" or rest == [*{*rest} & {*FOR_APPS, *calibrant._MODULES}]
+
+
+def of_app(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield each module that a file of an application imports from, and the name; its own application is left out."""
+    own = f"calibrant.apps.{app_of(path)}."
+    for node in nodes(tree(path)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "calibrant":
+            yield from ((node.module, a.name) for a in node.names if not f"{node.module}.".startswith(own))
+        elif isinstance(node, ast.Import):
+            yield from ((a.name, "") for a in node.names if a.name.split(".")[0] == "calibrant")
+    yield from ((m, "") for m in by_name(tree(path), module_of(path)) if not f"{m}.".startswith(own) and m != UNKNOWN)
+
+
+def apps() -> list[Path]:
+    return [p for p in FILES if room(p) == "apps" and p.parent != ROOT / "apps"]
+
+
+def test_applications_import_public_names_only() -> None:
+    """From modules that are public for them, and of a face what it shows; one application knows no other."""
+    beyond = {name_of(p): {m for m, _ in of_app(p) if not public_for_apps(m)} for p in apps()}
+    allowed = {name: {f"calibrant.{m}" for m in modules} for name, (modules, _) in BEYOND.items()}
+    assert {name: found for name, found in beyond.items() if found} == allowed
+    faces = {m for p in apps() for m, _ in of_app(p) if public_for_apps(m) and m.split(".")[-1] not in FOR_APPS}
+    shown = {m: set(dir(importlib.import_module(m))) for m in faces}
+    assert [(name_of(p), m, n) for p in apps() for m, n in of_app(p) if m in shown and n and n not in shown[m]] == []
+
+
+def test_the_toolkit_does_not_grow() -> None:
+    faces = [importlib.import_module(module_of(p)) for p in FILES if p.parent == ROOT / "toolkit"]
+    shown = [(f.__name__, n) for f in faces for n in getattr(f, "__all__", ())]
+    assert len(shown) == TOOLKIT
+    used = {pair for p in apps() for pair in of_app(p)}
+    assert [n for n in shown if n not in used] == []
+    for f in faces:
+        assert all(hasattr(f, n) for n in getattr(f, "__all__", ()))

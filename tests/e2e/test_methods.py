@@ -20,7 +20,7 @@ from calibrant.cli import main
 from calibrant.cli.signature import DATA, Method, Setting, methods
 from calibrant.results import Curve, Estimate, Outcome, frozen
 
-FACES = "measure", "detect", "diagnose"
+FACES = "measure", "detect", "diagnose", "papers"
 OFFERED = {(face, name): m for face in FACES for name, m in methods(face).items()}
 NEEDED = {  # what a method cannot do without, as it is typed
     "heterogeneity": "--site age",
@@ -149,10 +149,10 @@ def test_an_estimate_an_outcome_and_a_curve_are_told(inside: None, capsys: pytes
     assert out.startswith("measure.klce: ")
     assert "95 % interval, finite-sample" in out
     assert "laplace" in out
-    command = ["detect", "local-calibration-test", "log.csv", *COLUMNS, "--draws", "19"]
-    assert main([*command, "--features", "published", "--null", "bounded", "--variables", "age"]) == 0
+    command = ["papers", "published-local-test", "log.csv", *COLUMNS, "--draws", "19"]
+    assert main([*command, "--null", "bounded", "--variables", "age"]) == 0
     assert capsys.readouterr().out.startswith("detect.local_calibration_test: p = ")
-    assert main(["diagnose", "calibration_function", "log.csv", *COLUMNS, "--no-perturb"]) == 0
+    assert main(["papers", "calibration_function", "log.csv", *COLUMNS, "--no-perturb"]) == 0
     out = capsys.readouterr().out
     assert "more: --out FILE.csv has all" in out
     assert "perturb              False" in out
@@ -172,7 +172,7 @@ def test_groups_are_measured_one_by_one(inside: None, capsys: pytest.CaptureFixt
     [
         ("measure", "brier", Estimate),
         ("detect", "spiegelhalter_test", Outcome),
-        ("diagnose", "calibration_function --method total-variation", Curve),
+        ("papers", "calibration_function --method total-variation", Curve),
     ],
 )
 def test_results_are_written(inside: None, face: str, typed: str, kind: Any) -> None:
@@ -188,8 +188,8 @@ def test_results_are_written(inside: None, face: str, typed: str, kind: Any) -> 
 @pytest.mark.parametrize(
     "typed",
     [
-        "diagnose calibration_function",
-        "diagnose calibration_function --method total-variation",
+        "papers calibration_function",
+        "papers calibration_function --method total-variation",
         "detect kernel_tuning --along age --runs 20 --widths 1,2 --draws 19",
         "detect kernel_tuning --along age --runs 20 --widths 1 --draws 19",
     ],

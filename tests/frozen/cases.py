@@ -36,7 +36,13 @@ from frozen.inputs import (
 )
 from frozen.refused import REFUSED, refused_files
 
-NAMES: dict[str, str] = {}
+NAMES: dict[str, str] = {
+    **{f"certify.{n}": f"papers.{n}" for n in ("published_kernel", "published_lipschitz", "published_total_variation")},
+    **{f"detect.{n}": f"papers.{n}" for n in ("adaptive_score_test", "adaptive_chi_square_test")},
+    "detect.multicalibration_score_test": "papers.multicalibration_score_test",
+    "diagnose.calibration_function": "papers.calibration_function",
+    "diagnose calibration_function": "papers calibration_function",
+}
 """As written in the cases -> as it is spelled now.
 
 ``"--levels": "--steps"`` is an option, ``"--judge error": "--judge size"`` a value of one, ``"certify.pockets":
@@ -537,8 +543,7 @@ def commands_detect(at: Bench) -> None:
     ):
         at.run(f"detect {name.split()[0]} log.csv {COLUMNS} --draws 99 {' '.join(name.split()[1:])}", name.split()[0])
     at.run(
-        f"detect local-calibration-test log.csv {COLUMNS} --draws 19 "
-        "--features published --null bounded --variables age",
+        f"papers published-local-test log.csv {COLUMNS} --draws 19 --null bounded --variables age",
         "local",
     )
     at.run(f"detect scan_test log.csv {COLUMNS} --draws 19 --json --out s.csv", "scan")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.published import bounds as published
-from calibrant.published.bounds import derivative_bounds, gudermannian, perturbed
+from calibrant.apps.papers import bounds as published
+from calibrant.apps.papers.bounds import derivative_bounds, gudermannian, perturbed
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_calibration_function_is_condat(shared):
     """A third of 0.075 is the delta1 of the solution; the curve takes its value at every score."""
     rows, solutions = (table(shared / f"golden/D_certified/{f}_n400.csv") for f in ("input", "tv_solutions"))
     data = cal.predictions(rows["y"].astype(int), rows["s"])
-    found = cal.diagnose.calibration_function(data, method="total-variation", grid=rows["s"], alpha=0.075)
+    found = cal.papers.calibration_function(data, method="total-variation", grid=rows["s"], alpha=0.075)
     assert np.max(np.abs(np.array(found.columns["rate"]) - solutions["condat_paper_delta1_0.025"])) < 1e-9
 
 

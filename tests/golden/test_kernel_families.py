@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import Matern
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 import calibrant as cal
-from calibrant.published.local_test import PublishedKernel, published_local_test
+from calibrant.papers import published_local_test
 
 W, GAMMA, DEGREE = 0.3, 0.7, 2
 
@@ -33,7 +33,7 @@ def test_the_statistic_is_that_of_scikit_learns_kernel(family: Any) -> None:
     data = cal.predictions(rng.random(80) < p, p, {"a": x[:, 0], "b": x[:, 1]})
     k, e = theirs(p[:, None], x)[family], data.y - p
     degree = DEGREE if family == "polynomial" else None
-    how = PublishedKernel(score_width=W, covariate_gamma=GAMMA, family=family, degree=degree)
-    found = published_local_test(data, draws=19, kernel=how)
+    how: Any = {"score_width": W, "covariate_gamma": GAMMA, "family": family, "degree": degree}
+    found = published_local_test(data, draws=19, **how)
     assert found.statistic == pytest.approx((e @ k @ e - e @ (np.diag(k) * e)) / (80 * 79), rel=1e-9)
     assert found.parts["kernel_sum"] == pytest.approx(k.sum() * 79 / 80, rel=1e-9)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.published.local_test import PublishedKernel, published_local_test
+from calibrant.papers import published_local_test
 
 CASES = [
     f"{kind}_{setting}"
@@ -36,7 +36,8 @@ def test_the_authors_statistic_normalisation_and_permutation(golden: dict[str, A
         draws=told["n_perm"],
         null="permuted",
         seed=told["rs"],
-        kernel=PublishedKernel(normalisation="code", **setting),
+        normalisation="code",
+        **setting,
     )
     close: Any = lambda v: pytest.approx(v, rel=1e-9, abs=1e-12)  # noqa: E731
     assert o.parts["sum"] == close(told["raw_sum_offdiag"])
@@ -49,5 +50,5 @@ def test_the_authors_statistic_normalisation_and_permutation(golden: dict[str, A
     assert o.parts["null_sd"] == close(told["perm_null_sd_raw"])
     quantiles = (np.array(o.parts["null_quantiles"]) - o.parts["null_mean"]) / told["kite_normalization"]
     assert quantiles == close(told["perm_null_kite_q"])
-    paper = published_local_test(data, draws=19, kernel=PublishedKernel(**setting))
+    paper = published_local_test(data, draws=19, **setting)
     assert paper.statistic == close(told["klce2_paper_n_n1"])

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import oracles.smooth
+from calibrant.apps.papers.bounds import denoised
 from calibrant.kernels import smooth
-from calibrant.published.bounds import denoised
 from effort import examples
 
 unit = st.floats(0.0, 1.0, allow_subnormal=False)

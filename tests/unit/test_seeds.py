@@ -100,4 +100,4 @@ def test_takes_a_numpy_integer():
 def test_the_permutations_of_the_authors_take_32_bits():
     _, rows = data()
     with pytest.raises(BadInput, match="under 2\\*\\*32"):
-        cal.detect.local_calibration_test(rows, variables=["x"], features="published", null="permuted", seed=2**32)
+        cal.papers.published_local_test(rows, variables=["x"], null="permuted", seed=2**32)

@@ -32,7 +32,7 @@ def far(name: str, claimed: Callable[[Any], float], variation: float | None = No
     v = true if variation is None else variation
 
     def miss(replicate: int) -> bool:
-        made = cal.diagnose.calibration_function(
+        made = cal.papers.calibration_function(
             drawn(eta, replicate), method="total-variation", grid=FINE, variation=v, alpha=ALPHA
         )
         return bool(np.abs(np.array(made.columns["rate"]) - eta(FINE)).mean() > claimed(made))
@@ -68,7 +68,7 @@ def hits(n: int, runs: int, perturb: bool, factor: float) -> tuple[Any, Any]:
         p, eta = (two, np.where(two < 0.5, 0.2, 0.8)) if perturb else (np.linspace(0.3, 0.7, n), 0.5)
         data = cal.predictions((rng.random(n) < eta).astype(int), p)
         h = H if perturb else 10.0  # an even rate has any bound on its derivatives: what is left is the noise
-        made = cal.diagnose.calibration_function(data, grid=AT, bandwidth=h, perturb=perturb, seed=replicate)
+        made = cal.papers.calibration_function(data, grid=AT, bandwidth=h, perturb=perturb, seed=replicate)
         truth = mixed(AT) if perturb else even(AT)
         falls += rng.random(len(AT)) < np.abs(np.array(made.columns["rate"]) - truth)
         claimed = np.maximum(claimed, factor * np.array(made.columns["error"]))

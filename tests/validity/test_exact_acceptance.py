@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.published import local_test
+from calibrant.apps.papers import local_test
 from calibrant.stats.kernel_sums import pair_tail
 
 SIZES = (*range(2, 13), 100, 200, 2000)
@@ -105,8 +105,8 @@ def level(p: Any, null: str, share: float) -> float:
     with patch.object(local_test, "RIGHT", share):
         found = np.array(
             [
-                cal.detect.local_calibration_test(
-                    cal.predictions(y, p, x), features="published", null=null, score_width=2.0, covariate_gamma=0.1
+                cal.papers.published_local_test(
+                    cal.predictions(y, p, x), null=null, score_width=2.0, covariate_gamma=0.1
                 ).p_value
                 for y in outcomes
             ]
@@ -128,7 +128,7 @@ def flat(e: Any, null: str) -> Any:
     """The published test of rows with these residuals, under a kernel of one."""
     p = np.where(e > 0, 0.0, 1.0)
     data = cal.predictions(1 - p, p, {"x": np.zeros(len(e))})
-    return cal.detect.local_calibration_test(data, features="published", null=null, score_width=1e6)
+    return cal.papers.published_local_test(data, null=null, score_width=1e6)
 
 
 @pytest.mark.parametrize("signs", [(1, 1), (1, -1, 1), (1, 1, 1, -1, 1, 1, 1)])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, multinomial, norm
 
-from calibrant.stats.grades import migrations
-from calibrant.stats.grades.defaults import default_tails
+from calibrant.apps.grades import migrations
+from calibrant.apps.grades.defaults import default_tails
 
 Tails = Callable[[np.ndarray, int, float, float], np.ndarray]
 CASES = [(5, 0.3, 0.24), (40, 0.02, 0.12), (40, 0.1, 0.9), (150, 0.005, 0.04), (150, 0.1, 0.24), (150, 0.02, 0.0)]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from calibrant.stats.grades import concentration
+from calibrant.apps.grades import concentration
 from calibrant.stats.measures import Ranking, ranking
 
 RUNS, ALPHA = 2_000, 0.05

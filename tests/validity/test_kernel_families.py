@@ -89,7 +89,7 @@ def test_the_bounded_test_holds_its_level(n: int, runs: int) -> None:
         rng = np.random.default_rng([0xB0, n, r])
         p = rng.beta(0.5, 0.5, n)
         rows = cal.predictions(rng.random(n) < p, p, {"x": np.zeros(n)})
-        return local(rows, features="published", null="bounded", score_width=1e6).p_value <= 0.5
+        return cal.papers.published_local_test(rows, null="bounded", score_width=1e6).p_value <= 0.5
 
     assert not refuted(count(miss, runs), runs, 0.5)
 

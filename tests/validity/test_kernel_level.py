@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.detect.exact_local_test import exact_local_test
-from calibrant.published.local_test import PublishedKernel, published_local_test
+from calibrant.papers import published_local_test
 from calibrant.stats.kernel_sums import Kernel, Rows, smallest, statistics
 from calibrant.stats.nulls import ranked
 from validity.acceptance import LEAST, count, refuted
@@ -71,7 +71,7 @@ DESIGNS: dict[str, tuple[Design, int]] = {
     "paper, d = 50": (normal(50), 500),
     "arcsine, 2000 rows": (arcsine, 2000),
 }
-NARROW = PublishedKernel(covariate_gamma=200.0)
+NARROW = 200.0  # gamma
 
 
 def data(design: str, replicate: int, eta: Callable[[Any, Any], Any] = lambda p, x: p) -> Any:
@@ -128,7 +128,10 @@ def test_level_with_clusters() -> None:
 @pytest.mark.parametrize("null", ["resampled", "permuted"])
 def test_the_published_nulls_are_refuted(null: Any) -> None:
     def miss(r: int) -> bool:
-        return published_local_test(data("clumped", r), draws=DRAWS, null=null, seed=r, kernel=NARROW).p_value <= ALPHA
+        return (
+            published_local_test(data("clumped", r), draws=DRAWS, null=null, seed=r, covariate_gamma=NARROW).p_value
+            <= ALPHA
+        )
 
     assert refuted(count(miss, 350), 350, ALPHA)
 

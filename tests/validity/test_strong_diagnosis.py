@@ -40,9 +40,9 @@ def either(p: Any, x: Any) -> Any:
 
 AT_EDGE = [(up, "two-sided"), (up, "greater"), (either, "two-sided")]
 TESTS: dict[str, Callable[..., Any]] = {
-    "score": lambda d, **k: D.adaptive_score_test(d, models=TREE, draws=99, null="split", **k),
-    "chi-square": lambda d, **k: D.adaptive_chi_square_test(d, models=TREE, draws=99, null="split", **k),
-    "multicalibration": lambda d, **k: D.multicalibration_score_test(d, models=TREE, draws=99, **k),
+    "score": lambda d, **k: cal.papers.adaptive_score_test(d, models=TREE, draws=99, null="split", **k),
+    "chi-square": lambda d, **k: cal.papers.adaptive_chi_square_test(d, models=TREE, draws=99, null="split", **k),
+    "multicalibration": lambda d, **k: cal.papers.multicalibration_score_test(d, models=TREE, draws=99, **k),
     "hosmer-lemeshow": lambda d, **k: D.hosmer_lemeshow_test(d, bins=4, draws=99, **k),
     "platt": lambda d, **k: D.score_test(d, draws=99, **k),
 }

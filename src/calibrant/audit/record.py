@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from calibrant.errors import BadInput
+from calibrant.plugins import OUTPUTS
 from calibrant.results import Curve, Estimate, Outcome, Plain, decoded
 
 SCHEMA = "calibrant/3"
 SHOWN_BY = "calibrant.report.outputs.notebook"  # loaded when a record is shown: words come last
 SAVED_BY = "calibrant.report.outputs.files"  # and this when it is saved
-LISTED_BY = "calibrant.report.outputs.checklist.tripod"  # and this when a checklist is asked for
 ALIKE = 1.2  # variance of a mean over that of independent rows, up to which rows are as good as independent
 NO_CURVE = Curve(method="", columns={})
 Verdict = Literal["met", "undecided", "broken", "none"]
@@ -261,7 +261,7 @@ class AuditRecord(Plain):
             (``"answered"``, ``"in part"``, ``"not given"``, ``"for the authors"``), ``answer`` and ``authors``: what is
             left for them. `calibrant report RECORD --tripod OUT.md` writes it.
         """
-        made: Curve = import_module(LISTED_BY).table(self)
+        made: Curve = OUTPUTS.own("tripod").table(self)  # type: ignore[attr-defined]  # which this output alone has
         return made
 
     def __repr__(self) -> str:

@@ -21,7 +21,6 @@ from calibrant.certify.rows_needed import rows_needed
 from calibrant.certify.values import values
 from calibrant.certify.variable import variable
 from calibrant.decisions.accept import accept, rows_to_accept
-from calibrant.published.certificates import published_kernel, published_lipschitz, published_total_variation
 
 __all__ = [
     "accept",
@@ -33,9 +32,6 @@ __all__ = [
     "jittered",
     "missing_labels",
     "pockets",
-    "published_kernel",
-    "published_lipschitz",
-    "published_total_variation",
     "raw_lower",
     "rounded",
     "rows_needed",

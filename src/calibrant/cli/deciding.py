@@ -1,4 +1,4 @@
-"""The commands about decisions: accept, compare and grades."""
+"""The commands about decisions: accept and compare."""
 
 from __future__ import annotations
 
@@ -23,15 +23,13 @@ from calibrant.data.specs.spec import Spec
 from calibrant.data.targets import checked_targets, written
 from calibrant.decisions.comparison import ModelComparison
 from calibrant.decisions.terms import Terms
-from calibrant.detect.grades.validation import grades as validation
 from calibrant.diagnose import acceptance_curve
 from calibrant.errors import BadInput
 from calibrant.report.outputs import acceptance, comparison, results
-from calibrant.report.outputs import grades as validated
 
 PLAN = ("share", "error", "power")
 NONE, WITHIN = 3, 0  # exit status
-OF_ALL_ROWS = Asker(command=True, lacks=("missing",))  # compare and grades take no --missing
+OF_ALL_ROWS = Asker(command=True, lacks=("missing",))  # it takes no --missing
 
 
 def accept(a: Namespace) -> int:
@@ -132,41 +130,3 @@ def _models(a: Namespace) -> ModelComparison:
         faults.check(of_model)
         faults.check_scale(of_model)
     return compared(rows, scores, names("--by", a.by), asked)
-
-
-# ---- grades ----
-
-OF_GRADES = "order", "average_pd", "initial_auc", "initial_herfindahl", "rho", "draws", "seed"
-
-
-def grades(a: Namespace) -> int:
-    """Print the validation of default probabilities by grade, and write its workbook."""
-    columns = {k: v for k in ("grade", "end_grade", "exposure") if (v := getattr(a, k)) is not None}
-    if "grade" not in columns:
-        raise BadInput("name the column of the grade at the beginning of the period: --grade COLUMN")
-    files, more = given(a), [a.initial] if a.initial else []
-    if a.out is not None:
-        checked_targets({"--out": validated.checked(a.out)}, [*files, *more])
-    data = _rows(source(files, a.allow_same), a, tuple(columns.values()))
-    first = tuple(v for k, v in columns.items() if k != "end_grade")
-    initial = _initial(a, first) if a.initial else None
-    how = {k: v for k in OF_GRADES if (v := getattr(a, k)) is not None}
-    found = validation(data, **columns, initial=initial, lights=a.lights, **how)
-    if a.out is not None:
-        written(a.out, validated.content(found, a.out))
-    print(found.to_json() if a.json else validated.lines(found))
-    return WITHIN
-
-
-def _initial(a: Namespace, columns: tuple[str, ...]) -> Predictions:
-    try:
-        return _rows(a.initial, a, columns)
-    except BadInput as e:
-        raise BadInput(f"--initial {a.initial}: {e}") from None
-
-
-def _rows(data: object, a: Namespace, columns: tuple[str, ...]) -> Predictions:
-    if isinstance(data, Sketch):
-        raise BadInput("a sketch does not hold where each customer ended: pass the rows")
-    how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, "allow_same") if hasattr(a, k)}
-    return in_memory(data, Reading.of(asker=OF_ALL_ROWS, variables=columns, **how).named())

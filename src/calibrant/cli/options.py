@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -20,6 +21,7 @@ class Command(argparse.ArgumentParser):
     """A command; its options are added when it is first used, so that other commands need not load what names them."""
 
     options: Options | None = None
+    installed: Options | None = None  # adds what installed packages bring, when it is asked for
     spelt: Mapping[str, str] = MappingProxyType({})  # other ways to write the first word
 
     def _filled(self) -> None:
@@ -27,9 +29,28 @@ class Command(argparse.ArgumentParser):
             self.options = None
             options(self)
 
+    def _widened(self) -> None:
+        if (installed := self.installed) is not None:
+            self.installed = None
+            installed(self)
+
+    def _beyond(self, args: Sequence[str]) -> bool:
+        """Tell whether arguments ask for a command or an option that is none of ours."""
+        for word in args:
+            if self._subparsers is not None and not word.startswith("-"):
+                return all(word not in (group.choices or ()) for group in self._subparsers._group_actions)
+            if word == "--":
+                return False
+            option = word.partition("=")[0]
+            if option.startswith("--") and not any(o.startswith(option) for o in self._option_string_actions):
+                return True
+        return False
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse with every option."""
         self._filled()
+        if self.installed is not None and self._beyond(sys.argv[1:] if args is None else args):
+            self._widened()
         args = [self.spelt.get(args[0], args[0]), *args[1:]] if self.spelt and args else args
         found, more = super().parse_known_args(args, namespace)
         if getattr(found, "files", None) is not None and not any(word.startswith("-") for word in more):
@@ -45,6 +66,7 @@ class Command(argparse.ArgumentParser):
     def format_help(self) -> str:
         """Describe every option."""
         self._filled()
+        self._widened()
         return super().format_help()
 
 

@@ -11,11 +11,15 @@ from calibrant import __version__
 from calibrant.cli import options as take
 from calibrant.cli import words
 from calibrant.cli.options import Command, Listed, Options, names
+from calibrant.cli.plugged import add_output, arranged, outputs, with_installed_outputs
+from calibrant.errors import BadInput
+from calibrant.plugins import COMMANDS as PLUGGED
 
 if TYPE_CHECKING:
     from calibrant.certify.certificate import Certificate, Setting
     from calibrant.cli.signature import Method
     from calibrant.cli.signature import Setting as Own
+    from calibrant.plugins import Command as CommandPlugin
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -24,10 +28,31 @@ def build_parser() -> argparse.ArgumentParser:
     top = Command(prog="calibrant", description=words.ABOUT, epilog=words.STATUS, formatter_class=raw)
     top.add_argument("--version", action="version", version=f"calibrant {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Command)
-    for name, (line, more, options, status) in COMMANDS.items():
+
+    def add(name: str, line: str, more: str, options: Options, status: str) -> None:
         sub = commands.add_parser(name, help=line, description=f"{line}\n\n{more}", epilog=status, formatter_class=raw)
         sub.options = options
+
+    def add_installed(_: Command) -> None:
+        for name in PLUGGED.installed:
+            try:
+                add(name, *entry(PLUGGED.loaded(name)))
+            except BadInput as e:  # the help says why; who asks for it is told the same
+                add(name, str(e).replace("%", "%%"), "", partial(_unusable, name), "")
+
+    for name in arranged(COMMANDS, PLUGGED.ours()):
+        add(name, *(COMMANDS[name] if name in COMMANDS else entry(PLUGGED.own(name))))
+    top.installed = add_installed
     return top
+
+
+def entry(one: CommandPlugin) -> tuple[str, str, Options, str]:
+    """Return what the parser takes of the command of a plug-in."""
+    return one.line.replace("%", "%%"), one.more, one.options, one.status
+
+
+def _unusable(name: str, _: Command) -> None:
+    PLUGGED.loaded(name)  # raises what is wrong with it
 
 
 # ---- the options of each command ----
@@ -124,22 +149,23 @@ def _about(p: Command) -> None:
 
 
 def _written(p: Command, report: str | None = None) -> None:
-    p.add_argument("--report", default=report, metavar="OUT.html", help="write the HTML report")
-    p.add_argument("--markdown", metavar="OUT.md", help="write the report as Markdown (- for standard output)")
-    p.add_argument("--json", metavar="OUT.json", help="write the record as JSON (- for standard output)")
-    p.add_argument("--pdf", metavar="OUT.pdf", help="print the report with a Chromium, Chrome or Edge found here")
-    p.add_argument(
-        "--tripod", metavar="OUT.md|.csv", help="write the TRIPOD+AI items that an audit answers (- for Markdown here)"
-    )
-    p.add_argument(
-        "--junit", metavar="OUT.xml", help="write everyone, groups and tests as test results for a CI service"
-    )
-    p.add_argument("--summary", metavar="OUT.md", help="write a short Markdown summary, for a pull request")
-    p.add_argument("--against", metavar="RECORD.json", help="of --summary: an earlier record; says what changed")
-    p.add_argument("--metrics", metavar="OUT.json", help="write flat numbers, for DVC and other trackers")
-    p.add_argument("--model-card", metavar="OUT.md", help="write the section of a Hugging Face model card")
+    own: dict[str, tuple[str, str | None, str]] = {
+        "report": ("OUT.html", report, "write the HTML report"),
+        "markdown": ("OUT.md", None, "write the report as Markdown (- for standard output)"),
+        "json": ("OUT.json", None, "write the record as JSON (- for standard output)"),
+        "pdf": ("OUT.pdf", None, "print the report with a Chromium, Chrome or Edge found here"),
+        "junit": ("OUT.xml", None, "write everyone, groups and tests as test results for a CI service"),
+    }
+    plugged = outputs("record")
+    for name in arranged(own, plugged):
+        if name in plugged:
+            add_output(p, p, name, plugged[name], "record")
+        else:
+            metavar, default, line = own[name]
+            p.add_argument(f"--{name}", default=default, metavar=metavar, help=line)
     p.add_argument("--out", metavar="DIR", help="write page, record, Markdown, checklist and tables into a directory")
     p.add_argument("--open", action="store_true", help="then show the report in a browser")
+    p.installed = lambda p: with_installed_outputs(p, p, "record")
 
 
 def _report(p: Command) -> None:
@@ -189,7 +215,7 @@ def _of_setting(own: Setting) -> str:
 VALUES = {int: "N", float: "X", str: "TEXT"}  # how the help writes a value
 
 
-def _methods(face: str) -> Options:
+def asking(face: str) -> Options:
     """Return what adds the functions of a face."""
 
     def options(p: Command) -> None:
@@ -336,41 +362,6 @@ def _compare(p: Command) -> None:
     p.add_argument("--out", metavar="FILE", help="also write the table: .json, .csv, .html")
 
 
-def _grades(p: Command) -> None:
-    take.files(p)
-    take.columns(p)
-    p.add_argument("--grade", metavar="COLUMN", help="rating grade at the beginning of the observation period")
-    p.add_argument("--end-grade", metavar="COLUMN", help="and at its end, empty for none: for migrations")
-    p.add_argument("--exposure", metavar="COLUMN", help="owed at the beginning: for concentration by exposure")
-    take.listed(p, "--order", "every grade, the best first (default: those of the data by their PD)", "GRADES")
-    p.add_argument("--average-pd", action="store_true", help="take the mean where PDs differ within a grade")
-    p.add_argument("--initial", metavar="FILE", help="rows of the initial validation, with the same columns")
-    p.add_argument("--initial-auc", type=float, metavar="AUC", help="or its AUC alone")
-    p.add_argument("--initial-herfindahl", type=float, metavar="HI", help="and its Herfindahl index, by number")
-    p.add_argument(
-        "--rho", type=float, default=0.0, metavar="R", help="correlation of defaults, such as 0.12 (default 0)"
-    )
-    p.add_argument(
-        "--lights",
-        type=_levels,
-        default=(0.05, 0.001),
-        metavar="A,B",
-        help="p-values: green above A, red at most B, amber between (default 0.05,0.001)",
-    )
-    p.add_argument("--draws", type=int, default=999, metavar="N", help="simulated data sets (default 999)")
-    take.seed(p)
-    p.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    p.add_argument("--out", metavar="FILE", help="also write it: .xlsx, .json, or .csv for back-testing")
-
-
-def _levels(text: str) -> tuple[float, ...]:
-    """Return the levels of the lights."""
-    try:
-        return tuple(float(v) for v in text.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r}: write two p-values such as 0.05,0.001") from None
-
-
 def _sketch(p: Command) -> None:
     take.files(p)
     take.columns(p)
@@ -434,38 +425,14 @@ def _apply(p: Command) -> None:
     take.listed(p, "--scores", "of --print-sql and a calibrator of several classes: a column each, in place of --score")
     p.add_argument("--out", metavar="OUT", help="write every row repaired: .parquet, .csv, .tsv, .arrow or .feather")
     shown = p.add_mutually_exclusive_group()
-    shown.add_argument(
-        "--print-sql", metavar="DIALECT", help=f"print the calibrator as SQL instead: {', '.join(DIALECTS)}"
-    )
-    shown.add_argument(
-        "--print-javascript", action="store_true", help="print the calibrator as a JavaScript function instead"
-    )
+    shown.add_argument("--print-sql", metavar="DIALECT", help=f"print the calibrator as SQL instead: {', '.join(DIALECTS)}")
+    for name, one in outputs("calibrator").items():
+        add_output(p, shown, name, one, "calibrator")
+    p.installed = lambda p: with_installed_outputs(p, shown, "calibrator")
     p.add_argument(
         "--table", metavar="NAME", help="of --print-sql: a query of this table, not an expression of columns"
     )
     take.listed(p, "--keep", "of --table: the columns to return with the repaired scores (default: all)")
-
-
-def _weights(p: Command) -> None:
-    take.files(p)
-    p.add_argument("--to", metavar="TARGET", help="rows of the population, in a file with the same columns")
-    p.add_argument("--margins", metavar="FILE", help="or its shares, or counts, by level: .toml or .json")
-    take.listed(p, "--by", "of --to: the columns in which rows are to be like the population")
-    p.add_argument("--method", choices=("cells", "rake", "classifier"), help="of --to (default cells)")
-    p.add_argument("--to-weights", metavar="COLUMN", help="of --to: how many people each of its rows stands for")
-    p.add_argument("--weights", metavar="COLUMN", help="weights that the rows have already, which are multiplied")
-    take.listed(p, "--cluster", "clusters, which pilot rows and folds keep whole; of several columns the coarsest")
-    p.add_argument("--cap", metavar="X", help="largest weight in means, or none (default: 20 for the classifier)")
-    p.add_argument(
-        "--pool", metavar="COLUMN=A,B=C", action="append", default=[], help="count levels A and B of a column as C"
-    )
-    p.add_argument("--leave-out", action="store_true", help="leave out of the population, and name, who is like no row")
-    p.add_argument("--pilot", type=float, default=0.0, metavar="S", help="share of rows to learn from, which leave")
-    p.add_argument("--learner", choices=("logistic", "trees"), default="logistic", help="of --method classifier")
-    p.add_argument("--column", default="weight", metavar="NAME", help="of the weights in OUT (default weight)")
-    p.add_argument("--out", metavar="OUT", help="write the rows with their weights: .parquet, .csv, .tsv, .arrow")
-    p.add_argument("--json", action="store_true", help="print JSON, which holds every weight, instead of text")
-    take.seed(p)
 
 
 COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options, exit status
@@ -478,28 +445,26 @@ COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options,
     "measure": (
         "print one estimate",
         words.ASKED.format(face="measure", examples=words.MEASURE),
-        _methods("measure"),
+        asking("measure"),
         words.ASKED_STATUS,
     ),
     "detect": (
         "print one test",
         words.ASKED.format(face="detect", examples=words.DETECT),
-        _methods("detect"),
+        asking("detect"),
         words.ASKED_STATUS,
     ),
     "diagnose": (
         "print one curve or table of where, and for whom",
         words.ASKED.format(face="diagnose", examples=words.DIAGNOSE),
-        _methods("diagnose"),
+        asking("diagnose"),
         words.ASKED_STATUS,
     ),
     "accept": ("the share that may be accepted above a threshold", words.ACCEPT, _accept, words.ACCEPT_STATUS),
     "compare": ("whether a model is better or no worse than another", words.COMPARE, _compare, words.COMPARE_STATUS),
-    "grades": ("validate default probabilities by rating grade", words.GRADES, _grades, words.ASKED_STATUS),
     "plan": ("rows that a certificate of a given tightness takes", words.PLAN, _plan, words.STATUS),
     "sketch": ("summarise a file into a small mergeable sketch", words.SKETCH, _sketch, words.STATUS),
     "merge": ("add sketches up into one", words.MERGE, _merge, words.STATUS),
     "repair": ("fit repairs, judge them on other rows, and write the best", words.REPAIR, _repair, words.REPAIR_STATUS),
-    "weights": ("weigh rows so that they look like a named population", words.WEIGHTS, _weights, words.APPLY_STATUS),
     "apply": ("stream files through a calibrator", words.APPLY, _apply, words.APPLY_STATUS),
 }

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import COMMAND, acting, lacking
 from calibrant.cli.commands import given, reading, tell_rows
+from calibrant.cli.plugged import asked as asked_of
+from calibrant.cli.plugged import outputs, printed
 from calibrant.cli.progress import Progress
 from calibrant.cli.reporting import write
 from calibrant.data.engines.reduce import chosen_rows
@@ -31,6 +33,7 @@ from calibrant.data.sources.source import Form, Source
 from calibrant.data.survey import KEPT
 from calibrant.data.targets import checked_targets
 from calibrant.errors import BadInput
+from calibrant.plugins import OUTPUTS
 from calibrant.repair.catalogue import recipes, tried_by_default
 from calibrant.repair.fitted import FittedMap
 from calibrant.repair.judge.compare import audited_variables, compare
@@ -72,8 +75,9 @@ def repair(a: Namespace) -> int:
 
 def apply(a: Namespace) -> int:
     """Stream files through a map, or print it in another language."""
-    if a.print_sql or a.print_javascript:
-        return _print_map(a)
+    chosen = printed(a)
+    if a.print_sql or chosen:
+        return _print_map(a, chosen)
     if a.table or a.keep:
         raise BadInput("--table and --keep are of --print-sql: name a dialect, such as --print-sql duckdb")
     if a.scores:
@@ -83,9 +87,7 @@ def apply(a: Namespace) -> int:
     if a.score is None:
         raise BadInput("name the column to repair with --score")
     if a.out is None:
-        raise BadInput(
-            "name the file to write with --out, or print the calibrator with --print-sql or --print-javascript"
-        )
+        raise BadInput(f"name the file to write with --out, or print the calibrator with {_ways(' or ')}")
     data = given(a)
     path = checked_targets({"--out": a.out}, (*data, a.map))["--out"]
     one, asked = FittedMap.from_json(map_text(a.map)), reading(a)
@@ -102,18 +104,22 @@ def apply(a: Namespace) -> int:
     return 0
 
 
-def _print_map(a: Namespace) -> int:
-    """Print a map as SQL or JavaScript, for which no data are read."""
+def _ways(word: str) -> str:
+    """Return the options that print a calibrator, ours alone."""
+    return word.join(("--print-sql", *(f"--print-{name}" for name in outputs("calibrator"))))
+
+
+def _print_map(a: Namespace, chosen: str) -> int:
+    """Print a calibrator as SQL, or in the language of a plug-in, for which no data are read."""
     if a.files or a.sql or a.out:
-        raise BadInput(
-            "--print-sql and --print-javascript print the calibrator and read no data: leave files and --out away"
-        )
+        raise BadInput(f"{_ways(' and ')} print the calibrator and read no data: leave files and --out away")
     one = FittedMap.from_json(map_text(a.map))
     one = replace(one, percent=a.percent or one.percent)
-    if a.print_javascript:
+    if chosen:
         if a.table or a.keep or a.scores:
             raise BadInput("--table, --keep and --scores are of --print-sql")
-        print(one.to_javascript(), end="")
+        with OUTPUTS.calling(chosen):
+            print(asked_of(a, "calibrator")[chosen].content(one, "repaired", a), end="")
         return 0
     if bool(a.scores) == bool(a.score):
         raise BadInput("name the column of the score with --score, or those of several classes with --scores")

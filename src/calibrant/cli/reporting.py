@@ -10,16 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calibrant.audit.record import AuditRecord
+from calibrant.cli.plugged import arranged, asked
+from calibrant.cli.plugged import target as target_of
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput
+from calibrant.plugins import OUTPUTS
 from calibrant.visible import visible
 
 if TYPE_CHECKING:
     from calibrant.data.sources.query import Query
 
 STDOUT = "-"
-TOLD = ("junit", "summary", "metrics", "model_card")  # what a pipeline reads
-TEXTS = ("json", "report", "markdown", "tripod", *TOLD)  # options whose file may be standard output
+OWN = "json", "report", "markdown", "pdf", "junit"  # the outputs that are no plug-ins
+
+
+def _targets(a: Namespace) -> dict[str, str | None]:
+    """Return the file of every output by its name, None where it was not asked for."""
+    return {name: target_of(a, name) for name in arranged(OWN, asked(a, "record"))}
 
 
 def report(a: Namespace) -> int:
@@ -31,7 +38,8 @@ def report(a: Namespace) -> int:
 
 def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
     """Refuse outputs that cannot be written, or that claim one place, before any work is done."""
-    outs = {f"--{name.replace('_', '-')}": getattr(a, name) for name in (*TEXTS, "pdf")}
+    targets, plugged = _targets(a), asked(a, "record")
+    outs = {f"--{name}": out for name, out in targets.items() if name != "pdf"} | {"--pdf": a.pdf}
     claims = [option for option, out in outs.items() if out == STDOUT]
     if a.pdf == STDOUT:
         raise BadInput("--pdf -: a PDF goes to a file")
@@ -39,13 +47,11 @@ def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
         raise BadInput(f"{claims[0]} - and {claims[1]} - both claim standard output: write one to a file")
     if a.open and not a.out and a.report in (None, STDOUT):
         raise BadInput("--open shows a page: name one with --report OUT.html, or a directory with --out DIR")
-    read = [*files, *([a.against] if a.against else [])]
+    read = [*files, *(beside for one in plugged.values() for beside in one.reads(a))]
     checked_targets({option: out for option, out in outs.items() if out != STDOUT}, read)
-    _check_against(a)
-    if a.tripod:
-        from calibrant.report.outputs.checklist.tripod import ending
-
-        ending(a.tripod)
+    for name, one in plugged.items():
+        with OUTPUTS.calling(name):
+            one.check(targets[name], a)
     if a.pdf:
         from calibrant.report.outputs.printing import browser
 
@@ -53,16 +59,7 @@ def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
     if a.out is not None:
         from calibrant.report.outputs.files import checked_folder
 
-        checked_folder(a.out, read)
-
-
-def _check_against(a: Namespace) -> None:
-    """Refuse an earlier record that cannot be read, or that nothing would read."""
-    if a.against is None:
-        return
-    if not a.summary:
-        raise BadInput("--against goes with --summary: the summary says what changed")
-    AuditRecord.load(a.against)
+        checked_folder(a.out, read, plugged)
 
 
 def deliver(record: AuditRecord, a: Namespace) -> None:
@@ -83,19 +80,17 @@ def deliver(record: AuditRecord, a: Namespace) -> None:
         write(a.json, record.to_json() + "\n")
     if a.markdown:
         write(a.markdown, markdown.written(document))
-    if a.tripod:
-        from calibrant.report.outputs.checklist import tripod
+    if a.junit:
+        from calibrant.report.pipelines.junit import junit
 
-        write(a.tripod, tripod.FORMATS[tripod.ending(a.tripod)](record))
-        if a.tripod != STDOUT:
-            _say("checklist", a.tripod)
-    _tell_pipelines(record, a)
+        write(a.junit, junit(record))
+    _write_plugged(record, a)
     if a.out:
         from calibrant.report.outputs import files
 
-        files.write_all(record, document, Path(a.out))
+        files.write_all(record, document, Path(a.out), asked(a, "record"))
         _say("written to", a.out)
-    if STDOUT not in (getattr(a, name) for name in TEXTS):
+    if STDOUT not in _targets(a).values():
         print(terminal.render(_as_typed(record, getattr(a, "files", ()))))
     if a.open:
         from calibrant.report.outputs.files import PAGE
@@ -103,22 +98,15 @@ def deliver(record: AuditRecord, a: Namespace) -> None:
         _open(Path(a.out) / PAGE if a.report in (None, STDOUT) else Path(a.report))
 
 
-def _tell_pipelines(record: AuditRecord, a: Namespace) -> None:
-    """Write what a pipeline reads of a record, each where it was asked for; comparing audits loads NumPy."""
-    if not any(getattr(a, name) for name in TOLD):
-        return
-    from calibrant.report.pipelines.junit import junit
-    from calibrant.report.pipelines.metrics import as_json
-    from calibrant.report.pipelines.model_card import model_card
-    from calibrant.report.pipelines.summary import summary
-
-    def told(of: AuditRecord) -> str:
-        return summary(of, against=AuditRecord.load(a.against) if a.against else None)
-
-    makers = {"junit": junit, "summary": told, "metrics": as_json, "model_card": model_card}
-    for name, target in ((name, getattr(a, name)) for name in TOLD):
-        if target:
-            write(target, makers[name](record))
+def _write_plugged(record: AuditRecord, a: Namespace) -> None:
+    """Write the outputs of plug-ins that were asked for."""
+    for name, one in asked(a, "record").items():
+        if target := target_of(a, name):
+            with OUTPUTS.calling(name):
+                content = one.content(record, target, a)
+            write(target, content)
+            if one.says and target != STDOUT:
+                _say(one.says, target)
 
 
 def _as_typed(record: AuditRecord, files: Sequence[str]) -> AuditRecord:

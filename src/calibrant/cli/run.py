@@ -12,21 +12,20 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
 
 from calibrant.arguments import COMMAND
-from calibrant.cli.parser import build_parser
+from calibrant.cli.parser import COMMANDS, build_parser
 from calibrant.data.targets import remove_all
 from calibrant.errors import BadInput, NotComputable
+from calibrant.plugins import COMMANDS as PLUGGED
 from calibrant.visible import visible
 
 BAD, UNEXPECTED, STOPPED = 2, 70, 130
 ELSEWHERE = {
     "accept": "deciding",
     "compare": "deciding",
-    "grades": "deciding",
     "guide": "looking",
     "look": "looking",
     "repair": "repairing",
     "apply": "repairing",
-    "weights": "weighing",
     "report": "reporting",
     "measure": "methods",
     "detect": "methods",
@@ -87,6 +86,10 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _command(a: Namespace) -> int:
+    if a.command not in COMMANDS:
+        one = PLUGGED.own(a.command) if a.command in PLUGGED.table else PLUGGED.loaded(a.command)
+        with PLUGGED.calling(a.command):
+            return int(one.run(a))
     module = import_module(f"calibrant.cli.{ELSEWHERE.get(a.command, 'commands')}")
     return int(getattr(module, a.command)(a))
 

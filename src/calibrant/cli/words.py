@@ -78,16 +78,6 @@ COMPARE_STATUS = """exit status:
   3   undecided
   70  an unexpected error: please report it
 """
-GRADES = """\
-A supervisor's validation sheet of default probabilities: one row a customer at the beginning of the observation period,
-the label a default within it, the score the PD. Jeffreys tests by grade, with correlation, traffic lights, the AUC
-against its initial value, migrations between grades, and concentration; as a workbook or JSON.
-
-examples:
-  calibrant grades book.csv --label default --score pd --grade grade --rho 0.12 --out sheet.xlsx
-  calibrant grades book.csv --label default --score pd --grade grade --end-grade next --exposure ead --initial first.csv
-  calibrant grades book.csv --label default --score pd --grade grade --order A,B,C --initial-auc 0.81 --json
-"""
 AUDIT = """\
 One pass over the file (two with --by), whatever its size; then certified bounds for everyone and every group.
 
@@ -138,7 +128,7 @@ DETECT = """\
   calibrant detect local_calibration_test log.parquet --label y --score p --features exact --family laplace
   calibrant detect kernel_tuning log.parquet --label y --score p --along age --gap 0.05 --out tuning.csv"""
 DIAGNOSE = """\
-  calibrant diagnose calibration_function log.parquet --label y --score p --method total-variation
+  calibrant diagnose rank_variables log.parquet --label y --score p
   calibrant diagnose reliability_curve log.parquet --label y --score p --out curve.html"""
 MERGE = "Sketches merge if they were made from one spec: see sketch --like."
 PLAN = """An average case for planning, not a certificate. Uniform scores unless a file of scores is given.
@@ -182,15 +172,6 @@ examples:
   calibrant repair log.parquet --label y --score p --by sex,age --limit 0.02
   calibrant repair log.parquet --label y --score p --by sex,age --threshold 0.2
   calibrant repair 2015.parquet --judge-on 2017.parquet --label y --score p --method platt,isotonic --map map.json
-"""
-WEIGHTS = """\
-Makes the rows look like a named population, without reading a label, and prints what that costs. OUT holds every column
-and the weights; rows left out (pilot rows, rows unlike the population) have none: audit with --drop-missing then.
-
-examples:
-  calibrant weights log.parquet --margins census.toml --out weighted.parquet
-  calibrant weights 2015.parquet --to 2018.parquet --by sex,age --method rake --out weighted.parquet
-  calibrant audit weighted.parquet --label y --score p --weights weight
 """
 APPLY = """\
 Streams files of any size; covariates that the calibrator reads must be there. OUT holds every column and

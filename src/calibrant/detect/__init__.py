@@ -20,13 +20,8 @@ if TYPE_CHECKING:
     from calibrant.detect.recalibration import score_test as score_test
     from calibrant.detect.scan_test import scan_test as scan_test
     from calibrant.detect.strong_calibration_test import strong_calibration_test as strong_calibration_test
-    from calibrant.published.adaptive_tests import adaptive_chi_square_test as adaptive_chi_square_test
-    from calibrant.published.adaptive_tests import adaptive_score_test as adaptive_score_test
-    from calibrant.published.adaptive_tests import multicalibration_score_test as multicalibration_score_test
 
 _WHERE = {
-    "adaptive_chi_square_test": "calibrant.published.adaptive_tests",
-    "adaptive_score_test": "calibrant.published.adaptive_tests",
     "cox_test": "calibrant.detect.recalibration",
     "cumulative_test": "calibrant.detect.classical",
     "hosmer_lemeshow_test": "calibrant.detect.classical",
@@ -34,7 +29,6 @@ _WHERE = {
     "kernel_calibration_test": "calibrant.detect.kernel_calibration_test",
     "kernel_tuning": "calibrant.detect.kernel_tuning",
     "local_calibration_test": "calibrant.detect.local_calibration_test",
-    "multicalibration_score_test": "calibrant.published.adaptive_tests",
     "pocket_test": "calibrant.detect.pocket_test",
     "scan_test": "calibrant.detect.scan_test",
     "score_test": "calibrant.detect.recalibration",

@@ -33,8 +33,6 @@ from calibrant.detect.exact_local_test import exact_class_test, exact_local_test
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.features import CELLS, LOGIT, REACH, ROWS, UNIT
 from calibrant.kernels.runtime import one_thread
-from calibrant.published.local_test import Null as Theirs
-from calibrant.published.local_test import PublishedKernel, published_local_test
 from calibrant.results import Outcome
 from calibrant.stats.kernel_sums import Family
 from calibrant.stats.nulls import ranked
@@ -53,16 +51,12 @@ from calibrant.views.local_sums import (
 )
 
 Floats = NDArray[np.float64]
-LocalNull = Literal["auto", "simulated", "gaussian", "resampled", "permuted", "bounded", "printed"]
-Kind = Literal["default", "exact", "published"]
-KINDS: tuple[Kind, ...] = ("default", "exact", "published")
+LocalNull = Literal["auto", "simulated", "gaussian"]
+Kind = Literal["default", "exact"]
+KINDS: tuple[Kind, ...] = ("default", "exact")
 TAKES = {  # what each kind of features takes: its nulls, and its own settings
     "default": (NULLS, ()),
     "exact": (("auto", "simulated"), ("score_width", "covariate_width", "family", "degree")),
-    "published": (
-        ("auto", "resampled", "permuted", "bounded", "printed"),
-        ("score_width", "covariate_gamma", "normalisation", "family", "degree"),
-    ),
 }
 CLASSES = "several classes: pass features='exact', or data.top_label(), or data.one_vs_rest(k) with alpha / K"
 GAUSSIAN = 4000  # draws of the Gaussian null (theory 3, step 5): their cost does not grow with the rows
@@ -86,8 +80,6 @@ def local_calibration_test(
     landmarks: int = LANDMARKS,
     score_width: float | None = None,
     covariate_width: float | None = None,
-    covariate_gamma: float | None = None,
-    normalisation: Literal["paper", "code"] | None = None,
     family: Family | None = None,
     degree: int | None = None,
 ) -> Outcome:
@@ -106,19 +98,18 @@ def local_calibration_test(
         Covariates to test against, up to 100; all that can be used by default. Without any, the score alone.
     draws, seed : int
         Simulated outcomes, and their seed.
-    null : {"auto", "simulated", "gaussian", "resampled", "permuted", "bounded", "printed"}
+    null : {"auto", "simulated", "gaussian"}
         Simulate outcomes; or the joint Gaussian law of the sums (4,000 draws). ``"auto"`` simulates up to 200,000 rows,
-        and where fewer than 100 events or non-events are expected. The last four belong to ``features="published"``:
-        Algorithm 1 (``"auto"`` there), the authors' program, and Corollary 3.7 as proved here and as printed.
-    features : {"default", "exact", "published"}
-        Features that take any number of rows; the kernel over all pairs of rows (at most 50,000 distinct ones); or the
-        procedure as published, for comparison.
+        and where fewer than 100 events or non-events are expected.
+    features : {"default", "exact"}
+        Features that take any number of rows; or the kernel over all pairs of rows (at most 50,000 distinct ones).
+        `papers.published_local_test` is the procedure as published, for comparison.
     landmarks : int
         Rows whose neighbourhoods make the joint features, 2 to 1,024.
     score_width, covariate_width : float, optional
-        Of the other two procedures; `covariate_gamma` and `normalisation` of the published one.
+        Of the kernel over all pairs.
     family : {"gaussian", "laplace", "polynomial"}, optional
-        Kernel of the other two procedures, Gaussian by default; `degree` of a polynomial, 3 by default.
+        Kernel over all pairs, Gaussian by default; `degree` of a polynomial, 3 by default.
         `kernel_tuning` shows before any outcome is seen which family and width find an error.
 
     Returns
@@ -126,22 +117,23 @@ def local_calibration_test(
     Outcome
         ``statistic`` is the unbiased estimate ``KLCE^2_u`` under the joint kernel (it can be negative); ``p_value`` is
         that of the whole test. In ``parts``: ``p_global`` (the overall level and slope; ``p_intercept``, ``p_slope``
-        and ``p_intercept_slope`` separately), ``p_local`` (everything else), ``p_joint``, ``p_klce`` (of ``KLCE^2`` by
-        itself, nothing taken off); ``variables`` with ``variable_p`` and ``variable_adjusted_p`` (for all of them
-        together), the score being ``"(score)"``; the step or level that deviates most as ``region_variable``,
-        ``region_side`` ("at least", "under", "is"), ``region_value``, ``region_rows``, ``region_gap`` (mean of y - p
-        there), ``region_excess`` (what the overall level and slope leave of it), ``region_z`` (that in null standard
-        deviations) and, with clusters, ``region_units`` (on either side of the step or level); ``cases`` and
-        ``expected``; every statistic's name and p-value; and ``contradicted``: rows whose outcome the score called
-        impossible. Any such row makes ``p_value`` zero. The other two procedures have their own parts; with several
-        classes also ``classes``, ``class_statistic``, ``class_p`` and ``class_adjusted_p``.
+        and ``p_intercept_slope`` separately), ``p_local`` (everything else), ``p_joint``, ``p_klce`` (of
+        ``KLCE^2`` by itself, nothing taken off); ``variables`` with
+        ``variable_p`` and ``variable_adjusted_p`` (for all of them together), the score being ``"(score)"``; the step
+        or level that deviates most as ``region_variable``, ``region_side`` ("at least", "under", "is"),
+        ``region_value``, ``region_rows``, ``region_gap`` (mean of y - p there), ``region_excess`` (what the overall
+        level and slope leave of it), ``region_z`` (that in null standard deviations) and, with clusters,
+        ``region_units`` (on either side of the step or level); ``cases`` and ``expected``;
+        every statistic's name and p-value; and ``contradicted``: rows whose outcome the score called impossible. Any
+        such row makes ``p_value`` zero. The kernel over all pairs has its own parts; with several classes also
+        ``classes``, ``class_statistic``, ``class_p`` and ``class_adjusted_p``.
 
     Raises
     ------
     BadInput
         No such covariate, too many, or a setting that cannot be used; a sketch without the sums.
     NotComputable
-        A single row; weights with other than the default features; the Gaussian null with too few expected events, or
+        A single row; weights with ``features="exact"``; the Gaussian null with too few expected events, or
         with clusters or weights.
 
     Notes
@@ -186,8 +178,6 @@ def local_calibration_test(
     options = {
         "score_width": score_width,
         "covariate_width": covariate_width,
-        "covariate_gamma": covariate_gamma,
-        "normalisation": normalisation,
         "family": family,
         "degree": degree,
     }
@@ -202,10 +192,6 @@ def local_calibration_test(
     rows = checked_rows(data, weighted=features == "default")
     if features == "exact":
         return exact_local_test(rows, variables=variables, draws=draws, seed=seed, shape=Shape(**given))
-    if features == "published":
-        theirs: Theirs = null if null in ("permuted", "bounded", "printed") else "resampled"
-        kernel = PublishedKernel(**given)
-        return published_local_test(rows, variables=variables, draws=draws, null=theirs, seed=seed, kernel=kernel)
     draws = whole("draws", draws, LEAST_DRAWS, hint="such as 999")
     if null == "gaussian" and rows.cluster is not None:
         raise NotComputable("the Gaussian null is for independent rows: leave null='auto' with clusters")

@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     from calibrant.diagnose.variable_curve import variable_curve as variable_curve
     from calibrant.measure.heterogeneity import heterogeneity as heterogeneity
     from calibrant.measure.unlabelled import missing_labels as missing_labels
-    from calibrant.published.calibration_function import calibration_function as calibration_function
 
 _WHERE = {
     "ReliabilityDisplay": "calibrant.diagnose.displays.reliability",
     "acceptance_curve": "calibrant.decisions.acceptance_curve",
-    "calibration_function": "calibrant.published.calibration_function",
     "control_chart": "calibrant.diagnose.control_chart",
     "decision_curve": "calibrant.decisions.net_benefit",
     "heterogeneity": "calibrant.measure.heterogeneity",

@@ -19,9 +19,9 @@ from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictio
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.levels import on_levels
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.logs.provenance import CONFIDENCE
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Source
+from calibrant.data.specs.confidences import CONFIDENCE
 from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput, NotComputable
 from calibrant.look import logs, roles

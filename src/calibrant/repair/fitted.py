@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast
@@ -17,6 +18,7 @@ from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import QUANTILES, TOP, Coding, Encoded, encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import mix
+from calibrant.plugins import OUTPUTS
 from calibrant.repair.catalogue import map_classes
 from calibrant.repair.map_file import parsed
 from calibrant.repair.told import MASK
@@ -322,14 +324,9 @@ class FittedMap:
         >>> cal.repair.Rounding(levels=2).fit().to_javascript("shown").splitlines()[0]
         'function shown(score, row = {}) {'
         """
-        from calibrant.repair.formulas.expression import Formula
-        from calibrant.repair.formulas.javascript import Script
-
         if not (name.isascii() and name.isidentifier()):
             raise BadInput(f"name={name!r}: a function's name is letters, digits and underscores, such as repaired")
-        row = Formula(self.codings)
-        results = self.formulas(row)
-        return Script(row, self.classes).function(results, name, 100.0 if self.percent else 1.0)
+        return str(OUTPUTS.own("javascript").content(self, name, Namespace()))
 
     def check(self) -> None:
         """Raise `ValueError` if parts of the map do not go together; `from_dict` asks, once their types are right."""

@@ -6,8 +6,8 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from calibrant.data.sources.logs.provenance import of_column
 from calibrant.data.sources.taken import FIXES
+from calibrant.data.specs.confidences import of_column
 from calibrant.look.looked import UNLABELLED, Column, Look
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap

@@ -14,10 +14,10 @@ import pytest
 from pyarrow import csv
 
 import calibrant as cal
+from calibrant.apps.trackers.summary import summary
 from calibrant.cli import main
 from calibrant.errors import BadInput, NotComputable
 from calibrant.report import html, markdown, terminal
-from calibrant.report.pipelines.summary import summary
 
 GOOD: dict[str, Any] = {"y": [0, 1, 1, 0], "p": [0.2, 0.7, 0.9, 0.1], "g": ["a", "a", "b", None]}
 

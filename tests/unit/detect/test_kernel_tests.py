@@ -13,7 +13,7 @@ import calibrant as cal
 from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.detect.kernel_calibration_test import _gaussian, _simulated
 from calibrant.errors import BadInput, NotComputable
-from calibrant.published.local_test import PublishedKernel, published_local_test
+from calibrant.papers import published_local_test
 from calibrant.results import Outcome
 from calibrant.stats.kernel_sums import Kernel, Rows, nodes_of, statistics
 from calibrant.views.kernel_rows import Shape, rows_of
@@ -175,12 +175,12 @@ def test_the_null_chosen_is_named() -> None:
         (lambda d: published_local_test(d), BadInput, "'level'"),
         (lambda d: published_local_test(d, variables=["x"], null="exact"), BadInput, "null='exact'"),
         (
-            lambda d: published_local_test(d, variables=["x"], kernel=PublishedKernel(normalisation="n")),
+            lambda d: published_local_test(d, variables=["x"], normalisation="n"),
             BadInput,
             "normalisation='n'",
         ),
         (
-            lambda d: published_local_test(d, variables=["x"], kernel=PublishedKernel(covariate_gamma=-1)),
+            lambda d: published_local_test(d, variables=["x"], covariate_gamma=-1),
             BadInput,
             "covariate_gamma",
         ),
@@ -251,9 +251,8 @@ def test_classes_that_were_called_impossible_and_other_features() -> None:
     assert (found.p_value, found.parts["contradicted"]) == (0.0, 1)
     assert found.parts["class_p"][2] == found.parts["class_adjusted_p"][2] == 0.0
     assert found.parts["class_p"][0] > 0
-    for features in ("default", "published"):
-        with pytest.raises(BadInput, match="several classes: pass features='exact'"):
-            cal.detect.local_calibration_test(data, features=features)
+    with pytest.raises(BadInput, match="several classes: pass features='exact'"):
+        cal.detect.local_calibration_test(data)
     one = cal.multiclass_predictions([0], [[0.2, 0.3, 0.5]], {"x": [1.0]})
     with pytest.raises(NotComputable, match="single row"):
         cal.detect.local_calibration_test(one, features="exact")
@@ -265,16 +264,27 @@ def test_classes_that_were_called_impossible_and_other_features() -> None:
         ({"family": "laplace"}, "family='laplace' has no meaning with features='default'"),
         ({"features": "exact", "family": "cosine"}, "family='cosine'"),
         ({"features": "exact", "family": "laplace", "degree": 2}, "degree=2 has no meaning"),
-        ({"features": "published", "family": "polynomial", "degree": 11}, "degree=11"),
-        ({"features": "published", "null": "bounded", "normalisation": "code"}, "the bound is for 'paper'"),
+        ({"features": "exact", "family": "polynomial", "degree": 11}, "degree=11"),
         ({"features": "exact", "null": "bounded"}, "null='bounded'"),
         ({"features": "exact", "score_width": 1e160}, "score_width=1e[+]160: pass a number from 1e-09 to 1e[+]09"),
-        ({"features": "published", "covariate_gamma": 1e-160}, "covariate_gamma=1e-160"),
     ],
 )
-def test_kernels_and_bounds_that_cannot_be_used_are_refused(more: dict[str, Any], message: str) -> None:
+def test_kernels_that_cannot_be_used_are_refused(more: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         cal.detect.local_calibration_test(data(), variables=["x"], **more)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"family": "polynomial", "degree": 11}, "degree=11"),
+        ({"null": "bounded", "normalisation": "code"}, "the bound is for 'paper'"),
+        ({"covariate_gamma": 1e-160}, "covariate_gamma=1e-160"),
+    ],
+)
+def test_published_kernels_and_bounds_that_cannot_be_used_are_refused(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        published_local_test(data(), variables=["x"], **more)
 
 
 # ---- Weights in the test of the score alone ----

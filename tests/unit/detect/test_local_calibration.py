@@ -18,7 +18,6 @@ from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.detect.local_calibration_test import blocks_of, natural, outcome, populous, sums_of_rows
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.features import CELLS, REACH, UNIT
-from calibrant.published.local_test import PublishedKernel, published_local_test
 from calibrant.results import Outcome
 from calibrant.views.kernel_rows import Shape
 from calibrant.views.local_sums import fixed_features, weighted_sums
@@ -255,10 +254,6 @@ def test_the_other_procedures_are_reached() -> None:
     data = cal.predictions(rng.random(200) < p, p, {"x": x})
     assert local(data, draws=99, features="exact", score_width=1.0) == exact_local_test(
         data, variables=None, draws=99, seed=0, shape=Shape(score_width=1.0)
-    )
-    theirs = local(data, draws=99, null="permuted", features="published", covariate_gamma=0.1)
-    assert theirs == published_local_test(
-        data, variables=None, draws=99, null="permuted", kernel=PublishedKernel(covariate_gamma=0.1)
     )
 
 

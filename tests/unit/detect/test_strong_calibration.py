@@ -124,7 +124,7 @@ def test_models_held_where_the_level_may_fail_say_so(
     tolerance: float, alternative: Any, warned: bool, clusters: Any
 ) -> None:
     data = planted(200, cluster=clusters)
-    for test in (strong, cal.detect.adaptive_score_test, cal.detect.adaptive_chi_square_test):
+    for test in (strong, cal.papers.adaptive_score_test, cal.papers.adaptive_chi_square_test):
         found = test(data, tolerance=tolerance, alternative=alternative, null="fixed", models=QUICK[:1], draws=19)
         assert ("too often" in found.law) == warned
         chosen = test(data, tolerance=tolerance, alternative=alternative, models=QUICK[:1], draws=19)
@@ -484,7 +484,7 @@ def test_a_sketch_is_tested_by_its_sample_of_rows() -> None:
     assert found.parts["rows_tested"] == 1500
     assert "sketch" in found.settings["reads"]
     sketch = cal.sketch(table, label="y", score="p", variables=["age"], tests=True)
-    for test in (cal.detect.adaptive_score_test, cal.detect.adaptive_chi_square_test):
+    for test in (cal.papers.adaptive_score_test, cal.papers.adaptive_chi_square_test):
         assert test(sketch, tolerance=0.05, models=QUICK, draws=99).p_value <= 0.05
     assert cal.diagnose.control_chart(sketch, tolerance=0.05, models=QUICK, draws=99).settings["p_value"] == 0.01
     assert cal.diagnose.importance(sketch, tolerance=0.05, models=QUICK, repeats=2).columns["variable"][0] == "age"

@@ -14,9 +14,9 @@ import yaml
 
 import calibrant as cal
 import factories
+from calibrant.apps.trackers import metrics as told_metrics
 from calibrant.audit.record import AuditRecord
 from calibrant.errors import BadInput
-from calibrant.report.pipelines import metrics as told_metrics
 
 
 def gated(p_value: float, limit: float | None = 0.015) -> AuditRecord:

@@ -18,18 +18,28 @@ from calibrant.data.sources.formats.excel import excel
 from calibrant.data.sources.formats.json_lines import json_rows
 from calibrant.data.sources.formats.numpy_files import numpy_arrays
 from calibrant.data.sources.hive import keys_in, with_keys
-from calibrant.data.sources.kinds import ARROW, EXCEL, JSON, NUMPY, ORC, PARQUET, TEXT, kind_of, one_kind
-from calibrant.data.sources.logs.known import LOGS
-from calibrant.data.sources.logs.several import shared
+from calibrant.data.sources.kinds import (
+    ARROW,
+    EXCEL,
+    JSON,
+    NUMPY,
+    ORC,
+    PARQUET,
+    TEXT,
+    kind_of,
+    one_kind,
+    other_format,
+)
 from calibrant.data.sources.query import HOW, QUERY
 from calibrant.data.sources.remote import Listing, hidden, is_uri, plain_files, shown, uri_files
-from calibrant.data.sources.source import FOUND_OUT, Form, Fragments, Source
+from calibrant.data.sources.source import FOUND_OUT, Form, Fragments, Source, shared
 from calibrant.data.sources.stamps import Stamps, taken
 from calibrant.errors import BadInput
+from calibrant.plugins import FORMATS
 
 OPENERS = 16  # remote files opened at once, each only to read where its row groups are
 COLUMNAR = {PARQUET: parquet, ARROW: arrow, ORC: orc}
-OTHERS = {JSON: json_rows, EXCEL: excel, NUMPY: numpy_arrays, **LOGS}
+OTHERS = {JSON: json_rows, EXCEL: excel, NUMPY: numpy_arrays}
 
 
 def files_of(given: list[str], form: Form = FOUND_OUT, wanted: Sequence[str] = ()) -> Source:
@@ -83,10 +93,16 @@ def _opened(
     if not local:
         what = "text" if kind == TEXT else kind
         raise BadInput(f"{files[0]} is {what}: only Parquet, Arrow IPC and ORC are read from afar; copy it here")
+    paths = [Path(p) for p in found.paths]
     if kind in OTHERS:
-        others = [OTHERS[kind](Path(p), n, form) for p, n in zip(found.paths, names, strict=True)]
+        others = [OTHERS[kind](p, n, form) for p, n in zip(paths, names, strict=True)]
         return lambda _: others
-    return Texts([Path(p) for p in found.paths], names, form, wanted).sources
+    if kind != TEXT:
+        plugged, other = other_format(kind)
+        with FORMATS.calling(plugged):
+            opened = [other.open(p, n, form) for p, n in zip(paths, names, strict=True)]
+        return lambda _: opened
+    return Texts(paths, names, form, wanted).sources
 
 
 def _guarded(one: Source, held: Stamps, i: int) -> Source:

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from calibrant.data.sources.encoded import PACKED as PACKINGS
 from calibrant.data.sources.encoded import unpacked
-from calibrant.data.sources.logs.known import INSPECT, archived, log_of
 from calibrant.errors import BadInput
+from calibrant.plugins import FORMATS, Format
 
 PARQUET, ARROW, ORC, TEXT = "Parquet", "Arrow IPC", "ORC", "text"
 JSON, EXCEL, NUMPY = "JSON", "Excel", "NumPy"
@@ -43,7 +43,6 @@ ENDINGS = {
     JSON: tuple(f".{t}{packed}" for t in ("jsonl", "ndjson", "json") for packed in PACKED),
     EXCEL: (".xlsx", ".xlsm"),
     NUMPY: (".npz", ".npy"),
-    INSPECT: (".eval",),
 }
 FOREIGN = {  # what other files begin with, and are
     b"$FL": "an SPSS file",
@@ -69,9 +68,9 @@ CONTROL = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1a\x1b")  # bytes that no
 
 
 def kind_of(path: str, filesystem: pa.fs.FileSystem) -> str:
-    """Return what a file is: PARQUET, ARROW, ORC, TEXT, JSON, EXCEL or NUMPY, or the log of an evaluation."""
+    """Return what a file is: PARQUET, ARROW, ORC, TEXT, JSON, EXCEL or NUMPY, or what a plug-in calls its format."""
     name = PurePosixPath(path).name
-    by_name = next((kind for kind, ends in ENDINGS.items() if name.lower().endswith(ends)), "")
+    by_name = next((kind for kind, ends in known().items() if name.lower().endswith(ends)), "")
     if filesystem.type_name != "local" and by_name == PARQUET:
         return PARQUET  # a request saved
     try:
@@ -81,15 +80,79 @@ def kind_of(path: str, filesystem: pa.fs.FileSystem) -> str:
         raise BadInput(f"{name} cannot be read: {(e.strerror or str(e)).splitlines()[0][:160]}") from None
     if not first:
         raise BadInput(f"{name} is empty (0 bytes)")
-    if CONTROL.isdisjoint(first):
-        _no_stranger(first, name)
-        return log_of(first) or (JSON if by_name == JSON or OBJECTS.match(first) else TEXT)
+    try:
+        kind = _ours(path, filesystem, by_name, first)
+    except BadInput as e:
+        other, broken = _installed(path, filesystem, first)
+        if other:
+            return other
+        raise BadInput(f"{e}; {broken}") if broken else e from None
+    if kind in (TEXT, JSON) and not by_name and PurePosixPath(name).suffix:
+        return _installed(path, filesystem, first)[0] or kind
+    return kind
+
+
+def _ours(path: str, filesystem: pa.fs.FileSystem, by_name: str, first: bytes) -> str:
+    """Return what a file is of what is read without looking for installed packages; refuse all else."""
+    name = PurePosixPath(path).name
     _no_stranger(first, name)
+    if CONTROL.isdisjoint(first):
+        return log_of(first) or (JSON if by_name == JSON or OBJECTS.match(first) else TEXT)
     if first.startswith(OLD_EXCEL):
         raise BadInput(f"{name} is an old Excel file, or one with a password: save it as .xlsx without one")
     if first.startswith(ZIP):
         return _zipped(path, filesystem, by_name)
     return _by_bytes(first, Path(path), by_name, filesystem.type_name == "local")
+
+
+# ---- formats of plug-ins ----
+
+
+def known() -> dict[str, tuple[str, ...]]:
+    """Return what is read without looking for installed packages, and the endings of its files."""
+    return ENDINGS | {f.called: f.endings for f in FORMATS.ours().values() if f.endings}
+
+
+def log_of(first: bytes) -> str:
+    """Return which of our formats begins so; nothing where none does."""
+    return next((f.called for f in FORMATS.ours().values() if f.begins(first)), "")
+
+
+def _installed(path: str, filesystem: pa.fs.FileSystem, first: bytes) -> tuple[str, str]:
+    """Return which installed format a file is, and what is wrong with one that cannot be asked; empty where none.
+
+    One whose name is the ending of the file must work; of the others each that does is asked by the first bytes.
+    """
+    name = PurePosixPath(path).name.lower()
+    for ending in FORMATS.installed:
+        if name.endswith(f".{ending.lower()}"):
+            return str(FORMATS.loaded(ending).called), ""
+    working, broken = _working()
+    names = _names(path, filesystem) if working and first.startswith(ZIP) else []
+    for own, f in working.items():
+        with FORMATS.calling(own):
+            if f.begins(first) or (names and f.holds(names)) or name.endswith(tuple(f.endings)):
+                return f.called, ""
+    return "", broken
+
+
+def other_format(called: str) -> tuple[str, Format]:
+    """Return the format of a plug-in, and its name in the table, by what messages call it."""
+    every = FORMATS.ours()
+    if all(f.called != called for f in every.values()):
+        every = _working()[0]
+    return next((name, f) for name, f in every.items() if f.called == called)
+
+
+def _working() -> tuple[dict[str, Format], str]:
+    """Return the installed formats that can be used, and what is wrong with the first that cannot."""
+    found, broken = dict[str, Format](), ""
+    for name in FORMATS.installed:
+        try:
+            found[name] = FORMATS.loaded(name)
+        except BadInput as e:
+            broken = broken or str(e)
+    return found, broken
 
 
 def _by_bytes(first: bytes, path: Path, by_name: str, local: bool) -> str:
@@ -104,7 +167,7 @@ def _by_bytes(first: bytes, path: Path, by_name: str, local: bool) -> str:
     if local and first.startswith(tuple(PACKINGS)):
         return _packed(path, by_name)
     if not kind:
-        raise BadInput(f"{name} is none of {', '.join(ENDINGS)}, as its first bytes show: save it as one of these")
+        raise BadInput(f"{name} is none of {', '.join(known())}, as its first bytes show: save it as one of these")
     return JSON if kind == TEXT and by_name == JSON else kind
 
 
@@ -131,21 +194,26 @@ def _no_stranger(first: bytes, name: str) -> None:
 
 
 def _zipped(path: str, filesystem: pa.fs.FileSystem, by_name: str) -> str:
-    """Return what a zip file is: Excel's, NumPy's and Inspect's are."""
-    if by_name in (EXCEL, NUMPY, INSPECT):
+    """Return what a zip file is: Excel's, NumPy's and those of our plug-ins are."""
+    if by_name in (EXCEL, NUMPY) or by_name in {f.called for f in FORMATS.ours().values()}:
         return by_name
-    try:
-        with filesystem.open_input_file(path) as file, zipfile.ZipFile(file) as archive:
-            names = archive.namelist()
-    except (OSError, zipfile.BadZipFile):
-        names = []
+    names = _names(path, filesystem)
     if "xl/workbook.xml" in names:
         return EXCEL
     if names and all(n.endswith(".npy") for n in names):
         return NUMPY
-    if archived(names):
-        return INSPECT
+    if called := next((f.called for f in FORMATS.ours().values() if f.holds(names)), ""):
+        return called
     raise BadInput(f"{PurePosixPath(path).name} is a zip file: unpack it first")
+
+
+def _names(path: str, filesystem: pa.fs.FileSystem) -> list[str]:
+    """Return the names in a zip file; none where it is broken."""
+    try:
+        with filesystem.open_input_file(path) as file, zipfile.ZipFile(file) as archive:
+            return archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return []
 
 
 def one_kind(kinds: list[str], files: list[str]) -> str:

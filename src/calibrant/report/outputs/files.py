@@ -7,6 +7,7 @@ import binascii
 import os
 import re
 import zlib
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -14,20 +15,20 @@ from typing import TYPE_CHECKING, TypeVar
 from calibrant.audit.record import AuditRecord
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput
+from calibrant.plugins import OUTPUTS
 from calibrant.report.document import Document
 from calibrant.report.outline import document
 from calibrant.report.outputs import printing, tables
-from calibrant.report.outputs.checklist import tripod
 
 if TYPE_CHECKING:
     from calibrant.data.sources.query import Query
+    from calibrant.plugins import Output
 
 Record = TypeVar("Record", bound=AuditRecord)
 LARGEST = 1 << 28  # bytes of a record that is read
 ISLAND = re.compile(r'<script type="application/(json|gzip)" id="calibrant-result"[^>]*>(.*?)</script>', re.DOTALL)
 PAGE = "report.html"
-CHECKLIST = "tripod.md"
-KEPT = PAGE, "record.json", "brief.md"  # of a folder, beside its checklist and its tables
+KEPT = PAGE, "record.json", "brief.md"  # of a folder, beside what plug-ins keep there and its tables
 TABLES = "tables"
 
 
@@ -90,7 +91,7 @@ FORMATS: Mapping[str, Callable[[AuditRecord, Document], bytes]] = {
 # ---- a folder of all that is kept of an audit ----
 
 
-def checked_folder(out: str, read: Iterable[str | Query]) -> Path:
+def checked_folder(out: str, read: Iterable[str | Query], outputs: Mapping[str, Output]) -> Path:
     """Return a folder to write into, which need not be there yet; no file that is read may be one that is written."""
     folder = Path(out)
     above = next(p for p in (folder, *folder.resolve().parents) if p.exists())
@@ -98,19 +99,25 @@ def checked_folder(out: str, read: Iterable[str | Query]) -> Path:
         raise BadInput(
             f"cannot write into {out!r}: name a directory that may be written; it is made if it is not there"
         )
-    inside = {*(folder / name for name in (*KEPT, CHECKLIST)), *folder.glob(f"{TABLES}/*.csv")}
+    kept = (name for one in outputs.values() for name in one.kept)
+    inside = {*(folder / name for name in (*KEPT, *kept)), *folder.glob(f"{TABLES}/*.csv")}
     checked_targets({str(p): str(p) for p in inside if p.exists()}, read)
     return folder
 
 
-def write_all(record: AuditRecord, of: Document, folder: Path) -> None:
-    """Write the page, the record, the Markdown, the checklist and every table of a record into a folder."""
+def write_all(record: AuditRecord, of: Document, folder: Path, outputs: Mapping[str, Output] | None = None) -> None:
+    """Write the page, the record, the Markdown, every table, and what plug-ins keep of a record into a folder."""
     (folder / TABLES).mkdir(parents=True, exist_ok=True)
     for name in KEPT:
         write(record, of, folder / name)
-    written(str(folder / CHECKLIST), tripod.markdown(record).encode())
-    for name, text in (*tables.tables(record), ("tripod.csv", tripod.as_csv(record))):
+    for name, text in tables.tables(record):
         written(str(folder / TABLES / name), text.encode())
+    for plugged, one in (OUTPUTS.ours() if outputs is None else outputs).items():
+        for name in one.kept:
+            with OUTPUTS.calling(plugged):
+                text = one.content(record, name, Namespace())
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            written(str(folder / name), text.encode())
 
 
 # ---- back again ----

@@ -1,0 +1,71 @@
+"""The command that validates default probabilities by rating grade: what it takes, and what the help says."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError, Namespace
+
+from calibrant.plugins import Command
+from calibrant.toolkit.command import ASKED_STATUS
+from calibrant.toolkit.command import Command as Parser
+from calibrant.toolkit.command import options as take
+
+MORE = """\
+A supervisor's validation sheet of default probabilities: one row a customer at the beginning of the observation period,
+the label a default within it, the score the PD. Jeffreys tests by grade, with correlation, traffic lights, the AUC
+against its initial value, migrations between grades, and concentration; as a workbook or JSON.
+
+examples:
+  calibrant grades book.csv --label default --score pd --grade grade --rho 0.12 --out sheet.xlsx
+  calibrant grades book.csv --label default --score pd --grade grade --end-grade next --exposure ead --initial first.csv
+  calibrant grades book.csv --label default --score pd --grade grade --order A,B,C --initial-auc 0.81 --json
+"""
+
+
+class Grades(Command):
+    """The command ``grades``."""
+
+    line, more, status, after = "validate default probabilities by rating grade", MORE, ASKED_STATUS, "compare"
+
+    def options(self, p: Parser) -> None:
+        """Add the options."""
+        take.files(p)
+        take.columns(p)
+        p.add_argument("--grade", metavar="COLUMN", help="rating grade at the beginning of the observation period")
+        p.add_argument("--end-grade", metavar="COLUMN", help="and at its end, empty for none: for migrations")
+        p.add_argument("--exposure", metavar="COLUMN", help="owed at the beginning: for concentration by exposure")
+        take.listed(p, "--order", "every grade, the best first (default: those of the data by their PD)", "GRADES")
+        p.add_argument("--average-pd", action="store_true", help="take the mean where PDs differ within a grade")
+        p.add_argument("--initial", metavar="FILE", help="rows of the initial validation, with the same columns")
+        p.add_argument("--initial-auc", type=float, metavar="AUC", help="or its AUC alone")
+        p.add_argument("--initial-herfindahl", type=float, metavar="HI", help="and its Herfindahl index, by number")
+        p.add_argument(
+            "--rho", type=float, default=0.0, metavar="R", help="correlation of defaults, such as 0.12 (default 0)"
+        )
+        p.add_argument(
+            "--lights",
+            type=_levels,
+            default=(0.05, 0.001),
+            metavar="A,B",
+            help="p-values: green above A, red at most B, amber between (default 0.05,0.001)",
+        )
+        p.add_argument("--draws", type=int, default=999, metavar="N", help="simulated data sets (default 999)")
+        take.seed(p)
+        p.add_argument("--json", action="store_true", help="print JSON instead of a table")
+        p.add_argument("--out", metavar="FILE", help="also write it: .xlsx, .json, or .csv for back-testing")
+
+    def run(self, given: Namespace) -> int:
+        """Print the validation, and write its workbook."""
+        from calibrant.apps.grades.asked import grades
+
+        return grades(given)
+
+
+def _levels(text: str) -> tuple[float, ...]:
+    """Return the levels of the lights."""
+    try:
+        return tuple(float(v) for v in text.split(","))
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r}: write two p-values such as 0.05,0.001") from None
+
+
+GRADES = Grades()

@@ -1,0 +1,498 @@
+"""The validation of default probabilities by grade: one row a customer at the beginning of the observation period."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Integral
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from calibrant import Predictions, predictions
+from calibrant.apps.grades import concentration as shares
+from calibrant.apps.grades import migrations as moves
+from calibrant.apps.grades.defaults import default_tails, light
+from calibrant.apps.grades.sheet import BackTest, Concentration, Discrimination, GradeValidation, Matrix, Migrations
+from calibrant.arguments import checked_seed, flag, number, one_source, refuse, shown
+from calibrant.detect import jeffreys_test
+from calibrant.errors import BadInput, NotComputable
+from calibrant.toolkit.data import (
+    as_text,
+    checked_data,
+    clipped,
+    decoded,
+    finite_numbers,
+    is_number,
+    number_texts,
+    require,
+)
+from calibrant.toolkit.methods import covered, posterior_tails, ranking
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+LIGHTS = (0.05, 0.001)  # Tasche (2003): yellow from the 95 %, red from the 99.9 % quantile of the defaults
+FEW = 50  # grades: rating scales have 5 to 25
+LEFT = -1  # at the end of the period: no grade
+
+
+@dataclass(frozen=True)
+class Customers:
+    """Rows on a scale: the place of each grade, its PD, whether it defaulted, what is owed, and where it ended."""
+
+    grade: Ints
+    pd: Floats
+    defaulted: NDArray[np.bool_]
+    exposure: Floats | None
+    end: Ints | None
+
+
+@one_source
+def grades(
+    data: Predictions,
+    *,
+    grade: str,
+    end_grade: str | None = None,
+    exposure: str | None = None,
+    order: Iterable[str | int] | None = None,
+    average_pd: bool = False,
+    initial: Predictions | None = None,
+    initial_auc: float | None = None,
+    initial_herfindahl: float | None = None,
+    rho: float = 0.0,
+    lights: tuple[float, float] = LIGHTS,
+    draws: int = 999,
+    seed: int = 0,
+) -> GradeValidation:
+    r"""Validate the default probabilities of a rating scale: back-testing, discrimination, migrations, concentration.
+
+    One row is a customer without a default at the beginning of the observation period; the label is a default within
+    it, the score the PD of the grade.
+
+    Parameters
+    ----------
+    data : Predictions
+        Weights and clusters are refused.
+    grade : str
+        The covariate that holds the grade at the beginning.
+    end_grade : str, optional
+        The covariate that holds the grade at the end; missing for who has none. For migrations.
+    exposure : str, optional
+        The covariate that holds what is owed at the beginning, from 0. For concentration.
+    order : sequence of str or int, optional
+        Every grade of the scale, the best first; by default those of the data by their PD.
+    average_pd : bool
+        Take the mean where PDs differ within a grade (direct estimates), which is refused otherwise.
+    initial : Predictions, optional
+        The rows of the initial validation, with the same columns: for its AUC and its concentration.
+    initial_auc, initial_herfindahl : float in [0, 1], optional
+        These figures alone, where the rows are not at hand; the second by number of customers.
+    rho : float in [0, 1)
+        How strongly defaults move together, as in `jeffreys_test`; 0.12 is common. One observation period.
+    lights : (float, float)
+        Green where the p-value is above the first, red where it is at most the second, amber between.
+    draws : int from 19
+        Simulated data sets of the test of all grades together.
+    seed : int
+
+    Returns
+    -------
+    GradeValidation
+        ``back_testing`` (a line a grade), ``portfolio``, ``discrimination``, ``migrations``, ``concentration``;
+        ``table`` (a `Curve`), ``save``, ``to_json``. ``absent``: what was not asked for or cannot be computed, and why.
+
+    Raises
+    ------
+    BadInput
+        No such column, a missing grade, PDs that differ within a grade or do not rise along the scale, two grades of
+        one PD without `order`, a grade outside the scale, more than 50 grades, an exposure below 0.
+    NotComputable
+        Weights; clusters; no rows.
+
+    Notes
+    -----
+    **Assumes.** Customers are independent, or move together as `rho` says; grades and PDs were made without these
+    defaults. **Guarantee.** `correlated_p_value` and `adjusted_p` have level alpha at every number of customers, with
+    `rho` if it is the true one (with PDs that differ within a grade the first takes their mean). The Jeffreys p-value
+    of one grade, S, ``z_ij`` and the test of concentration are the instructions' own, and asymptotic: see the
+    documentation for their level at small numbers. **Method.** Back-testing: 2.5.3.1, ``Beta(D + 1/2, N - D + 1/2)`` at
+    the PD. Discrimination: 2.5.4, ``S = (AUC_init - AUC_curr) / s``, DeLong's s, the initial AUC taken as known.
+    Migrations: 2.5.5.1 and 2.5.5.2; N_i counts customers with a grade at both ends and no default. Concentration:
+    2.5.5.3. Lights: `p_value`, or with `rho` the tail of the defaults in Vasicek's model, at the levels of Tasche;
+    the instructions have no colours. **Cost.** A sort, then rows times draws. **Reads.** Rows.
+
+    References
+    ----------
+    European Central Bank (2019), Instructions for reporting the validation results of internal models: IRB Pillar I
+    models for credit risk, sections 2.5.3 to 2.5.5. Tasche (2003), A traffic lights approach to PD validation,
+    arXiv:cond-mat/0305038. Vasicek (2002), The distribution of loan portfolio value, Risk 15(12). DeLong, DeLong,
+    Clarke-Pearson (1988), doi:10.2307/2531595. Miller (1991), doi:10.1080/03610929108830732.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> scale, pds = np.array(["A", "B", "C"]), np.array([0.005, 0.02, 0.1])
+    >>> at = rng.integers(0, 3, 3000)
+    >>> defaults = rng.uniform(size=3000) < pds[at] * np.array([1, 2, 1])[at]
+    >>> found = cal.grades(cal.predictions(defaults, pds[at], {"grade": scale[at]}), grade="grade")
+    >>> [(b.rating_grade, b.light) for b in found.back_testing]
+    [('A', 'green'), ('B', 'amber'), ('C', 'green')]
+    """
+    rows = covered(checked_data(data, Predictions), "the validation of grades", weighted=False, in_units=False)
+    rho, levels = number("rho", rho, least=0, below=1, hint="such as 0.12"), _lights(lights)
+    for name, column in (("grade", grade), ("end_grade", end_grade), ("exposure", exposure)):
+        if not isinstance(column, str) and (column is not None or name == "grade"):
+            refuse(name, column, "the name of one column", "such as 'grade'")
+    _one_of(initial, initial_auc, "initial_auc")
+    _one_of(initial, initial_herfindahl, "initial_herfindahl")
+    scale = _scale(rows, grade, _named(order), flag("average_pd", average_pd))
+    now = _customers(rows, scale, grade, exposure, end_grade)
+    before = None if initial is None else _initial(initial, scale, grade, exposure)
+    tested, whole = _back_tests(now, scale, rho, levels, (draws, checked_seed(seed)))
+    absent: dict[str, str] = {}
+    auc, index = _figure("initial_auc", initial_auc, "0.78"), _figure("initial_herfindahl", initial_herfindahl, "0.1")
+    return GradeValidation(
+        scale=scale,
+        back_testing=tested,
+        portfolio=whole,
+        discrimination=_discrimination(now, before, auc, absent),
+        migrations=_migrations(now, len(scale), absent),
+        concentration=_concentration(now, before, index, len(scale), absent),
+        absent=absent,
+        settings={
+            "rho": rho,
+            "lights": levels,
+            "draws": draws,
+            "seed": seed,
+            "average_pd": average_pd,
+            "light_by": "correlated_p_value" if rho else "p_value",
+            "grade": grade,
+            "end_grade": end_grade,
+            "exposure": exposure,
+            "name": rows.name,
+        },
+    )
+
+
+def _figure(name: str, value: float | None, such: str) -> float | None:
+    return None if value is None else number(name, value, least=0, most=1, hint=f"such as {such}")
+
+
+def _one_of(initial: Predictions | None, figure: float | None, name: str) -> None:
+    if initial is not None and figure is not None:
+        option = name.replace("_", "-")
+        raise BadInput(f"initial= (--initial) brings its own figures: leave {name}= (--{option}) out")
+
+
+def _named(order: object) -> tuple[str, ...] | None:
+    """Return the grades of a scale as text, the best first: whole numbers as they are written."""
+    if order is None:
+        return None
+    held = tuple(order) if isinstance(order, Iterable) and not isinstance(order, (str, bytes)) else ()
+    if len(held) < 2 or not all(isinstance(g, (str, Integral)) and not isinstance(g, bool) for g in held):
+        what = f"order= (--order) is {shown(order)}"
+        raise BadInput(f"{what}: name every grade of the scale, the best first, such as ['A', 'B', 'C'] (A,B,C)")
+    found = tuple(map(str, held))
+    if twice := [g for i, g in enumerate(found) if g in found[:i]]:
+        raise BadInput(f"order= (--order) names {clipped(twice[0])!r} twice: name each grade once")
+    if len(found) > FEW:
+        raise BadInput(f"order= (--order) names {len(found):,} grades: rating scales have at most {FEW}")
+    return found
+
+
+def _initial(data: object, scale: tuple[str, ...], grade: str, exposure: str | None) -> Customers:
+    """Return the customers of the initial validation; what is wrong with them is said to be theirs."""
+    rows = checked_data(data, Predictions, name="initial")
+    for given, option in ((rows.weights, "weights"), (rows.cluster, "cluster")):
+        if given is not None:
+            raise NotComputable(f"initial= (--initial) has {option}=: customers are counted one by one, leave it out")
+    try:
+        return _customers(rows, scale, grade, exposure, None)
+    except BadInput as e:
+        raise BadInput(f"rows of the initial validation (initial=, --initial): {e}") from None
+
+
+def _lights(lights: object) -> tuple[float, float]:
+    """Return the two levels of the lights."""
+    held = tuple(lights) if isinstance(lights, Sequence) and not isinstance(lights, str) else ()
+    if len(held) != 2:
+        refuse("lights", lights, "two probabilities, the larger first", "such as (0.05, 0.001)")
+    first, second = (number("lights", v, above=0, below=1, hint="such as 0.05") for v in held)
+    if second >= first:
+        refuse("lights", lights, "two probabilities, the larger first", "such as (0.05, 0.001)")
+    return first, second
+
+
+# ---- the scale, and the customers on it ----
+
+
+def _texts(rows: Predictions, column: str, role: str) -> list[str | None]:
+    """Return a covariate as the names of grades, None where missing."""
+    table = rows.covariates
+    require([column], () if table is None else tuple(table.schema.names), role)
+    held = decoded(table.column(column), column)
+    held = number_texts(held) if is_number(held.type) else as_text(held)
+    made: list[str | None] = held.to_pylist()
+    return made
+
+
+def _given(rows: Predictions, column: str) -> list[str]:
+    """Return the grade of every row; refuse one that is missing."""
+    held = _texts(rows, column, "grade")
+    if gaps := [i for i, g in enumerate(held) if g is None]:
+        what = f"grade column {column!r}: {len(gaps):,} of {len(held):,} rows have no grade, first in row {gaps[0]}"
+        raise BadInput(f"{what}; leave them out, or give them one")
+    return [str(g) for g in held]
+
+
+def _scale(rows: Predictions, column: str, order: tuple[str, ...] | None, average: bool) -> tuple[str, ...]:
+    """Return the grades, the best first: in the order given, or by their PD."""
+    held = _given(rows, column)
+    found, at = np.unique(held, return_inverse=True)
+    if len(found) > FEW:
+        raise BadInput(f"grade column {column!r} holds {len(found):,} values: rating scales have at most {FEW} grades")
+    low = np.full(len(found), np.inf)
+    high = np.full(len(found), -np.inf)
+    np.minimum.at(low, at, rows.p)
+    np.maximum.at(high, at, rows.p)
+    if not average and (apart := np.flatnonzero(high > low)).size:
+        g = apart[0]
+        what = f"grade {clipped(str(found[g]))!r} has PDs from {low[g]:.6g} to {high[g]:.6g}"
+        raise BadInput(f"{what}: pass one PD a grade, or take their mean with average_pd=True (--average-pd)")
+    pd = np.bincount(at, rows.p) / np.bincount(at) if average else low
+    mean = dict(zip(map(str, found), map(float, pd), strict=True))
+    return _ordered(mean, column) if order is None else _checked(mean, order, column)
+
+
+def _ordered(mean: dict[str, float], column: str) -> tuple[str, ...]:
+    if len(mean) < 2:
+        raise BadInput(
+            f"grade column {column!r} holds one grade: a scale has two at least; name all with order= (--order)"
+        )
+    made = sorted(mean, key=lambda g: mean[g])
+    for a, b in pairwise(made):
+        if mean[a] == mean[b]:
+            both = f"grades {clipped(a)!r} and {clipped(b)!r} have one PD, {mean[a]:.6g}"
+            raise BadInput(f"{both}: say which is better with order= (--order), the best grade first")
+    return tuple(made)
+
+
+def _checked(mean: dict[str, float], order: tuple[str, ...], column: str) -> tuple[str, ...]:
+    if missing := [g for g in mean if g not in order]:
+        what = f"grade column {column!r} holds {clipped(missing[0])!r}"
+        raise BadInput(f"{what}, which order= (--order) does not name: add it to {', '.join(map(clipped, order))}")
+    held = [g for g in order if g in mean]
+    for a, b in pairwise(held):
+        if mean[a] > mean[b]:
+            both = f"grade {clipped(a)!r} (PD {mean[a]:.6g}) stands before {clipped(b)!r} (PD {mean[b]:.6g})"
+            raise BadInput(f"order= (--order) is not by PD: {both}; name the best grade first")
+    return order
+
+
+def _customers(
+    rows: Predictions, scale: tuple[str, ...], grade: str, exposure: str | None, end: str | None
+) -> Customers:
+    place = {g: i for i, g in enumerate(scale)}
+    at = _placed(_given(rows, grade), place, grade)
+    owed = None
+    if exposure is not None:
+        require([exposure], () if rows.covariates is None else tuple(rows.covariates.schema.names), "exposure")
+        owed = finite_numbers(rows.covariates.column(exposure), exposure, "exposure")
+        if (below := np.flatnonzero(~(owed >= 0.0))).size:
+            what = (
+                f"exposure column {exposure!r}: {below.size:,} values are missing or below 0, first in row {below[0]}"
+            )
+            raise BadInput(f"{what}; give what was owed at the beginning, 0 for nothing")
+        if not owed.sum() > 0.0:
+            raise BadInput(f"exposure column {exposure!r} holds zeros only: leave it out")
+    ended = None if end is None else _placed(_texts(rows, end, "end grade"), place, end)
+    return Customers(at, rows.p, rows.y == 1, owed, ended)
+
+
+def _placed(held: Sequence[str | None], place: dict[str, int], column: str) -> Ints:
+    """Return places on the scale, `LEFT` where there is no grade; refuse one that is not on it."""
+    for i, g in enumerate(held):
+        if g is not None and g not in place:
+            known = ", ".join(map(clipped, place))
+            what = f"column {column!r} holds {clipped(g)!r} (row {i}), which is no grade of the scale ({known})"
+            raise BadInput(f"{what}: name every grade with order= (--order), or leave the value out")
+    return np.array([LEFT if g is None else place[g] for g in held], dtype=np.int64)
+
+
+# ---- 2.5.3 back-testing ----
+
+
+def _back_tests(
+    c: Customers, scale: tuple[str, ...], rho: float, levels: tuple[float, float], simulated: tuple[int, int]
+) -> tuple[tuple[BackTest, ...], BackTest]:
+    """Return each grade and the portfolio."""
+    k = len(scale)
+    n, d = np.bincount(c.grade, minlength=k), np.bincount(c.grade[c.defaulted], minlength=k)
+    held = np.flatnonzero(n)
+    pd = _mean_pd(c, k)[held]
+    alone = posterior_tails(d[held], n[held], pd, "greater")
+    tails = default_tails(d[held], n[held], pd, rho)
+    together = _together(c, c.grade, rho, simulated)
+    owed = None if c.exposure is None else np.bincount(c.grade, c.exposure, minlength=k)
+    found = {int(g): (float(pd[i]), float(alone[i]), float(tails[i]), together[i]) for i, g in enumerate(held)}
+    lines = []
+    for g, name in enumerate(scale):
+        p, own, tail, adjusted = found.get(g, (None, None, None, None))
+        counts = int(n[g]), int(d[g]), None if owed is None else float(owed[g])
+        by = tail if rho else own
+        lines.append(_line(name, p, counts, (own, tail, adjusted), None if by is None else light(by, levels)))
+    total, cases = len(c.grade), int(c.defaulted.sum())
+    mean = float(c.pd.mean())
+    own = float(posterior_tails(cases, total, mean, "greater"))
+    joint = _together(c, np.zeros_like(c.grade), rho, simulated)[0]
+    counts = total, cases, None if owed is None else float(owed.sum())
+    return tuple(lines), _line("portfolio", mean, counts, (own, None, joint), light(joint if rho else own, levels))
+
+
+def _mean_pd(c: Customers, k: int) -> Floats:
+    """Return the PD of each grade: the mean of its customers', exactly theirs where it is one; NaN of an empty one."""
+    low, high, n = np.full(k, np.inf), np.full(k, -np.inf), np.bincount(c.grade, minlength=k)
+    np.minimum.at(low, c.grade, c.pd)
+    np.maximum.at(high, c.grade, c.pd)
+    mean = np.bincount(c.grade, c.pd, minlength=k) / np.where(n, n, np.nan)
+    return np.where(low == high, low, mean)
+
+
+def _together(c: Customers, grade: Ints, rho: float, simulated: tuple[int, int]) -> tuple[float, ...]:
+    """Return the adjusted p-value of each grade that has customers, in order, by simulation."""
+    labels = pa.array([f"g{g:03d}" for g in range(int(grade.max()) + 1)]).take(pa.array(grade))
+    data = predictions(c.defaulted, c.pd, {"grade": labels})
+    found = jeffreys_test(data, by="grade", rho=rho, draws=simulated[0], seed=simulated[1])
+    by_name = dict(zip(found.parts["grade"], found.parts["adjusted_p"], strict=True))
+    return tuple(float(by_name[name]) for name in sorted(by_name))
+
+
+def _line(
+    name: str,
+    pd: float | None,
+    counts: tuple[int, int, float | None],
+    p: tuple[float | None, float | None, float | None],
+    shown: str | None,
+) -> BackTest:
+    customers, defaults, owed = counts
+    return BackTest(
+        rating_grade=name,
+        pd=pd,
+        number_of_customers=customers,
+        number_of_defaults=defaults,
+        default_rate=defaults / customers if customers else None,
+        exposure=owed,
+        p_value=p[0],
+        correlated_p_value=p[1],
+        adjusted_p=p[2],
+        light=shown,
+    )
+
+
+# ---- 2.5.4 discrimination ----
+
+
+def _discrimination(
+    c: Customers, before: Customers | None, given: float | None, absent: dict[str, str]
+) -> Discrimination | None:
+    """Return the AUC of the grades now, and whether it has fallen."""
+    if c.defaulted.all() or not c.defaulted.any():
+        absent["discrimination"] = "all customers have the same outcome: an AUC takes both"
+        return None
+    area, error = _area(c)
+    initial, s = given, None
+    if before is not None:
+        if before.defaulted.all() or not before.defaulted.any():
+            absent["auc_init"] = "all customers of the initial validation have the same outcome"
+        else:
+            initial = _area(before)[0]
+    if initial is not None and error > 0.0:
+        s = (initial - area) / error
+    elif initial is None:
+        absent.setdefault("auc_init", "no initial AUC: pass initial= or initial_auc=")
+    else:
+        absent["auc_test"] = "the grades separate all defaults from all others, so that the AUC has no variance"
+    return Discrimination(
+        auc_curr=area,
+        variance_curr=error**2,
+        auc_init=initial,
+        statistic=s,
+        p_value=None if s is None else 0.5 * math.erfc(s / math.sqrt(2.0)),
+        number_of_customers=len(c.grade),
+        number_of_defaults=int(c.defaulted.sum()),
+    )
+
+
+def _area(c: Customers) -> tuple[float, float]:
+    one = np.ones(len(c.grade))
+    found = ranking(c.grade.astype(float), c.defaulted.astype(np.int8), one, one)
+    return found.auroc, found.error
+
+
+# ---- 2.5.5 stability ----
+
+
+def _migrations(c: Customers, k: int, absent: dict[str, str]) -> Migrations | None:
+    """Return the matrix of migrations with its bandwidths and tests."""
+    if c.end is None:
+        absent["migrations"] = "no grade at the end of the period: pass end_grade="
+        return None
+    stays = ~c.defaulted & (c.end != LEFT)
+    counts = np.bincount(c.grade[stays] * k + c.end[stays], minlength=k * k).reshape(k, k)
+    upper, lower = moves.bandwidth(counts)
+    found = moves.steps(counts)
+    gone = ~c.defaulted & (c.end == LEFT)
+    return Migrations(
+        counts=tuple(tuple(map(int, row)) for row in counts),
+        defaulted=tuple(map(int, np.bincount(c.grade[c.defaulted], minlength=k))),
+        left=tuple(map(int, np.bincount(c.grade[gone], minlength=k))),
+        mwb_upper=_known(upper),
+        mwb_lower=_known(lower),
+        p_ij=_matrix(found.frequency),
+        z_ij=_matrix(found.statistic),
+        p_value=_matrix(found.p_value),
+    )
+
+
+def _known(x: float) -> float | None:
+    return None if math.isnan(x) else x
+
+
+def _matrix(values: Floats) -> Matrix:
+    return tuple(tuple(_known(float(v)) for v in row) for row in values)
+
+
+def _concentration(
+    c: Customers, before: Customers | None, index: float | None, k: int, absent: dict[str, str]
+) -> tuple[Concentration, ...]:
+    """Return the concentration of customers, and of exposure where it is known."""
+    earlier = None if before is None else shares.variation(np.bincount(before.grade, minlength=k))
+    earlier = earlier if index is None else shares.variation_of(index, k)
+    if earlier is None:
+        absent["hi_init"] = "no initial concentration: pass initial= or initial_herfindahl="
+    made = [_held("number", np.bincount(c.grade, minlength=k).astype(float), earlier, k)]
+    if c.exposure is None:
+        absent["exposure"] = "no exposures: pass exposure="
+        return tuple(made)
+    was = None
+    if before is not None and before.exposure is not None:
+        was = shares.variation(np.bincount(before.grade, before.exposure, minlength=k))
+    return (*made, _held("exposure", np.bincount(c.grade, c.exposure, minlength=k).astype(float), was, k))
+
+
+def _held(by: str, amounts: Floats, initial: float | None, k: int) -> Concentration:
+    now = shares.variation(amounts)
+    return Concentration(
+        weighted_by=by,
+        grades=k,
+        cv_curr=now,
+        hi_curr=shares.herfindahl(now, k),
+        cv_init=initial,
+        hi_init=None if initial is None else shares.herfindahl(initial, k),
+        p_value=None if initial is None else shares.rise(initial, now, k),
+    )

@@ -1,0 +1,292 @@
+"""The validation of default probabilities by grade: lines for a terminal, and the sheets of a workbook."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from calibrant.apps.grades.sheet import BackTest, Discrimination, GradeValidation, Matrix, Migrations
+from calibrant.errors import BadInput
+from calibrant.toolkit.report import cells, clip, pad, results
+from calibrant.visible import visible
+
+if TYPE_CHECKING:
+    from xlsxwriter import Workbook
+
+Value = str | int | float | None
+NAME = 24  # cells of the name of a grade
+BOOK = ".xlsx"
+CREATED = dt.datetime(1980, 1, 1, tzinfo=dt.UTC)  # a workbook has a date; the same input gives the same bytes
+CITED = "European Central Bank (2019), Instructions for reporting the validation results of internal models"
+WIDEST, NARROWEST, MARGIN = 60, 10, 2  # characters of a column
+COLOURS = {"green": "#C6E6CC", "amber": "#FFE3A3", "red": "#F4B8B4"}
+HEADS = {  # what a column is called, and how its numbers are written
+    "rating_grade": ("Rating grade", ""),
+    "pd": ("PD", "0.00%"),
+    "number_of_customers": ("Number of customers (N)", "#,##0"),
+    "number_of_defaults": ("Number of defaults (D)", "#,##0"),
+    "default_rate": ("Default rate (D/N)", "0.00%"),
+    "exposure": ("Exposure", "#,##0.00"),
+    "p_value": ("p-value", "0.0000"),
+    "correlated_p_value": ("p-value with correlation", "0.0000"),
+    "adjusted_p": ("p-value, all grades together", "0.0000"),
+    "light": ("Traffic light", ""),
+    "from": ("Grade at the beginning (i)", ""),
+    "to": ("Grade at the end (j)", ""),
+    "n_ij": ("Customers (n_ij)", "#,##0"),
+    "p_ij": ("Relative frequency (p_ij)", "0.00%"),
+    "z_ij": ("z_ij", "0.000"),
+    "phi": ("p-value, Phi(z_ij)", "0.0000"),
+    "defaulted": ("Defaulted", "#,##0"),
+    "left": ("No grade at the end", "#,##0"),
+    "quantity": ("Quantity", ""),
+    "value": ("Value", "0.0000"),
+    "weighted_by": ("Weighted by", ""),
+    "grades": ("Grades (K)", "0"),
+    "cv_init": ("CV_init", "0.0000"),
+    "cv_curr": ("CV_curr", "0.0000"),
+    "hi_init": ("HI_init", "0.0000"),
+    "hi_curr": ("HI_curr", "0.0000"),
+    "note": ("Note", ""),
+    "on": ("On", ""),
+}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One table of a workbook.
+
+    Parameters
+    ----------
+    name : str
+    heads : tuple of (str, str)
+        Title and number format of each column.
+    rows : sequence of tuple
+    """
+
+    name: str
+    heads: tuple[tuple[str, str], ...]
+    rows: Sequence[tuple[Value, ...]]
+
+
+def sheets(found: GradeValidation) -> tuple[Sheet, ...]:
+    """Return the tables of a validation, the notes last; a part that is absent has no table, and a note says why."""
+    made = [_back_testing(found)]
+    if found.discrimination is not None:
+        made.append(_discrimination(found.discrimination))
+    if found.migrations is not None:
+        made += [_matrix(found.scale, found.migrations), _bandwidths(found.migrations)]
+        made.append(_tests(found.scale, found.migrations))
+    made.append(_concentration(found))
+    return (*made, Sheet("Notes", _heads("on", "note"), list(_notes(found))))
+
+
+def _heads(*names: str) -> tuple[tuple[str, str], ...]:
+    return tuple(HEADS[n] for n in names)
+
+
+def _back_testing(found: GradeValidation) -> Sheet:
+    names = [n for n in HEADS if n in found.table.columns]
+    names = [n for n in names if found.portfolio.exposure is not None or n != "exposure"]
+    names = [n for n in names if found.settings["rho"] or n != "correlated_p_value"]
+    rows = [tuple(getattr(b, n) for n in names) for b in (*found.back_testing, found.portfolio)]
+    return Sheet("PD back-testing", _heads(*names), rows)
+
+
+def _discrimination(d: Discrimination) -> Sheet:
+    rows: list[tuple[Value, ...]] = [
+        ("AUC_init", d.auc_init),
+        ("AUC_curr", d.auc_curr),
+        ("Estimated variance of AUC_curr (s squared)", d.variance_curr),
+        ("Test statistic (S)", d.statistic),
+        ("p-value", d.p_value),
+        ("Number of customers", d.number_of_customers),
+        ("Number of defaults", d.number_of_defaults),
+    ]
+    return Sheet("AUC", _heads("quantity", "value"), rows)
+
+
+def _matrix(scale: tuple[str, ...], m: Migrations) -> Sheet:
+    to = tuple((f"to {g}", "#,##0") for g in scale)
+    rows: list[tuple[Value, ...]] = [
+        (g, *row, m.defaulted[i], m.left[i]) for i, (g, row) in enumerate(zip(scale, m.counts, strict=True))
+    ]
+    return Sheet("Migration matrix", (HEADS["from"], *to, HEADS["defaulted"], HEADS["left"]), rows)
+
+
+def _bandwidths(m: Migrations) -> Sheet:
+    rows: list[tuple[Value, ...]] = [
+        ("Upper MWB (to worse grades)", m.mwb_upper),
+        ("Lower MWB (to better grades)", m.mwb_lower),
+    ]
+    return Sheet("MWB", _heads("quantity", "value"), rows)
+
+
+def _tests(scale: tuple[str, ...], m: Migrations) -> Sheet:
+    rows: list[tuple[Value, ...]] = [
+        (a, b, m.counts[i][j], m.p_ij[i][j], m.z_ij[i][j], m.p_value[i][j])
+        for i, a in enumerate(scale)
+        for j, b in enumerate(scale)
+        if i != j
+    ]
+    return Sheet("Migration tests", _heads("from", "to", "n_ij", "p_ij", "z_ij", "phi"), rows)
+
+
+def _concentration(found: GradeValidation) -> Sheet:
+    names = "weighted_by", "grades", "cv_init", "cv_curr", "hi_init", "hi_curr", "p_value"
+    rows = [tuple(getattr(c, n) for n in names) for c in found.concentration]
+    return Sheet("Concentration", _heads(*names), rows)
+
+
+def _notes(found: GradeValidation) -> Iterator[tuple[Value, ...]]:
+    """Yield what each sheet holds, the settings, and why a part is absent."""
+    s = found.settings
+    first, second = (f"{v:g}" for v in found.lights)
+    yield "source", f"{CITED}: IRB Pillar I models for credit risk, sections 2.5.3 to 2.5.5"
+    yield "rows", f"{s['name']}: one a customer at the beginning of the observation period; grade {s['grade']}"
+    yield "PD back-testing", "p-value: Jeffreys, Beta(D + 1/2, N - D + 1/2) at the PD; small where the PD underpredicts"
+    yield "PD back-testing", "all grades together: simulated, for the finding that this grade's PD underpredicts"
+    if s["rho"]:
+        yield "PD back-testing", f"with correlation {s['rho']:g}: so many defaults or more in the one-factor model"
+    by = "p-value with correlation; of the portfolio, all together" if s["rho"] else "p-value"
+    yield "traffic lights", f"by the {by}: green above {first}, red at most {second}, amber between"
+    yield "traffic lights", "levels of Tasche (2003); the instructions have no colours"
+    yield "AUC", "S = (AUC_init - AUC_curr) / s by DeLong, p-value 1 - Phi(S): small where the AUC has fallen"
+    yield "Migration tests", "each cell against its neighbour nearer to the diagonal; small where it holds more"
+    yield "Migration tests", "N_i: customers with a grade at both ends and no default"
+    yield "Concentration", "p-value: small where it has risen; the initial value is taken as known"
+    yield "privacy", "grades are shown whatever their size: for the supervisor, not for publication"
+    for what, why in found.absent.items():
+        yield f"absent: {what}", why
+
+
+# ---- a workbook ----
+
+
+def workbook(found: GradeValidation) -> bytes:
+    """Return the sheets as an Excel workbook: heads frozen, no formula, the same bytes every time."""
+    try:
+        from xlsxwriter import Workbook
+    except ImportError:
+        raise BadInput("a workbook needs XlsxWriter: pip install 'calibrant[excel]', or write .json or .csv") from None
+    out = io.BytesIO()
+    with Workbook(out, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}) as book:
+        book.set_properties({"created": CREATED, "title": "Validation of PD by grade"})
+        for sheet in sheets(found):
+            _write(book, sheet)
+    return out.getvalue()
+
+
+def _write(book: Workbook, sheet: Sheet) -> None:
+    """Write one sheet: bold heads over the table, frozen; columns as wide as what is in them."""
+    page = book.add_worksheet(sheet.name)
+    head = book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"})
+    formats = {f: book.add_format({"num_format": f}) for _, f in sheet.heads if f}
+    lights = {name: book.add_format({"bg_color": colour}) for name, colour in COLOURS.items()}
+    whole, text = book.add_format({"num_format": "#,##0"}), book.add_format({"text_wrap": True, "valign": "top"})
+    for j, (title, form) in enumerate(sheet.heads):
+        page.write_string(0, j, visible(title), head)
+        page.set_column(j, j, _width([title, *(row[j] for row in sheet.rows)]))
+        for i, row in enumerate(sheet.rows, 1):
+            value = row[j]
+            if isinstance(value, str):
+                page.write_string(i, j, visible(value), lights.get(value, text))
+            elif value is not None:
+                page.write_number(i, j, value, whole if isinstance(value, int) else formats.get(form))
+    page.freeze_panes(1, 1)
+    page.set_landscape()
+    page.fit_to_pages(1, 0)
+    page.repeat_rows(0)
+
+
+def _width(values: Sequence[Value]) -> int:
+    held = [len(v) if isinstance(v, str) else 12 for v in values if v is not None]
+    first = len(str(values[0])) if values else 0
+    return min(max(NARROWEST, min(first, 16), max(held[1:], default=0)) + MARGIN, WIDEST)
+
+
+# ---- files and a terminal ----
+
+
+def _json(found: GradeValidation) -> bytes:
+    return f"{found.to_json()}\n".encode()
+
+
+def _csv(found: GradeValidation) -> bytes:
+    return results.content(found.table, "x.csv")
+
+
+FORMATS: Mapping[str, Callable[[GradeValidation], bytes]] = {BOOK: workbook, ".json": _json, ".csv": _csv}
+
+
+def checked(out: str) -> str:
+    """Return the name of a file that a validation can be written to."""
+    if Path(out).suffix.lower() not in FORMATS:
+        raise BadInput(f"cannot write {out!r}: end its name in {', '.join(FORMATS)}")
+    return out
+
+
+def content(found: GradeValidation, out: str) -> bytes:
+    """Return a validation in the format of a file's ending."""
+    return FORMATS[Path(out).suffix.lower()](found)
+
+
+def lines(found: GradeValidation) -> str:
+    """Return the grades with their lights, then a line each for discrimination, migrations and concentration."""
+    table: list[tuple[str, ...]] = [("grade", "PD", "customers", "defaults", "rate", "p-value", "together", "light")]
+    table += [_row(b, bool(found.settings["rho"])) for b in (*found.back_testing, found.portfolio)]
+    wide = [max(cells(r[i]) for r in table) for i in range(len(table[0]))]
+    out = []
+    for who, *numbers, light in table:
+        right = (" " * (w - cells(v)) + v for v, w in zip(numbers, wide[1:], strict=False))
+        out.append("  ".join((pad(who, wide[0]), *right, light)).rstrip())
+    return "\n".join([*out, "", *_told(found)])
+
+
+def _row(b: BackTest, correlated: bool) -> tuple[str, ...]:
+    own = b.correlated_p_value if correlated else b.p_value
+    return (
+        clip(visible(b.rating_grade), NAME),
+        _percent(b.pd),
+        f"{b.number_of_customers:,}",
+        f"{b.number_of_defaults:,}",
+        _percent(b.default_rate),
+        _short(own),
+        _short(b.adjusted_p),
+        b.light or "-",
+    )
+
+
+def _told(found: GradeValidation) -> Iterator[str]:
+    if (d := found.discrimination) is not None:
+        told = "" if d.statistic is None else f"; initial {d.auc_init:.4f}, S {d.statistic:.3f}, p {_short(d.p_value)}"
+        yield f"AUC {d.auc_curr:.4f} (variance {d.variance_curr:.3g}){told}"
+    if (m := found.migrations) is not None:
+        yield f"MWB to worse grades {_short(m.mwb_upper)}, to better {_short(m.mwb_lower)}; {_least(m.p_value, found)}"
+    for c in found.concentration:
+        told = "" if c.hi_init is None else f"; initial {c.hi_init:.4f}, p {_short(c.p_value)}"
+        yield f"Herfindahl index by {c.weighted_by} {c.hi_curr:.4f} (CV {c.cv_curr:.4f}){told}"
+    for what, why in found.absent.items():
+        yield f"Absent, {what}: {why}"
+
+
+def _least(p: Matrix, found: GradeValidation) -> str:
+    """Return the cell whose excess over its nearer neighbour is the most surprising."""
+    at = [(v, i, j) for i, row in enumerate(p) for j, v in enumerate(row) if v is not None]
+    if not at:
+        return "no cell to test"
+    least, i, j = min(at)
+    a, b = (clip(visible(found.scale[k]), NAME) for k in (i, j))
+    return f"smallest p {_short(least)}, from {a} to {b}, of {len(at)} cells"
+
+
+def _percent(x: float | None) -> str:
+    return "-" if x is None else f"{100 * x:.2f}%"
+
+
+def _short(x: float | None) -> str:
+    return "-" if x is None else f"{x:.4f}" if x >= 0.0001 else "<0.0001"

@@ -1,0 +1,42 @@
+"""The checklist as an output of a record: ``--tripod``, and two files of the folder of ``--out``."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from calibrant.plugins import Output
+
+if TYPE_CHECKING:
+    from calibrant import AuditRecord
+    from calibrant.results import Curve
+
+
+class Tripod(Output):
+    """The items of TRIPOD+AI with what a record answers of each."""
+
+    line = "write the TRIPOD+AI items that an audit answers (- for Markdown here)"
+    metavar, after, says = "OUT.md|.csv", "pdf", "checklist"
+    kept = "tripod.md", "tables/tripod.csv"
+
+    def check(self, target: str | None, given: Namespace) -> None:
+        """Refuse another ending than those of Markdown and CSV."""
+        from calibrant.apps.guidelines.tripod import ending
+
+        if target:
+            ending(target)
+
+    def content(self, thing: AuditRecord, target: str, given: Namespace) -> str:
+        """Return the items as Markdown, or as CSV where the name of the file ends so."""
+        from calibrant.apps.guidelines.tripod import FORMATS, ending
+
+        return FORMATS[ending(target)](thing)
+
+    def table(self, record: AuditRecord) -> Curve:
+        """Return the items as a table, for Python."""
+        from calibrant.apps.guidelines.tripod import table
+
+        return table(record)
+
+
+TRIPOD = Tripod()

@@ -1,0 +1,295 @@
+"""TRIPOD+AI: its 52 items by number, in words of our own, and what a record answers of each.
+
+Collins GS, Moons KGM, Dhiman P, et al. (2024), TRIPOD+AI statement: updated guidance for reporting clinical prediction
+models that use regression or machine learning methods, BMJ 385:e078378, doi:10.1136/bmj-2023-078378. The text of the
+items is in the statement and not here; labels are short and do not replace it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from calibrant import AuditRecord
+from calibrant.apps.guidelines import answers as told
+from calibrant.apps.guidelines.answers import Lines
+from calibrant.errors import BadInput
+from calibrant.results import Curve
+from calibrant.toolkit.data import checked_targets, written
+from calibrant.toolkit.report import Text, code, given, marked, plain, say, tables
+
+State = Literal["answered", "in part", "not given", "for the authors"]
+METHOD = "report.tripod"
+CITED = "Collins et al. (2024), BMJ 385:e078378, doi:10.1136/bmj-2023-078378"
+COLUMNS = "item", "section", "applies", "topic", "state", "answer", "authors"
+STATES: dict[State, str] = {
+    "answered": "answered by the audit",
+    "in part": "in part: the authors add the rest",
+    "not given": "an audit can carry it; this one was not given it",
+    "for the authors": "for the authors: an audit cannot know it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of the guideline.
+
+    Parameters
+    ----------
+    number : str
+    applies : {"D", "E", "D;E"}
+        To reports of development, of evaluation, or both.
+    topic : str
+        A few words of our own.
+    answer : callable or None
+        What a record says of it; None where no record can.
+    authors : str
+        What is left for the authors to write.
+    """
+
+    number: str
+    applies: str
+    topic: str
+    answer: Callable[[AuditRecord], Lines] | None = None
+    authors: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An item with what a record says of it."""
+
+    item: Item
+    section: str
+    state: State
+    lines: Lines
+
+
+SECTIONS: tuple[tuple[str, tuple[Item, ...]], ...] = (
+    (
+        "Title and abstract",
+        (
+            Item("1", "D;E", "title", told.study, "the title itself"),
+            Item("2", "D;E", "abstract", None, "see the checklist for abstracts"),
+        ),
+    ),
+    (
+        "Introduction",
+        (
+            Item("3a", "D;E", "context, rationale, earlier models"),
+            Item("3b", "D;E", "whom the model is for, and its users", told.purpose, "place in the pathway, users"),
+            Item("3c", "D;E", "known inequalities"),
+            Item("4", "D;E", "objectives", told.objective, "objectives beyond calibration"),
+        ),
+    ),
+    (
+        "Methods",
+        (
+            Item("5a", "D;E", "sources of data", told.source, "kind of source, why it was used, representativeness"),
+            Item("5b", "D;E", "dates", told.dates, "start and end of recruitment, end of follow-up"),
+            Item("6a", "D;E", "setting and centres", told.units, "kind of setting, place of the centres"),
+            Item("6b", "D;E", "eligibility"),
+            Item("6c", "D;E", "treatments"),
+            Item("7", "D;E", "data preparation and quality", told.preparation, "what was done before the audit"),
+            Item("8a", "D;E", "outcome", told.outcome, "definition, horizon, how and when assessed, in all groups"),
+            Item("8b", "D;E", "who assessed the outcome", None, "if it takes judgement"),
+            Item("8c", "D;E", "blinding of the outcome"),
+            Item("9a", "D", "choice of predictors"),
+            Item("9b", "D;E", "definition of predictors", told.covariates, "the model's predictors, how measured"),
+            Item("9c", "D;E", "who assessed predictors", None, "if it takes judgement"),
+            Item("10", "D;E", "sample size", told.sample, "how the size was arrived at"),
+            Item("11", "D;E", "missing data", told.missing, ""),
+            Item("12a", "D", "use and partition of the data"),
+            Item("12b", "D", "handling of predictors"),
+            Item("12c", "D", "kind of model and its building"),
+            Item("12d", "D;E", "clusters, how handled", told.clusters, ""),
+            Item("12e", "D;E", "measures and plots", told.methods, "why these; clinical utility if claimed"),
+            Item("12f", "E", "model updating", told.updating, ""),
+            Item("12g", "E", "how predictions were made", None, "formula, code, object or service"),
+            Item("13", "D;E", "class imbalance"),
+            Item("14", "D;E", "fairness", told.fairness, "what was done in the model, and why"),
+            Item("15", "D", "output of the model", told.output, "thresholds, if people are classified"),
+            Item("16", "D;E", "differences from the development data"),
+            Item("17", "D;E", "ethical approval"),
+        ),
+    ),
+    (
+        "Open science",
+        (
+            Item("18a", "D;E", "funding"),
+            Item("18b", "D;E", "conflicts of interest"),
+            Item("18c", "D;E", "protocol"),
+            Item("18d", "D;E", "registration"),
+            Item("18e", "D;E", "data sharing", told.shared, "where the data can be had"),
+            Item("18f", "D;E", "code sharing", told.again, "where the code of the model can be had"),
+        ),
+    ),
+    ("Patients and public", (Item("19", "D;E", "involvement"),)),
+    (
+        "Results",
+        (
+            Item("20a", "D;E", "flow of participants", told.flow, "follow-up; who was excluded before the data"),
+            Item("20b", "D;E", "characteristics", told.characteristics, "dates, treatments, follow-up by source"),
+            Item("20c", "E", "comparison with the development data"),
+            Item("21", "D;E", "participants and events by analysis", told.analyses, ""),
+            Item("22", "D", "the full model"),
+            Item("23a", "D;E", "performance, with intervals, by subgroup", told.performance, ""),
+            Item("23b", "D;E", "heterogeneity across clusters", told.heterogeneity, ""),
+            Item("24", "E", "results of updating", told.updated, ""),
+        ),
+    ),
+    (
+        "Discussion",
+        (
+            Item("25", "D;E", "interpretation", told.interpretation, "what it means, fairness, earlier studies"),
+            Item("26", "D;E", "limitations", told.limitations, "limitations beyond the audit"),
+            Item("27a", "D", "poor or missing inputs in use"),
+            Item("27b", "D", "users, and what they must know"),
+            Item("27c", "D;E", "next steps"),
+        ),
+    ),
+)
+ABSENT = {  # what an audit would need to carry an item, where this one was not given it
+    "3b": "audit with --intended-use and --population",
+    "5b": "audit with --period",
+    "6a": "audit with --cluster",
+    "9b": "audit with covariates",
+    "12d": "audit with --cluster",
+    "12f": "audit without --quick",
+    "14": "audit with --by",
+    "20b": "audit with --by",
+    "23b": "audit with --cluster, five clusters or more of enough rows",
+    "24": "audit without --quick",
+}
+
+
+def answers(record: AuditRecord) -> tuple[Answer, ...]:
+    """Return every item of TRIPOD+AI in order, with what the record says of it.
+
+    Parameters
+    ----------
+    record : AuditRecord
+
+    Returns
+    -------
+    tuple of Answer
+        52 items. An item that no record can answer is for the authors; one that this record could carry and does not
+        is not given. Nothing is inferred from what is absent.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> from calibrant.apps.guidelines import tripod
+    >>> record = cal.audit(cal.predictions([0, 1] * 50, [0.4, 0.6] * 50), quick=True)
+    >>> [a.item.number for a in tripod.answers(record) if a.state == "answered"]
+    ['11', '21', '23a']
+    """
+    return tuple(_answer(record, item, section) for section, items in SECTIONS for item in items)
+
+
+def _answer(record: AuditRecord, item: Item, section: str) -> Answer:
+    lines = () if item.answer is None else item.answer(record)
+    if item.answer is None:
+        return Answer(item, section, "for the authors", lines)
+    if not lines:
+        return Answer(item, section, "not given", lines)
+    return Answer(item, section, "in part" if item.authors else "answered", lines)
+
+
+def table(record: AuditRecord) -> Curve:
+    """Return the same as a table, a line an item: item, section, applies, topic, state, answer, authors."""
+    rows = [
+        (
+            a.item.number,
+            a.section,
+            a.item.applies,
+            a.item.topic,
+            a.state,
+            "\n".join(map(plain, a.lines)),
+            _left(a),
+        )
+        for a in answers(record)
+    ]
+    columns = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
+    return Curve(method=METHOD, columns=columns, settings={"guideline": "TRIPOD+AI", "cites": CITED})
+
+
+def _left(a: Answer) -> str:
+    """Return what the authors add, or what an audit would need to carry the item."""
+    needs = ABSENT.get(a.item.number, "") if a.state == "not given" else ""
+    return "; ".join(words for words in (needs, a.item.authors) if words)
+
+
+# ---- as a file ----
+
+
+def markdown(record: AuditRecord) -> str:
+    """Return the items as Markdown: those an audit answers with their answers, then those it cannot."""
+    found = answers(record)
+    out = ["# TRIPOD+AI, as far as an audit answers it", "", marked(_what(record)), "", marked(_cited()), ""]
+    section = ""
+    for a in (a for a in found if a.lines):
+        if a.section != section:
+            section = a.section
+            out += [f"## {section}", ""]
+        out += [f"### {a.item.number} {a.item.topic}", "", *(f"* {marked(line)}" for line in a.lines), ""]
+        if a.item.authors:
+            out += [f"For the authors: {a.item.authors}.", ""]
+    out += ["## What this audit was not given", "", *_rest(found, "not given"), ""]
+    out += ["## For the authors", "", "An audit cannot know these.", "", *_rest(found, "for the authors")]
+    return "\n".join(out) + "\n"
+
+
+def _what(record: AuditRecord) -> Text:
+    found = answers(record)
+    held = sum(bool(a.lines) for a in found)
+    return say("Audit of ", given(record.name), f". Of {len(found)} items {held} are answered, in whole or in part.")
+
+
+def _cited() -> Text:
+    whole = "Numbers are those of the statement, which has the text of the items: "
+    return say(whole, CITED, ". Record: ", code("calibrant/3"), ". What was not in the record is not filled in.")
+
+
+def _rest(found: tuple[Answer, ...], state: State) -> list[str]:
+    of = {"D": " (of the development)"}
+    named = [
+        f"* {a.item.number} {a.item.topic}{of.get(a.item.applies, '')}{f': {left}' if (left := _left(a)) else ''}"
+        for a in found
+        if a.state == state
+    ]
+    return named or ["* none"]
+
+
+def as_csv(record: AuditRecord) -> str:
+    """Return the items as CSV, a line an item; text that a spreadsheet would take for a formula is kept from it."""
+    columns = table(record).columns
+    return tables.written(tuple(columns), zip(*columns.values(), strict=True))
+
+
+FORMATS: dict[str, Callable[[AuditRecord], str]] = {".md": markdown, ".csv": as_csv}
+
+
+def ending(out: str) -> str:
+    """Return the format that the ending of a file's name asks for; ``-`` is Markdown."""
+    found = ".md" if out == "-" else Path(out).suffix.lower()
+    if found not in FORMATS:
+        raise BadInput(f"cannot write {out!r} as a checklist: end its name in {' or '.join(FORMATS)}")
+    return found
+
+
+def save(record: AuditRecord, target: str | os.PathLike[str]) -> Path:
+    """Write the items to a file, whole or not at all: ``.md`` or ``.csv``.
+
+    Raises
+    ------
+    BadInput
+        Another ending, or a place that cannot be written.
+    """
+    out = os.fspath(target)
+    made = FORMATS[ending(out)]
+    path = checked_targets({"the target": out}, ())["the target"]
+    written(str(path), made(record).encode())
+    return path

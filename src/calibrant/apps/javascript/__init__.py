@@ -1,0 +1,1 @@
+"""A calibrator as JavaScript, for a page or a service without Python."""

@@ -1,0 +1,30 @@
+"""JavaScript as an output of a calibrator: ``--print-javascript``, and `to_javascript` of a map."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Literal
+
+from calibrant.plugins import Output
+
+if TYPE_CHECKING:
+    from calibrant.repair import FittedMap
+
+
+class JavaScript(Output):
+    """A map of scores as a JavaScript function."""
+
+    line = "print the map as a JavaScript function instead"
+    of: Literal["record", "calibrator"] = "calibrator"
+
+    def content(self, thing: FittedMap, target: str, given: Namespace) -> str:
+        """Return the function, called as `target` says."""
+        from calibrant.apps.javascript.script import Script
+        from calibrant.toolkit.formulas import Formula
+
+        row = Formula(thing.codings)
+        results = thing.formulas(row)
+        return Script(row, thing.classes).function(results, target, 100.0 if thing.percent else 1.0)
+
+
+JAVASCRIPT = JavaScript()

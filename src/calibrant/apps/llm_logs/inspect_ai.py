@@ -1,0 +1,122 @@
+"""Logs of Inspect (`inspect_ai`): `.eval` archives and JSON."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from calibrant.apps.llm_logs.answers import Answer, Tool, named, plain, source_of_answers
+from calibrant.apps.llm_logs.decoded import HEADER, START, decoded, member, members, text_of
+from calibrant.errors import BadInput
+from calibrant.toolkit.data import Form, Source
+
+INSPECT = Tool(
+    name="an Inspect log",
+    looked="the metadata of scores and samples, and the store",
+    no_scores="score it first (inspect score), then read it again",
+)
+SAMPLES = "samples/"
+STARTED, FINISHED = "started", "success"  # the status of an evaluation; others are "cancelled" and "error"
+
+
+class Evaluated(msgspec.Struct):
+    """What was evaluated."""
+
+    task: str = ""
+    model: str = ""
+
+
+class Results(msgspec.Struct):
+    """How many answers there were to be."""
+
+    total_samples: int | None = None
+
+
+class Head(msgspec.Struct):
+    """The beginning of a log."""
+
+    eval: Evaluated
+    status: str = ""
+    results: Results | None = None
+
+
+class Score(msgspec.Struct):
+    """What one scorer said of one answer."""
+
+    value: object = None
+    metadata: dict[str, object] | None = None
+
+
+class Sample(msgspec.Struct):
+    """One answer."""
+
+    id: str | int
+    epoch: int = 1
+    scores: dict[str, Score] | None = None
+    metadata: dict[str, object] | None = None
+    store: dict[str, object] | None = None
+
+
+class Whole(Head):
+    """A log of JSON."""
+
+    samples: list[Sample] | None = None
+
+
+def inspect_log(path: Path, name: str, form: Form) -> Source:
+    """Return the answers of a log, one a sample and epoch."""
+    head, answers = _archive(path) if zipfile.is_zipfile(path) else _json(path, form)
+    found = source_of_answers(list(answers), INSPECT, path, name)
+    return replace(found, log=replace(found.log, unfinished=_unfinished(head, found.rows, path.name)))
+
+
+def _unfinished(head: Head, answers: int | None, file: str) -> tuple[str, ...]:
+    """Return which log holds a part of its answers only, and how many; nothing of one that came to its end."""
+    if head.status in ("", FINISHED):
+        return ()
+    planned, found = None if head.results is None else head.results.total_samples, answers or 0
+    of = f" of {planned:,}" if planned else ""
+    return (f"{file} ({head.status}, {found:,}{of} answer{'s' * ((planned or found) != 1)})",)
+
+
+def _json(path: Path, form: Form) -> tuple[Head, Iterator[Answer]]:
+    found = decoded(text_of(path, form.encoding), Whole, path.name)
+    return found, (_answer(sample, found.eval) for sample in found.samples or ())
+
+
+def _archive(path: Path) -> tuple[Head, Iterator[Answer]]:
+    held = members(path)
+    head = held.get(HEADER) or held.get(START)
+    if head is None:
+        raise BadInput(f"{path.name} has no {HEADER} in it, so it is no log of Inspect: let the evaluation finish")
+    first = decoded(member(path, head), Head, f"{path.name}: {head.filename}")
+    if HEADER not in held:  # which is written last
+        first.status = first.status or STARTED
+    names = sorted(n for n in held if n.startswith(SAMPLES) and n.endswith(".json"))
+    samples = (decoded(member(path, held[called]), Sample, f"{path.name}: {called}") for called in names)
+    return first, (_answer(sample, first.eval) for sample in samples)
+
+
+def _answer(sample: Sample, of: Evaluated) -> Answer:
+    """Return one answer; a scorer that gives several values is several scorers."""
+    scores: dict[str, object] = {}
+    told: dict[str, object] = {}
+    for scorer, score in (sample.scores or {}).items():
+        if isinstance(score.value, Mapping):
+            scores |= {f"{scorer}.{key}": value for key, value in score.value.items()}
+        else:
+            scores[scorer] = score.value
+        told |= plain(score.metadata, f"scores.{scorer}.metadata.")
+    told |= plain(sample.store, "store.")
+    return Answer(
+        question=named(of.task, sample.id),
+        task=of.task,
+        model=of.model,
+        epoch=sample.epoch,
+        scores=scores,
+        told=told | plain(sample.metadata),
+    )

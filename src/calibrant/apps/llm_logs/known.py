@@ -1,0 +1,88 @@
+"""The logs that are read: which tool wrote one is told by its first bytes; its reader is loaded when it is opened."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from calibrant.apps.llm_logs.decoded import HEADER, START
+from calibrant.plugins import Format
+
+if TYPE_CHECKING:
+    from calibrant.toolkit.data import Form, Source
+
+
+@dataclass(frozen=True)
+class Log(Format):
+    """The log of one tool.
+
+    Parameters
+    ----------
+    called : str
+    reader : str
+        The file and its function.
+    beginnings : tuple of pattern
+        How its JSON begins.
+    endings, members : tuple of str
+        Ends of names of files, and names in a zip file, that no other file has.
+    """
+
+    called: str
+    reader: tuple[str, str]
+    beginnings: tuple[re.Pattern[bytes], ...]
+    endings: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+
+    def begins(self, first: bytes) -> bool:
+        """Tell whether a file of JSON is such a log."""
+        text = first.removeprefix(b"\xef\xbb\xbf").lstrip()
+        return any(pattern.match(text) for pattern in self.beginnings)
+
+    def holds(self, names: Collection[str]) -> bool:
+        """Tell whether a zip file of these names is such a log."""
+        return any(name in names for name in self.members)
+
+    def open(self, path: Path, name: str, form: Form) -> Source:
+        """Return its answers as rows."""
+        file, function = self.reader
+        source: Source = getattr(import_module(f"calibrant.apps.llm_logs.{file}"), function)(path, name, form)
+        return source
+
+
+INSPECT = Log(
+    "an Inspect log",
+    ("inspect_ai", "inspect_log"),
+    (re.compile(rb'\{\s*"version":\s*\d+,\s*"status":\s*"\w+",\s*"eval":\s*\{'),),
+    (".eval",),
+    (HEADER, START),
+)
+LM_EVAL = Log(
+    "a log of lm-evaluation-harness",
+    ("lm_eval", "lm_eval_log"),
+    (re.compile(rb'\[?\s*\{\s*"doc_id":\s*[\d"][^,]*,\s*"doc":\s*\{'),),
+)
+OPENAI_EVALS = Log(
+    "a log of OpenAI evals",
+    ("openai_evals", "openai_evals_log"),
+    (
+        re.compile(rb'\{"spec":\s*\{[^\n]*"completion_fns":'),
+        re.compile(rb'\{"run_id":[^\n]*"event_id":[^\n]*"sample_id":'),
+    ),
+)
+PROMPTFOO = Log(
+    "a log of promptfoo",
+    ("promptfoo", "promptfoo_log"),
+    (
+        re.compile(rb'\{\s*"evalId":\s*("|null)[^{]*"results":\s*\{'),
+        re.compile(rb'\{[^\n]*"promptIdx":[^\n]*"provider":[^\n]*"testCase":'),
+    ),
+)
+DEEPEVAL = Log(
+    "a test run of DeepEval",
+    ("deepeval", "deepeval_log"),
+    (re.compile(rb'\{(?=.*"testCases":)(?=.*"(metricsData|actualOutput|testFile|testPassed)":)', re.DOTALL),),
+)

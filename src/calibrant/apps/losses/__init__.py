@@ -1,0 +1,1 @@
+"""Training losses that weigh calibration, for PyTorch."""

@@ -1,0 +1,165 @@
+"""Rows and a population side by side: as levels with shares, or as features of a classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from calibrant.apps.population.raking import Margin
+from calibrant.arguments import shown
+from calibrant.errors import BadInput
+from calibrant.toolkit.data import Codes, Floats, Profile, codings, encode, level_codes, plain, require
+
+Pool = Mapping[str, Mapping[str, str]]
+Given = Mapping[object, Mapping[object, object]]
+ROUNDED = 0.005  # by which shares, rounded as they are published, may miss one
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Leveled:
+    """One column's levels, in the rows and, if it is rows, in the population."""
+
+    name: str
+    labels: tuple[str, ...]
+    rows: Codes
+    people: Codes | None = None
+
+    def pooled(self, into: Mapping[str, str]) -> Leveled:
+        """Return the column with some levels called by the name of another."""
+        if strange := [v for v in into if v not in self.labels]:
+            raise BadInput(f"pool={shown(dict(into))}: column {self.name!r} has no level {strange[0]!r}")
+        named = [into.get(label, label) for label in self.labels]
+        labels = tuple(dict.fromkeys(named))
+        to = np.array([labels.index(v) for v in named], dtype=np.int32)
+        people = None if self.people is None else to[self.people]
+        return Leveled(name=self.name, labels=labels, rows=to[self.rows], people=people)
+
+
+def leveled(rows: pa.Table, people: pa.Table, columns: Sequence[str], pool: Pool) -> list[Leveled]:
+    """Return columns as levels fixed by rows and population together: numbers of many values in bins."""
+    out = []
+    for name in columns:
+        profile = Profile(name)
+        for table in (rows, people):
+            profile.update(table.column(name))
+        levels = profile.variable()
+        codes = [levels.codes(t.column(name)) for t in (rows, people)]
+        one = Leveled(name=name, labels=levels.labels, rows=codes[0], people=codes[1])
+        out.append(one.pooled(pool.get(name, {})))
+    return out
+
+
+def joint(columns: Sequence[Leveled], weights: Floats) -> Margin:
+    """Return the margin of columns jointly, with the shares of a population's rows, which count as `weights` say."""
+
+    def crossed(parts: Sequence[Codes]) -> NDArray[np.int64]:
+        at = np.zeros(len(parts[0]), dtype=np.int64)
+        for part, c in zip(parts, columns, strict=True):
+            at = at * len(c.labels) + part
+        return at
+
+    mine = crossed([c.rows for c in columns])
+    theirs = crossed([c.people for c in columns if c.people is not None])
+    cells, codes = np.unique(np.r_[mine, theirs], return_inverse=True)
+    labels = []
+    for cell in cells.tolist():
+        names = []
+        for c in reversed(columns):
+            cell, at = divmod(cell, len(c.labels))
+            names.append(c.labels[at])
+        labels.append(", ".join(reversed(names)))
+    inside = codes[len(mine) :]
+    return Margin(
+        columns=tuple(c.name for c in columns),
+        labels=tuple(labels),
+        codes=codes[: len(mine)].astype(np.int32),
+        shares=np.bincount(inside, weights, len(cells)) / weights.sum(),
+        people=np.bincount(inside, minlength=len(cells)).astype(float),
+    )
+
+
+# ---- margins that were given ----
+
+
+def margin(rows: pa.Table, columns: tuple[str, ...], given: Mapping[object, object], pool: Pool) -> Margin:
+    """Return rows at the levels of a margin that was given: shares, or counts, by level."""
+    told = [(k if isinstance(k, tuple) else (k,), v) for k, v in given.items()]
+    where = f"margin {' x '.join(columns)!r}"
+    if wrong := next((k for k, _ in told if len(k) != len(columns)), None):
+        raise BadInput(f"{where}: level {shown(wrong)} does not name one level of each column")
+    sums: dict[tuple[str, ...], float] = {}
+    for key, value in told:
+        cell = tuple(pool.get(c, {}).get(_text(k), _text(k)) for c, k in zip(columns, key, strict=True))
+        sums[cell] = sums.get(cell, 0.0) + _share(value, f"{where}, level {', '.join(map(_text, key))!r}")
+    total = sum(sums.values())
+    if not total > 0:
+        raise BadInput(f"{where}: nobody is in it; give shares or counts above 0")
+    if all(v <= 1.0 for v in sums.values()) and abs(total - 1.0) > ROUNDED:
+        raise BadInput(f"{where}: its shares add up to {total:.4g}; make them add up to 1, or give counts")
+    cells = list(sums)
+    at = _cells(rows, columns, cells, pool)
+    labels = tuple(", ".join(c) for c in cells)
+    return Margin(columns=columns, labels=labels, codes=at, shares=np.array([sums[c] / total for c in cells]))
+
+
+def _cells(rows: pa.Table, columns: tuple[str, ...], cells: list[tuple[str, ...]], pool: Pool) -> Codes:
+    """Return the cell of each row; refuse rows that are in none."""
+    parts = []
+    require(columns, rows.column_names, "margin")
+    for j, name in enumerate(columns):
+        into = pool.get(name, {})
+        known = tuple(dict.fromkeys([*(c[j] for c in cells), *into]))
+        column = plain(rows.column(name), name)
+        codes = level_codes(column, known)
+        if codes is None:
+            raise BadInput(f"column {name!r} cannot hold the margin's levels, such as {known[0]!r}")
+        named = [*(into.get(v, v) for v in known), "(another)", "missing"]
+        parts.append([named[c] for c in codes.tolist()])
+    found = {c: i for i, c in enumerate(cells)}
+    keys = list(zip(*parts, strict=True))
+    strange = [i for i, k in enumerate(keys) if k not in found]
+    if strange:
+        held = [rows.column(name)[strange[0]].as_py() for name in columns]
+        raise BadInput(
+            f"margin {' x '.join(columns)!r} lacks {', '.join(map(str, held))!r}, which {len(strange):,} rows have, "
+            f"first row {strange[0]}: give it a share (0 leaves such rows out), or pool it with another level"
+        )
+    return np.array([found[k] for k in keys], dtype=np.int32)
+
+
+def _text(level: object) -> str:
+    return str(level).lower() if isinstance(level, bool) else f"{level:g}" if isinstance(level, float) else str(level)
+
+
+def _share(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+        raise BadInput(f"{where}: {shown(value)} is no share or count; give a number from 0 up")
+    return float(value)
+
+
+# ---- features of a classifier ----
+
+
+def features(rows: pa.Table, people: pa.Table, columns: Sequence[str]) -> tuple[Floats, dict[str, Floats]]:
+    """Return rows, then the population, as numbers: standardised, or 0 and 1 for a level; and the numbers by column."""
+    both = pa.concat_tables([_loose(t, columns) for t in (rows, people)], promote_options="permissive")
+    how = [c for c in codings(both, columns) if c.kind != "constant"]
+    if not how:
+        raise BadInput(f"{', '.join(columns)}: one value only, in rows and population alike; name other columns")
+    x = encode(both.select([c.name for c in how]), how)
+    levels = [x.codes[:, j] == v for j in range(x.codes.shape[1]) for v in np.unique(x.codes[:, j])[1:]]
+    flat = np.column_stack([x.scaled, *levels]) if levels else x.scaled
+    numbers = {n: np.where(np.isnan(v), np.nanmedian(v), v) for n, v in zip(x.number_names, x.numbers.T, strict=True)}
+    return np.asarray(flat, dtype=float), numbers
+
+
+def _loose(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return columns without dictionaries, so that those of two tables go together."""
+    from calibrant.toolkit.data import decoded
+
+    return pa.table({name: decoded(table.column(name), name) for name in columns})

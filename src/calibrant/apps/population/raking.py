@@ -1,0 +1,76 @@
+"""Raking: a factor for each level of each margin, so that weighted shares are those of a population."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.errors import NotComputable
+from calibrant.toolkit.data import Codes, Floats
+
+ROUNDS = 2000
+CLOSE = 1e-10  # by which a share may miss its target
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Margin:
+    """Levels of one column, or of several jointly, in rows and in a population.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    labels : tuple of str
+    codes : int32 array of shape (n,)
+        The level of each row.
+    shares : float64 array of shape (len(labels),)
+        Of the population; they add up to one.
+    people : int64 array of shape (len(labels),), or None
+        Rows of the population in each level, where it was given as rows.
+    """
+
+    columns: tuple[str, ...]
+    labels: tuple[str, ...]
+    codes: Codes
+    shares: Floats
+    people: Floats | None = None
+
+    @property
+    def name(self) -> str:
+        """The columns, as one name."""
+        return " x ".join(self.columns)
+
+    def held(self, weights: Floats) -> Floats:
+        """Return the weighted share of rows in each level."""
+        held: Floats = np.bincount(self.codes, weights, len(self.labels)) / weights.sum()
+        return held
+
+
+def factors(margins: Sequence[Margin], base: Floats) -> tuple[Floats, ...]:
+    """Return a factor for each level of each margin, by which rows of starting weights `base` have its shares.
+
+    Iterative proportional fitting; with one margin, post-stratification, exact after one step. Levels that no row has
+    must have share 0; theirs is 1.
+
+    Raises
+    ------
+    NotComputable
+        The margins contradict one another on these rows.
+    """
+    found = [np.ones(len(m.labels)) for m in margins]
+    weights = base / base.sum()
+    for _ in range(ROUNDS):
+        for m, factor in zip(margins, found, strict=True):
+            held = m.held(weights)
+            step = np.divide(m.shares, held, out=np.ones_like(held), where=held > 0)
+            factor *= step
+            weights = weights * step[m.codes]
+        gaps = [float(np.abs(m.held(weights) - m.shares).max()) for m in margins]
+        if max(gaps) <= CLOSE:
+            return tuple(found)
+    worst = margins[int(np.argmax(gaps))].name
+    raise NotComputable(
+        f"raking does not settle: the margins contradict one another on these rows, {worst!r} is off by "
+        f"{100 * max(gaps):.2g} points after {ROUNDS:,} rounds; name fewer margins, or pool their levels"
+    )

@@ -1,0 +1,116 @@
+"""The command that weighs rows: weights."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Literal
+
+import pyarrow as pa
+
+from calibrant.apps.population.margins_file import margins_of
+from calibrant.apps.population.population import AUTO, Covariates, columns_of, table_of_rows, to
+from calibrant.apps.population.printed import weighting
+from calibrant.apps.population.weighting import Weighting
+from calibrant.errors import BadInput
+from calibrant.toolkit.command import Progress, given, names, reading
+from calibrant.toolkit.data import (
+    Source,
+    checked_rows,
+    checked_targets,
+    counted,
+    levels_of,
+    open_source,
+    require,
+    rewrite,
+    unit_codes,
+    weights_of,
+)
+from calibrant.visible import visible
+
+
+def weights(a: Namespace) -> int:
+    """Make weights, print what they do, and write the rows with them."""
+    if bool(a.to) == bool(a.margins):
+        raise BadInput("name the population: rows with --to, or shares with --margins" + (", not both" if a.to else ""))
+    if a.to and not a.by:
+        raise BadInput("--by: name the columns in which the rows are to be like those of --to")
+    data, asked = given(a), reading(a, variables=())
+    path = checked_targets({"--out": a.out}, (*data, *([a.to] if a.to else [a.margins]))).get("--out")
+    source = open_source(list(data) if len(data) > 1 else data[0], form=asked.form)
+    if path:
+        checked_rows(path, source, (a.column,))
+    target = a.to if a.to else margins_of(a.margins, names)
+    columns = a.by if a.to else columns_of(target)
+    found = to(
+        _rows(a, source, columns),
+        target,
+        columns=a.by or (),
+        method=a.method,
+        cap=_cap(a.cap),
+        target_weights=a.to_weights,
+        pool=_pools(a.pool),
+        leave_out=a.leave_out,
+        pilot=a.pilot,
+        learner=a.learner,
+        seed=a.seed,
+    )
+    if path:
+        with Progress() as progress:
+            rows_done = counted(progress, "writing", source.rows)
+            rewrite(source, path, (), _Column(found, a.column).added, lambda: None, rows_done)
+    print(json.dumps(found.to_dict(), sort_keys=True, indent=1) if a.json else weighting(found))
+    if path and not a.json:
+        print(visible(f"rows: {a.out}, with column {a.column}"))
+    return 0
+
+
+def _rows(a: Namespace, source: Source, columns: Sequence[str]) -> Covariates:
+    """Return the columns that are made alike, and the weights and clusters that the rows have already."""
+    require(columns, source.columns, "covariate")
+    beside = [c for c in (a.weights, *(a.cluster or ())) if c]
+    require(beside, source.columns, "weight" if a.weights else "cluster")
+    table = table_of_rows(source, tuple(dict.fromkeys((*columns, *beside))), "the data")
+    n = table.num_rows
+    base = weights_of(table.column(a.weights), n, False)[0] if a.weights else None
+    units = unit_codes({name: table.column(name) for name in a.cluster or ()})
+    unit = units[levels_of(units)[0][0]] if units else None
+    return Covariates(table.select(list(columns)), base, unit)
+
+
+class _Column:
+    """The weights, row by row in the order of the source; nothing where a row is left out."""
+
+    def __init__(self, found: Weighting, name: str) -> None:
+        self.weights, self.name, self.at = found.weights, name, 0
+
+    def added(self, batch: pa.RecordBatch, _part: str, _row: int) -> dict[str, pa.Array]:
+        """Return the weights of the next rows."""
+        these = self.weights[self.at : self.at + batch.num_rows]
+        self.at += batch.num_rows
+        return {self.name: pa.array(these, mask=these <= 0)}
+
+
+def _cap(text: str | None) -> float | Literal["auto"] | None:
+    """Return the cap that was written."""
+    if text in (None, AUTO):
+        return AUTO
+    if text == "none":
+        return None
+    try:
+        return float(str(text))
+    except ValueError:
+        raise BadInput(f"--cap {text!r}: write a number above 1, or none") from None
+
+
+def _pools(items: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return the levels to count as another, by column."""
+    out: dict[str, dict[str, str]] = {}
+    for item in items:
+        column, _, rest = item.partition("=")
+        levels, _, into = rest.rpartition("=")
+        if not (column and levels and into):
+            raise BadInput(f"--pool {item!r}: write COLUMN=LEVEL,LEVEL=INTO, such as region=Guam,Samoa=West")
+        out.setdefault(column, {}).update(dict.fromkeys(names(levels), into))
+    return out

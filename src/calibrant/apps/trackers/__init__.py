@@ -1,0 +1,1 @@
+"""Calibration beside a model: numbers for trackers, a run of MLflow, a section of a model card, a summary."""

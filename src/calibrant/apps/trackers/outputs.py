@@ -1,0 +1,72 @@
+"""What pipelines read of a record, as outputs: ``--summary``, ``--metrics`` and ``--model-card``."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from calibrant.errors import BadInput
+from calibrant.plugins import Output
+
+if TYPE_CHECKING:
+    from calibrant import AuditRecord
+    from calibrant.toolkit.command import Command
+
+
+class Summary(Output):
+    """A short Markdown summary, against an earlier record if there is one."""
+
+    line, metavar, after = "write a short Markdown summary, for a pull request", "OUT.md", "junit"
+
+    def options(self, p: Command) -> None:
+        """Add the earlier record."""
+        p.add_argument("--against", metavar="RECORD.json", help="of --summary: an earlier record; says what changed")
+
+    def reads(self, given: Namespace) -> Sequence[str]:
+        """Return the earlier record."""
+        return (given.against,) if given.against else ()
+
+    def check(self, target: str | None, given: Namespace) -> None:
+        """Refuse an earlier record that cannot be read, or that nothing would read."""
+        from calibrant import AuditRecord
+
+        if given.against is None:
+            return
+        if not target:
+            raise BadInput("--against goes with --summary: the summary says what changed")
+        AuditRecord.load(given.against)
+
+    def content(self, thing: AuditRecord, target: str, given: Namespace) -> str:
+        """Return the summary."""
+        from calibrant import AuditRecord
+        from calibrant.apps.trackers.summary import summary
+
+        return summary(thing, against=AuditRecord.load(given.against) if given.against else None)
+
+
+class Metrics(Output):
+    """Flat numbers, as JSON."""
+
+    line, metavar, after = "write flat numbers, for DVC and other trackers", "OUT.json", "summary"
+
+    def content(self, thing: AuditRecord, target: str, given: Namespace) -> str:
+        """Return the numbers."""
+        from calibrant.apps.trackers.metrics import as_json
+
+        return as_json(thing)
+
+
+class ModelCard(Output):
+    """The section of a model card."""
+
+    line, metavar, after = "write the section of a Hugging Face model card", "OUT.md", "metrics"
+
+    def content(self, thing: AuditRecord, target: str, given: Namespace) -> str:
+        """Return the section."""
+        from calibrant.apps.trackers.model_card import model_card
+
+        return model_card(thing)
+
+
+SUMMARY, METRICS, MODEL_CARD = Summary(), Metrics(), ModelCard()

@@ -1,0 +1,105 @@
+"""Reading and writing rows, for applications: a format makes a `Source`, a command takes one and writes files whole."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from calibrant.faces import Face
+
+if TYPE_CHECKING:
+    from calibrant.data.columns import Floats as Floats
+    from calibrant.data.columns import as_covariates as as_covariates
+    from calibrant.data.columns import as_float as as_float
+    from calibrant.data.columns import as_text as as_text
+    from calibrant.data.columns import clipped as clipped
+    from calibrant.data.columns import finite_numbers as finite_numbers
+    from calibrant.data.columns import is_number as is_number
+    from calibrant.data.columns import level_codes as level_codes
+    from calibrant.data.columns import number_texts as number_texts
+    from calibrant.data.columns import require as require
+    from calibrant.data.given import levels_of as levels_of
+    from calibrant.data.given import unit_codes as unit_codes
+    from calibrant.data.given import weights_of as weights_of
+    from calibrant.data.layouts import decoded as decoded
+    from calibrant.data.layouts import plain as plain
+    from calibrant.data.predictions import checked_data as checked_data
+    from calibrant.data.profile import Profile as Profile
+    from calibrant.data.progress import counted as counted
+    from calibrant.data.read import in_memory as in_memory
+    from calibrant.data.reading import FORM as FORM
+    from calibrant.data.reading import OF_ROWS as OF_ROWS
+    from calibrant.data.reading import Reading as Reading
+    from calibrant.data.rewrite import checked_rows as checked_rows
+    from calibrant.data.rewrite import rewrite as rewrite
+    from calibrant.data.sources.encoded import as_utf8 as as_utf8
+    from calibrant.data.sources.encoded import encoding_of as encoding_of
+    from calibrant.data.sources.formats.cells import column as column
+    from calibrant.data.sources.formats.cells import seen_in as seen_in
+    from calibrant.data.sources.formats.cells import type_of as type_of
+    from calibrant.data.sources.formats.cells import whole as whole
+    from calibrant.data.sources.opened import open_source as open_source
+    from calibrant.data.sources.source import Form as Form
+    from calibrant.data.sources.source import Log as Log
+    from calibrant.data.sources.source import Source as Source
+    from calibrant.data.specs.coding import Codes as Codes
+    from calibrant.data.specs.coding import codings as codings
+    from calibrant.data.specs.coding import encode as encode
+    from calibrant.data.specs.confidences import CONFIDENCE as CONFIDENCE
+    from calibrant.data.specs.confidences import JUDGE as JUDGE
+    from calibrant.data.specs.confidences import SAMPLED as SAMPLED
+    from calibrant.data.specs.confidences import STATED as STATED
+    from calibrant.data.specs.confidences import TOKENS as TOKENS
+    from calibrant.data.specs.confidences import column_of as column_of
+    from calibrant.data.targets import checked_targets as checked_targets
+    from calibrant.data.targets import written as written
+
+_WHERE = {
+    "CONFIDENCE": "calibrant.data.specs.confidences",
+    "Codes": "calibrant.data.specs.coding",
+    "FORM": "calibrant.data.reading",
+    "Floats": "calibrant.data.columns",
+    "Form": "calibrant.data.sources.source",
+    "JUDGE": "calibrant.data.specs.confidences",
+    "Log": "calibrant.data.sources.source",
+    "OF_ROWS": "calibrant.data.reading",
+    "Profile": "calibrant.data.profile",
+    "Reading": "calibrant.data.reading",
+    "SAMPLED": "calibrant.data.specs.confidences",
+    "STATED": "calibrant.data.specs.confidences",
+    "Source": "calibrant.data.sources.source",
+    "TOKENS": "calibrant.data.specs.confidences",
+    "as_covariates": "calibrant.data.columns",
+    "as_float": "calibrant.data.columns",
+    "as_text": "calibrant.data.columns",
+    "as_utf8": "calibrant.data.sources.encoded",
+    "checked_data": "calibrant.data.predictions",
+    "checked_rows": "calibrant.data.rewrite",
+    "checked_targets": "calibrant.data.targets",
+    "clipped": "calibrant.data.columns",
+    "codings": "calibrant.data.specs.coding",
+    "column": "calibrant.data.sources.formats.cells",
+    "column_of": "calibrant.data.specs.confidences",
+    "counted": "calibrant.data.progress",
+    "decoded": "calibrant.data.layouts",
+    "encode": "calibrant.data.specs.coding",
+    "encoding_of": "calibrant.data.sources.encoded",
+    "finite_numbers": "calibrant.data.columns",
+    "in_memory": "calibrant.data.read",
+    "is_number": "calibrant.data.columns",
+    "level_codes": "calibrant.data.columns",
+    "levels_of": "calibrant.data.given",
+    "number_texts": "calibrant.data.columns",
+    "open_source": "calibrant.data.sources.opened",
+    "plain": "calibrant.data.layouts",
+    "require": "calibrant.data.columns",
+    "rewrite": "calibrant.data.rewrite",
+    "seen_in": "calibrant.data.sources.formats.cells",
+    "type_of": "calibrant.data.sources.formats.cells",
+    "unit_codes": "calibrant.data.given",
+    "weights_of": "calibrant.data.given",
+    "whole": "calibrant.data.sources.formats.cells",
+    "written": "calibrant.data.targets",
+}
+__all__ = sorted(_WHERE)
+sys.modules[__name__].__class__ = Face

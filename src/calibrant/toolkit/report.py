@@ -1,0 +1,135 @@
+"""Telling a record, for applications: documents, words, numbers as people read them, text for a terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from calibrant.faces import Face
+
+if TYPE_CHECKING:
+    from calibrant.audit.record import Finding as Finding
+    from calibrant.audit.two_audits import audits_compared as audits_compared
+    from calibrant.decisions.comparison import EVERYONE as EVERYONE
+    from calibrant.decisions.comparison import Difference as Difference
+    from calibrant.report import numbers as numbers
+    from calibrant.report.brief.action import decision as decision
+    from calibrant.report.brief.brief import facts as facts
+    from calibrant.report.brief.brief import parts as parts
+    from calibrant.report.document import Cell as Cell
+    from calibrant.report.document import Column as Column
+    from calibrant.report.document import Document as Document
+    from calibrant.report.document import Heading as Heading
+    from calibrant.report.document import Node as Node
+    from calibrant.report.document import Opening as Opening
+    from calibrant.report.document import Paragraph as Paragraph
+    from calibrant.report.document import Parts as Parts
+    from calibrant.report.document import Row as Row
+    from calibrant.report.document import Section as Section
+    from calibrant.report.document import Table as Table
+    from calibrant.report.document import number_table as number_table
+    from calibrant.report.findings import by_gap as by_gap
+    from calibrant.report.findings import crossing as crossing
+    from calibrant.report.findings import limit_of as limit_of
+    from calibrant.report.findings import noun as noun
+    from calibrant.report.findings import ordered as ordered
+    from calibrant.report.findings import said_of as said_of
+    from calibrant.report.findings import screened as screened
+    from calibrant.report.findings import together as together
+    from calibrant.report.findings import units_of as units_of
+    from calibrant.report.markdown import inside as inside
+    from calibrant.report.markdown import marked as marked
+    from calibrant.report.markdown import written as written
+    from calibrant.report.outline import document as document
+    from calibrant.report.outputs import results as results
+    from calibrant.report.outputs import tables as tables
+    from calibrant.report.outputs.files import write_all as write_all
+    from calibrant.report.spans import Span as Span
+    from calibrant.report.spans import Text as Text
+    from calibrant.report.spans import clipped as clipped
+    from calibrant.report.spans import code as code
+    from calibrant.report.spans import given as given
+    from calibrant.report.spans import label as label
+    from calibrant.report.spans import name as name
+    from calibrant.report.spans import plain as plain
+    from calibrant.report.spans import say as say
+    from calibrant.report.spans import sentence as sentence
+    from calibrant.report.terminal import cells as cells
+    from calibrant.report.terminal import clip as clip
+    from calibrant.report.terminal import pad as pad
+    from calibrant.report.wording import VERDICTS as VERDICTS
+    from calibrant.report.wording import error_bounds as error_bounds
+    from calibrant.report.wording import repair_named as repair_named
+    from calibrant.report.wording.answers import certified_range as certified_range
+    from calibrant.report.wording.answers import judged_range as judged_range
+    from calibrant.report.wording.headline import headline as headline
+    from calibrant.report.wording.headline import page_title as page_title
+    from calibrant.report.wording.notices import notices as notices
+    from calibrant.report.wording.parts import verdict_word as verdict_word
+    from calibrant.report.wording.units import counted as counted
+    from calibrant.views.grouped import keyed as keyed
+
+_WHERE = {
+    "Cell": "calibrant.report.document",
+    "Column": "calibrant.report.document",
+    "Difference": "calibrant.decisions.comparison",
+    "Document": "calibrant.report.document",
+    "EVERYONE": "calibrant.decisions.comparison",
+    "Finding": "calibrant.audit.record",
+    "Heading": "calibrant.report.document",
+    "Node": "calibrant.report.document",
+    "Opening": "calibrant.report.document",
+    "Paragraph": "calibrant.report.document",
+    "Parts": "calibrant.report.document",
+    "Row": "calibrant.report.document",
+    "Section": "calibrant.report.document",
+    "Span": "calibrant.report.spans",
+    "Table": "calibrant.report.document",
+    "Text": "calibrant.report.spans",
+    "VERDICTS": "calibrant.report.wording",
+    "audits_compared": "calibrant.audit.two_audits",
+    "by_gap": "calibrant.report.findings",
+    "cells": "calibrant.report.terminal",
+    "certified_range": "calibrant.report.wording.answers",
+    "clip": "calibrant.report.terminal",
+    "clipped": "calibrant.report.spans",
+    "code": "calibrant.report.spans",
+    "counted": "calibrant.report.wording.units",
+    "crossing": "calibrant.report.findings",
+    "decision": "calibrant.report.brief.action",
+    "document": "calibrant.report.outline",
+    "error_bounds": "calibrant.report.wording",
+    "facts": "calibrant.report.brief.brief",
+    "given": "calibrant.report.spans",
+    "headline": "calibrant.report.wording.headline",
+    "inside": "calibrant.report.markdown",
+    "judged_range": "calibrant.report.wording.answers",
+    "keyed": "calibrant.views.grouped",
+    "label": "calibrant.report.spans",
+    "limit_of": "calibrant.report.findings",
+    "marked": "calibrant.report.markdown",
+    "name": "calibrant.report.spans",
+    "notices": "calibrant.report.wording.notices",
+    "noun": "calibrant.report.findings",
+    "number_table": "calibrant.report.document",
+    "numbers": "calibrant.report.numbers:",
+    "ordered": "calibrant.report.findings",
+    "pad": "calibrant.report.terminal",
+    "page_title": "calibrant.report.wording.headline",
+    "parts": "calibrant.report.brief.brief",
+    "plain": "calibrant.report.spans",
+    "repair_named": "calibrant.report.wording",
+    "results": "calibrant.report.outputs.results:",
+    "said_of": "calibrant.report.findings",
+    "say": "calibrant.report.spans",
+    "screened": "calibrant.report.findings",
+    "sentence": "calibrant.report.spans",
+    "tables": "calibrant.report.outputs.tables:",
+    "together": "calibrant.report.findings",
+    "units_of": "calibrant.report.findings",
+    "verdict_word": "calibrant.report.wording.parts",
+    "write_all": "calibrant.report.outputs.files",
+    "written": "calibrant.report.markdown",
+}
+__all__ = sorted(_WHERE)
+sys.modules[__name__].__class__ = Face

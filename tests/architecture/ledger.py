@@ -33,6 +33,7 @@ KIND = re.compile(
     r"|Sketch|MulticlassPredictions)\b"
 )
 ROUGH = 0.02  # a count may have fallen by this share, or by 20, before the ledger is to be written anew
+FEW = {"lines": 20, "words": 20}  # what a count may stand above the ledger, which stays where it is
 Counts = dict[str, dict[str, int]]
 
 
@@ -127,12 +128,12 @@ def bought() -> list[dict[str, str | int]]:
 
 
 def risen(now: Mapping[str, Mapping[str, int]], before: Mapping[str, Mapping[str, int]]) -> dict[str, tuple[int, int]]:
-    """Counts that are larger than the ledger's, as (before, now), by `part.name`."""
+    """Counts that are larger than the ledger's, as (before, now), by `part.name`; a few lines or words are none."""
     return {
         f"{part}.{name}": (before.get(part, {}).get(name, 0), n)
         for part, counts in now.items()
         for name, n in counts.items()
-        if n > before.get(part, {}).get(name, 0)
+        if n > before.get(part, {}).get(name, 0) + FEW.get(part, 0)
     }
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ast
 
+import pytest
+
 from architecture import ledger
+
+pytestmark = pytest.mark.slow  # every file of the package is parsed
 
 
 def test_nothing_rises_without_saying_what_it_buys() -> None:
@@ -27,6 +31,8 @@ def test_a_rise_and_a_fall_are_seen() -> None:
     before = {"branches": {"audit": 3}, "words": {"docs/a.md": 500}}
     assert ledger.risen({"branches": {"audit": 4}, "words": {"docs/a.md": 500}}, before) == {"branches.audit": (3, 4)}
     assert ledger.risen({"branches": {"watch": 1}}, before) == {"branches.watch": (0, 1)}
+    assert ledger.risen({"words": {"docs/a.md": 521}}, before) == {"words.docs/a.md": (500, 521)}
+    assert not ledger.risen({"words": {"docs/a.md": 520}}, before)
     assert ledger.behind({"branches": {"audit": 3}, "words": {"docs/a.md": 400}}, before) == ["words.docs/a.md"]
     assert ledger.behind({"branches": {"audit": 3}, "words": {}}, before) == ["words.docs/a.md"]
     assert not ledger.behind({"branches": {"audit": 3}, "words": {"docs/a.md": 495}}, before)

@@ -26,7 +26,7 @@ def load(effort: str) -> None:
 def examples(usual: int, quick: int = QUICK, **more: Any) -> settings:
     """Return the settings of a property test that needs `usual` examples: so many with --all, if not over 100.
 
-    By default `quick` of them: fewer than 20 where an example takes a tenth of a second or more. At night ten times all.
+    By default `quick` of them, fewer than 20 where one takes a tenth of a second or more. At night ten times `usual`.
     """
     often = min(usual, USUAL)
     number = {

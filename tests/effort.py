@@ -24,14 +24,15 @@ def load(effort: str) -> None:
 
 
 def examples(usual: int, quick: int = QUICK, **more: Any) -> settings:
-    """Return the settings of a property test that tries `usual` examples with --all, and at most `quick` by default.
+    """Return the settings of a property test that needs `usual` examples: so many with --all, if not over 100.
 
-    Fewer than 20 by default where an example takes a tenth of a second or more.
+    By default `quick` of them, fewer than 20 where one takes a tenth of a second or more. At night ten times `usual`.
     """
+    often = min(usual, USUAL)
     number = {
-        "quick": min(usual, quick),
-        "all": usual,
-        "rest": max(usual - quick, 1),
+        "quick": min(often, quick),
+        "all": often,
+        "rest": max(often - quick, 1),
         "nightly": usual * (NIGHTLY // USUAL),
     }[settings.get_current_profile_name()]
     return settings(max_examples=number, **more)

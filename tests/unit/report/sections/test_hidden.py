@@ -112,7 +112,9 @@ def test_both_tests_are_told_together():
     assert told(factories.local_outcome(), found).endswith(f" {search} ({SIMULATED}).")
     assert told(None, found) == f"Yes: a{search[1:]} ({SIMULATED})."
     clear = factories.local_outcome(p_value=0.43)
-    assert told(clear, found).startswith(f"Yes: a{search[1:]} ({SIMULATED}). Among rows with the same score, no attribute")
+    assert told(clear, found).startswith(
+        f"Yes: a{search[1:]} ({SIMULATED}). Among rows with the same score, no attribute"
+    )
     assert told(clear, none) == (
         "None was found, which is not proof of none: not by attribute (p = 0.43), and a model trained to find the error "
         "does not predict it on rows it has not seen (p = 0.30)."
@@ -363,7 +365,7 @@ def test_the_checks_are_findings_and_never_met():
 def test_methods_words_and_limits_follow_what_was_run():
     plain_record, record = factories.record(), factories.hidden()
     terms = set(entries(methods.methods(record))) - set(entries(methods.methods(plain_record)))
-    assert {"Traits", "Maps", "Search", "Rules"} <= terms
+    assert {"Attributes", "Maps", "Search", "Rules"} <= terms
     words_ = set(entries(methods.glossary(record))) - set(entries(methods.glossary(plain_record)))
     assert {"Local calibration", "Carries evidence", "Evidence, in the search"} <= words_
     assert any("The search finds some mixes of attributes, not all." in plain(t) for t in limits(record))

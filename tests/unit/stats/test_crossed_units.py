@@ -109,4 +109,4 @@ def test_the_command_certifies_both(tmp_path, capsys):
     assert values["settings"]["crossed"] == ["person", "question"]
     assert worst["settings"]["groups"] == 2
     assert main(asked) == 0
-    assert "units (person and question) cross" in capsys.readouterr().out
+    assert "clusters (person and question) cross" in capsys.readouterr().out

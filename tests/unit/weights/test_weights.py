@@ -122,7 +122,7 @@ def test_who_is_like_no_row_is_refused_by_name_pooled_or_left_out() -> None:
     out = cal.weights.to(d, margin, leave_out=True)
     assert out.uncovered == ("sex = X",)
     assert out.uncovered_share == pytest.approx(0.2)
-    assert "without the 20 %" in out.estimand
+    assert "without the 20%" in out.estimand
     pooled = cal.weights.to(d, margin, pool={"sex": {"X": "M"}})
     assert pooled.balance[1].target == pytest.approx(0.5)
 

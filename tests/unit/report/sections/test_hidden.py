@@ -116,8 +116,8 @@ def test_both_tests_are_told_together():
         f"Yes: a{search[1:]} ({SIMULATED}). Among rows with the same score, no attribute"
     )
     assert told(clear, none) == (
-        "None was found, which is not proof of none: not by attribute (p = 0.43), and a model trained to find the error "
-        "does not predict it on rows it has not seen (p = 0.30)."
+        "None was found, which is not proof of none: not by attribute (p = 0.43), and a model trained to find the "
+        "error does not predict it on rows it has not seen (p = 0.30)."
     )
     wide = factories.strong_outcome(tolerance=0.02)
     assert "trained to find errors of over 2.0 points predicts them" in told(None, wide)
@@ -245,7 +245,7 @@ def test_rules_are_told_with_their_ranges_rounded_outward(page):
     assert f"age over 72 and sex = female {again} 2.4% 34.0 79.0 +45.0 (+27.0 to +57.1) underpredicts" in text
     assert f"age up to 30 {again} 2.4% 34.0 79.0 +45.0 (\u22123.1 to +57.1) undecided" in text
     assert "every number is from the other half, 5,000 that did not find them" in text
-    assert "all two ranges hold together" not in text
+    assert "all two ranges hold simultaneously" not in text
     none = factories.drawn(factories.hidden(), subgroups=factories.subgroups(()))
     assert "no rule was worth judging" in section(render(none))
 
@@ -318,7 +318,7 @@ def test_the_chart_says_where_it_ends_and_on_how_many_repeats_it_rests():
     assert "23 of at most 99 repeats of all of it" in entries(methods.methods(record))["Search"]
     whole = plain(search.control(factories.hidden()).caption)
     assert "ends at" not in whole
-    assert "fitted anew" not in whole
+    assert "fitted again" not in whole
 
 
 def test_importance_is_left_out_where_nothing_is_found():

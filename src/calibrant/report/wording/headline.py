@@ -246,7 +246,7 @@ def _left_open(record: AuditRecord) -> str:
             return f"{some[:1].upper()}{some[1:]} and unlisted subgroups are undecided."
         return f"{few} {some}."
     if pockets == "not-cleared":
-        return "Error is shown in unlisted subgroups."
+        return "Error shown in unlisted subgroups."
     if pockets == "undecided":
         return "Unlisted subgroups are undecided."
     if pockets == "met":

@@ -51,8 +51,8 @@ def told(record: AuditRecord) -> str:
     [
         (broken(), "broken", "1 over the limit", "Over it for x2 over 0.8 with x3 over 0.8."),
         (met(), "undecided", "Undecided", "Unlisted subgroups are undecided."),
-        (met(0.004, p_value=0.002), "uncleared", "Error shown", "Error is shown in unlisted subgroups."),
-        (met(high=0.012, p_value=0.002), "uncleared", "Error shown", "Error is shown in unlisted subgroups."),
+        (met(0.004, p_value=0.002), "uncleared", "Error shown", "Error shown in unlisted subgroups."),
+        (met(high=0.012, p_value=0.002), "uncleared", "Error shown", "Error shown in unlisted subgroups."),
         (
             met(high=0.012),
             "met",

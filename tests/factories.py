@@ -651,7 +651,7 @@ def pocketed(
     limit = of.settings["limit"]
     says = verdict(low, high, limit)
     settings = {
-        "about": "the worst of 103,657 pockets",
+        "about": "the worst of 103,657 subgroups",
         "traits": ("the score", *(f"x{i}" for i in range(1, 9))),
         "order": 2,
         "boxes": 103_657,

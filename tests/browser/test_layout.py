@@ -100,7 +100,7 @@ def test_every_chart_comes_as_svg_and_png_with_its_title(used):
             assert "var(--" not in content.decode()
             assert "class=" not in content.decode().replace('class="cursor"', "")
             if "curve-age" in f["name"]:
-                assert "too low for" in texts
+                assert "Underpredicts for" in texts
                 assert "everyone" in texts
 
 

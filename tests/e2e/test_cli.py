@@ -41,7 +41,7 @@ def run(log: Path, file: str, *more: str) -> int:
 @pytest.mark.parametrize(
     ("file", "limit", "status", "word"),
     [
-        ("log.csv", "0.2", 0, "Everyone: met."),
+        ("log.csv", "0.2", 0, "Everyone: within the limit."),
         ("log.csv", "0.03", 3, "Everyone: undecided."),
         ("wrong.csv", "0.2", 1, "Everyone: over the limit."),
         ("log.csv", None, 0, "Off by"),

@@ -147,7 +147,7 @@ def test_an_estimate_an_outcome_and_a_curve_are_told(inside: None, capsys: pytes
     assert main(["measure", "klce", "log.csv", *COLUMNS, "--family", "laplace"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("measure.klce: ")
-    assert "95 % interval, finite-sample" in out
+    assert "95% interval, finite-sample" in out
     assert "laplace" in out
     command = ["papers", "published-local-test", "log.csv", *COLUMNS, "--draws", "19"]
     assert main([*command, "--null", "bounded", "--variables", "age"]) == 0

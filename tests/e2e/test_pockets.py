@@ -1,4 +1,4 @@
-"""Unnamed pockets from the command: a planted corner is certified and named; what is calibrated is not accused."""
+"""Unlisted subgroups from the command: a planted corner is certified and named; what is calibrated is not accused."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def test_a_planted_corner_breaks_the_limit_and_is_named(tmp_path: Path, capsys: 
     assert check(record)["status"] == "broken"
     assert check(record)["outcome"]["parts"]["p_scan"] == 0.001
     assert "Over it for x2 over 0.8 with x3 over 0.8." in said or "over it for x2 over 0.8 with x3 over 0.8." in said
-    assert "Unlisted subgroups: 1 over the limit. x2 over 0.8 and x3 over 0.8: too low, a gap of at least" in said
+    assert (
+        "Unlisted subgroups: 1 over the limit. x2 over 0.8 and x3 over 0.8: underpredicted, a gap of at least" in said
+    )
     assert "No subgroup of one or two attributes with 5% of rows has a gap over" in said
     text = page.read_text(encoding="utf-8")
     assert len(text.encode()) < 500_000
@@ -59,7 +61,7 @@ def test_what_is_calibrated_is_not_accused(tmp_path: Path, capsys: pytest.Captur
     _, record = audited(file(tmp_path, 60_000, 0.0), "--limit", "0.02")
     assert record["verdict"] == "met"
     assert check(record)["status"] == "undecided"
-    assert "nnamed pockets" in " ".join(capsys.readouterr().out.split())
+    assert "nlisted subgroups" in " ".join(capsys.readouterr().out.split())
 
 
 def test_as_a_gate_undecided_is_not_a_pass(tmp_path: Path) -> None:

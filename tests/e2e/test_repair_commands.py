@@ -155,7 +155,7 @@ def test_judging_on_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
     more = ["--method", "platt", "--variables", "none", "--out", str(tmp_path / "o.parquet")]
     assert main([*args, *more]) == 0
     said = capsys.readouterr().out
-    assert "Fitted on 3 000 other rows, judged on 2 000." in said.replace("\u202f", " ")
+    assert "Fitted on 3,000 other rows, judged on 2,000." in said.replace("\u202f", " ")
     assert "Recommended: Platt" in said
     assert all(pq.read_table(tmp_path / "o.parquet")["p_fitted_on"].to_pylist())
     args[3] = args[1]
@@ -342,7 +342,7 @@ def test_units_stay_whole_and_are_no_covariate(tmp_path: Path, capsys: pytest.Ca
     assert main(["repair", str(log), *asked, "--quick", "--out", str(out)]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "other clusters. " in told
-    assert "error along sex" in told
+    assert "error by sex" in told
     written = pq.read_table(out)
     fitted = written["p_fitted_on"].to_numpy()
     sides = {int(i): set(fitted[patient == i].tolist()) for i in range(400)}

@@ -78,9 +78,9 @@ def test_forecasts_by_people(done: dict[str, str], capsys: pytest.CaptureFixture
     assert f"at most {rows} points" in by_rows
     assert f"at most {units} points" in by_units
     people, forecasts = said(r"([\d,]+) people say .*? ([\d,]+) forecasts", told)
-    assert f"{forecasts} rows of {people} units (person)" in by_units
-    few, many = said(r"within 1 point \| ([\d,]+) rows, too few \| ([\d,]+) units", told)
-    assert f"About {many} units for an upper bound within 1 point of" in one(done, "plan")
+    assert f"{forecasts} rows of {people} clusters (person)" in by_units
+    few, many = said(r"within 1 point \| ([\d,]+) rows, too few \| ([\d,]+) clusters", told)
+    assert f"About {many} clusters for an upper bound within 1 point of" in one(done, "plan")
     assert f"About {few} rows for an upper bound within 1 point of" in run(["plan", "0.01", "--data", *file], capsys)
 
 
@@ -92,25 +92,25 @@ def test_a_clinics_log(done: dict[str, str], capsys: pytest.CaptureFixture[str])
         r"by patients: off by ([\d.]+) to ([\d.]+) points \(by rows ([\d.]+) to ([\d.]+)\)", told
     )
     printed = one(done, "certify", "clinic.parquet")
-    assert f"{visits} rows of {patients} units (patient)" in printed
-    assert f"{low} to {high} points" in printed
-    assert f"{low_rows} to {high_rows} points" in run(["certify", *file, "--method", "values"], capsys)
+    assert f"{visits} rows of {patients} clusters (patient)" in printed
+    assert f"{low}–{high} points" in printed
+    assert f"{low_rows}–{high_rows} points" in run(["certify", *file, "--method", "values"], capsys)
     low, high = said(r"the audit, each of whose ends may be wrong separately, ([\d.]+) to ([\d.]+)", told)
     assert f"Off by {low} to {high} points" in one(done, "audit", "clinic.parquet")
     fit, units_fit, judged, others = said(
-        r"fits on ([\d,]+) rows of ([\d,]+) units and judges on ([\d,]+) rows of the ([\d,]+) others", told
+        r"fits on ([\d,]+) rows of ([\d,]+) clusters and judges on ([\d,]+) rows of the ([\d,]+) others", told
     )
     sentence = f"Fitted on {fit} rows of {units_fit} clusters, judged on {judged} rows of {others} other clusters."
     assert sentence in one(done, "repair")
     *ends, name, low, high = said(
         r"as audited they are off by ([\d.]+) to ([\d.]+) points, after (\w+) by ([\d.]+) to ([\d.]+)", told
     )
-    assert f"as audited {ends[0]} to {ends[1]} " in one(done, "repair")
-    assert f"{name} {low} to {high} " in one(done, "repair")
-    low, high, more = said(r"repaired risk is off by ([\d.]+) to ([\d.]+): .*? at least ([\d,]+) units", told)
+    assert f"as audited {ends[0]}–{ends[1]} " in one(done, "repair")
+    assert f"{name} {low}–{high} " in one(done, "repair")
+    low, high, more = said(r"repaired risk is off by ([\d.]+) to ([\d.]+): .*? at least ([\d,]+) clusters", told)
     after = one(done, "audit", "next-repaired.parquet")
     assert f"Everyone: undecided. Off by {low} to {high} points" in after
-    assert f"to at least {more} units (patient)" in after
+    assert f"to at least {more} clusters (patient)" in after
 
 
 @pytest.mark.parametrize("done", [CASES[2]], indirect=True)
@@ -127,8 +127,8 @@ def test_adult_with_census_weights(shared: Any, capsys: pytest.CaptureFixture[st
     told = prose(case(CASES[2]))
     low, high, low_rows, high_rows = said(r"([\d.]+) to ([\d.]+) points weighted, ([\d.]+) to ([\d.]+) without", told)
     file = [str(shared / "data/adult_out.parquet"), "--label", "actual", "--score", "prob_1", "--method", "rounded"]
-    assert f"{low} to {high} points" in run(["certify", *file, "--weights", "fnlwgt"], capsys)
-    assert f"{low_rows} to {high_rows} points" in run(["certify", *file], capsys)
+    assert f"{low}–{high} points" in run(["certify", *file, "--weights", "fnlwgt"], capsys)
+    assert f"{low_rows}–{high_rows} points" in run(["certify", *file], capsys)
 
 
 @pytest.mark.nightly

@@ -34,7 +34,7 @@ def test_the_command_says_what_the_function_says(log: None, judge: str, capsys: 
     found = cal.certify.worst_group(whole, judge=judge)
     assert told["interval"]["low"] == found.interval.low > 0.02
     assert told["interval"]["high"] == found.interval.high
-    assert told["settings"]["group_low"] == found.settings["group_low"] == "site=b"
+    assert told["settings"]["group_low"] == found.settings["group_low"] == "site = b"
 
 
 def test_groups_go_with_it_only(log: None, capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,6 +94,6 @@ def test_data_are_a_line() -> None:
     )
     assert repr(data) == f"{told}, weights)"
     whole = cal.sketch({"y": [0, 1], "p": [0.5, 0.5], "g": ["a", "b"]}, label="y", score="p", by="g")
-    assert repr(whole).startswith("Sketch(data: 2 rows, 1 cases, ")
+    assert repr(whole).startswith("Sketch(data: 2 rows, 1 events, ")
     several = cal.multiclass_predictions([0, 1, 2], np.eye(3) * 0.7 + 0.1)
     assert repr(several) == "MulticlassPredictions(data: 3 rows, 3 classes)"

@@ -65,7 +65,7 @@ def groups(
     Returns
     -------
     dict of str to Estimate
-        A group is named as ``"sex=f"``; empty groups are left out. Order: as the levels. ``settings["verdict"]`` is
+        A group is named as ``"sex = f"``; empty groups are left out. Order: as the levels. ``settings["verdict"]`` is
         "met", "broken", "undecided" or, without a limit, "none".
 
     Notes
@@ -99,7 +99,7 @@ def groups(
     >>> p, sex = rng.uniform(size=4000), np.array(["f", "m"])[rng.integers(0, 2, 4000)]
     >>> data = cal.predictions(rng.uniform(size=4000) < p, p, {"sex": sex})
     >>> {name: e.settings["verdict"] for name, e in cal.certify.groups(data, by="sex", limit=0.1).items()}
-    {'sex=f': 'met', 'sex=m': 'met'}
+    {'sex = f': 'met', 'sex = m': 'met'}
     """
     steps, judge, limit = checked_levels(levels), checked_judge(judge), checked_limit(limit)
     if limit is not None and side != "two-sided":

@@ -43,7 +43,7 @@ def by_group(
     Returns
     -------
     dict of str to Estimate
-        Named as by `certify.groups`: ``"sex=f"``, ``"sex=f, age=40–49"``. Empty groups are left out; a group in which
+        Named as by `certify.groups`: ``"sex = f"``, ``"sex = f, age = 40–49"``. Empty groups are left out; a group in which
         the measure is not computable is left out with a `CalibrantWarning` that says why.
 
     Raises
@@ -71,7 +71,7 @@ def by_group(
     >>> data = cal.predictions([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.5], {"sex": ["f", "f", "m", "m"]})
     >>> found = cal.measure.by_group(cal.measure.brier, data, by="sex")
     >>> {group: round(e.value, 3) for group, e in found.items()}
-    {'sex=f': 0.1, 'sex=m': 0.17}
+    {'sex = f': 0.1, 'sex = m': 0.17}
     """
     if not callable(function):
         raise BadInput(f"function={shown(function)}: pass a function such as cal.measure.ece")

@@ -260,7 +260,7 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     if (units := held.get("unit")) and not seen.settings.get("cluster"):
         option, both = (f"--cluster {shlex.quote(visible(','.join(units[:k])))}" for k in (1, 2))
         more = f" With {both} both count: the coarser, or the worse of two that cross." if len(units) > 1 else ""
-        yield "Units", f"Rows share {_names(units)}: without {option} ranges assume independent rows.{more}"
+        yield "Clusters", f"Rows share {_names(units)}: without {option} ranges assume independent rows.{more}"
     if (weights := held.get("weights")) and not seen.settings.get("weights"):
         name = visible(weights[0])
         option = f"--weights {shlex.quote(name)}"

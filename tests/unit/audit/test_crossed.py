@@ -122,4 +122,4 @@ def test_the_command_audits_both(tmp_path, capsys) -> None:
     assert said["data"]["crossed"] == {"person": PERSONS, "question": QUESTIONS}
     assert main([*asked, "--limit", "0.1"]) == 3
     out = " ".join(capsys.readouterr().out.split())
-    assert "60 units (person) and 24 units (question), which cross" in out
+    assert "60 clusters (person) and 24 clusters (question), which cross" in out

@@ -180,8 +180,8 @@ def test_units_are_people_of_whom_nothing_is_told_if_they_are_few() -> None:
     assert record.data["cluster"] == "person"
     told = " ".join(markdown.render(record).split())
     assert (
-        "150 of 150 clusters have rows without an outcome, and each cluster, with all of its rows, is one independent observation."
-        in told
+        "150 of 150 clusters have rows without an outcome, and each cluster, with all of its rows, is one "
+        "independent observation." in told
     )
     assert "| not tested |" in told
     assert "is not tested, for the test assumes independent rows" in " ".join(html.render(record).split())

@@ -192,11 +192,13 @@ def test_one_stray_score_is_no_reason_to_read_per_cent(entry: Callable[..., Any]
     with pytest.raises(BadInput, match="1 value is outside 0 to 1; the other 200 are within: correct") as e:
         entry(data, label="y", score="p")
     assert "percent=True" not in str(e.value)
-    with pytest.raises(BadInput, match=r"1 of 201 scores is above 1, too few to tell.*leave percent=True out and correct"):
+    with pytest.raises(
+        BadInput, match=r"1 of 201 scores is above 1, too few to tell.*leave percent=True out and correct"
+    ):
         entry(data, label="y", score="p", percent=True)
 
 
-MEND = "mend {}, or leave {} out. First: row 7, counting from 0"
+MEND = "correct {}, or leave {} out. First: row 7, counting from 0"
 LOGITS = "apply 1 / (1 + exp(-x))"
 
 
@@ -416,8 +418,14 @@ def test_too_many_other_labels_are_not_named() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("0", "1", "unknown"), "'unknown' next to 0 and 1; if these outcomes are not known, store it as missing; only"),
-        (("no", "yes", "Maybe"), "'Maybe' next to no and yes; if these outcomes are not known, store it as missing and"),
+        (
+            ("0", "1", "unknown"),
+            "'unknown' next to 0 and 1; if these outcomes are not known, store it as missing; only",
+        ),
+        (
+            ("no", "yes", "Maybe"),
+            "'Maybe' next to no and yes; if these outcomes are not known, store it as missing and",
+        ),
         (("0", "1", "na"), "'na' next to 0 and 1; if"),
         (("false", "true", "missing"), "'missing' next to false and true; if"),
         (("0", "1", "withdrawn"), "'withdrawn' next to 0 and 1; if"),  # a few

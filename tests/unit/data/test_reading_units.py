@@ -60,7 +60,9 @@ def test_what_is_certified_of_some_units_says_which() -> None:
     assert small.rows() is small.rows()
     assert len(set(small.rows().cluster.tolist())) == 100  # type: ignore[union-attr]
     said = cal.certify.rounded(small)
-    assert re.search(r"; the rows of 100 of about \d+ clusters \(who\), chosen without looking at outcomes$", said.assumes)
+    assert re.search(
+        r"; the rows of 100 of about \d+ clusters \(who\), chosen without looking at outcomes$", said.assumes
+    )
     assert said.settings["units"] == 100
     assert "the rows of" not in cal.certify.rounded(whole).assumes
     before = whole.rows()

@@ -290,7 +290,7 @@ def test_the_page_of_groups_draws_each(answers: cal.Predictions) -> None:
     named = {d.title.split(":")[0]: d for d in pictures.drawings(curve)}
     assert named.keys() == {"topic = law", "topic = math"}
     accepted = curve.settings["groups"]["topic = math"]["accepted"]
-    assert f"{math.floor(1000 * accepted) / 10:g} % accepted with at most 20 % wrong" in named["topic = math"].title
+    assert f"{math.floor(1000 * accepted) / 10:g}% accepted with at most 20% wrong" in named["topic = math"].title
     assert all(len(d.panels) == 1 and "<path" in d.panels[0].picture for d in named.values())
     none = cal.diagnose.acceptance_curve(answers, risk=0.0001, by="topic")
     assert all("nobody accepted" in d.title for d in pictures.drawings(none))

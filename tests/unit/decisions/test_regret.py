@@ -68,7 +68,7 @@ def test_weights_and_units_count() -> None:
     alike = cal.predictions(data.y[order], data.p[order], cluster=np.arange(2000) // 50)  # units of one fate
     wider = cal.measure.regret(alike, threshold=0.2)
     assert wider.high - wider.low > 2 * (alone.high - alone.low)
-    assert "clusters" in wider.settings
+    assert "units" in wider.settings
     assert "clusters" in wider.assumes
 
 

@@ -169,7 +169,7 @@ def test_copies_in_units_add_nothing() -> None:
     table = [cal.diagnose.rank_variables(d, pairs=1) for d in (held, naive)]
     sizes, naive_p = (dict(zip(t.columns["variable"], t.columns["p_value"], strict=True)) for t in table)
     assert all(sizes[name] >= naive_p[name] - 0.02 for name in sizes)
-    assert "units" in table[0].settings["null"]
+    assert "clusters" in table[0].settings["null"]
     assert table[0].settings["not_certified"] is None
     ends = [dict(zip(t.columns["variable"], t.columns["beyond_high"], strict=True)) for t in table]
     assert all(ends[0][name] > ends[1][name] for name in ("x", "g"))

@@ -124,7 +124,7 @@ def test_clusters_are_kept_together() -> None:
     alone = compare(replace(data, cluster=None, cache={}), repairs=[Platt()], by="sex", tests=())
     assert found.row("Platt")["error_high"] > alone.row("Platt")["error_high"]
     assert {"brier", "log_loss"} <= set(found.verdicts["Platt"]["better"])
-    with pytest.raises(cal.NotComputable, match="1 unit cannot be split into 2 parts"):
+    with pytest.raises(cal.NotComputable, match="1 cluster cannot be split into 2 parts"):
         compare(replace(data, cluster=np.zeros(4000), cache={}), repairs=[Platt()])
 
 
@@ -149,7 +149,7 @@ def test_units_are_counted_on_both_sides_and_told() -> None:
     assert told["units_fit"] + told["units_judged"] == units
     line = terminal.comparison(found).partition("\n")[0]
     judged = f"judged on {num.count(told['rows_judged'])} rows of {told['units_judged']} other clusters."
-    assert line.startswith(f"Fitted on {num.count(told['rows_fit'])} rows of {told['units_fit']} units, {judged}")
+    assert line.startswith(f"Fitted on {num.count(told['rows_fit'])} rows of {told['units_fit']} clusters, {judged}")
     folded = compare(data, repairs=[Platt()], folds=3, tests=())
     assert "folds of whole clusters" in terminal.comparison(folded)
     alone = compare(replace(data, cluster=None, cache={}), repairs=[Platt()], tests=())

@@ -170,7 +170,7 @@ def test_the_command_prints_and_writes_what_python_returns(log: str, capsys: pyt
         if line.shown not in (None, "none"):
             assert f"{line.gain_low:+.4f} to {line.gain_high:+.4f}  {line.shown}" in out
     assert "0.2 Platt: everyone" in out
-    assert "A gain is called better or worse wrongly with probability at most 0.05, all together." in " ".join(
+    assert "A gain is called better or worse wrongly with probability at most 0.05, simultaneously." in " ".join(
         out.split()
     )
     main([*asked, "--json"])

@@ -55,7 +55,7 @@ def test_a_range_is_judged_on_either_side(ends: Any, limit: Any, verdict: str) -
 
 
 def test_a_group_is_over_the_limit_before_and_not_after(found: Comparison) -> None:
-    north = line(found, "site=north")
+    north = line(found, "site = north")
     assert found.recommended == "mended"
     assert (north["now"], north["kind"], north["variable"], north["value"]) == ("broken", "group", "site", "north")
     assert north["after"] in ("met", "undecided")
@@ -74,7 +74,7 @@ def test_a_group_that_a_repair_brings_over_the_limit_is_counted(found: Compariso
     counts = {c["name"]: c for c in moved.fixed.settings["candidates"]}
     assert (counts[AS_AUDITED]["over"], counts["Platt"]["over"]) == (2, 2)  # everyone and north; north and south
     alone = {c["name"]: c for c in found.fixed.settings["candidates"]}
-    assert line(found, "site=south")["now"] != "broken"  # a few groups are all listed, and counted where over it
+    assert line(found, "site = south")["now"] != "broken"  # a few groups are all listed, and counted where over it
     assert sum(alone[AS_AUDITED][k] for k in ("over", "undecided", "met")) == len(found.fixed.columns["id"]) - 1
     assert "Everyone and the groups over the limit now or after: as audited 2 over the limit and 0 undecided" in (
         " ".join(comparison(moved).split())
@@ -96,7 +96,7 @@ def test_of_many_groups_those_over_the_limit_are_listed() -> None:
 def test_gaps_have_a_sign_and_move_by_what_the_repair_moves() -> None:
     data = two_sites()
     found = cal.repair.compare(data, repairs=REPAIRS, by="site", limit=0.05, judge="gap", tests=())
-    north = line(found, "site=north")
+    north = line(found, "site = north")
     assert north["measure"] == "gap"
     assert 0.1 < north["now_low"] < 0.15 < north["now_high"] < 0.2
     assert north["after_low"] < 0.0 < north["after_high"]
@@ -149,7 +149,7 @@ def test_one_unit_certifies_no_error() -> None:
     found = cal.repair.compare(data, repairs={"Platt": fitted}, limit=0.05, tests=())
     assert not found.fixed.columns
     assert [what for what, _ in found.settings["not_applicable"]] == ["certificates", "fixed"]
-    assert "one unit" in found.settings["not_applicable"][0][1]
+    assert "one cluster" in found.settings["not_applicable"][0][1]
 
 
 @pytest.mark.slow

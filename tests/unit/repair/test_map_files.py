@@ -138,7 +138,7 @@ def test_an_honest_map_is_taken(name: str) -> None:
 
 @pytest.mark.parametrize("said", ["", "[" * 100_000, "3", '{"format": NaN}', text.__name__])
 def test_what_is_no_map_is_refused(said: str) -> None:
-    with pytest.raises(cal.BadInput, match=r"JSON|not a map"):
+    with pytest.raises(cal.BadInput, match=r"JSON|not a calibrator"):
         FittedMap.from_json(said)
 
 

@@ -204,7 +204,7 @@ def test_trees_heed_weights_and_clusters():
     ids = np.repeat(np.arange(800), 10)
     assert Multicalibrator().fit(replace(data, cluster=ids, cache={})).settings["used"]
     few = replace(data, cluster=np.arange(8_000) % 3, cache={})
-    with pytest.raises(cal.NotComputable, match="5 folds and there are 3 units"):
+    with pytest.raises(cal.NotComputable, match="5 folds and there are 3 clusters"):
         Multicalibrator().fit(few)
 
 

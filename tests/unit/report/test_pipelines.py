@@ -215,7 +215,12 @@ def test_a_change_is_told_with_both_ranges_and_is_certified_where_they_do_not_me
     text = cal.testing.summary(now, against=changed("broken", "met", "met", "undecided"))
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
     assert rows == [
-        ["| `region = region 0`", "0.2 to 0.7, within the limit", "2.9 to 4.6, over the limit", "larger by at least 2.2 |"],
+        [
+            "| `region = region 0`",
+            "0.2 to 0.7, within the limit",
+            "2.9 to 4.6, over the limit",
+            "larger by at least 2.2 |",
+        ],
         ["| Everyone", "2.9 to 4.6, over the limit", "0.2 to 0.7, within the limit", "smaller by at least 2.2 |"],
     ]
     assert "For 2 of those in both audits, everyone counted, the verdict is the same and no change" in text

@@ -209,7 +209,7 @@ EXACT = [
         ["met"],
         "not-cleared",
         "use",
-        "Use it for everyone together and every named group. Error shown for unlisted subgroups.",
+        "Use it for everyone together and every named group. Error shown in unlisted subgroups.",
     ),
     ("met", ["undecided"] * 3, "met", "use", "Use it for everyone together. Too few rows to decide for three groups."),
 ]

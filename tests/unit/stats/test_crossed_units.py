@@ -81,13 +81,13 @@ def test_both_columns_are_less_sure_than_either_and_say_what_they_rest_on():
 def test_a_group_of_few_rows_has_ends_that_say_little():
     table = {"g": np.where(np.arange(PERSONS * QUESTIONS) < 2, "few", "many")}
     found = cal.certify.groups(cal.predictions(**exam(covariates=table)), by="g")
-    assert (found["g=few"].interval.low, found["g=few"].interval.high) == (0.0, 1.0)
+    assert (found["g = few"].interval.low, found["g = few"].interval.high) == (0.0, 1.0)
 
 
 def test_what_has_no_proof_for_both_is_refused():
     data = cal.predictions(**exam())
     for asked in (cal.certify.variable, cal.diagnose.variable_curve):
-        with pytest.raises(cal.NotComputable, match="unit"):
+        with pytest.raises(cal.NotComputable, match="cluster"):
             asked(data, variable="sex")
     with pytest.raises(cal.NotComputable, match="cross"):
         cal.sketch(data)
@@ -109,4 +109,4 @@ def test_the_command_certifies_both(tmp_path, capsys):
     assert values["settings"]["crossed"] == ["person", "question"]
     assert worst["settings"]["groups"] == 2
     assert main(asked) == 0
-    assert "units (person and question) cross" in capsys.readouterr().out
+    assert "clusters (person and question) cross" in capsys.readouterr().out

@@ -19,7 +19,7 @@ from calibrant.report.wording.terms import VERDICTS, cardinal, repair_named
 MOST = 6  # populations on the brief; the others are in the section about repairs
 LONG = 40  # characters of a name
 KINDS = {"everyone": 0, "pocket": 1, "group": 1}
-TESTS = {"scan": "pocket"}  # what a test is called, where that is not its name
+TESTS = {"scan": "subgroup"}  # what a test is called, where that is not its name
 
 
 @dataclass(frozen=True, slots=True)

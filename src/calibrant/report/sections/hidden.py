@@ -181,7 +181,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
         kernel = "" if width is None else KERNEL.format(width=num.decimals(width, 1))
         words = METHOD.format(null=null, alpha=num.percent(float(record.settings["alpha"])), rough=rough, kernel=kernel)
         yield Entry(
-            "Traits",
+            "Attributes",
             say(
                 words,
                 code(outcome.method),

@@ -123,7 +123,7 @@ def table(record: AuditRecord, found: Sequence[Line]) -> Table:
     axis = f"Gap, {num.MINUS}{top:g} to +{top:g}\N{NO-BREAK SPACE}points"
     axis += f"; dashed: limit ±{num.limit_points(limit)}" if limit is not None else ""
     columns = (
-        Column(say("Pocket")),
+        Column(say("Subgroup")),
         Column(say(axis), "c", where=PAGE),
         Column(lines("Gap and its", "range, points"), "r iv"),
         Column(say("Verdict" if judged else "The model says"), "vd"),
@@ -344,7 +344,7 @@ SEARCH = (
 )
 WORDS = (
     Entry(
-        "Pocket",
+        "Subgroup",
         say("Everyone with the same one or two attributes, not listed beforehand: “age over 70 and site = b”."),
     ),
 )
@@ -359,7 +359,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     limits = BETS.format(of="cluster, however correlated its rows are," if by_units(record) else "row")
     limits = limits if units_of(record) else BINOMIAL
     words = METHOD.format(limits=limits, alpha=alpha, boxes=num.count(int(e.settings["boxes"])))
-    yield Entry("Pockets", say(words, code(e.method), " and ", code("diagnose.pockets"), "."))
+    yield Entry("Subgroups", say(words, code(e.method), " and ", code("diagnose.pockets"), "."))
     if check is not None and check.outcome is not None:
         yield Entry("Two searches", say(SEARCH, code(check.outcome.method), "."))
 

@@ -130,7 +130,7 @@ def about(record: AuditRecord) -> Iterator[Node]:
         Entry("Population", told("population")),
         Entry("Period", told("period")),
         Entry("Rows", say(_read(record))),
-        *((Entry("Units", counted(record)),) if counted(record) else ()),
+        *((Entry("Clusters", counted(record)),) if counted(record) else ()),
         Entry("Limit", say(visible(bound.strip()))),
         Entry("Groups", _groups(record)),
     ]
@@ -298,13 +298,13 @@ ALWAYS = (
     ),
 )
 WORDS = {
-    "Point": "One hundredth of probability; one person in 100. From 70% to 72% is 2 points.",
+    "Point": "One percentage point: one hundredth of probability, one person in 100. From 70% to 72% is 2 points.",
     "Score": (
         "The probability the model gives a person. Raw: exactly as given. Rounded: to the nearest step of {step}."
     ),
     "Calibration error": (
         "Take everyone given the same probability, compare it with the share of them for whom it happened, "
-        "and average the size of the gap over all people."
+        "and average the size of the gap over all people: E|p − E[Y|p]|."
     ),
     "Certified": (
         "Proved to hold in at least {times} of {of} audits like this one, whatever the model, if {rows} are "
@@ -315,9 +315,10 @@ WORDS = {
         "The whole certified range is within the limit; the whole range is over it; the limit lies inside."
     ),
     "Calibrated": "Of all people given 70%, 70 in 100 have the outcome; likewise for every other number.",
-    "Case": "A person with the outcome.",
+    "Event": "A person with the outcome.",
     "Gap, overall gap": (
-        "What happened minus what the model says: in one group, or over everyone. Errors in both directions cancel."
+        "Observed minus predicted event rate: in one group, or overall (calibration-in-the-large). Errors in both "
+        "directions cancel."
     ),
     "Distance from calibration": "How far scores would have to move, on average, to be calibrated.",
     "Brier score, log loss": (

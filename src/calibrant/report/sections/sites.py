@@ -65,7 +65,7 @@ def _figure(record: AuditRecord) -> Figure:
 def _numbers(record: AuditRecord) -> Table:
     """Return the picture as a table."""
     c, s = record.curve(CODE).columns, record.curve(CODE).settings
-    columns = Column(say("Unit")), Column(say("Intercept, logits"), "r"), Column(say("Range"), "r")
+    columns = Column(say("Cluster")), Column(say("Intercept, logits"), "r"), Column(say("Range"), "r")
     pooled = (
         ("Mean of all clusters", s["mean"], s["mean_low"], s["mean_high"]),
         ("A new cluster", s["mean"], s["new_low"], s["new_high"]),
@@ -119,7 +119,7 @@ def _check(_: Check, record: AuditRecord) -> Asked:
     curve = record.curve(CODE)
     means = "how far calibration differs between clusters, and what a new one is to expect"
     if not curve.settings:
-        return Asked("Units", "", means)
+        return Asked("Clusters", "", means)
     told = (
         f"a new cluster: {_times(curve, 'ratio_new_low')} to {_times(curve, 'ratio_new_high')} times the events "
         "expected"

@@ -241,12 +241,12 @@ def _left_open(record: AuditRecord) -> str:
         some = f"{cardinal(n)} groups" if n > 1 else "one group" if total > 1 else "the one group"
         one = "is" if n == 1 else "are"
         if pockets == "not-cleared":
-            return f"{some[:1].upper()}{some[1:]} {one} undecided; unlisted subgroups are error shown."
+            return f"{some[:1].upper()}{some[1:]} {one} undecided; error is shown in unlisted subgroups."
         if pockets == "undecided":
             return f"{some[:1].upper()}{some[1:]} and unlisted subgroups are undecided."
         return f"{few} {some}."
     if pockets == "not-cleared":
-        return "Error shown for unlisted subgroups."
+        return "Error shown in unlisted subgroups."
     if pockets == "undecided":
         return "Unlisted subgroups are undecided."
     if pockets == "met":

@@ -148,8 +148,8 @@ def test_sites_are_told_where_units_were_named() -> None:
     s = record.curve("sites").settings
     state, text = of(record, "23b")
     assert state == "answered"
-    assert f"mean of 8 units: {s['ratio']:.2f} ({s['ratio_low']:.2f} to {s['ratio_high']:.2f})" in text
-    assert "8 units" in of(record, "6a")[1]
+    assert f"mean of 8 clusters: {s['ratio']:.2f} ({s['ratio_low']:.2f} to {s['ratio_high']:.2f})" in text
+    assert "8 clusters" in of(record, "6a")[1]
     assert of(record, "12d")[0] == "answered"
 
 

@@ -117,12 +117,12 @@ def test_pilot_rows_leave_and_unknown_levels_with_them() -> None:
 
 def test_who_is_like_no_row_is_refused_by_name_pooled_or_left_out() -> None:
     d, margin = rows(), {"sex": {"F": 0.5, "M": 0.3, "X": 0.2}}
-    with pytest.raises(BadInput, match=r"20 % of the population \(sex: X\).*leave_out=True"):
+    with pytest.raises(BadInput, match=r"20% of the population \(sex = X\).*leave_out=True"):
         cal.weights.to(d, margin)
     out = cal.weights.to(d, margin, leave_out=True)
-    assert out.uncovered == ("sex: X",)
+    assert out.uncovered == ("sex = X",)
     assert out.uncovered_share == pytest.approx(0.2)
-    assert "without the 20 %" in out.estimand
+    assert "without the 20%" in out.estimand
     pooled = cal.weights.to(d, margin, pool={"sex": {"X": "M"}})
     assert pooled.balance[1].target == pytest.approx(0.5)
 

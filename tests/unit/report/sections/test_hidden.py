@@ -112,10 +112,12 @@ def test_both_tests_are_told_together():
     assert told(factories.local_outcome(), found).endswith(f" {search} ({SIMULATED}).")
     assert told(None, found) == f"Yes: a{search[1:]} ({SIMULATED})."
     clear = factories.local_outcome(p_value=0.43)
-    assert told(clear, found).startswith(f"Yes: a{search[1:]} ({SIMULATED}). Among rows with the same score, no attribute")
+    assert told(clear, found).startswith(
+        f"Yes: a{search[1:]} ({SIMULATED}). Among rows with the same score, no attribute"
+    )
     assert told(clear, none) == (
-        "None was found, which is not proof of none: not by attribute (p = 0.43), and a model trained to find the error "
-        "does not predict it on rows it has not seen (p = 0.30)."
+        "None was found, which is not proof of none: not by attribute (p = 0.43), and a model trained to find the "
+        "error does not predict it on rows it has not seen (p = 0.30)."
     )
     wide = factories.strong_outcome(tolerance=0.02)
     assert "trained to find errors of over 2.0 points predicts them" in told(None, wide)
@@ -193,7 +195,7 @@ def test_holes_break_the_line_and_missing_values_stand_alone():
 def test_codes_are_not_read_as_numbers():
     curve = factories.bias_map("zip", "category", ("007", "012"), gaps=(0.03, 0.0))
     record = factories.searched(factories.record(), factories.local_outcome(), maps={"zip": curve})
-    assert "zip: 007" in plain(farthest(record))
+    assert "zip = 007" in plain(farthest(record))
     years = factories.bias_map("year", "category", ("2018", "2015"), gaps=(0.03, 0.0))
     record = factories.searched(factories.record(), factories.local_outcome(), maps={"year": years})
     assert [p.x for p in maps.maps(record)[0].along.levels] == [2015.0, 2018.0]
@@ -243,7 +245,7 @@ def test_rules_are_told_with_their_ranges_rounded_outward(page):
     assert f"age over 72 and sex = female {again} 2.4% 34.0 79.0 +45.0 (+27.0 to +57.1) underpredicts" in text
     assert f"age up to 30 {again} 2.4% 34.0 79.0 +45.0 (\u22123.1 to +57.1) undecided" in text
     assert "every number is from the other half, 5,000 that did not find them" in text
-    assert "all two ranges hold together" not in text
+    assert "all two ranges hold simultaneously" not in text
     none = factories.drawn(factories.hidden(), subgroups=factories.subgroups(()))
     assert "no rule was worth judging" in section(render(none))
 
@@ -316,7 +318,7 @@ def test_the_chart_says_where_it_ends_and_on_how_many_repeats_it_rests():
     assert "23 of at most 99 repeats of all of it" in entries(methods.methods(record))["Search"]
     whole = plain(search.control(factories.hidden()).caption)
     assert "ends at" not in whole
-    assert "fitted anew" not in whole
+    assert "fitted again" not in whole
 
 
 def test_importance_is_left_out_where_nothing_is_found():
@@ -363,7 +365,7 @@ def test_the_checks_are_findings_and_never_met():
 def test_methods_words_and_limits_follow_what_was_run():
     plain_record, record = factories.record(), factories.hidden()
     terms = set(entries(methods.methods(record))) - set(entries(methods.methods(plain_record)))
-    assert {"Traits", "Maps", "Search", "Rules"} <= terms
+    assert {"Attributes", "Maps", "Search", "Rules"} <= terms
     words_ = set(entries(methods.glossary(record))) - set(entries(methods.glossary(plain_record)))
     assert {"Local calibration", "Carries evidence", "Evidence, in the search"} <= words_
     assert any("The search finds some mixes of attributes, not all." in plain(t) for t in limits(record))

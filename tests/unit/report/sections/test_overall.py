@@ -23,7 +23,9 @@ from calibrant.views.population import everyone
 
 def test_findings_in_words():
     low = [Stretch("low", 0.03, 0.21), Stretch("low", 0.35, 0.35), Stretch("high", 0.8, 0.9)]
-    assert overall.curve_finding(low, 1) == ("Underpredicts where it says 3% to 21% and about 35%; overpredicts at 80% to 90%")
+    assert overall.curve_finding(low, 1) == (
+        "Underpredicts where it says 3% to 21% and about 35%; overpredicts at 80% to 90%"
+    )
     assert overall.curve_finding(None, 1) == "At no score shown to be off"
     assert "at no single score" in overall.curve_finding([], 1)
     many = [Stretch("low", i / 10, i / 10 + 0.05) for i in range(6)]

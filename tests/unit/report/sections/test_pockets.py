@@ -51,9 +51,14 @@ def told(record: AuditRecord) -> str:
     [
         (broken(), "broken", "1 over the limit", "Over it for x2 over 0.8 with x3 over 0.8."),
         (met(), "undecided", "Undecided", "Unlisted subgroups are undecided."),
-        (met(0.004, p_value=0.002), "uncleared", "Error shown", "Error shown for unlisted subgroups."),
-        (met(high=0.012, p_value=0.002), "uncleared", "Error shown", "Error shown for unlisted subgroups."),
-        (met(high=0.012), "met", "Within the limit", "Within the limit for everyone, every named group and unlisted subgroups."),
+        (met(0.004, p_value=0.002), "uncleared", "Error shown", "Error shown in unlisted subgroups."),
+        (met(high=0.012, p_value=0.002), "uncleared", "Error shown", "Error shown in unlisted subgroups."),
+        (
+            met(high=0.012),
+            "met",
+            "Within the limit",
+            "Within the limit for everyone, every named group and unlisted subgroups.",
+        ),
         (met(high=0.012, p_value=None), "met", "Within the limit", "every named group and unlisted subgroups."),
         (factories.mixture("met", ["met"]), "absent", "Not checked", "Unlisted subgroups were not checked."),
         (unjudged(), "measured", "Not judged", "at least 2.6 points for x2 over 0.8 with x3 over 0.8."),
@@ -192,9 +197,9 @@ def test_two_levels_that_are_not_neighbours_are_two_frames_and_a_whole_trait_end
 def test_the_other_sections_know_of_pockets():
     record = broken()
     text = markdown.render(record)
-    assert "- **Pockets:** Each covariate and the score is cut" in text
+    assert "- **Subgroups:** Each covariate and the score is cut" in text
     assert "- **Two searches:**" in text
-    assert "- **Pocket:** Everyone with the same one or two attributes" in text
+    assert "- **Subgroup:** Everyone with the same one or two attributes" in text
     shown = line(record.checks[-1], record)
     assert (shown.status, shown.numbers) == ("broken", NUMBERS)
     (items,) = limits(record)

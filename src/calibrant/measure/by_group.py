@@ -43,7 +43,7 @@ def by_group(
     Returns
     -------
     dict of str to Estimate
-        Named as by `certify.groups`: ``"sex = f"``, ``"sex = f, age = 40–49"``. Empty groups are left out; a group in which
+        Named as by `certify.groups`: ``"sex = f"``, ``"sex = f, age = 40–49"``. Empty groups are left out; one in which
         the measure is not computable is left out with a `CalibrantWarning` that says why.
 
     Raises

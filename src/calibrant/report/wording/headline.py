@@ -241,7 +241,7 @@ def _left_open(record: AuditRecord) -> str:
         some = f"{cardinal(n)} groups" if n > 1 else "one group" if total > 1 else "the one group"
         one = "is" if n == 1 else "are"
         if pockets == "not-cleared":
-            return f"{some[:1].upper()}{some[1:]} {one} undecided; error is shown in unlisted subgroups."
+            return f"{some[:1].upper()}{some[1:]} {one} undecided; error shown in unlisted subgroups."
         if pockets == "undecided":
             return f"{some[:1].upper()}{some[1:]} and unlisted subgroups are undecided."
         return f"{few} {some}."

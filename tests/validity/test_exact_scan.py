@@ -139,6 +139,14 @@ def test_the_bound_holds_at_every_level(name: str, alternative: str) -> None:
         assert (small @ chances(rates)[1] <= np.unique(found) + 1e-9).all()
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_two_sides_of_the_bound_pay_for_both(seed: int) -> None:
+    p = SCORES["smooth"]
+    y = np.random.default_rng(seed).integers(0, 2, len(p))
+    two, up, down = (bound(scan_of(p, y, 0.05, sides))[0] for sides in SIDES.values())
+    assert two == pytest.approx(min(1.0, 2.0 * min(up, down)))
+
+
 def unshared(scan: Scan) -> Scan:
     return replace(scan, family=replace(scan.family, weight=np.ones(scan.family.size)))
 

@@ -117,3 +117,12 @@ def test_two_kinds_of_line_share_the_evidence() -> None:
 def test_a_gap_is_within_a_limit_on_both_sides() -> None:
     ends = [(-0.05, 0.05), (-0.5, 0.05), (-0.05, 0.5), (0.2, 0.3), (-0.3, -0.2)]
     assert [verdict(*e, 0.1) for e in ends] == ["met", "undecided", "undecided", "broken", "broken"]
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.01])
+def test_ends_of_a_gap_are_where_the_evidence_reaches_the_price(delta: float) -> None:
+    counts = Counts(np.array([400, 600]), np.array([90, 300]), np.array([100, 50]), np.array([0.3, 0.6]))
+    both = Range(counts, 2.0)
+    low, high = both.gap(delta)
+    assert both.refutes_gap(1.0, -low) == pytest.approx(-np.log(delta), abs=1e-6)
+    assert both.refutes_gap(-1.0, high) == pytest.approx(-np.log(delta), abs=1e-6)

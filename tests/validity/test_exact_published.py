@@ -60,3 +60,12 @@ def test_the_kernel_bound_counts_all_of_the_smoothing_error(monkeypatch):
     folds = published.Folds(2, False, np.random.default_rng(4))
     found = published.kernel_bound(s, (s > 0.5).astype(np.int8), 2**-6, 0.2, folds)
     assert abs(found.parts["smoothing_error"] - 0.07) < 1e-12
+
+
+def test_the_total_variation_bound_counts_each_of_its_terms():
+    s = np.sort(np.random.default_rng(3).random(4000))
+    found = published.total_variation_bound(s, (s > 0.5).astype(np.int8), 1.0, 0.2, 2, np.random.default_rng(4))
+    terms = ("surrogate_gap", "denoising_error", "population_transfer", "concentration")
+    assert set(terms) == set(found.parts) - {"surrogate_variation"}
+    assert min(found.parts[name] for name in terms) > 0.0
+    assert abs(found.high - sum(found.parts[name] for name in terms)) < 1e-12

@@ -75,6 +75,23 @@ def test_the_simulated_law_is_that_of_every_set_of_outcomes(name: str, kinds: st
         assert min(binom.cdf(seen, draws, exact), binom.sf(seen - 1, draws, exact)) > LEAST / 10, value
 
 
+def test_subsets_of_levels_are_looked_for_in_every_draw() -> None:
+    """Draws are sets of outcomes: each has the margin that it would have as data, of the best subset of five levels."""
+    rng, n = np.random.default_rng(4), 60
+    p, ids = rng.choice([0.2, 0.3, 0.5], n), np.arange(n, dtype=np.uint64)
+    cells = rng.integers(0, 5, (1, n)).astype(np.uint8)
+
+    def scan_with(y: Any) -> Scan:
+        held = Held(cells=cells, p=p, y=np.asarray(y, dtype=np.int8), ids=ids)
+        return oracle.scan_of(oracle.tables_of("c", 5, held, 1), 0.0, (0, 1), fewest=2)
+
+    bits = words(ids, p, p, 0, scan_file.SALT)[:, 0]
+    found = [scan_with((bits >> np.uint64(k)) & np.uint64(1)).best() for k in range(64)]
+    assert any(not isinstance(one.box, int) for one in found)
+    simulated = scan_with(np.zeros(n)).simulated(cells, p, ids, 64)
+    assert np.sort(simulated) == pytest.approx(np.sort([one.margin for one in found]), abs=1e-6)
+
+
 def coupled(p: Any, tolerance: float, sides: tuple[int, ...]) -> tuple[Any, Any]:
     """The law that is simulated: of every row, one uniform number below both edges, between them, or above both."""
     low, high = np.maximum(np.asarray(p) - tolerance, 0.0), np.minimum(np.asarray(p) + tolerance, 1.0)

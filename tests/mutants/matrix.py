@@ -158,7 +158,7 @@ def chosen(mutant: Mutant, tests: Sequence[Traced], a_file: float, in_all: float
         for test in sorted(own, key=lambda t: t.seconds):
             if taken and first(file) and (taken + test.seconds > a_file or left < test.seconds):
                 break
-            out[test.name] = test.seconds
+            out[test.name] = test.seconds if test.ended == "ok" else float("inf")
             taken, left = taken + test.seconds, left - test.seconds
     return out
 
@@ -249,8 +249,10 @@ def run_one(mutant: Mutant, tests: Sequence[Traced], work: Path, every: bool, si
             if found["killed"] and not every:
                 break
     simulated = simulate and not found["killed"]
-    if simulated:
-        found = joined(found, meets(mutant, long, work))
+    for part in portions(long, 1) if simulated else ():
+        found = joined(found, meets(mutant, part, work))
+        if found["killed"] and not every:
+            break
     reached = {t.file for t in tests if t.reaches(mutant)}
     kept.write_text(json.dumps({**found, "reached": sorted(reached), "simulated": simulated}), encoding="utf-8")
     says = "killed" if found["killed"] else "ALIVE"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import sys
@@ -33,13 +34,13 @@ def used() -> float:
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Raise `Enough` after so many CPU seconds; never for none."""
+    """Raise `Enough` after so many CPU seconds; never for none, or for infinitely many."""
 
     def ring(*_: Any) -> None:
         raise Enough(f"over {seconds:g} CPU seconds")
 
     before = signal.signal(signal.SIGPROF, ring)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds if math.isfinite(seconds) else 0.0)
     try:
         yield
     finally:
@@ -107,7 +108,7 @@ class Against:
     Parameters
     ----------
     chosen : mapping of str to float
-        Names of tests, and the CPU seconds that each took without the mutant.
+        Names of tests, and the CPU seconds that each took without the mutant; infinity if that is not known.
     """
 
     def __init__(self, chosen: Mapping[str, float]) -> None:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from sklearn.tree import DecisionTreeRegressor
 
 import calibrant as cal
 from calibrant.detect.exact_local_test import drawn_classes
+from calibrant.diagnose.ranking import lines_of
+from calibrant.diagnose.rule_search import dealt
 from calibrant.stats.kernel_sums import Rows
+from calibrant.stats.nulls import ranked
+from calibrant.stats.spectra import GLOBAL, together
+from calibrant.stats.strata import widened
+from calibrant.views.screen import dealt as screened
 
 DRAWS, N = 400, 150
 SURE = 1e-6
@@ -43,3 +53,63 @@ def test_grades_judged_without_draws_are_adjusted_by_holm() -> None:
     holm = np.minimum(np.maximum.accumulate(own[order] * (len(own) - np.arange(len(own)))), 1.0)
     assert np.array(found.parts["adjusted_p"])[order] == pytest.approx(holm)
     assert found.p_value == pytest.approx(len(own) * own.min())
+
+
+# ---- the maximum decides, not one point; rows that chose do not judge ----
+
+
+def test_a_band_along_a_variable_excludes_zero_only_where_its_test_rejects() -> None:
+    """By one critical value of the largest deviation: at a level of a half many do, and each with the p-value."""
+    found = []
+    for seed in range(25):
+        rng = np.random.default_rng([0xBA2D, seed])
+        p, x = rng.uniform(0.2, 0.8, 250), rng.uniform(size=250)
+        data = cal.predictions(rng.uniform(size=250) < p, p, {"x": x})
+        curve = cal.diagnose.variable_curve(data, "x", grid=21, alpha=0.5, draws=99, seed=seed)
+        out = bool((np.array(curve.columns["low"]) > 0).any() or (np.array(curve.columns["high"]) < 0).any())
+        assert curve.settings["p_value"] <= 0.5 or not out
+        found.append(out)
+    assert 2 < sum(found) < 23
+
+
+def test_rules_are_judged_by_the_half_that_did_not_grow_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = import_module("calibrant.diagnose.subgroups")
+    real, found = rules.search, []
+
+    def search(*given: Any) -> Any:
+        found.append(real(*given))
+        return found[-1]
+
+    monkeypatch.setattr(rules, "search", search)
+    rng = np.random.default_rng(2)
+    p, x = rng.uniform(0.2, 0.8, 240), rng.uniform(size=(240, 2))
+    data = cal.predictions(rng.uniform(size=240) < p, p, {"a": x[:, 0], "b": x[:, 1]})
+    tree = [("tree", DecisionTreeRegressor(max_depth=2, min_samples_leaf=10, random_state=0))]
+    cal.diagnose.subgroups(data, models=tree, rules=1, depth=1, seed=5)
+    assert found[0].judges.tolist() == np.flatnonzero(dealt(240, 2, 5, None) == 1).tolist()
+
+
+def test_rows_that_choose_covariates_are_not_tested() -> None:
+    pilot, rest = screened(500, 3)
+    assert not set(pilot) & set(rest)
+    assert len(pilot) + len(rest) == 500
+
+
+def test_p_values_of_everyone_are_ranked_by_their_harmonic_mean() -> None:
+    rng = np.random.default_rng(6)
+    p = dict(zip(GLOBAL, ranked(rng.normal(size=(3, 60))), strict=True))
+    mean = sum(GLOBAL[name] / p[name] for name in GLOBAL)
+    assert together(p, GLOBAL) == pytest.approx(float((mean >= mean[0] - 1e-9).mean()))
+    assert together(p, GLOBAL) > min(float(v[0]) for v in p.values())
+
+
+def test_simulated_noise_is_widened_to_what_is_seen() -> None:
+    """Scores that are too sure: outcomes vary more than those of a right model, along any variable."""
+    rng = np.random.default_rng(9)
+    p = np.where(rng.uniform(size=2000) < 0.5, 0.02, 0.98)
+    data = cal.predictions(rng.uniform(size=2000) < 0.25 + 0.5 * p, p, {"v": rng.uniform(size=2000)})
+    cells = lines_of(data, ["v"], "probability", 10, True)[0][0].bins
+    more = (cells.variance - cells.noise) / cells.total**2
+    assert (more > 0.0).all()
+    drawn = widened(np.zeros((4000, cells.size)), cells, rng)
+    assert drawn.var(axis=0) == pytest.approx(more, rel=0.2)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from calibrant.certify.missing_labels import verdict
 from calibrant.stats.unlabelled import lines
 from calibrant.stats.unlabelled.lines import Counts, most_likely
-from calibrant.stats.unlabelled.ranges import Range
+from calibrant.stats.unlabelled.ranges import WITHOUT, Range, stands_to
 from calibrant.stats.unlabelled.units import UnitRange
 from validity.test_missing_labels import ENDS, Design
 from validity.test_missing_labels_units import DELTA, Floats
@@ -93,3 +94,35 @@ def test_units_of_one_row_that_weigh_alike_are_people(odds: float) -> None:
     people, units = Range(counts, odds), UnitRange(found, odds)
     assert units.gap(DELTA) == pytest.approx(people.gap(DELTA), abs=1e-3)
     assert units.error_above(DELTA) == pytest.approx(people.error_above(DELTA), abs=1e-3)
+
+
+def test_a_verdict_stands_to_the_last_ratio_at_which_it_holds() -> None:
+    ratios = (1.0, 1.1, 1.2, 1.3)
+    assert [stands_to(lambda odds, most=most: odds <= most, ratios) for most in (0.9, 1.0, 1.2, 2.0)] == [
+        0,
+        1,
+        1.2,
+        1.3,
+    ]
+
+
+def test_two_kinds_of_line_share_the_evidence() -> None:
+    counts = Counts(np.array([40, 60]), np.array([9, 30]), np.array([10, 5]), np.array([0.3, 0.6]))
+    both = Range(counts, 2.0)
+    for x in (-0.2, 0.0, 0.1):
+        each = [np.exp(bets.refute_mean(1.0, x)) for bets in (both.evidence(2.0), both.evidence(np.inf))]
+        assert both.refutes_gap(1.0, x) == pytest.approx(np.log((1.0 - WITHOUT) * each[0] + WITHOUT * each[1]))
+
+
+def test_a_gap_is_within_a_limit_on_both_sides() -> None:
+    ends = [(-0.05, 0.05), (-0.5, 0.05), (-0.05, 0.5), (0.2, 0.3), (-0.3, -0.2)]
+    assert [verdict(*e, 0.1) for e in ends] == ["met", "undecided", "undecided", "broken", "broken"]
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.01])
+def test_ends_of_a_gap_are_where_the_evidence_reaches_the_price(delta: float) -> None:
+    counts = Counts(np.array([400, 600]), np.array([90, 300]), np.array([100, 50]), np.array([0.3, 0.6]))
+    both = Range(counts, 2.0)
+    low, high = both.gap(delta)
+    assert both.refutes_gap(1.0, -low) == pytest.approx(-np.log(delta), abs=1e-6)
+    assert both.refutes_gap(-1.0, high) == pytest.approx(-np.log(delta), abs=1e-6)

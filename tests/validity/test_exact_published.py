@@ -51,3 +51,21 @@ def test_smoothing_error_by_enumeration():
     # a point with one neighbour and even odds meets the bound: no smaller noise constant would do
     noise = smooth(*inputs, 1e-4, 0.0, 0.0)[1]
     assert np.allclose(average_error(slanted(0.0), scores, at, 1e-4), noise)
+
+
+def test_the_kernel_bound_counts_all_of_the_smoothing_error(monkeypatch):
+    monkeypatch.setattr(published, "smooth", lambda at, *_: (np.full(at.size, 0.5), np.full(at.size, 0.07), False))
+    monkeypatch.setattr(published, "_ceiling", lambda *_: 1.0)
+    s = np.random.default_rng(3).random(200)
+    folds = published.Folds(2, False, np.random.default_rng(4))
+    found = published.kernel_bound(s, (s > 0.5).astype(np.int8), 2**-6, 0.2, folds)
+    assert abs(found.parts["smoothing_error"] - 0.07) < 1e-12
+
+
+def test_the_total_variation_bound_counts_each_of_its_terms():
+    s = np.sort(np.random.default_rng(3).random(4000))
+    found = published.total_variation_bound(s, (s > 0.5).astype(np.int8), 1.0, 0.2, 2, np.random.default_rng(4))
+    terms = ("surrogate_gap", "denoising_error", "population_transfer", "concentration")
+    assert set(terms) == set(found.parts) - {"surrogate_variation"}
+    assert min(found.parts[name] for name in terms) > 0.0
+    assert abs(found.high - sum(found.parts[name] for name in terms)) < 1e-12

@@ -75,6 +75,23 @@ def test_the_simulated_law_is_that_of_every_set_of_outcomes(name: str, kinds: st
         assert min(binom.cdf(seen, draws, exact), binom.sf(seen - 1, draws, exact)) > LEAST / 10, value
 
 
+def test_subsets_of_levels_are_looked_for_in_every_draw() -> None:
+    """Draws are sets of outcomes: each has the margin that it would have as data, of the best subset of five levels."""
+    rng, n = np.random.default_rng(4), 60
+    p, ids = rng.choice([0.2, 0.3, 0.5], n), np.arange(n, dtype=np.uint64)
+    cells = rng.integers(0, 5, (1, n)).astype(np.uint8)
+
+    def scan_with(y: Any) -> Scan:
+        held = Held(cells=cells, p=p, y=np.asarray(y, dtype=np.int8), ids=ids)
+        return oracle.scan_of(oracle.tables_of("c", 5, held, 1), 0.0, (0, 1), fewest=2)
+
+    bits = words(ids, p, p, 0, scan_file.SALT)[:, 0]
+    found = [scan_with((bits >> np.uint64(k)) & np.uint64(1)).best() for k in range(64)]
+    assert any(not isinstance(one.box, int) for one in found)
+    simulated = scan_with(np.zeros(n)).simulated(cells, p, ids, 64)
+    assert np.sort(simulated) == pytest.approx(np.sort([one.margin for one in found]), abs=1e-6)
+
+
 def coupled(p: Any, tolerance: float, sides: tuple[int, ...]) -> tuple[Any, Any]:
     """The law that is simulated: of every row, one uniform number below both edges, between them, or above both."""
     low, high = np.maximum(np.asarray(p) - tolerance, 0.0), np.minimum(np.asarray(p) + tolerance, 1.0)
@@ -137,6 +154,14 @@ def test_the_bound_holds_at_every_level(name: str, alternative: str) -> None:
     small = found[None, :] <= np.unique(found)[:, None] + 1e-12
     for rates in within(p, tolerance):
         assert (small @ chances(rates)[1] <= np.unique(found) + 1e-9).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_sides_of_the_bound_pay_for_both(seed: int) -> None:
+    p = SCORES["smooth"]
+    y = np.random.default_rng(seed).integers(0, 2, len(p))
+    two, up, down = (bound(scan_of(p, y, 0.05, sides))[0] for sides in SIDES.values())
+    assert two == pytest.approx(min(1.0, 2.0 * min(up, down)))
 
 
 def unshared(scan: Scan) -> Scan:

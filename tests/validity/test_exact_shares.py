@@ -25,7 +25,7 @@ from calibrant.stats.betting import Units as Bounded
 from calibrant.stats.decisions.acceptance import Ranking, clopper_pearson, sequence
 from calibrant.stats.decisions.paired import PairedUnits
 from calibrant.stats.decisions.unit_acceptance import UnitRanking
-from calibrant.stats.pockets.unit_ranges import UnitRanges
+from calibrant.stats.pockets.unit_ranges import Side, UnitRanges
 from calibrant.stats.units.below import Gap
 from calibrant.stats.variable import RowLedger, shift_limits
 from calibrant.views.boxes import ranges_of, tables_of
@@ -245,6 +245,20 @@ def test_the_evidence_about_a_box_of_units_is_a_mean_over_bets() -> None:
     for mean in (-0.1, 0.0):
         each = [np.exp(np.log1p(k * (t - mean * w)).sum()) for k in bets]
         assert ranges._log_evidence(0, 0, 0.01)(mean) == pytest.approx(np.log(np.mean(each)))
+
+
+@pytest.mark.parametrize("by", [-0.3, 0.1])
+def test_a_box_of_units_is_over_a_limit_by_the_mean_of_its_two_sides(
+    by: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = rows(cluster=UNIT)
+    ranges = ranges_of(data, tables_of(data, None, 1, 0, by_units=True), 0.05, 0)
+    assert isinstance(ranges, UnitRanges)
+    price = -np.log(ALPHA * ranges.family.weight)
+    monkeypatch.setattr(Side, "at_least", lambda *_: np.full(len(price), -1.0))  # bounds that decide nothing
+    monkeypatch.setattr(Side, "at_most", lambda *_: np.full(len(price), 50.0))
+    monkeypatch.setattr(UnitRanges, "_log_evidence", lambda _, box, *__: lambda _: price[box] + by)
+    assert (ranges.over(0.1, ALPHA) == (by > 0)).all()
 
 
 # ---- two models ----

@@ -95,3 +95,16 @@ def test_a_worst_shift_is_never_better_than_one_of_them() -> None:
     assert both.limit(ALPHA) >= max(a.above((m, m)).limit(ALPHA) for m in (-0.05, 0.05)) - 1e-9
     each = [a.lower(ALPHA, 0, (m, m)) for m in (-0.05, 0.05)]
     assert a.lower(ALPHA, 0, (-0.05, 0.05)) <= min(each) + 1e-9
+
+
+def test_a_shift_is_taken_off_what_is_won() -> None:
+    """What a unit wins beyond a shift falls by the shift times what it holds, whatever was learnt."""
+    rng = np.random.default_rng(5)
+    unit, p = np.repeat(np.arange(60), 5), np.full(300, 0.5)
+    cell = rng.integers(0, 2, 300)
+    y = (rng.uniform(size=300) < np.where(cell == 0, 0.7, 0.4)).astype(np.int8)
+    a = Along.of(Units(unit, p, y, np.ones(300), np.arange(60) % 9), cell, 2, y - p, ordered=False)
+    none, some, more = ([w.gain[0] for w in a.below_beyond(ALPHA, 0, (m, m)).wagers] for m in (0.0, 0.1, 0.3))
+    for at, tenth, three in zip(none, some, more, strict=True):
+        assert np.abs(at - tenth).max() > 0.0
+        assert 3.0 * (at - tenth) == pytest.approx(at - three)

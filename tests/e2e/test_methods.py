@@ -32,6 +32,7 @@ NEEDED = {  # what a method cannot do without, as it is typed
     "net_benefit": "--threshold 0.4",
     "regret": "--threshold 0.4",
     "pocket_map": "--first age --second sex",
+    "published_local_test": "--variables age",
     "variable_curve": "--variable age",
     "vece": "--variable age",
 }

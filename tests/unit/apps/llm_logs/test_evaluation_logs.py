@@ -23,11 +23,12 @@ import pytest
 import calibrant as cal
 from calibrant.apps.llm_logs import inspect_ai, known
 from calibrant.apps.llm_logs.lm_eval import probability
-from calibrant.apps.llm_logs.provenance import FIELDS, column_of, of_column, of_field
+from calibrant.apps.llm_logs.provenance import FIELDS, of_field
 from calibrant.cli.parser import build_parser
 from calibrant.cli.run import main
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.opened import open_source
+from calibrant.data.specs.confidences import column_of, of_column
 from calibrant.report.brief.rests import rests
 from calibrant.report.spans import plain
 

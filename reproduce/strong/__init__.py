@@ -8,9 +8,9 @@ WITHOUT: dict[str, tuple[str, str]] = {  # item: status, and why no script makes
     ),
     "Table 1": (
         "states no result",
-        "A list of the tests, by axis and statistic. All are in `calibrant.detect`: ChiSq is `hosmer_lemeshow_test`, "
-        "Score `score_test`, Multicalib `multicalibration_score_test`, AdaptChiSq `adaptive_chi_square_test`, "
-        "AdaptScoreSimple `adaptive_score_test` and AdaptScoreCUSUM `strong_calibration_test`. Figures 2 to 4 run them "
-        "all.",
+        "A list of the tests, by axis and statistic. Here ChiSq is `hosmer_lemeshow_test`, Score `score_test`, "
+        "Multicalib `papers.multicalibration_score_test`, AdaptChiSq `papers.adaptive_chi_square_test`, "
+        "AdaptScoreSimple `papers.adaptive_score_test` and AdaptScoreCUSUM `strong_calibration_test`. Figures 2 to 4 "
+        "run them all.",
     ),
 }

@@ -67,10 +67,8 @@ def within(data: Any) -> Any:
 def p_values(data: Any, seed: int) -> dict[str, float]:
     """Return the published p-value and statistic, and this library's p-value."""
     test = cal.detect.local_calibration_test
-    as_published: dict[str, Any] = {"score_width": 0.1, "covariate_gamma": 25.0}
-    published = cal.papers.published_local_test(
-        data, null="permuted", normalisation="code", draws=DRAWS, seed=seed, **as_published
-    )
+    as_published: dict[str, Any] = {"score_width": 0.1, "covariate_gamma": 25.0, "normalisation": "code"}
+    published = cal.papers.published_local_test(data, null="permuted", draws=DRAWS, seed=seed, **as_published)
     ours = test(data, draws=499, seed=seed)
     return {"KLCE²": published.statistic, "published p": published.p_value, "our p": ours.p_value}
 

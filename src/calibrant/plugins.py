@@ -98,7 +98,7 @@ class Command(Protocol):
         ...
 
 
-P = TypeVar("P", Format, Output, Command)
+P = TypeVar("P", bound=Format | Output | Command)
 
 
 @dataclass(frozen=True, eq=False)

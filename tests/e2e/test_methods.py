@@ -32,6 +32,7 @@ NEEDED = {  # what a method cannot do without, as it is typed
     "net_benefit": "--threshold 0.4",
     "regret": "--threshold 0.4",
     "pocket_map": "--first age --second sex",
+    "published_local_test": "--variables age",
     "variable_curve": "--variable age",
     "vece": "--variable age",
 }
@@ -151,7 +152,7 @@ def test_an_estimate_an_outcome_and_a_curve_are_told(inside: None, capsys: pytes
     assert "laplace" in out
     command = ["papers", "published-local-test", "log.csv", *COLUMNS, "--draws", "19"]
     assert main([*command, "--null", "bounded", "--variables", "age"]) == 0
-    assert capsys.readouterr().out.startswith("detect.local_calibration_test: p = ")
+    assert capsys.readouterr().out.startswith("papers.published_local_test: p = ")
     assert main(["papers", "calibration_function", "log.csv", *COLUMNS, "--no-perturb"]) == 0
     out = capsys.readouterr().out
     assert "more: --out FILE.csv has all" in out

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.apps.llm_logs.provenance import FIELDS, column_of
+from calibrant.apps.llm_logs.provenance import FIELDS
+from calibrant.data.specs.confidences import column_of
 from calibrant.report import html, markdown
 from calibrant.report.wording.confidences import HOW, MEANS
 

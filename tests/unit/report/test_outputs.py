@@ -223,7 +223,7 @@ def test_a_folder_holds_page_record_markdown_and_tables(tmp_path: Path) -> None:
     record = RECORDS["all"]
     files.write_all(record, document(record), files.checked_folder(str(tmp_path / "a" / "b"), []))
     folder = tmp_path / "a" / "b"
-    assert {p.name for p in folder.iterdir()} == {*files.KEPT, files.CHECKLIST, files.TABLES}
+    assert {p.name for p in folder.iterdir()} == {*files.KEPT, "tripod.md", files.TABLES}
     assert cal.AuditRecord.load(folder / "record.json") == record
     names = {p.name for p in (folder / "tables").iterdir()}
     assert {"groups.csv", "checks.csv", "estimates.csv", "reliability.csv", "repairs.csv", "pockets.csv"} <= names

@@ -116,7 +116,7 @@ def adaptive_score_test(
     >>> rng = np.random.default_rng(0)
     >>> age, p = rng.uniform(20, 90, 1000), rng.uniform(0.1, 0.6, 1000)
     >>> data = cal.predictions(rng.random(1000) < np.where(age > 60, p + 0.3, p), p, {"age": age})
-    >>> cal.detect.adaptive_score_test(data, tolerance=0.05).p_value
+    >>> cal.papers.adaptive_score_test(data, tolerance=0.05).p_value
     0.001
     """
     settings = Settings(
@@ -206,7 +206,7 @@ def adaptive_chi_square_test(
     >>> rng = np.random.default_rng(0)
     >>> age, p = rng.uniform(20, 90, 1000), rng.uniform(0.1, 0.6, 1000)
     >>> data = cal.predictions(rng.random(1000) < np.where(age > 60, p + 0.3, p), p, {"age": age})
-    >>> cal.detect.adaptive_chi_square_test(data, tolerance=0.05).p_value
+    >>> cal.papers.adaptive_chi_square_test(data, tolerance=0.05).p_value
     0.001
     """
     groups = whole("bins", bins, 1, 1000, of="groups", hint="such as 2")
@@ -283,7 +283,7 @@ def multicalibration_score_test(
     >>> rng = np.random.default_rng(0)
     >>> age, p = rng.uniform(20, 90, 1000), rng.uniform(0.1, 0.6, 1000)
     >>> data = cal.predictions(rng.random(1000) < np.where(age > 60, p + 0.3, p), p, {"age": age})
-    >>> cal.detect.multicalibration_score_test(data, tolerance=0.05).p_value
+    >>> cal.papers.multicalibration_score_test(data, tolerance=0.05).p_value
     0.001
     """
     settings = Settings(
@@ -335,7 +335,7 @@ def _judged(q: Question, paths: Sequence[Path], rows: Rows, reading: Reading, la
     best, impossible = int(np.argmax(found)), q.impossible
     shown = np.sqrt(found) if reading.root else found
     return Outcome(
-        method=f"detect.{reading.name}",
+        method=f"papers.{reading.name}",
         statistic=float(shown[best]),
         p_value=0.0 if impossible else p_value(float(found[best]), drawn.max(axis=1)),
         alternative=q.looks_for,

@@ -24,7 +24,7 @@ from calibrant.kernels.smooth import smooth
 from calibrant.results import Curve
 
 Floats = NDArray[np.float64]
-METHOD = "diagnose.calibration_function"
+METHOD = "papers.calibration_function"
 MOST_POINTS = 2000
 
 
@@ -112,7 +112,7 @@ def calibration_function(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(20000)
     >>> data = cal.predictions(rng.random(20000) < p**2, p)
-    >>> curve = cal.diagnose.calibration_function(data, method="total-variation", grid=[0.25, 0.5, 0.75])
+    >>> curve = cal.papers.calibration_function(data, method="total-variation", grid=[0.25, 0.5, 0.75])
     >>> [round(rate, 1) for rate in curve.columns["rate"]]
     [0.1, 0.2, 0.6]
     """

@@ -55,7 +55,7 @@ def published_estimate(
     """Wrap a published bound; it is one-sided, so the lower end is the trivial 0."""
     interval = Interval(low=0.0, high=bound.high, level=1.0 - alpha, guarantee="as published")
     return Estimate(
-        method=f"certify.{name}",
+        method=f"papers.{name}",
         value=bound.value,
         unit="probability",
         n=n,
@@ -149,7 +149,7 @@ def published_kernel(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(2000)
     >>> data = cal.predictions(rng.random(2000) < p, p)
-    >>> cal.certify.published_kernel(data).interval.high < 0.5
+    >>> cal.papers.published_kernel(data).interval.high < 0.5
     True
     """
     whole("folds", folds, 2, hint="such as 5")
@@ -178,7 +178,7 @@ def published_lipschitz(
 ) -> Estimate:
     r"""Bound the L1 calibration error of the perturbed classifier by Lipschitz buckets with shifts.
 
-    The certified classifier is that of `certify.published_kernel`, with target :math:`CE = E|s -
+    The certified classifier is that of `papers.published_kernel`, with target :math:`CE = E|s -
     \eta(s)|`. Its calibration function is Lipschitz with constant `L = 1 / (2 h)`, so bucket means of the
     labels come with a known bias. A comparator, published in outline only.
 
@@ -250,7 +250,7 @@ def published_lipschitz(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(20000)
     >>> data = cal.predictions(rng.random(20000) < p, p)
-    >>> cal.certify.published_lipschitz(data).interval.high < 0.5
+    >>> cal.papers.published_lipschitz(data).interval.high < 0.5
     True
     """
     number("bandwidth", bandwidth, least=1e-9, most=1e9, hint="such as 2**-6")
@@ -353,7 +353,7 @@ def published_total_variation(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(20000)
     >>> data = cal.predictions(rng.random(20000) < p, p)
-    >>> cal.certify.published_total_variation(data).interval.high < 0.4
+    >>> cal.papers.published_total_variation(data).interval.high < 0.4
     True
     """
     whole("folds", folds, 2, hint="such as 5")

@@ -171,7 +171,7 @@ def published_local_test(
     p_value, parts = _accepted(statistic, n, null) if bound else _counted(float(pairs), found, null)
     told = {} if bound else {"draws": draws, "seed": seed}
     return Outcome(
-        method="detect.local_calibration_test",
+        method="papers.published_local_test",
         statistic=statistic,
         p_value=p_value,
         alternative="the event rate given score and covariates is not the score",

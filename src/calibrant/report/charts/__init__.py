@@ -42,7 +42,7 @@ def chart(curve: Curve) -> Drawn:
 CHARTS: dict[str, Callable[[Curve], Drawn]] = {
     "detect.kernel_tuning": curves.kernel_tuning,
     "diagnose.acceptance_curve": decisions.acceptance_curve,
-    "diagnose.calibration_function": curves.calibration_function,
+    "papers.calibration_function": curves.calibration_function,
     "diagnose.control_chart": tables.control_chart,
     "diagnose.decision_curve": decisions.decision_curve,
     "diagnose.heterogeneity": sites.heterogeneity,

@@ -91,7 +91,7 @@ FORMATS: Mapping[str, Callable[[AuditRecord, Document], bytes]] = {
 # ---- a folder of all that is kept of an audit ----
 
 
-def checked_folder(out: str, read: Iterable[str | Query], outputs: Mapping[str, Output]) -> Path:
+def checked_folder(out: str, read: Iterable[str | Query], outputs: Mapping[str, Output] | None = None) -> Path:
     """Return a folder to write into, which need not be there yet; no file that is read may be one that is written."""
     folder = Path(out)
     above = next(p for p in (folder, *folder.resolve().parents) if p.exists())
@@ -99,7 +99,7 @@ def checked_folder(out: str, read: Iterable[str | Query], outputs: Mapping[str, 
         raise BadInput(
             f"cannot write into {out!r}: name a directory that may be written; it is made if it is not there"
         )
-    kept = (name for one in outputs.values() for name in one.kept)
+    kept = (name for one in _kept(outputs).values() for name in one.kept)
     inside = {*(folder / name for name in (*KEPT, *kept)), *folder.glob(f"{TABLES}/*.csv")}
     checked_targets({str(p): str(p) for p in inside if p.exists()}, read)
     return folder
@@ -112,12 +112,17 @@ def write_all(record: AuditRecord, of: Document, folder: Path, outputs: Mapping[
         write(record, of, folder / name)
     for name, text in tables.tables(record):
         written(str(folder / TABLES / name), text.encode())
-    for plugged, one in (OUTPUTS.ours() if outputs is None else outputs).items():
+    for plugged, one in _kept(outputs).items():
         for name in one.kept:
             with OUTPUTS.calling(plugged):
                 text = one.content(record, name, Namespace())
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             written(str(folder / name), text.encode())
+
+
+def _kept(outputs: Mapping[str, Output] | None) -> Mapping[str, Output]:
+    """Return the outputs of plug-ins that the folder may hold: those given, or ours."""
+    return OUTPUTS.ours() if outputs is None else outputs
 
 
 # ---- back again ----

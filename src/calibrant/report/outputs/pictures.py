@@ -252,7 +252,7 @@ def _down(share: float) -> int:
 DRAWN: dict[str, Callable[[Curve], Iterator[Drawing]]] = {
     "detect.kernel_tuning": _kernel_tuning,
     "diagnose.acceptance_curve": _acceptance,
-    "diagnose.calibration_function": _calibration_function,
+    "papers.calibration_function": _calibration_function,
     "diagnose.control_chart": _control,
     "diagnose.decision_curve": _worth,
     "diagnose.local_bias": _map,

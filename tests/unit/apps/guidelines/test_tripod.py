@@ -188,5 +188,5 @@ def test_the_command_writes_it_from_a_record_that_was_kept(tmp_path: Path, capsy
     assert capsys.readouterr().out == tripod.markdown(AuditRecord.load(kept))
     assert main(["report", str(kept), "--tripod", str(tmp_path / "x.docx")]) == 2
     assert main(["report", str(kept), "--out", str(tmp_path / "all")]) == 0
-    assert (tmp_path / "all" / files.CHECKLIST).read_text(encoding="utf-8") == tripod.markdown(AuditRecord.load(kept))
+    assert (tmp_path / "all" / "tripod.md").read_text(encoding="utf-8") == tripod.markdown(AuditRecord.load(kept))
     assert (tmp_path / "all" / files.TABLES / "tripod.csv").exists()

@@ -23,11 +23,14 @@ import pytest
 import calibrant as cal
 from calibrant.apps.llm_logs import inspect_ai, known
 from calibrant.apps.llm_logs.lm_eval import probability
-from calibrant.apps.llm_logs.provenance import FIELDS, column_of, of_column, of_field
+from calibrant.apps.llm_logs.provenance import FIELDS, of_field
 from calibrant.cli.parser import build_parser
 from calibrant.cli.run import main
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.kinds import log_of
 from calibrant.data.sources.opened import open_source
+from calibrant.data.specs.confidences import column_of, of_column
+from calibrant.plugins import FORMATS
 from calibrant.report.brief.rests import rests
 from calibrant.report.spans import plain
 
@@ -497,13 +500,13 @@ def test_members_stored_and_deflated_are_read_too(tmp_path: Path) -> None:
 
 def test_plain_json_is_no_log(tmp_path: Path) -> None:
     for text in ('{"y": 1, "p": 0.5}', '{"version": 2, "rows": []}', '[{"doc_id": 1, "p": 0.5}]', '{"results": 1}'):
-        assert not known.log_of(text.encode())
+        assert not log_of(text.encode())
     path = tmp_path / "log.json"
     path.write_text('{"doc_id": 1, "p": 0.5, "y": 1}\n')
     assert open_source(path).columns == ("doc_id", "p", "y")
 
 
 def test_every_tool_has_one_name() -> None:
-    assert known.LOGS[inspect_ai.INSPECT.name] is inspect_ai.inspect_log
-    for path in FILES.iterdir():
-        assert open_source(path).log.tool in known.LOGS
+    called = {log.called for log in FORMATS.ours().values()}
+    assert known.INSPECT.called == inspect_ai.INSPECT.name
+    assert {open_source(path).log.tool for path in FILES.iterdir()} <= called

@@ -1,4 +1,4 @@
-"""What is accepted keeps its risk, on designs chosen to hurt; what breaks the rule is found out."""
+"""What is accepted keeps its risk, on designs chosen to hurt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All certified ranges that an audit tells of decisions hold together; with alpha not shared they do not."""
+"""All certified ranges that an audit tells of decisions hold together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The classical tests: the level of each with both nulls, over whole public calls; saboteurs that must be caught."""
+"""The classical tests: the level of each with both nulls, over whole public calls."""
 
 from __future__ import annotations
 

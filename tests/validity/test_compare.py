@@ -1,4 +1,4 @@
-"""Verdicts on models are wrong at most alpha of the time, on designs chosen to hurt; what breaks this is found out."""
+"""Verdicts on models are wrong at most alpha of the time, on designs chosen to hurt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts on net benefit are wrong at most alpha of the time, on designs chosen to hurt; what breaks it is found."""
+"""Verdicts on net benefit are wrong at most alpha of the time, on designs chosen to hurt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is measured of two models, a verdict is wrong at most alpha of the time; what breaks this is found out."""
+"""Whatever is measured of two models, a verdict is wrong at most alpha of the time."""
 
 from __future__ import annotations
 

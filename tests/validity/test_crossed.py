@@ -1,4 +1,4 @@
-"""Ends of units that cross hold where rows depend through both columns, and copies that forget one are seen."""
+"""Ends of units that cross hold where rows depend through both columns."""
 
 from __future__ import annotations
 

@@ -113,3 +113,15 @@ def test_simulated_noise_is_widened_to_what_is_seen() -> None:
     assert (more > 0.0).all()
     drawn = widened(np.zeros((4000, cells.size)), cells, rng)
     assert drawn.var(axis=0) == pytest.approx(more, rel=0.2)
+
+
+def test_the_second_of_two_stages_of_draws_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that stands out in the first is ranked among all draws, and told by that rank, be it larger."""
+    ranking = import_module("calibrant.diagnose.ranking")
+    data = cal.predictions(np.arange(200) % 2, np.full(200, 0.5), {"v": np.arange(200) % 4})
+    lines, _ = lines_of(data, ["v"], "probability", 10, True)
+    for stages, told in (((0.001, 0.004), 0.004), ((0.004, 0.001), 0.001), ((0.9,), 0.9)):
+        levels = iter(stages)
+        monkeypatch.setattr(ranking, "_gaussian", lambda *_, levels=levels: (1.0, next(levels)))
+        assert ranking.gaussian_measures(lines, lines, 0)[0][0][1].tolist() == [told]
+        assert not list(levels)

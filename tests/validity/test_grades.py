@@ -36,12 +36,6 @@ def test_an_auc_that_has_not_fallen_is_rarely_found_to(n: int) -> None:
     assert fallen(n, lambda r: (TRUE - r.auroc) / r.error) <= slack * MOST
 
 
-SABOTEURS: dict[str, Callable[[Ranking], float]] = {
-    "deviation of defaults alone halved": lambda r: 2.0 * (TRUE - r.auroc) / r.error,
-    "signs of S exchanged for its size": lambda r: abs(TRUE - r.auroc) / r.error,
-}
-
-
 @pytest.mark.parametrize("n", [200, 20_000])
 def test_a_portfolio_as_concentrated_as_before_is_rarely_found_to_be_more_so(n: int) -> None:
     rng, initial = np.random.default_rng(0), concentration.variation(SHARE)

@@ -1,4 +1,4 @@
-"""Coverage of the mean over sites and of a new site, and copies with one mistake each, which these designs find."""
+"""Coverage of the mean over sites and of a new site."""
 
 from __future__ import annotations
 

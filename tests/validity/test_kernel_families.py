@@ -1,4 +1,4 @@
-"""Levels of the exact tests with every family of kernels, of several classes, and of the bounds; broken ones."""
+"""Levels of the exact tests with every family of kernels, of several classes, and of the bounds."""
 
 from __future__ import annotations
 

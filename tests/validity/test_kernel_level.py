@@ -1,4 +1,4 @@
-"""Level of the exact kernel tests, and designs on which the published nulls and other broken ones fail."""
+"""Level of the exact kernel tests, and designs on which the published nulls fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bias map: level over the map and at a point, what the bands cover, what is found, clusters, and saboteurs."""
+"""The bias map: level over the map and at a point, what the bands cover, what is found, and clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The default local calibration test: its level on models that are right, and broken copies that must be noticed."""
+"""The default local calibration test: its level on models that are right, and of its steps."""
 
 from __future__ import annotations
 

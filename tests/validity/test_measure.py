@@ -1,7 +1,7 @@
 """Intervals of the measures hold the truth as often as docs/measures.md says.
 
 They are asymptotic, so each is held to its measured rate and not to the nominal 5 % of misses: `RATES` is the ceiling
-stated in the docstrings, for at least 300 rows. A saboteur shows that the check has teeth.
+stated in the docstrings, for at least 300 rows.
 """
 
 import numpy as np

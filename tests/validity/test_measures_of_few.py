@@ -2,7 +2,6 @@
 
 Nominally 95 times of 100, and 93 at least. The designs are those in which benchmarks/measure/intervals.py found least
 coverage, by these intervals or by the usual ones; where one score is given to everyone all outcomes are enumerated.
-Saboteurs are the intervals that most programs print.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Ends certified for people without a label hold whatever their outcomes, and broken copies of them do not."""
+"""Ends certified for people without a label hold whatever their outcomes."""
 
 from __future__ import annotations
 

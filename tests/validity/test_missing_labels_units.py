@@ -1,4 +1,4 @@
-"""Ends certified for rows without a label hold by units and by weights, and copies that forget either do not."""
+"""Ends certified for rows without a label hold by units and by weights."""
 
 from __future__ import annotations
 

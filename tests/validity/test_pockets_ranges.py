@@ -1,4 +1,4 @@
-"""Certified ranges of pockets, from rows to sentence: all boxes together, the worst from both sides, saboteurs."""
+"""Certified ranges of pockets, from rows to sentence: all boxes together, the worst from both sides."""
 
 from __future__ import annotations
 

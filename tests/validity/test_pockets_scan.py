@@ -1,4 +1,4 @@
-"""Levels of the scan over boxes under both nulls, and saboteurs."""
+"""Levels of the scan over boxes under both nulls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the published bounds hold? Enumeration of the ingredients, simulation of the whole, saboteurs."""
+"""Do the published bounds hold? Simulation of the whole."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

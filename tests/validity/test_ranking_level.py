@@ -1,4 +1,4 @@
-"""The joined p-value of a variable: its level on models that are right, what it finds, and broken copies."""
+"""The joined p-value of a variable: its level on models that are right, and what it finds."""
 
 from __future__ import annotations
 

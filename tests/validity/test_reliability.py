@@ -1,4 +1,4 @@
-"""The reliability curve: the level of its test and band, what the band covers where the model is off, and saboteurs."""
+"""The reliability curve: the level of its test and band, and what the band covers where the model is off."""
 
 from __future__ import annotations
 

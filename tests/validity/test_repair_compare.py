@@ -1,4 +1,4 @@
-"""The judge of repairs keeps its error rate: limits exactly, verdicts by simulation; broken copies are caught."""
+"""The judge of repairs keeps its error rate: verdicts by simulation."""
 
 from __future__ import annotations
 

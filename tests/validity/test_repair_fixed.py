@@ -1,7 +1,7 @@
-"""Is it fixed? "Met" and "broken" are wrong no oftener than they say, and broken copies of the judge are caught.
+"""Is it fixed? "Met" and "broken" are wrong no oftener than they say.
 
-What is spent of alpha is added up over everything that could be told, which is exact; ranges and verdicts are simulated
-on designs whose truth is a formula, and which are chosen from as freely as an audit does.
+What is spent of alpha is added up in test_exact_repairs; here ranges and verdicts are simulated on designs whose truth
+is a formula, and which are chosen from as freely as an audit does.
 """
 
 from __future__ import annotations

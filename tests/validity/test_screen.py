@@ -1,4 +1,4 @@
-"""Covariates chosen on other rows: the level of what is tested then, and copies that choose on the rows they test."""
+"""Covariates chosen on other rows: the level of what is tested then."""
 
 from __future__ import annotations
 

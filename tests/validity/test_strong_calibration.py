@@ -1,4 +1,4 @@
-"""Levels of the strong calibration test under every null it offers, its power, and saboteurs."""
+"""Levels of the strong calibration test under every null it offers, and its power."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def test_level_of_the_default_models_with_many_rows(null: str, n: int, runs: int
 @pytest.mark.nightly
 @pytest.mark.parametrize("n", [100, 300])
 def test_inflation_of_models_held_is_no_more_than_documented(n: int) -> None:
-    """Documented as 13 to 18 %; that models held can reject too often is what the saboteur with bumps shows."""
+    """Documented as 13 to 18 %; that models held can reject too often is why `auto` does not hold them near 0."""
     runs = 200
     found = count(rejects(n, null="fixed", models=None, draws=199), runs)
     assert not refuted(found, runs, 0.18)

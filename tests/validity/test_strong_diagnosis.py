@@ -1,4 +1,4 @@
-"""Levels of the comparators, of the control chart's line and of rules; coverage of rules; and saboteurs."""
+"""Levels of the comparators, of the control chart's line and of rules; coverage of rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates along a site and in pockets, of units at sites: both ends over designs that hurt, and saboteurs."""
+"""Certificates along a site and in pockets, of units at sites: both ends over designs that hurt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scan by units rejects calibrated data as often as it says, and broken copies of it more often."""
+"""The scan by units rejects calibrated data as often as it says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates and p-values along a variable: ingredients, whole functions, saboteurs."""
+"""Certificates and p-values along a variable: ingredients, whole functions."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Curves along variables and their ranking: levels, what the band covers, and saboteurs."""
+"""Curves along variables and their ranking: levels, what the band covers."""
 
 from __future__ import annotations
 

@@ -112,7 +112,10 @@ def test_what_cannot_be_searched_says_why(
 
 @pytest.mark.slow
 def test_of_more_covariates_than_a_search_takes_some_are_searched_and_nothing_is_met() -> None:
-    of = case(planted(900, covariates=101), limit=0.5)
+    rng = np.random.default_rng(3)
+    halves = {f"x{i}": rng.integers(0, 2, 900) for i in range(101)}  # of two levels: few boxes
+    p = rng.uniform(0.1, 0.5, 900)
+    of = case(cal.predictions(rng.uniform(size=900) < p, p, halves), limit=0.5)
     found = QUESTION.make(of, {})
     assert found.checks[0].status == "undecided"  # of those left out nothing is known
     assert of.screen is not None

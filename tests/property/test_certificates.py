@@ -206,7 +206,7 @@ def test_the_ends_of_a_group_are_about_two_displays_and_may_cross():
     assert high < low <= 0.04
     assert found.value <= high
     assert "raw" in found.settings["about"]
-    assert "shown" in found.settings["about"]
+    assert "rounding steps" in found.settings["about"]
 
 
 def test_bounded_variation_is_about_the_score_cut_to_thirty_bits():

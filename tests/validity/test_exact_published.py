@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from calibrant.kernels.smooth import smooth
-from calibrant.published import bounds as published
+from calibrant.apps.papers import bounds as published
 
 
 def coverage(n: int, mean: float, delta: float, linear: float = 1.0) -> float:

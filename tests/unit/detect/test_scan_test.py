@@ -130,7 +130,7 @@ def test_small_and_flat_data() -> None:
     g, p, x = uniform(4, 10)
     with pytest.raises(NotComputable, match="no subgroup has 20 of them"):
         cal.detect.scan_test(cal.predictions(g.random(10) < p, p, x))
-    with pytest.raises(NotComputable, match="no box"):
+    with pytest.raises(NotComputable, match="no subgroup"):
         cal.detect.scan_test(cal.predictions(g.random(100) < 0.5, np.full(100, 0.5)))
     g, p, x = uniform(5, 500)
     for null in ("simulated", "bound"):

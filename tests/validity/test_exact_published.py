@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from scipy import stats
 
 from calibrant.kernels.smooth import smooth
@@ -41,6 +42,7 @@ def average_error(
     return mean
 
 
+@pytest.mark.all
 def test_smoothing_error_by_enumeration():
     at = np.linspace(0.0, 1.0, 21)
     scores = np.sort(np.random.default_rng(5).random(9))

@@ -48,7 +48,7 @@ def rows(n: int = 3000, seed: int = 0, **extra: Any) -> Rows:
 @pytest.mark.parametrize("bound", ALL)
 def test_result(bound):
     found = bound(rows(), alpha=0.1, seed=4)
-    assert found.method == f"certify.{bound.__name__}"
+    assert found.method == f"papers.{bound.__name__}"
     assert found.unit == "probability"
     assert found.n == 3000
     assert found.interval.guarantee == "as published"

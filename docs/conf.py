@@ -76,12 +76,12 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_context = {"default_mode": "auto"}
-html_sidebars = {name: [] for name in ("index", "start", "notebooks/*")}  # they have no pages below them
+html_sidebars = {"index": []}  # it links to all by itself
 html_theme_options = {
     "show_nav_level": 1,
     "navigation_depth": 3,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 7,
+    "navbar_center": [],  # every page is in the one list at the side
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],

@@ -132,7 +132,7 @@ print(f"raw, distance from calibration at most {100 * near.interval.high:.2f} po
 For steps of 2 % and a bound within half a point of the truth, with scores like these:""",
     """plan = cal.certify.rows_needed(0.005, data=data, levels=50)
 print(f"about {plan.value:,.0f}")""",
-    """Next: [Which question do I have?](../which.md), [The audit](../audit.md).""",
+    """Next: [The audit](../audit.md).""",
 )
 
 

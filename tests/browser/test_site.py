@@ -24,7 +24,6 @@ PAGES = {  # a page of each kind: its address, and words that stand on it
     "index": "What have you in your hands?",
     "start": "A softmax array",
     "howto/language-models": "Above which confidence may an answer pass unread?",
-    "which": "Above which confidence",
     "api": "Everything here is public",
     "reference/generated/calibrant.certify.accept": "Guarantee.",
     "gallery/index": "In which pocket that nobody named?",

@@ -1,4 +1,4 @@
-"""Where nothing is compiled, as in a browser, an audit says the same to the last digit."""
+"""Where nothing is compiled, an audit says the same to the last digit."""
 
 from __future__ import annotations
 
@@ -40,46 +40,6 @@ def test_an_audit_without_a_compiler_is_the_same(tmp_path) -> None:
     assert "numba" in told[""].pop("versions")
     assert "numba" not in told["plain"].pop("versions")
     assert told[""] == told["plain"]
-
-
-WITHOUT_THREADS = """
-import sys
-import threading
-import types
-
-import calibrant.data.sources.abreast
-from calibrant.cli import main
-
-def refused(self):
-    raise RuntimeError("can't start new thread")
-
-calibrant.data.sources.abreast.sys = types.SimpleNamespace(platform="emscripten")
-threading.Thread.start = refused
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-def test_files_are_read_and_audited_where_no_thread_starts(tmp_path) -> None:
-    """As in a browser: several files, each scanned and then read in its turn; the record is the same."""
-    rng = np.random.default_rng(1)
-    for name, n in {"a.csv": 300, "b.csv": 200}.items():
-        p = rng.beta(2, 5, n).round(4)
-        held = {"y": (rng.uniform(size=n) < p).astype(int), "p": p, "sex": rng.choice(list("fm"), n)}
-        pyarrow.csv.write_csv(pa.table(held), tmp_path / name)
-    told = {}
-    for start in (("-m", "calibrant"), ("-c", WITHOUT_THREADS)):
-        run = subprocess.run(
-            [sys.executable, *start, "audit", *(str(tmp_path / f) for f in ("a.csv", "b.csv")), *AUDIT],
-            env={**os.environ, "CALIBRANT_KERNELS": "plain"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert run.returncode in (0, 1, 3), run.stderr
-        told[start] = json.loads(run.stdout)
-    first, second = told.values()
-    assert first["data"]["rows"] == 500
-    assert first == second
 
 
 def test_another_word_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,8 @@ A kernel is a plain Python function over arrays that numba compiles. Importing a
 first call of any kernel in it brings numba, and machine code from the cache beside the file if it was compiled before.
 Every kernel has an oracle, slow and obviously right, in the tests.
 
-Where there is no numba, as in a browser (Pyodide), or where `CALIBRANT_KERNELS` is "plain", nothing is compiled. What
-has a twin in `plain/` is done in NumPy whatever its size, the rest by the interpreter: the same numbers, some hundred
-times slower where rows are many.
+Where `CALIBRANT_KERNELS` is "plain", nothing is compiled. What has a twin in `plain/` is done in NumPy whatever its
+size, the rest by the interpreter: the same numbers, some hundred times slower where rows are many.
 """
 
 from __future__ import annotations
@@ -80,11 +79,11 @@ class _Kernel(Generic[P, R]):
 
 @cache
 def interpreted() -> bool:
-    """Tell whether kernels run without being compiled: in a browser, or where it is asked for."""
+    """Tell whether kernels run without being compiled: where it is asked for."""
     asked = os.environ.get("CALIBRANT_KERNELS", "")
     if asked not in ("", "plain"):
         raise BadInput(f"CALIBRANT_KERNELS={asked!r}: leave it out, or set it to 'plain'")
-    return asked == "plain" or sys.platform == "emscripten"
+    return asked == "plain"
 
 
 def _quietly(function: Callable[P, R]) -> Callable[P, R]:

@@ -1,8 +1,7 @@
-"""Work on several things at a time: on threads, or one after another where there are none."""
+"""Work on several things at a time: on threads, or one after another where one at a time is asked for."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -16,10 +15,10 @@ def abreast(
 ) -> list[R]:
     """Return what work gives for each item, in their order, at most so many at a time.
 
-    In a browser (Pyodide) no thread can be started: there, and where one at a time is asked for, work is done where
-    this is called. The first failure is raised; `failed` is called before what else is under way is waited for.
+    Where one at a time is asked for, work is done where this is called. The first failure is raised; `failed` is
+    called before what else is under way is waited for.
     """
-    if min(most, len(items)) < 2 or sys.platform == "emscripten":
+    if min(most, len(items)) < 2:
         return [work(item) for item in items]
     with ThreadPoolExecutor(min(most, len(items))) as pool:
         try:

@@ -473,7 +473,7 @@ def one_by_one(at: Bench) -> None:
         "public.txt",
         "\n".join(
             f"{f} {n}"
-            for f in ("certify", "measure", "detect", "diagnose", "repair", "testing", "tracking", "weights")
+            for f in ("certify", "measure", "detect", "diagnose", "papers", "repair", "testing", "tracking", "weights")
             for n in sorted(getattr(cal, f).__all__)
         ),
     )

@@ -42,7 +42,7 @@ def average_error(
     return mean
 
 
-@pytest.mark.all
+@pytest.mark.slow
 def test_smoothing_error_by_enumeration():
     at = np.linspace(0.0, 1.0, 21)
     scores = np.sort(np.random.default_rng(5).random(9))

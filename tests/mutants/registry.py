@@ -570,8 +570,8 @@ MEASURES = (
 # ---- the papers' own bounds ----
 
 PAPERS = (
-    one("bernstein_without_its_linear_term", "the empirical Bernstein bound drops its linear term", "apps.papers.bounds",
-        "empirical_bernstein", " + 3.0 * log / n", ""),
+    one("bernstein_without_its_linear_term", "the empirical Bernstein bound drops its linear term",
+        "apps.papers.bounds", "empirical_bernstein", " + 3.0 * log / n", ""),
     one("without_the_surrogate_error", "the total-variation bound leaves out how far its surrogate is off",
         "apps.papers.bounds", "total_variation_bound", "if name != \"surrogate_variation\"",
         "if name in (\"surrogate_gap\", \"concentration\")"),

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibrant.kernels.smooth import smooth
 from calibrant.apps.papers import bounds as published
+from calibrant.kernels.smooth import smooth
 
 
 def coverage(n: int, mean: float, delta: float, linear: float = 1.0) -> float:

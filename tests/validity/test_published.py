@@ -10,7 +10,6 @@ from scipy import stats
 
 from calibrant.apps.papers import bounds as published
 from calibrant.apps.papers.certificates import published_kernel, published_lipschitz, published_total_variation
-from calibrant.kernels.smooth import smooth
 from calibrant.results import Estimate
 
 ALPHA = 0.2

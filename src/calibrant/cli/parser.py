@@ -425,7 +425,9 @@ def _apply(p: Command) -> None:
     take.listed(p, "--scores", "of --print-sql and a calibrator of several classes: a column each, in place of --score")
     p.add_argument("--out", metavar="OUT", help="write every row repaired: .parquet, .csv, .tsv, .arrow or .feather")
     shown = p.add_mutually_exclusive_group()
-    shown.add_argument("--print-sql", metavar="DIALECT", help=f"print the calibrator as SQL instead: {', '.join(DIALECTS)}")
+    shown.add_argument(
+        "--print-sql", metavar="DIALECT", help=f"print the calibrator as SQL instead: {', '.join(DIALECTS)}"
+    )
     for name, one in outputs("calibrator").items():
         add_output(p, shown, name, one, "calibrator")
     p.installed = lambda p: with_installed_outputs(p, shown, "calibrator")

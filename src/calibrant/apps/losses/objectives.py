@@ -214,8 +214,8 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
     **Method.** Equation 34, with ``p`` before the jitter in the condition for near pairs. Gauss-Legendre quadrature in
     v, where ``s = p + h x`` and x runs as ``v^3`` to the end of [0, 1] or 24 bandwidths, on each side of the score:
     nodes crowd where the logarithm is steep, and 48 reach 2e-8 for bandwidths from 2^-10 on. The normaliser is in
-    closed form. **Cost.** A table of 4 ``nodes`` numbers a row, and events x non-events of a batch. **Reads.** Logits of
-    shape (m,), (m, 1) or (m, 2), and labels 0 and 1 of shape (m,).
+    closed form. **Cost.** A table of 4 ``nodes`` numbers a row, and events x non-events of a batch. **Reads.** Logits
+    of shape (m,), (m, 1) or (m, 2), and labels 0 and 1 of shape (m,).
 
     References
     ----------

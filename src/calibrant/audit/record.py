@@ -142,18 +142,15 @@ class AuditRecord(Plain):
         - ``"control_chart"``, ``"subgroups"``: of `diagnose`, where the strong calibration test ran; ``"importance"``:
           where it found error.
         - ``"pockets"``: a few distinct subgroups with certified ranges, `diagnose.pockets`; ``"pocket_map"``: of the
-        two
-          attributes of the worst the cells that have people enough, `diagnose.pocket_map`.
+          two attributes of the worst the cells that have people enough, `diagnose.pocket_map`.
         - ``"dependence"``: columns that rows may share as those of one person do, where no `cluster` was named: column,
           clusters, rows, design_effect, p_adjusted, found (alike beyond chance, and by more than 1.2).
         - ``"sites"``: `diagnose.heterogeneity` of the clusters named by `cluster`, where five or more have `mask` rows
-        or
-          more: rank, estimate, low, high of at most 60 of them, without name and counts, in steps of a twentieth.
+          or more: rank, estimate, low, high of at most 60 of them, without name and counts, in steps of a twentieth.
         - ``"missing_labels"``: `certify.missing_labels` of everyone and the groups; ``"without_label"``:
           `diagnose.missing_labels`. Only with ``missing="keep"``, and `mask` people or more without a label.
         - ``"decisions"``: everyone and each group that may be reported, at each threshold: who is acted on, rates of
-        errors
-          on both sides, net benefit, regret; ``"decision_curve"``: `diagnose.decision_curve` of everyone, without
+          errors on both sides, net benefit, regret; ``"decision_curve"``: `diagnose.decision_curve` of everyone, without
           counts. Only with a threshold or costs.
         - ``"inference"``: the bias of each covariate's mean, or of the share at each level, among the events when
           probabilities stand in for labels (`measure.inferred_mean`), with limits that hold simultaneously.

@@ -100,7 +100,7 @@ def test_every_chart_comes_as_svg_and_png_with_its_title(used):
             assert "var(--" not in content.decode()
             assert "class=" not in content.decode().replace('class="cursor"', "")
             if "curve-age" in f["name"]:
-                assert "Underpredicts for" in texts
+                assert "underpredicts for" in texts
                 assert "everyone" in texts
 
 
@@ -110,10 +110,10 @@ def test_tables_come_as_csv_that_no_spreadsheet_runs(used):
     text = (folder / name).read_bytes().decode("utf-8-sig")
     rows = list(csv.reader(io.StringIO(text, newline="")))
     assert rows[0][:2] == ["Group", "Rows"]
-    assert rows[0][-4:-2] == ["Average error, points: low", "Average error, points: high"]
+    assert rows[0][-4:-2] == ["Calibration error, points: low", "Calibration error, points: high"]
     assert len(rows) == 1 + 12  # also those that the page shows on demand
     assert len({len(row) for row in rows}) == 1
-    assert {row[0] for row in rows[1:]} >= {'g: =1+1,"x"', "g: plain, with a comma", "g: v8"}
+    assert {row[0] for row in rows[1:]} >= {'g = =1+1,"x"', "g = plain, with a comma", "g = v8"}
     for row in rows[1:]:
         assert not any(cell.startswith(("=", "@", "+", "\t")) for cell in row)
         assert all(re.fullmatch(r"-?[\d.]+", cell) for cell in row[1:7] if cell)

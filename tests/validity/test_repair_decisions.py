@@ -39,7 +39,7 @@ def wrong(of: Judged, eta: np.ndarray, alpha: float = ALPHA, judged: Judged | No
     """Tell whether any range misses the mean gain of the rows given their scores, or any verdict is wrong."""
     groups = groups_of(of.data, ["g"], {}, 20, 0)
     rows = {"everyone": np.arange(of.data.n)}
-    rows |= {f"g={level}": some for ((_, level),), some in zip(groups.names, groups.rows, strict=True)}
+    rows |= {f"g = {level}": some for ((_, level),), some in zip(groups.names, groups.rows, strict=True)}
     for line in lines_of(decision_changes(judged or of, groups, AT, alpha)):
         if line.gain_low is None:
             continue

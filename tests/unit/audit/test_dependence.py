@@ -126,7 +126,7 @@ def test_a_column_whose_rows_are_alike_is_named_with_the_command(text: bool, tmp
 def test_independent_rows_are_left_in_peace() -> None:
     record = cal.audit(clinic(shared=0.0), **READ)
     assert found_in(record) == {"patient": False}
-    assert "hardly more alike" in " ".join(terminal.render(record).split())
+    assert "hardly more correlated" in " ".join(terminal.render(record).split())
     assert "--cluster" not in terminal.render(record)
 
 

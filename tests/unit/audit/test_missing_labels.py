@@ -115,13 +115,13 @@ def test_a_level_without_any_label_is_told_and_a_small_one_is_not() -> None:
     site = np.where(np.arange(N) < 50, "refused", SITE)
     lost = LOST | (site == "refused")
     record = audited(lost, site)
-    assert by_people(record, "rows")["site=refused"] == 0
-    assert by_people(record, "unlabelled")["site=refused"] == 50
-    assert "None is known of site=refused." in " ".join(terminal.render(record).split())
+    assert by_people(record, "rows")["site = refused"] == 0
+    assert by_people(record, "unlabelled")["site = refused"] == 50
+    assert "None is known of site = refused." in " ".join(terminal.render(record).split())
     few = np.where(np.arange(N) < 12, "refused", SITE)
     record = audited(LOST | (few == "refused"), few)
     assert "refused" not in record.to_json()
-    assert list(by_people(record, "rows"))[1:] == ["site = a", "site = b", "site=c + 1 more"]  # with the smallest
+    assert list(by_people(record, "rows"))[1:] == ["site = a", "site = b", "site = c + 1 more"]  # with the smallest
     assert "c + 1 more" in record.curve("without_label").columns["level"]
 
 

@@ -49,7 +49,7 @@ def test_the_page_says_so_and_draws_others() -> None:
     assert record.data["repeats_score"] == ("complement", "log odds", "decision")
     assert "repeats-score" in record.data["warnings"]
     text = markdown.render(record)
-    assert "tell the score" in text
+    assert "reveal the score" in text
     assert "leave them out: `complement`, `log odds`, `decision`" in text
     followed = text.split("What the error varies with", 1)[1].split("What this verdict rests on", 1)[0]
     assert "complement" not in followed

@@ -121,7 +121,7 @@ def table(record: AuditRecord) -> Table:
         Column(lines("Happened,", "in 100"), "r hide"),
         Column(lines("Gap (range),", "points"), "r gp", "Gap (certified range), points"),
         Column(axis, "c", where=PAGE),
-        Column(lines("Calibration error,", "points"), "r iv", "Calibration error, certified range, points"),
+        Column(lines("Calibration", "error, points"), "r iv", "Calibration error, certified range, points"),
         Column(say("Verdict"), "vd", where=WHOLE if judged else NOWHERE),
         Column(
             lines("Clusters that" if record.data.get("cluster") else "Log rows that", "would decide"),

@@ -143,7 +143,7 @@ def test_groups_hold_together(runs):
 
     def miss(r):
         found = groups(grouped(sizes, members, r), by="group", levels=50, alpha=ALPHA, seed=r)
-        assert list(found) == [f"group=group {i}" for i in range(len(members))]
+        assert list(found) == [f"group = group {i}" for i in range(len(members))]
         ends = zip(found.values(), members, shown, strict=True)
         return any(e.interval.low > d.raw + TINY or e.interval.high < top - TINY for e, d, top in ends)
 

@@ -150,8 +150,8 @@ class AuditRecord(Plain):
         - ``"missing_labels"``: `certify.missing_labels` of everyone and the groups; ``"without_label"``:
           `diagnose.missing_labels`. Only with ``missing="keep"``, and `mask` people or more without a label.
         - ``"decisions"``: everyone and each group that may be reported, at each threshold: who is acted on, rates of
-          errors on both sides, net benefit, regret; ``"decision_curve"``: `diagnose.decision_curve` of everyone, without
-          counts. Only with a threshold or costs.
+          errors on both sides, net benefit, regret; ``"decision_curve"``: `diagnose.decision_curve` of everyone,
+          without counts. Only with a threshold or costs.
         - ``"inference"``: the bias of each covariate's mean, or of the share at each level, among the events when
           probabilities stand in for labels (`measure.inferred_mean`), with limits that hold simultaneously.
         - ``"repairs"``: the table of `repair.compare`, fitted on one half of the rows held and judged on the other; its

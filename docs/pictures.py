@@ -106,7 +106,7 @@ def rounded() -> Any:
     for n, of in names.items():
         data = [simulated(n, seed) for seed in range(5)]
         for k in (5, 10, 20, 50, 100, 200):
-            high = [cal.certify.rounded(d, levels=k, side="upper").interval.high for d in data]
+            high = [cal.certify.rounded(d, steps=k, side="upper").interval.high for d in data]
             rows.append({"k": k, "y": points(np.mean(high)), "of": of})
     base = chart(rows).encode(
         x=log_axis("k", "steps shown", [5, 10, 20, 50, 100, 200], (4.6, 220), alt.X),
@@ -127,7 +127,7 @@ def values() -> Any:
             y = rng.uniform(size=n) < k / 100 + np.where(k % 2, 0.025, -0.025)
             data = cal.predictions(y, k / 100)
             for of, steps in names.items():
-                found = cal.certify.rounded(data, levels=steps, side="upper") if steps else None
+                found = cal.certify.rounded(data, steps=steps, side="upper") if steps else None
                 found = found or cal.certify.values(data, side="upper")
                 rows.append({"n": n, "seed": seed, "y": points(found.interval.high), "of": of})
     y = alt.Y("y:Q", title="off by at most, points", scale=alt.Scale(domain=[0, 12], clamp=True))
@@ -166,7 +166,7 @@ def distance() -> Any:
         moved = float(np.abs(p - np.floor(k * p + 0.5) / k).mean()) + np.sqrt(-np.log(0.1 * SHARE) / (2 * len(p))) / (
             2 * k
         )
-        shown = cal.certify.rounded(data, levels=k, alpha=0.9 * SHARE, side="upper").interval.high
+        shown = cal.certify.rounded(data, steps=k, alpha=0.9 * SHARE, side="upper").interval.high
         rows += [{"k": k, "y": points(shown), "of": "error of the score shown, at most", "o": 0}]
         rows += [{"k": k, "y": points(moved), "of": "how far showing moves the score, at most", "o": 1}]
     return (
@@ -204,7 +204,7 @@ def bounded_variation() -> Any:
 
 def groups() -> Any:
     """Certified ranges of the groups of two variables of the bundled data."""
-    found = cal.certify.groups(employment(["nativity", "age"]), by=["nativity", "age"], levels=50)
+    found = cal.certify.groups(employment(["nativity", "age"]), by=["nativity", "age"], steps=50)
     limit, rows = 1.4, []
     for name, e in found.items():
         low, high = points(e.interval.low), points(e.interval.high)
@@ -307,7 +307,7 @@ def rank_variables() -> Any:
     table = data.covariates.filter(last).select(names)
     found = cal.diagnose.rank_variables(cal.predictions(data.y[last], data.p[last], table))
     c, alpha = found.columns, found.settings["alpha"]
-    keys = ("variable", "beyond_shift", "beyond_low", "beyond_high", "p_adjusted")
+    keys = ("variable", "beyond_gap", "beyond_low", "beyond_high", "p_adjusted")
     kinds = ["error follows it", "not shown"]
     rows = [
         {"v": v, "x": points(b), "low": points(a), "high": points(z), "of": kinds[p > alpha]}
@@ -393,7 +393,7 @@ def _normal(wrong: str) -> Callable[[Any], tuple[Any, Any, Any]]:
         if wrong in ("right", "left out"):
             return _logistic(x[:, : 9 if wrong == "left out" else 10].sum(axis=1)), x, _logistic(x.sum(axis=1))
         p = _logistic(x[:, 0] + 0.5 * x[:, 1])
-        return p, x, np.clip(p + (0.06 if wrong == "shift" else 0.2 * (x[:, 2] > 1.2816)), 0, 1)
+        return p, x, np.clip(p + (0.06 if wrong == "gap" else 0.2 * (x[:, 2] > 1.2816)), 0, 1)
 
     return draw
 
@@ -405,7 +405,7 @@ def local_calibration_test() -> Any:
         "right: noise in clumps, narrow kernel": (_clumped, narrow),
         "right: the paper's simulation": (_normal("right"), wide),
         "wrong: one covariate of ten left out": (_normal("left out"), wide),
-        "wrong: everyone 6 points too low": (_normal("shift"), wide),
+        "wrong: everyone 6 points too low": (_normal("gap"), wide),
         "wrong: a tenth 20 points too low": (_normal("tenth"), wide),
     }
     theirs = cal.papers.published_local_test
@@ -439,7 +439,7 @@ def klce() -> Any:
     rng, n = np.random.default_rng(0x7C), 2000
     p, x, z = rng.uniform(0.2, 0.8, n), rng.normal(size=n), rng.normal(size=n)
     data = cal.predictions(np.zeros(n), p, {"x": x, "z": z, "site": rng.choice(["a", "b", "c"], n)})
-    return cal.detect.kernel_tuning(data, along="x", gap=0.05).chart().properties(title="")
+    return cal.detect.kernel_tuning(data, by_variable="x", gap=0.05).chart().properties(title="")
 
 
 def local_bias() -> Any:
@@ -500,8 +500,8 @@ def pockets() -> Any:
     rows = []
     for n in (3_000, 10_000, 30_000, 100_000, 300_000):
         for seed in range(5):
-            low = cal.certify.pockets(corner(n, seed, 0.07), side="lower").interval.low
-            high = cal.certify.pockets(corner(n, seed, 0.0), side="upper").interval.high
+            low = cal.certify.subgroups(corner(n, seed, 0.07), side="lower").interval.low
+            high = cal.certify.subgroups(corner(n, seed, 0.0), side="upper").interval.high
             rows += [{"n": n, "y": points(v), "of": of} for v, of in zip((low, high), names, strict=True)]
     y = alt.Y("y:Q", title="points", scale=alt.Scale(domain=[0, 20], clamp=True))
     marks = chart(rows).mark_point(size=30, opacity=0.7, filled=True)

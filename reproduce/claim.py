@@ -38,9 +38,9 @@ class Claim:
     def evidence(self) -> str:
         """The number, its interval, and what it is held against; of one data set why there is none."""
         if self.value is None or self.low is None:
-            told = "" if self.value is None else f"{self.value:.3g} against {self.bound:.3g}; "
+            reported = "" if self.value is None else f"{self.value:.3g} against {self.bound:.3g}; "
             one = FIXED if self.fixed else ONE if self.sets == 1 else ""
-            return f"{told}{one}"
+            return f"{reported}{one}"
         return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}] against {self.bound:.3g}"
 
     @property
@@ -63,13 +63,13 @@ def of(value: Any, rows: Iterable[Mapping[str, Any]] = ()) -> Claim:
 def share(hits: int, sets: int, *, above: float | None = None, below: float | None = None, looks: int = 1) -> Claim:
     """Return whether a rate is above or below a bound: the exact binomial interval."""
     found = binomtest(hits, sets).proportion_ci(1 - LEVEL / looks)
-    return beside(hits / sets, found.low, found.high, sets, above, below)
+    return row_attributes(hits / sets, found.low, found.high, sets, above, below)
 
 
 def more(hits: int, than: int, sets: int, *, by: float = 0.0, looks: int = 1) -> Claim:
     """Return whether one rate is above another: the difference of two exact intervals, on the same data sets or not."""
     a, b = (binomtest(k, sets).proportion_ci(1 - LEVEL / (2 * looks)) for k in (hits, than))
-    return beside((hits - than) / sets, a.low - b.high, a.high - b.low, sets, by, None)
+    return row_attributes((hits - than) / sets, a.low - b.high, a.high - b.low, sets, by, None)
 
 
 def oftener(wins: int, losses: int, sets: int, *, looks: int = 1) -> Claim:
@@ -91,7 +91,7 @@ def mean(
     if sets < 2:
         return Claim(None, sets)
     wide = float(t.ppf(1 - LEVEL / (2 * looks), sets - 1)) * error
-    return beside(value, value - wide, value + wide, sets, above, below)
+    return row_attributes(value, value - wide, value + wide, sets, above, below)
 
 
 def every(parts: Iterable[Claim]) -> Claim:
@@ -104,7 +104,7 @@ def every(parts: Iterable[Claim]) -> Claim:
     return replace(decides, sets=min(c.sets for c in known))
 
 
-def beside(value: float, low: float, high: float, sets: int, above: float | None, below: float | None) -> Claim:
+def row_attributes(value: float, low: float, high: float, sets: int, above: float | None, below: float | None) -> Claim:
     """Return the outcome of an interval that should lie above, or below, a bound."""
     assert (above is None) != (below is None), "give above or below"
     bound = above if above is not None else below

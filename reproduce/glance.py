@@ -33,7 +33,7 @@ from reproduce.trustworthy.figure_3 import PUBLISHED as IN_PRINT
 from reproduce.trustworthy.figure_5 import PERMUTED, SIMULATED
 
 PUBLISHED, HERE = "published", "calibrant"
-NEEDED, FOUND, FALSE, TIME = (
+NEEDED, DETECTED, FALSE, TIME = (
     "rows to certify within 2 points",
     "wrong models found (share)",
     "right models rejected, over the share asked for",
@@ -113,7 +113,7 @@ def pairs() -> list[tuple[str, str, float, float]]:
         ),
         *(
             (
-                FOUND,
+                DETECTED,
                 f"one of {d} covariates left out, 500 rows; 1,000 (theirs), {counted(local, 'data sets')}",
                 1 - IN_PRINT[500][d],
                 share,
@@ -121,7 +121,7 @@ def pairs() -> list[tuple[str, str, float, float]]:
             for d, share in found.items()
         ),
         (
-            FOUND,
+            DETECTED,
             f"a badly served group, mean of {len(power)} settings; {counted(power, 'replicates')} each",
             mean_power(STRONG[0]),
             mean_power(STRONG[1]),
@@ -163,7 +163,7 @@ def chart(lines: list[Row]) -> Any:
 
     colour = alt.Color("whose:N", title=None, scale=alt.Scale(domain=[PUBLISHED, HERE], range=["#b03a06", "#27517a"]))
     panels = []
-    for panel in (NEEDED, FOUND, FALSE, TIME):
+    for panel in (NEEDED, DETECTED, FALSE, TIME):
         kept = [r for r in lines if r["panel"] == panel]
         scale = alt.Scale(type="log") if panel in (NEEDED, TIME) else alt.Scale(zero=True)
         base = alt.Chart(alt.InlineData(values=kept)).encode(

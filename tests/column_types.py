@@ -42,7 +42,7 @@ def _integers(t: pa.DataType) -> Iterator[tuple[str, pa.Array]]:
 def _floats(t: pa.DataType) -> Iterator[tuple[str, pa.Array]]:
     kind = t.to_pandas_dtype()
     top, tiny = float(np.finfo(kind).max), float(np.finfo(kind).smallest_subnormal)
-    cases = {
+    events = {
         "few": FEW,
         "distinct": np.sqrt(AT),
         "extreme": [[-top, top, 0.0, 1.0][v % 4] for v in AT],
@@ -56,7 +56,7 @@ def _floats(t: pa.DataType) -> Iterator[tuple[str, pa.Array]]:
         "wide": [[1e300, -1e300, 1e-300][v % 3] * (1 + v) for v in AT] if kind == np.float64 else AT,
         "a hundredth": AT / 100,
     }
-    for name, values in cases.items():
+    for name, values in events.items():
         yield name, pa.array(np.asarray(values, dtype=np.float64).astype(kind), t)
 
 

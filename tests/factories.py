@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from calibrant.audit.about import About
-from calibrant.audit.judging import pockets_verdict
-from calibrant.audit.record import AuditRecord, Check, Finding, Verdict
+from calibrant.audit.judging import subgroups_verdict
+from calibrant.audit.record import AuditRecord, CheckRecord, Finding, Verdict
 from calibrant.results import Curve, Estimate, Interval, Outcome
 from calibrant.search.nulls import INFLATED, LAWS
 from calibrant.views.population import WHOLE
@@ -56,7 +56,7 @@ def estimate(
     )
 
 
-SHOWN = {"about": "the score in 50 rounding steps", "levels": 50}
+SHOWN = {"about": "the score in 50 rounding steps", "steps": 50}
 
 
 def slug(variables: Sequence[tuple[str, str]]) -> str:
@@ -69,8 +69,8 @@ def slug(variables: Sequence[tuple[str, str]]) -> str:
 def verdict(low: float, high: float, limit: float | None) -> Verdict:
     """Return the three-valued verdict of a certified range."""
     if limit is None:
-        return "none"
-    return "broken" if low > limit else "met" if high <= limit else "undecided"
+        return "not_checked"
+    return "over" if low > limit else "within" if high <= limit else "undecided"
 
 
 def finding(
@@ -94,7 +94,7 @@ def finding(
         id="everyone" if not pairs else slug(pairs),
         variables=pairs,
         rows=rows,
-        cases=round(observed * rows),
+        events=round(observed * rows),
         expected=expected * rows,
         lower=estimate(low, 1.0, method="certify.raw_lower", n=rows),
         upper=estimate(0.0, high, method="certify.rounded", n=rows, **SHOWN),
@@ -109,24 +109,24 @@ def finding(
 BINS = ("x", "x_low", "x_high", "predicted", "observed", "gap", "low", "high", "rows")
 
 
-def reliability(rows: int = 10_000, bins: int = 20, shift: float = 0.009, rate: float = 0.5) -> Curve:
-    """Return a reliability curve with equally wide bins and a wave around `shift`."""
+def reliability(rows: int = 10_000, bins: int = 20, gap: float = 0.009, rate: float = 0.5) -> Curve:
+    """Return a reliability curve with equally wide bins and a wave around `gap`."""
     tilt = [1 + (rate - 0.5) * 2 * (2 * (i + 0.5) / bins - 1) * 0.98 for i in range(bins)]
     heap = [max(t, 0.02) * (4.0 if i == 0 else 1.0) for i, t in enumerate(tilt)]
     share = [h / sum(heap) for h in heap]
     columns: dict[str, list[float]] = {k: [] for k in BINS}
     for i in range(bins):
         n, p = max(1, round(rows * share[i])), (i + 0.5) / bins
-        gap = max(-p, min(1 - p, shift + 0.012 * math.sin(i)))
+        mean_gap = max(-p, min(1 - p, gap + 0.012 * math.sin(i)))
         half = 3.0 * math.sqrt(p * (1 - p) / n)
-        row = (p, i / bins, (i + 1) / bins, p, p + gap, gap, gap - half, gap + half, n)
+        row = (p, i / bins, (i + 1) / bins, p, p + mean_gap, mean_gap, mean_gap - half, mean_gap + half, n)
         for key, value in zip(columns, row, strict=True):
             columns[key].append(value)
     return Curve(method="diagnose.reliability_curve", columns=columns, settings={"bins": bins})
 
 
-def curve(rows: int = 10_000, shift: float = 0.009, rate: float = 0.5, p_value: float = 0.001) -> Curve:
-    """Return a smoothed reliability curve with a wave around `shift`; its band excludes zero if `p_value` is small."""
+def curve(rows: int = 10_000, gap: float = 0.009, rate: float = 0.5, p_value: float = 0.001) -> Curve:
+    """Return a smoothed reliability curve with a wave around `gap`; its band excludes zero if `p_value` is small."""
     columns: dict[str, list[float]] = {
         k: []
         for k in (
@@ -139,17 +139,30 @@ def curve(rows: int = 10_000, shift: float = 0.009, rate: float = 0.5, p_value: 
             "low_point",
             "high_point",
             "rows",
-            "density_cases",
-            "density_noncases",
+            "density_events",
+            "density_nonevents",
             "stretch",
         )
     }
     top = 1.0 if rate >= 0.1 else 10 * rate
     for i in range(101):
         s = top * (0.01 + 0.98 * i / 100)
-        gap = max(-s, min(1 - s, top * (shift + 0.008 * math.sin(i / 8))))
-        half = 3.0 * math.sqrt(s * (1 - s) / (rows / 12)) + (abs(gap) if p_value > 0.05 else 0.0)
-        row = (s, s, s + gap, gap, gap - half, gap + half, gap - half / 1.5, gap + half / 1.5, rows / 12, s, 1 - s, 0)
+        mean_gap = max(-s, min(1 - s, top * (gap + 0.008 * math.sin(i / 8))))
+        half = 3.0 * math.sqrt(s * (1 - s) / (rows / 12)) + (abs(mean_gap) if p_value > 0.05 else 0.0)
+        row = (
+            s,
+            s,
+            s + mean_gap,
+            mean_gap,
+            mean_gap - half,
+            mean_gap + half,
+            mean_gap - half / 1.5,
+            mean_gap + half / 1.5,
+            rows / 12,
+            s,
+            1 - s,
+            0,
+        )
         for key, value in zip(columns, row, strict=True):
             columns[key].append(value)
     settings = {
@@ -179,8 +192,8 @@ def ranking(names: Sequence[str] = ("age", "marital", "sex"), found: int = 2, ki
             {
                 "variable": name,
                 "kind": kind,
-                "beyond_shift": beyond,
-                "beyond_shift_plain": beyond + 0.0004,
+                "beyond_gap": beyond,
+                "beyond_gap_plain": beyond + 0.0004,
                 "vece": 0.00828,
                 "vece_plain": 0.00879,
                 "p_value": p,
@@ -194,7 +207,7 @@ def ranking(names: Sequence[str] = ("age", "marital", "sex"), found: int = 2, ki
                 "worst_predicted": 0.783,
                 "worst_observed": 0.802,
                 "worst_gap": 0.0189,
-                "worst_beyond_shift": 0.01016,
+                "worst_beyond_gap": 0.01016,
                 "worst_rows": 28_148,
                 "bins": 10,
                 "bins_collapsed": 0,
@@ -204,7 +217,7 @@ def ranking(names: Sequence[str] = ("age", "marital", "sex"), found: int = 2, ki
         "alpha": 0.05,
         "draws": 999,
         "seed": 0,
-        "shift": 0.00875,
+        "gap": 0.00875,
         "null": "exact: outcomes simulated",
         "pairs": 0,
     }
@@ -212,7 +225,7 @@ def ranking(names: Sequence[str] = ("age", "marital", "sex"), found: int = 2, ki
     return Curve(method="diagnose.rank_variables", columns=columns, settings=settings)
 
 
-def along(
+def by_variable(
     name: str = "age",
     xs: Sequence[float | None] | None = None,
     labels: Sequence[str] = (),
@@ -275,7 +288,7 @@ def along(
         "draws": 999,
         "seed": 0,
         "n": 10_000,
-        "shift": 0.00875,
+        "gap": 0.00875,
         "p_value": p_value,
         "statistic": 4.2,
         "critical": 2.9,
@@ -317,7 +330,7 @@ def inference(names: Sequence[str] = ("age", "start", "sex"), found: int = 2) ->
 
 def followed(of: AuditRecord, order: Curve, curves: Mapping[str, Curve]) -> AuditRecord:
     """Return a record with a ranking and curves along variables."""
-    done = tuple(Check(code=c.code, status="measured") if c.code == "variables" else c for c in of.checks)
+    done = tuple(CheckRecord(code=c.code, status="measured") if c.code == "variables" else c for c in of.checks)
     return drawn(replace(of, checks=done), ranking=order, **{f"variable_curve/{k}": c for k, c in curves.items()})
 
 
@@ -347,10 +360,10 @@ def variables(limit: float | None = 0.015) -> AuditRecord:
     """Return the record of the mock-up with a number, a date and a category that error follows, and one it does not."""
     days = [17_000 + 30.0 * i for i in range(41)]
     curves = {
-        "age": along(masked=6),
-        "start": along("start", days, date=True),
-        "marital": along("marital", labels=("married", "widowed", "separated"), gaps=(0.009, 0.002, -0.03)),
-        "sex": along("sex", labels=("female", "male"), gaps=(0.001, -0.002), p_value=0.6),
+        "age": by_variable(masked=6),
+        "start": by_variable("start", days, date=True),
+        "marital": by_variable("marital", labels=("married", "widowed", "separated"), gaps=(0.009, 0.002, -0.03)),
+        "sex": by_variable("sex", labels=("female", "male"), gaps=(0.001, -0.002), p_value=0.6),
     }
     return followed(employment(limit), ranking(tuple(curves), found=3), curves)
 
@@ -513,7 +526,9 @@ def importance(names: Sequence[str] = ("age", "the score", "sex")) -> Curve:
     )
 
 
-def subgroups(rules: Sequence[str] = ("age over 72 and sex = female", "age up to 30"), found: int = 1) -> Curve:
+def searched_subgroups(
+    rules: Sequence[str] = ("age over 72 and sex = female", "age up to 30"), found: int = 1
+) -> Curve:
     """Return rules, of which the first `found` are shown to be off."""
     n = len(rules)
     columns = {
@@ -535,13 +550,13 @@ def subgroups(rules: Sequence[str] = ("age over 72 and sex = female", "age up to
         "finding": tuple(i < found for i in range(n)),
     }
     settings = {"alpha": 0.05, "rows_judged": 5_000, "rows_grown": 5_000, "tolerance": 0.0}
-    return Curve(method="diagnose.subgroups", columns=columns, settings=settings)
+    return Curve(method="diagnose.subgroups.searched", columns=columns, settings=settings)
 
 
 CORNER = "x2 over 0.8 and x3 over 0.8"
 
 
-def pocket_lines(
+def subgroup_lines(
     rules: Sequence[str] = (CORNER, "age over 72 and sex = female", "the score over 0.8"),
     lows: Sequence[float] = (0.0261, -0.0821, -0.0093),
     highs: Sequence[float] = (0.1102, -0.0112, 0.0061),
@@ -576,7 +591,7 @@ def pocket_lines(
     settings = {
         "alpha": 0.05,
         "besides": besides[:n],
-        "boxes": 103_657,
+        "subgroups": 103_657,
         "conditions": (conditions,) * n,
         "halves": 10,
         "limit": limit,
@@ -585,10 +600,10 @@ def pocket_lines(
         "order": 2,
         "seed": 0,
     }
-    return Curve(method="diagnose.pockets", columns=columns, settings=settings)
+    return Curve(method="diagnose.subgroups", columns=columns, settings=settings)
 
 
-def pocket_map(
+def subgroup_map(
     names: Sequence[str] = ("x2", "x3"),
     levels: Sequence[str] = (),
     blank: Sequence[tuple[int, int]] = ((0, 0), (0, 10), (10, 0)),
@@ -611,14 +626,14 @@ def pocket_map(
         {"name": names[0], "kind": "number", "labels": tenths},
         {"name": names[1], "kind": "category" if levels else "number", "labels": second},
     )
-    settings = {"axes": axes, "pockets": (((8, 10), (8, 10)),), "seed": 0}
-    return Curve(method="diagnose.pocket_map", columns=columns, settings=settings)
+    settings = {"axes": axes, "subgroups": (((8, 10), (8, 10)),), "seed": 0}
+    return Curve(method="diagnose.subgroup_map", columns=columns, settings=settings)
 
 
-def pocket_outcome(p_value: float = 0.002, found_by: str = "scan") -> Outcome:
+def subgroup_outcome(p_value: float = 0.002, detected_by: str = "scan") -> Outcome:
     """Return an outcome of the pocket test."""
     return Outcome(
-        method="detect.pocket_test",
+        method="detect.subgroup_test",
         statistic=p_value,
         p_value=p_value,
         alternative="off",
@@ -629,8 +644,8 @@ def pocket_outcome(p_value: float = 0.002, found_by: str = "scan") -> Outcome:
             "p_scan": p_value / 2,
             "p_adaptive": 0.4,
             "weight": 0.5,
-            "found_by": found_by,
-            "boxes": 103_657,
+            "detected_by": detected_by,
+            "subgroups": 103_657,
             "impossible": 0,
         },
     )
@@ -652,33 +667,33 @@ def pocketed(
     says = verdict(low, high, limit)
     settings = {
         "about": "the worst of 103,657 subgroups",
-        "traits": ("the score", *(f"x{i}" for i in range(1, 9))),
+        "attributes": ("the score", *(f"x{i}" for i in range(1, 9))),
         "order": 2,
-        "boxes": 103_657,
+        "subgroups": 103_657,
         "min_size": 0.01,
         "clear_size": 0.05,
         "seed": 0,
-        "box_low": box if low > 0 else None,
+        "subgroup_low": box if low > 0 else None,
         "conditions_low": (),
         "rows_low": 2_400 if low > 0 and box else None,
         "share_low": 0.04 if low > 0 and box else None,
-        "box_high": "x5 up to 0.2",
+        "subgroup_high": "x5 up to 0.2",
         "conditions_high": (),
         "rows_high": 12_000,
         "share_high": 0.2,
         "rows_needed": needed if says == "undecided" else None,
         "rows_at_least": False,
     }
-    found = replace(estimate(low, high, method="certify.pockets", n=of.everyone.rows), settings=settings)
-    outcome = None if p_value is None else pocket_outcome(p_value, "scan" if p_value <= 0.05 else "neither")
-    check = Check(code="pockets", status="measured" if limit is None else says, estimate=found, outcome=outcome)
-    curves = {"pockets": lines or pocket_lines(limit=limit), "pocket_map": drawn_map or pocket_map()}
+    found = replace(estimate(low, high, method="certify.subgroups", n=of.everyone.rows), settings=settings)
+    outcome = None if p_value is None else subgroup_outcome(p_value, "scan" if p_value <= 0.05 else "neither")
+    check = CheckRecord(code="subgroups", status="measured" if limit is None else says, estimate=found, outcome=outcome)
+    curves = {"subgroups": lines or subgroup_lines(limit=limit), "subgroup_map": drawn_map or subgroup_map()}
     return replace(
         of,
-        verdict="broken" if says == "broken" else of.verdict,
-        verdicts={**of.verdicts, "pockets": pockets_verdict(check, 0.05)},
+        verdict="over" if says == "over" else of.verdict,
+        verdicts={**of.verdicts, "subgroups": subgroups_verdict(check, 0.05)},
         checks=(*of.checks, check),
-        estimates={**of.estimates, "pockets": found},
+        estimates={**of.estimates, "subgroups": found},
         curves={**of.curves, **curves},
     )
 
@@ -693,7 +708,7 @@ def searched(
     """Return a record in which these tests were run."""
     made = {"local-calibration": local, "strong-calibration": strong}
     done = tuple(
-        Check(code=c.code, status="measured", outcome=made[c.code]) if made.get(c.code) is not None else c
+        CheckRecord(code=c.code, status="measured", outcome=made[c.code]) if made.get(c.code) is not None else c
         for c in of.checks
     )
     kept = {k: c for k, c in of.curves.items() if not k.startswith("local_bias/")}
@@ -718,7 +733,7 @@ def hidden(limit: float | None = 0.015) -> AuditRecord:
         maps,
         control_chart=control_chart(),
         importance=importance(),
-        subgroups=subgroups(),
+        searched_subgroups=searched_subgroups(),
     )
 
 
@@ -742,7 +757,7 @@ def repairs(recommended: str = "Isotonic", after: float = 0.0098, groups: int = 
         "groups_worse": (0, 4, 2),
         "groups_shown_better": (0, 9, 9),
         "groups_shown_worse": (0, 0, 0),
-        "error_along": (0.0102, 0.006, 0.002),
+        "error_by_variable": (0.0102, 0.006, 0.002),
         **columns,
     }
     verdicts = {
@@ -761,16 +776,16 @@ def repairs(recommended: str = "Isotonic", after: float = 0.0098, groups: int = 
         "how": "halves",
         "rows_fit": 5_000,
         "rows_judged": 5_000,
-        "cases_judged": 2_500,
+        "events_judged": 2_500,
         "groups": groups,
         "alpha": 0.05,
-        "levels": 50,
+        "steps": 50,
         "tests": ("local",),
         "test_rows": 5_000,
         "draws": 999,
         "left_out": (),
         "recommended": recommended,
-        "along": "age",
+        "by_variable": "age",
         "verdicts": verdicts,
     }
     return Curve(method="repair.compare", columns=made, settings=settings)
@@ -779,7 +794,7 @@ def repairs(recommended: str = "Isotonic", after: float = 0.0098, groups: int = 
 def repaired(limit: float | None = 0.015, **settings: Any) -> AuditRecord:
     """Return the record of the mock-up with repairs compared."""
     of = hidden(limit)
-    done = tuple(Check(code="repair", status="measured") if c.code == "repair" else c for c in of.checks)
+    done = tuple(CheckRecord(code="repair", status="measured") if c.code == "repair" else c for c in of.checks)
     return drawn(replace(of, checks=done), repairs=repairs(**settings))
 
 
@@ -794,7 +809,7 @@ def fixed(
     who = (
         ("everyone", "everyone", "everyone", "", "", 138_838, 0.0064, 0.0118),
         ("nativity = foreign born", "group", "group", "nativity", "foreign born", 20_160, 0.0162, 0.0334),
-        (CORNER, "pocket-1", "pocket", "", "", 5_620, 0.0261, 0.0442),
+        (CORNER, "subgroup-1", "subgroup", "", "", 5_620, 0.0261, 0.0442),
     )
     columns: dict[str, list[Any]] = {
         k: []
@@ -804,9 +819,9 @@ def fixed(
         )
     }
     for (name, id_, kind, variable, value, rows, low, high), (a, b) in zip(who, after, strict=True):
-        told = (a, b, verdict(a, b, limit)) if candidate else (None, None, None)
-        measure = "gap" if kind == "pocket" else "error"
-        row = (id_, name, kind, variable, value, rows, measure, low, high, verdict(low, high, limit), *told)
+        reported = (a, b, verdict(a, b, limit)) if candidate else (None, None, None)
+        measure = "gap" if kind == "subgroup" else "error"
+        row = (id_, name, kind, variable, value, rows, measure, low, high, verdict(low, high, limit), *reported)
         for key, cell in zip(columns, row, strict=True):
             columns[key].append(cell)
     tried = ("Platt", "Isotonic", "AugmentedLogistic")
@@ -819,7 +834,7 @@ def fixed(
         "limit": limit,
         "about": {"now": WHOLE, "after": WHOLE if candidate else None},
         "candidates": tuple(
-            {"name": n, "command": n.lower(), "over": 1, "undecided": 1, "met": 1, "low": 0.0021, "high": 0.0092}
+            {"name": n, "command": n.lower(), "over": 1, "undecided": 1, "within": 1, "low": 0.0021, "high": 0.0092}
             for n in tried
         ),
         "tests": tests or {"local": {"now": 0.001, "after": 0.34}},
@@ -830,20 +845,20 @@ def fixed(
 def whole(limit: float | None = 0.015, use: str | None = None, **settings: Any) -> AuditRecord:
     """Return the record of the mock-up with all that an audit finds: pockets, repairs, before and after."""
     of = drawn(pocketed(repaired(limit)), fixed=fixed(limit))
-    told = About(noun="people", intended_use=use).to_dict()
+    reported = About(noun="people", intended_use=use).to_dict()
     rate = {"column": "date", "first": "2015-01-01", "last": "2018-12-31", "rows_a_year": 69_000.0}
     bound = estimate(0.0, 0.049, method="certify.worst_group", n=of.everyone.rows)
     return replace(
         of,
         estimates={**of.estimates, "worst_group": bound},
         data={**of.data, "arrival": rate},
-        settings={**of.settings, "about": told, **settings},
+        settings={**of.settings, "about": reported, **settings},
     )
 
 
 def measures(n: int = 10_000) -> dict[str, Estimate]:
     """Return the standard measures, as `calibrant.measure` would."""
-    told = {
+    reported = {
         "ece": (0.0112, 0.0089, 0.0141),
         "smooth_ece": (0.0093, 0.0078, 0.0110),
         "brier": (0.1224, 0.1216, 0.1232),
@@ -862,7 +877,7 @@ def measures(n: int = 10_000) -> dict[str, Estimate]:
             interval=Interval(low=a, high=b, level=0.95, guarantee="asymptotic"),
             assumes="independent rows",
         )
-        for k, (v, a, b) in told.items()
+        for k, (v, a, b) in reported.items()
     }
 
 
@@ -872,7 +887,7 @@ NOT_BUILT = (
     ("strong-calibration", "The strong calibration test is not built in this version."),
     ("repair", "Comparing repairs is not built in this version."),
 )
-RANK = {"broken": 0, "undecided": 1, "met": 2, "none": 3}
+RANK = {"over": 0, "undecided": 1, "within": 2, "not_checked": 3}
 
 
 def worst(findings: Sequence[Finding]) -> Verdict:
@@ -880,24 +895,24 @@ def worst(findings: Sequence[Finding]) -> Verdict:
     return min((f.verdict for f in findings), key=RANK.__getitem__)
 
 
-def checks(everyone: Finding, groups: Sequence[Finding], estimates: Mapping[str, Estimate]) -> tuple[Check, ...]:
+def checks(everyone: Finding, groups: Sequence[Finding], estimates: Mapping[str, Estimate]) -> tuple[CheckRecord, ...]:
     """Return the checks an audit of these findings would list."""
 
     def status(v: Verdict) -> Any:
-        return "measured" if v == "none" else v
+        return "measured" if v == "not_checked" else v
 
-    out = [Check(code="error-everyone", status=status(everyone.verdict), estimate=everyone.upper)]
+    out = [CheckRecord(code="error-everyone", status=status(everyone.verdict), estimate=everyone.upper)]
     if groups:
-        out.append(Check(code="error-groups", status=status(worst(groups))))
+        out.append(CheckRecord(code="error-groups", status=status(worst(groups))))
     else:
-        out.append(Check(code="error-groups", status="not-run", reason="No groups were given."))
-    for code in ("shift", "distance", "jittered"):
+        out.append(CheckRecord(code="error-groups", status="not-run", reason="No groups were given."))
+    for code in ("gap", "distance", "jittered"):
         if code in estimates:
-            out.append(Check(code=code, status="measured", estimate=estimates[code]))
+            out.append(CheckRecord(code=code, status="measured", estimate=estimates[code]))
         else:
-            out.append(Check(code=code, status="not-applicable", reason="Every score is the same (0.31)."))
-    out.append(Check(code="reliability", status="measured"))
-    out += [Check(code=code, status="not-run", reason=reason) for code, reason in NOT_BUILT]
+            out.append(CheckRecord(code=code, status="not-applicable", reason="Every score is the same (0.31)."))
+    out.append(CheckRecord(code="reliability", status="measured"))
+    out += [CheckRecord(code=code, status="not-run", reason=reason) for code, reason in NOT_BUILT]
     return tuple(out)
 
 
@@ -920,7 +935,7 @@ def record(
     held = estimates
     if held is None:
         held = {
-            "shift": estimate(gap - half, gap + half, method="certify.shift", value=gap, n=one.rows),
+            "gap": estimate(gap - half, gap + half, method="certify.gap", value=gap, n=one.rows),
             "distance": estimate(0.0, min(1.0, one.upper.interval.high + 0.004), method="certify.distance"),
             "jittered": estimate(0.0, min(1.0, one.upper.interval.high + 0.002), method="certify.jittered"),
         }
@@ -928,7 +943,7 @@ def record(
     return AuditRecord(
         name=name,
         verdict=worst([one, *groups]),
-        verdicts={"everyone": one.verdict, "groups": worst(groups) if groups else "absent", "pockets": "absent"},
+        verdicts={"everyone": one.verdict, "groups": worst(groups) if groups else "absent", "subgroups": "absent"},
         everyone=one,
         groups=tuple(groups),
         checks=checks(one, groups, held),
@@ -943,7 +958,7 @@ def record(
             "by": [[name] for name in by],
             "positive": 1,
             "rows": one.rows,
-            "cases": one.cases,
+            "events": one.events,
             "dropped": 0,
             "fingerprint": "9f2c41d7a0be6635",
             "files": ["employment_ma.parquet"],
@@ -951,7 +966,7 @@ def record(
             "key": [],
             "variables": {name: {"kind": "category", "edges": []} for name in by},
             "warnings": [],
-            "display": {"levels": 50},
+            "display": {"steps": 50},
             "arrival": None,
             **(data or {}),
         },
@@ -960,7 +975,7 @@ def record(
             "limit": limit,
             "judge": "error",
             "about": About().to_dict(),
-            "levels": 50,
+            "steps": 50,
             "bandwidth": 2**-6,
             "seed": 0,
             "blocks": 8,
@@ -1037,7 +1052,7 @@ def employment(limit: float | None = 0.015, **settings: Any) -> AuditRecord:
     ]
     one = finding(0.006358, 0.011819, rows=277_677, expected=0.49255, observed=0.50130, limit=limit)
     estimates = {
-        "shift": estimate(0.00745, 0.01003, method="certify.shift", value=0.00875, n=one.rows),
+        "gap": estimate(0.00745, 0.01003, method="certify.gap", value=0.00875, n=one.rows),
         "distance": estimate(0.0012, 0.01563, method="certify.distance", n=one.rows),
         "jittered": estimate(0.0, 0.0131, method="certify.jittered", n=one.rows),
     }
@@ -1059,7 +1074,9 @@ def hostile() -> AuditRecord:
         "fingerprint": HOSTILE[1],
     }
     made = record(one, groups, name=HOSTILE[1], data=data, outcome=HOSTILE[0], date=HOSTILE[10])
-    curves = {HOSTILE[i]: along(HOSTILE[i]) for i in (0, 1, 7)} | {HOSTILE[4]: along(HOSTILE[4], labels=HOSTILE)}
+    curves = {HOSTILE[i]: by_variable(HOSTILE[i]) for i in (0, 1, 7)} | {
+        HOSTILE[4]: by_variable(HOSTILE[4], labels=HOSTILE)
+    }
     maps = {HOSTILE[i]: bias_map(HOSTILE[i]) for i in (0, 7)} | {
         HOSTILE[4]: bias_map(HOSTILE[4], "category", HOSTILE, gaps=[0.01 * (1 + i % 3) for i in range(len(HOSTILE))]),
     }
@@ -1071,15 +1088,15 @@ def hostile() -> AuditRecord:
         maps,
         control_chart=control_chart(),
         importance=importance(HOSTILE),
-        subgroups=subgroups(HOSTILE, found=6),
+        searched_subgroups=searched_subgroups(HOSTILE, found=6),
     )
 
 
-def hostile_pockets() -> AuditRecord:
+def hostile_subgroups() -> AuditRecord:
     """Return the same with pockets whose rules, traits and levels try it too."""
-    lines, box = pocket_lines(HOSTILE[:3]), HOSTILE[7]
-    map_ = pocket_map((HOSTILE[0], HOSTILE[7]), HOSTILE)
-    return pocketed(hostile(), lines=lines, box=box, drawn_map=map_)
+    lines, box = subgroup_lines(HOSTILE[:3]), HOSTILE[7]
+    calibrator_ = subgroup_map((HOSTILE[0], HOSTILE[7]), HOSTILE)
+    return pocketed(hostile(), lines=lines, box=box, drawn_map=calibrator_)
 
 
 def tiny() -> AuditRecord:
@@ -1089,12 +1106,12 @@ def tiny() -> AuditRecord:
         finding(0.0, 1.0, variables=[("sex", "male")], rows=30, expected=0.11, observed=0.13),
     ]
     one = finding(0.0, 0.29, rows=64, expected=0.12, observed=9 / 64, rows_needed=14_321)
-    return record(one, groups, name="pilot", estimates={"shift": estimate(-0.07, 0.12, value=0.02)})
+    return record(one, groups, name="pilot", estimates={"gap": estimate(-0.07, 0.12, value=0.02)})
 
 
 def mixture(everyone: Verdict, groups: Sequence[Verdict], limit: float = 0.015) -> AuditRecord:
     """Return a record with exactly these verdicts."""
-    ranges = {"met": (0.002, 0.007), "undecided": (0.004, 0.039), "broken": (0.029, 0.046)}
+    ranges = {"within": (0.002, 0.007), "undecided": (0.004, 0.039), "over": (0.029, 0.046)}
     found = [
         finding(*ranges[v], variables=[("region", f"region {i}")], rows=3_120, limit=limit)
         for i, v in enumerate(groups)
@@ -1138,6 +1155,6 @@ def unshown() -> AuditRecord:
         data={"by": [["site"], ["age"]], "variables": {"site": {"kind": "category", "edges": [], "folded": 7}}}
     )
     reason = "every group has fewer than 20 people"
-    small = Check(code="error-groups", status="not-applicable", reason=reason)
+    small = CheckRecord(code="error-groups", status="not-applicable", reason=reason)
     listed = tuple(small if c.code == "error-groups" else c for c in made.checks)
     return replace(made, checks=listed)

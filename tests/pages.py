@@ -98,13 +98,13 @@ def compare(printed: str, shown: str) -> None:
     at = 0
     for i, piece in enumerate(pieces):
         lines = [apart(line) for line in piece.splitlines() if line.strip()]
-        words = [said for said, _ in lines]
+        words = [stated for stated, _ in lines]
         last = len(there) - len(lines)
         starts = range(at, last + 1) if i else (0,)
         if i == len(pieces) - 1 and lines:
             starts = range(max(at, last), last + 1) if i else ((0,) if last == 0 else ())
-        start = next((s for s in starts if [said for said, _ in there[s : s + len(lines)]] == words), None)
+        start = next((s for s in starts if [stated for stated, _ in there[s : s + len(lines)]] == words), None)
         assert start is not None, f"this is shown but not printed:\n{piece}\nbut this is:\n{printed}"
-        for (_, found), (said, expected) in zip(there[start : start + len(lines)], lines, strict=True):
-            assert found == pytest.approx(expected, rel=REL, abs=ABS), said
+        for (_, found), (stated, expected) in zip(there[start : start + len(lines)], lines, strict=True):
+            assert found == pytest.approx(expected, rel=REL, abs=ABS), stated
         at = start + len(lines)

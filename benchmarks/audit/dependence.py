@@ -18,8 +18,8 @@ from scipy.stats import norm
 
 import calibrant as cal
 from calibrant.audit.checks.dependence import dependence
+from calibrant.audit.context import AuditContext
 from calibrant.audit.judging import Judging
-from calibrant.audit.question import Case
 
 Log = Mapping[str, Any]
 Rng = np.random.Generator
@@ -58,12 +58,12 @@ def bare(n: int, decimals: int) -> Callable[[Rng], Log]:
     return make
 
 
-def clustered_scores(n: int, units: int) -> Callable[[Rng], Log]:
+def clustered_scores(n: int, clusters: int) -> Callable[[Rng], Log]:
     """Scores that depend on the unit, outcomes that do not beyond them; the score is 30 % too low."""
 
     def make(rng: Rng) -> Log:
-        who = rng.integers(0, units, n)
-        p = norm.cdf(-1.0 + 0.8 * rng.normal(size=units)[who] + 0.2 * rng.normal(size=n))
+        who = rng.integers(0, clusters, n)
+        p = norm.cdf(-1.0 + 0.8 * rng.normal(size=clusters)[who] + 0.2 * rng.normal(size=n))
         return {"y": (rng.random(n) < np.minimum(1.3 * p, 1.0)) * 1, "p": p, "patient": named(who)}
 
     return make
@@ -117,10 +117,10 @@ DESIGNS: dict[str, Callable[[Rng], Log]] = {
 }
 
 
-def told(log: Log, seed: int) -> tuple[bool, bool, float]:
+def reported(log: Log, seed: int) -> tuple[bool, bool, float]:
     """Return whether a column is named, whether rows are taken for copies, and the largest design effect."""
     held = cal.sketch(log, label="y", score="p", variables="*", tests=True, seed=seed)
-    case = Case(held, Judging())
+    case = AuditContext(held, Judging())
     columns = dependence(case, {}).curves["dependence"].columns
     effects = [float(d) for d in columns["design_effect"]]  # type: ignore[arg-type]
     return any(columns["found"]), case.copies, max(effects, default=case.repeats.times)
@@ -132,7 +132,7 @@ def main() -> None:
     sets = FULL if parser.parse_args().full else QUICK
     print(f"| design, {sets} data sets | column | copies | median effect |\n|---|---|---|---|")
     for i, (name, make) in enumerate(DESIGNS.items()):
-        found = np.array([told(make(np.random.default_rng([i, s])), s) for s in range(sets)])
+        found = np.array([reported(make(np.random.default_rng([i, s])), s) for s in range(sets)])
         column, copied = found[:, 0].mean(), found[:, 1].mean()
         print(f"| {name} | {column:.3f} | {copied:.3f} | {np.median(found[:, 2]):.2f} |", flush=True)
 

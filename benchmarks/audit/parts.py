@@ -55,7 +55,7 @@ def questions(name: str, folder: Path) -> Mapping[str, float]:
 
         return call
 
-    asked = tuple(replace(q, make=timed(q.make, q.code)) for q in checks.questions())
+    asked = tuple(replace(q, make=timed(q.make, q.code)) for q in checks.all_checks())
     vars(run)["questions"] = lambda: asked
     vars(run)["summarised"] = timed(run.summarised, "reading the rows, twice")
     from calibrant.report import html

@@ -85,14 +85,14 @@ def measured(line: Line, tree: Tree, folder: Path, quick: bool) -> Cost:
     """Return what a line takes in a checkout."""
     place = folder / tree.name
     place.mkdir(exist_ok=True)
-    said = "quick" if quick else "whole"
-    print(f"{line.title}, {said}, {tree.name} ...", file=sys.stderr, end=" ", flush=True)
+    stated = "quick" if quick else "whole"
+    print(f"{line.title}, {stated}, {tree.name} ...", file=sys.stderr, end=" ", flush=True)
     if line.name == "page":
         kept = place / "example.json"
         if not kept.exists():
             once(tree.command(words("example", folder, quick=True)), tree.environment(), place)
-        told = ["report", str(kept), "--report", "again.html"]
-        cost = least(tree.command(told), tree.environment(), place)
+        reported = ["report", str(kept), "--report", "again.html"]
+        cost = least(tree.command(reported), tree.environment(), place)
     elif line.name == "cold":
         cost = cold(tree, words("cold", folder, quick), place)
     else:
@@ -110,11 +110,13 @@ def row(line: Line, quick: bool, costs: Mapping[str, Cost]) -> str:
     """Return a line of the table."""
     then, goal = (line.quick if quick else line.whole) or (float("nan"), float("nan"))
     now, before = costs["now"], costs.get("before")
-    told = [cost.failed or number(cost.cpu, 2 if cost.cpu < 10 else 1) if cost else "not run" for cost in (before, now)]
+    reported = [
+        cost.failed or number(cost.cpu, 2 if cost.cpu < 10 else 1) if cost else "not run" for cost in (before, now)
+    ]
     ratio = f"{now.cpu / before.cpu:.2f}" if before and not before.failed and not now.failed else ""
     memory = ["" if cost is None else f"{cost.peak:.0f}" for cost in (before, now)]
     run = "quick" if quick else "page" if line.name == "page" else "whole"
-    return f"| {' | '.join([line.title, run, number(then), number(goal), *told, ratio, *memory])} |"
+    return f"| {' | '.join([line.title, run, number(then), number(goal), *reported, ratio, *memory])} |"
 
 
 def table(lines: Sequence[Line], before: str, named: bool, folder: Path) -> None:
@@ -124,8 +126,8 @@ def table(lines: Sequence[Line], before: str, named: bool, folder: Path) -> None
             (folder / tree.name).mkdir(exist_ok=True)
             print(f"compiling, {tree.name} ...", file=sys.stderr, flush=True)
             for name, quick in COMPILED if any(x.name not in UNWARMED for x in lines) else ():
-                told = words(name, folder, quick)
-                once(tree.command(told), tree.environment(), folder / tree.name)
+                reported = words(name, folder, quick)
+                once(tree.command(reported), tree.environment(), folder / tree.name)
         print(HEAD, flush=True)
         for line in lines:
             for quick in (False, True) if line.quick else (False,):
@@ -167,7 +169,7 @@ def versions(place: Path) -> dict[str, str]:
     return dict(json.loads(done.stdout)) if not done.returncode else {}
 
 
-def beside(rows: Sequence[int], packages: Sequence[str], place: Path, folder: Path) -> None:
+def row_attributes(rows: Sequence[int], packages: Sequence[str], place: Path, folder: Path) -> None:
     """Print what each package computes, and then its time beside ours in the same run."""
     print(f"installing into {place} ...", file=sys.stderr, flush=True)
     missing, known = environment(place), versions(place)
@@ -192,8 +194,8 @@ def beside(rows: Sequence[int], packages: Sequence[str], place: Path, folder: Pa
                 settings = tree.environment()
                 if name not in OURS:
                     settings.pop("PYTHONPATH")
-                told = [pythons[name], script, name, str(written(folder, str(n)))]
-                costs[name] = least(told, settings, folder, PEER_PATIENCE)
+                reported = [pythons[name], script, name, str(written(folder, str(n)))]
+                costs[name] = least(reported, settings, folder, PEER_PATIENCE)
                 if "ended" in costs[name].failed:
                     missing[name] = costs[name].failed  # more rows would only take longer
                 print(peer_row(n, name, costs), flush=True)
@@ -266,7 +268,7 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if a.what == "peers":
             place = Path(a.environment or folder / "environment").absolute()
-            beside([int(n) for n in a.rows.split(",")], a.packages.split(","), place, folder)
+            row_attributes([int(n) for n in a.rows.split(",")], a.packages.split(","), place, folder)
         elif a.what == "profile":
             profile(asked or ["2000", "example"], a.pictures and a.pictures.resolve(), a.py_spy, folder)
         else:

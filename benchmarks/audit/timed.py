@@ -65,8 +65,10 @@ def once(command: Sequence[str], environment: Mapping[str, str], folder: Path, p
             started.kill()
             raise
         started.returncode = os.waitstatus_to_exitcode(status)
-    said = err.read_text(errors="replace").strip().splitlines()
-    failed = "" if started.returncode in (0, 1, 3) and "Traceback" not in "".join(said) else (said or ["no word"])[-1]
+    stated = err.read_text(errors="replace").strip().splitlines()
+    failed = (
+        "" if started.returncode in (0, 1, 3) and "Traceback" not in "".join(stated) else (stated or ["no word"])[-1]
+    )
     if started.returncode < 0:
         failed = f"ended after {patience:.0f} CPU-s"
     return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, failed[:160], out.read_text(errors="replace"))

@@ -74,13 +74,13 @@ METHODS: list[tuple[str, Callable[[Any], float], Callable[[str], float]]] = [
     ("published_lipschitz", lambda d: high(cal.papers.published_lipschitz(d, bandwidth=H)), jittered_truth),
     (
         "rounded, 50 levels",
-        lambda d: high(cal.certify.rounded(d, levels=50, side="upper")),
+        lambda d: high(cal.certify.rounded(d, steps=50, side="upper")),
         lambda c: rounded_truth(c, 50),
     ),
     ("rounded 50, Theorem 1", lambda d: bernstein_upper(*levels_of(d, 50), 0.05), lambda c: rounded_truth(c, 50)),
     (
         "rounded, 100 levels",
-        lambda d: high(cal.certify.rounded(d, levels=100, side="upper")),
+        lambda d: high(cal.certify.rounded(d, steps=100, side="upper")),
         lambda c: rounded_truth(c, 100),
     ),
     ("bounded_variation, V = 1", lambda d: high(cal.certify.bounded_variation(d, side="upper")), raw_truth),

@@ -25,10 +25,10 @@ METHODS: dict[str, dict[str, object]] = {
 }
 
 
-def people(rng: np.random.Generator, n: int, shift: float) -> dict[str, np.ndarray]:
-    """Return columns that go together: with `shift` people are older, and the old more often in the south."""
-    age = np.clip(rng.normal(42 + 8 * shift, 14, n), 18, 90)
-    south = rng.uniform(size=n) < 1 / (1 + np.exp(1 - shift - 0.03 * shift * (age - 42)))
+def people(rng: np.random.Generator, n: int, gap: float) -> dict[str, np.ndarray]:
+    """Return columns that go together: with `gap` people are older, and the old more often in the south."""
+    age = np.clip(rng.normal(42 + 8 * gap, 14, n), 18, 90)
+    south = rng.uniform(size=n) < 1 / (1 + np.exp(1 - gap - 0.03 * gap * (age - 42)))
     return {
         "band": np.array(["18-39", "40-59", "60 or over"])[np.searchsorted([40, 60], age)],
         "region": np.where(south, "south", rng.choice(["north", "east", "west"], n)),

@@ -38,16 +38,16 @@ def main(sets: int) -> None:
     print("| design | accepted, broken | fixed sequence | picked by Clopper-Pearson |\n|---|---|---|---|")
     for name, design in DESIGNS.items():
         found = [one(design, seed) for seed in range(sets)]
-        told = []
+        reported = []
         for way in WAYS:
             if way not in found[0]:
-                told.append("–")
+                reported.append("–")
                 continue
             share, broken = (np.mean([f[way][i] for f in found]) for i in (0, 1))
-            told.append(f"{100 * share:.1f} %, {broken:.3f}")
+            reported.append(f"{100 * share:.1f} %, {broken:.3f}")
         worst = binom.sf(sum(f["accept"][1] for f in found) - 1, sets, ALPHA)
         assert worst > 1e-6, f"{name}: the claim is refuted"
-        print(f"| {name} | {' | '.join(told)} |", flush=True)
+        print(f"| {name} | {' | '.join(reported)} |", flush=True)
     print("\n| risk, rate | power | fixed beforehand | accept | ratio |\n|---|--:|--:|--:|--:|")
     for risk, error in ((0.01, 0.005), (0.02, 0.01), (0.05, 0.02), (0.01, 0.0)):
         for power in (0.5, 0.8, 0.95):

@@ -35,10 +35,10 @@ def moved(n: int, by: float, seed: int) -> Made:
     return {"old": eta + by, "new": eta}, (rng.uniform(size=n) < eta).astype(int)
 
 
-def noisy(n: int, shift: float, seed: int) -> Made:
-    """Return a model with noise in its score, one with a third of it, and outcomes that are rarer by `shift`."""
+def noisy(n: int, gap: float, seed: int) -> Made:
+    """Return a model with noise in its score, one with a third of it, and outcomes that are rarer by `gap`."""
     rng = np.random.default_rng([seed, 22])
-    x = 1.2 * rng.normal(size=n) - shift
+    x = 1.2 * rng.normal(size=n) - gap
     old, new = (expit(x + s * rng.normal(size=n)) for s in (0.3, 0.1))
     return {"old": old, "new": new}, (rng.uniform(size=n) < expit(x)).astype(int)
 
@@ -87,8 +87,8 @@ def main(sets: int) -> None:
     print(f"{sets} data sets; share called better or no worse by {MARGIN:g} (Brier) and by {AREA_MARGIN:g} (AUROC)\n")
     by_ways((500, 1000, 2000, 5000), of_losses, sets)
     print("\n| rows | cases | certified | DeLong |\n|--:|--:|--:|--:|")
-    for n, (cases, rarer) in product((500, 2000, 5000, 10_000, 20_000), (("6 %", 3.5), ("27 %", 1.3), ("50 %", 0.0))):
-        print(f"| {n:,} | {cases} | {share(lambda s, n=n, a=rarer: of_areas(noisy(n, a, s), s), sets)} |", flush=True)
+    for n, (events, rarer) in product((500, 2000, 5000, 10_000, 20_000), (("6 %", 3.5), ("27 %", 1.3), ("50 %", 0.0))):
+        print(f"| {n:,} | {events} | {share(lambda s, n=n, a=rarer: of_areas(noisy(n, a, s), s), sets)} |", flush=True)
     print(f"\nNet benefit at {THRESHOLD:g}, by {MARGIN:g}\n")
     by_ways((1000, 2000, 5000, 20_000), of_decisions, sets)
 
@@ -117,11 +117,17 @@ def wrong(sets: int) -> None:
         any_ = sum(design.wrong(seed, margin) for seed in range(sets))
         assert binom.sf(any_ - 1, sets, ALPHA) > 1e-6, f"{name}: the claim is refuted"
         hurt = design.truth > margin
-        calm = [design.found(seed, margin).verdict in ("better", "no worse") for seed in range(sets)] if hurt else None
+        calm = (
+            [design.error_shown(seed, margin).verdict in ("better", "no worse") for seed in range(sets)]
+            if hurt
+            else None
+        )
         alone = design.groups == 1 and design.size == 1 and not design.weighted
         t = [tested(design, seed, margin) for seed in range(sets)] if hurt and alone else None
-        told = (f"{np.mean(v):.3f}" if v is not None else "–" for v in (calm, t))
-        print(f"| {name} | {design.truth:.4f} | {margin:.4f} | {any_ / sets:.3f} | {' | '.join(told)} |", flush=True)
+        reported = (f"{np.mean(v):.3f}" if v is not None else "–" for v in (calm, t))
+        print(
+            f"| {name} | {design.truth:.4f} | {margin:.4f} | {any_ / sets:.3f} | {' | '.join(reported)} |", flush=True
+        )
 
 
 if __name__ == "__main__":

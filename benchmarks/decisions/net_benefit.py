@@ -31,16 +31,16 @@ def main(sets: int) -> None:
     """Print the table of docs/net-benefit.md."""
     print("| design | rows | units | net benefit | over all | by normal quantiles alone |\n|---|--:|--:|--:|--:|--:|")
     for name, (n, _, size, _) in DESIGNS.items():
-        told = []
+        reported = []
         for way in (BANDS, normal):
             net_benefit.widths = way  # type: ignore[assignment]
             found = times(name, sets)
             if way is BANDS:
                 assert min(binom.sf(k - 1, sets, ALLOWED) for k in found) > 1e-6, f"{name}: the claim is refuted"
-            told.append([f"{k / sets:.3f}" for k in found])
-        (own, over), alone = told
-        units = f"{n // size:,}" if size else "–"
-        print(f"| {name} | {n:,} | {units} | {own} | {over} | {', '.join(alone)} |", flush=True)
+            reported.append([f"{k / sets:.3f}" for k in found])
+        (own, over), alone = reported
+        clusters = f"{n // size:,}" if size else "–"
+        print(f"| {name} | {n:,} | {clusters} | {own} | {over} | {', '.join(alone)} |", flush=True)
 
 
 def one(design: Design, seed: int) -> tuple[bool, bool, float] | None:
@@ -62,8 +62,11 @@ def certified(sets: int) -> None:
         found = [v for v in (one(design, seed) for seed in range(sets)) if v is not None]
         off = [sum(v[k] for v in found) for k in (0, 1)]
         assert binom.sf(off[0] - 1, sets, ALLOWED) > 1e-6, f"{name}: the claim is refuted"
-        told = " | ".join(f"{k / len(found):.3f}" for k in off)
-        print(f"| {name} | {design.n:,} | {design.t:g} | {told} | {np.median([v[2] for v in found]):.2f} |", flush=True)
+        reported = " | ".join(f"{k / len(found):.3f}" for k in off)
+        print(
+            f"| {name} | {design.n:,} | {design.t:g} | {reported} | {np.median([v[2] for v in found]):.2f} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

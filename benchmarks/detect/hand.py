@@ -79,9 +79,9 @@ def scored(weights: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], floa
 
 def counted(y: Any, p: Any, _: Any) -> float:
     """Cases against the binomial with the mean and the variance expected, the smaller tail doubled."""
-    mean, spread, cases = p.sum(), p @ (1 - p), y.sum()
+    mean, spread, events = p.sum(), p @ (1 - p), y.sum()
     n = round(mean / (1 - spread / mean))
-    return float(min(1.0, 2 * min(binom.cdf(cases, n, mean / n), binom.sf(cases - 1, n, mean / n))))
+    return float(min(1.0, 2 * min(binom.cdf(events, n, mean / n), binom.sf(events - 1, n, mean / n))))
 
 
 DESIGNS: dict[str, tuple[Callable[..., Drawn], str, Callable[[Any, Any, Any], float]]] = {
@@ -100,12 +100,12 @@ def rows(design: Callable[..., Drawn], run: int, **more: float) -> tuple[Any, Dr
     p, rate, x = design(rng, **more)
     y = (rng.random(ROWS) < rate).astype(float)
     named = np.array([f"level {k:02d}" for k in range(LEVELS)])[x] if x.dtype.kind == "i" else x
-    return y, (p, rate, x), {"trait": named, **{f"other {j}": rng.normal(size=ROWS) for j in range(OTHERS)}}
+    return y, (p, rate, x), {"attribute": named, **{f"other {j}": rng.normal(size=ROWS) for j in range(OTHERS)}}
 
 
-def p_values(y: Any, p: Any, traits: dict[str, Any], run: int) -> tuple[float, ...]:
+def p_values(y: Any, p: Any, attributes: dict[str, Any], run: int) -> tuple[float, ...]:
     """What calibrant finds: adjusted for all traits."""
-    both: list[Any] = [cal.predictions(y, p, t) for t in ({"trait": traits["trait"]}, traits)]
+    both: list[Any] = [cal.predictions(y, p, t) for t in ({"attribute": attributes["attribute"]}, attributes)]
     lines = [lines_of(d, d.covariates.schema.names, "probability", 10, True)[0] for d in both]
     ranked = [float(adjusted_p(d, v, 999, run)[1].min()) for d, v in zip(both, lines, strict=True)]
     local = [cal.detect.local_calibration_test(d, seed=run) for d in both]
@@ -118,8 +118,8 @@ def shares(runs: int, right: bool) -> None:
     for name, (design, words, by_hand) in DESIGNS.items():
         hits = np.zeros(1 + len(TESTS))
         for run in range(runs):
-            y, (p, _, x), traits = rows(design, run, **({"by": 0.0} if right else {}))
-            hits += np.array([by_hand(y, p, x), *p_values(y, p, traits, run)]) <= ALPHA
+            y, (p, _, x), attributes = rows(design, run, **({"by": 0.0} if right else {}))
+            hits += np.array([by_hand(y, p, x), *p_values(y, p, attributes, run)]) <= ALPHA
         found = [f"{h / runs:.3f}" if right else f"{h / runs:.2f}" for h in hits]
         print(f"| {name} | {words}: {found[0]} | " + " | ".join(found[1:]) + " |", flush=True)
 
@@ -140,11 +140,11 @@ def speed() -> None:
     for n in (1600, 200_000):
         rng = np.random.default_rng([0x4A4D, n])
         p, x = rng.uniform(0.1, 0.9, n), rng.normal(size=(n, 8))
-        traits: dict[str, Any] = {f"x{j}": x[:, j] for j in range(8)}
-        traits |= {"g": rng.integers(0, 40, n).astype(str), "h": rng.integers(0, 4, n).astype(str)}
-        data: Any = cal.predictions(rng.random(n) < p, p, traits)
-        lines, _ = lines_of(data, list(traits), "probability", 10, True)
-        sketch: Any = cal.sketch(data, variables=list(traits))
+        attributes: dict[str, Any] = {f"x{j}": x[:, j] for j in range(8)}
+        attributes |= {"g": rng.integers(0, 40, n).astype(str), "h": rng.integers(0, 4, n).astype(str)}
+        data: Any = cal.predictions(rng.random(n) < p, p, attributes)
+        lines, _ = lines_of(data, list(attributes), "probability", 10, True)
+        sketch: Any = cal.sketch(data, variables=list(attributes))
         calls = (
             lambda data=data, lines=lines: adjusted_p(data, lines, 999, 0),
             lambda sketch=sketch, lines=lines: adjusted_p(sketch, lines, 999, 0),

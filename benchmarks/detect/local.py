@@ -195,10 +195,10 @@ if __name__ == "__main__":
     parser.add_argument("what", choices=["level", "power", "speed"])
     parser.add_argument("--runs", type=int)
     parser.add_argument("--quick", action="store_true")
-    asked = parser.parse_args()
-    if asked.what == "level":
-        level(asked.runs or 2000)
-    elif asked.what == "power":
-        power(asked.runs or 200)
+    requested = parser.parse_args()
+    if requested.what == "level":
+        level(requested.runs or 2000)
+    elif requested.what == "power":
+        power(requested.runs or 200)
     else:
-        speed(asked.quick)
+        speed(requested.quick)

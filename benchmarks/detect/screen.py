@@ -19,7 +19,7 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.repair.regression import taken
-from calibrant.views.screen import CHOSEN, dealt, strongest
+from calibrant.views.screen import CHOSEN, hash_split, strongest
 
 COLUMNS = (20, 100, 500)
 TAKES = 100
@@ -63,14 +63,14 @@ def main() -> None:
 def _lines(what: str, off: tuple[float, float], columns: int, asked: Any) -> None:
     """Print the lines of one design."""
     carries = ("x0", "x1")[: 1 + (what == "corner")]
-    found = {(name, how): 0 for name in ("scan", "local") for how in ("told", "all", "screen")}
+    found = {(name, how): 0 for name in ("scan", "local") for how in ("reported", "all", "screen")}
     chosen = 0
     for run in range(asked.runs):
         data = planted(np.random.default_rng([run, columns]), asked.rows, columns, *off)
-        pilot, rest = dealt(data.n, run)
+        pilot, rest = hash_split(data.n, run)
         kept = strongest(taken(data, pilot), CHOSEN)
         chosen += set(carries) <= set(kept)
-        ways = {"told": (data, carries), "screen": (taken(data, rest), kept)}
+        ways = {"reported": (data, carries), "screen": (taken(data, rest), kept)}
         if columns <= TAKES:
             ways["all"] = data, tuple(data.covariates.column_names)
         for how, (rows, names) in ways.items():
@@ -79,7 +79,7 @@ def _lines(what: str, off: tuple[float, float], columns: int, asked: Any) -> Non
     share = {k: f"{100 * v / asked.runs:.0f}" for k, v in found.items()}
     for name in ("scan", "local"):
         every = share[name, "all"] if columns <= TAKES else "-"
-        line = (what, columns, f"{100 * chosen / asked.runs:.0f}", name, share[name, "told"], every)
+        line = (what, columns, f"{100 * chosen / asked.runs:.0f}", name, share[name, "reported"], every)
         print("| " + " | ".join(map(str, (*line, share[name, "screen"]))) + " |", flush=True)
 
 

@@ -34,7 +34,7 @@ from sklearn.linear_model import LogisticRegression
 import calibrant as cal
 from calibrant.data.sketches.sample import identities_of
 from calibrant.search.corners import CORNERS
-from calibrant.search.detectors import Question, Settings, detectors_of, halves_of, question_of
+from calibrant.search.detectors import DetectorInputs, Settings, detector_inputs, detectors_of, halves_of
 from calibrant.search.models import Forest, Learner, Quadratic
 from calibrant.search.nulls import judged, refit, split
 from calibrant.search.pools import BOOSTED, CORNERED
@@ -132,7 +132,7 @@ def found(data: Any, every: dict[str, Way], replicate: int) -> dict[str, list[bo
     """Tell whether each way rejects at each tolerance, models held; each learner is fitted once."""
     kept: dict[Any, Any] = {}
 
-    def predictions(q: Question, learner: Learner) -> Any:
+    def predictions(q: DetectorInputs, learner: Learner) -> Any:
         key = (learner, q.settings.folds)
         if key not in kept:
             kept[key] = np.empty(q.n)
@@ -144,7 +144,7 @@ def found(data: Any, every: dict[str, Way], replicate: int) -> dict[str, list[bo
 
     out: dict[str, list[bool]] = {name: [] for name in every}
     for t, (name, (learners, mix, folds, detector)) in product(TOLERANCES, every.items()):
-        q = question_of(data, Settings(tolerance=t, seed=replicate, folds=folds, detector=detector))
+        q = detector_inputs(data, Settings(tolerance=t, seed=replicate, folds=folds, detector=detector))
         paths = q.paths(np.array(mix) @ np.stack([predictions(q, one) for one in learners]))
         out[name].append(judged(q, paths, np.arange(q.n), 499, "").p_value <= ALPHA)
     return out
@@ -230,7 +230,7 @@ def cpu(call: Callable[[], Any]) -> tuple[float, Any]:
 
 def speed(largest: int) -> None:
     """The Monte Carlo part beside the published one, and whole tests."""
-    d = detectors_of(question_of(audited(0, 5_000), Settings(tolerance=0.05)))
+    d = detectors_of(detector_inputs(audited(0, 5_000), Settings(tolerance=0.05)))
     edge, ids, draws = Boundary.of(d.question.edge.p, 0.05), identities_of(5_000, 0), 999
     paths = [path(g, edge, detector="authors") for g in d.g]
     simulated(paths, edge, ids, 64, 1, "authors")
@@ -291,7 +291,7 @@ def growth(shapes: list[str], rows: list[int], replicates: int) -> None:
             hits, spent = [0] * len(ways), [0.0] * len(ways)
             for r in range(replicates):
                 for k, (null, pool, draws) in enumerate(ways):
-                    q = replace(question_of(planted(shape, r, n), Settings(seed=r)), pool=pool)
+                    q = replace(detector_inputs(planted(shape, r, n), Settings(seed=r)), pool=pool)
                     took, found = cpu(
                         lambda q=q, null=null, b=draws: refit(q, b) if null == "refit" else split(halves_of(q), b)
                     )

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import expit, logit
 
-from calibrant.stats.units.one_stage import Likelihoods, fitted
+from calibrant.stats.clusters.one_stage import Likelihoods, fitted
 
 MEAN, ALPHA, SPREAD = 0.2, 0.05, 0.7
 UNEQUAL = (20, 50, 2000)
@@ -32,8 +32,8 @@ def drawn(design: Design, rng: np.random.Generator) -> tuple[Likelihoods, float]
     k, sizes, rate, tau = design
     site = np.repeat(np.arange(k), rng.choice(sizes, k))
     x = logit(rate) + rng.normal(0.0, SPREAD, len(site))
-    shift = rng.normal(MEAN, tau, k)
-    y = (rng.random(len(site)) < expit(x + shift[site])).astype(float)
+    gap = rng.normal(MEAN, tau, k)
+    y = (rng.random(len(site)) < expit(x + gap[site])).astype(float)
     return Likelihoods(site, x, y, k), rng.normal(MEAN, tau)
 
 
@@ -43,14 +43,14 @@ def line(design: Design, runs: int) -> str:
     found = []
     for _ in range(runs):
         sites, new = drawn(design, rng)
-        if min((sites.cases > 0).sum(), (sites.cases < sites.rows).sum()) < 3:
+        if min((sites.events > 0).sum(), (sites.events < sites.rows).sum()) < 3:
             continue
         fit = fitted(sites, ALPHA)
         found.append((fit.low <= MEAN <= fit.high, fit.new_low <= new <= fit.new_high, fit.tau))
     mean, new_site, tau = np.mean(found, axis=0)
     size = str(design[1][0]) if len(design[1]) == 1 else "20, 50 or 2,000"
-    told = f"| {k} | {size} | {design[2]} | {design[3]} | {mean:.3f} | {new_site:.3f} | {tau:.2f} |"
-    return told if len(found) == runs else f"{told[:-1]}({runs - len(found)} of {runs} refused) |"
+    reported = f"| {k} | {size} | {design[2]} | {design[3]} | {mean:.3f} | {new_site:.3f} | {tau:.2f} |"
+    return reported if len(found) == runs else f"{reported[:-1]}({runs - len(found)} of {runs} refused) |"
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ def law(design: str, n: int, seed: int) -> tuple[Any, ...]:
     rng = np.random.default_rng([seed, n, DESIGNS.index(design), 0xC07E])
     x = rng.standard_t(3, n) if design == "heavy tails" else rng.uniform(-1.7, 1.7, n)  # t(3): no fourth moment
     group, z = rng.uniform(size=n) < 0.12, rng.normal(size=n)
-    known, along = 0.7 * z - 0.7 * group, 0.6 * x
-    eta = known + along - (4.4 if design in RARE else 0.3)
+    known, by_variable = 0.7 * z - 0.7 * group, 0.6 * x
+    eta = known + by_variable - (4.4 if design in RARE else 0.3)
     rate = _expit(eta)
     p = {
         "blind to x": _expit(known - 0.3),
@@ -67,19 +67,19 @@ def coverage(design: str, n: int, samples: int, truth: Any) -> dict[tuple[str, s
     for seed in range(samples):
         x, group, p, rate, rng = law(design, n, seed)
         data = cal.predictions(rng.uniform(size=n) < rate, p, {"x": x, "group": group})
-        along, among = inferring(data, "x"), inferring(data, "group")
+        by_variable, among = inferring(data, "x"), inferring(data, "group")
         for name, quantity in truth:
             try:
-                ends = _interval(along, among, name, quantity)
+                ends = _interval(by_variable, among, name, quantity)
             except NotComputable:
                 continue
             held[name, quantity].append(ends.low <= truth[name, quantity] <= ends.high)
     return {k: (float(np.mean(v)), samples - len(v)) for k, v in held.items()}
 
 
-def _interval(along: Any, among: Any, name: str, quantity: Any) -> Any:
+def _interval(by_variable: Any, among: Any, name: str, quantity: Any) -> Any:
     if name == "mean":
-        return described(along, None, quantity, 0.05).interval
+        return described(by_variable, None, quantity, 0.05).interval
     if name == "share":
         return described(among, True, quantity, 0.05).interval
     return compared(among, True, None, quantity, 0.05).interval
@@ -128,8 +128,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=400)
     parser.add_argument("--cost", action="store_true")
-    asked = parser.parse_args()
-    if asked.cost:
+    requested = parser.parse_args()
+    if requested.cost:
         cost()
     else:
-        table(asked.samples)
+        table(requested.samples)

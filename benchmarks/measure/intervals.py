@@ -30,7 +30,7 @@ GRID = (np.arange(20_000) + 0.5) / 20_000
 HIGHER = {"two scores": 0.1, "two scores, 2 %": 0.02, "two scores, 1 %": 0.01}  # share of the rows with the higher
 CHOICES: dict[str, tuple[Any, ...]] = {
     "rows": (40, 100, 300, 1_000),
-    "cases": (1.5, 3.0, 5.0, 9.0, 10.0, 15.0, 30.0, 0.5),  # below 1: a share of the rows
+    "events": (1.5, 3.0, 5.0, 9.0, 10.0, 15.0, 30.0, 0.5),  # below 1: a share of the rows
     "form": ("normal", "two scores", "two scores, 2 %", "two scores, 1 %", "skew", "one score"),
     "spread": (0.3, 1.0, 2.0, 4.0, 6.0),
     "level": (0.5, 1.0, 2.0, 4.0),
@@ -44,7 +44,7 @@ class Design:
     """Rows, expected cases, the form and spread of the scores' logits, and the rate: level, tilt and floor."""
 
     rows: int
-    cases: float
+    events: float
     form: str
     spread: float
     level: float
@@ -64,7 +64,7 @@ class Design:
     @property
     def share(self) -> float:
         """Expected share of cases."""
-        return self.cases if self.cases < 1.0 else self.cases / self.rows
+        return self.events if self.events < 1.0 else self.events / self.rows
 
     def drawn(self, seed: int) -> tuple[Any, Any]:
         """Draw scores and outcomes."""
@@ -178,15 +178,15 @@ class Found:
     """How often an interval held the truth in a design, its median width, and in how many samples there was one."""
 
     design: Design
-    held: int
+    sample_rows: int
     samples: int
-    asked: int
+    options: int
     width: float
 
     @property
     def coverage(self) -> float:
         """Share of the samples that had an interval; designs in which many have none are not looked for."""
-        return self.held / self.samples if self.samples >= LEAST * self.asked else 1.0
+        return self.sample_rows / self.samples if self.samples >= LEAST * self.options else 1.0
 
 
 def coverage(name: str, design: Design, samples: int, first: int) -> Found:
@@ -252,9 +252,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--measures", nargs="*", default=list(TRUTHS))
-    asked = parser.parse_args()
-    size = (400, 400, 6) if asked.full else (40, 100, 2)
+    requested = parser.parse_args()
+    size = (400, 400, 6) if requested.full else (40, 100, 2)
     print("| measure | covers | of samples | median width | design |\n|---|---|---|---|---|")
-    for name in asked.measures:
+    for name in requested.measures:
         for f in worst(name, *size):
             print(f"| `{name}` | {f.coverage:.3f} | {f.samples:,} | {f.width:.3g} | {f.design} |", flush=True)

@@ -77,10 +77,10 @@ def main() -> None:
                 "u = resource.getrusage(resource.RUSAGE_CHILDREN); print(s, u.ru_utime + u.ru_stime, u.ru_maxrss / "
                 "1024)"
             )
-            said = subprocess.run(
+            stated = subprocess.run(
                 [sys.executable, "-c", code, *command], capture_output=True, text=True, check=True
             ).stdout
-            status, seconds, peak = said.split()
+            status, seconds, peak = stated.split()
             assert status == "0"
             print(f"{name:<30} {float(seconds):6.1f} s  {float(peak):6.0f} MB")
 

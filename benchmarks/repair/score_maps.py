@@ -42,7 +42,7 @@ def rows(n: int, ties: bool = False) -> tuple[Any, Any]:
     return p, (rng.uniform(size=n) < p**2 / (p**2 + (1 - p) ** 2)).astype(int)
 
 
-def told(what: str, n: int, ours: float, theirs: float | None, peer: str = "") -> None:
+def reported(what: str, n: int, ours: float, theirs: float | None, peer: str = "") -> None:
     """Print one line."""
     ratio = "" if theirs is None else f"   {peer} {theirs:8.3f}   ratio {theirs / ours:6.1f}"
     print(f"{what:34s} {n:>10,d}   calibrant {ours:8.3f}{ratio}", flush=True)
@@ -56,13 +56,13 @@ def against(n: int) -> None:
             data = cal.predictions(y, p)
             ours = seconds(lambda d=data: Isotonic(fewest=1).fit(d), 5)  # type: ignore[misc]
             theirs = seconds(lambda p=p, y=y: IsotonicRegression(out_of_bounds="clip", y_min=0, y_max=1).fit(p, y), 5)  # type: ignore[misc]
-            told(f"Isotonic{', 1,001 scores' if ties else ''}", size, ours, theirs, "scikit-learn")
+            reported(f"Isotonic{', 1,001 scores' if ties else ''}", size, ours, theirs, "scikit-learn")
     if find_spec("betacal"):
         from betacal import BetaCalibration
 
         p, y = rows(n)
         data = cal.predictions(y, p)
-        told(
+        reported(
             "Beta",
             n,
             seconds(lambda: Beta().fit(data), 2),
@@ -75,14 +75,14 @@ def against(n: int) -> None:
         p, y = rows(100_000)
         data = cal.predictions(y, p)
         theirs = seconds(lambda: binning.BBQ(score_function="BIC", equal_intervals=True).fit(p, y), 1)
-        told(
+        reported(
             "BBQ(criterion='bic', strategy='uniform')",
             100_000,
             seconds(lambda: BBQ(criterion="bic", strategy="uniform", fewest=1).fit(data), 3),
             theirs,
             "netcal",
         )
-        told("BBQ()", 100_000, seconds(lambda: BBQ().fit(data), 3), theirs, "netcal")
+        reported("BBQ()", 100_000, seconds(lambda: BBQ().fit(data), 3), theirs, "netcal")
 
 
 def alone(n: int) -> None:
@@ -93,8 +93,8 @@ def alone(n: int) -> None:
     ids = np.arange(len(many), dtype=np.uint64)
     for recipe in RECIPES:
         made = recipe.fit(data)
-        told(f"fit {type(recipe).__name__}", n, seconds(lambda r=recipe: r.fit(data), 2), None)  # type: ignore[misc]
-        told(f"use {type(recipe).__name__}", len(many), seconds(lambda m=made: m.scores(many, ids=ids), 1), None)  # type: ignore[misc]
+        reported(f"fit {type(recipe).__name__}", n, seconds(lambda r=recipe: r.fit(data), 2), None)  # type: ignore[misc]
+        reported(f"use {type(recipe).__name__}", len(many), seconds(lambda m=made: m.scores(many, ids=ids), 1), None)  # type: ignore[misc]
 
 
 def main() -> None:

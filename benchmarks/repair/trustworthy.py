@@ -59,7 +59,7 @@ def recipes(variables: tuple[str, ...], seed: int) -> dict[str, tuple[Any, ...]]
     }
 
 
-class Case:
+class Event:
     """A data set, its model and what it is tested for.
 
     Parameters
@@ -78,9 +78,9 @@ class Case:
         """Return the part of each row."""
         return np.random.default_rng([2025, seed]).permutation(len(self.y)) % 3
 
-    def scores(self, model: str, part: Any, seed: int, crossed: bool) -> Any:
+    def scores(self, model: str, part: Any, seed: int, two_way: bool) -> Any:
         """Return scores of all rows that none of them trained, or that the first part trained."""
-        if not crossed:
+        if not two_way:
             return self.trained(model, part == 0, seed)
         p = self.trained(model, part < 2, seed)
         fold = np.random.default_rng([2026, seed]).permutation(len(p)) % 5
@@ -108,25 +108,25 @@ class Case:
         return cal.predictions(outcome, np.clip(p[rows], EDGE, 1 - EDGE), {k: v[rows] for k, v in self.tested.items()})
 
 
-def ahs(path: Path) -> Case:
+def ahs(path: Path) -> Event:
     """Home ownership: income and race."""
     table = pyarrow.parquet.read_table(path)
     names = ("HHSEX", "METRO", "HHGRAD", "HHMAR", "HHCITSHP", "HHAGE", "NUMPEOPLE", "DIVISION", "HINCP", "BLACK")
     x = np.column_stack([table[c].to_numpy().astype(float) for c in names])
     race = np.where(x[:, 9] > 0, "Black", "other")
-    return Case(x, table["OWNER"].to_numpy().astype(int), {"income": x[:, 8], "race": race})
+    return Event(x, table["OWNER"].to_numpy().astype(int), {"income": x[:, 8], "race": race})
 
 
-def compas(path: Path) -> Case:
+def compas(path: Path) -> Event:
     """Recidivism: age, gender and race (in the file 1 is Caucasian and 0 everyone else)."""
     table = pyarrow.csv.read_csv(path)
     names = ["sex", "age-num", "race", "juv-fel-count", "juv-misd-count", "priors-count", "c-charge-degree_F"]
     x = np.column_stack([table[c].to_numpy().astype(float) for c in names])
     tested = {"age": x[:, 1], "gender": x[:, 0].astype(int).astype(str), "race": x[:, 2].astype(int).astype(str)}
-    return Case(x, table["two-year-recid"].to_numpy().astype(int), tested)
+    return Event(x, table["two-year-recid"].to_numpy().astype(int), tested)
 
 
-def heart(path: Path) -> Case:
+def heart(path: Path) -> Event:
     """Heart disease: age and gender."""
     table = pyarrow.csv.read_csv(path)
     columns = []
@@ -140,17 +140,17 @@ def heart(path: Path) -> Case:
         else:
             columns.append(column.to_numpy().astype(float))
     tested = {"age": table["Age"].to_numpy().astype(float), "gender": np.array(table["Sex"].to_pylist())}
-    return Case(np.column_stack(columns), table["HeartDisease"].to_numpy().astype(int), tested)
+    return Event(np.column_stack(columns), table["HeartDisease"].to_numpy().astype(int), tested)
 
 
-CASES: dict[str, tuple[Callable[[Path], Case], tuple[str, ...]]] = {
+EVENTS: dict[str, tuple[Callable[[Path], Event], tuple[str, ...]]] = {
     "ahs": (ahs, ("constant", "logistic", "forest")),
     "compas": (compas, ("logistic", "forest")),
     "heart": (heart, ("logistic", "forest")),
 }
 
 
-def repaired(case: Case, p: Any, fit: Any, held: Any, chain: tuple[Any, ...]) -> Any:
+def repaired(case: Event, p: Any, fit: Any, held: Any, chain: tuple[Any, ...]) -> Any:
     """Return the held-out rows with repaired scores."""
     one, other = case.data(p, fit), case.data(p, held)
     for recipe in chain:
@@ -166,13 +166,13 @@ def judged(held: Any, seed: int) -> tuple[float, float]:
     return float(p), float(cal.measure.log_loss(kept).value)
 
 
-def table(case: Case, models: tuple[str, ...], splits: int, crossed: bool) -> None:
+def table(case: Event, models: tuple[str, ...], splits: int, two_way: bool) -> None:
     """Print p-values a repair and model: the median over splits, and how many are above 0.05."""
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for model in models:
         for split in range(splits):
             part = case.split(split)
-            p, fit = case.scores(model, part, split, crossed), part < 2 if crossed else part == 1
+            p, fit = case.scores(model, part, split, two_way), part < 2 if two_way else part == 1
             for name, chain in recipes(tuple(case.tested), split).items():
                 held = repaired(case, p, fit, part == 2, chain)
                 found.setdefault((name, model), []).append(judged(held, 1000 + split))
@@ -186,12 +186,12 @@ def table(case: Case, models: tuple[str, ...], splits: int, crossed: bool) -> No
         print(f"| {name} | {' | '.join(cells)} |")
     rows = int((case.split(0) == 2).sum())
     print(
-        f"\n{rows:,} rows tested, {2 * rows if crossed else rows:,} fitted, {splits} splits, {DRAWS} draws.\n",
+        f"\n{rows:,} rows tested, {2 * rows if two_way else rows:,} fitted, {splits} splits, {DRAWS} draws.\n",
         flush=True,
     )
 
 
-def power(case: Case, models: tuple[str, ...], runs: int) -> None:
+def power(case: Event, models: tuple[str, ...], runs: int) -> None:
     """Print how often the test finds the bias that the repair removed, and half of it, at this number of rows."""
     print("| model | rows | mean absolute bias | power | power against half of it | level |\n|---|---|---|---|---|---|")
     for model in models:
@@ -217,21 +217,21 @@ def power(case: Case, models: tuple[str, ...], runs: int) -> None:
 def main() -> None:
     """Run what is asked for."""
     ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ask.add_argument("what", choices=tuple(CASES))
+    ask.add_argument("what", choices=tuple(EVENTS))
     ask.add_argument("file", type=Path)
     ask.add_argument("--splits", type=int, default=10)
-    ask.add_argument("--fit", choices=("crossed", "third"), default="crossed")
+    ask.add_argument("--fit", choices=("two_way", "third"), default="two_way")
     ask.add_argument("--models", default="")
     ask.add_argument("--power", type=int, nargs="?", const=40, default=0)
     given = ask.parse_args()
     warnings.simplefilter("ignore")
-    read, models = CASES[given.what]
+    read, models = EVENTS[given.what]
     models = tuple(given.models.split(",")) if given.models else models
     case = read(given.file)
     if given.power:
         power(case, models, given.power)
     else:
-        table(case, models, given.splits, given.fit == "crossed")
+        table(case, models, given.splits, given.fit == "two_way")
 
 
 if __name__ == "__main__":

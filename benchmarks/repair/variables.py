@@ -57,8 +57,8 @@ def adult(folder: Path) -> None:
                 for t in (table.iloc[order[:2500]], table.iloc[order[2500:]])
             )
             out = test if recipe is None else recipe.fit(fit)(test)
-            along = [cal.measure.vece(out, "age", view=v, draws=99).value for v in ("probability", "confidence")]
-            found.append((cal.measure.ece(out).value, *along, log_loss(out), cal.measure.auroc(out).value))
+            by_variable = [cal.measure.vece(out, "age", view=v, draws=99).value for v in ("probability", "confidence")]
+            found.append((cal.measure.ece(out).value, *by_variable, log_loss(out), cal.measure.auroc(out).value))
         line(name, *(float(v) for v in np.mean(found, axis=0)))
 
 

@@ -21,9 +21,9 @@ WIDE = ("age", "visits", "income", "balance", "opened", "ratio", "tenure", "load
 TEXTS = ("site", "region", "device", "plan", "weekday", "code", "sex", "browser")
 FEW = ("age", "income", "opened", "region", "sex")
 PARTS: dict[str, dict[str, Any]] = {
-    "curves": {"traits": (), "local": None, "sample": 0},
+    "curves": {"attributes": (), "local": None, "sample": 0},
     "curves, boxes": {"local": None, "sample": 0},
-    "curves, sample, local test": {"traits": ()},
+    "curves, sample, local test": {"attributes": ()},
     "curves, sample, local test, boxes": {},
     "curves, sample, boxes": {"local": None},
 }
@@ -70,12 +70,12 @@ def counted(rows: int, names: tuple[str, ...], parts: str) -> dict[str, Any]:
             sketch.update(batch, first_row=at + (j << 17))
         cpu += time.thread_time() - start
     out: dict[str, Any] = {"count": cpu, "boxes": in_boxes[0], "n": sketch.n}
-    if spec.traits:
-        for name, ask in (("bound", cal.detect.scan_test), ("certify", cal.certify.pockets)):
+    if spec.attributes:
+        for name, ask in (("bound", cal.detect.scan_test), ("certify", cal.certify.subgroups)):
             more: dict[str, Any] = {"null": "bound"} if name == "bound" else {}
             ask(warm, **more)  # compiled, and imported
             start = time.process_time()
-            out["boxes_asked"] = ask(sketch, **more).to_dict()["settings"].get("boxes", 0)
+            out["boxes_requested"] = ask(sketch, **more).to_dict()["settings"].get("boxes", 0)
             out[name] = time.process_time() - start
     out["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     out["bytes"] = len(sketch.to_bytes())
@@ -106,8 +106,8 @@ def main() -> None:
         for parts in wanted:
             command = [sys.executable, __file__, "--one", json.dumps([rows, names, parts])]
             alone = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # threads that wait would count
-            said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=alone).stdout
-            print(line(parts, names, json.loads(said)), flush=True)
+            stated = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=alone).stdout
+            print(line(parts, names, json.loads(stated)), flush=True)
 
 
 if __name__ == "__main__":

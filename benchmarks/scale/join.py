@@ -41,7 +41,7 @@ def sent(task: Task, parts: int, n: int) -> list[bytes]:
     return [summarise(task.to_bytes(), i, batches(i), in_files=True) for i in range(parts)]
 
 
-def told(name: str, messages: list[bytes], cpu: float) -> None:
+def reported(name: str, messages: list[bytes], cpu: float) -> None:
     """Print a line of the table."""
     sizes = sorted(map(len, messages))
     middle = sizes[len(sizes) // 2]
@@ -70,14 +70,14 @@ def main() -> None:
     for kind, task in tasks.items():
         raw = task.to_bytes()
         messages, cpu = timed(sent, task, a.parts, int(a.rows))
-        told(f"{kind}: parts (rows drawn too)", messages, cpu)
+        reported(f"{kind}: parts (rows drawn too)", messages, cpu)
         one, alone = timed(join, raw, messages)
-        told(f"{kind}: one stage", [one], alone)
+        reported(f"{kind}: one stage", [one], alone)
         runs = [messages[i : i + a.group] for i in range(0, a.parts, a.group)]
         groups, cpu = timed(lambda runs=runs, raw=raw: [join(raw, run) for run in runs])
-        told(f"{kind}: groups of {a.group}", groups, cpu)
+        reported(f"{kind}: groups of {a.group}", groups, cpu)
         two, cpu = timed(join, raw, groups)
-        told(f"{kind}: what the groups gave", [two], cpu)
+        reported(f"{kind}: what the groups gave", [two], cpu)
         own, other = (joined(task, [message])[0].to_bytes() for message in (one, two))
         print(f"same bytes: {own == other}", flush=True)
 

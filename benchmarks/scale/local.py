@@ -31,14 +31,14 @@ warm = cal.sketch(a["warm"], label="y", score="p", by=a["by"], variables=a["vari
 warm.to_bytes()
 del warm
 cpu, wall = time.process_time(), time.perf_counter()
-told = 0
-def progress(doing):
-    global told
-    if a["same"] and (doing.rows or 0) // 10**8 != told:
-        told = (doing.rows or 0) // 10**8
+reported = 0
+def progress(event_now):
+    global reported
+    if a["same"] and (event_now.rows or 0) // 10**8 != reported:
+        reported = (event_now.rows or 0) // 10**8
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         used = f"{time.process_time() - cpu:.1f} CPU-s, {peak:.0f} MB"
-        print(doing.step, doing.rows, used, file=sys.stderr, flush=True)
+        print(event_now.step, event_now.rows, used, file=sys.stderr, flush=True)
 more = {"allow_same": a["same"], "progress": progress}
 if a["spec"]:
     s = cal.sketch(a["files"], spec=cal.Sketch.from_bytes(open(a["spec"], "rb").read()).spec, **more)

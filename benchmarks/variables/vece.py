@@ -14,7 +14,7 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.diagnose.rank_variables import certified_ranges
-from calibrant.views.along import strata_of
+from calibrant.views.by_variable import strata_of
 
 
 def timed(name: str, run: Callable[[], Any]) -> Any:
@@ -45,7 +45,7 @@ def main() -> None:
     timed("measure.vece, 99 draws", lambda: cal.measure.vece(data, "v1", draws=99))
     timed("measure.vece, 999 draws", lambda: cal.measure.vece(data, "v1"))
     timed("certify.variable", lambda: cal.certify.variable(data, "v1"))
-    timed("certify.variable, beyond the shift", lambda: cal.certify.variable(data, "v1", beyond_shift=True))
+    timed("certify.variable, beyond the shift", lambda: cal.certify.variable(data, "v1", beyond_gap=True))
     names = [f"v{i}" for i in range(asked.variables)]
     start = time.process_time()
     for name in names:

@@ -14,15 +14,15 @@ data = cal.read(
     score="predicted_probability",
     by=["sex", "race", "nativity", "age"],
 )
-found = cal.diagnose.pockets(data, limit=0.014)
-for pocket in found.to_frame().to_pylist()[:3]:
-    low, high = 100 * pocket["low"], 100 * pocket["high"]
-    print(f"{pocket['rule']}: off by {low:+.1f} to {high:+.1f} points")
+found = cal.diagnose.subgroups(data, limit=0.014)
+for subgroup in found.to_frame().to_pylist()[:3]:
+    low, high = 100 * subgroup["low"], 100 * subgroup["high"]
+    print(f"{subgroup['rule']}: off by {low:+.1f} to {high:+.1f} points")
 
 # %%
 # All groups that one or two columns can make are searched at once, and the ranges hold for all of them
 # together. The map of the two columns that the worst is made of:
-chart = cal.diagnose.pocket_map(data, "race", "nativity", pockets=found).chart()
+chart = cal.diagnose.subgroup_map(data, "race", "nativity", subgroups=found).chart()
 
 # %%
 # **How to read it.** A cell is what happened minus what the model says, in points. Along either column the

@@ -24,7 +24,7 @@ with the package. This is [Start](../start.md) on real data; every number below 
 from calibrant.data import employment_path
 
 data = cal.read(employment_path(), label="employed", score="predicted_probability", by=["sex", "nativity", "age"])
-print(f"{data.n:,} people, {data.cases:,} employed")""",
+print(f"{data.n:,} people, {data.events:,} employed")""",
     """## The audit
 
 The limit, 1.4 points, is an example. In your own audit choose limit and groups before you see outcomes. In each
@@ -49,10 +49,10 @@ All ranges hold together with 95 %. One group is over the limit; most are undeci
     """for finding in record.groups:
     print(line(finding))""",
     """For the broken group, plain counting says it best:""",
-    """broken = next(g for g in record.groups if g.verdict == "broken")
+    """broken = next(g for g in record.groups if g.verdict == "over")
 per = 1000 / broken.rows
 print(f"of every 1,000 {broken.variables[0][1]} people the model expects {per * broken.expected:.0f} employed;")
-print(f"{per * broken.cases:.0f} were")""",
+print(f"{per * broken.events:.0f} were")""",
     """## The report
 
 A notebook shows a record by its first screen.""",
@@ -90,16 +90,16 @@ rows = cal.read(employment_path(), label="employed", score="predicted_probabilit
 last = np.asarray(rows.covariates.column("year")) == 2018
 people = cal.predictions(rows.y[last], rows.p[last], rows.covariates.filter(last).select(names))
 ranking = cal.diagnose.rank_variables(people)
-keys = ("variable", "vece", "beyond_shift", "beyond_low", "beyond_high", "p_adjusted")
+keys = ("variable", "vece", "beyond_gap", "beyond_low", "beyond_high", "p_adjusted")
 print(f"{people.n:,} people; in points\\n{'':14}{'error':>7}{'beyond shift':>14}{'certified':>16}{'adjusted p':>13}")
 for v, e, b, low, high, p in zip(*(ranking.columns[k] for k in keys), strict=True):
     print(f"{v:14}{100 * e:7.2f}{100 * b:14.2f}{100 * low:10.2f} to {100 * high:.2f}{p:12.3f}")""",
     """Age comes first. Where along it? The band holds at every age at once.""",
-    """along = cal.diagnose.variable_curve(people, "age", grid=51)
-s = along.settings
+    """by_variable = cal.diagnose.variable_curve(people, "age", grid=51)
+s = by_variable.settings
 print(f"p = {s['p_value']}; worst near {s['worst_label']}: {100 * s['worst_gap']:+.1f} points,")
 print(f"allowing for having looked everywhere {100 * s['worst_low']:.1f} to {100 * s['worst_high']:.1f}")
-along""",
+by_variable""",
     """## Among people with the same score
 
 Does what happens still depend on who they are? One test for all columns together, exact at any number of rows. A large
@@ -115,14 +115,14 @@ cal.diagnose.local_bias(people, "age", by="sex", grid=ages)""",
 
 `certify.jittered` is tighter from above than anything for the raw score, but it is about a score with noise. What would
 the noise cost?""",
-    """cost = cal.certify.jitter_cost(data, bandwidths=[2**-5, 2**-6, 2**-7], levels=[20, 50, 100])
+    """cost = cal.certify.jitter_cost(data, bandwidths=[2**-5, 2**-6, 2**-7], steps=[20, 50, 100])
 print(f"{'display':12}{'h':>10}{'steps':>7}{'AUROC':>9}{'Brier':>9}")
 wanted = [cost.columns[name] for name in ("display", "bandwidth", "levels", "auroc", "brier")]
 for how, h, steps, auroc, brier in zip(*wanted, strict=True):
     print(f"{how:12}{h:10.4f}{steps:7}{auroc:9.4f}{brier:9.4f}")""",
     """For a bandwidth of 1/64, about one thousandth of AUROC. What it buys:""",
     """noisy = cal.certify.jittered(data, bandwidth=2**-6, side="upper")
-shown = cal.certify.rounded(data, levels=50, side="upper")
+shown = cal.certify.rounded(data, steps=50, side="upper")
 near = cal.certify.distance(data, side="upper")
 print(f"with noise, off by at most             {100 * noisy.interval.high:.2f} points")
 print(f"shown in steps of 2 %, at most         {100 * shown.interval.high:.2f} points")
@@ -130,7 +130,7 @@ print(f"raw, distance from calibration at most {100 * near.interval.high:.2f} po
     """## How many rows would have been enough?
 
 For steps of 2 % and a bound within half a point of the truth, with scores like these:""",
-    """plan = cal.certify.rows_needed(0.005, data=data, levels=50)
+    """plan = cal.certify.rows_needed(0.005, data=data, steps=50)
 print(f"about {plan.value:,.0f}")""",
     """Next: [The audit](../audit.md).""",
 )

@@ -38,7 +38,7 @@ BOUNDS: dict[str, Callable[[Any, float], float]] = {
     BUCKETS: lambda d, _: high(cal.papers.published_lipschitz(d, bandwidth=H)),
     ECE: lambda d, _: float(cal.measure.ece(d).value),
     JITTERED: lambda d, _: high(cal.certify.jittered(d, bandwidth=H, side="upper")),
-    ROUNDED: lambda d, _: high(cal.certify.rounded(d, levels=50, side="upper")),
+    ROUNDED: lambda d, _: high(cal.certify.rounded(d, steps=50, side="upper")),
     BOUNDED: lambda d, variation: high(cal.certify.bounded_variation(d, variation=variation, side="upper")),
 }
 

@@ -114,11 +114,11 @@ def claims(rows: list[Row]) -> dict[str, Claim]:
         FAILS: claim.mean(last.mean() - 0.8 * first.mean(), error, min(len(first), len(last)), above=0.0),
         **{f"the rates of {m} lie in the range of Table 1": inside(rows, m, *RATES[m]) for m in PUBLISHED},
         "NW needs about 1e7 rows for a gap of 0.02 (calibrated scores: 5e6 to 2e7)": claim.every(
-            [claim.beside(*needed, sets, 5e6, None), claim.beside(*needed, sets, None, 2e7)]
+            [claim.row_attributes(*needed, sets, 5e6, None), claim.row_attributes(*needed, sets, None, 2e7)]
         ),
         **{words: above(methods) for methods, words in NEVER.items()},
         SHARPER: of(lambda gap: gap(JITTERED) < gap(KERNEL) / 3),
-        "beyond the paper: a gap of 0.02 takes jittered under a hundredth of NW's rows": claim.beside(
+        "beyond the paper: a gap of 0.02 takes jittered under a hundredth of NW's rows": claim.row_attributes(
             ours[0] / needed[0], ours[1] / needed[2], ours[2] / needed[1], sets, None, 0.01
         ),
     }

@@ -31,7 +31,7 @@ CLOSER = {m: f"{m}: more rows bring the reconstruction closer to the truth" for 
 LIMITED = f"{DENOISER}: at every number of rows farther from the truth near the ends and at the bottom than elsewhere"
 FADES = f"{DENOISER}: that effect diminishes with more rows"
 NEARER = "beyond the paper: at every number of rows reliability_curve is closer to the truth than both"
-HELD = "beyond the paper: its 95% band holds the whole parabola in over 90% of samples, at every number of rows"
+AT_ONCE = "beyond the paper: its 95% band holds the whole parabola in over 90% of samples, at every number of rows"
 
 
 def curves(data: Any) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def run(repeats: int, seed: int) -> list[Row]:
         rows += [
             {"n": n, "repeats": repeats, "what": k, "mean": np.mean(v), "error": error_of(v)} for k, v in values.items()
         ]
-        rows.append({"n": n, "repeats": repeats, "what": HELD, "mean": held / repeats, "error": None})
+        rows.append({"n": n, "repeats": repeats, "what": AT_ONCE, "mean": held / repeats, "error": None})
     return rows
 
 
@@ -93,7 +93,7 @@ def claims(rows: list[Row]) -> dict[str, Claim]:
     for r in rows:
         if "what" in r:
             of.setdefault(r["what"], []).append(r)
-    sizes = len(of[HELD])
+    sizes = len(of[AT_ONCE])
 
     def falls(what: str) -> Claim:
         return claim.every(below(more, fewer, sizes - 1) for fewer, more in pairwise(of[what]))
@@ -105,8 +105,8 @@ def claims(rows: list[Row]) -> dict[str, Claim]:
         ),
         FADES: falls(LIMITED),
         NEARER: claim.every(below(ours, r, 2 * sizes) for m in CLOSER for ours, r in zip(of[OURS], of[m], strict=True)),
-        HELD: claim.every(
-            claim.share(round(r["mean"] * r["repeats"]), r["repeats"], above=0.9, looks=sizes) for r in of[HELD]
+        AT_ONCE: claim.every(
+            claim.share(round(r["mean"] * r["repeats"]), r["repeats"], above=0.9, looks=sizes) for r in of[AT_ONCE]
         ),
     }
 
@@ -116,14 +116,14 @@ def table(rows: list[Row]) -> list[Row]:
     out = []
     for n in dict.fromkeys(r["n"] for r in rows):
         at = {r["what"]: r for r in rows if r["n"] == n and "what" in r}
-        told = {k: f"{r['mean']:.4f} ± {r['error'] or 0.0:.4f}" for k, r in at.items() if k != HELD}
+        reported = {k: f"{r['mean']:.4f} ± {r['error'] or 0.0:.4f}" for k, r in at.items() if k != AT_ONCE}
         out.append(
             {
                 "rows": n,
-                "samples": at[HELD]["repeats"],
-                **{f"{m}: mean distance from the truth": told[m] for m in (KERNEL, DENOISER, OURS)},
-                f"{DENOISER}: ends and bottom less elsewhere": told[LIMITED],
-                "samples whose 95% band holds all of the parabola": f"{at[HELD]['mean']:.0%}",
+                "samples": at[AT_ONCE]["repeats"],
+                **{f"{m}: mean distance from the truth": reported[m] for m in (KERNEL, DENOISER, OURS)},
+                f"{DENOISER}: ends and bottom less elsewhere": reported[LIMITED],
+                "samples whose 95% band holds all of the parabola": f"{at[AT_ONCE]['mean']:.0%}",
             }
         )
     return out

@@ -62,8 +62,8 @@ def inside(rows: list[Row], method: str, low: float, high: float) -> Claim:
     """Whether the slope of every function lies in a range; each rests on all data sets of its function."""
     sets = drawn(rows) // len(FUNCTIONS)
     found = [(s, s - wide, s + wide) for s, wide in slopes(rows, method) if wide < math.inf]
-    ends = [claim.beside(*s, sets, low, None) for s in found if low > -math.inf]
-    return claim.every(ends + [claim.beside(*s, sets, None, high) for s in found])
+    ends = [claim.row_attributes(*s, sets, low, None) for s in found if low > -math.inf]
+    return claim.every(ends + [claim.row_attributes(*s, sets, None, high) for s in found])
 
 
 def drawn(rows: list[Row]) -> int:

@@ -17,7 +17,7 @@ STRONG = ("strong, authors", "strong, default")
 PRINTED, THEIRS = "strong, as printed", ", paper's models"
 
 
-def asked(test: Callable[..., Any], **settings: Any) -> Test:
+def requested(test: Callable[..., Any], **settings: Any) -> Test:
     """Return a test as it is asked here."""
     return lambda d, t, r, a: test(d, tolerance=t, seed=r, alternative=a, **settings)
 
@@ -26,26 +26,26 @@ def comparators(words: str = "", detector: str = "default", folds: int = 5) -> d
     """Tests with these residual models, held ("fixed") where a test cross-fits them, as in the paper."""
     held: dict[str, Any] = {"null": "fixed", "detector": detector, "folds": folds}
     return {
-        f"multicalibration score{words}": asked(cal.papers.multicalibration_score_test, detector=detector),
-        f"adaptive chi-square, 2 groups{words}": asked(cal.papers.adaptive_chi_square_test, **held),
-        f"adaptive chi-square, 10 groups{words}": asked(cal.papers.adaptive_chi_square_test, bins=10, **held),
-        f"adaptive score{words}": asked(cal.papers.adaptive_score_test, **held),
+        f"multicalibration score{words}": requested(cal.papers.multicalibration_score_test, detector=detector),
+        f"adaptive chi-square, 2 groups{words}": requested(cal.papers.adaptive_chi_square_test, **held),
+        f"adaptive chi-square, 10 groups{words}": requested(cal.papers.adaptive_chi_square_test, bins=10, **held),
+        f"adaptive score{words}": requested(cal.papers.adaptive_score_test, **held),
     }
 
 
 TESTS: dict[str, Test] = {
-    ALONG_SCORE[0]: asked(D.hosmer_lemeshow_test, bins=2),
-    ALONG_SCORE[1]: asked(D.hosmer_lemeshow_test, bins=10),
-    ALONG_SCORE[2]: asked(D.score_test),
+    ALONG_SCORE[0]: requested(D.hosmer_lemeshow_test, bins=2),
+    ALONG_SCORE[1]: requested(D.hosmer_lemeshow_test, bins=10),
+    ALONG_SCORE[2]: requested(D.score_test),
     **comparators(),
-    STRONG[0]: asked(D.strong_calibration_test, null="fixed", detector="authors"),
-    STRONG[1]: asked(D.strong_calibration_test, null="fixed"),
+    STRONG[0]: requested(D.strong_calibration_test, null="fixed", detector="authors"),
+    STRONG[1]: requested(D.strong_calibration_test, null="fixed"),
 }
 # The paper's own: its residual models in its four folds; "authors" is the detector of its program.
 PAPER = {
     **comparators(THEIRS, detector="authors", folds=4),
-    PRINTED: asked(D.strong_calibration_test, null="fixed", detector="paper", folds=4),
-    STRONG[0]: asked(D.strong_calibration_test, null="fixed", detector="authors", folds=4),
+    PRINTED: requested(D.strong_calibration_test, null="fixed", detector="paper", folds=4),
+    STRONG[0]: requested(D.strong_calibration_test, null="fixed", detector="authors", folds=4),
 }
 
 
@@ -75,21 +75,21 @@ class Found:
 
     def __init__(self, rows: list[Any], setting: tuple[str, str, str]) -> None:
         power = [r for r in rows if r["what"] == "power"]
-        self.found = {(r["test"], *(r[k] for k in setting)): r["found"] for r in power}
-        self.tests = list(dict.fromkeys(k[0] for k in self.found))
+        self.error_shown = {(r["test"], *(r[k] for k in setting)): r["found"] for r in power}
+        self.tests = list(dict.fromkeys(k[0] for k in self.error_shown))
 
     def settings(self, *tests: str, kind: str | None = None) -> list[Cell]:
         """Return the settings, of one audited model or of all, in which all of these tests were run."""
-        cells = dict.fromkeys(k[1:] for k in self.found if kind in (None, k[1]))
-        return [c for c in cells if all((t, *c) in self.found for t in tests)]
+        cells = dict.fromkeys(k[1:] for k in self.error_shown if kind in (None, k[1]))
+        return [c for c in cells if all((t, *c) in self.error_shown for t in tests)]
 
     def average(self, test: str, cells: list[Cell]) -> Any:
         """Return of each data set the share of some settings in which a test finds it."""
-        return np.mean([[int(v) for v in self.found[test, *c]] for c in cells], axis=0)
+        return np.mean([[int(v) for v in self.error_shown[test, *c]] for c in cells], axis=0)
 
     def everywhere(self, one: str, others: Iterable[str]) -> Claim:
         """Tell whether, in each setting, one test finds what others do not oftener than they find what it does not."""
-        pairs = [(self.found[one, *c], self.found[o, *c]) for o in others for c in self.settings(one, o)]
+        pairs = [(self.error_shown[one, *c], self.error_shown[o, *c]) for o in others for c in self.settings(one, o)]
         counts = [list(zip(mine, theirs, strict=True)) for mine, theirs in pairs]
         return claim.every(
             claim.oftener(k.count(("1", "0")), k.count(("0", "1")), len(k), looks=len(pairs)) for k in counts

@@ -48,7 +48,9 @@ DEAR = [("logistic", 400), ("logistic", 800), ("forest", 800)]  # where the pape
 SIMPLE, CHI = "adaptive score", ("adaptive chi-square, 2 groups", "adaptive chi-square, 10 groups")
 TREES = ("boosted", "corners")  # of the default's residual models, those that cut as trees do; one is the mean of all
 OURS = [t for t in TESTS if t != STRONG[0]]
-ALONG = "logistic audited: tests along the score alone find next to nothing (under 10 % at tolerance 0.025, all sizes)"
+BY_VARIABLE = (
+    "logistic audited: tests along the score alone find next to nothing (under 10 % at tolerance 0.025, all sizes)"
+)
 # In print: shares beyond the tolerances, and the most important variables, numbered from 1 (x1 is our x0).
 IN_PRINT = {"logistic": ("0.6 / 0.5 / 0.3", "score, x1, x2"), "forest": ("0.8 / 0.5 / 0.3", "x1, x2, score, x3")}
 SETTING = ("audited", "rows", "tolerance")
@@ -119,19 +121,19 @@ def claims(rows: list[Row]) -> dict[str, Claim]:
             f"{one} than the adaptive score {mean}": f.ahead(STRONG[0], [SIMPLE + THEIRS]),
             f"{other} than strong, authors {mean}": f.ahead(STRONG[1], [STRONG[0]]),
         }
-    return out | along(f) | shown(rows)
+    return out | by_variable(f) | shown(rows)
 
 
-def along(f: Found) -> dict[str, Claim]:
+def by_variable(f: Found) -> dict[str, Claim]:
     """What is said of the tests along the score, nothing in the regression, nor in the forest."""
 
     def nothing(kind: str) -> Claim:
         cells = [c for c in f.settings(kind=kind) if c[2] == TOLERANCES[0]]
         apart = [cells] if kind == "logistic" else [[c] for c in cells]  # a forest's sizes share rows
-        each = ["".join(f.found[t, *c] for c in kept) for t in ALONG_SCORE for kept in apart]
+        each = ["".join(f.error_shown[t, *c] for c in kept) for t in ALONG_SCORE for kept in apart]
         return claim.every(claim.share(v.count("1"), len(v), below=LITTLE, looks=len(each)) for v in each)
 
-    return {ALONG if k == "logistic" else f"{k} audited: so do they there": nothing(k) for k in AUDITED}
+    return {BY_VARIABLE if k == "logistic" else f"{k} audited: so do they there": nothing(k) for k in AUDITED}
 
 
 def shown(rows: list[Row]) -> dict[str, Claim]:
@@ -178,9 +180,13 @@ def table(rows: list[Row]) -> list[Row]:
     for kind, what, test in dict.fromkeys((r["audited"], r["what"], r["test"]) for r in rows):
         same = [r for r in rows if (r["audited"], r["what"], r["test"]) == (kind, what, test)]
         shown = {n: " / ".join(f"{r['value']:.2f}" for r in same if r["rows"] == n) for n in sizes}
-        name, beside, held = test, RUN.get(test, "") if kind == "logistic" else "", level.get(test, "not measured")
+        name, row_attributes, held = (
+            test,
+            RUN.get(test, "") if kind == "logistic" else "",
+            level.get(test, "not measured"),
+        )
         if what != "power":
-            held, beside = "", f"in print: {IN_PRINT[kind][what == 'importance']}"
+            held, row_attributes = "", f"in print: {IN_PRINT[kind][what == 'importance']}"
             name = "share of rows beyond the tolerance" if what == "badly served" else "most important variables"
         if what == "importance":
             shown = {sizes[-1]: ", ".join(r["variable"] for r in same[:4])}
@@ -188,7 +194,7 @@ def table(rows: list[Row]) -> list[Row]:
             ours = {f"{n:,} rows": shown.get(n, "") for n in sizes}
             head = {"audited": kind, "power at 0.025 / 0.05 / 0.075": name, "data sets": same[0]["replicates"]}
             ours[SURE] = within([r for r in same if what == "power" and (r["rows"], r["tolerance"]) == MIDDLE])
-            out.append({**head, **ours, PROGRAM: beside, "right models rejected, 0.10 asked (Figure 4)": held})
+            out.append({**head, **ours, PROGRAM: row_attributes, "right models rejected, 0.10 asked (Figure 4)": held})
     return out
 
 
@@ -215,7 +221,7 @@ EXPERIMENT = Experiment(
     sizes={"tiny": 1, "quick": 5, "full": FULL},
     run=run,
     claims=claims,
-    sure=(ALONG,),
+    sure=(BY_VARIABLE,),
     chart=chart,
     table=table,
 )

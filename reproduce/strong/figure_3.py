@@ -120,10 +120,10 @@ def table(rows: list[Row]) -> list[Row]:
             n = " / ".join(f"{r['rows']:,}" for r in same if r["side"] == "less")
             add(name, test, n, lambda k, same=same: " / ".join(f"{r['value']:.2f}" for r in same if r["side"] == k))
         peaks = {r["side"]: r for r in mine if r["what"] == "peak"}
-        said = (
+        stated = (
             "peak at {peak_share:.0%}: predicted {peak_predicted:.0%}, observed {peak_observed:.0%}; p = {p_value:.3f}"
         )
-        add(name, "control chart, one audit", f"{mine[-1]['rows']:,}", lambda k, at=peaks: said.format(**at[k]))  # noqa: B023
+        add(name, "control chart, one audit", f"{mine[-1]['rows']:,}", lambda k, at=peaks: stated.format(**at[k]))  # noqa: B023
         first = [r for r in mine if r["what"] == "importance"][:4]
         best = ", ".join(r["variable"] for r in first)
         add(

@@ -93,14 +93,14 @@ def claims(rows: list[Row]) -> dict[str, Claim]:
     whole = {d: farthest(found[d, EVERYBODY]) for d in names}
 
     def over(bound: float) -> Claim:
-        return claim.every(claim.beside(*part[d], 1, bound, None) for d in names)
+        return claim.every(claim.row_attributes(*part[d], 1, bound, None) for d in names)
 
     apart = [(a[0] - b[0], a[1] - b[2], a[2] - b[1]) for a, b in ((part[d], whole[d]) for d in names)]
     return {
         "each model: in some part the curve leaves its 95 % band (each by itself)": over(0.0),
         "each model: in some part by more than the tolerance": over(TOLERANCE),
         "each model: some part is farther off than everybody together": claim.every(
-            claim.beside(*ends, 1, 0.0, None) for ends in apart
+            claim.row_attributes(*ends, 1, 0.0, None) for ends in apart
         ),
     }
 
@@ -115,13 +115,13 @@ def table(rows: list[Row]) -> list[Row]:
     out = []
     for (name, part), points in parts(rows).items():
         worst = max(points, key=lambda r: max(r["low"], -r["high"]))
-        said = {k: f"{worst[k]:.2f}" for k in ("predicted", "observed")}
+        stated = {k: f"{worst[k]:.2f}" for k in ("predicted", "observed")}
         band = f"{worst['low']:+.2f} to {worst['high']:+.2f}"
         out.append(
             {
                 "audited": name,
                 "people": f"{part} ({worst['people']:,})",
-                **said,
+                **stated,
                 "observed less predicted, 95 % band at its worst point": band,
                 "p of the curve": f"{worst['p_value']:.3f}",
             }

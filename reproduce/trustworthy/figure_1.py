@@ -42,14 +42,14 @@ def models(table: Table) -> dict[str, tuple[list[str], Any]]:
     }
 
 
-def asked(table: Table) -> tuple[str, Any]:
+def requested(table: Table) -> tuple[str, Any]:
     """Return what is inferred: the mean age of the owners."""
     return table.age, lambda data: cal.measure.inferred_mean(data, table.age)
 
 
 def run(size: int, seed: int) -> list[Row]:
     """Return means, deviations and histograms over splits."""
-    return over_splits(size, seed, 0.5, models, asked)
+    return over_splits(size, seed, 0.5, models, requested)
 
 
 def claims(rows: list[Row]) -> dict[str, Claim]:

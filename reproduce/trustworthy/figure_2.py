@@ -41,14 +41,14 @@ def models(table: Table) -> dict[str, tuple[list[str], Any]]:
     }
 
 
-def asked(table: Table) -> tuple[str, Any]:
+def requested(table: Table) -> tuple[str, Any]:
     """Return what is inferred: the gap, positive where non-Black households own more."""
     return table.group, lambda data: cal.measure.inferred_gap(data, table.group, level=0.0)
 
 
 def run(size: int, seed: int) -> list[Row]:
     """Return means, deviations and histograms over splits."""
-    return over_splits(size, seed, 0.3, models, asked)
+    return over_splits(size, seed, 0.3, models, requested)
 
 
 def claims(rows: list[Row]) -> dict[str, Claim]:

@@ -98,7 +98,7 @@ def agrees(rows: list[Row], test: str) -> Claim:
         ends = binomtest(k, sets).proportion_ci(1 - claim.LEVEL / len(found))
         far = [abs(v - PUBLISHED[n][d]) for v in ends]
         near = 0.0 if ends.low <= PUBLISHED[n][d] <= ends.high else min(far)
-        parts.append(claim.beside(abs(k / sets - PUBLISHED[n][d]), near, max(far), sets, None, 0.1))
+        parts.append(claim.row_attributes(abs(k / sets - PUBLISHED[n][d]), near, max(far), sets, None, 0.1))
     return claim.every(parts)
 
 

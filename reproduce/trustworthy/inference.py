@@ -43,7 +43,7 @@ def judged(data: Any, bias: Any) -> dict[str, float]:
 
 
 def one_split(
-    table: Table, models: Models, along: str, held: float, infer: Callable[[Any], Any], seed: int
+    table: Table, models: Models, by_variable: str, held: float, infer: Callable[[Any], Any], seed: int
 ) -> dict[str, dict[str, float]]:
     """Train and judge the models on one split, and the first one once more, repaired along what is inferred."""
     train, test = train_test_split(np.arange(len(table.y)), test_size=held, random_state=seed)
@@ -51,12 +51,12 @@ def one_split(
     for name, (seen, model) in models.items():
         model.fit(table.x[seen].iloc[train], table.y[train])
         p = model.predict_proba(table.x[seen].iloc[test])[:, 1]
-        data = cal.predictions(table.y[test], p, table.x[[along]].iloc[test])
+        data = cal.predictions(table.y[test], p, table.x[[by_variable]].iloc[test])
         if not found:
             halves = np.array_split(np.arange(len(test)), 2)
-            column = table.x[along].to_numpy()[test]
-            parts: list[Any] = [cal.predictions(data.y[h], data.p[h], {along: column[h]}) for h in halves]
-            repaired = AugmentedLogistic(variables=along).fit(parts[0])(parts[1])
+            column = table.x[by_variable].to_numpy()[test]
+            parts: list[Any] = [cal.predictions(data.y[h], data.p[h], {by_variable: column[h]}) for h in halves]
+            repaired = AugmentedLogistic(variables=by_variable).fit(parts[0])(parts[1])
             found[f"{name}, repaired"] = judged(repaired, infer(repaired))
         found[name] = judged(data, infer(data))
     return {m: found[m] for m in (*models, *(m for m in found if m not in models))}
@@ -70,8 +70,8 @@ def over_splits(
     if size < FEW:
         rows = np.random.default_rng(seed).permutation(len(table.y))[:6000]
         table = Table(**{**vars(table), "x": table.x.iloc[rows].reset_index(drop=True), "y": table.y[rows]})
-    along, infer = asked(table)
-    found = [one_split(table, models(table), along, held, infer, 1000 * seed + i) for i in range(size)]
+    by_variable, infer = asked(table)
+    found = [one_split(table, models(table), by_variable, held, infer, 1000 * seed + i) for i in range(size)]
     out: list[Row] = []
     for measure in (*SCORES, "inferred", "bias", MISSED):
         values = {m: np.array([f[m][measure] for f in found]) for m in found[0]}

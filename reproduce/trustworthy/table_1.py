@@ -83,9 +83,9 @@ def run(size: int, seed: int) -> list[Row]:
     out: list[Row] = []
     for name, model in MODELS.items():
         with warnings.catch_warnings(action="ignore"):  # that it did not converge
-            crossed = cross_val_predict(model, x, y, cv=5, method="predict_proba")[:, 1]
+            two_way = cross_val_predict(model, x, y, cv=5, method="predict_proba")[:, 1]
             p = model.fit(x, y).predict_proba(test_x)[:, 1]
-        fit = within(cal.predictions(y, crossed, x[on]))
+        fit = within(cal.predictions(y, two_way, x[on]))
         held = within(cal.predictions(test_y, p, test_x[on]))
         for repair, recipe in recipes(table.tested).items():
             found = p_values(within(recipe.fit(fit)(held)) if recipe else held, seed)
@@ -108,8 +108,8 @@ def claims(rows: list[Row]) -> dict[str, Claim]:
         "the forest is not after MC and PMC": (("MC", "PMC"), ("forest",)),
     }
     return {
-        words.format(told): rejected([m[r, k, p] for r in repairs for k in models])
-        for told, (repairs, models) in asked.items()
+        words.format(reported): rejected([m[r, k, p] for r in repairs for k in models])
+        for reported, (repairs, models) in asked.items()
         for words, p in (
             (f"{{}}: {THEIRS}", "published p"),
             ("beyond the paper: {} by this library's test either", "our p"),

@@ -85,10 +85,10 @@ def judged(y: Any, p: Any, on: Any, seed: int) -> dict[str, float]:
         draws=500,
         seed=seed,
     )
-    happened, said = calibration_curve(y, p, n_bins=10)
+    happened, stated = calibration_curve(y, p, n_bins=10)
     return {
         "Brier score": cal.measure.brier(data).value,
-        "ECE": float(np.abs(happened - said).mean()),
+        "ECE": float(np.abs(happened - stated).mean()),
         "ECE by rows": cal.measure.ece(data, bins=10, strategy="uniform").value,
         "KLCE²": published.statistic,
         "published p": published.p_value,

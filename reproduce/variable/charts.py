@@ -42,14 +42,16 @@ def panels(rows: list[Row], variable: str, log: bool = False) -> Any:
     frame = pd.DataFrame(rows)
     methods = list(dict.fromkeys(frame["method"]))
     width = 620 // len(methods) - 34
-    along = frame[frame["kind"] == "variable"]
-    top = float(along[["high", "predicted"]].max().max())
+    by_variable = frame[frame["kind"] == "variable"]
+    top = float(by_variable[["high", "predicted"]].max().max())
     ticks = {"values": [30, 100, 300, 1_000, 3_000]} if log else {"tickCount": 4}
     axis = alt.X(
         "x:Q",
         title=variable,
         axis=alt.Axis(grid=not log, **ticks),
-        scale=alt.Scale(domain=[float(along["x"].min()), float(along["x"].max())], type="log" if log else "linear"),
+        scale=alt.Scale(
+            domain=[float(by_variable["x"].min()), float(by_variable["x"].max())], type="log" if log else "linear"
+        ),
     )
     height = alt.Scale(domain=[0.0, min(1.0, 1.05 * top)])
     score = frame[frame["kind"] == "score"]
@@ -57,7 +59,7 @@ def panels(rows: list[Row], variable: str, log: bool = False) -> Any:
     columns = [
         alt.vconcat(
             _diagram(score[score["method"] == m], m, width, ends, i == 0),
-            _errors(along[along["method"] == m], axis, height, width, i == 0),
+            _errors(by_variable[by_variable["method"] == m], axis, height, width, i == 0),
         )
         for i, m in enumerate(methods)
     ]
@@ -82,14 +84,14 @@ def _diagram(score: Any, method: str, width: int, ends: list[float], first: bool
     return (line + marks).properties(width=width, height=min(width, 160), title=method.replace(" (", "|(").split("|"))
 
 
-def _errors(along: Any, axis: Any, height: Any, width: int, first: bool) -> Any:
+def _errors(by_variable: Any, axis: Any, height: Any, width: int, first: bool) -> Any:
     """Draw the error with its band, and the error that the model predicts."""
     title = "share of errors" if first else None
-    base = alt.Chart(along).encode(x=axis)
+    base = alt.Chart(by_variable).encode(x=axis)
     band = base.mark_area(opacity=0.18, color=OBSERVED, clip=True).encode(
         y=alt.Y("low:Q", title=title, scale=height), y2="high:Q"
     )
-    long = along.melt(id_vars=["x"], value_vars=["observed", "predicted"], var_name="line", value_name="rate")
+    long = by_variable.melt(id_vars=["x"], value_vars=["observed", "predicted"], var_name="line", value_name="rate")
     long["line"] = long["line"].map({"observed": "error", "predicted": "error that the model predicts of itself"})
     named = alt.Scale(domain=["error", "error that the model predicts of itself"], range=[OBSERVED, PREDICTED])
     lines = (

@@ -19,16 +19,16 @@ Folds = TypeVar("Folds", bound=list[Any])
 
 
 def counted(
-    dealt: Callable[[tuple[int, int]], Folds],
-    deals: int,
+    hash_split: Callable[[tuple[int, int]], Folds],
+    block_orders: int,
     seed: int,
     held: Callable[[Folds], Mapping[str, bool]],
     kind: str = KIND,
 ) -> list[Row]:
     """Return in how many random deals each claim holds; nothing where the authors' predictions are not here."""
     asked, hits = Counter[str](), Counter[str]()  # a claim about a curve is asked where there is one
-    for k in range(deals):
-        if folds := dealt((seed, k)):
+    for k in range(block_orders):
+        if folds := hash_split((seed, k)):
             found = held(folds)
             asked.update(found.keys())
             hits.update(words for words, holds in found.items() if holds)

@@ -79,8 +79,8 @@ def table(rows: list[Row]) -> list[Row]:
             c = along_age(rows, data, m)
             if not len(c["x"]):
                 continue
-            seen, said = (partial(np.interp, xp=c["x"], fp=100 * np.asarray(c[k])) for k in ("observed", "predicted"))
-            at = {f"age {a}": f"{seen(a):.0f} / {said(a):.0f}" for a in (25, 35, 45, 55, 65)}
+            seen, stated = (partial(np.interp, xp=c["x"], fp=100 * np.asarray(c[k])) for k in ("observed", "predicted"))
+            at = {f"age {a}": f"{seen(a):.0f} / {stated(a):.0f}" for a in (25, 35, 45, 55, 65)}
             out.append(
                 {
                     "data": data,

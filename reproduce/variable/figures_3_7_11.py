@@ -55,9 +55,9 @@ def table(rows: list[Row]) -> list[Row]:
     out = []
     for m in METHODS:
         c = along_length(rows, m)
-        seen, said = (partial(np.interp, xp=c["x"], fp=100 * np.asarray(c[k])) for k in ("observed", "predicted"))
+        seen, stated = (partial(np.interp, xp=c["x"], fp=100 * np.asarray(c[k])) for k in ("observed", "predicted"))
         at = {
-            f"error / predicted, %, {a:,} characters": f"{seen(a):.1f} / {said(a):.1f}"
+            f"error / predicted, %, {a:,} characters": f"{seen(a):.1f} / {stated(a):.1f}"
             for a in (100, 400, 700, 1_500, 3_000)
         }
         out.append({"recalibration": m, **at, "worst gap, points": round(100 * abs(c["worst"][0]), 1)})

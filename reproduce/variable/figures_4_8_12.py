@@ -69,8 +69,8 @@ def table(rows: list[Row]) -> list[Row]:
     out = []
     for m in METHODS:
         c = along_age(rows, m)
-        seen, said = (partial(np.interp, xp=c["x"], fp=100 * np.asarray(c[k])) for k in ("observed", "predicted"))
-        at = {f"error / predicted, %, age {a}": f"{seen(a):.1f} / {said(a):.1f}" for a in (25, 35, 45, 55, 65)}
+        seen, stated = (partial(np.interp, xp=c["x"], fp=100 * np.asarray(c[k])) for k in ("observed", "predicted"))
+        at = {f"error / predicted, %, age {a}": f"{seen(a):.1f} / {stated(a):.1f}" for a in (25, 35, 45, 55, 65)}
         out.append(
             {
                 "recalibration": m,

@@ -47,7 +47,7 @@ def curves(name: str, f: models.Fold) -> list[Row]:
     ]
 
 
-def along(rows: list[Row], method: str) -> dict[str, Any]:
+def by_variable(rows: list[Row], method: str) -> dict[str, Any]:
     """Return values of the variable, errors and predicted errors."""
     found = [r for r in rows if r["kind"] == "variable" and r["method"] == method]
     return {k: np.array([r[k] for r in found]) for k in ("x", "observed", "predicted", "worst", "p_value", "half")}
@@ -66,7 +66,7 @@ def under(c: dict[str, Any]) -> float:
 
 def held(rows: list[Row]) -> dict[str, bool]:
     """What the paper says of these figures."""
-    none, dirichlet, tree, ours = (along(rows, m) for m in METHODS)
+    none, dirichlet, tree, ours = (by_variable(rows, m) for m in METHODS)
     worst = [float(abs(c["worst"][0])) for c in (dirichlet, tree, ours)]
     beyond = f"{BEYOND}The tree {{}} has a smaller worst gap than Dirichlet calibration"
     return {
@@ -90,9 +90,9 @@ def table(rows: list[Row]) -> list[Row]:
     name, variable = rows[0]["data"], TIME if rows[0]["data"] == CIFAR else AMBIGUITY
     out = []
     for m in METHODS:
-        c = along(rows, m)
-        seen, said = (partial(np.interp, xp=c["x"], fp=100 * np.asarray(c[k])) for k in ("observed", "predicted"))
-        at = {f"error / predicted, %, at {a}": f"{seen(a):.1f} / {said(a):.1f}" for a in AT[name]}
+        c = by_variable(rows, m)
+        seen, stated = (partial(np.interp, xp=c["x"], fp=100 * np.asarray(c[k])) for k in ("observed", "predicted"))
+        at = {f"error / predicted, %, at {a}": f"{seen(a):.1f} / {stated(a):.1f}" for a in AT[name]}
         out.append(
             {
                 "recalibration": m,

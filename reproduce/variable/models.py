@@ -81,7 +81,7 @@ def fold(rows: Rows, p: Any, fit: Any, test: Any) -> Fold:
     return Fold(*made, *(1.0 - p[i] for i in (fit, test)))
 
 
-def dealt(n: int, shares: tuple[float, float], seed: int) -> list[Any]:
+def hash_split(n: int, shares: tuple[float, float], seed: int) -> list[Any]:
     """Deal rows to training, calibration and test; `shares` of the first two."""
     cuts = [round(n * shares[0]), round(n * sum(shares))]
     return np.split(np.random.default_rng([17, seed]).permutation(n), cuts)
@@ -91,7 +91,7 @@ def adult(n: int, seed: int, networks: int = 3) -> list[list[Fold]]:
     """Networks of 100 and 75 on n rows of Adult (one on few), each with its own deal, as 32,561 to 2,500 to 13,781."""
     rows, rounds = data.adult().some(n, seed), []
     for k in range(networks if n > 10_000 else 1):
-        train, fit, test = dealt(len(rows.y), (32_561 / 48_842, 2_500 / 48_842), seed + k)
+        train, fit, test = hash_split(len(rows.y), (32_561 / 48_842, 2_500 / 48_842), seed + k)
         model = trained(network((100, 75), 20, False, seed + k, early=True), rows.x[train], rows.y[train])
         rounds.append([fold(rows, model.predict_proba(rows.x)[:, 1], fit, test)])
     return rounds
@@ -102,7 +102,7 @@ def reviews(n: int, seed: int) -> list[list[Fold]]:
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     rows = data.reviews(n, seed)
-    train, fit, test = dealt(len(rows.y), (0.705, 0.1), seed)
+    train, fit, test = hash_split(len(rows.y), (0.705, 0.1), seed)
     words = TfidfVectorizer(sublinear_tf=True, max_features=20_000, dtype=np.float32).fit(rows.x[train])
     x = words.transform(rows.x)
     model = trained(network((32,), 8, False, seed), x[train], rows.y[train])
@@ -125,7 +125,7 @@ def cross_fitted(rows: Rows, networks: int, epochs: int, seed: int) -> list[list
 def digits(seed: int, n: int = 1_797) -> Fold:
     """A network of 64, trained to the end on a quarter of the digits; half calibrate, a quarter is tested."""
     rows = data.digits().some(n, seed)
-    train, fit, test = dealt(len(rows.y), (0.25, 0.5), seed)
+    train, fit, test = hash_split(len(rows.y), (0.25, 0.5), seed)
     p = trained(network((64,), 400, False, seed), rows.x[train], rows.y[train]).predict_proba(rows.x)
     hard = data.ambiguity(rows.x, rows.x[train], rows.y[train])
     made = [cal.multiclass_predictions(rows.y[i], p[i], {"ambiguity": hard[i]}) for i in (fit, test)]

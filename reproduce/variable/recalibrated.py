@@ -100,7 +100,7 @@ def compared(
     return rows
 
 
-def along(
+def by_variable(
     name: str,
     rounds: list[list[Fold]],
     variable: str,

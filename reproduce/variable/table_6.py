@@ -145,12 +145,12 @@ def claims(rows: list[Row]) -> dict[str, Claim]:
     for d in dict.fromkeys(r["data"] for r in rows):
         none, _, tree = (next(r for r in rows if r["data"] == d and r["when"] == w) for w in WHEN)
         change, n = tree["accuracy"] - none["accuracy"], tree["networks"]
-        told = Claim(None, n)
+        reported = Claim(None, n)
         if tree["error of the change"] is not None:
             wide = 1.96 * tree["error of the change"]
-            told = claim.beside(change, change - wide, change + wide, n, 0.0, None)
-            told = replace(told, holds=told.holds is not False)
-        out[f"Variable-based recalibration does not significantly lower accuracy, in points ({d})"] = told
+            reported = claim.row_attributes(change, change - wide, change + wide, n, 0.0, None)
+            reported = replace(reported, holds=reported.holds is not False)
+        out[f"Variable-based recalibration does not significantly lower accuracy, in points ({d})"] = reported
         if "authors" in d:
             off = max(abs(r["accuracy"] - r["printed"]) for r in rows if r["data"] == d)
             out[f"The three printed accuracies come out to 0.1 points ({d})"] = Claim(off < 0.1, fixed=True)

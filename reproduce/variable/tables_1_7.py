@@ -14,7 +14,7 @@ from reproduce.claim import Claim
 from reproduce.experiment import DIFFERS, Experiment, Row
 from reproduce.variable import charts, deals, models
 from reproduce.variable.data import NUMBERS
-from reproduce.variable.recalibrated import BETA, NONE, TREE, WAYS, along, errors, recipes, worded
+from reproduce.variable.recalibrated import BETA, NONE, TREE, WAYS, by_variable, errors, recipes, worded
 
 PRINTED: dict[str, Any] = {  # VECE uncalibrated, beta-calibrated, after the tree of age; worst error
     "education-num": (20.67, 9.95, 8.53, 20.13),
@@ -33,18 +33,18 @@ def run(size: int, seed: int) -> list[Row]:
     """Measure the authors' predictions and those of networks of our own, and count deals of the authors'."""
     own = models.adult(size, seed, NETWORKS)
     measured = measures(AUTHORS, models.authors()) + measures(OWN, own)
-    measured += deals.trained(own, lambda rounds: held(along(OWN, rounds, "age", NUMBERS, BETA, depth=DEPTH)))
+    measured += deals.trained(own, lambda rounds: held(by_variable(OWN, rounds, "age", NUMBERS, BETA, depth=DEPTH)))
     return measured + deals.counted(
         lambda deal: models.authors(deal=deal),
         size // 1_000,
         seed,
-        lambda rounds: held(along(AUTHORS, rounds, "age", NUMBERS, BETA, depth=DEPTH)),
+        lambda rounds: held(by_variable(AUTHORS, rounds, "age", NUMBERS, BETA, depth=DEPTH)),
     )
 
 
 def measures(name: str, rounds: list[list[models.Fold]]) -> list[Row]:
     """Measure the errors along each variable."""
-    rows = along(name, rounds, "age", NUMBERS, BETA, depth=DEPTH)
+    rows = by_variable(name, rounds, "age", NUMBERS, BETA, depth=DEPTH)
     for way, recipe in zip(WAYS, recipes("age", DEPTH)[BETA], strict=True):
         shown = [errors(recipe, folds, way) for folds in rounds]
         rows += [

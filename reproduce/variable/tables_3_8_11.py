@@ -12,7 +12,18 @@ from typing import Any
 
 from reproduce.experiment import SUBSTITUTE, Experiment, Row
 from reproduce.variable import charts, models
-from reproduce.variable.recalibrated import AUGMENTED, BETA, BINNED, NONE, PLATT, TREE, WAYS, along, compared, worded
+from reproduce.variable.recalibrated import (
+    AUGMENTED,
+    BETA,
+    BINNED,
+    NONE,
+    PLATT,
+    TREE,
+    WAYS,
+    by_variable,
+    compared,
+    worded,
+)
 
 PRINTED = {
     NONE: (1.93, 1.93),
@@ -37,7 +48,7 @@ def run(size: int, seed: int) -> list[Row]:
     """Train on `size` reviews or fewer and measure."""
     rounds = models.reviews(size, seed)
     both = compared(DATA, rounds, LENGTH)
-    return [{**r, "variable": LENGTH} for r in both] + along(DATA, rounds, LENGTH, tuple(OTHERS), BETA)
+    return [{**r, "variable": LENGTH} for r in both] + by_variable(DATA, rounds, LENGTH, tuple(OTHERS), BETA)
 
 
 def values(rows: list[Row]) -> dict[tuple[str, str, str, str], float]:

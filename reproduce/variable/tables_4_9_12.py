@@ -13,7 +13,18 @@ from typing import Any
 from reproduce.claim import Claim
 from reproduce.experiment import REPRODUCED, Experiment, Row
 from reproduce.variable import charts, data, deals, models
-from reproduce.variable.recalibrated import AUGMENTED, BETA, BINNED, NONE, PLATT, TREE, WAYS, along, compared, worded
+from reproduce.variable.recalibrated import (
+    AUGMENTED,
+    BETA,
+    BINNED,
+    NONE,
+    PLATT,
+    TREE,
+    WAYS,
+    by_variable,
+    compared,
+    worded,
+)
 
 AUTHORS, TENTH = "the authors' predictions", "a tenth of the rows, our networks"
 PRINTED = {
@@ -32,7 +43,7 @@ LEAF = 0.05  # of the authors' program; their text says 0.1
 def measured(name: str, rounds: list[list[models.Fold]]) -> list[Row]:
     """Measure every recalibration along age, and some along balance."""
     both = compared(name, rounds, "age", leaf=LEAF)
-    return [{**r, "variable": "age"} for r in both] + along(name, rounds, "age", ("balance",), PLATT, leaf=LEAF)
+    return [{**r, "variable": "age"} for r in both] + by_variable(name, rounds, "age", ("balance",), PLATT, leaf=LEAF)
 
 
 def run(size: int, seed: int) -> list[Row]:
@@ -78,7 +89,7 @@ def held(rows: list[Row]) -> dict[str, bool]:
     return out
 
 
-def asked() -> list[tuple[str, str, str, float]]:
+def requested() -> list[tuple[str, str, str, float]]:
     """Return error, variable, recalibration and what is printed of it."""
     out = [("ECE", "age", m, p[0]) for m, p in PRINTED.items()] + [("VECE", "age", m, p[1]) for m, p in PRINTED.items()]
     return out + [("VECE", "balance", m, p) for m, p in zip((NONE, PLATT, TREE), VARIABLES["balance"], strict=True)]
@@ -88,7 +99,7 @@ def claims(rows: list[Row]) -> dict[str, Claim]:
     """What the paper says of these tables, and whether its numbers come out."""
     v, one = values(rows), {words: Claim(holds) for words, holds in held(rows).items()}
     if rows[0]["data"] == AUTHORS:
-        off = [abs(v[WAYS[0], m, error, variable] - printed) for error, variable, m, printed in asked()]
+        off = [abs(v[WAYS[0], m, error, variable] - printed) for error, variable, m, printed in requested()]
         one["The fifteen printed numbers come out to 0.01 points"] = Claim(max(off) < 0.01, fixed=True)
     return deals.joined(one, rows)
 
@@ -103,7 +114,7 @@ def table(rows: list[Row]) -> list[Row]:
             "printed": printed,
             **{f"{name}, {way}": round(v[way, m, error, variable], 2) for way in WAYS},
         }
-        for error, variable, m, printed in asked()
+        for error, variable, m, printed in requested()
     ]
 
 

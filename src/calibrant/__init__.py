@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _WHERE = {
-    "predictions": "calibrant.data.predictions",
-    "multiclass_predictions": "calibrant.data.predictions",
-    "read": "calibrant.data.read",
-    "sketch": "calibrant.data.read",
-    "sql": "calibrant.data.sources.query",
-    "look": "calibrant.look.run",
+    "AuditRecord": "calibrant.audit.record",
+    "BadInput": "calibrant.errors",
+    "EngineFailed": "calibrant.errors",
+    "GradeValidation": "calibrant.apps.grades.sheet",
+    "Look": "calibrant.inspect.looked",
+    "ModelComparison": "calibrant.decisions.comparison",
+    "MulticlassPredictions": "calibrant.data.predictions",
+    "NotComputable": "calibrant.errors",
+    "Predictions": "calibrant.data.predictions",
+    "Sketch": "calibrant.data.sketches.sketch",
     "audit": "calibrant.audit.run",
     "compare": "calibrant.audit.compare",
     "grades": "calibrant.apps.grades.validation",
-    "Predictions": "calibrant.data.predictions",
-    "MulticlassPredictions": "calibrant.data.predictions",
-    "Sketch": "calibrant.data.sketches.sketch",
-    "Look": "calibrant.look.looked",
-    "AuditRecord": "calibrant.audit.record",
-    "ModelComparison": "calibrant.decisions.comparison",
-    "GradeValidation": "calibrant.apps.grades.sheet",
-    "BadInput": "calibrant.errors",
-    "EngineFailed": "calibrant.errors",
-    "NotComputable": "calibrant.errors",
+    "look": "calibrant.inspect.run",
+    "multiclass_predictions": "calibrant.data.predictions",
+    "predictions": "calibrant.data.predictions",
+    "read": "calibrant.data.read",
+    "sketch": "calibrant.data.read",
+    "sql": "calibrant.data.sources.query",
 }
 _MODULES = ("certify", "detect", "diagnose", "measure", "papers", "repair", "testing", "tracking", "weights")
 __all__ = ["__version__", *_WHERE, *_MODULES]
@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from calibrant.errors import BadInput as BadInput
     from calibrant.errors import EngineFailed as EngineFailed
     from calibrant.errors import NotComputable as NotComputable
-    from calibrant.look.looked import Look as Look
-    from calibrant.look.run import look as look
+    from calibrant.inspect.looked import Look as Look
+    from calibrant.inspect.run import look as look
 
 
 def __getattr__(name: str) -> Any:

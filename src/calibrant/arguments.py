@@ -22,8 +22,8 @@ LARGEST_SEED = 2**63 - 1  # so that a seed fits the signed 64 bits of every kern
 Missing = Literal["level", "drop", "keep", "refuse"]
 MISSING_WAYS: tuple[Missing, ...] = get_args(Missing)
 Unit = Literal["month", "quarter", "year", "decade"]
-UNITS: tuple[Unit, ...] = get_args(Unit)  # in which dates are groups, finest first
-LEVELS = 100  # whole per cent: what people are shown most often
+CLUSTERS: tuple[Unit, ...] = get_args(Unit)  # in which dates are groups, finest first
+STEPS = 100  # whole per cent: what people are shown most often
 MASK = 20  # people under whom a count is not shown: of fewer, others can tell who is meant
 OTHERS = 1_000  # label values beside the case up to which each is counted
 TAB = "\\t"  # how a tab between columns is typed, in any shell
@@ -34,7 +34,7 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True)
-class Asker:
+class Caller:
     """Who gave the arguments, and so what a refusal calls them: ``limit=`` in Python, ``--limit`` on a command line."""
 
     command: bool = False
@@ -57,7 +57,7 @@ class Asker:
 
 
 OPTIONS = {"spec": "like"}  # where the two names differ in more than the hyphen
-PYTHON, COMMAND = Asker(), Asker(command=True)
+PYTHON, COMMAND = Caller(), Caller(command=True)
 
 
 _SHORT = Repr()
@@ -74,7 +74,7 @@ def refuse(name: str, value: object, fix: str, hint: str = "") -> NoReturn:
     raise BadInput(f"{name}={shown(value)}: pass {fix}" + (f", {hint}" if hint else ""), argument=name)
 
 
-def whole(name: str, value: object, low: int, high: int | None = None, *, of: str = "", hint: str = "") -> int:
+def check_int(name: str, value: object, low: int, high: int | None = None, *, of: str = "", hint: str = "") -> int:
     """Return a whole number from `low` to `high`, both allowed; `of` says what it counts, such as ``"bins"``."""
     if not _counts(value) or value < low or (high is not None and value > high):
         span = f"from {low:,} up" if high is None else f"from {low:,} to {high:,}"
@@ -132,35 +132,35 @@ def share(name: str, value: object, *, what: str = "a number", hint: str = "") -
 
 def thresholds(name: str, value: object) -> tuple[float, ...]:
     """Return numbers strictly between 0 and 1, given one or several in any order: increasing, each once."""
-    asked = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
-    if not asked:
+    options = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+    if not options:
         refuse(name, value, "a number between 0 and 1, or several", "such as 0.2")
-    return tuple(sorted({share(name, t, hint="such as 0.2") for t in asked}))
+    return tuple(sorted({share(name, t, hint="such as 0.2") for t in options}))
 
 
 def acting(
-    threshold: object, costs: object, asker: Asker = PYTHON, most: int | None = None
+    threshold: object, costs: object, caller: Caller = PYTHON, most: int | None = None
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the thresholds from which on people are acted on, increasing, and the costs that set one; `most` of them.
 
     Acting on somebody with a share t of events costs ``(1 - t) c_FP``, not acting ``t c_FN``: they are the same at ``t
     = c_FP / (c_FP + c_FN)``.
     """
-    named, priced = asker.name("threshold"), asker.name("costs")
+    named, priced = caller.name("threshold"), caller.name("costs")
     if threshold is not None and costs is not None:
         raise BadInput(f"{named} and {priced} both say where people are acted on: drop one of the two")
     if costs is not None:
-        given = tuple(costs) if isinstance(costs, Iterable) and not isinstance(costs, str) else ()
-        if len(given) != 2:
+        inputs = tuple(costs) if isinstance(costs, Iterable) and not isinstance(costs, str) else ()
+        if len(inputs) != 2:
             refuse(priced, costs, "two costs, of a false positive and of a false negative", "such as 1,4")
-        low, high = (positive(priced, c, what="two positive costs", hint="such as 1,4") for c in given)
+        low, high = (positive(priced, c, what="two positive costs", hint="such as 1,4") for c in inputs)
         return (low / (low + high),), (low, high)
     if threshold is None:
         return (), ()
-    found = thresholds(named, threshold)
-    if most is not None and len(found) > most:
-        raise BadInput(f"{named} has {len(found)} thresholds: pass {most} at most")
-    return found, ()
+    result = thresholds(named, threshold)
+    if most is not None and len(result) > most:
+        raise BadInput(f"{named} has {len(result)} thresholds: pass {most} at most")
+    return result, ()
 
 
 def positive(name: str, value: object, *, what: str = "a positive number", hint: str = "") -> float:
@@ -194,31 +194,31 @@ def text(name: str, value: object, *, hint: str = "") -> str:
 def choice(name: str, value: object, options: Sequence[Option], *, hint: str = "") -> Option:
     """Return the option that was named: words, or whole numbers."""
     plain = isinstance(value, str) or _counts(value)
-    found = next((o for o in options if plain and value == o), None)
-    if found is None:
+    result = next((o for o in options if plain and value == o), None)
+    if result is None:
         words = [repr(o) for o in options]
         listed = " or ".join((", ".join(words[:-1]), words[-1])) if len(words) > 1 else words[0]
         refuse(name, value, listed, hint)
-    return found
+    return result
 
 
 def names(
     name: str, value: object, *, what: str = "a column", least: int = 0, distinct: bool = False
 ) -> tuple[str, ...]:
     """Return names as a tuple, given one, several or None; `what` says of what: ``"a column"``, ``"a covariate"``."""
-    found = () if value is None else (value,) if isinstance(value, str) else _listed(value)
-    if found is None or len(found) < least:
+    result = () if value is None else (value,) if isinstance(value, str) else _listed(value)
+    if result is None or len(result) < least:
         refuse(name, value, f"the name of {what}, or a list of names")
-    twice = next((v for i, v in enumerate(found) if distinct and v in found[:i]), None)
+    twice = next((v for i, v in enumerate(result) if distinct and v in result[:i]), None)
     if twice is not None:
         raise BadInput(f"{name}={shown(value)} names {twice!r} twice: name each once")
-    return found
+    return result
 
 
 def _listed(value: object) -> tuple[str, ...] | None:
     """Return strings of a sequence or another iterable, or None if it holds anything else."""
-    found = tuple(value) if isinstance(value, Iterable) and not isinstance(value, bytes) else None
-    return found if found is not None and all(isinstance(v, str) for v in found) else None
+    result = tuple(value) if isinstance(value, Iterable) and not isinstance(value, bytes) else None
+    return result if result is not None and all(isinstance(v, str) for v in result) else None
 
 
 def one_source(function: Callable[P, R]) -> Callable[P, R]:
@@ -260,9 +260,9 @@ def checked_alpha(alpha: object, name: str = "alpha") -> float:
     return share(name, alpha, what="an error probability", hint="such as 0.05")
 
 
-def checked_levels(levels: object, name: str = "levels") -> int:
+def checked_steps(steps: object, name: str = "steps") -> int:
     """Return the number of steps in which probabilities are shown."""
-    return whole(name, levels, 2, 1024, of="steps", hint="such as 50 or 100")  # 1,024: the cells of a group
+    return check_int(name, steps, 2, 1024, of="steps", hint="such as 50 or 100")  # 1,024: the cells of a group
 
 
 def checked_draws(draws: object, alpha: float, name: str = "draws") -> int:

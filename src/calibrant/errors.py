@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 
 class BadInput(ValueError):
@@ -13,7 +13,7 @@ class BadInput(ValueError):
     """
 
     def __init__(self, message: str = "", argument: str = "") -> None:
-        super().__init__(visible(message))
+        super().__init__(sanitize(message))
         self.argument = argument  # with which the message begins: a command line calls it by its option
 
 
@@ -29,7 +29,7 @@ class NotComputable(RuntimeError):
     """
 
     def __init__(self, reason: str) -> None:
-        self.reason = visible(reason)
+        self.reason = sanitize(reason)
         super().__init__(self.reason)
 
 
@@ -41,4 +41,4 @@ class CalibrantWarning(UserWarning):
     """Something the reader of a result should know, though the result stands."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(visible(message))
+        super().__init__(sanitize(message))

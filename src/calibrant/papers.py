@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from calibrant.faces import Face
+from calibrant.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from calibrant.apps.papers.adaptive_tests import adaptive_chi_square_test as adaptive_chi_square_test
@@ -28,4 +28,4 @@ _WHERE = {
     "published_total_variation": "calibrant.apps.papers.certificates",
 }
 __all__ = sorted(_WHERE)
-sys.modules[__name__].__class__ = Face
+sys.modules[__name__].__class__ = LazyModule

@@ -66,17 +66,17 @@ class Output(Protocol):
         """Add further options; their values are in the `given` of the others."""
         return
 
-    def reads(self, given: Namespace) -> Sequence[str]:
+    def reads(self, inputs: Namespace) -> Sequence[str]:
         """Return files that are read beside the data, so that none of them is written over."""
         return ()
 
-    def check(self, target: str | None, given: Namespace) -> None:
+    def check(self, target: str | None, inputs: Namespace) -> None:
         """Refuse by `BadInput`, before any work is done, what cannot be written; `target` is None if not asked for."""
         return
 
     @abstractmethod
-    def content(self, thing: Any, target: str, given: Namespace) -> str:
-        """Return what is written of an `AuditRecord` to `target`, or of a `FittedMap` with `target` as its name."""
+    def content(self, thing: Any, target: str, inputs: Namespace) -> str:
+        """Return what is written of an `AuditRecord` to `target`, or of a `Calibrator` with `target` as its name."""
         ...
 
 
@@ -93,7 +93,7 @@ class Command(Protocol):
         return
 
     @abstractmethod
-    def run(self, given: Namespace) -> int:
+    def run(self, inputs: Namespace) -> int:
         """Do it, and return the exit status. `BadInput` and `NotComputable` become one line, and the status 2."""
         ...
 
@@ -121,8 +121,8 @@ class Plugins(Generic[P]):
     def own(self, name: str) -> P:
         """Return one of ours."""
         module, _, inner = self.table[name].partition(":")
-        found: P = getattr(import_module(module), inner)
-        return found
+        result: P = getattr(import_module(module), inner)
+        return result
 
     def ours(self) -> Mapping[str, P]:
         """Return all of ours by name."""
@@ -133,11 +133,11 @@ class Plugins(Generic[P]):
         """The entry points of installed packages by name, unloaded, without those that are called as ours."""
         from importlib.metadata import entry_points
 
-        found: dict[str, tuple[EntryPoint, ...]] = {}
+        results: dict[str, tuple[EntryPoint, ...]] = {}
         for one in entry_points(group=f"calibrant.{self.kind}s"):
             if one.name not in self.table:
-                found[one.name] = (*found.get(one.name, ()), one)
-        return dict(sorted(found.items()))
+                results[one.name] = (*results.get(one.name, ()), one)
+        return dict(sorted(results.items()))
 
     def loaded(self, name: str) -> P:
         """Return an installed plug-in.
@@ -157,15 +157,15 @@ class Plugins(Generic[P]):
             raise BadInput(f"{packages} each bring the {self.kind} {point.name!r}: remove all but one")
         try:
             made = point.load()
-            found: P = made() if isinstance(made, type) else made
-            lacks = [member for member in _members(self.protocol) if not hasattr(found, member)]
+            result: P = made() if isinstance(made, type) else made
+            lacks = [member for member in _members(self.protocol) if not hasattr(result, member)]
             why = f"it has no {lacks[0]}" if lacks else ""
         except (Exception, SystemExit) as e:  # whatever a package of others may raise
             why = f"{type(e).__name__}: {e}"
         if why:
-            told = f"the {self.kind} {point.name!r} of {_package(point)} cannot be used"
-            raise BadInput(f"{told}: {' '.join(why.split())}; update the package, or remove it")
-        return found
+            reported = f"the {self.kind} {point.name!r} of {_package(point)} cannot be used"
+            raise BadInput(f"{reported}: {' '.join(why.split())}; update the package, or remove it")
+        return result
 
     @contextmanager
     def calling(self, name: str) -> Iterator[None]:

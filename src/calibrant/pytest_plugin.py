@@ -25,12 +25,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def calibrant_audit(request: pytest.FixtureRequest) -> Audited:
     """Return a function that audits and fails in one line where somebody is over the limit or undecided.
 
-    It takes what `calibrant.audit` takes, and `groups`, `pockets` and `allow_undecided` of `assert_met`; it returns the
-    record. The verdict goes into JUnit's XML as a property of the test.
+    It takes what `calibrant.audit` takes, and `groups`, `subgroups` and `allow_undecided` of `assert_within`; it
+    returns the record. The verdict goes into JUnit's XML as a property of the test.
     """
 
     def audited(
-        source: object, *, groups: bool = True, pockets: bool = True, allow_undecided: bool = False, **settings: object
+        source: object,
+        *,
+        groups: bool = True,
+        subgroups: bool = True,
+        allow_undecided: bool = False,
+        **settings: object,
     ) -> AuditRecord:
         __tracebackhide__ = True
         import calibrant  # here, so that suites that never ask pay nothing
@@ -39,7 +44,7 @@ def calibrant_audit(request: pytest.FixtureRequest) -> Audited:
         request.node.user_properties.append((f"calibrant {record.name}", record.verdict))
         if folder := request.config.getoption("--calibrant-pages"):
             _keep(record, Path(folder), request.node.name)
-        calibrant.testing.assert_met(record, groups=groups, pockets=pockets, allow_undecided=allow_undecided)
+        calibrant.testing.assert_within(record, groups=groups, subgroups=subgroups, allow_undecided=allow_undecided)
         return record
 
     return audited

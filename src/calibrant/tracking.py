@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from calibrant.faces import Face
+from calibrant.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from calibrant.apps.trackers.metrics import metrics as metrics
@@ -20,4 +20,4 @@ _WHERE = {
     "model_card": "calibrant.apps.trackers.model_card",
 }
 __all__ = sorted(_WHERE)
-sys.modules[__name__].__class__ = Face
+sys.modules[__name__].__class__ = LazyModule

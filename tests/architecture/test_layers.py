@@ -20,14 +20,14 @@ ROOT = Path(calibrant.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 FOLDERS = sorted({p.parent for p in FILES})
 TIERS = (  # each room may import those before it; rooms of one tier are strangers
-    ("visible",),
-    ("errors", "faces"),
+    ("sanitize",),
+    ("errors", "lazy_module"),
     ("plugins",),
     ("results",),
     ("arguments",),
     ("kernels",),
     ("stats", "data"),
-    ("views", "look"),
+    ("views", "inspect"),
     ("search",),
     ("decisions",),
     ("certify",),
@@ -47,13 +47,16 @@ TIERS = (  # each room may import those before it; rooms of one tier are strange
 RANKS = {room: rank for rank, tier in enumerate(TIERS) for room in tier}
 JUNK = {"utils", "util", "helpers", "helper", "common", "misc", "base", "core", "shared", "tools"}
 LINES, SIBLINGS, ARGUMENTS = 600, 14, 6
-PUBLIC = {n for m in (calibrant, *(getattr(calibrant, m) for m in calibrant._MODULES)) for n in m.__all__}
+PUBLIC = {n for m in (calibrant, *(getattr(calibrant, m) for m in calibrant._MODULES)) for n in m.__all__} | {
+    "fixed_subgroups",
+    "searched_subgroups",
+}  # methods of `diagnose.subgroups`
 DELIBERATE = {  # files whose `import_module` may name what no statement may, and why
-    "faces.py": "what a face names in its own `_WHERE`, which counts as imports of the face",
+    "lazy_module.py": "what a face names in its own `_WHERE`, which counts as imports of the face",
     "results.py": "drawing, when a chart is asked for: results know that they can be drawn, not how",
     "audit/record.py": "words and files, when it is shown or saved: a record knows that it can be told, not how",
     "apps/grades/sheet.py": "workbooks, when it is saved: a validation knows that it can be told, not how",
-    "look/looked.py": "words, when it is printed: a look knows that it can be told, not how",
+    "inspect/looked.py": "words, when it is printed: a look knows that it can be told, not how",
     "repair/catalogue.py": "the folder of recipes, each of which declares itself to the catalogue",
     "report/outline.py": "the folder of sections, each of which is declared in the outline's words",
     "plugins.py": "what its table and installed packages name",
@@ -70,7 +73,14 @@ DOORS = {  # files outside `apps` that name it, and why: the public names that u
     "tracking.py": "the public face of apps/trackers",
     "weights.py": "the public face of apps/population",
 }
-FOR_APPS = {"arguments", "errors", "faces", "plugins", "results", "visible"}  # files that applications may import
+FOR_APPS = {
+    "arguments",
+    "errors",
+    "lazy_module",
+    "plugins",
+    "results",
+    "sanitize",
+}  # files that applications may import
 BEYOND = {  # what applications import that is not public, and why; the list only falls
     "apps/guidelines/answers.py": (
         ("report.commands", "report.sections.overall", "report.sections.reference", "report.sections.repair"),
@@ -237,8 +247,8 @@ def neighbours(folder: Path) -> dict[str, set[str]]:
 
 
 def test_imports_run_downward() -> None:
-    crossed = ((p, room(p), room(q)) for p in FILES if p != ROOT / "__init__.py" for q in imported(p))
-    wrong = {(name_of(p), own, other) for p, own, other in crossed if other != own and RANKS[other] >= RANKS[own]}
+    two_way = ((p, room(p), room(q)) for p in FILES if p != ROOT / "__init__.py" for q in imported(p))
+    wrong = {(name_of(p), own, other) for p, own, other in two_way if other != own and RANKS[other] >= RANKS[own]}
     assert not wrong, "; ".join(f"{name} imports {other}, which is not below {own}" for name, own, other in wrong)
 
 
@@ -248,8 +258,8 @@ def test_no_circles() -> None:
 
 
 def test_nothing_imports_the_face_of_its_own_folder() -> None:
-    faces = {p: {f / "__init__.py" for f in p.parents} - {p} for p in FILES}
-    assert [name_of(p) for p, own in faces.items() if own & imported(p)] == []
+    lazy_module = {p: {f / "__init__.py" for f in p.parents} - {p} for p in FILES}
+    assert [name_of(p) for p, own in lazy_module.items() if own & imported(p)] == []
 
 
 def test_a_circle_is_seen() -> None:
@@ -408,16 +418,16 @@ def test_applications_import_public_names_only() -> None:
     beyond = {name_of(p): {m for m, _ in of_app(p) if not public_for_apps(m)} for p in apps()}
     allowed = {name: {f"calibrant.{m}" for m in modules} for name, (modules, _) in BEYOND.items()}
     assert {name: found for name, found in beyond.items() if found} == allowed
-    faces = {m for p in apps() for m, _ in of_app(p) if public_for_apps(m) and m.split(".")[-1] not in FOR_APPS}
-    shown = {m: set(dir(importlib.import_module(m))) for m in faces}
+    lazy_module = {m for p in apps() for m, _ in of_app(p) if public_for_apps(m) and m.split(".")[-1] not in FOR_APPS}
+    shown = {m: set(dir(importlib.import_module(m))) for m in lazy_module}
     assert [(name_of(p), m, n) for p in apps() for m, n in of_app(p) if m in shown and n and n not in shown[m]] == []
 
 
 def test_the_toolkit_does_not_grow() -> None:
-    faces = [importlib.import_module(module_of(p)) for p in FILES if p.parent == ROOT / "toolkit"]
-    shown = [(f.__name__, n) for f in faces for n in getattr(f, "__all__", ())]
+    lazy_module = [importlib.import_module(module_of(p)) for p in FILES if p.parent == ROOT / "toolkit"]
+    shown = [(f.__name__, n) for f in lazy_module for n in getattr(f, "__all__", ())]
     assert len(shown) == TOOLKIT
     used = {pair for p in apps() for pair in of_app(p)}
     assert [n for n in shown if n not in used] == []
-    for f in faces:
+    for f in lazy_module:
         assert all(hasattr(f, n) for n in getattr(f, "__all__", ()))

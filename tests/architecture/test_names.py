@@ -22,7 +22,7 @@ BY_PLACE = {  # what may be given by its place: the data, and what is asked abou
     "record",  # of an audit that is told
 }
 OLD = {"y", "p", "clusters", "step", "rows_read", "n_bins", "random_state"}
-ONE_DEFAULT = {"alpha": 0.05, "levels": {100, ()}, "seed": 0, "bandwidth": {2**-6, None}, "progress": None}
+ONE_DEFAULT = {"alpha": 0.05, "steps": {100, ()}, "seed": 0, "bandwidth": {2**-6, None}, "progress": None}
 
 
 def public() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -55,7 +55,7 @@ def test_all_but_the_data_is_given_by_keyword() -> None:
         (cal.Sketch.update, {"self", "batch"}),
         (cal.Sketch.update_arrays, {"self", "p", "y"}),
         (cal.Sketch.to_bytes, {"self"}),
-        (cal.repair.FittedMap.scores, {"self", "p"}),
+        (cal.repair.Calibrator.scores, {"self", "p"}),
     ],
 )
 def test_so_is_all_but_the_data_of_a_method(method: Callable[..., Any], placed: set[str]) -> None:
@@ -88,9 +88,9 @@ def test_two_arrays_are_told_where_they_belong() -> None:
     assert len(calls) > 80
     for name, call in calls.items():
         before = (cal.measure.ece,) if name == "measure.by_group" else ()
-        with pytest.raises(BadInput) as told:
+        with pytest.raises(BadInput) as reported:
             call(*before, y, p)
-        assert re.fullmatch(r"\S+ takes .*pass calibrant\.predictions\(y_true, y_prob\)", str(told.value)), name
+        assert re.fullmatch(r"\S+ takes .*pass calibrant\.predictions\(y_true, y_prob\)", str(reported.value)), name
 
 
 def test_one_array_is_not_taken_for_data() -> None:
@@ -99,14 +99,14 @@ def test_one_array_is_not_taken_for_data() -> None:
         parameters = inspect.signature(FUNCTIONS[name]).parameters.values()
         if [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD] in (["data"], ["pilot"]) or name == "look":
             needed = {p.name: "x" for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
-            with pytest.raises((BadInput, cal.NotComputable)) as told:
+            with pytest.raises((BadInput, cal.NotComputable)) as reported:
                 FUNCTIONS[name](array, **needed)
-            assert "calibrant.predictions" in str(told.value), name
+            assert "calibrant.predictions" in str(reported.value), name
     for name, recipe in cal.repair.recipes().items():
         for given in (array, [0.2, 0.7], "log.csv", 3):
-            with pytest.raises(BadInput) as told:
+            with pytest.raises(BadInput) as reported:
                 recipe.make(["age"]).fit(given)
-            assert re.search(r"fitted on|pass calibrant\.predictions", str(told.value)), name
+            assert re.search(r"fitted on|pass calibrant\.predictions", str(reported.value)), name
 
 
 def test_the_command_has_the_arguments_of_the_function() -> None:

@@ -81,9 +81,9 @@ def test_scripts_import_what_exists() -> None:
 
 def test_texts_name_files_and_names_that_exist() -> None:
     texts = {name_of(p): p.read_text(encoding="utf-8") for p in (*PAGES, *SOURCES)}
-    told = [(page, f) for page, text in texts.items() for f in A_FILE.findall(text) if not f.endswith(TO_WRITE)]
+    reported = [(page, f) for page, text in texts.items() for f in A_FILE.findall(text) if not f.endswith(TO_WRITE)]
     ends = {f[i:] for f in FILES for i, letter in enumerate(f) if letter == "/"}
-    assert [(page, f) for page, f in told if f"/{f}" not in ends] == []
+    assert [(page, f) for page, f in reported if f"/{f}" not in ends] == []
     assert [
         (page, n)
         for page, text in texts.items()

@@ -19,7 +19,7 @@ data = cal.predictions([0, 1], [0.2, 0.7])
 data.top_label()
 cal.audit(data, y="y")
 cal.audit(data, "label")
-cal.certify.rounded(data, levels="many")
+cal.certify.rounded(data, steps="many")
 cal.predictions([0, 1], [0.2, 0.7], None, [1.0, 1.0])
 cal.audit(data).reliability
 """
@@ -38,8 +38,8 @@ def checker() -> str:
 def errors(checker: str, file: Path) -> list[tuple[int, str]]:
     """Return line and message of every error."""
     command = [checker, "--pythonpath", sys.executable, "--level", "error", "--outputjson", str(file)]
-    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    found: list[dict[str, Any]] = json.loads(said)["generalDiagnostics"]
+    stated = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    found: list[dict[str, Any]] = json.loads(stated)["generalDiagnostics"]
     return [(d["range"]["start"]["line"] + 1, d["message"]) for d in found]
 
 

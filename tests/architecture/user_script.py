@@ -16,22 +16,22 @@ age, sex, score = rng.integers(18, 90, n), rng.choice(["female", "male"], n), rn
 label = (rng.uniform(size=n) < np.clip(score + np.where(age > 65, 0.1, 0.0), 0.0, 1.0)).astype(int)
 
 data = cal.predictions(label, score, {"age": age, "sex": sex}, weights=None, name="trial")
-rows: int = data.n + data.cases
+rows: int = data.n + data.events
 
 table = {"label": label, "score": score, "age": age, "sex": sex}
 read = cal.read(table, label="label", score="score", by=["age", "sex"])
-whole = cal.sketch(table, label="label", score="score", by="sex", variables="*", progress=lambda doing: None)
+whole = cal.sketch(table, label="label", score="score", by="sex", variables="*", progress=lambda event_now: None)
 both: cal.Sketch = whole.merge(cal.sketch(table, spec=whole.spec), allow_same=True)
 
 # ---- audit ----
 
-record: cal.AuditRecord = cal.audit(read, by=["sex"], limit=0.05, levels=50, quick=True, progress=print)
+record: cal.AuditRecord = cal.audit(read, by=["sex"], limit=0.05, steps=50, quick=True, progress=print)
 verdict: str = record.verdict
 worst = max(record.groups, key=lambda g: g.lower.interval.low)
-told: list[tuple[str, float, float]] = [(g.id, g.lower.interval.low, g.upper.interval.high) for g in record.groups]
+reported: list[tuple[str, float, float]] = [(g.id, g.lower.interval.low, g.upper.interval.high) for g in record.groups]
 brier: float = record.estimates["brier"].value
 ranked = record.curve("ranking").columns["variable"]
-along = record.family("variable_curve")["age"].columns["gap"]
+by_variable = record.family("variable_curve")["age"].columns["gap"]
 again: cal.AuditRecord = cal.AuditRecord.from_json(record.to_json())
 status: int = again.exit_status
 with tempfile.TemporaryDirectory() as folder:
@@ -40,7 +40,7 @@ with tempfile.TemporaryDirectory() as folder:
 
 # ---- certify, measure ----
 
-shown: float = cal.certify.rounded(data, levels=100, alpha=0.05, side="upper").interval.high
+shown: float = cal.certify.rounded(data, steps=100, alpha=0.05, side="upper").interval.high
 groups = {name: e.interval.low for name, e in cal.certify.groups(data, by="sex").items()}
 needed: float = cal.certify.rows_needed(0.02).value
 error: float = cal.measure.ece(data, bins=15).value + cal.measure.brier(whole).value
@@ -70,6 +70,6 @@ many = cal.multiclass_predictions([0, 2, 1], [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8], 
 confidence: cal.Predictions = many.top_label()
 
 try:
-    cal.certify.rounded(cal.predictions([0, 1], [0.2, 0.7]), levels=1)
+    cal.certify.rounded(cal.predictions([0, 1], [0.2, 0.7]), steps=1)
 except cal.BadInput as e:
     refusal: str = str(e)

@@ -54,14 +54,14 @@ PAGES: dict[str, Callable[[], AuditRecord]] = {
     "measures": lambda: factories.record(measured=factories.measures()),
     "nolimit": lambda: factories.employment(limit=None),
     "oneclass": one_class,
-    "pockets": lambda: factories.pocketed(factories.hidden()),
+    "subgroups": lambda: factories.pocketed(factories.hidden()),
     "pockets nolimit": lambda: factories.pocketed(factories.employment(limit=None)),
-    "pockets hostile": factories.hostile_pockets,
+    "pockets hostile": factories.hostile_subgroups,
     "rare": factories.rare,
     "three": lambda: real(3, limit=0.05),
     "thousands": lambda: real(4000, by="g", limit=0.05),
     "tiny": factories.tiny,
-    "undecided": lambda: factories.mixture("undecided", ["undecided", "met", "broken"]),
+    "undecided": lambda: factories.mixture("undecided", ["undecided", "within", "over"]),
     "unshown": factories.unshown,
     "variables": factories.variables,
     "whole": factories.whole,
@@ -116,8 +116,8 @@ def test_axe_would_notice(browser, modules, tmp_path):
     (tmp_path / "spoilt.html").write_text(page, encoding="utf-8")
     found = axe(browser, modules, ",".join(ALL), [tmp_path / "spoilt.html"])
     assert found.keys() == {f"spoilt {view}" for view in ALL}
-    assert all(any(f.startswith("html-has-lang") for f in said) for said in found.values())
-    assert all(any(f.startswith("image-alt") for f in said) for said in found.values())
+    assert all(any(f.startswith("html-has-lang") for f in stated) for stated in found.values())
+    assert all(any(f.startswith("image-alt") for f in stated) for stated in found.values())
 
 
 def test_a_page_of_two_thousand_groups_is_written_in_seconds():

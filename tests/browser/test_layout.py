@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 WIDTHS = (360, 390, 768, 1280, 1920)
 PAGES = {
     "hidden": lambda: factories.pocketed(factories.hidden()),
-    "hostile": factories.hostile_pockets,
+    "hostile": factories.hostile_subgroups,
     "long": lambda: factories.record(
         groups=[factories.finding(0.02, 0.04, variables=[(c * 150, "long " * 60)]) for c in "wv"]
     ),
@@ -60,7 +60,7 @@ def test_the_layout_test_would_notice(browser, modules, tmp_path):
     )
     (tmp_path / "spoilt.html").write_text(re.sub(r'<meta http-equiv="Content-Security.*?>', "", wide), encoding="utf-8")
     found = node("layout.cjs", modules, browser, tmp_path / "spoilt.html")
-    assert all(any(f.startswith(("cut", "off the page", "sideways")) for f in said) for said in found.values())
+    assert all(any(f.startswith(("cut", "off the page", "sideways")) for f in stated) for stated in found.values())
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def used(browser: str, modules: Path, tmp_path_factory: pytest.TempPathFactory) 
         factories.finding(0.001 * i, 0.02 + 0.001 * i, variables=[("g", name)])
         for i, name in enumerate(['=1+1,"x"', "@SUM(A1)", "plain, with a comma", *(f"v{i}" for i in range(9))])
     ]
-    levels = factories.along("odd", labels=("=1+1", "@SUM(A1)", 'a, "b"'), gaps=(0.03, 0.02, 0.01))
+    levels = factories.by_variable("odd", labels=("=1+1", "@SUM(A1)", 'a, "b"'), gaps=(0.03, 0.02, 0.01))
     record = factories.drawn(factories.record(groups=groups), **dict(factories.pocketed(factories.hidden()).curves))
     page = folder / "page.html"
     page.write_text(render(factories.drawn(record, **{"variable_curve/odd": levels})), encoding="utf-8")
@@ -78,17 +78,17 @@ def used(browser: str, modules: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def test_downloads_ask_for_nothing_and_log_nothing(used):
-    told, _ = used
-    assert told["said"] == []
-    assert [url for url in told["asked"] if not url.startswith(("file:", "data:", "blob:"))] == []
+    reported, _ = used
+    assert reported["said"] == []
+    assert [url for url in reported["requested"] if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
 def test_every_chart_comes_as_svg_and_png_with_its_title(used):
-    told, folder = used
-    names = [f["name"].partition("-")[2] for f in told["files"]]
+    reported, folder = used
+    names = [f["name"].partition("-")[2] for f in reported["files"]]
     for chart in ("fig-reliability", "groups-all", "curve-age-013f54"):
         assert {f"employment_ma-{chart}.{kind}" for kind in ("svg", "png", "csv")} <= set(names)
-    for f in told["files"]:
+    for f in reported["files"]:
         content = (folder / f["name"]).read_bytes()
         if f["name"].endswith(".png"):
             assert content.startswith(b"\x89PNG")
@@ -105,8 +105,8 @@ def test_every_chart_comes_as_svg_and_png_with_its_title(used):
 
 
 def test_tables_come_as_csv_that_no_spreadsheet_runs(used):
-    told, folder = used
-    name = next(f["name"] for f in told["files"] if f["name"].endswith("groups-all.csv"))
+    reported, folder = used
+    name = next(f["name"] for f in reported["files"] if f["name"].endswith("groups-all.csv"))
     text = (folder / name).read_bytes().decode("utf-8-sig")
     rows = list(csv.reader(io.StringIO(text, newline="")))
     assert rows[0][:2] == ["Group", "Rows"]
@@ -117,16 +117,16 @@ def test_tables_come_as_csv_that_no_spreadsheet_runs(used):
     for row in rows[1:]:
         assert not any(cell.startswith(("=", "@", "+", "\t")) for cell in row)
         assert all(re.fullmatch(r"-?[\d.]+", cell) for cell in row[1:7] if cell)
-    name = next(f["name"] for f in told["files"] if "curve-odd" in f["name"] and f["name"].endswith(".csv"))
+    name = next(f["name"] for f in reported["files"] if "curve-odd" in f["name"] and f["name"].endswith(".csv"))
     raw = (folder / name).read_bytes().decode("utf-8-sig")
     assert raw.count("\r\n") == raw.count("\n") == 1 + 3
     assert {row[0] for row in csv.reader(io.StringIO(raw, newline=""))} == {"Level", "'=1+1", "'@SUM(A1)", 'a, "b"'}
 
 
 def test_every_table_filters_and_sorts_by_what_its_head_shows(used):
-    told, _ = used
-    assert len(told["tables"]) > 8
-    for table in told["tables"]:
+    reported, _ = used
+    assert len(reported["tables"]) > 8
+    for table in reported["tables"]:
         assert table["none"] == 0
         assert table["some"] > 0
         if table["rows"] > 1:

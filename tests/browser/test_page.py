@@ -37,11 +37,11 @@ RECORDS = {
     "hostile": factories.hostile,
     "tiny": factories.tiny,
     "nolimit": lambda: factories.employment(limit=None),
-    "undecided": lambda: factories.mixture("undecided", ["undecided", "met"]),
+    "undecided": lambda: factories.mixture("undecided", ["undecided", "within"]),
     "variables": factories.variables,
     "hidden": factories.hidden,
-    "pockets": lambda: factories.pocketed(factories.hidden()),
-    "hostile pockets": factories.hostile_pockets,
+    "subgroups": lambda: factories.pocketed(factories.hidden()),
+    "hostile pockets": factories.hostile_subgroups,
 }
 HARNESS = """<!doctype html><title>harness</title>
 <iframe id="f" width="390" height="844" src="page.html#TARGET"></iframe>
@@ -81,10 +81,10 @@ f.addEventListener('load', () => setTimeout(() => {
 class Quiet(http.server.SimpleHTTPRequestHandler):
     """Serves one folder and remembers what was asked for."""
 
-    asked: list[str]
+    options: list[str]
 
     def log_message(self, *_: Any) -> None:
-        self.asked.append(self.path)
+        self.options.append(self.path)
 
 
 def run(browser: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -103,7 +103,7 @@ def seen(request, browser, tmp_path_factory) -> tuple[str, dict[str, Any], list[
     site.mkdir()
     (site / "page.html").write_text(render(record), encoding="utf-8")
     (site / "harness.html").write_text(HARNESS.replace("TARGET", target), encoding="utf-8")
-    handler = type("Handler", (Quiet,), {"asked": []})
+    handler = type("Handler", (Quiet,), {"requested": []})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=str(site)))
     server.daemon_threads = False
     thread = threading.Thread(target=server.serve_forever)
@@ -117,7 +117,7 @@ def seen(request, browser, tmp_path_factory) -> tuple[str, dict[str, Any], list[
         server.server_close()
     body = re.search("\x01(.*)\x01", done.stdout, re.S)
     assert body, done.stdout[:500]
-    return request.param, json.loads(markup.unescape(body[1])), handler.asked, done.stderr
+    return request.param, json.loads(markup.unescape(body[1])), handler.options, done.stderr
 
 
 def test_it_logs_nothing_and_asks_for_nothing(seen):

@@ -27,7 +27,7 @@ PAGES = {  # a page of each kind: its address, and words that stand on it
     "api": "Everything here is public",
     "reference/generated/calibrant.certify.accept": "Guarantee.",
     "gallery/index": "In which pocket that nobody named?",
-    "gallery/plot_4_pockets": "In which pocket that nobody named?",
+    "gallery/plot_4_subgroups": "In which pocket that nobody named?",
     "notebooks/employment": "277,677 people",
     "search": "Search",
 }
@@ -143,13 +143,13 @@ def test_an_example_has_a_picture_a_thumbnail_and_says_how_to_read_it(site: Path
     for picture in (f"sphx_glr_{example}_001.png", f"sphx_glr_{example}_thumb.png"):
         assert (site / "_images" / picture).stat().st_size > 5_000
     assert f"sphx_glr_{example}_001.png" in page
-    told = re.search(rf'tooltip="([^"]+)"><img alt="" src="[^"]*sphx_glr_{example}_thumb', gallery)
-    assert told is not None
-    assert len(told[1]) < 130, "a thumbnail has room for two lines"
+    reported = re.search(rf'tooltip="([^"]+)"><img alt="" src="[^"]*sphx_glr_{example}_thumb', gallery)
+    assert reported is not None
+    assert len(reported[1]) < 130, "a thumbnail has room for two lines"
 
 
 def test_axe_would_notice_a_fault_of_the_site(site: Path, browser: str, modules: Path, tmp_path: Path) -> None:
     page = (site / "search.html").read_text(encoding="utf-8").replace("<main", '<img src="x"><main')
     (tmp_path / "spoilt.html").write_text(page, encoding="utf-8")
     found = axe(browser, modules, ",".join(ALL), [tmp_path / "spoilt.html"])
-    assert all(any(f.startswith("image-alt") for f in said) for said in found.values())
+    assert all(any(f.startswith("image-alt") for f in stated) for stated in found.values())

@@ -161,7 +161,7 @@ def spoilt(kind: str, count: int, folder: Path, first: int = 0) -> list[Path]:
     return paths
 
 
-def told(path: str, rows: pa.Table, how: str) -> str:
+def reported(path: str, rows: pa.Table, how: str) -> str:
     """Read a file, its rows only or in every way there is, and say what became of it."""
     import calibrant as cal
     from calibrant.data.sources.opened import open_source
@@ -191,12 +191,12 @@ def main() -> None:
     import resource
 
     rows, how, paths = table(), sys.argv[1], sys.argv[2:]
-    told_first = told("/nonexistent", rows, how)  # everything is loaded before memory is limited
-    assert told_first.startswith("refused"), told_first
+    reported_first = reported("/nonexistent", rows, how)  # everything is loaded before memory is limited
+    assert reported_first.startswith("refused"), reported_first
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for path in paths:
         print(f"at {path}", flush=True)
-        print(told(path, rows, how), flush=True)
+        print(reported(path, rows, how), flush=True)
 
 
 if __name__ == "__main__":

@@ -160,8 +160,8 @@ def test_a_test_named_as_a_gate_counts_for_the_exit_status(tmp_path: Path) -> No
 def test_certify_and_plan(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     methods = "raw_lower,rounded,jittered,distance,bounded_variation"
     assert main(["certify", str(log / "log.csv"), "--label", "y", "--score", "p", "--method", methods]) == 0
-    said = capsys.readouterr().out
-    assert all(m in said for m in methods.split(","))
+    stated = capsys.readouterr().out
+    assert all(m in stated for m in methods.split(","))
     assert main(["plan", "0.02", "--method", "jittered"]) == 0
     assert "rows" in capsys.readouterr().out
 
@@ -169,9 +169,9 @@ def test_certify_and_plan(log: Path, capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize("command", ["audit", "example", "certify", "plan", "sketch", "merge"])
 def test_help_teaches(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "--help"]) == 0
-    said = capsys.readouterr().out
-    assert "exit status" in said
-    assert "usage: calibrant" in said
+    stated = capsys.readouterr().out
+    assert "exit status" in stated
+    assert "usage: calibrant" in stated
 
 
 @pytest.mark.slow
@@ -198,41 +198,41 @@ def test_two_certificates_may_share_the_name_of_a_setting(
     monkeypatch.setattr(declaring, "_DECLARED", dict(declaring._DECLARED))
     given = []
 
-    @declaring.certificate(order=99, settings=(declaring.Setting("levels", 20, "M", "steps of mine"),))
-    def mine(data: Sketch, *, alpha: float, side: Side, seed: int, levels: int) -> Estimate:
-        given.append(levels)
-        return rounded(data, alpha=alpha, side=side, seed=seed, levels=levels)
+    @declaring.certificate(order=99, settings=(declaring.Setting("steps", 20, "M", "steps of mine"),))
+    def mine(data: Sketch, *, alpha: float, side: Side, seed: int, steps: int) -> Estimate:
+        given.append(steps)
+        return rounded(data, alpha=alpha, side=side, seed=seed, steps=steps)
 
-    @declaring.certificate(order=98, settings=(declaring.Setting("levels", 100, "K", "rounding steps of the score"),))
-    def another(data: Sketch, *, alpha: float, side: Side, seed: int, levels: int) -> Estimate:
-        given.append(levels)
-        return rounded(data, alpha=alpha, side=side, seed=seed, levels=levels)
+    @declaring.certificate(order=98, settings=(declaring.Setting("steps", 100, "K", "rounding steps of the score"),))
+    def another(data: Sketch, *, alpha: float, side: Side, seed: int, steps: int) -> Estimate:
+        given.append(steps)
+        return rounded(data, alpha=alpha, side=side, seed=seed, steps=steps)
 
     asked = ["certify", str(log / "log.csv"), "--label", "y", "--score", "p", "--method", "mine,another,rounded"]
     assert main(asked) == 0
-    assert main([*asked, "--levels", "50"]) == 0
+    assert main([*asked, "--steps", "50"]) == 0
     assert given == [20, 100, 50, 50]
     capsys.readouterr()
     assert main(["certify", "--help"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    stated = " ".join(capsys.readouterr().out.split())
     shared = "of rounded, worst_group, another: rounding steps of the score (default 100); of mine: steps of mine"
-    assert f"{shared} (default 20)" in said
+    assert f"{shared} (default 20)" in stated
 
 
 def test_pockets_are_certified_by_the_command(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["certify", str(log / "log.csv"), "--label", "y", "--score", "p"]
-    assert main([*asked, "--method", "pockets", "--clear-size", "0.2", "--order", "1", "--json"]) == 0
+    assert main([*asked, "--method", "subgroups", "--clear-size", "0.2", "--order", "1", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert found["settings"]["clear_size"] == 0.2
     assert found["settings"]["order"] == 1
-    assert len(found["settings"]["traits"]) > 1
+    assert len(found["settings"]["attributes"]) > 1
     assert main([*asked, "--method", "rounded", "--variables", "x"]) == 2
-    assert "--variables goes with --method pockets" in capsys.readouterr().err
+    assert "--variables goes with --method subgroups" in capsys.readouterr().err
 
 
 def test_certificates_go_by_hyphens_too(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = []
+    stated = []
     for methods in ("raw_lower,bounded_variation", "raw-lower,bounded-variation"):
         assert main(["certify", str(log / "log.csv"), "--label", "y", "--score", "p", "--method", methods]) == 0
-        said.append(capsys.readouterr().out)
-    assert said[0] == said[1]
+        stated.append(capsys.readouterr().out)
+    assert stated[0] == stated[1]

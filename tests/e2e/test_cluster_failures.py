@@ -23,11 +23,13 @@ def test_no_partial_result(engine: str, what: str, tmp_path: Path) -> None:
     begun.mkdir()
     command = [sys.executable, str(SCRIPT), engine, what, str(write(tmp_path / "log.parquet")), str(begun)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False, cwd=tmp_path)
-    said = json.loads(done.stdout.strip().splitlines()[-1]) if done.stdout.strip() else pytest.fail(done.stderr[-3000:])
+    stated = (
+        json.loads(done.stdout.strip().splitlines()[-1]) if done.stdout.strip() else pytest.fail(done.stderr[-3000:])
+    )
     if what == "lost":
-        assert said["outcome"] == said["here"] or said["outcome"].startswith("EngineFailed: the ")
-        assert "\n" not in said["outcome"]
+        assert stated["outcome"] == stated["here"] or stated["outcome"].startswith("EngineFailed: the ")
+        assert "\n" not in stated["outcome"]
     else:
-        assert said["outcome"] == "stopped"
-        assert said["idle"]
-        assert said["later"] <= said["begun"] + 2  # what ran may end, and nothing else begins
+        assert stated["outcome"] == "stopped"
+        assert stated["idle"]
+        assert stated["later"] <= stated["begun"] + 2  # what ran may end, and nothing else begins

@@ -245,9 +245,9 @@ def test_boxes_from_rows_files_and_queries(log: Path, local: Sketch) -> None:
     rows = cal.read(str(log), label="y", score="p", by=names)
     file = cal.sketch(str(log), label="y", score="p", variables=names, tests=True)
     here, there = (tables_of(data, names, 2, 0) for data in (rows, file))
-    assert here.traits == there.traits == file.spec.traits
+    assert here.attributes == there.attributes == file.spec.attributes
     np.testing.assert_array_equal(here.sums, there.sums)
-    for ask in (lambda d: cal.detect.scan_test(d, variables=names, null="bound"), cal.certify.pockets):
+    for ask in (lambda d: cal.detect.scan_test(d, variables=names, null="bound"), cal.certify.subgroups):
         assert ask(rows) == ask(file)
     # by key, from any source, since the bits of the sketches agree
     keyed = tables_of(local, None, 2, 0)
@@ -326,11 +326,11 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many messages of each pass reach this process."""
     counts: list[int] = []
 
-    def told(task: Any, messages: Any) -> Any:
+    def reported(task: Any, messages: Any) -> Any:
         counts.append(len(messages))
         return travel.joined(task, messages)
 
-    monkeypatch.setattr(engines, "joined", told)
+    monkeypatch.setattr(engines, "joined", reported)
     return counts
 
 
@@ -427,39 +427,41 @@ def test_an_audit_on_a_cluster(session: Any, log: Path, monkeypatch: pytest.Monk
 # ---- rows that belong together ----
 
 
-UNITS: dict[str, Any] = {"label": "y", "score": "p", "by": "site", "cluster": "id", "weights": "w"}
+CLUSTERS: dict[str, Any] = {"label": "y", "score": "p", "by": "site", "cluster": "id", "weights": "w"}
 
 
 @pytest.fixture(scope="module")
-def of_units(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def of_clusters(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The log with weights; two rows share an id."""
     rows = table().drop_columns(["flag", "price"])
     weights = pa.array(1.0 + np.arange(len(rows)) % 7 / 4)
-    return write(tmp_path_factory.mktemp("units") / "log.parquet", rows.append_column("w", weights))
+    return write(tmp_path_factory.mktemp("clusters") / "log.parquet", rows.append_column("w", weights))
 
 
 @spark_tests
 @pytest.mark.parametrize("remote", [False, True])
-def test_units_on_spark(session: Any, request: pytest.FixtureRequest, of_units: Path, remote: bool) -> None:
+def test_units_on_spark(session: Any, request: pytest.FixtureRequest, of_clusters: Path, remote: bool) -> None:
     on = request.getfixturevalue("connect") if remote else session
-    assert bits(cal.sketch(str(of_units), engine=on, **UNITS)) == bits(cal.sketch(str(of_units), **UNITS))
-    keyed = UNITS | {"key": ["at", "id"]}
-    there, here = cal.sketch(spark_frame(on, of_units, 5), **keyed), cal.sketch(str(of_units), **keyed)
+    assert bits(cal.sketch(str(of_clusters), engine=on, **CLUSTERS)) == bits(cal.sketch(str(of_clusters), **CLUSTERS))
+    keyed = CLUSTERS | {"key": ["at", "id"]}
+    there, here = cal.sketch(spark_frame(on, of_clusters, 5), **keyed), cal.sketch(str(of_clusters), **keyed)
     assert bits(there) == bits(here)
-    assert there.parts["sample"].of_units == 6000
+    assert there.parts["sample"].of_clusters == 6000
     assert cal.certify.rounded(there) == cal.certify.rounded(here)
     assert cal.certify.distance(there, side="upper") == cal.certify.distance(here, side="upper")
 
 
 @dask_tests
-def test_units_on_dask(client: Any, of_units: Path) -> None:
+def test_units_on_dask(client: Any, of_clusters: Path) -> None:
     frames = pytest.importorskip("dask.dataframe", reason=NO_DASK)
-    assert bits(cal.sketch(str(of_units), engine=client, **UNITS)) == bits(cal.sketch(str(of_units), **UNITS))
-    keyed = UNITS | {"key": ["at", "id"]}
-    frame = frames.read_parquet(of_units, split_row_groups=True).repartition(npartitions=5)
-    there, here = cal.sketch(frame, **keyed), cal.sketch(str(of_units), **keyed)
+    assert bits(cal.sketch(str(of_clusters), engine=client, **CLUSTERS)) == bits(
+        cal.sketch(str(of_clusters), **CLUSTERS)
+    )
+    keyed = CLUSTERS | {"key": ["at", "id"]}
+    frame = frames.read_parquet(of_clusters, split_row_groups=True).repartition(npartitions=5)
+    there, here = cal.sketch(frame, **keyed), cal.sketch(str(of_clusters), **keyed)
     assert bits(there) == bits(here)
-    assert there.parts["sample"].of_units == 6000
+    assert there.parts["sample"].of_clusters == 6000
     assert cal.certify.rounded(there) == cal.certify.rounded(here)
     assert cal.certify.distance(there, side="upper") == cal.certify.distance(here, side="upper")
 
@@ -491,7 +493,7 @@ def test_what_needs_to_know_the_rows_asks_for_a_key(session: Any, log: Path, loc
 @spark_tests
 def test_bad_rows_on_executors_are_bad_input_here(session: Any, log: Path) -> None:
     frame = spark_frame(session, log, 3)
-    cases = [
+    events = [
         (frame.selectExpr("y", "p * 100 as p"), {}, "percentages"),
         (frame.selectExpr("y", "site as p"), {}, "not numbers"),
         (frame.selectExpr("y", "p", "array(age) as a"), {"by": "a"}, "use text, numbers"),
@@ -499,8 +501,8 @@ def test_bad_rows_on_executors_are_bad_input_here(session: Any, log: Path) -> No
         (frame.where("age < 0"), {}, "no rows"),
         (frame, {"by": "sit"}, "did you mean 'site'"),
     ]
-    for made, more, said in cases:
-        with pytest.raises(cal.BadInput, match=said) as e:
+    for made, more, stated in events:
+        with pytest.raises(cal.BadInput, match=stated) as e:
             cal.sketch(made, label="y", score="p", **more)
         assert "\n" not in str(e.value)
     counted = cal.sketch(frame.selectExpr("y", "if(age = 20, null, p) as p"), label="y", score="p", drop_missing=True)
@@ -519,8 +521,8 @@ def test_executors_without_this_calibrant(
         monkeypatch.setattr(cal, "__version__", "9.9.9")
     with pytest.raises(cal.BadInput, match="worker") as e:
         cal.sketch(spark_frame(session, log, 2), label="y", score="p")
-    said = str(e.value)
-    assert ("cannot import" in said and "install" in said) if lacking else (here in said and "9.9.9" in said)
+    stated = str(e.value)
+    assert ("cannot import" in stated and "install" in stated) if lacking else (here in stated and "9.9.9" in stated)
 
 
 @spark_tests

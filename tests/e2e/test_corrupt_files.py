@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 CHECKED = ("2-", "3-")  # Parquet files with a checksum a page
 
 
-def told(paths: list[Path], how: str) -> dict[str, str]:
+def reported(paths: list[Path], how: str) -> dict[str, str]:
     """Read files in processes of limited memory; a new one where one has died."""
     out: dict[str, str] = {}
     command = [sys.executable, corrupt_files.__file__, how]
@@ -37,7 +37,7 @@ def told(paths: list[Path], how: str) -> dict[str, str]:
 
 
 def check(kind: str, count: int, folder: Path) -> Counter[str]:
-    found = told(corrupt_files.spoilt(kind, count, folder), "all")
+    found = reported(corrupt_files.spoilt(kind, count, folder), "all")
     bad = {Path(p).name: line for p, line in found.items() if not line.startswith(("refused", "same", "other"))}
     assert not bad
     unseen = [p for p, line in found.items() if line == "other" and kind == "parquet" and Path(p).name[:2] in CHECKED]
@@ -50,7 +50,7 @@ def test_a_few_damaged_files(tmp_path: Path) -> None:
     """Those that once took the process down, or came to light as errors of libraries, and some others."""
     paths = [p for kind in ("parquet", "arrow", "orc") for p in corrupt_files.spoilt(kind, 12, tmp_path)]
     crashed = corrupt_files.spoilt("arrow", 1, tmp_path, first=42)  # an index that is none
-    found = told([*paths, *crashed], "rows")
+    found = reported([*paths, *crashed], "rows")
     assert not [line for line in found.values() if not line.startswith(("refused", "same", "other"))]
     assert found[str(crashed[0])].startswith("refused")
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from calibrant.cli import main
-from calibrant.repair.maps.curves import Logistic
+from calibrant.repair.calibrators.curves import Logistic
 
 OLD = b"what stood here before"
 LS = ("--label", "y", "--score", "p")
@@ -30,7 +30,7 @@ OUTPUTS = {  # command line, and what it writes
     "sketch": ("sketch log.parquet LS --out out.sketch", "out.sketch"),
     "merge": ("merge a.sketch b.sketch --out out.sketch", "out.sketch"),
     "apply": ("apply map.json log.parquet --score p --out out.parquet", "out.parquet"),
-    "repair": ("repair log.parquet LS --quick --method platt --map out.json --out out.parquet", "out.parquet"),
+    "repair": ("repair log.parquet LS --quick --method platt --calibrator out.json --out out.parquet", "out.parquet"),
 }
 
 
@@ -97,11 +97,11 @@ def test_a_full_disk_leaves_what_stood_there(folder: Path, name: str) -> None:
 
     script = [sys.executable, "-c", COMPILED, *arguments(line)]
     with subprocess.Popen(script, stderr=subprocess.PIPE, text=True, preexec_fn=no_room) as run:
-        _, said = run.communicate()
-    assert run.returncode == 2, said
-    assert said.count("\n") == 1, said
-    assert "cannot write" in said
-    assert "File too large" in said
+        _, stated = run.communicate()
+    assert run.returncode == 2, stated
+    assert stated.count("\n") == 1, stated
+    assert "cannot write" in stated
+    assert "File too large" in stated
     assert (folder / out).read_bytes() == OLD
     assert not parts(folder)
 
@@ -110,9 +110,9 @@ def test_a_full_disk_leaves_what_stood_there(folder: Path, name: str) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_standard_output_is_told(folder: Path) -> None:
     with Path("/dev/full").open("w") as full, command(["plan", "0.02"], stdout=full) as run:
-        _, said = run.communicate()
+        _, stated = run.communicate()
     assert run.returncode == 2
-    assert said == "calibrant: cannot write to standard output: No space left on device\n"
+    assert stated == "calibrant: cannot write to standard output: No space left on device\n"
 
 
 # ---- pipes and streams that are closed ----
@@ -153,10 +153,10 @@ def test_closed_streams_do_not_matter(folder: Path, closed: tuple[int, ...]) -> 
 
     words = arguments("audit log.parquet LS --quick --json out.json")
     with command(words, preexec_fn=close) as run:
-        out, said = run.communicate()
+        out, stated = run.communicate()
     assert run.returncode == 0
     assert (1 in closed) or "rows" in out or out
-    assert said == ""
+    assert stated == ""
     assert (folder / "out.json").read_text().startswith("{")
 
 
@@ -191,8 +191,8 @@ def stopped(folder: Path, line: str, number: int) -> tuple[int, str]:
             time.sleep(0.02)
         assert (folder / "writing").exists()
         run.send_signal(number)
-        _, said = run.communicate(timeout=30)
-    return run.returncode, said
+        _, stated = run.communicate(timeout=30)
+    return run.returncode, stated
 
 
 def signals() -> Iterator[Any]:
@@ -208,14 +208,14 @@ def signals() -> Iterator[Any]:
 def test_a_signal_leaves_what_stood_there(folder: Path, name: str, number: int) -> None:
     line, out = OUTPUTS[name]
     (folder / out).write_bytes(OLD)
-    status, said = stopped(folder, line, number)
+    status, stated = stopped(folder, line, number)
     assert (folder / out).read_bytes() == OLD
     if number == signal.SIGKILL:
         assert status == -signal.SIGKILL  # nothing can be tidied up: a hidden file ending in .part may stay
         return
     assert status == {signal.SIGTERM: 143, signal.SIGINT: 130}[signal.Signals(number)]
-    assert "stopped" in said
-    assert said.count("\n") == 1
+    assert "stopped" in stated
+    assert stated.count("\n") == 1
     assert not parts(folder)
 
 
@@ -229,7 +229,7 @@ def test_handlers_of_signals_are_put_back(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "stated"),
     [
         (OSError(5, "Input/output error", "/mnt/log"), "calibrant: /mnt/log: Input/output error\n"),
         (MemoryError(), "calibrant: not enough memory"),
@@ -241,14 +241,14 @@ def test_what_a_system_refuses_is_no_unexpected_error(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     error: BaseException,
-    said: str,
+    stated: str,
 ) -> None:
     def broken(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr("calibrant.cli.commands.audited", broken)
     assert main(arguments("audit log.parquet LS --quick")) == 2
-    assert capsys.readouterr().err.startswith(said)
+    assert capsys.readouterr().err.startswith(stated)
 
 
 @pytest.mark.slow
@@ -256,8 +256,8 @@ def test_docstrings_may_be_left_out(folder: Path) -> None:
     """`python -OO` strips docstrings and assertions: nothing rests on them."""
     for words in (arguments("audit log.parquet LS --quick --report out.html"), ["audit", "--help"]):
         with command(words, env={**os.environ, "PYTHONOPTIMIZE": "2"}) as run:
-            out, said = run.communicate()
-        assert run.returncode == 0, said
+            out, stated = run.communicate()
+        assert run.returncode == 0, stated
         assert out
 
 

@@ -26,7 +26,7 @@ def test_an_audit_without_a_compiler_is_the_same(tmp_path) -> None:
     y = (rng.uniform(size=n) < np.clip(p + 0.05 * (x > 1), 0, 1)).astype(int)
     log = tmp_path / "log.csv"
     pyarrow.csv.write_csv(pa.table({"y": y, "p": p, "x": x, "sex": rng.choice(list("fm"), n)}), log)
-    told = {}
+    reported = {}
     for kernels in ("", "plain"):
         run = subprocess.run(
             [sys.executable, "-m", "calibrant", "audit", str(log), *AUDIT],
@@ -36,10 +36,10 @@ def test_an_audit_without_a_compiler_is_the_same(tmp_path) -> None:
             check=False,
         )
         assert run.returncode in (0, 1, 3), run.stderr
-        told[kernels] = json.loads(run.stdout)
-    assert "numba" in told[""].pop("versions")
-    assert "numba" not in told["plain"].pop("versions")
-    assert told[""] == told["plain"]
+        reported[kernels] = json.loads(run.stdout)
+    assert "numba" in reported[""].pop("versions")
+    assert "numba" not in reported["plain"].pop("versions")
+    assert reported[""] == reported["plain"]
 
 
 def test_another_word_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

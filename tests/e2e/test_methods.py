@@ -27,22 +27,22 @@ NEEDED = {  # what a method cannot do without, as it is typed
     "inferred_gap": "--variable sex --level f",
     "inferred_mean": "--variable age",
     "jeffreys_test": "--by sex",
-    "kernel_tuning": "--along age --runs 20 --widths 1 --families gaussian",
+    "kernel_tuning": "--by-variable age --runs 20 --widths 1 --families gaussian",
     "local_bias": "--variables age --grid 5",
     "net_benefit": "--threshold 0.4",
     "regret": "--threshold 0.4",
-    "pocket_map": "--first age --second sex",
+    "subgroup_map": "--first age --second sex",
     "published_local_test": "--variables age",
     "variable_curve": "--variable age",
     "vece": "--variable age",
 }
 SLOW = {  # they fit models, or search
     *("adaptive_chi_square_test", "adaptive_score_test", "multicalibration_score_test", "strong_calibration_test"),
-    *("control_chart", "importance", "pocket_test", "pockets", "subgroups"),
+    *("control_chart", "importance", "subgroup_test", "subgroups", "searched_subgroups"),
 }
 ELSEWHERE = {"missing_labels"}  # of files that lack labels: test_missing_labels.py
 COLUMNS = ("--label", "y", "--score", "p")
-FOR_PYTHON = {("rate", "kernel_tuning"), ("pockets", "pocket_map")}  # arrays and curves; models everywhere
+FOR_PYTHON = {("rate", "kernel_tuning"), ("subgroups", "subgroup_map")}  # arrays and curves; models everywhere
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def draws(m: Method) -> list[str]:
     return ["--draws", least] if any(s.name == "draws" for s in m.settings) and m.name != "rank_variables" else []
 
 
-def cases() -> Iterator[Any]:
+def events() -> Iterator[Any]:
     """Every method; quickly those with a setting of a kind, or a result, that none before them has."""
     seen: set[Any] = set()
     for face, name in sorted(n for n in OFFERED if n[1] not in ELSEWHERE):
@@ -87,7 +87,7 @@ def cases() -> Iterator[Any]:
         yield pytest.param(face, name, id=name, marks=[] if new else [pytest.mark.slow])
 
 
-@pytest.mark.parametrize(("face", "name"), [*cases()])
+@pytest.mark.parametrize(("face", "name"), [*events()])
 def test_every_method_prints_what_the_function_returns(
     inside: None, capsys: pytest.CaptureFixture[str], face: str, name: str
 ) -> None:
@@ -125,19 +125,19 @@ def test_every_setting_is_an_option() -> None:
 def test_help_says_what_each_setting_is(face: str, capsys: pytest.CaptureFixture[str]) -> None:
     for name, m in methods(face).items():
         assert main([face, name.replace("_", "-"), "--help"]) == 0
-        told = capsys.readouterr().out
-        assert m.line in told
-        assert "**Guarantee.**" in told or name in ("auroc", "pocket_map")
+        reported = capsys.readouterr().out
+        assert m.line in reported
+        assert "**Guarantee.**" in reported or name in ("auroc", "subgroup_map")
         for s in m.settings:
-            assert f"--{s.name.replace('_', '-')} " in told or f"--no-{s.name.replace('_', '-')}" in told, name
+            assert f"--{s.name.replace('_', '-')} " in reported or f"--no-{s.name.replace('_', '-')}" in reported, name
         assert m.settings[0].words, name
 
 
 @pytest.mark.parametrize("face", FACES)
 def test_a_face_lists_its_methods(face: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([face, "--help"]) == 0
-    told = capsys.readouterr().out
-    assert all(name in told for of, name in OFFERED if of == face)
+    reported = capsys.readouterr().out
+    assert all(name in reported for of, name in OFFERED if of == face)
 
 
 # ---- what is printed and written ----
@@ -191,8 +191,8 @@ def test_results_are_written(inside: None, face: str, typed: str, kind: Any) -> 
     [
         "papers calibration_function",
         "papers calibration_function --method total-variation",
-        "detect kernel_tuning --along age --runs 20 --widths 1,2 --draws 19",
-        "detect kernel_tuning --along age --runs 20 --widths 1 --draws 19",
+        "detect kernel_tuning --by-variable age --runs 20 --widths 1,2 --draws 19",
+        "detect kernel_tuning --by-variable age --runs 20 --widths 1 --draws 19",
     ],
 )
 def test_a_curve_has_a_page_with_its_picture(inside: None, typed: str) -> None:
@@ -221,9 +221,9 @@ def test_several_classes_are_read(inside: None, capsys: pytest.CaptureFixture[st
 
 def test_what_cannot_be_a_covariate_is_left_out_aloud(inside: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["measure", "klce", "named.csv", *COLUMNS, "--json"]) == 0
-    told = capsys.readouterr()
-    assert told.err.startswith("left out id: it looks like an identifier")
-    assert json.loads(told.out)["settings"]["variables"] == ["age", "sex"]
+    reported = capsys.readouterr()
+    assert reported.err.startswith("left out id: it looks like an identifier")
+    assert json.loads(reported.out)["settings"]["variables"] == ["age", "sex"]
     assert main(["measure", "brier", "missing.csv", *COLUMNS, "--drop-missing"]) == 0
     assert "left out 1 row without label or score" in capsys.readouterr().err
 
@@ -261,16 +261,16 @@ def test_a_sketch_is_asked_like_the_rows(inside: None, capsys: pytest.CaptureFix
         ("measure klce log.csv --label y --score p --out klce.docx", "end its name in .json, .csv, .html"),
         ("measure klce log.csv --label y --score p --out log.csv", "is among the files to read"),
         ("measure auroc ones.csv --label y --score p", "both"),
-        ("detect kernel_tuning log.csv --label y --score p", "pass one of along="),
+        ("detect kernel_tuning log.csv --label y --score p", "pass one of by_variable="),
         ("detect strong_calibration_test ten.csv --label y --score p", "rows"),
     ],
 )
 def test_bad_input_is_one_line(inside: None, capsys: pytest.CaptureFixture[str], typed: str, says: str) -> None:
     assert main(typed.split()) == 2
-    told = capsys.readouterr()
-    assert told.err.count("\n") == 1
-    assert says in told.err
-    assert not told.out
+    reported = capsys.readouterr()
+    assert reported.err.count("\n") == 1
+    assert says in reported.err
+    assert not reported.out
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ def test_a_value_is_the_strictest_kind_that_takes_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "more", "said"),
+    ("command", "more", "stated"),
     [
         ("accept", ["--risk", "0.6", "--drop-missing"], "left out 1 row without label or score"),
         ("certify", ["--drop-missing"], "left out 1 row without label or score"),
@@ -338,9 +338,9 @@ def test_a_value_is_the_strictest_kind_that_takes_it() -> None:
     ],
 )
 def test_rows_left_out_are_told(
-    command: str, more: list[str], said: str, inside: None, capsys: pytest.CaptureFixture[str]
+    command: str, more: list[str], stated: str, inside: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main([command, "missing.csv", *COLUMNS, *more])
-    assert said in capsys.readouterr().err
+    assert stated in capsys.readouterr().err
     main([command, "log.csv", *COLUMNS, *more])
     assert "left out" not in capsys.readouterr().err

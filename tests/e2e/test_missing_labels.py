@@ -31,14 +31,14 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_command_says_what_the_function_says(log: None, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["--method", "missing-labels", "--limit", "0.1", "--odds", "1.5", "--json"]
     assert main(["certify", "log.parquet", *COLUMNS, *asked, "--by", "site"]) == 0
-    (told,) = json.loads(capsys.readouterr().out)
+    (reported,) = json.loads(capsys.readouterr().out)
     whole = cal.sketch("log.parquet", **KEPT, by="site", variables=())
     found = cal.certify.missing_labels(whole, limit=0.1, odds=1.5)
-    assert Curve.from_dict(told) == found
-    assert {"met", "undecided"} == {*found.columns["verdict"]}
+    assert Curve.from_dict(reported) == found
+    assert {"within", "undecided"} == {*found.columns["verdict"]}
     Path("log.sketch").write_bytes(whole.to_bytes())
     assert main(["certify", "log.sketch", *asked]) == 0
-    assert json.loads(capsys.readouterr().out) == [told]
+    assert json.loads(capsys.readouterr().out) == [reported]
 
 
 def test_a_table_stands_beside_ranges(log: None, capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,8 +61,10 @@ def test_what_it_cannot_be_asked(log: None, capsys: pytest.CaptureFixture[str]) 
 
 def test_who_is_missing_is_asked_by_the_command(log: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", "missing-labels", "log.parquet", *COLUMNS, "--by", "site", "--json"]) == 0
-    told = Curve.from_dict(json.loads(capsys.readouterr().out))
-    assert told.columns == cal.diagnose.missing_labels(cal.read("log.parquet", **KEPT, by="site"), by="site").columns
+    reported = Curve.from_dict(json.loads(capsys.readouterr().out))
+    assert (
+        reported.columns == cal.diagnose.missing_labels(cal.read("log.parquet", **KEPT, by="site"), by="site").columns
+    )
 
 
 @pytest.mark.slow

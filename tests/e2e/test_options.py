@@ -65,7 +65,7 @@ def test_a_list_given_twice_adds_up(log: pa.Table) -> None:
 def test_files_stand_where_they_like() -> None:
     for line in ("apply m --score p --out o a b", "apply --score p m a --out o b", "apply m a b --out o --score p"):
         a = build_parser().parse_args(line.split())
-        assert (a.map, a.files) == ("m", ["a", "b"])
+        assert (a.calibrator, a.files) == ("m", ["a", "b"])
     with pytest.raises(SystemExit):
         build_parser().parse_args(["audit", "a", "--nonsense", "b"])
 
@@ -76,7 +76,7 @@ def test_an_open_quote_is_told(log: pa.Table, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def units(log: pa.Table) -> None:
+def clusters(log: pa.Table) -> None:
     """Write the same rows with scores from 0 to 1 and in percent; and with gaps."""
     shares = np.round(log["p"].to_numpy(), 4)
     plain = log.set_column(1, "p", pa.array(shares))
@@ -97,7 +97,7 @@ def sketched(file: str, *more: str) -> Sketch:
 
 
 @pytest.mark.slow
-def test_per_cent_is_read_as_such(units: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_per_cent_is_read_as_such(clusters: None, capsys: pytest.CaptureFixture[str]) -> None:
     plain = sketched("plain.parquet", *COLUMNS, *BY)
     percent = sketched("percent.parquet", *COLUMNS, *BY, "--percent")
     assert percent.fingerprint == plain.fingerprint
@@ -119,19 +119,19 @@ def test_per_cent_is_read_as_such(units: None, capsys: pytest.CaptureFixture[str
         cal.read("percent.parquet", label="y", score="p")
     for command in (["certify"], ["repair", "--out", "x.csv"], ["plan", "0.1", "--data"]):
         assert main([*command[:2], *command[2:], "plain.parquet", *COLUMNS, "--percent"]) == 2
-        said = (
+        stated = (
             "no score is above 1, as if they were probabilities: leave --percent out, and if they are percent, divide"
         )
-        assert said in capsys.readouterr().err
+        assert stated in capsys.readouterr().err
 
 
-def test_what_is_missing_is_treated_as_asked(units: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_missing_is_treated_as_asked(clusters: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert sketched("gap.parquet", *COLUMNS, *BY).n == 300
     for command in (["sketch", "--out", "x.sketch"], ["audit", "--quick"], ["repair"]):
         assert main([*command, "gap.parquet", *COLUMNS, *BY, "--missing", "refuse"]) == 2
-        said = capsys.readouterr().err
-        assert "column 'sex': 2 values are missing; fill them in, or leave --missing out" in said
-        assert "First: row 5" in said
+        stated = capsys.readouterr().err
+        assert "column 'sex': 2 values are missing; fill them in, or leave --missing out" in stated
+        assert "First: row 5" in stated
     with pytest.raises(cal.BadInput, match=r"column 'sex': 2 values are missing.*missing="):
         cal.read("gap.parquet", label="y", score="p", by="sex", missing="refuse")
     assert main(["certify", "score.parquet", *COLUMNS]) == 2
@@ -147,18 +147,18 @@ def test_what_is_missing_is_treated_as_asked(units: None, capsys: pytest.Capture
     assert "pass one of them" in capsys.readouterr().err
 
 
-def test_what_was_dropped_merges_with_what_was_whole(units: None) -> None:
+def test_what_was_dropped_merges_with_what_was_whole(clusters: None) -> None:
     whole = cal.sketch("plain.parquet", label="y", score="p", by="sex")
     dropped = cal.sketch("score.parquet", spec=whole.spec, missing="drop")
     both = Sketch.from_bytes(whole.copy().merge(dropped, allow_same=True).to_bytes())
     assert (both.n, both.dropped, both.spec.missing) == (599, 1, "drop")
 
 
-def test_a_map_remembers_per_cent(units: None) -> None:
+def test_a_map_remembers_per_cent(clusters: None) -> None:
     both = [("plain.parquet", []), ("percent.parquet", ["--percent"])]
     for i, (file, more) in enumerate(both):
         line = ["repair", file, *COLUMNS, *more, "--method", "platt", "--variables", "none", "--quick"]
-        assert main([*line, "--map", f"{i}.json", "--out", f"{i}.parquet"]) in (0, 1, 3)
+        assert main([*line, "--calibrator", f"{i}.json", "--out", f"{i}.parquet"]) in (0, 1, 3)
         assert main(["apply", f"{i}.json", file, "--score", "p", "--out", f"again{i}.parquet"]) == 0
     repaired = [pq.read_table(f"again{i}.parquet")["p_repaired"].to_numpy() for i in (0, 1)]
     assert np.allclose(100 * repaired[0], repaired[1], rtol=1e-12)

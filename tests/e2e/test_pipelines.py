@@ -47,14 +47,14 @@ def test_the_command_writes_what_the_functions_return(kept: str, capsys: pytest.
     outs = ["--junit", "j.xml", "--summary", "s.md", "--metrics", "m.json", "--model-card", "c.md"]
     assert main(["report", kept, *outs, "--against", "base.html"]) == 0
     record, base = cal.AuditRecord.load(kept), cal.AuditRecord.load("base.html")
-    told = {name: Path(name).read_text(encoding="utf-8") for name in ("j.xml", "s.md", "m.json", "c.md")}
-    assert told["j.xml"] == cal.testing.junit(record)
-    assert told["s.md"] == cal.testing.summary(record, against=base)
-    assert told["c.md"] == cal.tracking.model_card(record)
-    assert json.loads(told["m.json"]) == cal.tracking.metrics(record)
+    reported = {name: Path(name).read_text(encoding="utf-8") for name in ("j.xml", "s.md", "m.json", "c.md")}
+    assert reported["j.xml"] == cal.testing.junit(record)
+    assert reported["s.md"] == cal.testing.summary(record, against=base)
+    assert reported["c.md"] == cal.tracking.model_card(record)
+    assert json.loads(reported["m.json"]) == cal.tracking.metrics(record)
     capsys.readouterr()
     assert main(["report", kept, "--metrics", "-"]) == 0
-    assert capsys.readouterr().out == told["m.json"]
+    assert capsys.readouterr().out == reported["m.json"]
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_what_cannot_be_is_refused_before_any_work(
 def test_an_audit_writes_them_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     log(Path("log.csv"), power=3.0, rows=600)
-    said = ["--label", "y", "--score", "p", "--by", "g", "--quick", "--limit", "0.05"]
-    assert main(["audit", "log.csv", *said, "--junit", "j.xml", "--metrics", "m.json"]) == 1
+    stated = ["--label", "y", "--score", "p", "--by", "g", "--quick", "--limit", "0.05"]
+    assert main(["audit", "log.csv", *stated, "--junit", "j.xml", "--metrics", "m.json"]) == 1
     assert Xml.parse("j.xml").getroot().find("testsuite/testcase/failure") is not None  # noqa: S314
     assert json.loads(Path("m.json").read_text(encoding="utf-8"))["exit_status"] == 1.0
 
@@ -96,7 +96,7 @@ y = np.random.default_rng(1).uniform(size=4000) < p
 
 
 def test_right(calibrant_audit):
-    assert calibrant_audit(cal.predictions(y, p), limit=0.1, quick=True).verdict == "met"
+    assert calibrant_audit(cal.predictions(y, p), limit=0.1, quick=True).verdict == "within"
 
 
 def test_halved(calibrant_audit):
@@ -127,8 +127,8 @@ def test_the_plugin_costs_other_suites_nothing(tmp_path: Path) -> None:
 def test_the_fixture_fails_in_one_line_and_keeps_the_pages(tmp_path: Path) -> None:
     (tmp_path / "test_model.py").write_text(SUITE)
     asked = ["-p", "no:calibrant", "-p", "calibrant.pytest_plugin", "-p", "no:randomly", "-p", "no:cacheprovider"]
-    told = ["--calibrant-pages", "pages", "--junitxml", "j.xml", "-q"]
-    command, wide = [sys.executable, "-m", "pytest", *asked, *told], {**os.environ, "COLUMNS": "300"}
+    reported = ["--calibrant-pages", "pages", "--junitxml", "j.xml", "-q"]
+    command, wide = [sys.executable, "-m", "pytest", *asked, *reported], {**os.environ, "COLUMNS": "300"}
     run = subprocess.run(command, cwd=tmp_path, env=wide, capture_output=True, text=True, check=False)
     assert run.returncode == 1, run.stdout + run.stderr
     message = "halved: over the limit of 10.0 points: everyone (at least 22.7)"
@@ -140,9 +140,9 @@ def test_the_fixture_fails_in_one_line_and_keeps_the_pages(tmp_path: Path) -> No
         "test_halved.html",
         "test_right.html",
     ]
-    cases = {c.get("name"): c for c in Xml.parse(tmp_path / "j.xml").getroot().iter("testcase")}  # noqa: S314
-    told_of = {p.get("name"): p.get("value") for p in cases["test_halved"].iter("property")}
-    assert told_of == {"calibrant halved": "broken"}
+    events = {c.get("name"): c for c in Xml.parse(tmp_path / "j.xml").getroot().iter("testcase")}  # noqa: S314
+    reported_of = {p.get("name"): p.get("value") for p in events["test_halved"].iter("property")}
+    assert reported_of == {"calibrant halved": "over"}
 
 
 # ---- the action and the template, by their own lines ----
@@ -181,22 +181,22 @@ def action(folder: Path, **inputs: str) -> tuple[int, dict[str, str], str]:
 def test_the_action_audits_by_its_own_commands(tmp_path: Path) -> None:
     good, bad = log(tmp_path / "good.csv"), log(tmp_path / "bad.csv", power=3.0)
     asked = {"package": "calibrant", "label": "y", "score": "p", "by": "g", "options": "--quick --variables none"}
-    status, outputs, told = action(tmp_path, files="g*.csv", limit="0.1", **asked)
-    assert (status, outputs) == (0, {"exit-status": "0", "verdict": "met"}), told
-    assert "Within the limit" in told
+    status, outputs, reported = action(tmp_path, files="g*.csv", limit="0.1", **asked)
+    assert (status, outputs) == (0, {"exit-status": "0", "verdict": "within"}), reported
+    assert "Within the limit" in reported
     made = sorted(p.name for p in (tmp_path / "calibrant-audit").iterdir())
     assert made == ["junit.xml", "metrics.json", "record.json", "report.html", "summary.md"]
     base = (tmp_path / "calibrant-audit/record.json").rename(tmp_path / "base.json")
-    status, outputs, told = action(tmp_path, files=bad.name, limit="0.1", against=base.name, **asked)
-    assert (status, outputs["verdict"]) == (1, "broken")
-    assert "### What changed" in told
-    assert "larger by at least" in told
+    status, outputs, reported = action(tmp_path, files=bad.name, limit="0.1", against=base.name, **asked)
+    assert (status, outputs["verdict"]) == (1, "over")
+    assert "### What changed" in reported
+    assert "larger by at least" in reported
     status, outputs, _ = action(tmp_path, files=good.name, limit="0.02", undecided="pass", **asked)
     assert (status, outputs) == (0, {"exit-status": "3", "verdict": "undecided"})
     status, _, _ = action(tmp_path, files=good.name, limit="0.02", **asked)
     assert status == 3
-    status, outputs, told = action(tmp_path, files="none.csv", limit="0.02; touch hacked", **asked)
-    assert (status, outputs, told) == (2, {"exit-status": "2"}, "")
+    status, outputs, reported = action(tmp_path, files="none.csv", limit="0.02; touch hacked", **asked)
+    assert (status, outputs, reported) == (2, {"exit-status": "2"}, "")
     assert not (tmp_path / "hacked").exists()
 
 
@@ -311,9 +311,9 @@ def test_classes_are_no_probabilities_to_mlflow() -> None:
 @pytest.mark.slow
 def test_another_reader_of_junit_counts_the_same(tmp_path: Path) -> None:
     junitparser = pytest.importorskip("junitparser", reason="pip install junitparser to read JUnit's XML by another")
-    record, path = factories.mixture("met", ["broken", "met", "undecided"]), tmp_path / "j.xml"
+    record, path = factories.mixture("within", ["over", "within", "undecided"]), tmp_path / "j.xml"
     path.write_text(cal.testing.junit(record), encoding="utf-8")
     (suite,) = junitparser.JUnitXml.fromfile(str(path))
     assert (suite.tests, suite.failures, suite.skipped) == (5, 2, 1)
-    told = {case.name: case.result[0].message for case in suite if case.result}
-    assert told["region = region 0"] == "over the limit: at least 2.9 points off"
+    reported = {case.name: case.result[0].message for case in suite if case.result}
+    assert reported["region = region 0"] == "over the limit: at least 2.9 points off"

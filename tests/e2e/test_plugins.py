@@ -132,7 +132,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def said(capsys: pytest.CaptureFixture[str], argv: list[str]) -> tuple[int, str, str]:
+def stated(capsys: pytest.CaptureFixture[str], argv: list[str]) -> tuple[int, str, str]:
     status = main(argv)
     out, err = capsys.readouterr()
     assert "Traceback" not in out + err
@@ -141,7 +141,7 @@ def said(capsys: pytest.CaptureFixture[str], argv: list[str]) -> tuple[int, str,
 
 def test_a_format_is_read(installed: Installed, rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
     installed(WHOLE)
-    status, out, _ = said(capsys, ["measure", "brier", "log.pairs", "--label", "y", "--score", "p", "--json"])
+    status, out, _ = stated(capsys, ["measure", "brier", "log.pairs", "--label", "y", "--score", "p", "--json"])
     read = cal.read(str(rows), label="y", score="p")
     assert (status, read.n) == (0, 300)
     assert json.loads(out)["value"] == cal.measure.brier(read).value
@@ -174,42 +174,42 @@ def test_an_output_is_written(installed: Installed, tmp_path: Path, capsys: pyte
     record = factories.whole()
     kept = str(record.save(tmp_path / "record.json"))
     out = tmp_path / "told.json"
-    status, _, err = said(capsys, ["report", kept, "--slack", str(out), "--channel", "risk"])
+    status, _, err = stated(capsys, ["report", kept, "--slack", str(out), "--channel", "risk"])
     assert (status, err) == (0, f"message: {out}\n")
     assert json.loads(out.read_text()) == {"channel": "risk", "text": record.verdict}
-    status, printed, _ = said(capsys, ["report", kept, "--slack", "-"])
+    status, printed, _ = stated(capsys, ["report", kept, "--slack", "-"])
     assert json.loads(printed)["channel"] is None
-    status, _, err = said(capsys, ["report", kept, "--slack", str(tmp_path / "told.txt")])
+    status, _, err = stated(capsys, ["report", kept, "--slack", str(tmp_path / "told.txt")])
     assert status == 2
     assert err.startswith("calibrant: cannot write ")
     assert err.count("\n") == 1
-    status, _, err = said(capsys, ["report", kept, "--slack", kept])
+    status, _, err = stated(capsys, ["report", kept, "--slack", kept])
     assert status == 2
     assert "among the files to read" in err
 
 
 def test_a_calibrator_is_printed(installed: Installed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     installed(WHOLE)
-    (tmp_path / "map.json").write_text(cal.repair.Rounding(levels=2).fit().to_json())
-    status, out, _ = said(capsys, ["apply", str(tmp_path / "map.json"), "--print-r"])
+    (tmp_path / "map.json").write_text(cal.repair.Rounding(steps=2).fit().to_json())
+    status, out, _ = stated(capsys, ["apply", str(tmp_path / "map.json"), "--print-r"])
     assert (status, out) == (0, "repaired <- function(p) NULL # Rounding\n")
 
 
 def test_a_command_is_run(installed: Installed, rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
     installed(WHOLE)
-    cases = sum(line.startswith("1 ") for line in rows.read_text().splitlines())
-    assert said(capsys, ["tally", "log.pairs", "--times", "2"]) == (5, f"{2 * cases}\n", "")
+    events = sum(line.startswith("1 ") for line in rows.read_text().splitlines())
+    assert stated(capsys, ["tally", "log.pairs", "--times", "2"]) == (5, f"{2 * events}\n", "")
 
 
 def test_help_lists_what_is_installed(installed: Installed, capsys: pytest.CaptureFixture[str]) -> None:
     installed(WHOLE)
-    assert "  tally     count cases, 100% of them\n" in said(capsys, ["--help"])[1]
-    out = said(capsys, ["audit", "--help"])[1]
+    assert "  tally     count cases, 100% of them\n" in stated(capsys, ["--help"])[1]
+    out = stated(capsys, ["audit", "--help"])[1]
     assert "--slack OUT.json" in out
     assert "write 100% of a message for a chat" in out
     assert "--channel" in out
-    assert "--print-r" in said(capsys, ["apply", "--help"])[1]
-    out = said(capsys, ["tally", "--help"])[1]
+    assert "--print-r" in stated(capsys, ["apply", "--help"])[1]
+    out = stated(capsys, ["tally", "--help"])[1]
     assert "As a test." in out
     assert "exit status:\n  5   always" in out
 
@@ -217,18 +217,18 @@ def test_help_lists_what_is_installed(installed: Installed, capsys: pytest.Captu
 def test_ours_need_no_look_at_packages(installed: Installed, rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
     csv = rows.with_suffix(".csv")
     csv.write_text("y,p\n" + rows.read_text().replace(" ", ","))
-    assert said(capsys, ["audit", "log.csv", "--label", "y", "--score", "p", "--quick", "--tripod", "t.md"])[0] == 0
-    assert said(capsys, ["weights", "--cap", "x"])[0] == said(capsys, ["grades", "log.csv"])[0] == 2
+    assert stated(capsys, ["audit", "log.csv", "--label", "y", "--score", "p", "--quick", "--tripod", "t.md"])[0] == 0
+    assert stated(capsys, ["weights", "--cap", "x"])[0] == stated(capsys, ["grades", "log.csv"])[0] == 2
     assert [table.kind for table in TABLES if "installed" in table.__dict__] == []
-    assert said(capsys, ["tally"])[0] == 2
+    assert stated(capsys, ["tally"])[0] == 2
     assert "installed" in COMMANDS.__dict__
 
 
 def test_ours_come_first(installed: Installed, rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
     installed("[calibrant.commands]\nweights = toy_calibrant:Tally\naudit = toy_calibrant:Tally\n")
     for command in ("weights", "audit"):
-        assert "count cases" not in said(capsys, [command, "--help"])[1]
-    assert said(capsys, ["--help"])[1].count("count cases") == 0
+        assert "count cases" not in stated(capsys, [command, "--help"])[1]
+    assert stated(capsys, ["--help"])[1].count("count cases") == 0
 
 
 BROKEN = {
@@ -250,11 +250,11 @@ def test_what_cannot_be_used_is_one_line_that_names_the_package(
         "output": ["report", record, "--tally", "x.json"],
         "format": ["measure", "brier", "log.tally", "--label", "y", "--score", "p"],
     }.items():
-        status, out, err = said(capsys, argv)
-        told = f"calibrant: the {kind} 'tally' of package toy-calibrant 1.2 cannot be used: {BROKEN[where]}"
-        assert (status, out, err.count("\n"), err.startswith(told)) == (2, "", 1, True), err
+        status, out, err = stated(capsys, argv)
+        reported = f"calibrant: the {kind} 'tally' of package toy-calibrant 1.2 cannot be used: {BROKEN[where]}"
+        assert (status, out, err.count("\n"), err.startswith(reported)) == (2, "", 1, True), err
     for argv in (["--help"], ["audit", "--help"]):
-        status, out, _ = said(capsys, argv)
+        status, out, _ = stated(capsys, argv)
         assert status == 0
         assert "package toy-calibrant 1.2 cannot be used" in " ".join(out.split())
 
@@ -273,11 +273,11 @@ def test_what_goes_wrong_inside_names_the_package(
 ) -> None:
     installed(WHOLE)
     rows.write_text("neither\n")
-    told = "calibrant: the {} of package toy-calibrant 1.2 failed: {}"
-    status, _, err = said(capsys, ["tally", "log.pairs", "--times", "-1"])
-    assert (status, err) == (2, told.format("command 'tally'", "KeyError: 'absent'\n"))
-    _, _, err = said(capsys, ["measure", "brier", "log.pairs", "--label", "y", "--score", "p"])
-    assert err.startswith(told.format("format 'pairs'", "ValueError: not enough values"))
+    reported = "calibrant: the {} of package toy-calibrant 1.2 failed: {}"
+    status, _, err = stated(capsys, ["tally", "log.pairs", "--times", "-1"])
+    assert (status, err) == (2, reported.format("command 'tally'", "KeyError: 'absent'\n"))
+    _, _, err = stated(capsys, ["measure", "brier", "log.pairs", "--label", "y", "--score", "p"])
+    assert err.startswith(reported.format("format 'pairs'", "ValueError: not enough values"))
     monkeypatch.setenv("CALIBRANT_TRACEBACK", "1")
     with pytest.raises(KeyError):
         main(["tally", "log.pairs", "--times", "-1"])
@@ -286,6 +286,6 @@ def test_what_goes_wrong_inside_names_the_package(
 def test_two_packages_with_one_name_clash(installed: Installed, rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
     installed(WHOLE)
     installed("[calibrant.commands]\ntally = toy_calibrant:Tally\n", "another")
-    status, _, err = said(capsys, ["tally", "log.pairs"])
-    told = "package another 1.2 and package toy-calibrant 1.2 each bring the command 'tally': remove all but one"
-    assert (status, err) == (2, f"calibrant: {told}\n")
+    status, _, err = stated(capsys, ["tally", "log.pairs"])
+    reported = "package another 1.2 and package toy-calibrant 1.2 each bring the command 'tally': remove all but one"
+    assert (status, err) == (2, f"calibrant: {reported}\n")

@@ -18,9 +18,9 @@ import pytest
 import calibrant as cal
 from calibrant.cli import main
 from calibrant.data.sources.source import ROWS
-from calibrant.repair.fitted import FittedMap, fitted_on
+from calibrant.repair.calibrators.curves import Logistic
+from calibrant.repair.fitted import Calibrator, fitted_on
 from calibrant.repair.judge.verdict import Comparison
-from calibrant.repair.maps.curves import Logistic
 
 BIG = 700_000
 
@@ -62,7 +62,17 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--quick",
     ]
     assert (
-        main([*args, "--method", "platt,beta", "--out", str(where / "out.parquet"), "--map", str(where / "map.json")])
+        main(
+            [
+                *args,
+                "--method",
+                "platt,beta",
+                "--out",
+                str(where / "out.parquet"),
+                "--calibrator",
+                str(where / "map.json"),
+            ]
+        )
         == 0
     )
     return where
@@ -72,13 +82,13 @@ def test_every_row_and_column_is_there_with_its_repaired_score(big: Path) -> Non
     out, whole = pq.read_table(big / "out.parquet"), table(BIG)
     assert out.column_names == [*whole.column_names, "p_repaired", "p_fitted_on"]
     assert out.select(whole.column_names).equals(whole)
-    fitted = FittedMap.from_json((big / "map.json").read_text())
+    fitted = Calibrator.from_json((big / "map.json").read_text())
     np.testing.assert_array_equal(out["p_repaired"].to_numpy(), fitted.scores(whole["p"].to_numpy()))
 
 
 def test_the_rows_of_the_fit_are_marked_exactly(big: Path) -> None:
     out = pq.read_table(big / "out.parquet")
-    fitted = FittedMap.from_json((big / "map.json").read_text())
+    fitted = Calibrator.from_json((big / "map.json").read_text())
     rows = out.filter(out["p_fitted_on"])
     assert rows.num_rows == fitted.fitted_on.rows == 150_000
     data = cal.predictions(rows["y"].to_numpy(), rows["p"].to_numpy())
@@ -120,22 +130,29 @@ def test_csv_by_key_with_covariates_and_json(tmp_path: Path, capsys: pytest.Capt
         "--quick",
         "--json",
     ]
-    more = ["--method", "augmented-logistic", "--out", str(tmp_path / "out.tsv"), "--map", str(tmp_path / "m.json")]
+    more = [
+        "--method",
+        "augmented-logistic",
+        "--out",
+        str(tmp_path / "out.tsv"),
+        "--calibrator",
+        str(tmp_path / "m.json"),
+    ]
     assert main([*args, "--variables", "sex,age", *more]) == 0
     found = Comparison.from_dict(json.loads(capsys.readouterr().out))
     assert found.recommended == "AugmentedLogistic"
-    assert found.maps["AugmentedLogistic"] == FittedMap.from_json((tmp_path / "m.json").read_text())
+    assert found.calibrators["AugmentedLogistic"] == Calibrator.from_json((tmp_path / "m.json").read_text())
     out = pyarrow.csv.read_csv(tmp_path / "out.tsv", parse_options=pyarrow.csv.ParseOptions(delimiter="\t"))
     assert out["p_fitted_on"].to_pylist().count(True) == 2000
     whole = table(4000)
-    again = found.maps["AugmentedLogistic"].scores(whole["p"].to_numpy(), columns=whole)
+    again = found.calibrators["AugmentedLogistic"].scores(whole["p"].to_numpy(), columns=whole)
     np.testing.assert_allclose(out["p_repaired"].to_numpy(), again, atol=1e-12)
     shuffled = whole.take(np.random.default_rng(0).permutation(4000))
     pq.write_table(shuffled, tmp_path / "shuffled.parquet")
     args[1] = str(tmp_path / "shuffled.parquet")
     assert main([*args, "--variables", "sex,age", *more[:2]]) == 0  # the key names the rows, not their place
     again_found = Comparison.from_dict(json.loads(capsys.readouterr().out))
-    mine, other = (f.maps["AugmentedLogistic"].fitted_on for f in (found, again_found))
+    mine, other = (f.calibrators["AugmentedLogistic"].fitted_on for f in (found, again_found))
     assert mine == other
 
 
@@ -154,9 +171,9 @@ def test_judging_on_another_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
     ]
     more = ["--method", "platt", "--variables", "none", "--out", str(tmp_path / "o.parquet")]
     assert main([*args, *more]) == 0
-    said = capsys.readouterr().out
-    assert "Fitted on 3,000 other rows, judged on 2,000." in said.replace("\u202f", " ")
-    assert "Recommended: Platt" in said
+    stated = capsys.readouterr().out
+    assert "Fitted on 3,000 other rows, judged on 2,000." in stated.replace("\u202f", " ")
+    assert "Recommended: Platt" in stated
     assert all(pq.read_table(tmp_path / "o.parquet")["p_fitted_on"].to_pylist())
     args[3] = args[1]
     assert main([*args, *more]) == 2
@@ -175,9 +192,9 @@ def test_it_says_which_scale_platt_took(
     pq.write_table(pa.table({"y": y.astype(int), "p": p}), tmp_path / "log.parquet")
     args = ["repair", str(tmp_path / "log.parquet"), "--label", "y", "--score", "p", "--method", "platt,isotonic"]
     main([*args, "--quick"])
-    said = capsys.readouterr().out
-    assert f"\nPlatt: fitted to {words}.\n" in said
-    assert said.count("fitted to") == 1
+    stated = capsys.readouterr().out
+    assert f"\nPlatt: fitted to {words}.\n" in stated
+    assert stated.count("fitted to") == 1
     main([*args, "--quick", "--json"])
     assert json.loads(capsys.readouterr().out)["table"]["columns"]["scale"] == [None, scale, None]
 
@@ -188,13 +205,13 @@ def test_nothing_better_writes_nothing_unless_one_repair_was_asked_for(
     pq.write_table(table(3000, bend=1.0), tmp_path / "log.parquet")
     out, where = tmp_path / "o.parquet", tmp_path / "m.json"
     args = ["repair", str(tmp_path / "log.parquet"), "--label", "y", "--score", "p", "--variables", "none"]
-    assert main([*args, "--out", str(out), "--map", str(where)]) == 3
-    said = capsys.readouterr().out
-    assert "leave it as it is" in said
-    assert "map: nothing written" in said
+    assert main([*args, "--out", str(out), "--calibrator", str(where)]) == 3
+    stated = capsys.readouterr().out
+    assert "leave it as it is" in stated
+    assert "map: nothing written" in stated
     assert not out.exists()
     assert not where.exists()
-    assert main([*args, "--out", str(out), "--map", str(where), "--method", "platt"]) == 3
+    assert main([*args, "--out", str(out), "--calibrator", str(where), "--method", "platt"]) == 3
     assert out.exists()
 
 
@@ -319,8 +336,8 @@ def test_what_repair_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["--label", "y", "--score", "p", "--by", "sexx"], "'sexx' is not in the data; did you mean 'sex'"),
         (["--label", "sex", "--score", "p"], "pass positive="),
         (["--label", "y", "--score", "p", "--key", "sex"], "--key sex: 98 of 100 rows repeat the key of another"),
-        (["--label", "y", "--score", "p", "--map", good], "end its name in .json"),
-        (["--label", "y", "--score", "p", "--map", str(tmp_path / "no" / "m.json")], "there is no directory"),
+        (["--label", "y", "--score", "p", "--calibrator", good], "end its name in .json"),
+        (["--label", "y", "--score", "p", "--calibrator", str(tmp_path / "no" / "m.json")], "there is no directory"),
         (
             ["--label", "y", "--score", "p", "--by", "sex", "--bins", "age=40"],
             "bins for 'age', which is not a group column: name it in --by",
@@ -340,15 +357,15 @@ def test_units_stay_whole_and_are_no_covariate(tmp_path: Path, capsys: pytest.Ca
     pq.write_table(pa.table({**columns, "y": (rng.uniform(size=len(true)) < true).astype(int)}), log)
     asked = ["--label", "y", "--score", "p", "--cluster", "patient", "--weights", "weight", "--method", "platt"]
     assert main(["repair", str(log), *asked, "--quick", "--out", str(out)]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "other clusters. " in told
-    assert "error by sex" in told
+    reported = " ".join(capsys.readouterr().out.split())
+    assert "other clusters. " in reported
+    assert "error by sex" in reported
     written = pq.read_table(out)
     fitted = written["p_fitted_on"].to_numpy()
     sides = {int(i): set(fitted[patient == i].tolist()) for i in range(400)}
     assert all(len(side) == 1 for side in sides.values())
-    units = sum(side == {True} for side in sides.values())
-    assert f"rows of {units} clusters, judged on" in told
+    cluster_sums = sum(side == {True} for side in sides.values())
+    assert f"rows of {cluster_sums} clusters, judged on" in reported
 
 
 def test_apply_prints_the_map_in_other_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -396,8 +413,8 @@ def test_apply_takes_low_per_cent_and_says_so(
     stored = [*np.linspace(0, 0.9, 199).round(4).tolist(), float(highest)]
     log.write_text("\n".join(["p", *map(str, stored)]), encoding="utf-8")
     assert main(["apply", str(where), str(log), "--score", "p", *flags, "--out", str(out)]) == 0
-    told = f"column 'p': most scores are under 1 percent; if they are probabilities, {fix}"
-    assert told in capsys.readouterr().err
+    reported = f"column 'p': most scores are under 1 percent; if they are probabilities, {fix}"
+    assert reported in capsys.readouterr().err
     repaired = pyarrow.csv.read_csv(out)["p_repaired"].to_numpy()
     np.testing.assert_allclose(repaired, 100 * one.scores(np.array(stored) / 100), rtol=1e-9)
     log.write_text("\n".join(["p", *map(str, np.linspace(0.5, 99, 200))]), encoding="utf-8")

@@ -11,7 +11,7 @@ from calibrant.repair.judge.verdict import AS_AUDITED, Comparison
 from calibrant.repair.regression import taken
 
 pytestmark = pytest.mark.slow
-TRAITS = tuple(name for name in EMPLOYMENT_BY if name != "year")
+ATTRIBUTES = tuple(name for name in EMPLOYMENT_BY if name != "year")
 
 
 @pytest.fixture(scope="module")
@@ -19,9 +19,16 @@ def found() -> Comparison:
     data = cal.read(employment_path(), **EMPLOYMENT, by=EMPLOYMENT_BY)
     year = data.covariates.column("year").to_numpy()
     earlier, later = (taken(data, np.flatnonzero(keep)) for keep in (year <= 2016, year >= 2017))
-    repairs = [cal.repair.Platt(), cal.repair.AugmentedLogistic(variables=TRAITS)]
+    repairs = [cal.repair.Platt(), cal.repair.AugmentedLogistic(variables=ATTRIBUTES)]
     return cal.repair.compare(
-        later, repairs=repairs, fit_on=earlier, by=TRAITS, variables=TRAITS, levels=50, tests=(), smallest_group=1000
+        later,
+        repairs=repairs,
+        fit_on=earlier,
+        by=ATTRIBUTES,
+        variables=ATTRIBUTES,
+        steps=50,
+        tests=(),
+        smallest_group=1000,
     )
 
 

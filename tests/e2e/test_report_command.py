@@ -25,8 +25,8 @@ def test_an_audit_and_its_record_write_the_same(tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     rows = "".join(f"{i % 2},{(i * 37 % 601) / 601:.4f},{'ab'[i % 3 == 0]}\n" for i in range(600))
     Path("log.csv").write_text(f"y,p,g\n{rows}")
-    said = ["--label", "y", "--score", "p", "--by", "g", "--quick", "--limit", "0.05"]
-    assert main(["audit", "log.csv", *said, "--report", "a.html", "--markdown", "a.md", "--json", "a.json"]) == 1
+    stated = ["--label", "y", "--score", "p", "--by", "g", "--quick", "--limit", "0.05"]
+    assert main(["audit", "log.csv", *stated, "--report", "a.html", "--markdown", "a.md", "--json", "a.json"]) == 1
     assert main(["report", "a.json", "--report", "b.html", "--markdown", "b.md", "--json", "b.json"]) == 0
     for ending in ("html", "md", "json"):
         assert Path(f"a.{ending}").read_bytes() == Path(f"b.{ending}").read_bytes()
@@ -34,7 +34,7 @@ def test_an_audit_and_its_record_write_the_same(tmp_path: Path, monkeypatch: pyt
     assert cal.AuditRecord.load("a.json") == record == cal.AuditRecord.from_json(record.to_json())
     assert main(["report", "a.html", "--out", "kept"]) == 0
     assert Path("kept/report.html").read_bytes() == Path("a.html").read_bytes()
-    assert main(["audit", "log.csv", *said, "--out", "fresh"]) == 1
+    assert main(["audit", "log.csv", *stated, "--out", "fresh"]) == 1
     for path in Path("fresh").rglob("*.*"):
         assert path.read_bytes() == (Path("kept") / path.relative_to("fresh")).read_bytes()
 

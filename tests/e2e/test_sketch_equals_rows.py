@@ -33,8 +33,10 @@ def test_certificates_are_the_same(both: Any, method: str) -> None:
 
 def test_certified_pockets_are_the_same(both: Any) -> None:
     rows, sketch = both
-    assert cal.certify.pockets(rows, limit=0.03) == cal.certify.pockets(sketch, limit=0.03)
-    assert cal.certify.pockets(rows, variables=["sex", "age"]) == cal.certify.pockets(sketch, variables=["sex", "age"])
+    assert cal.certify.subgroups(rows, limit=0.03) == cal.certify.subgroups(sketch, limit=0.03)
+    assert cal.certify.subgroups(rows, variables=["sex", "age"]) == cal.certify.subgroups(
+        sketch, variables=["sex", "age"]
+    )
 
 
 def test_certificates_of_groups_are_the_same(both: Any) -> None:
@@ -53,9 +55,9 @@ def test_vece(both: Any, variable: str, view: Any) -> None:
         (rows.interval.high, sketch.interval.high),
     ):
         assert a == pytest.approx(b, abs=ROUNDING)
-    for key in ("plug_in", "without_noise", "shift", "beyond_shift", "beyond_shift_plug_in"):
+    for key in ("plug_in", "without_noise", "gap", "beyond_gap", "beyond_gap_plug_in"):
         assert rows.settings[key] == pytest.approx(sketch.settings[key], abs=ROUNDING)
-    assert rows.settings["p_beyond_shift"] == pytest.approx(sketch.settings["p_beyond_shift"], abs=0.03)
+    assert rows.settings["p_beyond_gap"] == pytest.approx(sketch.settings["p_beyond_gap"], abs=0.03)
 
 
 @pytest.mark.parametrize("variable", ["age", "schooling", "year"])
@@ -78,8 +80,8 @@ def test_rankings(both: Any, view: Any) -> None:
     for name in (
         "vece",
         "vece_plain",
-        "beyond_shift",
-        "beyond_shift_plain",
+        "beyond_gap",
+        "beyond_gap_plain",
         "worst_gap",
         "worst_predicted",
         "worst_observed",
@@ -101,7 +103,7 @@ def test_the_local_test_is_the_same(both: Any) -> None:
 
 def test_boxes_are_the_same(both: Any) -> None:
     rows, sketch = (tables_of(data, None, 2, 0) for data in both)
-    assert rows.traits == sketch.traits
+    assert rows.attributes == sketch.attributes
     np.testing.assert_array_equal(rows.sums, sketch.sums)
     assert rows.complete
     assert sketch.complete
@@ -114,5 +116,5 @@ def test_the_scan_is_the_same(both: Any, null: Any) -> None:
 
 
 def test_certified_boxes_are_the_same(both: Any) -> None:
-    rows, sketch = (cal.certify.pockets(data) for data in both)
+    rows, sketch = (cal.certify.subgroups(data) for data in both)
     assert rows == sketch

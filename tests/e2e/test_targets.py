@@ -18,7 +18,7 @@ from calibrant.data import employment_path
 from calibrant.data.sources.query import Query
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput
-from calibrant.repair.maps.curves import Logistic
+from calibrant.repair.calibrators.curves import Logistic
 
 COLUMNS = ["--label", "y", "--score", "p"]
 
@@ -78,7 +78,7 @@ def test_a_query_names_its_files_in_quotes(log: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "stated"),
     [
         ("audit good.csv LS --report no/r.html", "cannot write 'no/r.html': there is no directory 'no'"),
         ("audit good.csv LS --markdown in", "cannot write 'in': it is a directory"),
@@ -88,22 +88,22 @@ def test_a_query_names_its_files_in_quotes(log: Path) -> None:
         ("example --json no/r.json", "there is no directory 'no'"),
         ("sketch good.csv LS --out no/x", "there is no directory 'no'"),
         ("merge a.sketch --out no/x", "there is no directory 'no'"),
-        ("repair good.csv LS --map no/m.json", "there is no directory 'no'"),
-        ("repair good.csv LS --map m.csv", "end its name in .json"),
+        ("repair good.csv LS --calibrator no/m.json", "there is no directory 'no'"),
+        ("repair good.csv LS --calibrator m.csv", "end its name in .json"),
         ("repair good.csv LS --out o.xlsx", "end its name in .parquet"),
         ("audit good.csv LS --json EMPTY", "cannot write '': name a file"),
         ("repair good.csv LS --out EMPTY", "cannot write '': name a file"),
-        ("repair good.csv LS --map EMPTY", "cannot write the calibrator to ''"),
+        ("repair good.csv LS --calibrator EMPTY", "cannot write the calibrator to ''"),
     ],
 )
 def test_a_target_is_refused_before_any_work(
-    log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str, said: str
+    log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str, stated: str
 ) -> None:
     for work in ("commands.audited", "commands.summarised", "commands.merged", "repairing.compare"):
         monkeypatch.setattr(f"calibrant.cli.{work}", None)
     words = [word for w in line.split() for word in (COLUMNS if w == "LS" else [w])]
     assert main(["" if w == "EMPTY" else w for w in words]) == 2  # as an unset variable of a shell leaves it
-    assert said in capsys.readouterr().err
+    assert stated in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("locked", ["in", "in/more.csv"])

@@ -66,7 +66,10 @@ def test_untouched_columns(
     target, made = tmp_path / out, tmp_path / "map.json"
     data = str(tmp_path / name)
     assert (
-        main(["repair", data, *columns, "--method", "platt", "--quick", "--out", str(target), "--map", str(made)]) < 2
+        main(
+            ["repair", data, *columns, "--method", "platt", "--quick", "--out", str(target), "--calibrator", str(made)]
+        )
+        < 2
     )
     written = read(target, delimiter)
     assert written[0] == [*HEADER, "p_repaired", "p_fitted_on"]
@@ -105,7 +108,7 @@ def test_a_map_of_codes_reads_codes(tmp_path: Path) -> None:
         lines = [f"{int(a)},{b:.4f},{c}\n" for a, b, c in zip(y[some], p[some], zips[some], strict=True)]
         (tmp_path / name).write_text("y,p,zip\n" + "".join(lines))
     columns, made = ["--label", "y", "--score", "p"], str(tmp_path / "m.json")
-    more = ["--variables", "zip", "--method", "augmented-logistic", "--quick", "--map", made]
+    more = ["--variables", "zip", "--method", "augmented-logistic", "--quick", "--calibrator", made]
     assert main(["repair", str(tmp_path / "a.csv"), *columns, *more]) < 2
     assert main(["apply", made, str(tmp_path / "b.csv"), "--score", "p", "--out", str(tmp_path / "out.csv")]) == 0
     data = cal.read(str(tmp_path / "a.csv"), label="y", score="p", by="zip")

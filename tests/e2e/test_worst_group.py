@@ -29,12 +29,12 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_command_says_what_the_function_says(log: None, judge: str, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["--method", "worst-group", "--by", "site", "--judge", judge, "--json"]
     assert main(["certify", "log.parquet", *COLUMNS, *asked]) == 0
-    (told,) = json.loads(capsys.readouterr().out)
+    (reported,) = json.loads(capsys.readouterr().out)
     whole = cal.sketch("log.parquet", label="y", score="p", by="site", variables=())
     found = cal.certify.worst_group(whole, judge=judge)
-    assert told["interval"]["low"] == found.interval.low > 0.02
-    assert told["interval"]["high"] == found.interval.high
-    assert told["settings"]["group_low"] == found.settings["group_low"] == "site = b"
+    assert reported["interval"]["low"] == found.interval.low > 0.02
+    assert reported["interval"]["high"] == found.interval.high
+    assert reported["settings"]["group_low"] == found.settings["group_low"] == "site = b"
 
 
 def test_groups_go_with_it_only(log: None, capsys: pytest.CaptureFixture[str]) -> None:

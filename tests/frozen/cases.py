@@ -37,6 +37,24 @@ from frozen.inputs import (
 from frozen.refused import REFUSED, refused_files
 
 NAMES: dict[str, str] = {
+    "--levels": "--steps",
+    "--map": "--calibrator",
+    "--distinct-units": "--distinct-clusters",
+    "levels=": "steps",
+    "along=": "by_variable",
+    "beyond_shift=": "beyond_gap",
+    "--beyond-shift": "--beyond-gap",
+    "--along": "--by-variable",
+    "distinct_units=": "distinct_clusters",
+    "certify.pockets": "certify.subgroups",
+    "detect.pocket_test": "detect.subgroup_test",
+    "diagnose.pockets": "diagnose.subgroups",
+    "diagnose.pocket_map": "diagnose.subgroup_map",
+    "diagnose pockets": "diagnose subgroups",
+    "diagnose pocket_map": "diagnose subgroup_map",
+    "detect pocket_test": "detect subgroup_test",
+    "--method pockets": "subgroups",
+    "testing.assert_met": "testing.assert_within",
     **{f"certify.{n}": f"papers.{n}" for n in ("published_kernel", "published_lipschitz", "published_total_variation")},
     **{f"detect.{n}": f"papers.{n}" for n in ("adaptive_score_test", "adaptive_chi_square_test")},
     "detect.multicalibration_score_test": "papers.multicalibration_score_test",
@@ -320,7 +338,7 @@ def report_outputs(at: Bench) -> None:
     at.run("report kept/report.html --markdown -", "page")
     for output in ("report", "json", "tripod", "junit", "summary", "metrics", "model-card"):
         at.run(f"report jan.json --{output} -", f"stdout-{output}")
-    Path("old.json").write_text(Path("jan.json").read_text().replace("calibrant/3", "calibrant/2"))
+    Path("old.json").write_text(Path("jan.json").read_text().replace("calibrant/4", "calibrant/2"))
     at.run("report old.json", "older")
     at.run("compare jan.json feb.json --out c.csv", "compare")
     at.run("compare feb.json jan.json --margin 0.02 --json", "compare-json")
@@ -330,7 +348,7 @@ def report_outputs(at: Bench) -> None:
 
 CERTIFY: list[tuple[str, str, Mapping[str, Any]]] = [
     ("rounded", "rounded", {}),
-    ("rounded-upper", "rounded", {"levels": 20, "side": "upper", "alpha": 0.1, "seed": 5}),
+    ("rounded-upper", "rounded", {"steps": 20, "side": "upper", "alpha": 0.1, "seed": 5}),
     ("raw-lower", "raw_lower", {}),
     ("values", "values", {}),
     ("jittered", "jittered", {}),
@@ -415,7 +433,7 @@ DIAGNOSE: list[tuple[str, str, Mapping[str, Any]]] = [
 DIAGNOSE_SLOW: list[tuple[str, str, Mapping[str, Any]]] = [
     ("control-chart", "control_chart", {"variables": ["age", "sex"], "draws": 19}),
     ("importance", "importance", {"variables": ["age", "sex"], "repeats": 2}),
-    ("subgroups", "subgroups", {"variables": ["age", "sex"]}),
+    ("subgroups", "subgroups", {"method": "searched", "variables": ["age", "sex"]}),
 ]
 POSITIONAL = ("variable", "gap", "level", "first", "second")  # asked about; together with the data
 
@@ -937,7 +955,7 @@ def refusals_python(at: Bench) -> None:
         at.call("predictions", f"predictions-{number}.txt", labels, scores, **how)
     made = cal.predictions(y, p, {"g": y})
     asked_wrongly: list[tuple[str, dict[str, Any]]] = [
-        ("certify.rounded", {"levels": 7.5}),
+        ("certify.rounded", {"steps": 7.5}),
         ("certify.rounded", {"side": "both"}),
         ("certify.rounded", {"alpha": 1.0}),
         ("certify.rounded", {"seed": "x"}),

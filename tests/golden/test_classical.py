@@ -16,7 +16,7 @@ import calibrant as cal
 from calibrant.stats.classical import maximum_tail, range_tail
 
 THEIRS = json.loads((Path(__file__).parent / "data/classical.json").read_text(encoding="utf-8"))
-CASES = {
+EVENTS = {
     "calibrated": (2000, lambda u: u, lambda p: p),
     "square": (1000, lambda u: u, lambda p: p**2),
     "timid": (3000, lambda u: 0.3 + 0.4 * u, lambda p: 0.5 + 1.8 * (p - 0.5)),
@@ -33,9 +33,9 @@ def uniforms(seed, n):
     return ((x ^ (x >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
 
 
-@pytest.fixture(params=list(CASES))
+@pytest.fixture(params=list(EVENTS))
 def case(request):
-    n, score, rate = CASES[request.param]
+    n, score, rate = EVENTS[request.param]
     p = score(uniforms(1, n))
     y = uniforms(2, n) < rate(p)
     grades = {"grade": np.array([f"g{int(v)}" for v in np.floor(4 * uniforms(4, n))])}
@@ -107,7 +107,7 @@ def test_jeffreys_is_that_of_probcal(case):
     theirs, data, _ = case
     theirs, found = theirs["jeffreys"], cal.detect.jeffreys_test(data, by="grade", null="asymptotic").parts
     assert found["grade"] == tuple(theirs["grade"])
-    assert (list(found["grade_rows"]), list(found["cases"])) == (theirs["n"], theirs["k"])
+    assert (list(found["grade_rows"]), list(found["events"])) == (theirs["n"], theirs["k"])
     mean = np.array(found["expected"]) / found["grade_rows"]
     assert mean == pytest.approx(np.array(theirs["pd"]), rel=1e-12)
     assert found["posterior"] == pytest.approx(theirs["p"], rel=1e-8, abs=1e-14)

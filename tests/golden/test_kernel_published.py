@@ -11,7 +11,7 @@ import pytest
 import calibrant as cal
 from calibrant.papers import published_local_test
 
-CASES = [
+EVENTS = [
     f"{kind}_{setting}"
     for kind in ("null", "miscal")
     for setting in ("w0.1_gamma0.5", "w0.1_gamma25.0", "w0.2_gamma1.0")
@@ -27,28 +27,28 @@ def golden(shared: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", EVENTS)
 def test_the_authors_statistic_normalisation_and_permutation(golden: dict[str, Any], case: str) -> None:
-    told, data = golden[case], golden[case.split("_")[0]]
-    setting: dict[str, Any] = {"score_width": told["prob_kernel_width"], "covariate_gamma": told["l_gamma"]}
+    reported, data = golden[case], golden[case.split("_")[0]]
+    setting: dict[str, Any] = {"score_width": reported["prob_kernel_width"], "covariate_gamma": reported["l_gamma"]}
     o = published_local_test(
         data,
-        draws=told["n_perm"],
+        draws=reported["n_perm"],
         null="permuted",
-        seed=told["rs"],
+        seed=reported["rs"],
         normalisation="code",
         **setting,
     )
     close: Any = lambda v: pytest.approx(v, rel=1e-9, abs=1e-12)  # noqa: E731
-    assert o.parts["sum"] == close(told["raw_sum_offdiag"])
-    assert o.parts["kernel_sum"] == close(told["kite_normalization"])
-    assert o.statistic == o.parts["code"] == close(told["klce2_kite"])
-    assert o.parts["paper"] == close(told["klce2_paper_n_n1"])
-    assert o.p_value == told["pvalue_kite_centered"]
-    assert o.parts["p_plain"] == told["pvalue_uncentered"]
-    assert o.parts["null_mean"] == close(told["perm_null_mean_raw"])
-    assert o.parts["null_sd"] == close(told["perm_null_sd_raw"])
-    quantiles = (np.array(o.parts["null_quantiles"]) - o.parts["null_mean"]) / told["kite_normalization"]
-    assert quantiles == close(told["perm_null_kite_q"])
+    assert o.parts["sum"] == close(reported["raw_sum_offdiag"])
+    assert o.parts["kernel_sum"] == close(reported["kite_normalization"])
+    assert o.statistic == o.parts["code"] == close(reported["klce2_kite"])
+    assert o.parts["paper"] == close(reported["klce2_paper_n_n1"])
+    assert o.p_value == reported["pvalue_kite_centered"]
+    assert o.parts["p_plain"] == reported["pvalue_uncentered"]
+    assert o.parts["null_mean"] == close(reported["perm_null_mean_raw"])
+    assert o.parts["null_sd"] == close(reported["perm_null_sd_raw"])
+    quantiles = (np.array(o.parts["null_quantiles"]) - o.parts["null_mean"]) / reported["kite_normalization"]
+    assert quantiles == close(reported["perm_null_kite_q"])
     paper = published_local_test(data, draws=19, **setting)
-    assert paper.statistic == close(told["klce2_paper_n_n1"])
+    assert paper.statistic == close(reported["klce2_paper_n_n1"])

@@ -15,10 +15,10 @@ from sklearn import metrics
 
 import calibrant as cal
 
-CASES = {
+EVENTS = {
     "identity": (2000, lambda u: u, lambda p: p),
     "square": (20000, lambda u: u, lambda p: p**2),
-    "shift": (5000, lambda u: 0.9 * u, lambda p: p + 0.05),
+    "gap": (5000, lambda u: 0.9 * u, lambda p: p + 0.05),
     "rare": (20000, lambda u: 0.05 * u, lambda p: 0.5 * p),
     "ties": (3000, lambda u: np.floor(5 * u) / 5 + 0.1, lambda p: 0.5 + 0.6 * (p - 0.5)),
     "skew": (100000, lambda u: u**4, lambda p: 0.9 * p + 0.02),
@@ -26,7 +26,7 @@ CASES = {
 RELPLOT = {  # automatic value and bandwidth; values at bandwidths 0.02 and 0.1
     "identity": (0.028773128915601753, 0.029296875, 0.03301042718560889, 0.019432339001155683),
     "square": (0.1625143335289424, 0.1630859375, 0.16253094336652546, 0.16235013859624456),
-    "shift": (0.05028299560870819, 0.05078125, 0.05059160209501126, 0.05030126735133511),
+    "gap": (0.05028299560870819, 0.05078125, 0.05059160209501126, 0.05030126735133511),
     "rare": (0.010967830418273669, 0.01171875, 0.010964452406849883, 0.011035440360754285),
     "ties": (0.09194483569127464, 0.0927734375, 0.09566604902325009, 0.0913757597368901),
     "skew": (0.022200174308397488, 0.0224609375, 0.022296847985198747, 0.020901979215514004),
@@ -42,12 +42,12 @@ def uniforms(seed, n):
 
 
 def drawn(name):
-    n, score, rate = CASES[name]
+    n, score, rate = EVENTS[name]
     p = score(uniforms(1, n))
     return p, (uniforms(2, n) < rate(p)).astype(float)
 
 
-@pytest.fixture(params=list(CASES))
+@pytest.fixture(params=list(EVENTS))
 def case(request):
     p, y = drawn(request.param)
     return request.param, p, y, cal.predictions(y, p)
@@ -74,9 +74,9 @@ def test_smooth_ece_is_the_integral_it_says(case):
         at = np.bincount(cells, p, 4001) / np.maximum(np.bincount(cells, minlength=4001), 1)
         at, mass = at[mass != 0], mass[mass != 0]
         density = np.zeros(len(t))
-        for shift in range(-2, 3):
+        for mean_gap in range(-2, 3):
             for sign in (1, -1):
-                gap = (t[:, None] - sign * at - 2 * shift) / width
+                gap = (t[:, None] - sign * at - 2 * mean_gap) / width
                 density += (np.exp(-0.5 * gap**2) @ mass) / (width * np.sqrt(2 * np.pi))
         assert cal.measure.smooth_ece(data, bandwidth=width).value == pytest.approx(np.abs(density).mean(), abs=2e-5)
 

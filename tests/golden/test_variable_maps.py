@@ -49,7 +49,7 @@ OTHERS = {  # calibration rows; ECE, VECE of age and, on Bank Marketing, of bala
 }
 
 
-def dealt(table, size, columns=NUMBERS, seed=None):
+def hash_split(table, size, columns=NUMBERS, seed=None):
     """Return calibration rows, test rows, and the tables of both; the published split, or another."""
     n = len(table)
     order = np.random.RandomState(0).permutation(n) if seed is None else np.random.default_rng(seed).permutation(n)
@@ -69,7 +69,7 @@ def read(shared, name):
 
 def adult_rows(shared, seed=None):
     """Return calibration rows, test rows, and the test table of Adult."""
-    fit, test, _, table = dealt(read(shared, "adult"), 2_500, seed=seed)
+    fit, test, _, table = hash_split(read(shared, "adult"), 2_500, seed=seed)
     return fit, test, table
 
 
@@ -111,7 +111,7 @@ def test_bank_marketing_and_the_cardiovascular_data(shared, name):
     size, printed = OTHERS[name]
     table = read(shared, name)
     variables = [v for v in ("age", "balance") if v in table]
-    fit, test, before, after = dealt(table[table["age"] > 32] if name == "cardio" else table, size, variables)
+    fit, test, before, after = hash_split(table[table["age"] > 32] if name == "cardio" else table, size, variables)
     zero = [t["prob_0"].to_numpy() for t in (before, after)]
     for recipe, values in printed.items():
         if recipe is None:

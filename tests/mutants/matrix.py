@@ -264,12 +264,12 @@ def run_one(mutant: Mutant, tests: Sequence[Traced], work: Path, every: bool, si
 
 def entries(mutant: Mutant, work: Path, columns: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """Return what each file did to a mutant, and the first test of each file that killed it."""
-    told = json.loads((work / f"mutant-{mutant.name}.json").read_text(encoding="utf-8"))
-    killed, ran = told["killed"], set(told["ran"])
+    reported = json.loads((work / f"mutant-{mutant.name}.json").read_text(encoding="utf-8"))
+    killed, ran = reported["killed"], set(reported["ran"])
     out = {}
     for file in columns:
         here = KILLED if file in killed else SURVIVED if file in ran else NOT_RUN
-        out[file] = here if file in told["reached"] or file in killed else UNREACHED
+        out[file] = here if file in reported["reached"] or file in killed else UNREACHED
     return out, [killed[file] for file in sorted(killed)]
 
 

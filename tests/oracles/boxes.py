@@ -17,8 +17,8 @@ def box_sums(cells: Array, p: Array, y: Array, tables: Array, sizes: Array, out:
     """Whole numbers, added at the cell of each row in each table."""
     q = np.minimum((np.asarray(p) * 2.0**30).astype(np.int64), (1 << 30) - 1)
     columns = np.stack([np.ones_like(q), np.asarray(y).astype(np.int64), q, (q * ((1 << 30) - q)) >> 30], axis=1)
-    for *traits, first in tables:
-        own = [t for t in traits if t >= 0]
+    for *attributes, first in tables:
+        own = [t for t in attributes if t >= 0]
         at = np.ravel_multi_index([cells[t] for t in own], [sizes[t] for t in own])
         np.add.at(out, first + at, columns)
 
@@ -32,12 +32,12 @@ def lane_sums(words: Array, order: Array, starts: Array) -> Array:
     return np.array(sums, dtype=np.int32).reshape(len(rows), LANES * len(words))
 
 
-def box_peaks(cases: Array, first: Array, second: Array, mean: Array, scale: Array, peaks: Array) -> None:
+def box_peaks(events: Array, first: Array, second: Array, mean: Array, scale: Array, peaks: Array) -> None:
     """Each box by itself."""
     for k, own in enumerate(first):
         for m, other in enumerate(second):
             if scale[k, m] > 0.0:
-                inside = cases[_cells(own)][:, _cells(other)].sum(axis=(0, 1))
+                inside = events[_cells(own)][:, _cells(other)].sum(axis=(0, 1))
                 beyond = inside - mean[0, k, m], mean[1, k, m] - inside
                 peaks[:] = np.maximum(peaks, scale[k, m] * np.array(beyond))
 
@@ -47,12 +47,12 @@ def _cells(own: Array) -> list[int]:
     return [*range(first, last), *range(second, end)]
 
 
-def subset_peaks(cases: Array, levels: Array, extra: float, fewest: float, peaks: Array) -> None:
+def subset_peaks(events: Array, levels: Array, extra: float, fewest: float, peaks: Array) -> None:
     """Levels in order, from either end."""
     kept = np.flatnonzero(levels[:, 1] > 0.0)
     expected, variance, rows = levels[kept].T
-    for d in range(cases.shape[1]):
-        residual = cases[kept, d] - expected
+    for d in range(events.shape[1]):
+        residual = events[kept, d] - expected
         order = np.argsort(-residual / variance, kind="stable")
         for side, (sign, own) in enumerate(((1.0, order), (-1.0, order[::-1]))):
             s, v, n = (np.cumsum(column[own])[:-1] for column in (residual, variance, rows))
@@ -60,7 +60,7 @@ def subset_peaks(cases: Array, levels: Array, extra: float, fewest: float, peaks
             peaks[side, d] = max([peaks[side, d], *z[n >= fewest]])
 
 
-def unit_boxes(cells: Array, starts: Array, parts: Array, first: Array, second: Array) -> Array:
+def cluster_boxes(cells: Array, starts: Array, parts: Array, first: Array, second: Array) -> Array:
     """Each box and each unit by itself."""
     out = np.zeros((len(first), len(second), 8))
     for k, own in enumerate(first):

@@ -46,9 +46,9 @@ def tallies(ids: Array, rate: Array, weight: Array | None, codes: Array, cells: 
 
 def words(ids: Array, low: Array, high: Array, first: int, salt: int) -> Array:
     """Outcomes at two rates, shifted to their bits."""
-    shifts = np.arange(LANES, dtype=np.uint64)
+    gaps = np.arange(LANES, dtype=np.uint64)
     columns = [
-        np.bitwise_or.reduce(outcomes(ids, rate, first, LANES, salt).astype(np.uint64) << shifts, axis=1)
+        np.bitwise_or.reduce(outcomes(ids, rate, first, LANES, salt).astype(np.uint64) << gaps, axis=1)
         for rate in (low, high)
     ]
     return np.stack(columns, axis=1)
@@ -62,10 +62,10 @@ def peaks(word: Array, at: Array, gain: Array, drift: Array, scale: Array, floor
     return np.maximum(floor, (scale[seen, None] * sums[seen]).max(axis=0, initial=-np.inf))
 
 
-def extremes(cases: Array, weight: Array, expected: Array, read: Array, walks: Walks) -> None:
+def extremes(events: Array, weight: Array, expected: Array, read: Array, walks: Walks) -> None:
     """Whole paths, then their lowest and highest points."""
     at, low, high = walks
-    path = at + np.cumsum(weight[:, None] * cases, axis=0)
+    path = at + np.cumsum(weight[:, None] * events, axis=0)
     at[:] = path[-1]
     seen = (path - expected[:, None])[read]
     low[:] = np.minimum(low, seen.min(axis=0, initial=np.inf))
@@ -91,12 +91,12 @@ def refit_peaks(
     out = np.zeros((refits.size.shape[1], 3))
     for b in range(len(out)):
         y = ((bits >> np.uint64(b)) & np.uint64(1)).astype(float)
-        said = np.zeros((2, len(bits)), dtype=np.float32)
+        stated = np.zeros((2, len(bits)), dtype=np.float32)
         for i, f in enumerate(fold):
             for s, (c, lo, hi, d, low, high) in enumerate(refits.bounds[f, b]):
                 if lo <= codes[c, i] <= hi and low <= codes[d, i] <= high:
-                    said[int(s >= refits.second), i] += refits.size[f, b, s]
-        for m, g in enumerate((*said, np.float32(0.5) * said[0] + np.float32(0.5) * said[1])):
+                    stated[int(s >= refits.second), i] += refits.size[f, b, s]
+        for m, g in enumerate((*stated, np.float32(0.5) * stated[0] + np.float32(0.5) * stated[1])):
             up, down = g.astype(float) - bars.above, -g.astype(float) - bars.below
             excess, side = np.maximum(up, down), np.where(up > down, 1.0, -1.0)
             level = np.minimum((np.maximum(excess, 0) * (levels / refits.tops()[b, m])).astype(int), levels - 1)

@@ -10,16 +10,16 @@ import numpy as np
 from scipy.stats import norm
 
 from calibrant.data.sketches.boxes import Layout
+from calibrant.data.specs.attributes import Attribute
 from calibrant.data.specs.coding import SCORE
-from calibrant.data.specs.traits import Trait
 from calibrant.kernels.boxes import SUMS
-from calibrant.stats.pockets.scan import Scan
-from calibrant.views.boxes import Held, Tables
+from calibrant.stats.subgroups.scan import Scan
+from calibrant.views.boxes import SampleRows, Tables
 
 STEPS = 2.0**30
 
 
-def traits_of(kinds: str, size: int) -> tuple[Trait, ...]:
+def attributes_of(kinds: str, size: int) -> tuple[Attribute, ...]:
     """The score ("s"), numbers ("n") and categories ("c") of so many cells, the last one of missing values."""
     numbers = tuple(float(k) for k in range(size - 2))
     names = tuple("abcdefgh"[: size - 2])
@@ -28,18 +28,18 @@ def traits_of(kinds: str, size: int) -> tuple[Trait, ...]:
         "n": {"kind": "number", "edges": numbers},
         "c": {"kind": "category", "levels": names},
     }
-    return tuple(Trait(name=SCORE if k == "s" else f"{k}{j}", **how[k]) for j, k in enumerate(kinds))
+    return tuple(Attribute(name=SCORE if k == "s" else f"{k}{j}", **how[k]) for j, k in enumerate(kinds))
 
 
-def tables_of(kinds: str, size: int, held: Held, order: int) -> Tables:
+def tables_of(kinds: str, size: int, held: SampleRows, order: int) -> Tables:
     """Tables of rows whose cells are given."""
-    layout = Layout(traits_of(kinds, size), order)
+    layout = Layout(attributes_of(kinds, size), order)
     sums = np.zeros((layout.cells, SUMS), dtype=np.int64)
     layout.summed(held.cells, held.p, held.y, sums)
-    return Tables(layout=layout, sums=sums, n=len(held.p), held=held)
+    return Tables(layout=layout, sums=sums, n=len(held.p), sample_rows=held)
 
 
-def named(t: Trait) -> tuple[int, ...]:
+def named(t: Attribute) -> tuple[int, ...]:
     """Cells of levels of a category, but for those that share one."""
     return (*range(len(t.levels)), t.size - 1) if t.kind == "category" else ()
 
@@ -49,14 +49,14 @@ def scan_of(tables: Tables, tolerance: float = 0.0, sides: tuple[int, ...] = (0,
     return Scan(
         family=tables.family(0.0, fewest),
         tables=tables.tables,
-        levels=tuple(named(t) for t in tables.traits),
+        levels=tuple(named(t) for t in tables.attributes),
         fewest=fewest,
         tolerance=tolerance,
         sides=sides,
     )
 
 
-def _sets(t: Trait) -> Iterator[tuple[int, ...]]:
+def _sets(t: Attribute) -> Iterator[tuple[int, ...]]:
     if t.kind == "category":
         yield from ((c,) for c in named(t))
         yield from combinations(named(t), 2)
@@ -68,12 +68,12 @@ def _sets(t: Trait) -> Iterator[tuple[int, ...]]:
 
 def boxes(tables: Tables, fewest: int) -> Iterator[tuple[int, Any]]:
     """The table of each box of the family, and which rows lie in it."""
-    cells, n = tables.held.cells, tables.n  # type: ignore[union-attr]
+    cells, n = tables.sample_rows.cells, tables.n  # type: ignore[union-attr]
     rare = {
-        (j, c): (cells[j] == c).sum() < fewest for j, t in enumerate(tables.traits) for c in named(t)
+        (j, c): (cells[j] == c).sum() < fewest for j, t in enumerate(tables.attributes) for c in named(t)
     }  # such a level is part of no box
     for table, own in enumerate(tables.layout.combined):
-        sets = [[s for s in _sets(tables.traits[j]) if not any(rare.get((j, c)) for c in s)] for j in own]
+        sets = [[s for s in _sets(tables.attributes[j]) if not any(rare.get((j, c)) for c in s)] for j in own]
         for chosen in product(*sets):
             parts = [np.isin(cells[j], s) for j, s in zip(own, chosen, strict=True)]
             inside = np.logical_and.reduce(parts)
@@ -83,13 +83,13 @@ def boxes(tables: Tables, fewest: int) -> Iterator[tuple[int, Any]]:
 
 def subsets(tables: Tables, fewest: int) -> Iterator[tuple[int, Any, Any]]:
     """The table of each subset of levels that leaves one out, which rows lie in it, and in all levels together."""
-    cells = tables.held.cells  # type: ignore[union-attr]
+    cells = tables.sample_rows.cells  # type: ignore[union-attr]
     for table, own in enumerate(tables.layout.combined):
         for category, other in [(own[0], None)] if len(own) == 1 else [own, own[::-1]] if len(own) == 2 else []:
-            levels = named(tables.traits[category])
-            others = [None] if other is None else _sets(tables.traits[other])
+            levels = named(tables.attributes[category])
+            others = [None] if other is None else _sets(tables.attributes[other])
             for within in others if levels else ():
-                if within is not None and len(within) == 2 and tables.traits[other].kind == "category":
+                if within is not None and len(within) == 2 and tables.attributes[other].kind == "category":
                     continue
                 inside = np.ones(tables.n, dtype=bool) if within is None else np.isin(cells[other], within)
                 there = [c for c in levels if (inside & (cells[category] == c)).any()]
@@ -120,7 +120,7 @@ def needed(tables: Tables, scan: Scan) -> tuple[Any, Any]:
 
 def largest(tables: Tables, scan: Scan, outcomes: Callable[[int], Any]) -> float:
     """The largest margin of boxes and of subsets, given the outcomes that each side compares with."""
-    p = tables.held.p  # type: ignore[union-attr]
+    p = tables.sample_rows.p  # type: ignore[union-attr]
     fewest = int(scan.fewest)
     own, most = needed(tables, scan)
     found = [(inside, asked) for (_, inside), asked in zip(boxes(tables, fewest), own, strict=True)]

@@ -82,6 +82,6 @@ def cell_sums(codes: Array, by: Grouping, y: Array, p: Array, weight: Array) -> 
     return np.stack([np.bincount(cell, v, by.cells) for v in (weight, weight * y, weight * p)], axis=1)
 
 
-def shift(codes: Array, by: Grouping, table: Array, p: Array) -> None:
+def gap(codes: Array, by: Grouping, table: Array, p: Array) -> None:
     """Looked up, added, clipped."""
     p[:] = np.clip(p + table[cells_of(codes, by, p)], 0.0, 1.0)

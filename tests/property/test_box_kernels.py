@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import oracles.boxes
 from calibrant.data.sketches.boxes import Layout
-from calibrant.data.specs.traits import Trait
+from calibrant.data.specs.attributes import Attribute
 from calibrant.kernels import boxes
-from calibrant.stats.pockets.family import runs, singles_and_pairs, sums_of
+from calibrant.stats.subgroups.family import runs, singles_and_pairs, sums_of
 from effort import examples
 
 BOTH = boxes, oracles.boxes
@@ -22,8 +22,8 @@ SEEDS = st.integers(0, 2**32)
 
 
 def laid_out(sizes: Any, order: int) -> Layout:
-    traits = [Trait(name=str(j), kind="number", edges=tuple(range(k - 2))) for j, k in enumerate(sizes)]
-    return Layout(traits, order)
+    attributes = [Attribute(name=str(j), kind="number", edges=tuple(range(k - 2))) for j, k in enumerate(sizes)]
+    return Layout(attributes, order)
 
 
 @examples(60)
@@ -82,17 +82,17 @@ def test_lane_sums_count_up_to_every_plane(n: int) -> None:
 @given(SEEDS, st.integers(1, 6), st.integers(1, 6), st.booleans(), st.integers(1, 5))
 def test_box_peaks(seed: int, a: int, b: int, category: bool, draws: int) -> None:
     g = np.random.default_rng([0xB0C8, seed])
-    cases = g.integers(0, 50, (a, b, draws), dtype=np.int32)
+    events = g.integers(0, 50, (a, b, draws), dtype=np.int32)
     first, second = singles_and_pairs(range(a)) if category else runs(0, a), runs(0, b)
     shape = len(first), len(second)
     mean, scale = g.uniform(0, 100, (2, *shape)), g.choice([0.0, 1.0, 0.3], shape)
     before = np.full((2, draws), g.choice([-np.inf, 0.0, 5.0]))
     peaks = [before.copy() for _ in BOTH]
     for m, out in zip(BOTH, peaks, strict=True):
-        m.box_peaks(cases, first, second, mean, scale, out)
+        m.box_peaks(events, first, second, mean, scale, out)
     np.testing.assert_allclose(*peaks, rtol=1e-13, atol=1e-12)
     # and so say the sums of all boxes at once
-    z = scale[..., None] * (sums_of(cases.astype(np.int64), (first, second)) - mean[0, ..., None])
+    z = scale[..., None] * (sums_of(events.astype(np.int64), (first, second)) - mean[0, ..., None])
     up = np.where(scale[..., None] > 0.0, z, -np.inf).max(axis=(0, 1))
     assert (peaks[0][0] >= up - 1e-9).all()
 
@@ -109,10 +109,10 @@ def levels_of(g: Any, size: int, ties: bool) -> tuple[Any, Any]:
 @given(SEEDS, st.integers(1, 12), st.booleans(), st.sampled_from([0.0, 4.0]), st.sampled_from([0.0, 20.0, 60.0, 1e9]))
 def test_subset_peaks(seed: int, size: int, ties: bool, extra: float, fewest: float) -> None:
     g = np.random.default_rng([0xB0C9, seed])
-    cases, levels = levels_of(g, size, ties)
+    events, levels = levels_of(g, size, ties)
     peaks = [np.full((2, 3), -np.inf) for _ in BOTH]
     for m, out in zip(BOTH, peaks, strict=True):
-        m.subset_peaks(cases, levels, extra, fewest, out)
+        m.subset_peaks(events, levels, extra, fewest, out)
     np.testing.assert_allclose(*peaks, rtol=1e-12, atol=1e-12)
 
 
@@ -121,14 +121,14 @@ def test_subset_peaks(seed: int, size: int, ties: bool, extra: float, fewest: fl
 def test_the_best_subset_is_the_best_of_all(seed: int, size: int, ties: bool, extra: float) -> None:
     """Over all subsets of levels with variance: only all of them together, which are not looked at, may be better."""
     g = np.random.default_rng([0xB0CA, seed])
-    cases, levels = levels_of(g, size, ties)
+    events, levels = levels_of(g, size, ties)
     held = np.flatnonzero(levels[:, 1] > 0.0)
     peaks = np.zeros((2, 3))
-    boxes.subset_peaks(cases, levels, extra, 0.0, peaks)
+    boxes.subset_peaks(events, levels, extra, 0.0, peaks)
     best = np.zeros((2, 3))
     for k in range(1, len(held) + 1):
         for own in map(list, combinations(held, k)):
-            z = (cases[own].sum(axis=0) - levels[own, 0].sum()) / np.sqrt(levels[own, 1].sum() + extra)
+            z = (events[own].sum(axis=0) - levels[own, 0].sum()) / np.sqrt(levels[own, 1].sum() + extra)
             best = np.maximum(best, [z, -z])
             if k == len(held):
                 peaks = np.maximum(peaks, [z, -z])

@@ -18,10 +18,10 @@ import oracles.boxes
 from calibrant.data.sketches import boxes
 from calibrant.data.sketches.boxes import Boxes, Layout
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.attributes import BINS, LEVELS, MOST, Attribute, cells_of
 from calibrant.data.specs.coding import Coding, Rows, encode
 from calibrant.data.specs.sketch_file import Damaged
 from calibrant.data.specs.spec import SPEC_VERSION, Spec
-from calibrant.data.specs.traits import BINS, LEVELS, MOST, Trait, cells_of
 from calibrant.errors import BadInput
 from calibrant.kernels.boxes import SUMS
 from calibrant.views.boxes import tables_of
@@ -62,7 +62,7 @@ def test_the_sums_are_those_of_the_rows_however_they_are_split(n: int, seed: int
     spec, t = everything(), table(n, seed)
     how, p, y, ids = spec.codings, t["p"].to_numpy(), t["y"].to_numpy(), np.zeros(n, dtype=np.uint64)
     plain, layout = np.zeros_like(Boxes(spec).sums), Boxes(spec).layout
-    cells = cells_of(spec.traits, p, encode(t, how), how)
+    cells = cells_of(spec.attributes, p, encode(t, how), how)
     oracles.boxes.box_sums(cells, p, y, layout.tables, layout.sizes, plain)
     pieces = list(pairwise(sorted({0, n, *(min(c, n) for c in cuts)})))
     order.shuffle(pieces)
@@ -84,7 +84,7 @@ def test_rows_and_sketches_make_the_same_tables() -> None:
     for asked in (None, ["word"], ["day", "x"]):
         for order in (1, 2, 3):
             rows, stored = (tables_of(d, asked, order, 0) for d in (data, kept))
-            at = [rows.layout.traits.index(q) for q in stored.traits]
+            at = [rows.layout.attributes.index(q) for q in stored.attributes]
             for k, c in enumerate(stored.layout.combined):
                 own = sorted(range(len(c)), key=lambda i: at[c[i]])
                 there = rows.layout.combined.index(tuple(sorted(at[i] for i in c)))
@@ -97,17 +97,18 @@ def test_rows_and_sketches_make_the_same_tables() -> None:
 def test_the_traits_change_neither_counts_nor_fingerprint() -> None:
     """A sketch for tests knows the rows of one without."""
     t = table(300, 1)
-    with_traits, without = (sketched(t, variables="*", tests=tests) for tests in (True, False))
-    assert with_traits.spec.traits
-    assert not without.spec.traits
-    assert with_traits.spec.counted == without.spec.counted
-    assert with_traits.fingerprint == without.fingerprint
-    assert with_traits.shares(without) == "hold the same 300 rows"
+    with_attributes, without = (sketched(t, variables="*", tests=tests) for tests in (True, False))
+    assert with_attributes.spec.attributes
+    assert not without.spec.attributes
+    assert with_attributes.spec.counted == without.spec.counted
+    assert with_attributes.fingerprint == without.fingerprint
+    assert with_attributes.shares(without) == "hold the same 300 rows"
     other = replace(
-        with_traits.spec, traits=(replace(with_traits.spec.traits[0], edges=(0.5,)), *with_traits.spec.traits[1:])
+        with_attributes.spec,
+        attributes=(replace(with_attributes.spec.attributes[0], edges=(0.5,)), *with_attributes.spec.attributes[1:]),
     )
     with pytest.raises(BadInput, match="different specs"):
-        with_traits.merge(Sketch(other), allow_same=True)
+        with_attributes.merge(Sketch(other), allow_same=True)
 
 
 def test_a_sketch_without_the_sums_says_so() -> None:
@@ -121,7 +122,7 @@ def test_the_sums_need_no_sample() -> None:
     spec = replace(everything(), local=None, sample=0)
     kept = cal.sketch(table(400, 0), spec=spec)
     tables = tables_of(Sketch.from_bytes(kept.to_bytes()), None, 2, 0)
-    assert tables.held is None
+    assert tables.sample_rows is None
     assert not tables.complete
     assert cal.detect.scan_test(kept).settings["null"] == "bound"
     with pytest.raises(cal.NotComputable, match="order=3"):
@@ -155,7 +156,7 @@ CHANGES = {
 def test_sums_that_no_rows_can_have_are_refused(sound: Sketch, change: str, of_pair: bool) -> None:
     damaged = sound.copy()
     part: Boxes = damaged.parts["boxes"]
-    first = int(part.layout.ends[len(part.layout.traits)]) if of_pair else 0
+    first = int(part.layout.ends[len(part.layout.attributes)]) if of_pair else 0
     held = first + np.flatnonzero(part.sums[first:, 0] > 1)
     with np.errstate(over="ignore"):
         for k, column, by in CHANGES[change]:
@@ -177,7 +178,7 @@ def test_scores_that_are_not_those_of_the_cells_are_refused(sound: Sketch) -> No
 
 
 def test_traits_that_no_data_can_have_led_to_are_refused(sound: Sketch) -> None:
-    at = {t.name: k for k, t in enumerate(sound.spec.traits)}
+    at = {t.name: k for k, t in enumerate(sound.spec.attributes)}
     wrong: dict[str, list[dict[str, Any]]] = {
         "(score)": [{"kind": "date"}, {"edges": (0.5, 0.5)}, {"levels": ("a",)}, {"edges": tuple(range(BINS))}],
         "x": [{"kind": "category"}, {"name": "y"}, {"edges": (2.0, 1.0)}, {"rest": ("other", "missing")}],
@@ -193,23 +194,27 @@ def test_traits_that_no_data_can_have_led_to_are_refused(sound: Sketch) -> None:
     }
     for name, changes in wrong.items():
         for change in changes:
-            traits = list(sound.spec.traits)
-            traits[at[name]] = replace(traits[at[name]], **change)
-            with pytest.raises(Damaged, match=r"spec( attribute|\.traits)"):
-                replace(sound.spec, traits=tuple(traits)).check()
-    for traits in (sound.spec.traits[1:], sound.spec.traits[:-1], (*sound.spec.traits, sound.spec.traits[1])):
-        with pytest.raises(Damaged, match=r"spec\.traits"):
-            replace(sound.spec, traits=tuple(traits)).check()
+            attributes = list(sound.spec.attributes)
+            attributes[at[name]] = replace(attributes[at[name]], **change)
+            with pytest.raises(Damaged, match=r"spec( attribute|\.attributes)"):
+                replace(sound.spec, attributes=tuple(attributes)).check()
+    for attributes in (
+        sound.spec.attributes[1:],
+        sound.spec.attributes[:-1],
+        (*sound.spec.attributes, sound.spec.attributes[1]),
+    ):
+        with pytest.raises(Damaged, match=r"spec\.attributes"):
+            replace(sound.spec, attributes=tuple(attributes)).check()
 
 
 def wide(covariates: int) -> Spec:
     """As many traits of as many cells as a stored spec may have, and more."""
     levels = tuple(f"v{i:02}" for i in range(LEVELS))
     names = [f"x{j}" for j in range(covariates)]
-    own = (Trait(name=v, kind="category", levels=levels, rest=("other", "missing")) for v in names)
-    score = Trait(name="(score)", kind="number", edges=tuple(range(BINS - 1)))
+    own = (Attribute(name=v, kind="category", levels=levels, rest=("other", "missing")) for v in names)
+    score = Attribute(name="(score)", kind="number", edges=tuple(range(BINS - 1)))
     how = tuple(Coding(name=v, kind="category", levels=levels) for v in names)
-    return Spec(label="y", score="p", codings=how, sample=10, traits=(score, *own))
+    return Spec(label="y", score="p", codings=how, sample=10, attributes=(score, *own))
 
 
 def test_the_largest_boxes_are_checked_and_larger_ones_refused() -> None:
@@ -220,7 +225,7 @@ def test_the_largest_boxes_are_checked_and_larger_ones_refused() -> None:
     assert part.sums.nbytes < 80e6
     part.layout.summed(np.zeros((101, 50), dtype=np.uint8), np.full(50, 0.5), np.ones(50, dtype=np.int8), part.sums)
     part.check(50, 50, 50 << 29)
-    with pytest.raises(Damaged, match=r"spec\.traits are 5,001"):
+    with pytest.raises(Damaged, match=r"spec\.attributes are 5,001"):
         wide(5000).check()
 
 
@@ -245,7 +250,7 @@ def test_older_sketches_are_refused_by_their_version(sound: Sketch) -> None:
 
 def test_tables_lie_where_the_layout_says() -> None:
     sizes = [2, 5, 3]
-    layout = Layout([Trait(name=str(j), kind="number", edges=tuple(range(k - 2))) for j, k in enumerate(sizes)], 3)
+    layout = Layout([Attribute(name=str(j), kind="number", edges=tuple(range(k - 2))) for j, k in enumerate(sizes)], 3)
     assert layout.combined == [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
     assert layout.cells == 2 + 5 + 3 + 10 + 6 + 15 + 30
     assert [layout.shape(t) for t in (1, 4, 6)] == [(5,), (2, 3), (2, 5, 3)]

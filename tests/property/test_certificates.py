@@ -19,7 +19,7 @@ from calibrant.kernels.tally import fixed_point
 from calibrant.results import Estimate
 from calibrant.stats.betting import FORWARD, solve
 from calibrant.stats.bounds import _forward
-from calibrant.views.population import EXACT_LEVELS, everyone, group
+from calibrant.views.population import EXACT_STEPS, everyone, group
 from effort import examples
 
 TWO_SIDED = (rounded, jittered, distance, bounded_variation)
@@ -77,7 +77,7 @@ def test_upper_end_falls_as_alpha_rises(certify, d, pair):
 @given(data(), st.sampled_from([(0.01, 0.05), (0.05, 0.1), (0.1, 0.5)]))
 def test_lower_evidence_rises_as_alpha_rises_at_fixed_bets(d, pair):
     """The stakes follow alpha; for given wagers the bound is monotone."""
-    wagers = [_forward(everyone(d).cells, stake) for stake in FORWARD.multiples]
+    wagers = [_forward(everyone(d).cells, bet_size) for bet_size in FORWARD.multiples]
     strict, loose = (solve(wagers, np.full(4, 0.25), a) for a in pair)
     assert loose >= strict - 1e-9
 
@@ -138,7 +138,7 @@ def test_results_round_trip(certify, d):
 @some
 @given(data(), st.integers(2, 1024))
 def test_every_number_of_levels_is_certified(d, levels):
-    low, high = ends(rounded(d, levels=levels, alpha=0.2))
+    low, high = ends(rounded(d, steps=levels, alpha=0.2))
     assert 0.0 <= low <= 1.0
     assert 0.0 <= high <= 1.0
 
@@ -151,7 +151,7 @@ def rounded_by_library(p, steps, by=None):
     return q.levels(steps).totals[:, 0]
 
 
-@pytest.mark.parametrize("steps", EXACT_LEVELS)
+@pytest.mark.parametrize("steps", EXACT_STEPS)
 @many
 @given(st.lists(scores, min_size=1, max_size=30))
 def test_exact_levels_follow_integer_arithmetic(steps, p):
@@ -159,7 +159,7 @@ def test_exact_levels_follow_integer_arithmetic(steps, p):
     assert (rounded_by_library(p, steps) == np.bincount(level, minlength=steps + 1)).all()
 
 
-@pytest.mark.parametrize("steps", EXACT_LEVELS)
+@pytest.mark.parametrize("steps", EXACT_STEPS)
 def test_every_decimal_half_goes_up(steps):
     """As people round: 0.005 is 0.01 in whole percent, though its nearest double may be a hair less."""
     p = [(2 * k + 1) / (2 * steps) for k in range(steps)]
@@ -174,12 +174,12 @@ def test_dyadic_levels_follow_integer_arithmetic(steps, p):
     assert (rounded_by_library(p, steps) == np.bincount(level, minlength=steps + 1)).all()
 
 
-@pytest.mark.parametrize("steps", [*EXACT_LEVELS, *(2**j for j in range(1, 10))])
+@pytest.mark.parametrize("steps", [*EXACT_STEPS, *(2**j for j in range(1, 10))])
 @some
 @given(st.lists(scores, min_size=1, max_size=30))
 def test_levels_of_a_group_follow_integer_arithmetic(steps, p):
     """All but 1024 steps, where a group's cells are as wide as a step."""
-    level = ((fixed_point(p) + (steps in EXACT_LEVELS)) * steps + (1 << 29)) >> 30
+    level = ((fixed_point(p) + (steps in EXACT_STEPS)) * steps + (1 << 29)) >> 30
     assert (rounded_by_library(p, steps, ["x"] * len(p)) == np.bincount(level, minlength=steps + 1)).all()
 
 
@@ -201,7 +201,7 @@ def test_the_ends_of_a_group_are_about_two_displays_and_may_cross():
     """Scores next to 0.46 and 0.54, event rate 1/2: the model is off by 0.04, its display in ten steps is not."""
     n = 60_000
     p, y = np.where(np.arange(n) % 2, 0.46, 0.54) + np.arange(n) * 1e-9, np.arange(n) // 2 % 2
-    (found,) = groups(cal.predictions(y, p, {"g": ["x"] * n}), by="g", levels=10).values()
+    (found,) = groups(cal.predictions(y, p, {"g": ["x"] * n}), by="g", steps=10).values()
     low, high = ends(found)
     assert high < low <= 0.04
     assert found.value <= high

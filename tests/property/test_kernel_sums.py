@@ -68,14 +68,14 @@ def test_tiles_of_any_size_equal_the_loop(made: tuple[Kernel, np.random.Generato
     np.fill_diagonal(k, 0.0)
     want, across = np.einsum("ib,ij,jb->b", vectors, k, vectors), k @ fixed
     for dtype, slack in ((np.float64, 1e-9), (np.float32, 2e-2)):
-        found, beside = off_diagonal(kernel, vectors.astype(dtype), fixed, tile)
+        found, row_attributes = off_diagonal(kernel, vectors.astype(dtype), fixed, tile)
         scale = slack * max(1.0, float(np.abs(vectors).sum()))
         assert np.abs(found - want).max() < scale
-        assert np.abs(beside - across).max() < scale
+        assert np.abs(row_attributes - across).max() < scale
 
 
-def outcomes_one_by_one(cases: Any, rows: Any) -> Any:
-    return np.concatenate([np.r_[np.ones(int(k)), np.zeros(int(n - k))] for k, n in zip(cases, rows, strict=True)])
+def outcomes_one_by_one(events: Any, rows: Any) -> Any:
+    return np.concatenate([np.r_[np.ones(int(k)), np.zeros(int(n - k))] for k, n in zip(events, rows, strict=True)])
 
 
 @examples(30)
@@ -86,8 +86,8 @@ def test_statistics_equal_their_formulas_row_by_row(
     kernel, rng = made
     p = rng.choice([0.0, 1.0, *rng.uniform(0.02, 0.98, 30)], kernel.rows)
     count = rng.integers(1, 4, kernel.rows).astype(float) if repeat else np.ones(kernel.rows)
-    cases = rng.binomial(count.astype(int), p).astype(float)
-    rows = Rows(p, count, cases, None if repeat else np.arange(kernel.rows, dtype=np.uint64))
+    events = rng.binomial(count.astype(int), p).astype(float)
+    rows = Rows(p, count, events, None if repeat else np.arange(kernel.rows, dtype=np.uint64))
     found = statistics(kernel, rows, 4, 7, tile)
     each = np.repeat(np.arange(kernel.rows), count.astype(int))
     k, q = matrix(kernel)[np.ix_(each, each)], p[each]

@@ -17,9 +17,9 @@ from hypothesis.extra import numpy as hnp
 
 import calibrant.kernels
 import oracles.draws
-import oracles.notch
+import oracles.quadratic_penalty
 import oracles.tally
-from calibrant.kernels import draws, notch, runtime, smooth, strata, tally, trees
+from calibrant.kernels import draws, quadratic_penalty, runtime, smooth, strata, tally, trees
 from calibrant.kernels.tally import Counters, Packed, Rows
 from effort import examples
 
@@ -66,7 +66,10 @@ def test_hash_bytes(words: list[bytes], seed: int) -> None:
 def test_notch_peaks(n: int, share: float, power: float) -> None:
     centre, alpha = [share * n], [10.0**power]
     np.testing.assert_allclose(
-        notch.notch_peaks([n], centre, alpha), oracles.notch.notch_peaks([n], centre, alpha), atol=1e-9, rtol=0
+        quadratic_penalty.penalty_peaks([n], centre, alpha),
+        oracles.quadratic_penalty.penalty_peaks([n], centre, alpha),
+        atol=1e-9,
+        rtol=0,
     )
 
 
@@ -77,12 +80,12 @@ def test_notch_peaks_of_large_counts() -> None:
 
     for n, centre, alpha in ((10**5, 50_300.4, 5e-5), (10**6, 1_000.7, 1e-3), (10**6, 999_900.2, 1e-4)):
         k = np.arange(max(int(centre) - 6000, 0), min(int(centre) + 6000, n) + 1)
-        log_notch = -0.5 * alpha * (k - centre) ** 2
+        log_penalty = -0.5 * alpha * (k - centre) ** 2
         grid = np.clip(
             centre / n + np.linspace(-1, 1, 401) * 3 / np.sqrt(n) * np.sqrt(centre / n * (1 - centre / n)), 1e-12, 1
         )
-        values = [np.log(np.exp(binom.logpmf(k, n, e) + log_notch).sum()) for e in grid]
-        found = notch.notch_peaks([n], [centre], [alpha])[0]
+        values = [np.log(np.exp(binom.logpmf(k, n, e) + log_penalty).sum()) for e in grid]
+        found = quadratic_penalty.penalty_peaks([n], [centre], [alpha])[0]
         assert max(values) <= found + 1e-9
         assert found <= max(values) + 1e-4
 
@@ -146,7 +149,7 @@ def test_one_signature_whatever_arrays_are_given() -> None:
         smooth.operator(a, a, a, a, 3.0, 1)
         smooth.smooth(a, a, a, 0.1, 1, 2)
         smooth.taut_string(a, a, 1)
-        notch.notch_peaks([9], a[3:4], a[1:2])
+        quadratic_penalty.penalty_peaks([9], a[3:4], a[1:2])
         trees.grow(trees.Columns(codes, y[:2] == 1), a, a, ids, trees.Rule(1, 1, 0))
     for file in FILES:
         for name, found in kernels(file).items():

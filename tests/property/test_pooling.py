@@ -128,9 +128,9 @@ def pooled_tables(table: Any) -> tuple[list[list[int]], list[list[int]], list[li
 def small_levels(table: Any) -> list[list[int]]:
     """Levels of either variable with too few people to be shown."""
     index, out = np.arange(table.size).reshape(table.shape), []
-    for axis, along in ((1, index), (0, index.T)):
+    for axis, by_variable in ((1, index), (0, index.T)):
         rows = table.sum(axis=axis)
-        out += [indicator(along[i].tolist(), table.size) for i in range(len(rows)) if 0 < rows[i] < MASK]
+        out += [indicator(by_variable[i].tolist(), table.size) for i in range(len(rows)) if 0 < rows[i] < MASK]
     return out
 
 

@@ -10,7 +10,7 @@ from calibrant.apps.papers.bounds import denoised
 from calibrant.kernels import smooth
 from effort import examples
 
-unit = st.floats(0.0, 1.0, allow_subnormal=False)
+cluster = st.floats(0.0, 1.0, allow_subnormal=False)
 
 
 def read_only(values):
@@ -63,8 +63,8 @@ def test_ties_do_not_depend_on_row_order(rows, random):
 
 @examples(200)
 @given(
-    hnp.arrays(np.float64, st.integers(1, 25), elements=unit),
-    st.lists(st.tuples(unit, st.booleans()), min_size=1, max_size=40),
+    hnp.arrays(np.float64, st.integers(1, 25), elements=cluster),
+    st.lists(st.tuples(cluster, st.booleans()), min_size=1, max_size=40),
     st.sampled_from([1e-4, 0.01, 0.1, 0.25]),
 )
 def test_smoother_equals_reference(at, rows, bandwidth):

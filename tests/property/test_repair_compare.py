@@ -13,13 +13,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import calibrant as cal
+from calibrant.repair.calibrators.curves import Logistic
 from calibrant.repair.fitted import FittedOn, fitted_on, overlap
 from calibrant.repair.judge.evidence import gap_change
-from calibrant.repair.judge.rows import dealt
+from calibrant.repair.judge.rows import hash_split
 from calibrant.repair.judge.verdict import Comparison
-from calibrant.repair.maps.curves import Logistic
 from calibrant.repair.regression import taken
-from calibrant.stats.betting import Units, _spread_out, mean_limits
+from calibrant.stats.betting import Clusters, _spread_out, mean_limits
 from effort import examples
 
 numbers = st.floats(-1.0, 1.0)
@@ -37,7 +37,7 @@ def contributions(draw: Any) -> tuple[Any, Any, Any, Any]:
 @given(contributions(), st.sampled_from([0.5, 0.05, 1e-4]))
 def test_limits_hold_what_was_seen_and_stay_within_what_can_be(rows: Any, delta: float) -> None:
     y, p, z0, z1 = rows
-    u = Units.of_values(y, p, (z0, z1))
+    u = Clusters.of_values(y, p, (z0, z1))
     low, high = mean_limits(u, delta)
     assert np.minimum(z0, z1).mean() - 1e-9 <= low <= u.mean + 1e-9
     assert u.mean - 1e-9 <= high <= np.maximum(z0, z1).mean() + 1e-9
@@ -46,10 +46,10 @@ def test_limits_hold_what_was_seen_and_stay_within_what_can_be(rows: Any, delta:
 @given(contributions(), st.integers(2, 5))
 def test_limits_turn_with_the_sign_and_grow_with_confidence(rows: Any, k: int) -> None:
     y, p, z0, z1 = rows
-    low, high = mean_limits(Units.of_values(y, p, (z0, z1)), 0.1)
-    turned = mean_limits(Units.of_values(y, p, (-z0, -z1)), 0.1)
+    low, high = mean_limits(Clusters.of_values(y, p, (z0, z1)), 0.1)
+    turned = mean_limits(Clusters.of_values(y, p, (-z0, -z1)), 0.1)
     np.testing.assert_allclose((-turned[1], -turned[0]), (low, high), atol=1e-7)
-    wide = mean_limits(Units.of_values(y, p, (z0, z1)), 0.1 / k)
+    wide = mean_limits(Clusters.of_values(y, p, (z0, z1)), 0.1 / k)
     assert wide[0] <= low + 1e-9
     assert wide[1] >= high - 1e-9
 
@@ -78,7 +78,7 @@ def test_every_row_is_dealt_once_and_clusters_stay_whole(n: int, parts: int, see
     codes = None if not clusters else rng.integers(0, clusters, n)
     data = cal.predictions(rng.integers(0, 2, n), rng.uniform(size=n), cluster=codes)
     try:
-        part = dealt(data, parts, seed)
+        part = hash_split(data, parts, seed)
     except cal.NotComputable:
         return
     assert set(part) == set(range(parts))

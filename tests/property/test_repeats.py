@@ -16,7 +16,7 @@ import oracles.draws
 from calibrant.kernels import draws
 from calibrant.kernels.draws import Bars, Refits, Tables
 from calibrant.search.corners import CORNERS, Cuts, Overlaps, boosted
-from calibrant.search.detectors import Settings, question_of
+from calibrant.search.detectors import Settings, detector_inputs
 from calibrant.search.nulls import AGAIN, under, verdict_of
 from calibrant.search.repeats import Repeats
 from effort import examples
@@ -37,7 +37,7 @@ def question(n: int, seed: int = 0, weights: bool = False, **settings: Any) -> A
     y = rng.random(n) < np.where((x > 0.5) & (z > 1), np.minimum(p + 0.2, 1.0) * (p > 0), p)
     covariates = {"x": x, "z": z, "ward": rng.choice(["a", "b", "c"], n)}
     data = cal.predictions(y, p, covariates, weights=rng.uniform(0.5, 2.0, n) if weights else None)
-    return under(question_of(data, Settings(seed=seed, **settings).checked()), "refit")
+    return under(detector_inputs(data, Settings(seed=seed, **settings).checked()), "refit")
 
 
 @examples(30)
@@ -82,7 +82,7 @@ def test_the_data_are_treated_as_the_draws(settings: Any) -> None:
     """The statistic is the peak of the path that is told, and what the same outcomes would give as a draw."""
     q = question(400, 1, weights=True, **settings)
     r = Repeats(q, AGAIN)
-    found = r.found()
+    found = r.result()
     np.testing.assert_allclose(found.peaks, r.of_few(q.sample.y[r.order][None].astype(np.uint8))[0][0], rtol=1e-9)
     curves = [np.nanmax(v.curve(q.sample.y), initial=0.0) for v in found.paths]
     np.testing.assert_allclose(found.peaks, np.maximum(curves, 0.0))
@@ -92,7 +92,7 @@ def same_as_data(q: Any) -> bool:
     """Tell whether each draw, searched as if it were the data, has the peaks that it is given as a draw."""
     r = Repeats(q, AGAIN)
     peaks = r.of_few(r.outcomes(0, 6))[0]
-    each = [Repeats(q.with_outcomes(r.drawn(b)), AGAIN).found().peaks for b in range(6)]
+    each = [Repeats(q.with_outcomes(r.drawn(b)), AGAIN).result().peaks for b in range(6)]
     return np.allclose(peaks, each, rtol=1e-9, atol=1e-9)
 
 
@@ -142,7 +142,7 @@ def test_no_row_is_predicted_from_its_own_fold() -> None:
     q = question(300, 2)
     inside = q.fold == 1
     other = q.with_outcomes(np.where(inside, 1.0 - q.sample.y, q.sample.y))
-    a, b = (Repeats(v, AGAIN).found().fits for v in (q, other))
+    a, b = (Repeats(v, AGAIN).result().fits for v in (q, other))
     for m in range(3):
         one, two = (f.predict(m, q.sample.x, q.sample.p, f.part) for f in (a, b))
         np.testing.assert_array_equal(one[inside], two[inside])
@@ -183,10 +183,10 @@ def test_cuts_of_numbers_levels_and_constants() -> None:
     data = cal.predictions(
         rng.random(n) < 0.3, np.full(n, 0.3), {"x": np.arange(n) / n, "rare": rare, "usual": 1 - rare}
     )
-    cuts = Cuts.of(question_of(data, Settings()).sample.x)
+    cuts = Cuts.of(detector_inputs(data, Settings()).sample.x)
     assert [len(k) for k in cuts.knots] == [0, 9, 1, 1]
     assert [len(k) for k in cuts.coarse] == [0, 4, 1, 1]
-    held = cuts.member(cuts.codes(question_of(data, Settings()).sample.x.flat))
+    held = cuts.member(cuts.codes(detector_inputs(data, Settings()).sample.x.flat))
     assert held.shape == (len(cuts.rules), n)
     assert held[0].all()
     assert len(cuts.rules) == 1 + 11 + 4 * (4 + 4 + 1)
@@ -202,6 +202,6 @@ def test_learners_serve_other_nulls() -> None:
 def test_hundreds_of_columns_are_cut_coarsely() -> None:
     n, rng = 60, np.random.default_rng(7)
     data = cal.predictions(rng.random(n) < 0.3, np.full(n, 0.3), {f"x{j}": rng.normal(size=n) for j in range(150)})
-    cuts = Cuts.of(question_of(data, Settings()).sample.x)
+    cuts = Cuts.of(detector_inputs(data, Settings()).sample.x)
     assert len(cuts.rules) <= 3_000
     assert {len(k) for k in cuts.knots[1:]} == {5}

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.data.specs.traits import between
+from calibrant.data.specs.attributes import between
 from calibrant.diagnose.rule_search import Binned, conditions_of
 from calibrant.views.features import SCORE
 from calibrant.views.rules import Columns, Condition, columns_of, extended, quoted, text_of
@@ -161,10 +161,10 @@ def test_awkward_names_are_quoted_so_that_a_rule_reads_one_way(names: Any, level
     rule, expected = [], []
     for name, some, negated in zip(names, levels, no, strict=False):
         rule.append(Condition(variable=name, kind="category", **{"others" if negated else "levels": tuple(some)}))
-        said = [quoted(v) for v in (name, *some)]
-        told = [repr(v) if q != v else v for v, q in zip((name, *some), said, strict=True)]
-        expected += ["and"] * bool(expected) + [told[0], "not" if negated else "="]
-        expected += [word for v in told[1:] for word in (v, "or")][:-1]
+        stated = [quoted(v) for v in (name, *some)]
+        reported = [repr(v) if q != v else v for v, q in zip((name, *some), stated, strict=True)]
+        expected += ["and"] * bool(expected) + [reported[0], "not" if negated else "="]
+        expected += [word for v in reported[1:] for word in (v, "or")][:-1]
     assert parts(text_of(rule)) == expected
 
 

@@ -121,7 +121,7 @@ def test_storage_does_not_matter(column: Any) -> None:
 
 
 def test_texts_of_rows_that_were_thrown_out_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample, "HELD", 8)
+    monkeypatch.setattr(sample, "AT_ONCE", 8)
     made = RawSample(["id"], 5)
     rng = np.random.default_rng(0)
     for part in range(40):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import outcomes
-from calibrant.stats.pockets.scan import SALT, bound
-from calibrant.views.boxes import Held, Tables
+from calibrant.stats.subgroups.scan import SALT, bound
+from calibrant.views.boxes import SampleRows, Tables
 from effort import examples
 from oracles import scan as oracle
 
@@ -26,7 +26,7 @@ def drawn(seed: int, kinds: str, order: int, n: int = 30, size: int = 4) -> Tabl
     g = np.random.default_rng([0x5CA4, seed])
     cells = g.integers(0, size, (len(kinds), n), dtype=np.uint8)
     cells[0] = np.minimum(cells[0], size - 2)  # no score is missing
-    held = Held(
+    held = SampleRows(
         cells=cells,
         p=g.uniform(0.05, 0.95, n),
         y=g.integers(0, 2, n, dtype=np.int8),
@@ -37,7 +37,7 @@ def drawn(seed: int, kinds: str, order: int, n: int = 30, size: int = 4) -> Tabl
 
 def worse_than_all(tables: Tables, scan: Any, margin: float) -> bool:
     """Tell whether all levels together, which are no subset, beat the best subset: then another may be the best."""
-    held: Any = tables.held
+    held: Any = tables.sample_rows
     most = oracle.needed(tables, scan)[1]
     return any(
         max(oracle.score(whole, held.y, held.p, scan.tolerance, scan.extra)) - most[t] > margin
@@ -50,7 +50,7 @@ def worse_than_all(tables: Tables, scan: Any, margin: float) -> bool:
 def test_the_best_box(seed: int, kinds: str, order: int, sides: tuple[int, ...], tolerance: float) -> None:
     tables = drawn(seed, kinds, order)
     scan = oracle.scan_of(tables, tolerance, sides)
-    y = tables.held.y  # type: ignore[union-attr]
+    y = tables.sample_rows.y  # type: ignore[union-attr]
     found, wanted = scan.best(), oracle.largest(tables, scan, lambda side: y)
     assert found.margin <= wanted + ROUNDING
     # subsets are looked for among those of more cases than expected, or of fewer: no other can be found to be off
@@ -65,7 +65,7 @@ def test_simulated_outcomes_are_searched_as_the_data_are(
     seed: int, kinds: str, order: int, sides: tuple[int, ...], tolerance: float
 ) -> None:
     tables = drawn(seed, kinds, order)
-    held: Any = tables.held
+    held: Any = tables.sample_rows
     scan = oracle.scan_of(tables, tolerance, sides)
     peaks = scan.simulated(held.cells, held.p, held.ids, 70)
     edges = np.minimum(held.p + tolerance, 1.0), np.maximum(held.p - tolerance, 0.0)
@@ -73,7 +73,7 @@ def test_simulated_outcomes_are_searched_as_the_data_are(
     for draw in (0, 1, 63, 64, 69):
         each = []
         for side in sides:
-            again = Held(cells=held.cells, p=held.p, y=at[side][:, draw].astype(np.int8), ids=held.ids)
+            again = SampleRows(cells=held.cells, p=held.p, y=at[side][:, draw].astype(np.int8), ids=held.ids)
             own = oracle.tables_of(kinds, 4, again, min(order, len(kinds)))
             each.append(oracle.scan_of(own, tolerance, (side,)).best().margin)
         assert abs(peaks[draw] - max(each)) <= ROUNDING
@@ -83,9 +83,9 @@ def test_simulated_outcomes_are_searched_as_the_data_are(
 @given(SEEDS, KINDS, SIDES, TOLERANCES)
 def test_rows_in_another_order_change_nothing(seed: int, kinds: str, sides: tuple[int, ...], tolerance: float) -> None:
     tables = drawn(seed, kinds, 2)
-    held: Any = tables.held
+    held: Any = tables.sample_rows
     order = np.random.default_rng([0x5CA5, seed]).permutation(tables.n)
-    other = Held(cells=held.cells[:, order], p=held.p[order], y=held.y[order], ids=held.ids[order])
+    other = SampleRows(cells=held.cells[:, order], p=held.p[order], y=held.y[order], ids=held.ids[order])
     scans = [oracle.scan_of(oracle.tables_of(kinds, 4, h, 2), tolerance, sides) for h in (held, other)]
     peaks = [s.simulated(h.cells, h.p, h.ids, 100) for s, h in zip(scans, (held, other), strict=True)]
     np.testing.assert_array_equal(*peaks)

@@ -13,8 +13,8 @@ from calibrant.errors import NotComputable
 from calibrant.repair import (
     BBQ,
     Beta,
+    Calibrator,
     Dirichlet,
-    FittedMap,
     Histogram,
     Isotonic,
     Jitter,
@@ -41,7 +41,7 @@ RECIPES = (
     BBQ(criterion="aic", strategy="uniform", fewest=1),
     BBQ(criterion="bic", fewest=1),
     Rounding(),
-    Rounding(levels=7),
+    Rounding(steps=7),
     Jitter(),
     Jitter(bandwidth=0.3, seed=9),
 )
@@ -81,7 +81,7 @@ def test_values_are_probabilities_json_makes_an_equal_map_and_order_is_as_told(r
     assert np.isfinite(shown).all()
     assert shown.min() >= 0.0
     assert shown.max() <= 1.0
-    again = FittedMap.from_json(made.to_json())
+    again = Calibrator.from_json(made.to_json())
     assert again == made
     assert copy.deepcopy(again) == made  # as scikit-learn's clone does
     assert (again.scores(ASCENDING) == shown).all()
@@ -111,12 +111,12 @@ def test_a_weight_is_so_many_copies(recipe, rows, data):
 
 def separate(rows) -> bool:
     """Tell whether a threshold, or an interval, of the score has all cases on one side and all others on the other."""
-    cases, rest = ([p for p, y in rows if y == k] for k in (1, 0))
+    events, rest = ([p for p, y in rows if y == k] for k in (1, 0))
 
     def inside(some, others):
         return not [p for p in others if min(some) <= p <= max(some)]
 
-    return not cases or not rest or inside(cases, rest) or inside(rest, cases)
+    return not events or not rest or inside(events, rest) or inside(rest, events)
 
 
 def test_a_weight_is_so_many_copies_where_scores_separate() -> None:
@@ -162,4 +162,4 @@ def test_dirichlet_gives_probabilities_and_survives_json(n, k, seed, penalty, sh
     assert np.isfinite(shown).all()
     assert shown.min() >= 0
     assert np.abs(shown.sum(axis=1) - 1).max() < 1e-12
-    assert FittedMap.from_json(made.to_json()) == made
+    assert Calibrator.from_json(made.to_json()) == made

@@ -223,7 +223,7 @@ def moved(raw: bytes, rng: Any) -> bytes:
     return packed(header, bytes(body))
 
 
-def crossed(raw: bytes, rng: Any) -> bytes:
+def two_way(raw: bytes, rng: Any) -> bytes:
     """The header of one sketch with the body of another, or one's spec in the other."""
     other, body = opened(sound()[int(rng.integers(0, len(sound())))])
     header, own = opened(raw)
@@ -267,7 +267,7 @@ CHANGES: tuple[Callable[[bytes, Any], bytes], ...] = (
     counts_changed,
     counts_changed,
     moved,
-    crossed,
+    two_way,
     repacked,
     sizes_changed,
 )
@@ -277,7 +277,7 @@ def use(sketch: Sketch) -> None:
     """What is accepted must be whole: it can be written, merged and read, without a warning, to finite numbers."""
     again = Sketch.from_bytes(sketch.to_bytes())
     assert again.to_bytes() == sketch.to_bytes()
-    assert 0 <= sketch.cases <= sketch.n <= sketch.rows_read
+    assert 0 <= sketch.events <= sketch.n <= sketch.rows_read
     twice = sketch.copy().merge(again, allow_same=True)
     assert twice.n == 2 * sketch.n
     for question in (
@@ -317,11 +317,11 @@ def refused(raw: bytes) -> bool:
     return False
 
 
-def fuzz(seed: int, cases: int) -> dict[str, list[int]]:
+def fuzz(seed: int, events: int) -> dict[str, list[int]]:
     """Try so many changed files; return how many of each kind were refused and accepted."""
     rng = np.random.default_rng([0xF022, seed])
     tally = {change.__name__: [0, 0] for change in CHANGES}
-    for k in range(cases):
+    for k in range(events):
         change = CHANGES[k % len(CHANGES)]
         raw = sound()[int(rng.choice(len(sound()), p=SHARES))]
         tally[change.__name__][0 if refused(change(raw, rng)) else 1] += 1
@@ -353,13 +353,13 @@ def bombs() -> dict[str, bytes]:
     knots["spec"]["local"]["lines"][0] |= {"knots": [j / 100 for j in range(600)], "whitening": [[0.5] * 600] * 600}
     edges = copy.deepcopy(opened(sound()[2])[0])
     edges["spec"]["variables"][1] |= {"values": [], "edges": list(range(10**6)), "kind": "number"}
-    traits = copy.deepcopy(opened(sound()[5])[0])
-    traits["spec"]["codings"] = [{**traits["spec"]["codings"][0], "name": f"x{j}"} for j in range(3000)]
-    traits["spec"]["traits"] = traits["spec"]["traits"][:1] + [
-        {**traits["spec"]["traits"][1], "name": f"x{j}"} for j in range(3000)
+    attributes = copy.deepcopy(opened(sound()[5])[0])
+    attributes["spec"]["codings"] = [{**attributes["spec"]["codings"][0], "name": f"x{j}"} for j in range(3000)]
+    attributes["spec"]["attributes"] = attributes["spec"]["attributes"][:1] + [
+        {**attributes["spec"]["attributes"][1], "name": f"x{j}"} for j in range(3000)
     ]
     cells = copy.deepcopy(opened(sound()[5])[0])
-    cells["spec"]["traits"][1]["edges"] = list(range(10**6))
+    cells["spec"]["attributes"][1]["edges"] = list(range(10**6))
     draws = copy.deepcopy(tested)
     draws["spec"]["local"]["draws"] = 10**5
     shape = copy.deepcopy(tested)
@@ -373,7 +373,7 @@ def bombs() -> dict[str, bytes]:
         "levels": packed(levels, b"", zeros),
         "knots": packed(knots, b"", zeros),
         "edges": packed(edges, b"", zeros),
-        "traits": packed({**traits, "spec": {**traits["spec"], "local": None}}, b"", zeros),
+        "attributes": packed({**attributes, "spec": {**attributes["spec"], "local": None}}, b"", zeros),
         "cells of a trait": packed(cells, b"", zeros),
         "draws": packed(draws, b"", zeros),
         "header": signed(struct.pack("<QQ", 1 << 27, len(zeros)) + zeros),
@@ -441,7 +441,7 @@ def test_files_that_are_no_sketch_are_refused_by_name(tmp_path: Path, capsys: An
     newer = packed(*(lambda h, b: ({**h, "format": FORMAT + 1}, bytes(b)))(*opened(raw)))
     older = packed(*(lambda h, b: ({**h, "format": FORMAT - 1}, bytes(b)))(*opened(raw)))
     (tmp_path / "sound.sketch").write_bytes(raw)
-    cases = {
+    events = {
         "foreign": (b"PAR1" * 100, "not a calibrant sketch"),
         "empty": (b"", "not a calibrant sketch"),
         "cut": (raw[:-9], "truncated"),
@@ -451,15 +451,15 @@ def test_files_that_are_no_sketch_are_refused_by_name(tmp_path: Path, capsys: An
         "newer": (newer, "newer calibrant: upgrade"),
         "older": (older, "older calibrant: make it again"),
     }
-    for name, (content, message) in cases.items():
+    for name, (content, message) in events.items():
         path = tmp_path / f"{name}.sketch"
         path.write_bytes(content)
         status = main(["merge", str(tmp_path / "sound.sketch"), str(path), "--out", str(tmp_path / "sum.sketch")])
-        said = capsys.readouterr().err
+        stated = capsys.readouterr().err
         assert status == 2
-        assert f"{name}.sketch" in said
-        assert message in said
-        assert said.count("\n") == 1
+        assert f"{name}.sketch" in stated
+        assert message in stated
+        assert stated.count("\n") == 1
     assert not (tmp_path / "sum.sketch").exists()
     with (tmp_path / "vast.sketch").open("wb") as file:
         file.write(raw)
@@ -480,10 +480,10 @@ def test_a_sketch_of_a_thousand_million_rows_is_sound() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cases", [500, pytest.param(2000, marks=pytest.mark.slow)])
-def test_changed_files_are_refused_or_whole(cases: int) -> None:
+@pytest.mark.parametrize("events", [500, pytest.param(2000, marks=pytest.mark.slow)])
+def test_changed_files_are_refused_or_whole(events: int) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    tally = fuzz(1, cases)
+    tally = fuzz(1, events)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000  # kB
     assert all(no > yes for no, yes in tally.values())
     assert tally["counts_changed"][0] >= 0.8 * sum(tally["counts_changed"])

@@ -15,7 +15,7 @@ from calibrant.kernels import strata
 from calibrant.kernels.draws import Draws
 from calibrant.kernels.strata import Seen
 from calibrant.stats.strata import quantile_cells
-from calibrant.views.along import along_of, strata_of
+from calibrant.views.by_variable import by_variable_of, strata_of
 from effort import examples
 
 VALUES = st.floats(allow_nan=True, allow_infinity=False)
@@ -72,7 +72,7 @@ def test_sketch_and_rows_hold_the_same_sums(view):
     for name in ("day", "level", "age"):
         a, b = strata_of(data, name, view), strata_of(kept, name, view)
         assert (a.labels, a.missing, a.date, a.titles()) == (b.labels, b.missing, b.date, b.titles())
-        for field, off in (("x", 0), ("rows", 0), ("cases", 0), ("score", 1e-5), ("noise", 2e-3), ("resid2", 2e-3)):
+        for field, off in (("x", 0), ("rows", 0), ("events", 0), ("score", 1e-5), ("noise", 2e-3), ("resid2", 2e-3)):
             np.testing.assert_allclose(getattr(a, field), getattr(b, field), atol=off)
     a, b = strata_of(data, "x", view).binned(10), strata_of(kept, "x", view).binned(10)
     np.testing.assert_allclose(a.rows, b.rows, atol=8)
@@ -102,9 +102,9 @@ def test_parts_add_up_in_any_order(cuts, random):
     for part in parts[1:]:
         total.merge(part, allow_same=True)
     again = cal.Sketch.from_bytes(total.to_bytes())
-    for name, held in whole.parts["fine"].held.items():
-        assert (held == total.parts["fine"].held[name]).all()
-        assert (held == again.parts["fine"].held[name]).all()
+    for name, held in whole.parts["fine"].sample_rows.items():
+        assert (held == total.parts["fine"].sample_rows[name]).all()
+        assert (held == again.parts["fine"].sample_rows[name]).all()
     assert isinstance(again.parts["fine"], Fine)
 
 
@@ -114,7 +114,7 @@ def test_bins_split_no_tie_and_leave_no_gap(seed, n, bins, coarse):
     g = np.random.default_rng([0x57A9, seed])
     x = np.round(g.normal(size=n), 0 if coarse else 3)
     data = cal.predictions(g.integers(0, 2, n), g.uniform(size=n), {"x": x})
-    found = along_of(data, "x")
+    found = by_variable_of(data, "x")
     for method in ("quantile", "uniform"):
         group = found.strata.bin_of(bins, method)
         joined = found.strata.joined(group)

@@ -46,5 +46,5 @@ def test_level_shifts(seed, n, first, second, levels):
     table = g.normal(0, 0.3, len(sums[0]))
     shifted = [p.copy(), p.copy()]
     for m, q in zip(both, shifted, strict=True):
-        m.shift(codes, by, table, q)
+        m.gap(codes, by, table, q)
     np.testing.assert_array_equal(*shifted)

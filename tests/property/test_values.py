@@ -144,9 +144,9 @@ def test_faulty_rows_are_not_counted() -> None:
 )  # fmt: skip
 def test_what_no_rows_can_have_is_refused(lie: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = cal.sketch(rows(200, 11, 0), label="y", score="p", by="g")
-    told = whole.parts["values"].arrays()
-    told |= {k: v(told[k]) if callable(v) else v for k, v in lie.items()}
-    monkeypatch.setattr(whole.parts["values"], "arrays", lambda: told)
+    reported = whole.parts["values"].arrays()
+    reported |= {k: v(reported[k]) if callable(v) else v for k, v in lie.items()}
+    monkeypatch.setattr(whole.parts["values"], "arrays", lambda: reported)
     raw = whole.to_bytes()
     with pytest.raises(BadInput, match="damaged"):
         Sketch.from_bytes(raw)

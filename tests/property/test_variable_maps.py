@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit
 
 import calibrant as cal
-from calibrant.repair.fitted import Batch, FittedMap
+from calibrant.repair.fitted import Batch, Calibrator
 from effort import examples
 
 QUICK = examples(12, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -48,7 +48,7 @@ def test_any_rows(name, data):
     out = fitted(data).p
     assert np.isfinite(out).all()
     assert ((out >= 0) & (out <= 1)).all()
-    again = FittedMap.from_json(fitted.to_json())
+    again = Calibrator.from_json(fitted.to_json())
     assert again == fitted
     assert np.array_equal(again(data).p, out)
 
@@ -74,11 +74,11 @@ def test_a_row_lies_in_one_leaf_and_its_order_by_score_holds_there(data, depth):
 
 
 @QUICK
-@given(shift=st.floats(-1.5, 1.5), slope=st.floats(0.4, 2.0), seed=st.integers(0, 1000))
-def test_augmented_maps_recover_their_own_shape(shift, slope, seed):
+@given(gap=st.floats(-1.5, 1.5), slope=st.floats(0.4, 2.0), seed=st.integers(0, 1000))
+def test_augmented_maps_recover_their_own_shape(gap, slope, seed):
     rng = np.random.default_rng([91, seed])
     p, v = rng.uniform(0.05, 0.95, 6_000), rng.normal(size=6_000)
-    truth = expit(slope * logit(p) + shift * v)
+    truth = expit(slope * logit(p) + gap * v)
     data = cal.predictions(rng.uniform(size=6_000) < truth, p, {"v": v})
     for recipe in (cal.repair.AugmentedLogistic(variables="v"), cal.repair.AugmentedBeta(variables="v")):
         assert np.abs(recipe.fit(data)(data).p - truth).mean() < 0.025

@@ -11,13 +11,13 @@ from calibrant import arguments
 from calibrant.errors import BadInput
 
 SOUND = [
-    (arguments.whole("bins", np.int64(15), 1, 100), 15),
-    (arguments.whole("draws", 19, 19), 19),
+    (arguments.check_int("bins", np.int64(15), 1, 100), 15),
+    (arguments.check_int("draws", 19, 19), 19),
     (arguments.number("clip", 0, least=0, below=0.5), 0.0),
     (arguments.number("span", np.float32(0.5), above=0, most=1), 0.5),
     (arguments.share("alpha", 0.05), 0.05),
     (arguments.positive("width", 3), 3.0),
-    (arguments.finite("shift", -2), -2.0),
+    (arguments.finite("gap", -2), -2.0),
     (arguments.flag("paper", np.True_), True),
     (arguments.text("name", "log"), "log"),
     (arguments.choice("norm", np.int64(2), (1, 2)), 2),
@@ -27,15 +27,18 @@ SOUND = [
     (arguments.names("by", None), ()),
     (arguments.checked_seed(2**63 - 1), 2**63 - 1),
     (arguments.checked_draws(19, 0.05), 19),
-    (arguments.checked_levels(1024), 1024),
+    (arguments.checked_steps(1024), 1024),
 ]
 REFUSED = [
-    (lambda: arguments.whole("bins", True, 1, 100_000), "bins=True: pass a whole number from 1 to 100,000"),
+    (lambda: arguments.check_int("bins", True, 1, 100_000), "bins=True: pass a whole number from 1 to 100,000"),
     (
-        lambda: arguments.whole("draws", 18, 19, hint="such as 999"),
+        lambda: arguments.check_int("draws", 18, 19, hint="such as 999"),
         "draws=18: pass a whole number from 19 up, such as 999",
     ),
-    (lambda: arguments.whole("bins", 2.0, 1, 10, of="groups"), "bins=2.0: pass a whole number of groups from 1 to 10"),
+    (
+        lambda: arguments.check_int("bins", 2.0, 1, 10, of="groups"),
+        "bins=2.0: pass a whole number of groups from 1 to 10",
+    ),
     (lambda: arguments.number("clip", 0.5, least=0, below=0.5), "clip=0.5: pass a number from 0 to below 0.5"),
     (lambda: arguments.number("span", 0, above=0, most=1), "span=0: pass a number above 0 and at most 1"),
     (lambda: arguments.number("rate", 2, least=0.001, most=1), "rate=2: pass a number from 0.001 to 1"),
@@ -44,7 +47,7 @@ REFUSED = [
     (lambda: arguments.share("alpha", 1), "alpha=1: pass a number between 0 and 1"),
     (lambda: arguments.positive("width", 0), "width=0: pass a positive number"),
     (lambda: arguments.positive("width", "3"), "width='3': pass a positive number"),
-    (lambda: arguments.finite("shift", float("inf")), "shift=inf: pass a finite number"),
+    (lambda: arguments.finite("gap", float("inf")), "gap=inf: pass a finite number"),
     (lambda: arguments.flag("paper", 1), "paper=1: pass True or False"),
     (lambda: arguments.text("name", 3), "name=3: pass text"),
     (lambda: arguments.text("name", b"log"), "name=b'log': pass text"),
@@ -58,7 +61,7 @@ REFUSED = [
     (lambda: arguments.names("by", [], least=1), "pass the name of a column"),
     (lambda: arguments.checked_seed(-1), r"seed=-1: pass a whole number from 0 to 2\*\*63 - 1"),
     (lambda: arguments.checked_alpha(0), "alpha=0: pass an error probability between 0 and 1, such as 0.05"),
-    (lambda: arguments.checked_levels(1, "--levels"), "--levels=1: pass a whole number of steps from 2 to 1,024"),
+    (lambda: arguments.checked_steps(1, "--steps"), "--steps=1: pass a whole number of steps from 2 to 1,024"),
     (lambda: arguments.checked_draws(18, 0.05), "draws=18: alpha=0.05 needs at least 19 draws"),
 ]
 

@@ -18,14 +18,14 @@ from typing import Any
 import pytest
 
 import calibrant as cal
-from calibrant.audit.record import AuditRecord, Check, Finding
+from calibrant.audit.record import AuditRecord, CheckRecord, Finding
 from calibrant.cli import build_parser
 from calibrant.results import Curve, Estimate, Interval, Outcome
 from pages import FENCE, HOWTOS, ROOT, blocks, commands
 
 PAGES = [p for p in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if p.exists()]
-BESIDE = [ROOT / f"{name}.md" for name in ("AGENTS", "CONTRIBUTING", "CHANGELOG", "SECURITY")]
-LINKED = [*PAGES, *(p for p in BESIDE if p.exists())]
+WITH = [ROOT / f"{name}.md" for name in ("AGENTS", "CONTRIBUTING", "CHANGELOG", "SECURITY")]
+LINKED = [*PAGES, *(p for p in WITH if p.exists())]
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 OTHERS = ("gallery/index", "notebooks/employment")  # pages of the site that are no Markdown
 OUTSIDE = ("http://", "https://", "mailto:")
@@ -131,7 +131,7 @@ def bare(function: Any) -> str:
 
 @pytest.mark.skipif(not (ROOT / "docs/api.md").exists(), reason="a source distribution without docs")
 @pytest.mark.parametrize(
-    "result", [Interval, Estimate, Outcome, Curve, Finding, Check, AuditRecord], ids=lambda r: r.__name__
+    "result", [Interval, Estimate, Outcome, Curve, Finding, CheckRecord, AuditRecord], ids=lambda r: r.__name__
 )
 def test_api_page_has_the_fields_of_every_result(result: type) -> None:
     page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
@@ -161,9 +161,9 @@ def test_the_guide_tells_what_the_example_says(example: Any) -> None:
     page = (ROOT / "docs/start.md").read_text(encoding="utf-8")
     headline = next(body for info, body, _ in blocks(page) if info == "text").strip()
     assert headline in printed
-    told = re.search(r"\*\*Foreign born: (at least [\d.]+), over the limit\.\*\*", page)
-    assert told is not None
-    assert re.search(rf"foreign born and naturalised: {re.escape(told[1])}\b", printed)
+    reported = re.search(r"\*\*Foreign born: (at least [\d.]+), over the limit\.\*\*", page)
+    assert reported is not None
+    assert re.search(rf"foreign born and naturalised: {re.escape(reported[1])}\b", printed)
     limit = re.search(r"limit of ([\d.]+) points", page)
     assert limit is not None
     assert f"limit {limit[1]} points" in printed
@@ -204,11 +204,11 @@ def test_the_price_of_certificates_by_units_is_that_of_its_table() -> None:
     even: list[tuple[float, float]] = []
     hard: list[tuple[float, float]] = []
     for line in table.partition("<!-- end -->")[0].splitlines():
-        told = re.match(r"\| (\d.*?) \| [\d.]+ \| ([\d., ]+) \| ([\d., ]+) \|", line)
-        if told is None:
+        reported = re.match(r"\| (\d.*?) \| [\d.]+ \| ([\d., ]+) \| ([\d., ]+) \|", line)
+        if reported is None:
             continue
-        high, gap = ([float(v) for v in told[i].split(",")] for i in (2, 3))
-        (even if re.match(r"2,000 rows|200 units of 10,", told[1]) else hard).append(
+        high, gap = ([float(v) for v in reported[i].split(",")] for i in (2, 3))
+        (even if re.match(r"2,000 rows|200 units of 10,", reported[1]) else hard).append(
             (gap[0] / gap[2], high[0] / high[2])
         )
     assert (len(even), len(hard)) == (10, 9)
@@ -247,8 +247,8 @@ def test_the_guide_for_agents_names_real_commands() -> None:
 
 @pytest.mark.skipif(not (ROOT / "CITATION.cff").exists(), reason="an installed package")
 def test_there_is_one_version() -> None:
-    told = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"\nversion: {cal.__version__}\n" in told
+    reported = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {cal.__version__}\n" in reported
     assert 'dynamic = ["version",' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 

@@ -8,10 +8,10 @@ import sys
 import pytest
 from rich.console import Console
 
-from calibrant.audit.checks import questions
-from calibrant.audit.question import Cost, Size
+from calibrant.audit.checks import all_checks
+from calibrant.audit.context import Cost, Size
 from calibrant.cli.progress import Progress
-from calibrant.data.progress import Course, Doing, about
+from calibrant.data.progress import ProgressEvent, ProgressTracker, about
 
 
 class Clock:
@@ -24,19 +24,19 @@ class Clock:
 
 
 @pytest.mark.parametrize(
-    ("doing", "text"),
+    ("event_now", "text"),
     [
-        (Doing(step="reading"), "reading"),
-        (Doing(step="reading", rows=12_000), "reading: 12,000 rows"),
+        (ProgressEvent(step="reading"), "reading"),
+        (ProgressEvent(step="reading", rows=12_000), "reading: 12,000 rows"),
         (
-            Doing(step="reading", rows=1000, of=4000, share=0.125, left=7.0),
+            ProgressEvent(step="reading", rows=1000, of=4000, share=0.125, left=7.0),
             "reading: 1,000 of 4,000 rows, 12%, about 7 s left",
         ),
-        (Doing(step="certifying groups", share=0.5, left=100.0), "certifying groups: 50%, about 2 min left"),
+        (ProgressEvent(step="certifying groups", share=0.5, left=100.0), "certifying groups: 50%, about 2 min left"),
     ],
 )
-def test_print_will_do(doing: Doing, text: str) -> None:
-    assert str(doing) == text
+def test_print_will_do(event_now: ProgressEvent, text: str) -> None:
+    assert str(event_now) == text
 
 
 @pytest.mark.parametrize(
@@ -48,47 +48,47 @@ def test_times_are_said_roughly(seconds: float, text: str) -> None:
 
 
 def test_the_share_grows_with_the_rows_and_the_declared_costs() -> None:
-    clock, told = Clock(), list[Doing]()
-    course = Course(told.append, 2, lambda rows: 20.0, clock)
-    course.reading(Doing(step="looking", of=100))
+    clock, reported = Clock(), list[ProgressEvent]()
+    tracker = ProgressTracker(reported.append, 2, lambda rows: 20.0, clock)
+    tracker.reading(ProgressEvent(step="looking", of=100))
     clock.now = 5.0
-    course.reading(Doing(step="looking", rows=100, of=100))
-    assert told[0].share is None
-    assert told[-1].share == pytest.approx(5 / 30)
-    assert told[-1].left == pytest.approx(25.0)
+    tracker.reading(ProgressEvent(step="looking", rows=100, of=100))
+    assert reported[0].share is None
+    assert reported[-1].share == pytest.approx(5 / 30)
+    assert reported[-1].left == pytest.approx(25.0)
     clock.now = 10.0
-    course.reading(Doing(step="reading", rows=100, of=100))
-    assert told[-1].share == pytest.approx(10 / 30)
-    course.expect({"a": 5.0, "b": 14.0})
-    course.begin("a")
-    assert told[-1].share == pytest.approx(10 / 29, abs=0.01)
+    tracker.reading(ProgressEvent(step="reading", rows=100, of=100))
+    assert reported[-1].share == pytest.approx(10 / 30)
+    tracker.expect({"a": 5.0, "b": 14.0})
+    tracker.begin("a")
+    assert reported[-1].share == pytest.approx(10 / 29, abs=0.01)
     clock.now = 20.0
-    course.finish("a")
-    course.begin("b")
-    assert told[-1].until == pytest.approx(1.0)
-    assert told[-1].left == pytest.approx(14 * 11 / 6), "this machine is slower than planned"
+    tracker.finish("a")
+    tracker.begin("b")
+    assert reported[-1].until == pytest.approx(1.0)
+    assert reported[-1].left == pytest.approx(14 * 11 / 6), "this machine is slower than planned"
     clock.now = 50.0
-    course.finish("b")
-    course.begin("c")
-    assert (told[-1].share, told[-1].left) == (1.0, 0.0)
-    shares = [d.share for d in told if d.share is not None]
+    tracker.finish("b")
+    tracker.begin("c")
+    assert (reported[-1].share, reported[-1].left) == (1.0, 0.0)
+    shares = [d.share for d in reported if d.share is not None]
     assert shares == sorted(shares)
 
 
 def test_a_source_that_cannot_tell_its_rows_has_no_share() -> None:
-    told = list[Doing]()
-    course = Course(told.append, 1, lambda rows: 20.0, Clock())
-    course.reading(Doing(step="reading", rows=100))
-    assert (told[-1].share, told[-1].left) == (None, None)
+    reported = list[ProgressEvent]()
+    tracker = ProgressTracker(reported.append, 1, lambda rows: 20.0, Clock())
+    tracker.reading(ProgressEvent(step="reading", rows=100))
+    assert (reported[-1].share, reported[-1].left) == (None, None)
 
 
 def test_costs_grow_with_what_they_depend_on() -> None:
-    small = Size(groups=2, covariates=2, held=2.0, tests=True)
-    large = Size(groups=40, covariates=12, held=100.0, tests=True)
-    assert Cost(tests=True, flat=9.0).seconds(Size(groups=2, covariates=2, held=2.0, tests=False)) == 0.0
-    for q in questions():
+    small = Size(groups=2, covariates=2, sample_rows=2.0, tests=True)
+    large = Size(groups=40, covariates=12, sample_rows=100.0, tests=True)
+    assert Cost(tests=True, flat=9.0).seconds(Size(groups=2, covariates=2, sample_rows=2.0, tests=False)) == 0.0
+    for q in all_checks():
         assert 0.0 < q.cost.seconds(small) <= q.cost.seconds(large)
-    dear = max(questions(), key=lambda q: q.cost.seconds(small))
+    dear = max(all_checks(), key=lambda q: q.cost.seconds(small))
     assert dear.code in ("strong-calibration", "repair")
 
 
@@ -101,20 +101,20 @@ def test_a_terminal_shows_step_share_and_time_left() -> None:
     clock = Clock()
     progress, out = shown(clock)
     with progress:
-        progress(Doing(step="reading", rows=7))
+        progress(ProgressEvent(step="reading", rows=7))
         clock.now = 3.0
         assert progress.line() == "reading: 7 rows, 3 s so far"
-        progress(Doing(step="certifying groups", share=0.5, left=40.0, until=0.8))
+        progress(ProgressEvent(step="certifying groups", share=0.5, left=40.0, until=0.8))
         assert progress.line() == f"{'█' * 8}{'░' * 8} certifying groups: 50%, about 40 s left"
         clock.now = 23.0
         assert progress.line().endswith("certifying groups: 75%, about 20 s left"), "time goes on"
         clock.now = 500.0
         assert progress.line().endswith("80%, about 20 s left"), "to the end of the step and no further"
-        progress(Doing(step="measuring", share=0.7, left=30.0, until=1.0))
+        progress(ProgressEvent(step="measuring", share=0.7, left=30.0, until=1.0))
         assert progress.line().endswith("80%, about 20 s left"), "nor ever back"
         clock.now = 900.0
         assert progress.line().endswith("99%, about 1 s left"), "and a run that goes on is not done"
-        progress(Doing(step="bad \x1b[31m name", share=0.1))
+        progress(ProgressEvent(step="bad \x1b[31m name", share=0.1))
         assert "\x1b" not in progress.line()
     assert "reading" in out.getvalue() or "bad" in out.getvalue()
 
@@ -124,5 +124,5 @@ def test_nothing_is_shown_where_there_is_no_terminal(
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
     with Progress() as progress:
-        progress(Doing(step="reading", rows=7, share=0.5, left=3.0))
+        progress(ProgressEvent(step="reading", rows=7, share=0.5, left=3.0))
     assert capsys.readouterr() == ("", "")

@@ -61,7 +61,7 @@ def test_a_wheel_is_the_same_bytes_twice_and_whole(tmp_path: Path, monkeypatch: 
         names = set(wheel.namelist())
     source = {p.relative_to(ROOT / "src").as_posix() for p in (ROOT / "src/calibrant").rglob("*.py")}
     assert source <= names
-    assert {"calibrant/py.typed", "calibrant/schema/calibrant-3.json", "calibrant/cli/guide.md"} <= names
+    assert {"calibrant/py.typed", "calibrant/schema/calibrant-4.json", "calibrant/cli/guide.md"} <= names
     assert all(name.startswith(("calibrant/", "calibrant-")) for name in names)  # no tests, nothing of the machine
     assert not [name for name in names if "__pycache__" in name]
 
@@ -83,11 +83,11 @@ def test_a_source_distribution_is_the_same_bytes_twice_and_whole(tmp_path: Path,
 def test_addresses_are_given_where_the_repository_is_known(repository: str, tmp_path: Path, monkeypatch: Any) -> None:
     with zipfile.ZipFile(built(tmp_path / "wheel", monkeypatch, repository)) as wheel:
         (name,) = (n for n in wheel.namelist() if n.endswith(".dist-info/METADATA"))
-        told = message_from_bytes(wheel.read(name))
-    addresses = told.get_all("Project-URL") or []
-    assert told["Version"] == cal.__version__
-    assert told["Description-Content-Type"] == "text/markdown"
+        reported = message_from_bytes(wheel.read(name))
+    addresses = reported.get_all("Project-URL") or []
+    assert reported["Version"] == cal.__version__
+    assert reported["Description-Content-Type"] == "text/markdown"
     assert bool(addresses) == bool(repository)
     assert all(f", {repository}" in address for address in addresses)
-    assert (f"({repository}/blob/v{cal.__version__}/docs/start.md)" in told.get_payload()) == bool(repository)
-    assert sys.version_info >= tuple(int(v) for v in told["Requires-Python"].removeprefix(">=").split("."))
+    assert (f"({repository}/blob/v{cal.__version__}/docs/start.md)" in reported.get_payload()) == bool(repository)
+    assert sys.version_info >= tuple(int(v) for v in reported["Requires-Python"].removeprefix(">=").split("."))

@@ -77,7 +77,7 @@ def test_a_curve_is_one_line() -> None:
 
 
 def test_a_record_read_again_is_equal_and_makes_the_same_page() -> None:
-    for made in (factories.employment(), factories.repaired(), factories.hostile_pockets(), factories.tiny()):
+    for made in (factories.employment(), factories.repaired(), factories.hostile_subgroups(), factories.tiny()):
         again = cal.AuditRecord.from_json(made.to_json())
         assert again == made
         assert hash(again) == hash(made)
@@ -87,12 +87,12 @@ def test_a_record_read_again_is_equal_and_makes_the_same_page() -> None:
 
 
 def test_data_are_a_line() -> None:
-    traits = {f"trait {i}": [0, 1, 2, 3] for i in range(8)}
-    data = cal.predictions([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.5], traits, weights=[1, 1, 2, 1])
-    told = (
+    attributes = {f"trait {i}": [0, 1, 2, 3] for i in range(8)}
+    data = cal.predictions([0, 1, 1, 0], [0.2, 0.6, 0.7, 0.5], attributes, weights=[1, 1, 2, 1])
+    reported = (
         "Predictions(data: 4 rows, 2 events, covariates trait 0, trait 1, trait 2, trait 3, trait 4, trait 5 and 2 more"
     )
-    assert repr(data) == f"{told}, weights)"
+    assert repr(data) == f"{reported}, weights)"
     whole = cal.sketch({"y": [0, 1], "p": [0.5, 0.5], "g": ["a", "b"]}, label="y", score="p", by="g")
     assert repr(whole).startswith("Sketch(data: 2 rows, 1 events, ")
     several = cal.multiclass_predictions([0, 1, 2], np.eye(3) * 0.7 + 0.1)

@@ -30,8 +30,8 @@ class Design:
         Values of the score; 0 for a continuous one.
     groups : int
     size : int
-        Rows of a unit, which share one fate with correlation `alike`; 0 for independent rows.
-    alike : float
+        Rows of a unit, which share one fate with correlation `intraclass_correlation`; 0 for independent rows.
+    intraclass_correlation : float
     weighted : float
         Coefficient of variation of log-normal weights.
     """
@@ -42,7 +42,7 @@ class Design:
     ties: int = 0
     groups: int = 1
     size: int = 0
-    alike: float = 0.0
+    intraclass_correlation: float = 0.0
     weighted: float = 0.0
 
     def drawn(self, seed: int) -> cal.Predictions:
@@ -50,17 +50,19 @@ class Design:
         rng = np.random.default_rng([seed, 7])
         score = self.tied(rng.uniform(size=self.n))
         fate = rng.uniform(size=self.n)
-        unit = None
+        cluster_code = None
         if self.size:
-            unit = np.arange(self.n) // self.size
-            shared, own = rng.normal(size=unit[-1] + 1)[unit], rng.normal(size=self.n)
-            fate = ndtr(np.sqrt(self.alike) * shared + np.sqrt(1.0 - self.alike) * own)
+            cluster_code = np.arange(self.n) // self.size
+            shared, own = rng.normal(size=cluster_code[-1] + 1)[cluster_code], rng.normal(size=self.n)
+            fate = ndtr(
+                np.sqrt(self.intraclass_correlation) * shared + np.sqrt(1.0 - self.intraclass_correlation) * own
+            )
         weights = None
         if self.weighted:
             spread = np.sqrt(np.log1p(self.weighted**2))
             weights = np.exp(spread * rng.normal(size=self.n))
         group = {"g": rng.integers(0, self.groups, self.n).astype(str)} if self.groups > 1 else None
-        return cal.predictions(fate >= self.wrong(score), score, group, cluster=unit, weights=weights)
+        return cal.predictions(fate >= self.wrong(score), score, group, cluster=cluster_code, weights=weights)
 
     def tied(self, score: Floats) -> Floats:
         """Return scores in as many values as they take."""
@@ -119,7 +121,7 @@ DESIGNS: Mapping[str, Design] = {
     "few rows": Design(120, 0.1, falling(0.4)),
     "many rows": Design(20_000, 0.05, flat(0.05 * JUST)),
     "thirty groups": Design(9000, 0.1, flat(0.1 * JUST), groups=30),
-    "units that share a fate": Design(6000, 0.1, flat(0.1 * JUST), size=30, alike=0.99),
-    "units, falling": Design(6000, 0.1, falling(0.4), size=10, alike=0.5),
+    "units that share a fate": Design(6000, 0.1, flat(0.1 * JUST), size=30, intraclass_correlation=0.99),
+    "units, falling": Design(6000, 0.1, falling(0.4), size=10, intraclass_correlation=0.5),
     "weights": Design(3000, 0.1, flat(0.1 * JUST), weighted=1.0),
 }

@@ -8,7 +8,7 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.decisions.comparison import ModelComparison
-from validity.compare_designs import beside
+from validity.compare_designs import row_attributes
 
 MARGIN = 0.005
 
@@ -56,11 +56,11 @@ class Design:
         kind = rng.choice(len(self.share), m, p=self.share)
         y = rng.uniform(size=m) < np.array(self.rate)[kind]
         group, weight = rng.integers(0, self.groups, m), rng.uniform(0.5, 1.5, m)
-        kind, y, group, unit, weight = (np.repeat(v, self.size) for v in (kind, y, group, np.arange(m), weight))
-        more = beside(self, unit, weight, group)
+        kind, y, group, cluster, weight = (np.repeat(v, self.size) for v in (kind, y, group, np.arange(m), weight))
+        more = row_attributes(self, cluster, weight, group)
         return {"old": np.array(self.old)[kind], "new": np.array(self.new)[kind]}, y.astype(int), more
 
-    def found(self, seed: int, margin: float, **how: object) -> ModelComparison:
+    def error_shown(self, seed: int, margin: float, **how: object) -> ModelComparison:
         """Compare on one data set."""
         models, y, more = self.drawn(seed)
         usual = {"measure": "net_benefit", "threshold": self.thresholds, "margin": margin, "seed": seed}
@@ -73,11 +73,11 @@ class Design:
     def wrong(self, seed: int, **how: object) -> bool:
         """Tell whether any verdict on one data set is wrong, or an interval misses."""
         margin = self.margin()
-        found = self.found(seed, margin, **how)
+        found = self.error_shown(seed, margin, **how)
         for d in found.differences:
             truth = self.truth(d.threshold)
-            said = {"better": truth >= 0.0, "no worse": truth > margin, "worse": truth <= margin, "undecided": False}
-            if said[d.verdict] or not d.interval.low <= truth <= d.interval.high:
+            stated = {"better": truth >= 0.0, "no worse": truth > margin, "worse": truth <= margin, "undecided": False}
+            if stated[d.verdict] or not d.interval.low <= truth <= d.interval.high:
                 return True
         return any(bound < max(map(self.truth, self.thresholds)) for bound in found.worst.values())
 
@@ -86,7 +86,7 @@ class Design:
         margin = self.margin()
         return any(
             d.verdict in ("better", "no worse") and self.truth(d.threshold) > margin
-            for d in self.found(seed, margin, **how).differences
+            for d in self.error_shown(seed, margin, **how).differences
         )
 
 

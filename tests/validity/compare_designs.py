@@ -15,11 +15,11 @@ FINE = (np.arange(100_000) + 0.5) / 100_000
 MARGIN = 0.005
 
 
-def beside(design: Any, unit: np.ndarray, weight: np.ndarray, group: np.ndarray) -> dict[str, Any]:
+def row_attributes(design: Any, cluster: np.ndarray, weight: np.ndarray, group: np.ndarray) -> dict[str, Any]:
     """Return what `compare` takes beside models and outcomes, as the size, weights and groups of a design say."""
     more: dict[str, Any] = {}
     if design.size > 1:
-        more["cluster"] = unit
+        more["cluster"] = cluster
     if design.weighted:
         more["weights"] = weight
     if design.groups > 1:
@@ -67,20 +67,20 @@ class Design:
         u = rng.uniform(size=m)
         y = rng.uniform(size=m) < self.eta(u)
         group, weight = rng.integers(0, self.groups, m), rng.uniform(0.5, 1.5, m)
-        u, y, group, unit, weight = (np.repeat(v, self.size) for v in (u, y, group, np.arange(m), weight))
+        u, y, group, cluster, weight = (np.repeat(v, self.size) for v in (u, y, group, np.arange(m), weight))
         calm, off = self.eta(u), self.eta(u) + self.moved(u)
         models = {"old": off, "new": calm} if self.swapped else {"old": calm, "new": off}
-        more = beside(self, unit, weight, group)
+        more = row_attributes(self, cluster, weight, group)
         return models, y.astype(int), more
 
-    def found(self, seed: int, margin: float, **how: object) -> ModelComparison:
+    def error_shown(self, seed: int, margin: float, **how: object) -> ModelComparison:
         """Compare on one data set."""
         models, y, more = self.drawn(seed)
         return cal.compare(models, y, margin=margin, seed=seed, **more, **how)
 
     def wrong(self, seed: int, margin: float, **how: object) -> bool:
         """Tell whether any verdict on one data set is wrong, or an interval misses."""
-        found, truth = self.found(seed, margin, **how), self.truth
+        found, truth = self.error_shown(seed, margin, **how), self.truth
         return any(
             not d.interval.low <= truth <= d.interval.high
             or (d.verdict == "better" and truth >= 0.0)

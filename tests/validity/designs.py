@@ -57,8 +57,8 @@ class Design:
         kernel = 1.0 / np.cosh(np.clip(np.arange(1 - grid, grid) / grid / bandwidth, -700, 700))
         whole = slice(grid - 1, 2 * grid - 1)
         total = np.convolve(np.ones(grid), kernel)[whole]
-        shown, cases = (np.convolve(v / total, kernel)[whole] for v in (mass, events))
-        return float(np.abs((np.arange(grid) + 0.5) / grid * shown - cases).sum())
+        shown, event_count = (np.convolve(v / total, kernel)[whole] for v in (mass, events))
+        return float(np.abs((np.arange(grid) + 0.5) / grid * shown - event_count).sum())
 
 
 def spread_out(

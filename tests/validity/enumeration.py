@@ -41,9 +41,9 @@ def blocked_labels(rows: Any, rates: Any) -> Iterator[tuple[float, Any]]:
     shape, flat = rows.shape, rows.reshape(-1)
     chance = np.broadcast_to(rates, shape).reshape(-1)
     tables = [binom.pmf(np.arange(n + 1), n, e) for n, e in zip(flat, chance, strict=True)]
-    for cases in itertools.product(*(range(n + 1) for n in flat)):
-        probability = float(np.prod([t[k] for t, k in zip(tables, cases, strict=True)]))
-        k = np.array(cases).reshape(shape)
+    for events in itertools.product(*(range(n + 1) for n in flat)):
+        probability = float(np.prod([t[k] for t, k in zip(tables, events, strict=True)]))
+        k = np.array(events).reshape(shape)
         yield probability, np.stack([rows - k, k], axis=-1)
 
 

@@ -41,11 +41,11 @@ def moment_without_its_event(s: Any, n: Any, k: Any, delta: float) -> float:
 
 def half_a_normaliser(s: Any, n: Any, gamma: float, alpha: Any) -> Any:
     """The notch constant from event rates above s only."""
-    from calibrant.kernels.notch import notch_peaks
+    from calibrant.kernels.quadratic_penalty import penalty_peaks
 
     up, down = np.log1p(-gamma * (1 - s)), np.log1p(gamma * s)
-    shift = (down - up) / alpha
-    return -n * down + 0.5 * alpha * shift * (2 * n * s + shift) + notch_peaks(n, n * s + shift, alpha)
+    gap = (down - up) / alpha
+    return -n * down + 0.5 * alpha * gap * (2 * n * s + gap) + penalty_peaks(n, n * s + gap, alpha)
 
 
 def slightly_low_normaliser(s: Any, n: Any, gamma: float, alpha: Any, by: float = 0.01) -> Any:
@@ -53,13 +53,13 @@ def slightly_low_normaliser(s: Any, n: Any, gamma: float, alpha: Any, by: float 
     return NORMALISER(s, n, gamma, alpha) - by
 
 
-NORMALISER = bounds.notch_normaliser
+NORMALISER = bounds.penalty_normaliser
 
 
 @contextmanager
 def normaliser(broken: Callable[..., Any]) -> Iterator[None]:
     """Put a broken notch constant into the library."""
-    with patch.object(bounds, "notch_normaliser", broken):
+    with patch.object(bounds, "penalty_normaliser", broken):
         yield
 
 
@@ -74,30 +74,30 @@ def linear_upper(s: Any, n: Any, k: Any, gamma: float, delta: float) -> float:
 def stake_from_the_same_block(block_rows: Any, order: Any, delta: float, learn: Any, grow: Any) -> Any:
     """A wager that picks, for each block, the stake that would have won most on it."""
     rows, won = block_rows[order[1:]], 0.0
-    stakes = np.zeros(len(rows))
+    bet_sizes = np.zeros(len(rows))
     for i, block in enumerate(order[1:]):
         signal, _ = learn(order[: i + 1])
         gains = {k: grow(int(block), k * signal) for k in (0.0, 0.1, 0.3, 0.9)}
-        stakes[i] = max(gains, key=gains.__getitem__)
-        won += gains[stakes[i]]
-    return won, stakes, rows
+        bet_sizes[i] = max(gains, key=gains.__getitem__)
+        won += gains[bet_sizes[i]]
+    return won, bet_sizes, rows
 
 
-REAL_WAGER = bounds.wager
+REAL_BET = bounds.bet
 
 
 @contextmanager
-def wager(broken: Callable[..., Any]) -> Iterator[None]:
+def bet(broken: Callable[..., Any]) -> Iterator[None]:
     """Put a broken way of betting into the raw lower bound."""
     with patch.object(bounds, "wager", broken):
         yield
 
 
-def leaky_forward(cells: Cells, stake: float) -> Any:
+def leaky_forward(cells: Cells, bet_size: float) -> Any:
     """The forward recursion with switching weights that add up to 1.2."""
     too_much = (1 - 0.5 * bounds.SWITCH) / (1 - 1.5 * bounds.SWITCH)
     with patch.object(np, "eye", lambda k: np.diag(np.full(k, too_much))):
-        return REAL_FORWARD(cells, stake)
+        return REAL_FORWARD(cells, bet_size)
 
 
 def sign_chosen_afterwards(block_rows: Any, variances: Any, order: Any, delta: float, grow: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.decisions.comparison import Decision, ModelComparison
-from validity.compare_designs import beside
+from validity.compare_designs import row_attributes
 
 CUT = 0.5
 SLACK = 1e-9
@@ -50,8 +50,8 @@ class Kinds:
         kind = rng.choice(len(self.share), m, p=self.share)
         y = (rng.uniform(size=m) < self.eta[kind]).astype(int)
         group, weight = rng.integers(0, self.groups, m), rng.uniform(0.5, 1.5, m)
-        kind, y, group, unit, weight = (np.repeat(v, self.size) for v in (kind, y, group, np.arange(m), weight))
-        more = {**self.how, **beside(self, unit, weight, group)}
+        kind, y, group, cluster, weight = (np.repeat(v, self.size) for v in (kind, y, group, np.arange(m), weight))
+        more = {**self.how, **row_attributes(self, cluster, weight, group)}
         return {name: p[kind] for name, p in self.scores.items()}, y, more
 
     # ---- exact values ----
@@ -71,15 +71,15 @@ class Kinds:
             return float((q * eta) @ above @ (q * (1 - eta)) / ((q @ eta) * (q @ (1 - eta))))
         return self.off(score, score)
 
-    def off(self, score: np.ndarray, told: np.ndarray) -> float:
-        """Return the calibration error of `told`, of which each value of `score` has one."""
+    def off(self, score: np.ndarray, reported: np.ndarray) -> float:
+        """Return the calibration error of `reported`, of which each value of `score` has one."""
         _, cell = np.unique(score, return_inverse=True)
-        return float(np.abs(np.bincount(cell, self.share * (told - self.eta))).sum())
+        return float(np.abs(np.bincount(cell, self.share * (reported - self.eta))).sum())
 
     def shown(self, score: np.ndarray) -> float:
         """Return the calibration error of a score as shown in whole per cent, half up."""
-        told = np.floor(100 * score + 0.5) / 100
-        return self.off(told, told)
+        reported = np.floor(100 * score + 0.5) / 100
+        return self.off(reported, reported)
 
     def truth(self, measure: str, model: str) -> tuple[float, float]:
         """Return how much worse a model is: what the low end must not exceed, and what the high end must reach.
@@ -94,14 +94,14 @@ class Kinds:
 
     # ---- what was said, and whether it is wrong ----
 
-    def found(self, seed: int, measure: str, margin: float) -> ModelComparison:
+    def error_shown(self, seed: int, measure: str, margin: float) -> ModelComparison:
         """Compare on one data set."""
         models, y, more = self.drawn(seed)
         return cal.compare(models, y, measure=measure, margin=margin, seed=seed, **more)
 
     def wrong(self, seed: int, measure: str, margin: float) -> bool:
         """Tell whether an interval misses, or a verdict is wrong, on one data set."""
-        found = self.found(seed, measure, margin)
+        found = self.error_shown(seed, measure, margin)
         at = {model: self.truth(measure, model) for model in self.scores}
         return any(
             missed((d.interval.low, d.interval.high), at[d.model]) or false(d.verdict, at[d.model], margin)

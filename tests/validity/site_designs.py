@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 import calibrant as cal
-from calibrant.stats.pockets.family import Family
+from calibrant.stats.subgroups.family import Family
 
 SITES = np.array(list("abcdef"))
 USUAL = tuple((np.arange(1, 20) / 20.0).tolist())
@@ -23,10 +23,10 @@ class Sites:
 
     Parameters
     ----------
-    units : int
+    clusters : int
     sizes : tuple of int
         Equally likely.
-    alike : float
+    intraclass_correlation : float
         Correlation of the latent normal numbers of one unit.
     off : float
         The score is too low by this share of ``min(p, 1 - p)`` at three of the sites, too high at the others.
@@ -37,9 +37,9 @@ class Sites:
     scores : tuple of float
     """
 
-    units: int
+    clusters: int
     sizes: tuple[int, ...] = (1,)
-    alike: float = 0.0
+    intraclass_correlation: float = 0.0
     off: float = 0.0
     large: float = 0.0
     weights: float = 0.0
@@ -53,20 +53,20 @@ class Sites:
 
     def drawn(self, rng: np.random.Generator) -> tuple[cal.Predictions, Any]:
         """Return one data set, and the event rate of every row, whose trait ``x`` is told apart from all."""
-        size = rng.choice(self.sizes, self.units)
-        unit = np.repeat(np.arange(self.units), size)
-        site = rng.integers(0, len(SITES), self.units)[unit]
-        p = rng.choice(self.scores, len(unit))
-        eta = self.rate(size[unit], p, site)
-        latent = np.sqrt(self.alike) * rng.normal(size=self.units)[unit]
-        latent = latent + np.sqrt(1.0 - self.alike) * rng.normal(size=len(unit))
+        size = rng.choice(self.sizes, self.clusters)
+        cluster_code = np.repeat(np.arange(self.clusters), size)
+        site = rng.integers(0, len(SITES), self.clusters)[cluster_code]
+        p = rng.choice(self.scores, len(cluster_code))
+        eta = self.rate(size[cluster_code], p, site)
+        latent = np.sqrt(self.intraclass_correlation) * rng.normal(size=self.clusters)[cluster_code]
+        latent = latent + np.sqrt(1.0 - self.intraclass_correlation) * rng.normal(size=len(cluster_code))
         spread = np.sqrt(np.log1p(self.weights**2))
-        weights = rng.lognormal(0.0, spread, len(unit)) if self.weights else None
-        traits = {"site": SITES[site], "x": rng.integers(0, 4, len(unit)).astype(float)}
-        own = unit if max(self.sizes) > 1 else None
-        return cal.predictions(ndtr(latent) < eta, p, traits, weights=weights, cluster=own), eta
+        weights = rng.lognormal(0.0, spread, len(cluster_code)) if self.weights else None
+        attributes = {"site": SITES[site], "x": rng.integers(0, 4, len(cluster_code)).astype(float)}
+        own = cluster_code if max(self.sizes) > 1 else None
+        return cal.predictions(ndtr(latent) < eta, p, attributes, weights=weights, cluster=own), eta
 
-    def along(self, largest: float = np.inf) -> float:
+    def by_variable(self, largest: float = np.inf) -> float:
         """Return the error along the site where no unit weighs more than `largest`; weights are about no size."""
         size = np.array(self.sizes, dtype=float)
         each = size if self.weights else np.minimum(size, largest)
@@ -86,17 +86,21 @@ def worst(boxes: Any, weight: Any, off: Any) -> Any:
 
 
 HARD = {
-    "100 units of 1 to 200, correlation 0.3": Sites(units=100, sizes=MIXED, alike=0.3),
-    "60 units of 50, correlation 0.5": Sites(units=60, sizes=(50,), alike=0.5),
-    "200 units of 10, correlation 0.9": Sites(units=200, sizes=(10,), alike=0.9),
+    "100 units of 1 to 200, correlation 0.3": Sites(clusters=100, sizes=MIXED, intraclass_correlation=0.3),
+    "60 units of 50, correlation 0.5": Sites(clusters=60, sizes=(50,), intraclass_correlation=0.5),
+    "200 units of 10, correlation 0.9": Sites(clusters=200, sizes=(10,), intraclass_correlation=0.9),
     "200 units of 1 to 20, rates 8 points higher in large ones": Sites(
-        units=200, sizes=MIXED[:5], alike=0.1, large=0.04
+        clusters=200, sizes=MIXED[:5], intraclass_correlation=0.1, large=0.04
     ),
-    "200 units of 1 to 20, weights of CV 2, correlation 0.3": Sites(units=200, sizes=MIXED[:5], alike=0.3, weights=2.0),
-    "400 units of 10, rare events, correlation 0.3": Sites(units=400, sizes=(10,), alike=0.3, scores=RARE),
-    "2,000 rows, weights of CV 2": Sites(units=2000, weights=2.0),
+    "200 units of 1 to 20, weights of CV 2, correlation 0.3": Sites(
+        clusters=200, sizes=MIXED[:5], intraclass_correlation=0.3, weights=2.0
+    ),
+    "400 units of 10, rare events, correlation 0.3": Sites(
+        clusters=400, sizes=(10,), intraclass_correlation=0.3, scores=RARE
+    ),
+    "2,000 rows, weights of CV 2": Sites(clusters=2000, weights=2.0),
     "200 units of 1 to 200, rates 8 points higher in large ones, correlation 0.9": Sites(
-        units=200, sizes=MIXED, alike=0.9, large=0.04
+        clusters=200, sizes=MIXED, intraclass_correlation=0.9, large=0.04
     ),
 }
 OFF = 0.3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.views.units import units_of
+from calibrant.views.clusters import cluster_totals
 from validity.accept_designs import DESIGNS
 from validity.acceptance import SETS, check
 
@@ -35,14 +35,14 @@ def test_the_mean_risk_of_these_rows_is_kept(name: str) -> None:
 def unlike(seed: int) -> bool:
     """Tell whether the risk of these rows is broken: every other unit of forty is always right."""
     rng = np.random.default_rng([seed, 11])
-    unit = np.arange(6000) // 40
-    risk, wrong = 0.1, np.where(unit % 2 == 0, 0.204, 0.0)
-    score = rng.uniform(size=len(unit))
-    data = cal.predictions(rng.uniform(size=150)[unit] >= wrong, score, cluster=unit)
+    cluster_code = np.arange(6000) // 40
+    risk, wrong = 0.1, np.where(cluster_code % 2 == 0, 0.204, 0.0)
+    score = rng.uniform(size=len(cluster_code))
+    data = cal.predictions(rng.uniform(size=150)[cluster_code] >= wrong, score, cluster=cluster_code)
     found = cal.certify.accept(data, risk=risk, target="rows", seed=seed)
     t = found.settings["groups"]["everyone"]["threshold"]
-    units = units_of(data, seed)
-    here = units.certified[unit]
+    clusters = cluster_totals(data, seed)
+    here = clusters.certified[cluster_code]
     return t is not None and bool(wrong[here & (score >= t)].mean() > risk)
 
 

@@ -11,7 +11,7 @@ from validity.acceptance import count, refuted
 ALPHA, THRESHOLDS = 0.4, (0.2, 0.4)  # at a level that is missed often enough to be seen
 RUNS = [30, pytest.param(200, marks=pytest.mark.nightly)]
 VALUES, RATES = np.arange(1, 10) / 10, np.array([0.2, 0.2, 0.4, 0.4, 0.4, 0.6, 0.6, 0.8, 0.8])
-TELLS = ("wrong", "missed", "net_benefit", "over_all", "regret")
+REPORTS = ("wrong", "missed", "net_benefit", "over_all", "regret")
 
 
 def truth(t: float) -> dict[str, float]:
@@ -23,23 +23,23 @@ def truth(t: float) -> dict[str, float]:
     return {"wrong": 1.0 - RATES[on].mean(), "missed": RATES[~on].mean(), **gains, "regret": worse}
 
 
-def missed(seed: int, units: int = 0) -> bool:
-    """Tell whether any range misses; `units` have three rows of one kind and fate each."""
+def missed(seed: int, clusters: int = 0) -> bool:
+    """Tell whether any range misses; `clusters` have three rows of one kind and fate each."""
     rng = np.random.default_rng([0x7E59, seed])
-    n = units or 3000
-    at, group = rng.integers(0, 9, n), rng.integers(0, 2 if units else 8, n)
+    n = clusters or 3000
+    at, group = rng.integers(0, 9, n), rng.integers(0, 2 if clusters else 8, n)
     y = (rng.uniform(size=n) < RATES[at]).astype(int)
     data = {"y": y, "p": VALUES[at], "g": np.array(list("abcdefgh"))[group], "unit": np.arange(n)}
     how = {"label": "y", "score": "p", "by": "g", "variables": None, "quick": True, "alpha": ALPHA}
-    if units:
+    if clusters:
         data, how["cluster"] = {k: np.repeat(v, 3) for k, v in data.items()}, "unit"
     record = cal.audit(data, threshold=THRESHOLDS, **how)
     c = record.curve("decisions").columns
-    assert len(c["group"]) == (6 if units else 18)
+    assert len(c["group"]) == (6 if clusters else 18)
     return any(
         not c[f"{k}_low"][i] - 1e-8 <= truth(t)[k] <= c[f"{k}_high"][i] + 1e-8
         for i, t in enumerate(c["threshold"])
-        for k in TELLS
+        for k in REPORTS
     )
 
 

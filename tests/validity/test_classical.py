@@ -127,8 +127,8 @@ def test_level_where_defaults_move_together(rho: float) -> None:
 
 @pytest.mark.parametrize(("rho", "share"), [(0.0, 0.051), (0.03, 0.242), (0.12, 0.266), (0.24, 0.239)])
 def test_share_of_right_years_that_the_pages_name(rho: float, share: float) -> None:
-    cases, z = np.arange(2001), np.linspace(-8, 8, 2001)
-    least = cases[posterior_tails(cases, 2000, 0.02, "greater") <= ALPHA].min()
+    events, z = np.arange(2001), np.linspace(-8, 8, 2001)
+    least = events[posterior_tails(events, 2000, 0.02, "greater") <= ALPHA].min()
     given = norm.cdf((norm.ppf(0.02) - np.sqrt(rho) * z) / np.sqrt(1 - rho))
     found = float((norm.pdf(z) * (z[1] - z[0])) @ binom.sf(least - 1, 2000, given))
     assert found == pytest.approx(share, abs=5e-4)

@@ -34,7 +34,7 @@ def test_net_benefit_of_these_rows_is_kept(n: int) -> None:
         models, _, _ = design.drawn(seed)
         kind = (models["old"] > 0.5).astype(int)
         truth = float((kind * (0.7 - 0.3 * odds)).mean())
-        return truth not in design.found(seed, 0.005, target="rows").differences[0].interval
+        return truth not in design.error_shown(seed, 0.005, target="rows").differences[0].interval
 
     check(missed, SETS, ALPHA)
 

@@ -13,7 +13,7 @@ from validity.score_pairs import DESIGNS, Kinds, false, missed
 ALPHA = 0.05
 MEASURES = ("auroc", "calibration_error", "brier", "log_loss", "error")
 OFTEN = {"auroc": SETS, "calibration_error": 300, "brier": SETS, "log_loss": SETS, "error": SETS}
-HELD = {  # the designs of a quick run; of the measures that test_compare holds to designs of its own, a few
+AT_ONCE = {  # the designs of a quick run; of the measures that test_compare holds to designs of its own, a few
     "auroc": tuple(DESIGNS),
     "calibration_error": ("too high by six points", "rare events", "not in whole per cent", "units of five alike"),
     "brier": ("one row in two hundred is turned", "three models"),
@@ -30,7 +30,7 @@ def wrong(design: Kinds, measure: str, seed: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize(("measure", "name"), [(m, name) for m in MEASURES for name in HELD[m]])
+@pytest.mark.parametrize(("measure", "name"), [(m, name) for m in MEASURES for name in AT_ONCE[m]])
 def test_verdicts_are_kept(measure: str, name: str) -> None:
     check(lambda seed: wrong(DESIGNS[name], measure, seed), OFTEN[measure], ALPHA)
 

@@ -29,7 +29,7 @@ DESIGNS = {  # rows, power of the score that is the rate, rows of a unit, how al
     "calibrated": (1500, 1.0, 0, 0.0),
     "too high": (1500, 2.0, 0, 0.0),
     "few": (600, 1.0, 0, 0.0),
-    "units": (3000, 1.0, 10, 0.7),
+    "clusters": (3000, 1.0, 10, 0.7),
     "units of one fate": (3000, 1.0, 10, 0.99),
     "units, little alike": (3000, 1.0, 10, 0.2),
     "large units": (3000, 1.0, 30, 0.7),  # where bands by rows are plainly wrong
@@ -38,15 +38,18 @@ DESIGNS = {  # rows, power of the score that is the rate, rows of a unit, how al
 FEWER = {"twenty units": (1200, 1.0, 60, 0.7)}  # units drawn anew missed in .06 of 600 sets: it is certified
 
 
-def missed(name: str, seed: int, by_units: bool = True) -> tuple[bool, bool]:
+def missed(name: str, seed: int, by_clusters: bool = True) -> tuple[bool, bool]:
     """Tell whether a band misses anywhere: that of the net benefit, and of what it is over treating all."""
-    n, power, size, alike = (DESIGNS | FEWER)[name]
+    n, power, size, intraclass_correlation = (DESIGNS | FEWER)[name]
     rng = np.random.default_rng([seed, len(name)])
-    p, fate, unit = rng.uniform(size=n), rng.uniform(size=n), None
+    p, fate, cluster_code = rng.uniform(size=n), rng.uniform(size=n), None
     if size:
-        unit = np.arange(n) // size
-        fate = ndtr(np.sqrt(alike) * rng.normal(size=n // size)[unit] + np.sqrt(1.0 - alike) * rng.normal(size=n))
-    data = cal.predictions(fate < p**power, p, cluster=unit if by_units else None)
+        cluster_code = np.arange(n) // size
+        fate = ndtr(
+            np.sqrt(intraclass_correlation) * rng.normal(size=n // size)[cluster_code]
+            + np.sqrt(1.0 - intraclass_correlation) * rng.normal(size=n)
+        )
+    data = cal.predictions(fate < p**power, p, cluster=cluster_code if by_clusters else None)
     curve = cal.diagnose.decision_curve(data, thresholds=list(AT))
     worth, everyone = truth(power)
     held = np.isin(AT, curve.columns["threshold"])
@@ -57,9 +60,9 @@ def missed(name: str, seed: int, by_units: bool = True) -> tuple[bool, bool]:
     return off[0], off[1]
 
 
-def times(name: str, sets: int, by_units: bool = True) -> tuple[int, int]:
+def times(name: str, sets: int, by_clusters: bool = True) -> tuple[int, int]:
     """Return in how many data sets each band misses."""
-    found = [missed(name, seed, by_units) for seed in range(sets)]
+    found = [missed(name, seed, by_clusters) for seed in range(sets)]
     return sum(a for a, _ in found), sum(b for _, b in found)
 
 

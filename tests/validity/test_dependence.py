@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
-from calibrant.stats.units.alike import alike
+from calibrant.stats.clusters.intraclass_correlation import intraclass_correlation
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,9 +30,9 @@ def rare(g: np.random.Generator) -> tuple[Ints, Floats, Floats]:
 
 def wrong(g: np.random.Generator) -> tuple[Ints, Floats, Floats]:
     """Scores of units, a third too low: rows of one unit err to one side."""
-    unit = g.integers(0, 60, 600)
-    p = norm.cdf(-1.0 + 0.9 * g.normal(size=60)[unit] + 0.1 * g.normal(size=600))
-    return unit, p, (g.random(600) < np.minimum(1.5 * p, 1.0)) * 1.0
+    cluster = g.integers(0, 60, 600)
+    p = norm.cdf(-1.0 + 0.9 * g.normal(size=60)[cluster] + 0.1 * g.normal(size=600))
+    return cluster, p, (g.random(600) < np.minimum(1.5 * p, 1.0)) * 1.0
 
 
 def shared(g: np.random.Generator) -> tuple[Ints, Floats, Floats]:
@@ -44,7 +44,7 @@ def shared(g: np.random.Generator) -> tuple[Ints, Floats, Floats]:
 def rejected(design: Design) -> int:
     """Return how many data sets are rejected."""
     made = [design(np.random.default_rng([s, 0xA11CE])) for s in range(SETS)]
-    return sum(alike(*one, level=LEVEL, seed=s).p_value <= LEVEL for s, one in enumerate(made))
+    return sum(intraclass_correlation(*one, level=LEVEL, seed=s).p_value <= LEVEL for s, one in enumerate(made))
 
 
 def too_many(found: int) -> bool:

@@ -41,9 +41,9 @@ class Law:
         return sum(float(np.prod(chance[list(d)])) * np.exp(self.drawn(d).evidence(sign, mean, DELTA)) for d in every)
 
 
-def rows(t: float, cases: float, others: float) -> Law:
+def rows(t: float, events: float, others: float) -> Law:
     """Return the law of independent rows: a case acted on, another acted on, anybody who is not."""
-    return Law((1 - t, -t, 0.0), (1.0,) * 3, (cases, others, 1 - cases - others), (-t, 1 - t))
+    return Law((1 - t, -t, 0.0), (1.0,) * 3, (events, others, 1 - events - others), (-t, 1 - t))
 
 
 PILOT = (0, 1, 2, 3, 3)
@@ -53,7 +53,7 @@ LAWS = {
     "rare": rows(0.05, 0.02, 0.3),
     "threshold near 1": rows(0.95, 0.4, 0.02),
     "over acting on all": Law((0.3, -0.7, 0.0), (1.0,) * 3, (0.5, 0.1, 0.4), (-0.7, 0.3)),
-    "units": Law((1.4, -0.6, 0.7, 0.0), (2.0, 2.0, 1.0, 1.5), (0.3, 0.3, 0.1, 0.3), (-0.3, 0.7), PILOT),
+    "clusters": Law((1.4, -0.6, 0.7, 0.0), (2.0, 2.0, 1.0, 1.5), (0.3, 0.3, 0.1, 0.3), (-0.3, 0.7), PILOT),
     "a rate of units, some without a row there": Law(
         (1.0, 0.0, 2.0, 0.0, 0.0), (1.0, 1.0, 2.0, 2.0, 0.0), (0.2, 0.2, 0.1, 0.2, 0.3), (0.0, 1.0), PILOT
     ),
@@ -74,8 +74,8 @@ def test_evidence_is_monotone_and_the_limits_are_where_it_refutes(name: str) -> 
     law = LAWS[name]
     found = law.drawn((0, 1, 2, 0, 1))
     for sign, (low, high) in ((1.0, law.span), (-1.0, (-law.span[1], -law.span[0]))):
-        told = [found.evidence(sign, m, DELTA) for m in np.linspace(low, high, 30)]
-        assert (np.diff(told) >= -1e-12).all()
+        reported = [found.evidence(sign, m, DELTA) for m in np.linspace(low, high, 30)]
+        assert (np.diff(reported) >= -1e-12).all()
     low, high = found.limits(DELTA)
     assert law.span[0] <= low <= found.mean <= high <= law.span[1]
     if high < law.span[1]:
@@ -84,12 +84,12 @@ def test_evidence_is_monotone_and_the_limits_are_where_it_refutes(name: str) -> 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_rows_are_dealt_whole_whatever_the_seed(sign: float) -> None:
-    dealt = [Gains.of_counts((0.7, -0.3, 0.0), (40, 30, 130), seed) for seed in range(200)]
-    for one in dealt:
+    hash_split = [Gains.of_counts((0.7, -0.3, 0.0), (40, 30, 130), seed) for seed in range(200)]
+    for one in hash_split:
         assert [one.times[one.value == v].sum() for v in (0.7, -0.3, 0.0)] == [40, 30, 130]
-    first = [one.times[(one.block <= 12) & (one.value == 0.7)].sum() for one in dealt]  # a quarter of the rows
+    first = [one.times[(one.block <= 12) & (one.value == 0.7)].sum() for one in hash_split]  # a quarter of the rows
     assert np.mean(first) == pytest.approx(10, abs=5 * np.sqrt(40 * 0.25 * 0.75 * 160 / 199 / 200))
-    limits = [one.limits(0.025) for one in dealt[:20]]
+    limits = [one.limits(0.025) for one in hash_split[:20]]
     assert np.std(limits, axis=0).max() < 0.02  # the order matters little
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from calibrant.stats.decisions import paired
-from calibrant.stats.decisions.paired import PairedUnits
+from calibrant.stats.decisions.paired import PairedClusters
 
-UNITS = 9
-Evidence = Callable[[PairedUnits, float, float], float]
+CLUSTERS = 9
+Evidence = Callable[[PairedClusters, float, float], float]
 
 
 @dataclass(frozen=True)
@@ -42,18 +42,18 @@ LAWS = {
 }
 
 
-def expected(law: Law, shift: float, sign: float, evidence: Evidence) -> float:
-    """Return the mean of the e-value against a mean `shift` below the true one, over all data sets."""
+def expected(law: Law, gap: float, sign: float, evidence: Evidence) -> float:
+    """Return the mean of the e-value against a mean `gap` below the true one, over all data sets."""
     total = 0.0
-    for drawn in product(range(len(law.value)), repeat=UNITS):
+    for drawn in product(range(len(law.value)), repeat=CLUSTERS):
         at = list(drawn)
-        units = PairedUnits(np.array(law.value)[at], np.array(law.size)[at], law.reach, 2.0)
-        total += float(np.prod(np.array(law.chance)[at])) * np.exp(evidence(units, sign, sign * law.mean - shift))
+        clusters = PairedClusters(np.array(law.value)[at], np.array(law.size)[at], law.reach, 2.0)
+        total += float(np.prod(np.array(law.chance)[at])) * np.exp(evidence(clusters, sign, sign * law.mean - gap))
     return total
 
 
-def real(units: PairedUnits, sign: float, mean: float) -> float:
-    return units.evidence(sign, mean, 0.025)
+def real(clusters: PairedClusters, sign: float, mean: float) -> float:
+    return clusters.evidence(sign, mean, 0.025)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -65,57 +65,57 @@ def test_evidence_has_mean_one_at_the_true_mean_and_less_below(name: str, sign: 
 
 @pytest.mark.parametrize("name", LAWS)
 def test_evidence_rises_with_the_mean(name: str) -> None:
-    at = np.arange(UNITS) % 2
-    units = PairedUnits(np.array(LAWS[name].value)[at], np.array(LAWS[name].size)[at], LAWS[name].reach, 2.0)
-    found = [units.evidence(1.0, m, 0.025) for m in np.linspace(-1.0, 1.0, 101) * LAWS[name].reach]
+    at = np.arange(CLUSTERS) % 2
+    clusters = PairedClusters(np.array(LAWS[name].value)[at], np.array(LAWS[name].size)[at], LAWS[name].reach, 2.0)
+    found = [clusters.evidence(1.0, m, 0.025) for m in np.linspace(-1.0, 1.0, 101) * LAWS[name].reach]
     assert (np.diff(found) >= -1e-12).all()
-    _, high = units.limits(0.05)
-    assert units.evidence(1.0, high, 0.025) <= -np.log(0.025) + 1e-6 or high == units.mean
+    _, high = clusters.limits(0.05)
+    assert clusters.evidence(1.0, high, 0.025) <= -np.log(0.025) + 1e-6 or high == clusters.mean
 
 
 # ---- saboteurs: their mean is above one ----
 
 
-def knows_the_unit(units: PairedUnits, sign: float, mean: float) -> float:
+def knows_the_cluster(clusters: PairedClusters, sign: float, mean: float) -> float:
     """The noise of a unit counts its own square too."""
-    squares = units.noise**2 * np.arange(1.0, UNITS + 1.0)
-    ahead = np.append(squares[1:], (squares[-1] + units.value[-1] ** 2)) / np.arange(1.0, UNITS + 1.0)
-    seen = replace(units)
+    squares = clusters.noise**2 * np.arange(1.0, CLUSTERS + 1.0)
+    ahead = np.append(squares[1:], (squares[-1] + clusters.value[-1] ** 2)) / np.arange(1.0, CLUSTERS + 1.0)
+    seen = replace(clusters)
     object.__setattr__(seen, "__dict__", {**seen.__dict__, "noise": np.sqrt(ahead)})
     return seen.evidence(sign, mean, 0.025)
 
 
-def best_bet(units: PairedUnits, sign: float, mean: float) -> float:
+def best_bet(clusters: PairedClusters, sign: float, mean: float) -> float:
     """The best of the bets in place of their average."""
     found = []
     for multiple in paired.BETS.multiples:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(paired, "BETS", paired.Stakes((multiple,), (1.0,), paired.BETS.largest))
-            found.append(units.evidence(sign, mean, 0.025))
+            patch.setattr(paired, "BETS", paired.BetSizes((multiple,), (1.0,), paired.BETS.largest))
+            found.append(clusters.evidence(sign, mean, 0.025))
     return max(found)
 
 
-def mean_per_unit(units: PairedUnits, sign: float, mean: float) -> float:
+def mean_per_cluster(clusters: PairedClusters, sign: float, mean: float) -> float:
     """Units count alike, whatever their size."""
-    return replace(units, value=units.value / units.size, size=np.ones(UNITS)).evidence(sign, mean, 0.025)
+    return replace(clusters, value=clusters.value / clusters.size, size=np.ones(CLUSTERS)).evidence(sign, mean, 0.025)
 
 
-def ordered(units: PairedUnits, sign: float, mean: float) -> float:
+def ordered(clusters: PairedClusters, sign: float, mean: float) -> float:
     """Units stand in the order of what they add, so that the noise of the first is told small."""
-    order = np.argsort(np.abs(units.value))
-    return replace(units, value=units.value[order], size=units.size[order]).evidence(sign, mean, 0.025)
+    order = np.argsort(np.abs(clusters.value))
+    return replace(clusters, value=clusters.value[order], size=clusters.size[order]).evidence(sign, mean, 0.025)
 
 
-def reach_of_one(units: PairedUnits, sign: float, mean: float) -> float:
+def reach_of_one(clusters: PairedClusters, sign: float, mean: float) -> float:
     """A needless treatment counts its odds, but bets are capped as if it counted one; lost wealth is lost."""
     with np.errstate(invalid="ignore"):
-        found = replace(units, reach=1.0).evidence(sign, mean, 0.025)
+        found = replace(clusters, reach=1.0).evidence(sign, mean, 0.025)
     return found if np.isfinite(found) else -np.inf
 
 
 @pytest.mark.parametrize(
     "broken",
-    [knows_the_unit, pytest.param(best_bet, marks=pytest.mark.slow), mean_per_unit, ordered, reach_of_one],
+    [knows_the_cluster, pytest.param(best_bet, marks=pytest.mark.slow), mean_per_cluster, ordered, reach_of_one],
     ids=lambda f: f.__name__,
 )
 def test_a_saboteur_has_mean_above_one(broken: Evidence) -> None:

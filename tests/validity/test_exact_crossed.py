@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibrant.stats.units.below import gap_of
-from calibrant.stats.units.crossed import Design, MeanGap
+from calibrant.stats.clusters.below import gap_of
+from calibrant.stats.clusters.two_way import Design, MeanGap
 
 # the whole file takes seconds: it waits for --all
 pytestmark = pytest.mark.slow
@@ -25,23 +25,23 @@ def means_in_a_range(rare=0.3, delta=0.0025):
     """
     other = 0.5 - 0.5 * rare**2 / (1.0 - rare) ** 2  # the rate with neither, so that half of all in the range happen
     codes = np.array([np.repeat(np.arange(3), 3), np.tile(np.arange(3), 3)])
-    every, dropped, told = 0.0, 0.0, 0.0
-    for traits in itertools.product((0, 1), repeat=6):
-        of = np.array(traits)[codes + np.array([[0], [3]])]
+    every, dropped, reported = 0.0, 0.0, 0.0
+    for attributes in itertools.product((0, 1), repeat=6):
+        of = np.array(attributes)[codes + np.array([[0], [3]])]
         inside, both = of[0] == of[1], of.min(axis=0) == 1
         free = np.flatnonzero(inside & ~both)
-        chance = rare ** sum(traits) * (1.0 - rare) ** (6 - sum(traits))
+        chance = rare ** sum(attributes) * (1.0 - rare) ** (6 - sum(attributes))
         for happened in itertools.product((0, 1), repeat=len(free)):
             y = both.astype(np.int8)
             y[free] = happened
             weight = chance * other ** sum(happened) * (1.0 - other) ** (len(free) - sum(happened))
-            shifts = Design(codes, 0).shifted(np.where(inside, 0.5, 0.9), y, None)
-            held = [replace(s.units.within(inside[s.rows]), most=s.units.largest) for s in shifts]
+            mean_gaps = Design(codes, 0).shifted(np.where(inside, 0.5, 0.9), y, None)
+            held = [replace(s.clusters.within(inside[s.rows]), most=s.clusters.largest) for s in mean_gaps]
             gaps = [gap_of(u, delta) for u in held if u.count]
-            every += weight * (np.exp(MeanGap(gaps, len(shifts)).at(0.0, 1.0)) if gaps else 1.0)
+            every += weight * (np.exp(MeanGap(gaps, len(mean_gaps)).at(0.0, 1.0)) if gaps else 1.0)
             dropped += weight * np.exp(MeanGap(gaps).at(0.0, 1.0)) if gaps else 0.0
-            told += weight if gaps else 0.0
-    return every, dropped / told
+            reported += weight if gaps else 0.0
+    return every, dropped / reported
 
 
 def test_shifts_without_rows_count_as_one():

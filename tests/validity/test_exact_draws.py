@@ -13,12 +13,12 @@ from sklearn.tree import DecisionTreeRegressor
 import calibrant as cal
 from calibrant.detect.exact_local_test import drawn_classes
 from calibrant.diagnose.ranking import lines_of
-from calibrant.diagnose.rule_search import dealt
+from calibrant.diagnose.rule_search import hash_split
 from calibrant.stats.kernel_sums import Rows
 from calibrant.stats.nulls import ranked
 from calibrant.stats.spectra import GLOBAL, together
 from calibrant.stats.strata import widened
-from calibrant.views.screen import dealt as screened
+from calibrant.views.screen import hash_split as screened
 
 DRAWS, N = 400, 150
 SURE = 1e-6
@@ -85,8 +85,8 @@ def test_rules_are_judged_by_the_half_that_did_not_grow_them(monkeypatch: pytest
     p, x = rng.uniform(0.2, 0.8, 240), rng.uniform(size=(240, 2))
     data = cal.predictions(rng.uniform(size=240) < p, p, {"a": x[:, 0], "b": x[:, 1]})
     tree = [("tree", DecisionTreeRegressor(max_depth=2, min_samples_leaf=10, random_state=0))]
-    cal.diagnose.subgroups(data, models=tree, rules=1, depth=1, seed=5)
-    assert found[0].judges.tolist() == np.flatnonzero(dealt(240, 2, 5, None) == 1).tolist()
+    cal.diagnose.subgroups(data, models=tree, rules=1, depth=1, seed=5, method="searched")
+    assert found[0].judges.tolist() == np.flatnonzero(hash_split(240, 2, 5, None) == 1).tolist()
 
 
 def test_rows_that_choose_covariates_are_not_tested() -> None:
@@ -120,8 +120,8 @@ def test_the_second_of_two_stages_of_draws_decides(monkeypatch: pytest.MonkeyPat
     ranking = import_module("calibrant.diagnose.ranking")
     data = cal.predictions(np.arange(200) % 2, np.full(200, 0.5), {"v": np.arange(200) % 4})
     lines, _ = lines_of(data, ["v"], "probability", 10, True)
-    for stages, told in (((0.001, 0.004), 0.004), ((0.004, 0.001), 0.001), ((0.9,), 0.9)):
+    for stages, reported in (((0.001, 0.004), 0.004), ((0.004, 0.001), 0.001), ((0.9,), 0.9)):
         levels = iter(stages)
         monkeypatch.setattr(ranking, "_gaussian", lambda *_, levels=levels: (1.0, next(levels)))
-        assert ranking.gaussian_measures(lines, lines, 0)[0][0][1].tolist() == [told]
+        assert ranking.gaussian_measures(lines, lines, 0)[0][0][1].tolist() == [reported]
         assert not list(levels)

@@ -13,7 +13,7 @@ from calibrant.apps.grades import migrations
 from calibrant.apps.grades.defaults import default_tails
 
 Tails = Callable[[np.ndarray, int, float, float], np.ndarray]
-CASES = [(5, 0.3, 0.24), (40, 0.02, 0.12), (40, 0.1, 0.9), (150, 0.005, 0.04), (150, 0.1, 0.24), (150, 0.02, 0.0)]
+EVENTS = [(5, 0.3, 0.24), (40, 0.02, 0.12), (40, 0.1, 0.9), (150, 0.005, 0.04), (150, 0.1, 0.24), (150, 0.02, 0.0)]
 LEVELS = np.array([0.001, 0.01, 0.05, 0.2])
 
 
@@ -31,7 +31,7 @@ def missed(tails: Tails, n: int, p: float, rho: float) -> np.ndarray:
     return np.array([true[found <= a].sum() for a in LEVELS]) - LEVELS
 
 
-@pytest.mark.parametrize(("n", "p", "rho"), CASES)
+@pytest.mark.parametrize(("n", "p", "rho"), EVENTS)
 def test_the_tail_of_correlated_defaults_has_its_level_at_every_number_of_customers(
     n: int, p: float, rho: float
 ) -> None:
@@ -53,7 +53,7 @@ SABOTEURS: dict[str, Tails] = {
 
 @pytest.mark.parametrize("name", SABOTEURS)
 def test_a_tail_with_a_fault_is_rejected(name: str) -> None:
-    assert max(missed(SABOTEURS[name], n, p, rho).max() for n, p, rho in CASES) > 0.005
+    assert max(missed(SABOTEURS[name], n, p, rho).max() for n, p, rho in EVENTS) > 0.005
 
 
 # ---- a cell against its nearer neighbour, if both hold as many ----

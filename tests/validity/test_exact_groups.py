@@ -87,7 +87,7 @@ def test_gap_evidence_of_a_grid_is_below_that_of_rows():
     np.add.at(counts, (block, q >> 20, y), 1)
     np.add.at(sums, (block, q >> 20, y), q)
     found = GapEvidence.of(Cells.grid(counts, sums), 0.05)
-    kappa = found.stakes[0][block]
+    kappa = found.bet_sizes[0][block]
     for m, side in ((0.02, 1.0), (-0.03, -1.0)):
         rows = float(np.log1p(side * kappa * (y - q / SCALE - m)).sum())
         assert rows - 0.01 <= found.at(m, side) <= rows + 1e-9

@@ -44,13 +44,13 @@ def test_every_e_value_has_mean_at_most_one_at_the_true_error(signs, few):
     assert (means(BLOCKS["two scores"], VALUES + 0.1 * np.array(signs), 0.1, few=few) <= 1 + 1e-9).all()
 
 
-@pytest.mark.parametrize("shift", [0.0, 0.1, -0.2])
-def test_raw_lower_miss_probability(shift):
+@pytest.mark.parametrize("gap", [0.0, 0.1, -0.2])
+def test_raw_lower_miss_probability(gap):
     for delta in (0.05, 0.3):
         missed = sum(
             probability
-            for probability, counts in blocked_labels(BLOCKS["uneven"], VALUES + shift)
-            if bounds.lower_bound(level_cells(counts, VALUES), delta) > abs(shift) + 1e-9
+            for probability, counts in blocked_labels(BLOCKS["uneven"], VALUES + gap)
+            if bounds.lower_bound(level_cells(counts, VALUES), delta) > abs(gap) + 1e-9
         )
         assert missed <= delta
 
@@ -99,12 +99,12 @@ def test_witness_is_admissible():
             assert np.abs(w).max() + bounds.KNOTS * np.abs(np.diff(w)).max() <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("stake", FORWARD.multiples)
-def test_forward_recursion_equals_the_sum_over_all_paths(stake):
+@pytest.mark.parametrize("bet_size", FORWARD.multiples)
+def test_forward_recursion_equals_the_sum_over_all_paths(bet_size):
     rng = np.random.default_rng(42)
     values = (np.arange(BINS) + 0.5) / BINS
     cells = level_cells(rng.binomial(9, 0.5, (3, BINS, 2)) + 1, values)
-    log_wealth, kappa, _ = bounds._forward(cells, stake)
+    log_wealth, kappa, _ = bounds._forward(cells, bet_size)
     bins, n = cells.equal_mass(BINS), cells.totals
     paths = np.array(list(itertools.product((-1, 0, 1), repeat=BINS)))
     prior = np.where(np.diff(paths, axis=1) == 0, 1 - SWITCH, SWITCH / 2).prod(axis=1) / 3

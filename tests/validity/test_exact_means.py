@@ -12,9 +12,9 @@ from calibrant.views.population import Population
 from validity.enumeration import just_beyond, level_cells
 
 
-def limits(cases, rows, scores, delta):
+def limits(events, rows, scores, delta):
     """Limits where each level holds one score."""
-    k, n, s = (np.asarray(v, dtype=float) for v in (cases, rows, scores))
+    k, n, s = (np.asarray(v, dtype=float) for v in (events, rows, scores))
     counts = np.stack([n - k, k], axis=1)
     return residual_mean_limits(counts, counts * s[:, None], s, s, delta)
 

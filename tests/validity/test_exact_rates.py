@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibrant.stats.betting import Units, rate_evidence, rate_limits, ratio_evidence, ratio_limits
+from calibrant.stats.betting import Clusters, rate_evidence, rate_limits, ratio_evidence, ratio_limits
 
 RATES = (
     [0.3] * 9,
@@ -52,11 +52,13 @@ def test_a_single_case_by_the_binomial_tail_alone_would_not_hold() -> None:
     assert rate_evidence(1, 3, float(np.mean(rates))) >= 0.3 - 1e-12
 
 
-@pytest.mark.parametrize(("unit", "seed"), [((0, 1, 2, 3, 4, 5), 0), ((0, 0, 0, 1, 1, 1), 1), ((0, 0, 1, 1, 1, 1), 2)])
-def test_bets_hold_for_weights_and_clusters(unit: tuple[int, ...], seed: int) -> None:
+@pytest.mark.parametrize(
+    ("cluster", "seed"), [((0, 1, 2, 3, 4, 5), 0), ((0, 0, 0, 1, 1, 1), 1), ((0, 0, 1, 1, 1, 1), 2)]
+)
+def test_bets_hold_for_weights_and_clusters(cluster: tuple[int, ...], seed: int) -> None:
     """Rows of a cluster share one uniform number: as dependent as can be."""
     rng = np.random.default_rng([0x7A7E, seed])
-    at, n = np.array(unit), len(unit)
+    at, n = np.array(cluster), len(cluster)
     p, w = rng.uniform(0.05, 0.6, n), rng.uniform(0.2, 3.0, n)
     rate = np.clip(p + rng.uniform(-0.2, 0.3, n), 0.01, 0.99)
     truth = float((w * (rate - p)).sum() / w.sum())
@@ -65,10 +67,10 @@ def test_bets_hold_for_weights_and_clusters(unit: tuple[int, ...], seed: int) ->
     for pick in product(*(range(len(cuts) - 1) for cuts in own)):
         u = np.array([(own[c][k] + own[c][k + 1]) / 2 for c, k in enumerate(pick)])[at]
         chance = float(np.prod([own[c][k + 1] - own[c][k] for c, k in enumerate(pick)]))
-        units = Units.of_residuals((u < rate).astype(float), p, w, at)
-        low, high = ratio_limits(units, 0.2)
+        clusters = Clusters.of_residuals((u < rate).astype(float), p, w, at)
+        low, high = ratio_limits(clusters, 0.2)
         missed += chance * (not low <= truth <= high)
-        false += chance * (ratio_evidence(units, truth, 1.0) <= 0.1)
+        false += chance * (ratio_evidence(clusters, truth, 1.0) <= 0.1)
     assert missed <= 0.2
     assert false <= 0.1
 
@@ -77,5 +79,5 @@ def test_many_rows_make_limits_narrow() -> None:
     rng = np.random.default_rng(1)
     p, w = rng.uniform(0.1, 0.5, 2000), rng.uniform(0.5, 2.0, 2000)
     y = (rng.random(2000) < p + 0.2).astype(float)
-    low, high = ratio_limits(Units.of_residuals(y, p, w, np.arange(2000)), 0.05)
+    low, high = ratio_limits(Clusters.of_residuals(y, p, w, np.arange(2000)), 0.05)
     assert 0.13 < low < 0.2 < high < 0.27

@@ -44,11 +44,11 @@ class Law:
 
     def lots(self, drawn: tuple[int, ...]) -> Lots:
         tallies = self.tallies[list(drawn)]
-        unit, cell = np.nonzero(self.kinds[list(drawn)].sum(axis=2))
+        cluster, cell = np.nonzero(self.kinds[list(drawn)].sum(axis=2))
         size = self.kinds[list(drawn)].sum(axis=(1, 2))
         low, ones = np.array([0.0, 0.5]), np.ones(len(drawn))
         most = float(self.kinds.sum(axis=(1, 2)).max())
-        return Lots(unit, cell, tallies[unit, cell], size, ones, BLOCK, most, low, self.cut, self.threshold)
+        return Lots(cluster, cell, tallies[cluster, cell], size, ones, BLOCK, most, low, self.cut, self.threshold)
 
     def expected(self, evidence: Evidence, beyond: float = 0.0) -> float:
         """Return the mean of an e-value over all data sets, at the true loss or beyond."""
@@ -67,7 +67,7 @@ LAWS = {
     "both": Law(ROWS, np.array([0.2, 0.3, 0.4, 0.1]), 1, 0.4),
     "rare": Law(ROWS, np.array([0.9, 0.02, 0.06, 0.02]), 1, 0.1),
     "all are acted on": Law(ROWS, np.array([0.5, 0.1, 0.3, 0.1]), 0, 0.4),
-    "units": Law(PAIRS.astype(float), np.array([0.3, 0.2, 0.2, 0.1, 0.2]), 1, 0.3),
+    "clusters": Law(PAIRS.astype(float), np.array([0.3, 0.2, 0.2, 0.1, 0.2]), 1, 0.3),
     "units at the threshold": Law(PAIRS.astype(float), np.array([0.48, 0.2, 0.2, 0.06, 0.06]), 1, 0.3),
 }
 
@@ -105,7 +105,7 @@ def test_evidence_is_monotone_and_the_limits_are_where_it_refutes(name: str) -> 
 
 
 def test_the_bound_over_all_uses_is_below_each_of_them() -> None:
-    law, x = LAWS["units"], 0.1
+    law, x = LAWS["clusters"], 0.1
     lots = law.lots((1, 3, 4, 2))
     above = Above.of(lots, DELTA)
     uses = [np.array(f) * lots.side for f in product((0.0, 0.5, 1.0), repeat=2)]
@@ -149,7 +149,7 @@ def each_cell_at_its_best(lots: Lots, x: float) -> float:
         return from_above(lots, x)
 
 
-def units_of_one_row(lots: Lots, x: float) -> float:
+def clusters_of_one_row(lots: Lots, x: float) -> float:
     """Units are as heavy as one row."""
     return from_below(replace(lots, size=np.ones(len(lots.size))), x)
 
@@ -164,7 +164,7 @@ SABOTEURS: dict[Evidence, str] = {
     the_best_in_place_of_the_mean: "both",
     every_cell_is_moved: "right side",
     each_cell_at_its_best: "both",
-    units_of_one_row: "large units are cases",
+    clusters_of_one_row: "large units are cases",
 }
 
 

@@ -44,7 +44,7 @@ def test_forward_weights_that_add_up_to_more_than_one():
 
 def test_stake_chosen_on_the_same_block():
     """Caught by enumeration; in simulation the other half of the evidence hides most of it."""
-    with saboteurs.wager(saboteurs.stake_from_the_same_block):
+    with saboteurs.bet(saboteurs.stake_from_the_same_block):
         assert mean_e_values().max() > 1.2
 
 
@@ -53,19 +53,19 @@ def test_sign_of_a_shift_chosen_afterwards():
         assert mean_e_values().max() > 1.4
 
 
-def notch_excess(s, n, gamma):
+def penalty_excess(s, n, gamma):
     """Largest ``ln E q - n ln(1 - gamma |e - s|)`` of the notch: positive means invalid."""
     full = np.full(n + 1, s), np.full(n + 1, float(n)), np.arange(n + 1.0)
-    log_q, e = -bounds.notch_cost(*full, gamma)[0], np.linspace(0, 1, 20_001)
+    log_q, e = -bounds.penalty_cost(*full, gamma)[0], np.linspace(0, 1, 20_001)
     return float((log_mean(log_q, n, e) - n * np.log1p(-gamma * np.abs(e - s))).max())
 
 
 @pytest.mark.parametrize("broken", [saboteurs.half_a_normaliser, saboteurs.slightly_low_normaliser])
 def test_understated_notch(broken):
     """Only brute force sees it: the certificate's slack elsewhere hides it from simulation."""
-    assert notch_excess(0.8, 60, 0.6) <= 0
+    assert penalty_excess(0.8, 60, 0.6) <= 0
     with saboteurs.normaliser(broken):
-        assert notch_excess(0.8, 60, 0.6) > 0.005
+        assert penalty_excess(0.8, 60, 0.6) > 0.005
 
 
 def tight_misses(bound, n=1000, gamma=0.999):

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant.detect.pocket_test import joined
+from calibrant.detect.subgroup_test import joined
 from calibrant.kernels.boxes import subset_peaks
 from calibrant.kernels.draws import words
 from calibrant.results import Outcome
-from calibrant.stats.pockets import scan as scan_file
-from calibrant.stats.pockets.scan import Scan, bound
-from calibrant.views.boxes import Held, Tables
+from calibrant.stats.subgroups import scan as scan_file
+from calibrant.stats.subgroups.scan import Scan, bound
+from calibrant.views.boxes import SampleRows, Tables
 from oracles import scan as oracle
 from validity.acceptance import LEAST
 
@@ -34,7 +34,7 @@ FEW = 6  # rows where every rate takes three values
 
 def tables(p: Any, y: Any, kinds: str = "n") -> Tables:
     n = len(p)
-    held = Held(
+    held = SampleRows(
         cells=np.array([CELLS[:n]], dtype=np.uint8),
         p=np.array(p),
         y=np.array(y, dtype=np.int8),
@@ -55,8 +55,8 @@ def chances(rates: Any) -> tuple[Any, Any]:
 
 def within(p: Any, tolerance: float) -> Iterator[Any]:
     """Rates at the score and at either edge of the tolerance, every row by itself."""
-    for shift in product([-tolerance, 0.0, tolerance], repeat=len(p)):
-        yield np.clip(np.asarray(p) + shift, 0.0, 1.0)
+    for gap in product([-tolerance, 0.0, tolerance], repeat=len(p)):
+        yield np.clip(np.asarray(p) + gap, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("kinds", ["n", "c"])
@@ -67,7 +67,7 @@ def test_the_simulated_law_is_that_of_every_set_of_outcomes(name: str, kinds: st
     margins = np.round([scan_of(p, own, 0.0, (0, 1), kinds).best().margin for own in y], 9)
     draws = 20_000
     scan = scan_of(p, y[0], 0.0, (0, 1), kinds)
-    held: Any = tables(p, y[0], kinds).held
+    held: Any = tables(p, y[0], kinds).sample_rows
     simulated = np.round(scan.simulated(held.cells, held.p, held.ids, draws), 9)
     assert set(simulated) <= set(margins)
     for value in np.unique(margins):
@@ -82,7 +82,7 @@ def test_subsets_of_levels_are_looked_for_in_every_draw() -> None:
     cells = rng.integers(0, 5, (1, n)).astype(np.uint8)
 
     def scan_with(y: Any) -> Scan:
-        held = Held(cells=cells, p=p, y=np.asarray(y, dtype=np.int8), ids=ids)
+        held = SampleRows(cells=cells, p=p, y=np.asarray(y, dtype=np.int8), ids=ids)
         return oracle.scan_of(oracle.tables_of("c", 5, held, 1), 0.0, (0, 1), fewest=2)
 
     bits = words(ids, p, p, 0, scan_file.SALT)[:, 0]
@@ -123,7 +123,7 @@ def test_saboteur_two_uniform_numbers_a_row() -> None:
     p, tolerance, draws = SCORES["smooth"][:FEW], 0.08, 50_000
     simulated, weight = coupled(p, tolerance, (0, 1))
     scan = scan_of(p, np.zeros(FEW), tolerance, (0, 1))
-    held: Any = tables(p, np.zeros(FEW)).held
+    held: Any = tables(p, np.zeros(FEW)).sample_rows
 
     def agrees() -> bool:
         peaks = scan.simulated(held.cells, held.p, held.ids, draws)
@@ -187,16 +187,16 @@ def test_the_best_proper_subset_may_lose_by_a_further_case() -> None:
     """Why subsets are looked for only where the null is one law: a tolerance, or one side, needs scores that rise."""
     rate, rows = np.array([0.1, 0.5]), np.array([10.0, 40.0])
     levels = np.stack([rows * rate, rows * rate * (1 - rate), rows], axis=1)
-    cases = np.array(
+    events = np.array(
         [[2, 35], [3, 35]], dtype=np.int32
     ).T  # 1 and 15 too many; then 2, which its variance makes more of
     peaks = np.full((2, 2), -np.inf)
-    subset_peaks(cases, levels, 4.0, 1.0, peaks)
+    subset_peaks(events, levels, 4.0, 1.0, peaks)
     assert peaks[0] == pytest.approx([15 / np.sqrt(14), 2 / np.sqrt(4.9)])
 
 
-@pytest.mark.parametrize("shift", [0, 1, 35, 500, 965])
-def test_two_p_values_joined_hold_however_they_depend_on_each_other(shift: int) -> None:
+@pytest.mark.parametrize("gap", [0, 1, 35, 500, 965])
+def test_two_p_values_joined_hold_however_they_depend_on_each_other(gap: int) -> None:
     """Both uniform on thousandths, one the other's turned by so many steps, or all pairs of hundredths."""
 
     def small(pairs: Any, join: Any, level: float) -> float:
@@ -206,11 +206,11 @@ def test_two_p_values_joined_hold_however_they_depend_on_each_other(shift: int) 
         return joined(p_only(a), p_only(b)).p_value
 
     steps = np.arange(1, 1001)
-    turned = list(zip(steps / 1000, (steps - 1 + shift) % 1000 / 1000 + 0.001, strict=True))
-    every = list(product(np.arange(1, 101) / 100, repeat=2)) if shift == 0 else []
+    turned = list(zip(steps / 1000, (steps - 1 + gap) % 1000 / 1000 + 0.001, strict=True))
+    every = list(product(np.arange(1, 101) / 100, repeat=2)) if gap == 0 else []
     for level in (0.01, 0.05, 0.2):
         assert all(small(pairs, joint, level) <= level + 1e-9 for pairs in (turned, every) if pairs)
-    if shift == 500:
+    if gap == 500:
         assert small(turned, min, 0.05) > 0.09  # the smaller of the two, unadjusted, is a saboteur
 
 

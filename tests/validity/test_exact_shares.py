@@ -21,13 +21,13 @@ from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.results import Outcome
 from calibrant.stats import bounds
 from calibrant.stats.betting import MEAN, residual_mean_limits
-from calibrant.stats.betting import Units as Bounded
+from calibrant.stats.betting import Clusters as Bounded
+from calibrant.stats.clusters.below import Gap
 from calibrant.stats.decisions.acceptance import Ranking, clopper_pearson, sequence
-from calibrant.stats.decisions.paired import PairedUnits
-from calibrant.stats.decisions.unit_acceptance import UnitRanking
-from calibrant.stats.pockets.unit_ranges import Side, UnitRanges
-from calibrant.stats.units.below import Gap
-from calibrant.stats.variable import RowLedger, shift_limits
+from calibrant.stats.decisions.cluster_acceptance import ClusterRanking
+from calibrant.stats.decisions.paired import PairedClusters
+from calibrant.stats.subgroups.cluster_ranges import ClusterRanges, Side
+from calibrant.stats.variable import RowLedger, gap_limits
 from calibrant.views.boxes import ranges_of, tables_of
 from calibrant.views.population import everyone
 
@@ -36,7 +36,7 @@ N, GROUPS = 1200, 4
 RNG = np.random.default_rng(8)
 P, G = RNG.uniform(0.2, 0.8, N), RNG.integers(0, GROUPS, N)
 Y = (RNG.uniform(size=N) < P).astype(int)
-UNIT = np.arange(N) // 4
+CLUSTER = np.arange(N) // 4
 
 
 def rows(**more: Any) -> cal.Predictions:
@@ -101,17 +101,17 @@ def test_a_verdict_on_one_population(judge: Any, of_broken: float) -> None:
     for by in (-1e-9, 1e-9):
         (broken,) = verdicts([np.log(of_broken / ALPHA) + by], [-np.inf], judge, ALPHA)
         (met,) = verdicts([-np.inf], [np.log(2.0 / ALPHA) + by], judge, ALPHA)
-        assert (broken == "broken", met == "met") == (by > 0, by > 0)
+        assert (broken == "over", met == "within") == (by > 0, by > 0)
 
 
 def test_a_gap_is_below_its_floor_on_one_of_two_sides() -> None:
-    class Asked:
+    class Requested:
         """Ends that tell what was spent on them."""
 
         def ends(self, low: float, high: float) -> tuple[float, float]:
             return low, 10.0 * high
 
-    assert sizes(Asked(), ALPHA, "gap") == (ALPHA / 2, 10.0 * ALPHA)  # type: ignore[arg-type]
+    assert sizes(Requested(), ALPHA, "gap") == (ALPHA / 2, 10.0 * ALPHA)  # type: ignore[arg-type]
 
 
 def test_routes_to_the_distance(spied: Any) -> None:
@@ -138,21 +138,21 @@ def test_bounded_variation_by_hand() -> None:
     assert bounds.variation_upper(cells, v, ALPHA, single)[0] == pytest.approx(min(found))
 
 
-@pytest.mark.parametrize("cases", [0, 3, 31, 50])
-def test_limits_of_a_mean_residual_are_where_the_evidence_reaches_half_of_delta(cases: int) -> None:
+@pytest.mark.parametrize("events", [0, 3, 31, 50])
+def test_limits_of_a_mean_residual_are_where_the_evidence_reaches_half_of_delta(events: int) -> None:
     """Fifty rows of one score, by hand; the same from rows along a variable."""
     n, score = 50, 0.5
     kappas = MEAN.bets(0.5 * np.sqrt(n), 2.0)
 
     def evidence_at(m: float, sign: float) -> float:
-        won = cases * np.log1p(sign * kappas * (1 - score - m)) + (n - cases) * np.log1p(sign * kappas * (-score - m))
+        won = events * np.log1p(sign * kappas * (1 - score - m)) + (n - events) * np.log1p(sign * kappas * (-score - m))
         return float(np.log(np.mean(np.exp(won))))
 
-    counts, sums = np.array([[n - cases, cases]]), score * np.array([[n - cases, cases]])
+    counts, sums = np.array([[n - events, events]]), score * np.array([[n - events, events]])
     ends = np.full(1, score)
-    residual = (np.arange(n) < cases) - score
+    residual = (np.arange(n) < events) - score
     ledger = RowLedger(residual, np.zeros(n, np.int32), np.zeros(n, np.uint8), 1, 1)
-    for low, high in (residual_mean_limits(counts, sums, ends, ends, ALPHA), shift_limits(ledger, ALPHA)):
+    for low, high in (residual_mean_limits(counts, sums, ends, ends, ALPHA), gap_limits(ledger, ALPHA)):
         assert evidence_at(low, 1.0) == pytest.approx(np.log(2.0 / ALPHA), abs=1e-6)
         assert evidence_at(high, -1.0) == pytest.approx(np.log(2.0 / ALPHA), abs=1e-6)
 
@@ -169,21 +169,21 @@ def test_ranges_of_the_score_by_rows(spied: Any) -> None:
 
 def test_ranges_of_the_score_by_units(spied: Any) -> None:
     seen = spied(Gap, "limit", 1)
-    bins_of(everyone(rows(cluster=UNIT)), 20, ALPHA, mask=20)
+    bins_of(everyone(rows(cluster=CLUSTER)), 20, ALPHA, mask=20)
     assert len(seen) > 2
     assert sum(seen) <= ALPHA + 1e-12
 
 
 def test_ranges_of_the_score_are_cut_by_pilot_units_alone() -> None:
     """Scores of units that certify may be anything: outcomes go with them."""
-    q = everyone(rows(cluster=UNIT))
-    units = q.units
-    assert units is not None
-    certify = units.certified[units.unit]
-    moved = replace(units, p=np.where(certify, 0.999, units.p))
-    assert (_fixed_ranges(q, units) == _fixed_ranges(q, moved)).all()
-    other = replace(units, p=np.where(certify, units.p, 0.999))
-    assert (_fixed_ranges(q, units) != _fixed_ranges(q, other)).any()
+    q = everyone(rows(cluster=CLUSTER))
+    clusters = q.clusters
+    assert clusters is not None
+    certify = clusters.certified[clusters.cluster]
+    moved = replace(clusters, p=np.where(certify, 0.999, clusters.p))
+    assert (_fixed_ranges(q, clusters) == _fixed_ranges(q, moved)).all()
+    other = replace(clusters, p=np.where(certify, clusters.p, 0.999))
+    assert (_fixed_ranges(q, clusters) != _fixed_ranges(q, other)).any()
 
 
 # ---- lists of units ----
@@ -191,18 +191,18 @@ def test_ranges_of_the_score_are_cut_by_pilot_units_alone() -> None:
 
 @pytest.mark.parametrize("by", [-1e-6, 1e-6])
 def test_two_sequences_of_thresholds_share_alpha(by: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    units = everyone(rows(cluster=UNIT)).units
-    assert units is not None
-    ranking = UnitRanking(units, units.y == 0, True)
-    monkeypatch.setattr(UnitRanking, "log_evidence", lambda *_: float(np.log(2.0 / ALPHA)) + by)
+    clusters = everyone(rows(cluster=CLUSTER)).clusters
+    assert clusters is not None
+    ranking = ClusterRanking(clusters, clusters.y == 0, True)
+    monkeypatch.setattr(ClusterRanking, "log_evidence", lambda *_: float(np.log(2.0 / ALPHA)) + by)
     assert ranking.deepest(0.1, ALPHA) == (len(ranking.threshold) - 1 if by > 0 else -1)
 
 
 @pytest.mark.parametrize("rate", [0.2, 0.45])
 def test_the_evidence_about_a_list_of_units_is_a_mean_over_bets(rate: float) -> None:
-    units = everyone(rows(cluster=UNIT)).units
-    assert units is not None
-    ranking = UnitRanking(units, units.y == 0, True)
+    clusters = everyone(rows(cluster=CLUSTER)).clusters
+    assert clusters is not None
+    ranking = ClusterRanking(clusters, clusters.y == 0, True)
     bad, there = ranking.sums(0.3)
     each = [np.exp(np.log1p(-k * (bad - rate * there)).sum()) for k in ranking.bets]
     assert len(each) > 1
@@ -221,26 +221,26 @@ def test_a_sequence_of_thresholds_ends_at_the_first_that_fails() -> None:
 
 
 def test_boxes_of_units_have_their_weights_of_alpha(spied: Any) -> None:
-    data = rows(cluster=UNIT)
-    ranges = ranges_of(data, tables_of(data, None, 1, 0, by_units=True), 0.05, 0)
-    assert isinstance(ranges, UnitRanges)
+    data = rows(cluster=CLUSTER)
+    ranges = ranges_of(data, tables_of(data, None, 1, 0, by_clusters=True), 0.05, 0)
+    assert isinstance(ranges, ClusterRanges)
     weight = ranges.family.weight
     assert weight.sum() <= 1.0 + 1e-12
-    seen = spied(UnitRanges, "_least", 3)
+    seen = spied(ClusterRanges, "_least", 3)
     ranges.together(ALPHA)
     assert sum(seen) <= ALPHA + 1e-12
     assert sum(seen) == pytest.approx(ALPHA * weight.sum())
     seen.clear()
-    boxes = spied(UnitRanges, "_least", 1)
+    boxes = spied(ClusterRanges, "_least", 1)
     assert ranges.floor(ALPHA)[0] >= 0.0
     assert seen == pytest.approx([ALPHA / 2.0 * weight[b] for b in boxes])
 
 
 def test_the_evidence_about_a_box_of_units_is_a_mean_over_bets() -> None:
-    data = rows(cluster=UNIT)
-    ranges = ranges_of(data, tables_of(data, None, 1, 0, by_units=True), 0.05, 0)
-    assert isinstance(ranges, UnitRanges)
-    t, w = ranges._units_in(0)
+    data = rows(cluster=CLUSTER)
+    ranges = ranges_of(data, tables_of(data, None, 1, 0, by_clusters=True), 0.05, 0)
+    assert isinstance(ranges, ClusterRanges)
+    t, w = ranges._clusters_in(0)
     bets = ranges._bets(0, np.array([0.01]), np.array([0]))[:, 0]
     for mean in (-0.1, 0.0):
         each = [np.exp(np.log1p(k * (t - mean * w)).sum()) for k in bets]
@@ -251,13 +251,13 @@ def test_the_evidence_about_a_box_of_units_is_a_mean_over_bets() -> None:
 def test_a_box_of_units_is_over_a_limit_by_the_mean_of_its_two_sides(
     by: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = rows(cluster=UNIT)
-    ranges = ranges_of(data, tables_of(data, None, 1, 0, by_units=True), 0.05, 0)
-    assert isinstance(ranges, UnitRanges)
+    data = rows(cluster=CLUSTER)
+    ranges = ranges_of(data, tables_of(data, None, 1, 0, by_clusters=True), 0.05, 0)
+    assert isinstance(ranges, ClusterRanges)
     price = -np.log(ALPHA * ranges.family.weight)
     monkeypatch.setattr(Side, "at_least", lambda *_: np.full(len(price), -1.0))  # bounds that decide nothing
     monkeypatch.setattr(Side, "at_most", lambda *_: np.full(len(price), 50.0))
-    monkeypatch.setattr(UnitRanges, "_log_evidence", lambda _, box, *__: lambda _: price[box] + by)
+    monkeypatch.setattr(ClusterRanges, "_log_evidence", lambda _, box, *__: lambda _: price[box] + by)
     assert (ranges.over(0.1, ALPHA) == (by > 0)).all()
 
 
@@ -268,7 +268,7 @@ def test_a_box_of_units_is_over_a_limit_by_the_mean_of_its_two_sides(
 @pytest.mark.parametrize("thresholds", [1, 3])
 def test_models_groups_and_thresholds(spied: Any, groups: bool, thresholds: int) -> None:
     """One statement that is fixed beforehand, the worst of all, has a share that nobody shares: asked of each."""
-    seen = spied(PairedUnits, "limits", 1)
+    seen = spied(PairedClusters, "limits", 1)
     rng = np.random.default_rng(1)
     models = {name: np.clip(P + rng.normal(0.0, 0.2, N), 0.01, 0.99) for name in ("old", "one", "two")}
     how: dict[str, Any] = {"measure": "net_benefit", "threshold": [0.3, 0.5, 0.7][:thresholds]}
@@ -278,9 +278,9 @@ def test_models_groups_and_thresholds(spied: Any, groups: bool, thresholds: int)
     shares = import_module("calibrant.audit.compare").SHARES[groups, thresholds > 1]
     assert sum(shares.values()) == pytest.approx(1.0)
     each = ALPHA / 2.0  # of two models against the reference
-    told = {"everyone": thresholds, "groups": GROUPS * thresholds}
+    reported = {"everyone": thresholds, "groups": GROUPS * thresholds}
     worst = {"worst_threshold": thresholds, "worst": GROUPS * thresholds}
-    expected = [each * shares[k] / m for k, m in told.items() if k in shares for _ in range(m)]
+    expected = [each * shares[k] / m for k, m in reported.items() if k in shares for _ in range(m)]
     expected += [2.0 * each * shares[k] for k, m in worst.items() if k in shares for _ in range(m)]  # one end counts
     assert sorted(seen) == pytest.approx(sorted(expected * 2))
 
@@ -341,16 +341,16 @@ def test_decisions_of_repairs(spied: Any) -> None:
 
 def test_paired_changes_of_units_are_those_of_units(spied: Any) -> None:
     seen = spied(import_module("calibrant.repair.judge.rows"), "mean_limits", 0)
-    judged(1, cluster=UNIT).change("brier", "one", AS_AUDITED, ALPHA)
+    judged(1, cluster=CLUSTER).change("brier", "one", AS_AUDITED, ALPHA)
     assert isinstance(seen[0], Bounded)
-    assert len(seen[0].value) == UNIT[-1] + 1
+    assert len(seen[0].value) == CLUSTER[-1] + 1
 
 
 def test_p_values_of_folds_are_joined_by_bonferroni(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = iter([0.04, 0.5, 0.2])
+    reported = iter([0.04, 0.5, 0.2])
 
     def test(_: cal.Predictions, **settings: Any) -> Outcome:
-        return Outcome(method="", statistic=0.0, p_value=next(told), alternative="", null="", law="")
+        return Outcome(method="", statistic=0.0, p_value=next(reported), alternative="", null="", law="")
 
     monkeypatch.setattr(evidence, "TESTS", {"local": test})
     of = judged(3)

@@ -10,9 +10,9 @@ from calibrant.stats.bounds import (
     bernstein_upper,
     distance_upper,
     linear_cost,
-    notch_cost,
-    notch_normaliser,
-    notch_width,
+    penalty_cost,
+    penalty_normaliser,
+    penalty_width,
     product_upper,
 )
 from calibrant.stats.jitter import jitter, jittered_bernstein_upper, jittered_upper, mean_displacement
@@ -48,30 +48,30 @@ def test_linear_form_has_the_mean_the_theorem_needs(n, gamma):
         assert excess(linear_cost(s, float(n), k, gamma), s, n, gamma) <= 1e-9
 
 
-def notch(s, n, gamma):
+def quadratic_penalty(s, n, gamma):
     full = np.full(n + 1, float(s)), np.full(n + 1, float(n)), np.arange(n + 1.0)
-    return notch_cost(*full, gamma)[0]
+    return penalty_cost(*full, gamma)[0]
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 7, 8, 9, 20, 60, 150, 400])
 def test_notch_is_neither_understated_nor_loose(n):
     for gamma in GAMMAS:
         for s in SCORES:
-            assert -1e-7 < refined(notch(s, n, gamma), s, n, gamma) <= 0.0, (s, gamma)
+            assert -1e-7 < refined(quadratic_penalty(s, n, gamma), s, n, gamma) <= 0.0, (s, gamma)
 
 
 @pytest.mark.parametrize("width", [0.2, 5.0])
 def test_notch_normaliser_serves_any_width(width):
     for n, s, gamma in ((3, 0.4, 0.9), (25, 0.02, 0.5), (25, 0.97, 0.95), (200, 0.6, 0.3)):
         variance = n * s * (1 - s)
-        alpha = width * notch_width(gamma * np.sqrt(np.array([variance]))) / variance
-        normaliser = notch_normaliser(np.array([s]), np.array([n]), gamma, alpha)
+        alpha = width * penalty_width(gamma * np.sqrt(np.array([variance]))) / variance
+        normaliser = penalty_normaliser(np.array([s]), np.array([n]), gamma, alpha)
         cost = 0.5 * alpha * (np.arange(n + 1) - n * s) ** 2 + normaliser
         assert -1e-7 < refined(cost, s, n, gamma) <= 0.0
 
 
 def test_levels_zero_and_one_have_no_notch():
-    cost, better = notch_cost(np.array([0.0, 1.0]), np.array([50.0, 50.0]), np.array([0.0, 50.0]), 0.5)
+    cost, better = penalty_cost(np.array([0.0, 1.0]), np.array([50.0, 50.0]), np.array([0.0, 50.0]), 0.5)
     assert np.isinf(cost).all()
     assert not better.any()
 
@@ -101,8 +101,8 @@ def precise_peak(s, n, gamma, alpha):
     """Largest objective over e near the rate that the change of variable points at, on each side."""
     best = -np.inf
     for sign in (1.0, -1.0):
-        shift = (np.log1p(sign * gamma * s) - np.log1p(-sign * gamma * (1 - s))) / alpha
-        t = s + shift / n
+        gap = (np.log1p(sign * gamma * s) - np.log1p(-sign * gamma * (1 - s))) / alpha
+        t = s + gap / n
         e = t * (1 + sign * gamma * s) / (1 - sign * gamma * (1 - s) + sign * gamma * t)
         half = np.sqrt(s * (1 - s) / n)
         low, high = max(e - half, 1e-9), min(e + half, 1 - 1e-9)
@@ -117,8 +117,10 @@ def precise_peak(s, n, gamma, alpha):
 def surplus(s, n, gamma):
     """Return the notch constant used less its value in high precision: never negative in exact arithmetic."""
     variance = np.array([n * s * (1 - s)])
-    alpha = notch_width(gamma * np.sqrt(variance)) / variance
-    return notch_normaliser(np.array([s]), np.array([float(n)]), gamma, alpha)[0] - precise_peak(s, n, gamma, alpha[0])
+    alpha = penalty_width(gamma * np.sqrt(variance)) / variance
+    return penalty_normaliser(np.array([s]), np.array([float(n)]), gamma, alpha)[0] - precise_peak(
+        s, n, gamma, alpha[0]
+    )
 
 
 @pytest.mark.slow

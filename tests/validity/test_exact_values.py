@@ -12,9 +12,9 @@ from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 from scipy.stats import binom
 
 from calibrant.stats.betting import gammas
-from calibrant.stats.bounds import linear_cost, notch_cost, product_upper
+from calibrant.stats.bounds import linear_cost, penalty_cost, product_upper
 from validity.enumeration import log_choose, log_mean
-from validity.test_exact_upper import notch, refined
+from validity.test_exact_upper import quadratic_penalty, refined
 
 VALUES = np.array([0.01, 0.5, 0.99])
 SHARES = np.array([0.55, 0.4, 0.05])  # of eight rows, the last value is unseen in two samples of three
@@ -29,7 +29,7 @@ def forms(n: int, gamma: float) -> Iterator[Any]:
         k = np.arange(m + 1.0)
         s, rows = np.full(m + 1, VALUES[c]), np.full(m + 1, float(m))
         linear[c, m, : m + 1] = -linear_cost(s, rows, k, gamma)
-        cost, better = notch_cost(s, rows, k, gamma)
+        cost, better = penalty_cost(s, rows, k, gamma)
         cheaper[c, m, : m + 1] = np.where(better, -cost, linear[c, m, : m + 1])
     yield linear
     yield cheaper
@@ -79,7 +79,7 @@ def test_given_the_scores_their_own_mean_error_is_bounded(rates: list[float]) ->
 def test_the_notch_holds_at_scores_next_to_zero_and_one(s: float, n: int) -> None:
     """A display in steps has no such levels; a score as it is may."""
     for gamma in (0.01, 0.2, 0.6, 0.95):
-        assert -1e-7 < refined(notch(s, n, gamma), s, n, gamma) <= 0.0
+        assert -1e-7 < refined(quadratic_penalty(s, n, gamma), s, n, gamma) <= 0.0
 
 
 def test_a_choice_by_scores_costs_at_most_what_both_bounds_may_err() -> None:
@@ -89,13 +89,13 @@ def test_a_choice_by_scores_costs_at_most_what_both_bounds_may_err() -> None:
     shown = float(abs(SHARES @ VALUES - SHARES @ np.array(rates)))
     wrong = 0.0
     for w, rows in samples(n):
-        for cases in itertools.product(*(range(m + 1) for m in rows)):
-            chance = w * float(np.prod(binom.pmf(cases, rows, rates)))
+        for events in itertools.product(*(range(m + 1) for m in rows)):
+            chance = w * float(np.prod(binom.pmf(events, rows, rates)))
             if min(rows) == 0:
-                wrong += chance * (product_upper(VALUES, rows, cases, delta) < error)
+                wrong += chance * (product_upper(VALUES, rows, events, delta) < error)
             else:
                 mean = float(SHARES @ VALUES)
-                wrong += chance * (product_upper([mean], [n], [sum(cases)], delta) < shown)
+                wrong += chance * (product_upper([mean], [n], [sum(events)], delta) < shown)
     assert wrong <= 2 * delta
 
 
@@ -120,10 +120,10 @@ def log_factors(values: Any, n: int, rates: Any, gamma: float) -> Any:
     linear = -linear_cost(values[:, None], np.full((1, 1), float(n)), k, gamma)
     # The notch is a parabola in the cases: its height at two of them tells it all
     rows = np.full(len(values), float(n))
-    (least, better), (beside, _) = (notch_cost(values, rows, values * n + by, gamma) for by in (0.0, 1.0))
-    notch = -(least[:, None] + (beside - least)[:, None] * (k - values[:, None] * n) ** 2)
+    (least, better), (row_attributes, _) = (penalty_cost(values, rows, values * n + by, gamma) for by in (0.0, 1.0))
+    quadratic_penalty = -(least[:, None] + (row_attributes - least)[:, None] * (k - values[:, None] * n) ** 2)
     law = log_choose(n) + xlogy(k, rates[:, None]) + xlog1py(n - k, -rates[:, None])
-    return [logsumexp(law + log_q, axis=1) for log_q in (linear, np.where(better[:, None], notch, linear))]
+    return [logsumexp(law + log_q, axis=1) for log_q in (linear, np.where(better[:, None], quadratic_penalty, linear))]
 
 
 @pytest.mark.parametrize("grid", GRIDS)
@@ -153,8 +153,8 @@ def test_the_bound_is_where_the_mean_of_these_products_reaches_the_price() -> No
     products = []
     for gamma in gammas(int(n.sum())):
         linear = linear_cost(values, n, k, gamma)
-        notch, better = notch_cost(values, n, k, gamma)
-        products += [(gamma, linear.sum()), (gamma, np.where(better, notch, linear).sum())]
+        quadratic_penalty, better = penalty_cost(values, n, k, gamma)
+        products += [(gamma, linear.sum()), (gamma, np.where(better, quadratic_penalty, linear).sum())]
 
     def mean(x: float) -> float:
         logs = [-phi - n.sum() * np.log1p(-gamma * x) for gamma, phi in products]

@@ -46,13 +46,13 @@ def test_products_are_e_values(name):
     upper, lower = np.zeros(2), np.zeros((2, 2))
     for ledger, mass in ledgers(law, n):
         upper += [mass * np.exp(-variable._cost(ledger, g, 0.0, None)) for g in gammas]
-        for i, stake in enumerate(kappas):
+        for i, bet_size in enumerate(kappas):
             for j, ordered in enumerate((True, False)):
-                lower[i, j] += mass * np.exp(variable._forward(ledger, stake, ordered, (0.0,), 1.0)[0])
+                lower[i, j] += mass * np.exp(variable._forward(ledger, bet_size, ordered, (0.0,), 1.0)[0])
     for i, gamma in enumerate(gammas):
         assert upper[i] <= (1 - gamma * truth) ** n * (1 + 1e-12)
-    for i, stake in enumerate(kappas):
-        assert (lower[i] <= (1 + min(stake / 2, 0.9) * truth) ** n * (1 + 1e-12)).all()
+    for i, bet_size in enumerate(kappas):
+        assert (lower[i] <= (1 + min(bet_size / 2, 0.9) * truth) ** n * (1 + 1e-12)).all()
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -82,11 +82,11 @@ def test_ledgers_never_claim_more_than_the_rows():
         ChordLedger(counts, scores, *ends, squares),
     ):
         for t in (-0.8, -0.1, 0.02, 0.5):
-            for shift in (-0.05, 0.0, 0.1):
+            for gap in (-0.05, 0.0, 0.1):
                 tilt = np.full(cells, t)
                 for block_number in (None, 2):
-                    exact = rows.growth(tilt, shift, block_number)
-                    bound = other.growth(tilt, shift, block_number)
+                    exact = rows.growth(tilt, gap, block_number)
+                    bound = other.growth(tilt, gap, block_number)
                     assert (bound <= exact + 1e-9).all()
                     slack = 0.1 if isinstance(other, PowerLedger) else 60.0
                     assert abs(t) > 0.1 or (bound >= exact - slack * t**2 - 1e-9).all()
@@ -101,14 +101,14 @@ def test_bets_beyond_the_shift_read_the_past_only():
         residual[block == 7] = last
         seen = []
 
-        def wager(block_rows, order, delta, learn, grow):
+        def bet(block_rows, order, delta, learn, grow):
             order = np.arange(8)
             seen.extend(learn(order[: i + 1]) for i in range(7))
             return 0.0, np.full(7, 0.1), block_rows[order[1:]]
 
         ledger = RowLedger(residual, g.integers(0, 3, 800).astype(np.int32), block, 3, 8)
-        with patch.object(variable, "wager", wager):
-            variable.lower_bound(ledger, 0.05, 0, True, variable.shift_limits(ledger, 0.01))
+        with patch.object(variable, "wager", bet):
+            variable.lower_bound(ledger, 0.05, 0, True, variable.gap_limits(ledger, 0.01))
         return [np.append(signal, moment) for signal, moment in seen]
 
     assert np.array_equal(placed(0.0), placed(0.9))

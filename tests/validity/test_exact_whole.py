@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.audit.checks.certified import shift
+from calibrant.audit.checks.certified import gap
 from calibrant.certify.bounded_variation import bounded_variation
 from calibrant.certify.distance import distance
 from calibrant.certify.rounded import rounded
@@ -30,8 +30,8 @@ ATOMS = (ONE, CALIBRATED_ONE, ZERO)
 SCORE = {ONE: 0.3, CALIBRATED_ONE: 0.5, ZERO: 0.0}
 
 
-def rows(design: Design, cases: int) -> Any:
-    return cal.predictions(np.arange(N) < cases, np.full(N, SCORE[design]))
+def rows(design: Design, events: int) -> Any:
+    return cal.predictions(np.arange(N) < events, np.full(N, SCORE[design]))
 
 
 def upper(certify: Callable[..., Any], **settings: Any) -> Callable[[Any], tuple[float, float]]:
@@ -40,17 +40,17 @@ def upper(certify: Callable[..., Any], **settings: Any) -> Callable[[Any], tuple
 
 
 def both(data: Any) -> tuple[float, float]:
-    found = shift(everyone(data), ALPHA).interval
+    found = gap(everyone(data), ALPHA).interval
     return found.low, found.high
 
 
 CERTIFIED: dict[str, tuple[Callable[[Any], tuple[float, float]], Callable[[Design], Callable[[Any], Any]]]] = {
-    "rounded to 10": (upper(rounded, levels=10), lambda d: lambda e: np.abs(e - np.floor(SCORE[d] * 10 + 0.5) / 10)),
-    "rounded to 100": (upper(rounded, levels=100), lambda d: lambda e: np.abs(e - SCORE[d])),
+    "rounded to 10": (upper(rounded, steps=10), lambda d: lambda e: np.abs(e - np.floor(SCORE[d] * 10 + 0.5) / 10)),
+    "rounded to 100": (upper(rounded, steps=100), lambda d: lambda e: np.abs(e - SCORE[d])),
     "values": (upper(values), lambda d: lambda e: np.abs(e - SCORE[d])),
     "distance": (upper(distance), lambda d: lambda e: np.abs(e - SCORE[d])),
     "bounded variation": (upper(bounded_variation, variation=1.0), lambda d: lambda e: np.abs(e - SCORE[d])),
-    "shift": (both, lambda d: lambda e: e - SCORE[d]),
+    "gap": (both, lambda d: lambda e: e - SCORE[d]),
 }
 
 
@@ -75,7 +75,7 @@ def test_no_event_rate_is_missed_too_often(name: str, design: Design) -> None:
 
 def test_a_shift_spends_half_on_each_side() -> None:
     """At a score of one half the two ends are alike, and neither is wrong with more than its half."""
-    low, high = ends("shift", CALIBRATED_ONE)
+    low, high = ends("gap", CALIBRATED_ONE)
     assert low == pytest.approx(-high[::-1], abs=1e-8)
     for rate in np.concatenate([np.linspace(0, 1, 201), 0.5 + low - 1e-8]):
         if 0.0 <= rate <= 1.0:

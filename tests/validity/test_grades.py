@@ -14,8 +14,8 @@ from calibrant.stats.measures import Ranking, ranking
 RUNS, ALPHA = 2_000, 0.05
 SHARE = np.array([0.15, 0.25, 0.25, 0.2, 0.1, 0.05])
 PD = np.array([0.0005, 0.002, 0.006, 0.015, 0.05, 0.15])
-CASE, OTHER = SHARE * PD, SHARE * (1 - PD)
-TRUE = float(CASE @ (np.cumsum(OTHER) - OTHER / 2) / (CASE.sum() * OTHER.sum()))
+EVENT, OTHER = SHARE * PD, SHARE * (1 - PD)
+TRUE = float(EVENT @ (np.cumsum(OTHER) - OTHER / 2) / (EVENT.sum() * OTHER.sum()))
 MOST = int(binom.isf(1e-6, RUNS, ALPHA))
 
 
@@ -23,7 +23,7 @@ def fallen(n: int, statistic: Callable[[Ranking], float]) -> int:
     """Return how often an AUC that is what it was is found to have fallen."""
     rng, found = np.random.default_rng(0), 0
     for _ in range(RUNS):
-        k = rng.multinomial(n, np.concatenate([CASE, OTHER])).astype(float)
+        k = rng.multinomial(n, np.concatenate([EVENT, OTHER])).astype(float)
         if 0 < k[:6].sum() < n:
             r = ranking(np.tile(np.arange(6.0), 2), np.repeat([1, 0], 6).astype(np.int8), k, np.ones(12))
             found += bool(r.error > 0 and norm.sf(statistic(r)) <= ALPHA)

@@ -32,8 +32,8 @@ def wrongly_met(decide, limit):
     table = zero_evidence(limit)
 
     def miss(replicate):
-        cases = rng_of(1, replicate).binomial(ROWS, limit + 1e-9, GROUPS)
-        return bool(np.any(decide(table[np.minimum(cases, len(table) - 1)], ALPHA / 2)))
+        events = rng_of(1, replicate).binomial(ROWS, limit + 1e-9, GROUPS)
+        return bool(np.any(decide(table[np.minimum(events, len(table) - 1)], ALPHA / 2)))
 
     return miss
 
@@ -59,8 +59,8 @@ def worst_misses(delta, runs):
     fine = product_evidence(np.zeros(1), np.array([20 * ROWS]), np.zeros(1)).limit(delta)
 
     def miss(replicate):
-        cases = rng_of(5, replicate).binomial(ROWS, eta)
-        return max(top[min(cases, len(top) - 1)], fine) < eta
+        events = rng_of(5, replicate).binomial(ROWS, eta)
+        return max(top[min(events, len(top) - 1)], fine) < eta
 
     return count(miss, runs)
 
@@ -82,14 +82,14 @@ def sites(replicate, rows=400, each=8, off=0.06):
 
 @pytest.mark.parametrize("judge", ["error", "gap"])
 def test_whole_functions(judge):
-    wrong = {"broken": 0, "met": 0, "worst": 0, "range": 0}
+    wrong = {"over": 0, "within": 0, "worst": 0, "range": 0}
     runs = 100
     for r in range(runs):
         data, off = sites(r)
         at = groups(data, by="site", limit=off, judge=judge, alpha=ALPHA)
         below = groups(data, by="site", limit=off - 1e-6, judge=judge, alpha=ALPHA)
-        wrong["broken"] += any(e.settings["verdict"] == "broken" for e in at.values())
-        wrong["met"] += any(e.settings["verdict"] == "met" for e in list(below.values())[1::2])
+        wrong["over"] += any(e.settings["verdict"] == "over" for e in at.values())
+        wrong["within"] += any(e.settings["verdict"] == "within" for e in list(below.values())[1::2])
         wrong["worst"] += worst_group(data, by="site", judge=judge, alpha=ALPHA).interval.high < off - 0.005
         if judge == "gap":
             truth = [off * (i % 2) for i in range(8)]

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 import calibrant as cal
-from calibrant.stats.units.one_stage import Fitted, Likelihoods, fitted
+from calibrant.stats.clusters.one_stage import Fitted, Likelihoods, fitted
 from validity.acceptance import refuted
 
 MEAN, ALPHA, RUNS = 0.2, 0.05, 120
@@ -29,8 +29,8 @@ def coverage(fit: Fit, k: int = K, tau: float = TAU, size: int = SIZE, rate: flo
     for _ in range(RUNS):
         site = np.repeat(np.arange(k), size)
         x = logit(rate) + rng.normal(0.0, 0.7, len(site))
-        shift, new = rng.normal(MEAN, tau, k), rng.normal(MEAN, tau)
-        y = (rng.random(len(site)) < expit(x + shift[site])).astype(float)
+        gap, new = rng.normal(MEAN, tau, k), rng.normal(MEAN, tau)
+        y = (rng.random(len(site)) < expit(x + gap[site])).astype(float)
         found = fit(Likelihoods(site, x, y, k))
         missed += [not found.low <= MEAN <= found.high, not found.new_low <= new <= found.new_high]
     return int(missed[0]), int(missed[1])
@@ -46,11 +46,11 @@ def test_mean_and_new_site_are_held_at_the_rate_that_the_page_tells(design):
 def patients(seed: int, k: int) -> cal.Predictions:
     """Rows of patients of hospitals, at each of which every score is right."""
     rng, each = np.random.default_rng([0x517E, seed]), 5
-    unit = np.repeat(np.arange(k * 10), each)
-    p = rng.uniform(0.1, 0.6, len(unit))
-    z = np.sqrt(0.7) * rng.normal(size=k * 10)[unit] + np.sqrt(0.3) * rng.normal(size=len(unit))
-    table = {"hospital": (unit // 10).astype(str)}
-    return cal.predictions((norm.cdf(z) < p).astype(int), p, table, cluster=unit)
+    cluster_code = np.repeat(np.arange(k * 10), each)
+    p = rng.uniform(0.1, 0.6, len(cluster_code))
+    z = np.sqrt(0.7) * rng.normal(size=k * 10)[cluster_code] + np.sqrt(0.3) * rng.normal(size=len(cluster_code))
+    table = {"hospital": (cluster_code // 10).astype(str)}
+    return cal.predictions((norm.cdf(z) < p).astype(int), p, table, cluster=cluster_code)
 
 
 @pytest.mark.parametrize("k", [6, 15])

@@ -35,8 +35,8 @@ def drawn(design, seed, clusters=1):
     age, group, p, rate, rng = law(design, ROWS // clusters, seed)
     age, group, p, rate = (np.repeat(v, clusters) for v in (age, group, p, rate))
     y = rng.uniform(size=ROWS // clusters).repeat(clusters) < rate  # one draw for the whole cluster
-    unit = np.arange(ROWS // clusters).repeat(clusters) if clusters > 1 else None
-    return cal.predictions(y, p, {"age": age, "group": group}, cluster=unit)
+    cluster_code = np.arange(ROWS // clusters).repeat(clusters) if clusters > 1 else None
+    return cal.predictions(y, p, {"age": age, "group": group}, cluster=cluster_code)
 
 
 @cache
@@ -50,12 +50,12 @@ def truths(design):
 
 
 @cache
-def intervals(design, clusters=1, told=True):
+def intervals(design, clusters=1, reported=True):
     """Return both ends over the runs, shape (RUNS, 2), by what is described and quantity; a variable is read once."""
     ends = {(name, q): np.empty((RUNS, 2)) for name in NAMES for q in (QUANTITIES if clusters == 1 else ("bias",))}
     for seed in range(RUNS):
         data = drawn(design, seed, clusters)
-        data = data if told else cal.predictions(data.y, data.p, data.covariates)
+        data = data if reported else cal.predictions(data.y, data.p, data.covariates)
         age, group = inferring(data, "age"), inferring(data, "group")
         calls = {
             "mean": lambda q, age=age: described(age, None, q, 0.05),

@@ -38,10 +38,10 @@ def test_mean_distance_that_rounding_moves(steps):
 def test_blocks_are_even_and_know_nothing_of_the_labels(design):
     """Multinomial counts: no block, no label within a block, is far from its expectation."""
     cells = everyone(design.draw(200_000, 6), 7).cells
-    rows, cases = cells.block_rows, cells.counts[..., 1].sum(axis=1)
-    rate = cases.sum() / rows.sum()
+    rows, events = cells.block_rows, cells.counts[..., 1].sum(axis=1)
+    rate = events.sum() / rows.sum()
     assert np.abs(rows - 25_000).max() < 6 * np.sqrt(200_000 * 7 / 64)
-    assert (np.abs(cases - rows * rate) < 6 * np.sqrt(rows * rate * (1 - rate))).all()
+    assert (np.abs(events - rows * rate) < 6 * np.sqrt(rows * rate * (1 - rate))).all()
 
 
 def test_blocks_are_even_in_a_sorted_file():

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.data.sketches.sample import identities_of
-from calibrant.kernels.features import UNIT
+from calibrant.kernels.features import CLUSTER
 from calibrant.measure import klce
 from calibrant.views.coded import chunks, first_look
 from calibrant.views.local_sums import sums_of_rows
@@ -30,22 +30,22 @@ def rejects(design: str, family: str) -> Callable[[int], bool]:
     return miss
 
 
-def classes(replicate: int, n: int = 60, alike: bool = False) -> Any:
+def classes(replicate: int, n: int = 60, intraclass_correlation: bool = False) -> Any:
     """Right probabilities of four classes, sharp ones of rows that lie together; or the same for all rows."""
     rng = np.random.default_rng([0xC1A, replicate, n])
     x = rng.normal(size=n)
-    p = rng.dirichlet(np.ones(4), n) if not alike else np.tile([0.4, 0.3, 0.2, 0.1], (n, 1))
-    if not alike:
+    p = rng.dirichlet(np.ones(4), n) if not intraclass_correlation else np.tile([0.4, 0.3, 0.2, 0.1], (n, 1))
+    if not intraclass_correlation:
         p = np.where(np.abs(x[:, None]) < 0.3, p, p**3 / (p**3).sum(axis=1, keepdims=True))
     y = (rng.random((n, 1)) >= np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
     return cal.multiclass_predictions(y, p, {"x": x})
 
 
-def of_classes(n: int, alike: bool = False, single: bool = False) -> Callable[[int], bool]:
+def of_classes(n: int, intraclass_correlation: bool = False, single: bool = False) -> Callable[[int], bool]:
     """Whether the test rejects; or, of single classes, the smallest of their adjusted p-values."""
 
     def miss(r: int) -> bool:
-        found = local(classes(r, n, alike), features="exact", draws=DRAWS, seed=r)
+        found = local(classes(r, n, intraclass_correlation), features="exact", draws=DRAWS, seed=r)
         return (min(found.parts["class_adjusted_p"]) if single else found.p_value) <= ALPHA
 
     return miss
@@ -133,7 +133,7 @@ def features_of(sums: Any, value: float, x: Any) -> Any:
     rows = next(chunks(data, how, identities_of(len(x), 0)))
     out = np.empty((len(x), sums.spec.columns))
     sums.features.of(rows.p, rows.encoded, out)
-    return out[int(np.flatnonzero(x == value)[0]), 2 : 2 + sums.spec.joint] / UNIT
+    return out[int(np.flatnonzero(x == value)[0]), 2 : 2 + sums.spec.joint] / CLUSTER
 
 
 @pytest.mark.parametrize("n", [5, 400])
@@ -157,7 +157,9 @@ def test_the_tuning_curve_tells_how_often_the_test_accepts() -> None:
     rng, n = np.random.default_rng(1), 200
     p, x = rng.uniform(0.2, 0.8, n), rng.normal(size=n)
     rows = cal.predictions(np.zeros(n), p, {"x": x})
-    curve = cal.detect.kernel_tuning(rows, along="x", gap=0.15, families="laplace", widths=[1.0], runs=400, draws=DRAWS)
+    curve = cal.detect.kernel_tuning(
+        rows, by_variable="x", gap=0.15, families="laplace", widths=[1.0], runs=400, draws=DRAWS
+    )
     width, truth = curve.columns["score_width"][0], p + np.where(x < np.median(x), 0.15, -0.15)
 
     def accepted(r: int) -> bool:
@@ -165,6 +167,6 @@ def test_the_tuning_curve_tells_how_often_the_test_accepts() -> None:
         how: Any = {"family": "laplace", "score_width": width, "covariate_width": width}
         return local(cal.predictions(y, p, {"x": x}), features="exact", draws=DRAWS, seed=r, **how).p_value > ALPHA
 
-    found, told = count(accepted, 400) / 400, curve.columns["type_2"][0]
-    assert abs(found - told) < 5 * np.sqrt(2 * 0.25 / 400)
-    assert 0.05 < told < 0.95
+    found, reported = count(accepted, 400) / 400, curve.columns["type_2"][0]
+    assert abs(found - reported) < 5 * np.sqrt(2 * 0.25 / 400)
+    assert 0.05 < reported < 0.95

@@ -172,9 +172,9 @@ def clustered(replicate: int, effect: float, n: int = 600, size: int = 10) -> An
     rng = np.random.default_rng([0xC105, replicate])
     group = np.arange(n) // size
     x = rng.normal(size=n // size)[group] + 0.2 * rng.normal(size=n)
-    shift = effect * rng.choice([-1.0, 1.0], n // size)[group]
+    gap = effect * rng.choice([-1.0, 1.0], n // size)[group]
     p = np.full(n, 0.5) + 0.2 * np.tanh(x)
-    y = rng.random(n) < p + shift
+    y = rng.random(n) < p + gap
     return cal.predictions(y, p, {"x": x}, cluster=group)
 
 

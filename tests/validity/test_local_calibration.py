@@ -75,17 +75,17 @@ def test_level_of_the_gaussian_null_with_many_rare_levels() -> None:
 
 @pytest.mark.nightly
 def test_level_with_clusters_where_rows_of_a_cluster_agree() -> None:
-    def once(r: int, told: bool) -> bool:
+    def once(r: int, reported: bool) -> bool:
         rng = np.random.default_rng([0xC1, r])
         cluster = np.repeat(np.arange(80), 10)
         x = np.repeat(rng.normal(size=(80, 2)), 10, axis=0)
         p = np.full(800, 0.4)
         y = np.where(rng.random(800) < 0.4, np.repeat(rng.random(80) < 0.4, 10), rng.random(800) < 0.4)
-        data = cal.predictions(y, p, {"a": x[:, 0], "b": x[:, 1]}, cluster=cluster if told else None)
+        data = cal.predictions(y, p, {"a": x[:, 0], "b": x[:, 1]}, cluster=cluster if reported else None)
         return bool(cal.detect.local_calibration_test(data, draws=DRAWS, seed=r).p_value <= ALPHA)
 
-    told = sum(once(r, True) for r in range(400))
-    assert not refuted(told, 400, 0.07), f"{told} rejections in 400 runs"
+    reported = sum(once(r, True) for r in range(400))
+    assert not refuted(reported, 400, 0.07), f"{reported} rejections in 400 runs"
     assert refuted(sum(once(r, False) for r in range(60)), 60, ALPHA)
 
 

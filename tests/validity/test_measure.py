@@ -19,7 +19,7 @@ DESIGNS = {
     "identity": lambda p: p,
     "square": lambda p: p**2,
     "one bin": lambda p: np.where((p > 0.4) & (p < 0.5), p + 0.15, p),
-    "shift": lambda p: np.clip(p + 0.01, 0, 1),
+    "gap": lambda p: np.clip(p + 0.01, 0, 1),
 }
 
 
@@ -36,7 +36,7 @@ def in_bins(data, rate, norm):
     return np.abs(gap).sum() if norm == 1 else np.abs(gap / share).max()
 
 
-def cases_over(rate):
+def events_over(rate):
     return rate(GRID).mean() / 0.5
 
 
@@ -55,7 +55,7 @@ TARGETS = {
     "max_calibration_error": (M.max_calibration_error, lambda data, rate: in_bins(data, rate, np.inf)),
     "brier": (M.brier, lambda _, rate: score(rate)),
     "auroc": (M.auroc, lambda _, rate: area(rate)),
-    "observed_expected": (M.observed_expected, lambda _, rate: cases_over(rate)),
+    "observed_expected": (M.observed_expected, lambda _, rate: events_over(rate)),
 }
 
 

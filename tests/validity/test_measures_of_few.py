@@ -130,16 +130,16 @@ def test_ece_holds_the_truth(design):
 @pytest.mark.parametrize("rows", [15, 60, 300])
 def test_one_score_exactly(rows):
     """Limits of a Brier score, and of a mean, are Clopper and Pearson's: 95 % at every rate."""
-    p, cases = 0.08, np.arange(rows + 1)
-    ends = np.array([bounded_ends(k / rows, k / rows * (1 - k / rows) / rows, rows, 0.05) for k in cases])
+    p, events = 0.08, np.arange(rows + 1)
+    ends = np.array([bounded_ends(k / rows, k / rows * (1 - k / rows) / rows, rows, 0.05) for k in events])
     one = np.ones(rows)
     of_loss = []
-    for k in cases:
+    for k in events:
         q = Weighed((np.arange(rows) < k).astype(float), one, one)
         _, low, high = loss_interval(q, p * one, p**2 * one, (1 - 2 * p) * one, 0.25, 0.05)
         of_loss.append((low, high))
     for q in np.linspace(0.003, 0.5, 60):
-        chance = binom.pmf(cases, rows, q)
+        chance = binom.pmf(events, rows, q)
         assert chance[(ends[:, 0] <= q) & (q <= ends[:, 1])].sum() >= 0.95 - 1e-9
         loss, limits = p**2 + q * (1 - 2 * p), np.array(of_loss)
         assert chance[(limits[:, 0] <= loss + 1e-12) & (loss - 1e-12 <= limits[:, 1])].sum() >= 0.93

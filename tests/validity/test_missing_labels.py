@@ -43,8 +43,8 @@ class Design:
         return float(-self.residual.sum() / (self.known + self.unknown).sum())
 
     def draw(self, seed: int) -> Counts:
-        cases = np.random.default_rng(seed).binomial(self.known, self.q)
-        return Counts(self.known, cases, self.unknown, self.score)
+        events = np.random.default_rng(seed).binomial(self.known, self.q)
+        return Counts(self.known, events, self.unknown, self.score)
 
 
 def design(
@@ -61,7 +61,7 @@ def design(
     return Design(each - unknown, unknown, score, q, np.where(up, high, low), odds)
 
 
-CASES = [  # every end of small tables is enumerated: test_exact_missing_labels.py; here are many cells and rows
+EVENTS = [  # every end of small tables is enumerated: test_exact_missing_labels.py; here are many cells and rows
     {"n": 20_000, "odds": 4.0, "side": 0.0, "off": 0.02},
     {"n": 20_000, "odds": 2.0, "rare": True},
     {"n": 20_000, "odds": np.inf, "side": -1.0, "bank": True, "off": -0.02},
@@ -75,7 +75,7 @@ ENDS: dict[str, Callable[[Range, Design], float]] = {  # log evidence against th
 
 
 @pytest.mark.parametrize("end", ["error above", "error below"])
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", EVENTS, ids=str)
 def test_every_end_has_its_rate(case: dict[str, float], end: str) -> None:
     d = design(**case)  # type: ignore[arg-type]
     check(lambda seed: ENDS[end](Range(d.draw(seed), d.odds), d) > ENOUGH, SETS, DELTA)

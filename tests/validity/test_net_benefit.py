@@ -41,26 +41,26 @@ class Design:
         share, score, rate = map(np.array, (self.share, self.score, self.rate))
         return float(share @ np.where(score >= self.t, rate - (1 - rate) * self.t / (1 - self.t), 0.0))
 
-    def drawn(self, seed: int, by_units: bool = True) -> cal.Predictions | cal.Sketch:
+    def drawn(self, seed: int, by_clusters: bool = True) -> cal.Predictions | cal.Sketch:
         rng = np.random.default_rng([seed, 71])
         m = max(self.n // self.size, 1)
         size = rng.integers(1, 2 * self.size, m) if self.uneven else np.full(m, self.size)
         kind = rng.choice(len(self.share), m, p=self.share)
         y = rng.uniform(size=m) < np.array(self.rate)[kind]
         weight = rng.uniform(0.5, 1.5, m)
-        unit = np.repeat(np.arange(m), size)
-        p, label = np.array(self.score)[kind][unit], y[unit].astype(int)
+        cluster_code = np.repeat(np.arange(m), size)
+        p, label = np.array(self.score)[kind][cluster_code], y[cluster_code].astype(int)
         if self.sketched:
             return cal.sketch({"y": label, "p": p}, label="y", score="p", variables=())
         return cal.predictions(
             label,
             p,
-            weights=weight[unit] if self.weighted else None,
-            cluster=unit if self.size > 1 and by_units else None,
+            weights=weight[cluster_code] if self.weighted else None,
+            cluster=cluster_code if self.size > 1 and by_clusters else None,
         )
 
-    def missed(self, seed: int, alpha: float, by_units: bool = True) -> bool:
-        data = self.drawn(seed, by_units)
+    def missed(self, seed: int, alpha: float, by_clusters: bool = True) -> bool:
+        data = self.drawn(seed, by_clusters)
         try:
             found = cal.measure.net_benefit(data, threshold=self.t, alpha=alpha, seed=seed)
         except cal.NotComputable:  # nobody is acted on

@@ -99,6 +99,6 @@ def test_errors_of_one_form_are_found(design: Any, by: float) -> None:
 
 
 def test_the_size_alone_does_not_find_one_level_of_forty() -> None:
-    cases = [(r, *drawn(forty, r, by=0.28)) for r in range(40)]
-    sizes = [calibrated(lines[0], data, r)[0] for r, data, lines in cases]
+    events = [(r, *drawn(forty, r, by=0.28)) for r in range(40)]
+    sizes = [calibrated(lines[0], data, r)[0] for r, data, lines in events]
     assert sum(p_value(float(s[0]), s[1:]) <= ALPHA for s in sizes) <= 22

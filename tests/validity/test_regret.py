@@ -24,21 +24,23 @@ class Design:
     rate: tuple[float, ...]
     rows: int
     threshold: float
-    unit: int = 1
+    cluster: int = 1
 
     @property
     def regret(self) -> float:
         v, e, t = np.array(self.values), np.array(self.rate), self.threshold
         return float(np.mean(np.abs(e - t) * ((v >= t) != (e >= t))) / (1.0 - t))
 
-    def drawn(self, seed: int, by_units: bool = True) -> cal.Predictions:
+    def drawn(self, seed: int, by_clusters: bool = True) -> cal.Predictions:
         rng = np.random.default_rng([0x7E57, seed])
-        unit = np.arange(self.rows) // self.unit
-        at = rng.integers(0, len(self.values), unit[-1] + 1)[unit]
-        shared, own = rng.normal(size=unit[-1] + 1)[unit], rng.normal(size=self.rows)
-        fate = ndtr(np.sqrt(0.9) * shared + np.sqrt(0.1) * own) if self.unit > 1 else ndtr(own)
+        cluster_code = np.arange(self.rows) // self.cluster
+        at = rng.integers(0, len(self.values), cluster_code[-1] + 1)[cluster_code]
+        shared, own = rng.normal(size=cluster_code[-1] + 1)[cluster_code], rng.normal(size=self.rows)
+        fate = ndtr(np.sqrt(0.9) * shared + np.sqrt(0.1) * own) if self.cluster > 1 else ndtr(own)
         y = fate < np.array(self.rate)[at]
-        return cal.predictions(y, np.array(self.values)[at], cluster=unit if self.unit > 1 and by_units else None)
+        return cal.predictions(
+            y, np.array(self.values)[at], cluster=cluster_code if self.cluster > 1 and by_clusters else None
+        )
 
 
 AT = tuple(np.arange(1, 11) / 20)
@@ -50,12 +52,12 @@ DESIGNS = {
     "both ways": Design((0.1, 0.15, 0.25, 0.3), (0.1, 0.3, 0.1, 0.3), 800, 0.2),
     "few rows": Design((0.1, 0.3), (0.4, 0.1), 30, 0.2),
     "rare": Design((0.001, 0.02), (0.012, 0.03), 3000, 0.01),
-    "units that share a fate": Design((0.1, 0.3), (0.2, 0.2), 3000, 0.2, unit=15),
+    "units that share a fate": Design((0.1, 0.3), (0.2, 0.2), 3000, 0.2, cluster=15),
 }
 
 
-def missed(design: Design, seed: int, by_units: bool = True) -> bool:
-    found = cal.measure.regret(design.drawn(seed, by_units), threshold=design.threshold, alpha=ALPHA, seed=seed)
+def missed(design: Design, seed: int, by_clusters: bool = True) -> bool:
+    found = cal.measure.regret(design.drawn(seed, by_clusters), threshold=design.threshold, alpha=ALPHA, seed=seed)
     return not found.low <= design.regret + 1e-8 or not found.high >= design.regret - 1e-8
 
 

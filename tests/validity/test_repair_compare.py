@@ -13,7 +13,7 @@ from calibrant.repair.judge.compare import SHARES
 from calibrant.repair.judge.evidence import bins_along, group_changes, groups_of, score_changes, variable_changes
 from calibrant.repair.judge.rows import LOSSES, fits_of
 from calibrant.repair.judge.verdict import AS_AUDITED
-from calibrant.stats.betting import Units, mean_limits
+from calibrant.stats.betting import Clusters, mean_limits
 from validity.acceptance import SETS, check
 
 REPAIRS = {"Platt": cal.repair.Platt(), "Isotonic": cal.repair.Isotonic()}
@@ -37,7 +37,7 @@ def test_limits_close_in_on_the_mean() -> None:
     rng = np.random.default_rng(77)
     p = rng.uniform(size=50_000)
     y = (rng.uniform(size=50_000) < p).astype(np.int8)
-    low, high = mean_limits(Units.of_values(y, p, (-p, 1 - p)), 0.05)
+    low, high = mean_limits(Clusters.of_values(y, p, (-p, 1 - p)), 0.05)
     assert high - low < 2 * 1.7 * 1.96 * np.sqrt((p * (1 - p)).mean() / 50_000)
 
 
@@ -80,12 +80,12 @@ def statements_missed(seed: int, n: int, rate: Any, folds: int) -> bool:
         if not of.change_low - SLACK <= abs(gap - moved) - abs(gap) <= of.change_high + SLACK:
             return True
     bin_ = bins_along(judged, "age")
-    for along in variable_changes(judged, ("age",), ALPHA * SHARES["variables"], 0)[1:]:
+    for by_variable in variable_changes(judged, ("age",), ALPHA * SHARES["variables"], 0)[1:]:
         change = sum(
-            share * squared(eta[at] - judged.scores[along.probability][at], eta[at] - judged.data.p[at], bin_[at])
+            share * squared(eta[at] - judged.scores[by_variable.probability][at], eta[at] - judged.data.p[at], bin_[at])
             for at, share in judged.each_fold()
         )
-        if not along.change_low - SLACK <= change <= along.change_high + SLACK:
+        if not by_variable.change_low - SLACK <= change <= by_variable.change_high + SLACK:
             return True
     return False
 

@@ -27,10 +27,10 @@ def drawn(seed: int, n: int, size: int = 1, lean: float = 0.0) -> tuple[Judged, 
     sides = [lean * v or rng.choice([-1.0, 1.0], m) for v in (-1.0, 1.0, 1.0)]
     scores = [np.clip(eta + 0.06 * side, 0.0, 1.0) for side in sides]
     group = rng.choice(["a", "b", "c"], m)
-    y, eta, group, unit = (np.repeat(v, size) for v in (y, eta, group, np.arange(m)))
+    y, eta, group, cluster = (np.repeat(v, size) for v in (y, eta, group, np.arange(m)))
     names = (AS_AUDITED, "one", "two")
     kept = {k: np.repeat(p, size) for k, p in zip(names, scores, strict=True)}
-    more = {"cluster": unit} if size > 1 else {}
+    more = {"cluster": cluster} if size > 1 else {}
     data = cal.predictions(y, kept[AS_AUDITED], {"g": group}, **more)
     return Judged(data, kept, np.zeros(n, dtype=np.int64)), eta
 
@@ -46,8 +46,8 @@ def wrong(of: Judged, eta: np.ndarray, alpha: float = ALPHA, judged: Judged | No
         t, some = line.threshold, rows[line.population]
         moved = (of.scores[line.probability] >= t).astype(float) - (of.scores[AS_AUDITED] >= t)
         truth = float((moved * (eta - (1.0 - eta) * t / (1.0 - t)))[some].mean())
-        said = {"better": truth <= 0.0, "worse": truth >= 0.0}.get(line.shown, False)
-        if said or not line.gain_low - 1e-9 <= truth <= line.gain_high + 1e-9:
+        stated = {"better": truth <= 0.0, "worse": truth >= 0.0}.get(line.shown, False)
+        if stated or not line.gain_low - 1e-9 <= truth <= line.gain_high + 1e-9:
             return True
     return False
 

@@ -23,7 +23,7 @@ LIMIT = 0.1
 
 
 def against(judge: Any, limit: float = LIMIT) -> Against:
-    return Against(limit=limit, judge=judge, levels=100, alpha=ALPHA, seed=0)
+    return Against(limit=limit, judge=judge, steps=100, alpha=ALPHA, seed=0)
 
 
 def judged(y: Any, scores: dict[str, Any], part: Any = None) -> Judged:
@@ -51,7 +51,7 @@ def wrongly_met(seed: int, groups: int, share: float) -> bool:
     off = LIMIT + 1e-6
     scores = {AS_AUDITED: eta - off, "higher": eta + off, "mixed": eta + off * np.where(group % 2 == 0, 1.0, -1.0)}
     found = Fixed.of(judged(y, scores), people(group, share), against("gap"))
-    return any(found.verdict(one, name) == "met" for one in found.people for name in scores)
+    return any(found.verdict(one, name) == "within" for one in found.people for name in scores)
 
 
 def test_no_group_picked_for_its_luck_is_wrongly_met() -> None:
@@ -66,7 +66,7 @@ def wrongly_broken(seed: int) -> bool:
     y = (rng.uniform(size=len(group)) < eta).astype(np.int8)
     scores = {AS_AUDITED: eta - LIMIT + 1e-6, "higher": eta + LIMIT - 1e-6}
     found = Fixed.of(judged(y, scores), people(group, 1.0 / 20), against("gap"))
-    return any(found.verdict(one, name) == "broken" for one in found.people for name in scores)
+    return any(found.verdict(one, name) == "over" for one in found.people for name in scores)
 
 
 def test_no_group_picked_for_its_luck_is_wrongly_broken() -> None:
@@ -89,7 +89,7 @@ def seems_mended(seed: int) -> bool:
     everyone = People(id="everyone", who="everyone", kind="everyone", rows=np.arange(len(site)))
     truth = float(np.abs(rate - 0.5).mean())  # every event rate is one half, at every value of the score
     limit = 0.95 * truth
-    return Fixed.of(rows, [everyone], against("error", limit)).verdict(everyone, "by site") == "met"
+    return Fixed.of(rows, [everyone], against("error", limit)).verdict(everyone, "by site") == "within"
 
 
 def test_a_repair_that_only_seems_to_mend_is_not_met() -> None:
@@ -108,7 +108,7 @@ def test_a_repair_that_truly_mends_is_met_where_there_are_rows_enough() -> None:
     for judge in ("error", "gap"):
         found = Fixed.of(judged(y, scores), people(group, 0.25), against(judge))
         first = found.people[0]
-        assert (found.verdict(first, AS_AUDITED), found.verdict(first, "mended")) == ("broken", "met")
+        assert (found.verdict(first, AS_AUDITED), found.verdict(first, "mended")) == ("over", "within")
 
 
 # ---- the whole: a repair chosen by the limit, groups chosen by their verdicts ----
@@ -119,25 +119,25 @@ def wrong_after_choice(seed: int) -> bool:
     rng = np.random.default_rng([seed, 0xA11])
     n = 1600
     p, site = rng.choice([0.3, 0.5, 0.7], n), rng.integers(0, 4, n)
-    shift = np.array([0.12, 0.1, 0.0, -0.1])
-    data = cal.predictions(rng.uniform(size=n) < p + shift[site], p, {"site": site.astype(str)})
+    gap = np.array([0.12, 0.1, 0.0, -0.1])
+    data = cal.predictions(rng.uniform(size=n) < p + gap[site], p, {"site": site.astype(str)})
     repairs = [cal.repair.Platt(), cal.repair.Isotonic(), cal.repair.AugmentedLogistic(variables=["site"])]
     found = cal.repair.compare(
         data, repairs=repairs, by="site", limit=0.1, judge="gap", alpha=ALPHA, tests=(), certify_groups=False
     )
-    from calibrant.repair.judge.rows import dealt
+    from calibrant.repair.judge.rows import hash_split
     from calibrant.repair.regression import taken
 
-    rows = taken(data, np.flatnonzero(dealt(data, 2, 0) == 1))
+    rows = taken(data, np.flatnonzero(hash_split(data, 2, 0) == 1))
     where = rows.covariates.column("site").to_numpy().astype(int)
-    eta = rows.p + shift[where]
-    after = rows.p if found.recommended == AS_AUDITED else found.maps[found.recommended](rows).p
+    eta = rows.p + gap[where]
+    after = rows.p if found.recommended == AS_AUDITED else found.calibrators[found.recommended](rows).p
     c = found.fixed.columns
     for i, value in enumerate(c["value"]):
         at = slice(None) if not value else where == int(value)
         for when, q in (("now", rows.p), ("after", after)):
             size = abs(float((eta - q)[at].mean()))
-            if c[when][i] == ("met" if size > 0.1 else "broken"):
+            if c[when][i] == ("within" if size > 0.1 else "over"):
                 return True
     return False
 
@@ -149,21 +149,23 @@ def test_what_compare_tells_of_the_repair_it_took_is_right() -> None:
 # ---- rows that belong together: whole units certify, under every repair and in every group ----
 
 
-def by_units(seed: int, units: int, sizes: tuple[int, int] = (10, 10), weigh: bool = False, folds: int = 1) -> Judged:
+def by_clusters(
+    seed: int, clusters: int, sizes: tuple[int, int] = (10, 10), weigh: bool = False, folds: int = 1
+) -> Judged:
     """Return rows whose units are copies, of sizes without and with the outcome, all of whose errors are formulas.
 
     As audited and under "higher" every score is off by `LIMIT`, under "mixed" too, and under "right" none is.
     """
     rng = np.random.default_rng([seed, 0xC1])
-    eta = rng.choice([0.3, 0.4, 0.5], units)
-    y = rng.uniform(size=units) < eta
+    eta = rng.choice([0.3, 0.4, 0.5], clusters)
+    y = rng.uniform(size=clusters) < eta
     rate = eta * sizes[1] / (eta * sizes[1] + (1.0 - eta) * sizes[0])  # of a row drawn
-    unit = np.repeat(np.arange(units), np.where(y, sizes[1], sizes[0]))
+    cluster_code = np.repeat(np.arange(clusters), np.where(y, sizes[1], sizes[0]))
     side = np.where(eta == 0.4, -1.0, 1.0)
     scores = {AS_AUDITED: rate - LIMIT, "higher": rate + LIMIT, "mixed": rate + side * LIMIT, "right": rate}
-    weights = rng.gamma(1.0, size=units)[unit] if weigh else None
-    data = cal.predictions(y[unit], scores[AS_AUDITED][unit], cluster=unit, weights=weights)
-    return Judged(data, {k: v[unit] for k, v in scores.items()}, (unit % folds).astype(np.int64))
+    weights = rng.gamma(1.0, size=clusters)[cluster_code] if weigh else None
+    data = cal.predictions(y[cluster_code], scores[AS_AUDITED][cluster_code], cluster=cluster_code, weights=weights)
+    return Judged(data, {k: v[cluster_code] for k, v in scores.items()}, (cluster_code % folds).astype(np.int64))
 
 
 def misses(of: Judged) -> bool:
@@ -180,20 +182,20 @@ def misses(of: Judged) -> bool:
 
 
 DESIGNS = {
-    "copies": {"units": 400},
-    "larger with the outcome": {"units": 400, "sizes": (2, 8)},
-    "weights": {"units": 400, "weigh": True},
-    "folds": {"units": 400, "folds": 2},
-    "few": {"units": 60, "sizes": (5, 20)},
+    "copies": {"clusters": 400},
+    "larger with the outcome": {"clusters": 400, "sizes": (2, 8)},
+    "weights": {"clusters": 400, "weigh": True},
+    "folds": {"clusters": 400, "folds": 2},
+    "few": {"clusters": 60, "sizes": (5, 20)},
 }
 
 
 @pytest.mark.parametrize("design", ["copies", "larger with the outcome", "few"])
 def test_errors_by_units_are_kept(design: str) -> None:
-    check(lambda seed: misses(by_units(seed, **DESIGNS[design])), 100, 2 * ALPHA)  # of everyone, and of groups
+    check(lambda seed: misses(by_clusters(seed, **DESIGNS[design])), 100, 2 * ALPHA)  # of everyone, and of groups
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("design", DESIGNS)
 def test_errors_by_units_are_kept_in_many_sets(design: str) -> None:
-    check(lambda seed: misses(by_units(seed, **DESIGNS[design])), 300, 2 * ALPHA)
+    check(lambda seed: misses(by_clusters(seed, **DESIGNS[design])), 300, 2 * ALPHA)

@@ -12,7 +12,7 @@ from calibrant.diagnose import ranking
 from calibrant.diagnose.ranking import Line, gaussian_measures
 from calibrant.repair.regression import taken
 from calibrant.stats.strata import Strata
-from calibrant.views.screen import dealt, strongest
+from calibrant.views.screen import hash_split, strongest
 from validity.acceptance import count, refuted
 
 ALPHA, COLUMNS, KEPT = 0.05, 120, 5
@@ -44,7 +44,7 @@ TESTS = {"scan": scan, "local": local}
 def test_a_test_of_covariates_that_other_rows_chose_keeps_its_level(name: str, runs: int) -> None:
     def miss(run: int) -> bool:
         data = calibrated(run)
-        pilot, rest = dealt(data.n, run)
+        pilot, rest = hash_split(data.n, run)
         chosen = strongest(taken(data, pilot), KEPT)
         return TESTS[name](taken(data, rest), chosen, run) <= ALPHA
 
@@ -68,7 +68,7 @@ class _Sum:
 
 def _line(bins: int) -> Line:
     ones = np.ones(bins)
-    own: dict[str, Any] = dict.fromkeys(("rows", "weight", "weight2", "cases", "score", "noise", "resid2"), ones)
+    own: dict[str, Any] = dict.fromkeys(("rows", "weight", "weight2", "events", "score", "noise", "resid2"), ones)
     axis = {"x": np.arange(bins) * 1.0, "low": np.arange(bins) * 1.0, "high": np.arange(bins) * 1.0}
     return Line(
         "x", "category", Strata(name="x", labels=tuple("abcd")[:bins], view="probability", **axis, **own), 0, None

@@ -55,18 +55,18 @@ QUICK = [("few", Knots(2)), ("many", Knots(8))]
 
 
 def rows(
-    n: int, replicate: int, shift: Callable[[Any, Any], Any] = lambda p, x: p, d: int = 3, **more: Any
+    n: int, replicate: int, gap: Callable[[Any, Any], Any] = lambda p, x: p, d: int = 3, **more: Any
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """Scores, outcomes at the rate that `shift` makes of them, and covariates."""
+    """Scores, outcomes at the rate that `gap` makes of them, and covariates."""
     rng = np.random.default_rng([0x57, n, replicate])
     x = rng.uniform(-5, 5, (n, d))
     p = expit(0.6 * x[:, 0] + 0.4 * x[:, 1] + 0.2 * x[:, 2])
-    return rng.random(n) < shift(p, x), p, {f"x{j}": x[:, j] for j in range(d)}
+    return rng.random(n) < gap(p, x), p, {f"x{j}": x[:, j] for j in range(d)}
 
 
-def rejects(n: int, shift: Callable[[Any, Any], Any] = lambda p, x: p, **settings: Any) -> Callable[[int], bool]:
+def rejects(n: int, gap: Callable[[Any, Any], Any] = lambda p, x: p, **settings: Any) -> Callable[[int], bool]:
     def once(replicate: int) -> bool:
-        data = cal.predictions(*rows(n, replicate, shift))
+        data = cal.predictions(*rows(n, replicate, gap))
         chosen = {"models": QUICK, "draws": 99} | settings
         found = cal.detect.strong_calibration_test(data, seed=replicate, **chosen)
         assert 0.0 < found.p_value <= 1.0
@@ -100,8 +100,8 @@ AT_EDGE: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
 @pytest.mark.parametrize("name", AT_EDGE)
 @pytest.mark.parametrize("null", ["split", "forward"])
 def test_level_at_the_edge_of_the_tolerance(name: str, null: str) -> None:
-    shift, alternative = AT_EDGE[name]
-    once = rejects(200, shift, null=null, tolerance=0.025, alternative=alternative)
+    gap, alternative = AT_EDGE[name]
+    once = rejects(200, gap, null=null, tolerance=0.025, alternative=alternative)
     assert not refuted(count(once, 60), 60, ALPHA)
 
 
@@ -111,7 +111,7 @@ def test_level_of_models_held_with_a_tolerance(name: str) -> None:
     assert not refuted(count(once, 100), 100, ALPHA)
 
 
-def clustered(replicate: int, told: bool) -> Any:
+def clustered(replicate: int, reported: bool) -> Any:
     """50 clusters of 20 whose outcomes share an effect that leaves every rate as predicted."""
     rng = np.random.default_rng([0x58, replicate])
     cluster = np.repeat(np.arange(50), 20)
@@ -119,13 +119,13 @@ def clustered(replicate: int, told: bool) -> Any:
     sway = np.where(rng.random(50) < 0.5, 0.3, -0.3)[cluster]
     p = 0.3 + 0.3 * expit(x[:, 0])
     y = rng.random(1000) < p + sway
-    return cal.predictions(y, p, {f"x{j}": x[:, j] for j in range(3)}, cluster=cluster if told else None)
+    return cal.predictions(y, p, {f"x{j}": x[:, j] for j in range(3)}, cluster=cluster if reported else None)
 
 
-def by_cluster(told: bool) -> Callable[[int], bool]:
+def by_cluster(reported: bool) -> Callable[[int], bool]:
     def once(replicate: int) -> bool:
         found = cal.detect.strong_calibration_test(
-            clustered(replicate, told), null="fixed", seed=replicate, draws=99, models=QUICK
+            clustered(replicate, reported), null="fixed", seed=replicate, draws=99, models=QUICK
         )
         return found.p_value <= ALPHA
 
@@ -180,12 +180,12 @@ def at_edge(n: int, edge: str, draws: int) -> Callable[[int], bool]:
     """Tell whether the default is refused where every rate is off by the tolerance, ten covariates."""
     tolerance = 0.5 / n**0.5 * (1 + 1e-9)  # no rounding takes it under what `auto` holds models at
 
-    def shift(p: Any, x: Any) -> Any:
+    def gap(p: Any, x: Any) -> Any:
         off = tolerance * (np.sign(x[:, 0]) if edge == EDGES[1] else 1.0)
         return np.clip(p + off, 0.0, 1.0)
 
     def once(replicate: int) -> bool:
-        data = cal.predictions(*rows(n, replicate, shift, 10))
+        data = cal.predictions(*rows(n, replicate, gap, 10))
         found = cal.detect.strong_calibration_test(data, tolerance=tolerance, draws=draws, seed=replicate)
         assert found.settings["null"] == "fixed"
         return found.p_value <= ALPHA
@@ -208,10 +208,10 @@ def test_level_of_the_default_models_held_nightly(n: int, runs: int, edge: str) 
 # ---- more rows: boosted trees and a regression, fitted to all of them ----
 
 
-def many(n: int, null: str, draws: int, shift: Callable[[Any, Any], Any] = lambda p, x: p) -> Callable[[int], bool]:
+def many(n: int, null: str, draws: int, gap: Callable[[Any, Any], Any] = lambda p, x: p) -> Callable[[int], bool]:
     """Tell whether the default models are refused at a null by rows, two-sided; with a tolerance where it is needed."""
     tolerance = 0.5 / n**0.5 if null == "fixed" else 0.0
-    return rejects(n, shift, null=null, models=None, draws=draws, tolerance=tolerance)
+    return rejects(n, gap, null=null, models=None, draws=draws, tolerance=tolerance)
 
 
 @pytest.mark.parametrize("null", ["split", "forward", "eprocess", "fixed"])
@@ -223,10 +223,10 @@ def test_split_default_models_find_a_corner_in_any_number_of_rows() -> None:
     """About twelve standard errors deep at every size: 40 points at 5,000 rows, 10 at 80,000."""
     for n in (5_000, 80_000):
 
-        def shift(p: Any, x: Any, n: int = n) -> Any:
+        def gap(p: Any, x: Any, n: int = n) -> Any:
             return p + 130 * p * (1 - p) / n**0.5 * ((x[:, 0] < -3) & (x[:, 1] > 3))
 
-        assert count(many(n, "split", 99, shift), 5) == 5
+        assert count(many(n, "split", 99, gap), 5) == 5
 
 
 @pytest.mark.nightly
@@ -281,8 +281,8 @@ def test_level_of_refits_by_sums_with_kernels_and_weights() -> None:
 
 
 def test_level_of_refits_by_sums_at_the_edge() -> None:
-    shift, alternative = AT_EDGE["above by the tolerance, one-sided"]
-    once = rejects(200, shift, null="refit", models=None, tolerance=0.025, alternative=alternative)
+    gap, alternative = AT_EDGE["above by the tolerance, one-sided"]
+    once = rejects(200, gap, null="refit", models=None, tolerance=0.025, alternative=alternative)
     assert not refuted(count(once, 100), 100, ALPHA)
 
 

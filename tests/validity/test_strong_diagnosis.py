@@ -19,15 +19,17 @@ ALPHA = 0.1
 TREE = [("tree", DecisionTreeRegressor(max_depth=3, min_samples_leaf=10, random_state=0))]
 FITTED = [("deep", DecisionTreeRegressor(min_samples_leaf=3, random_state=0)), *TREE]
 D = cal.detect
-CHART, RULES, SEARCH = (import_module(f"calibrant.diagnose.{m}") for m in ("control_chart", "subgroups", "rule_search"))
+CHART, RULES, SEARCH = (
+    import_module(f"calibrant.diagnose.{m}") for m in ("control_chart", "searched_subgroups", "rule_search")
+)
 
 
-def rows(n: int, replicate: int, shift: Callable[[Any, Any], Any] = lambda p, x: p, **more: Any) -> Any:
-    """Rows whose outcomes happen at the rate that `shift` makes of the score."""
+def rows(n: int, replicate: int, gap: Callable[[Any, Any], Any] = lambda p, x: p, **more: Any) -> Any:
+    """Rows whose outcomes happen at the rate that `gap` makes of the score."""
     rng = np.random.default_rng([0x5D1A, n, replicate])
     x = rng.uniform(-1, 1, (n, 2))
     p = expit(1.5 * x[:, 0] + 0.7 * rng.normal(size=n))
-    return cal.predictions(rng.random(n) < shift(p, x), p, {"a": x[:, 0], "b": x[:, 1]}, **more)
+    return cal.predictions(rng.random(n) < gap(p, x), p, {"a": x[:, 0], "b": x[:, 1]}, **more)
 
 
 def up(p: Any, x: Any) -> Any:
@@ -49,10 +51,10 @@ TESTS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", TESTS)
-@pytest.mark.parametrize(("shift", "side"), AT_EDGE)
-def test_level_of_comparators_at_the_edge(name: str, shift: Any, side: str) -> None:
+@pytest.mark.parametrize(("gap", "side"), AT_EDGE)
+def test_level_of_comparators_at_the_edge(name: str, gap: Any, side: str) -> None:
     def once(replicate: int) -> bool:
-        data = rows(160, replicate, shift)
+        data = rows(160, replicate, gap)
         return bool(TESTS[name](data, tolerance=0.05, alternative=side, seed=replicate).p_value <= ALPHA)
 
     check(once, 150, ALPHA)
@@ -77,22 +79,24 @@ def off(p: Any, x: Any) -> Any:
     return np.clip(np.where((x[:, 0] > 0.4) & (x[:, 1] > 0.2), p - 0.25, p), 0.0, 1.0)
 
 
-def misses(shift: Callable[[Any, Any], Any], n: int, **more: Any) -> Callable[[int], bool]:
+def misses(gap: Callable[[Any, Any], Any], n: int, **more: Any) -> Callable[[int], bool]:
     """Tell whether any limits miss the mean rate of the rows they are about, or any calibrated rule is a finding."""
 
     def once(replicate: int) -> bool:
-        data = rows(n, replicate, shift, **{k: v(n, replicate) for k, v in more.items()})
-        table = cal.diagnose.subgroups(data, models=TREE, rules=2, depth=2, seed=replicate, alpha=ALPHA)
+        data = rows(n, replicate, gap, **{k: v(n, replicate) for k, v in more.items()})
+        table = cal.diagnose.subgroups(
+            data, models=TREE, rules=2, depth=2, seed=replicate, alpha=ALPHA, method="searched"
+        )
         columns = columns_of(data, None)
         x = np.stack([columns.numbers["a"], columns.numbers["b"]], axis=1)
         w = np.ones(n) if data.weights is None else data.weights
-        judges = SEARCH.dealt(n, 2, replicate, None if data.cluster is None else np.asarray(data.cluster)) == 1
+        judges = SEARCH.hash_split(n, 2, replicate, None if data.cluster is None else np.asarray(data.cluster)) == 1
         for i, rule in enumerate(table.settings["conditions"]):
             inside = judges & columns.matching([Condition.from_dict(c) for c in rule])
-            truth = float((w * (shift(data.p, x) - data.p))[inside].sum() / w[inside].sum())
+            truth = float((w * (gap(data.p, x) - data.p))[inside].sum() / w[inside].sum())
             if not table.columns["low"][i] <= truth <= table.columns["high"][i]:
                 return True
-        return shift is calibrated and any(table.columns["finding"])
+        return gap is calibrated and any(table.columns["finding"])
 
     return once
 
@@ -123,7 +127,7 @@ def test_rules_of_calibrated_models_with_the_default_models(clustered: bool) -> 
     def once(replicate: int) -> bool:
         more: dict[str, Any] = {"cluster": np.arange(1000) // 4} if clustered else {}
         data = rows(1000, replicate, **more)
-        return any(cal.diagnose.subgroups(data, seed=replicate).columns["finding"])
+        return any(cal.diagnose.subgroups(data, seed=replicate, method="searched").columns["finding"])
 
     check(once, 100, 0.05)
 
@@ -140,7 +144,7 @@ def test_planted_groups_of_nine_in_a_hundred_are_named() -> None:
         y = rng.random(4000) < np.where(inside, np.minimum(p + 0.3, 1.0), p)
         noise = {f"z{j}": rng.normal(size=4000) for j in range(5)}
         data: Any = cal.predictions(y, p, {"age": age, "sex": sex, **noise})
-        table = cal.diagnose.subgroups(data, tolerance=0.02, seed=replicate)
+        table = cal.diagnose.subgroups(data, tolerance=0.02, seed=replicate, method="searched")
         rule = [Condition.from_dict(c) for c in table.settings["conditions"][0]]
         top = columns_of(data, None).matching(rule)
         return bool((top & inside).sum() / (top | inside).sum() >= 0.5)

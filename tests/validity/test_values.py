@@ -31,8 +31,8 @@ def counted(values: Any, off: Any, n: int, *stream: int) -> Population:
     """Return the population of n rows with scores among the values, drawn with equal chances."""
     rng = np.random.default_rng([0x0A11, n, *stream])
     rows = rng.multinomial(n, np.full(len(values), 1 / len(values)))
-    cases = rng.binomial(rows, values + off)
-    by_score = np.stack([rows - cases, cases], axis=1)
+    events = rng.binomial(rows, values + off)
+    by_score = np.stack([rows - events, events], axis=1)
     nothing = np.zeros((1, 1 << 14, 6), dtype=np.int64)
     fine = np.zeros((1, 200, 2), dtype=np.int64)
     np.add.at(fine[0], np.floor(values * 200 + 1e-6).astype(int), by_score)

@@ -8,7 +8,7 @@ import pytest
 import calibrant as cal
 from calibrant.stats import variable
 from calibrant.stats.variable import RowLedger
-from calibrant.views.along import along_of
+from calibrant.views.by_variable import by_variable_of
 from validity.acceptance import SETS, check
 
 residuals = import_module("calibrant.certify.variable")  # the module, not the function of that name
@@ -29,7 +29,7 @@ def test_the_limits_of_the_mean_hold():
         p = g.uniform(size=300)
         y = g.uniform(size=300) < p**2
         ledger = RowLedger(y - p, np.zeros(300, np.int32), np.zeros(300, np.uint8), 1, 1)
-        low, high = variable.shift_limits(ledger, 0.1)
+        low, high = variable.gap_limits(ledger, 0.1)
         return not low <= -1 / 6 <= high
 
     check(miss, SETS, 0.1)
@@ -43,7 +43,7 @@ def local(a):
     return lambda v: a * np.cos(PI * v), lambda v: a * np.sin(PI * v) / PI
 
 
-DESIGNS = {"calibrated": local(0.0), "local": local(0.15), "shift": (lambda v: 0.1 + 0 * v, lambda v: 0.1 * v)}
+DESIGNS = {"calibrated": local(0.0), "local": local(0.15), "gap": (lambda v: 0.1 + 0 * v, lambda v: 0.1 * v)}
 
 
 def draw(name, n, i):
@@ -54,8 +54,8 @@ def draw(name, n, i):
 
 def truth_of(name, data, bins, seed, beyond):
     """The error in the bins that the pilot rows cut."""
-    dealt = residuals.dealt_of(data, "probability", seed)
-    seen = np.sort(data.covariates.column("v").to_numpy()[dealt.pilot])
+    hash_split = residuals.hash_split_of(data, "probability", seed)
+    seen = np.sort(data.covariates.column("v").to_numpy()[hash_split.pilot])
     ends = np.concatenate([[0.0], residuals._edges(seen, bins), [1.0]])
     whole = DESIGNS[name][1]
     gap = np.diff(whole(ends)) - (np.diff(ends) * (whole(1.0) - whole(0.0)) if beyond else 0.0)
@@ -65,7 +65,7 @@ def truth_of(name, data, bins, seed, beyond):
 def missed(name, n, beyond=False, alpha=0.1):
     def miss(i):
         data = draw(name, n, i)
-        found = cal.certify.variable(data, "v", bins=5, beyond_shift=beyond, alpha=alpha, seed=i).interval
+        found = cal.certify.variable(data, "v", bins=5, beyond_gap=beyond, alpha=alpha, seed=i).interval
         return not found.low <= truth_of(name, data, 5, i, beyond) + 1e-12 <= found.high + 2e-12
 
     return miss
@@ -102,7 +102,7 @@ def test_p_values_keep_their_level():
         v = g.integers(0, 6, 120)
         p = np.where(v == 5, 0.5, 0.03)  # rare but for one level
         data = cal.predictions(g.uniform(size=120) < p, p, {"v": v})
-        return cal.measure.vece(data, "v", draws=99, seed=i).settings["p_beyond_shift"] <= 0.1
+        return cal.measure.vece(data, "v", draws=99, seed=i).settings["p_beyond_gap"] <= 0.1
 
     check(miss, 150, 0.1)
 
@@ -115,4 +115,4 @@ def test_rows_and_sketch_agree():
     assert cells.settings["p_value"] == rows.settings["p_value"] == 0.001
     certified = cal.certify.variable(kept, "v")
     assert 0.05 < certified.interval.low < 0.15 * 2 / PI < certified.interval.high < 0.16
-    assert along_of(data, "v").strata.n == 5000
+    assert by_variable_of(data, "v").strata.n == 5000

@@ -196,7 +196,7 @@ def test_error_elsewhere_is_not_found_along_the_variables(name: str) -> None:
     for r in range(50):
         rows = sharp(r)
         wrong += bool(ranked(rows, r)["p_adjusted"].min() <= ALPHA)
-        vece += cal.measure.vece(rows, "v0", draws=DRAWS, seed=r).settings["p_beyond_shift"] <= ALPHA
+        vece += cal.measure.vece(rows, "v0", draws=DRAWS, seed=r).settings["p_beyond_gap"] <= ALPHA
     assert not refuted(wrong, 50, 1.2 * ALPHA)
     assert not refuted(vece, 50, 1.2 * ALPHA)
 

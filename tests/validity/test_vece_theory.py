@@ -34,14 +34,14 @@ def theorem_2(classes, alpha, n=N):
 @pytest.mark.parametrize("construction", [theorem_1, theorem_2])
 def test_constructions(construction, classes):
     data, by_score, by_variable = construction(classes, 0.1)
-    along = cal.measure.vece(data, "v", bins=2, draws=99)
-    assert along.interval.low <= by_variable <= along.interval.high
-    assert along.value == pytest.approx(by_variable, abs=0.01)
+    variable_view = cal.measure.vece(data, "v", bins=2, draws=99)
+    assert variable_view.interval.low <= by_variable <= variable_view.interval.high
+    assert variable_view.value == pytest.approx(by_variable, abs=0.01)
     assert cal.measure.ece(data, bins=40, debiased=True).value == pytest.approx(by_score, abs=0.01)
     certified = cal.certify.variable(data, "v", bins=2)
     if by_variable:  # pilot edges lie near one half: the error in two bins is smaller by what they misplace
         assert certified.interval.low > 0.9 * by_variable
-        assert along.settings["p_value"] == 0.01
+        assert variable_view.settings["p_value"] == 0.01
         assert cal.certify.raw_lower(data).interval.low < 0.03
     assert certified.interval.low <= by_variable <= certified.interval.high + 0.02
 
@@ -57,11 +57,11 @@ def test_one_sided_error_is_the_same_along_everything():
     g = rng(4)
     p, v = g.uniform(0.1, 0.6, N), g.uniform(size=N)
     data = cal.predictions(g.uniform(size=N) < p + 0.1 + 0.2 * v, p, {"v": v})
-    along, score = cal.measure.vece(data, "v", draws=99), cal.measure.ece(data, bins=10)
-    assert along.settings["plug_in"] == pytest.approx(score.settings["plug_in"], abs=1e-12)
-    assert along.settings["plug_in"] == pytest.approx(along.settings["shift"], abs=1e-12)
-    assert along.value == pytest.approx(0.2, abs=0.01)
-    assert along.settings["beyond_shift"] == pytest.approx(0.05, abs=0.01)  # E|0.2 v - 0.1|, in ten bins as well
+    by_variable, score = cal.measure.vece(data, "v", draws=99), cal.measure.ece(data, bins=10)
+    assert by_variable.settings["plug_in"] == pytest.approx(score.settings["plug_in"], abs=1e-12)
+    assert by_variable.settings["plug_in"] == pytest.approx(by_variable.settings["gap"], abs=1e-12)
+    assert by_variable.value == pytest.approx(0.2, abs=0.01)
+    assert by_variable.settings["beyond_gap"] == pytest.approx(0.05, abs=0.01)  # E|0.2 v - 0.1|, in ten bins as well
 
 
 def test_two_sided_error_is_not():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.checks.certified import shift
+from calibrant.audit.checks.certified import gap
 from calibrant.audit.checks.reliability import bins_of
 from calibrant.certify.bounded_variation import bounded_variation
 from calibrant.certify.distance import distance
@@ -46,7 +46,7 @@ def at_night(n):
     return 500 if n <= 1000 else 200
 
 
-def cases(few, sizes, nightly=ALL):
+def events(few, sizes, nightly=ALL):
     """The designs and sizes of every run, and the rest for the nightly one, with replicates."""
     quick = [(d, n) for d in few for n in sizes]
     slow = [(d, n) for d in nightly for n in SIZES if (d, n) not in quick]
@@ -55,7 +55,7 @@ def cases(few, sizes, nightly=ALL):
 
 
 def every(few, sizes, nightly=ALL):
-    return pytest.mark.parametrize(("design", "n", "slow"), list(cases(few, sizes, nightly)))
+    return pytest.mark.parametrize(("design", "n", "slow"), list(events(few, sizes, nightly)))
 
 
 @every(ALL, (1000,))
@@ -64,7 +64,7 @@ def test_rounded(design, n, slow):
 
     def miss(r):
         k = (10, 100)[r % 2]
-        return outside(rounded(design.draw(n, 1, r), levels=k, alpha=ALPHA, seed=r).interval, truth[k])
+        return outside(rounded(design.draw(n, 1, r), steps=k, alpha=ALPHA, seed=r).interval, truth[k])
 
     check(miss, at_night(n) if slow else SETS, ALPHA)
 
@@ -72,9 +72,7 @@ def test_rounded(design, n, slow):
 @every((IDENTITY, STEP, SKEWED, RARE, TIES), (1000,))
 def test_rounded_upper_alone(design, n, slow):
     check(
-        lambda r: (
-            rounded(design.draw(n, 2, r), levels=50, alpha=ALPHA, side="upper").interval.high < design.rounded(50)
-        ),
+        lambda r: rounded(design.draw(n, 2, r), steps=50, alpha=ALPHA, side="upper").interval.high < design.rounded(50),
         at_night(n) if slow else SETS,
         ALPHA,
     )
@@ -142,7 +140,7 @@ def test_groups_hold_together(runs):
     shown = [d.rounded(50) for d in members]
 
     def miss(r):
-        found = groups(grouped(sizes, members, r), by="group", levels=50, alpha=ALPHA, seed=r)
+        found = groups(grouped(sizes, members, r), by="group", steps=50, alpha=ALPHA, seed=r)
         assert list(found) == [f"group = group {i}" for i in range(len(members))]
         ends = zip(found.values(), members, shown, strict=True)
         return any(e.interval.low > d.raw + TINY or e.interval.high < top - TINY for e, d, top in ends)
@@ -170,7 +168,7 @@ def test_mean_residual(design, n, slow):
     centre = RESIDUAL[design.name]
 
     def miss(r):
-        return outside(shift(everyone(design.draw(n, 8, r)), ALPHA).interval, centre)
+        return outside(gap(everyone(design.draw(n, 8, r)), ALPHA).interval, centre)
 
     check(miss, at_night(n) if slow else SETS, ALPHA)
 

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, fields
 from os import PathLike, fspath
 from typing import Any
 
-from calibrant.arguments import PYTHON, Asker, refuse, shown, text
+from calibrant.arguments import PYTHON, Caller, refuse, shown, text
 from calibrant.errors import BadInput
 
-Given = Mapping[str, object] | str | PathLike[str] | None
+AboutInput = Mapping[str, object] | str | PathLike[str] | None
 NOUN = "rows"  # what a row is, where nobody says
 
 
@@ -39,15 +39,15 @@ class About:
     set_by: str | None = None
 
     @classmethod
-    def of(cls, about: Given = None, *, asker: Asker = PYTHON, **given: object) -> About:
+    def of(cls, about: AboutInput = None, *, caller: Caller = PYTHON, **value: object) -> About:
         """Join what a mapping or a TOML file says with what is given by itself, which wins."""
         named = {f.name for f in fields(cls)}
-        told = _read(about, asker)
-        for name in told:
+        reported = _read(about, caller)
+        for name in reported:
             if name not in named:
-                raise BadInput(f"{asker.name('about')}: {shown(name)} is not known: use {', '.join(sorted(named))}")
-        told |= {k: v for k, v in given.items() if v is not None}
-        return cls(**{k: _one_line(asker.name(k), v) for k, v in told.items() if v is not None})
+                raise BadInput(f"{caller.name('about')}: {shown(name)} is not known: use {', '.join(sorted(named))}")
+        reported |= {k: v for k, v in value.items() if v is not None}
+        return cls(**{k: _one_line(caller.name(k), v) for k, v in reported.items() if v is not None})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the words by name."""
@@ -62,16 +62,16 @@ def _one_line(name: str, value: object) -> str:
     return words
 
 
-def _read(about: Given, asker: Asker) -> dict[str, object]:
+def _read(about: AboutInput, caller: Caller) -> dict[str, object]:
     if about is None or isinstance(about, Mapping):
         return dict(about or {})
     if not isinstance(about, (str, PathLike)):
-        raise BadInput(f"{asker.name('about')}={shown(about)}: pass a mapping or the path of a TOML file")
+        raise BadInput(f"{caller.name('about')}={shown(about)}: pass a mapping or the path of a TOML file")
     path = fspath(about)
     try:
         with open(path, "rb") as file:
             return tomllib.load(file)
     except OSError as e:
-        raise BadInput(f"{asker.name('about')} {path}: {e.strerror or e}") from None
+        raise BadInput(f"{caller.name('about')} {path}: {e.strerror or e}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
-        raise BadInput(f"{asker.name('about')} {path} is no TOML ({e}): write lines like model = 'risk 3.1'") from None
+        raise BadInput(f"{caller.name('about')} {path} is no TOML ({e}): write lines like model = 'risk 3.1'") from None

@@ -13,19 +13,19 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.audit.pockets import few, parts_of
+from calibrant.audit.context import AuditContext
 from calibrant.audit.pooling import shown_groups
-from calibrant.audit.question import Case
-from calibrant.audit.rounding import Told
+from calibrant.audit.rounding import RandomRounding
+from calibrant.audit.subgroups import few, parts_of
 from calibrant.data.predictions import Predictions
+from calibrant.data.specs.attributes import cells_of
 from calibrant.data.specs.coding import encode
 from calibrant.data.specs.spec import Variable
-from calibrant.data.specs.traits import cells_of
 from calibrant.repair.judge.compare import EVERYONE, everyone_of
 from calibrant.repair.judge.fixed import Ends, People
 from calibrant.repair.judge.rows import Fits
 from calibrant.results import Curve
-from calibrant.stats.pockets.family import Family
+from calibrant.stats.subgroups.family import Family
 from calibrant.views.boxes import MIN_SIZE, ORDER, Tables, tables_of
 from calibrant.views.grouped import keyed
 from calibrant.views.rules import Condition, Rule
@@ -39,71 +39,75 @@ class Populations:
 
     Parameters
     ----------
-    case : Case
-    held : Predictions
+    context : Case
+    sample_rows : Predictions
         The rows that were dealt, with their levels as they are.
-    pockets : Curve
+    subgroups : Curve
         The subgroups told.
-    told : dict of str to Told
+    reported : dict of str to Told
         What is reported of each group and subgroup, once it was made.
     """
 
-    case: Case
-    held: Predictions
-    pockets: Curve
-    told: dict[str, Told] = field(default_factory=dict)
+    context: AuditContext
+    sample_rows: Predictions
+    subgroups: Curve
+    reported: dict[str, RandomRounding] = field(default_factory=dict)
 
     def of(self, fits: Fits) -> list[People]:
         """Return everyone, the groups and the subgroups certified off, those of people enough among the judged rows."""
-        n, mask = fits.judged.data.n, self.case.mask
-        some = [*self._groups(fits.at), *self._pockets(fits.at)]
+        n, mask = fits.judged.data.n, self.context.mask
+        some = [*self._groups(fits.at), *self._subgroups(fits.at)]
         some = [one for one in some if len(one.rows) and not few(len(one.rows), n, mask)]
         y, p = fits.judged.data.y, fits.judged.data.p
-        self.told.update({x.id: Told.of(len(x.rows), int(y[x.rows].sum()), float(p[x.rows].sum())) for x in some})
+        self.reported.update(
+            {x.id: RandomRounding.of(len(x.rows), int(y[x.rows].sum()), float(p[x.rows].sum())) for x in some}
+        )
         return [everyone_of(fits), *some]
 
     def ends(self, one: People, name: str, ends: Ends) -> Ends:
         """Return the ends of a range as they are reported: of everyone as they are, of others moved outward."""
-        told, gap = self.told.get(one.id), one.kind == "pocket" or self.case.judging.judge == "gap"
-        if told is None:
+        reported, gap = self.reported.get(one.id), one.kind == "subgroup" or self.context.judging.judge == "gap"
+        if reported is None:
             return ends
         low, high, least = *ends, -1.0 if gap else 0.0
-        return told.end(low, -1, f"{name} low", least), told.end(high, 1, f"{name} high", least)
+        return reported.end(low, -1, f"{name} low", least), reported.end(high, 1, f"{name} high", least)
 
     def shown(self, curve: Curve) -> Curve:
         """Return the table with numbers of people as they are reported; ranges and verdicts are reported already."""
         c = dict(curve.columns)
-        c["rows"] = tuple(n if k == EVERYONE else self.told[k].rows for k, n in zip(c["id"], c["rows"], strict=True))
+        c["rows"] = tuple(
+            n if k == EVERYONE else self.reported[k].rows for k, n in zip(c["id"], c["rows"], strict=True)
+        )
         return replace(curve, columns=c)
 
     # ---- groups ----
 
     def _groups(self, at: Whole) -> Iterator[People]:
         """Yield every group; those that the audit found over the limit are reported of in any case."""
-        found = {f.variables: f for f in self.case.findings if f.variables}
-        shown, numbers = shown_groups(self.case.whole, self.case.mask), self._numbers(at)
+        results = {f.variables: f for f in self.context.findings if f.variables}
+        shown, numbers = shown_groups(self.context.sketch, self.context.mask), self._numbers(at)
         for name, members, _ in shown:
             codes = next((own for first, last, own in numbers if first <= members[0] < last), None)
-            if codes is None or name not in found:
+            if codes is None or name not in results:
                 continue
             (variable, value), *more = name
             yield People(
-                id=found[name].id,
+                id=results[name].id,
                 who=keyed(name),
                 kind="group",
                 rows=np.flatnonzero(np.isin(codes, members)),
                 share=1.0 / len(shown),
                 variable=" and ".join([variable, *(v for v, _ in more)]),
                 value=" and ".join([value, *(v for _, v in more)]),
-                shown=found[name].verdict == "broken",
+                shown=results[name].verdict == "over",
             )
 
     def _numbers(self, at: Whole) -> list[tuple[int, int, Whole]]:
         """Return, for each grouping whose columns were kept, its first and last number and each judged row's."""
-        spec, codes = self.case.whole.spec, {}
+        spec, codes = self.context.sketch.spec, {}
         for v in spec.variables:
             if self._kept(v):
-                codes[v.name] = v.codes(self.held.covariates.column(v.name))[at].astype(np.int64)
+                codes[v.name] = v.codes(self.sample_rows.covariates.column(v.name))[at].astype(np.int64)
         out, base = [], 0
         for names, size in zip(spec.groupings, spec.sizes, strict=True):
             if all(name in codes for name in names):
@@ -116,41 +120,41 @@ class Populations:
 
     def _kept(self, v: Variable) -> bool:
         """Return whether the rows held distinguish the levels of a group column: rare levels may be one there."""
-        how = {c.name: c for c in self.case.whole.spec.codings}.get(v.name)
-        if how is None or self.held.covariates is None or v.name not in self.held.covariates.column_names:
+        how = {c.name: c for c in self.context.sketch.spec.codings}.get(v.name)
+        if how is None or self.sample_rows.covariates is None or v.name not in self.sample_rows.covariates.column_names:
             return False
         return how.kind != "category" or not set(v.values) - set(how.levels)
 
     # ---- pockets ----
 
-    def _pockets(self, at: Whole) -> Iterator[People]:
+    def _subgroups(self, at: Whole) -> Iterator[People]:
         """Yield the subgroups certified over the limit, without a limit those certified off."""
-        c, limit = self.pockets.columns, self.case.judging.limit
+        c, limit = self.subgroups.columns, self.context.judging.limit
         chosen = [i for i, low in enumerate(c.get("floor", ())) if low > (limit or 0.0)]
         if not chosen:
             return
-        whole = self.case.tested
-        tables = tables_of(whole, None, ORDER, self.case.seed, by_units=True)
-        family = tables.family(max(MIN_SIZE, self.case.mask / whole.n))
+        whole = self.context.tested
+        tables = tables_of(whole, None, ORDER, self.context.seed, by_clusters=True)
+        family = tables.family(max(MIN_SIZE, self.context.mask / whole.n))
         cells = self._cells(tables, at)
         for number, i in enumerate(chosen, 1):
-            rule = tuple(Condition.from_dict(d) for d in self.pockets.settings["conditions"][i])
+            rule = tuple(Condition.from_dict(d) for d in self.subgroups.settings["conditions"][i])
             box = box_of(tables, family, rule)
             yield People(
-                id=f"pocket-{number}",
+                id=f"subgroup-{number}",
                 who=c["rule"][i],
-                kind="pocket",
+                kind="subgroup",
                 rows=np.flatnonzero(family.inside(box, cells)),
                 share=float(family.weight[box]),
             )
 
     def _cells(self, tables: Tables, at: Whole) -> NDArray[np.uint8]:
         """Return the judged rows' cells in each attribute."""
-        if self.case.screen is not None and tables.held is not None:  # the tables are of these very rows
-            return tables.held.cells[:, at]
-        how = self.case.whole.spec.codings
-        encoded = encode(self.held.covariates.take(at), how, len(at), scale=False)
-        return cells_of(tables.traits, self.held.p[at], encoded, how)
+        if self.context.screen is not None and tables.sample_rows is not None:  # the tables are of these very rows
+            return tables.sample_rows.cells[:, at]
+        how = self.context.sketch.spec.codings
+        encoded = encode(self.sample_rows.covariates.take(at), how, len(at), scale=False)
+        return cells_of(tables.attributes, self.sample_rows.p[at], encoded, how)
 
 
 def box_of(tables: Tables, family: Family, rule: Rule) -> int:
@@ -158,6 +162,6 @@ def box_of(tables: Tables, family: Family, rule: Rule) -> int:
     parts = parts_of(tables, rule)
     table = family.combined.index(tuple(t for t, _ in parts))
     there = family.table == table
-    for axis, (trait, own) in enumerate(parts):
-        there = there & (family.place[:, axis] == np.flatnonzero((family.sets[trait] == own).all(axis=1))[0])
+    for axis, (attribute, own) in enumerate(parts):
+        there = there & (family.place[:, axis] == np.flatnonzero((family.sets[attribute] == own).all(axis=1))[0])
     return int(np.flatnonzero(there)[0])

@@ -22,14 +22,14 @@ from calibrant.repair.regression import clusters_of, taken, weights_of
 from calibrant.results import Guarantee, Interval
 from calibrant.stats import betting
 from calibrant.stats.cells import summed
+from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions import losses
-from calibrant.stats.decisions.areas import row_areas, unit_areas
-from calibrant.stats.decisions.paired import PairedUnits
+from calibrant.stats.decisions.areas import cluster_areas, row_areas
+from calibrant.stats.decisions.paired import PairedClusters
 from calibrant.stats.measures import placements
-from calibrant.stats.units.units import Units
+from calibrant.views.clusters import assumed, cluster_totals, named, reported
 from calibrant.views.grouped import keyed, rows_of_groups
 from calibrant.views.population import INDEPENDENT
-from calibrant.views.units import assumed, named, told, units_of
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -150,9 +150,9 @@ def compare(
     margin = number("margin", margin, least=0.0, hint="such as 0.005")
     named = _named(models, reference)
     records = {k: v for k, v in named.items() if isinstance(v, AuditRecord)}
-    given = {k: v for k, v in named.items() if not isinstance(v, AuditRecord)}
+    inputs = {k: v for k, v in named.items() if not isinstance(v, AuditRecord)}
     if records:
-        if given or y_true is not None:
+        if inputs or y_true is not None:
             raise BadInput("audits bring their own rows: pass audit records alone, without y_true or probabilities")
         settled(
             PYTHON, measure=measure, threshold=threshold, costs=costs, target=target, clip=clip, alpha=alpha, seed=seed
@@ -161,12 +161,12 @@ def compare(
     if y_true is None:
         raise BadInput("name the outcomes: compare({'old': p1, 'new': p2}, y_true)")
     scored = {}
-    for name, p in given.items():
+    for name, p in inputs.items():
         try:
             scored[name] = predictions(y_true, p, covariates, weights=weights, cluster=cluster, positive=positive)
         except BadInput as e:
             raise BadInput(f"model {name!r}: {e}") from None
-    asked = Terms.of(
+    options = Terms.of(
         measure=measure,
         threshold=threshold,
         costs=costs,
@@ -177,7 +177,7 @@ def compare(
         seed=seed,
     )
     first, *_ = scored.values()
-    return compared(first, {name: d.p for name, d in scored.items()}, names("by", by), asked)
+    return compared(first, {name: d.p for name, d in scored.items()}, names("by", by), options)
 
 
 def _named(
@@ -193,7 +193,7 @@ def _named(
     return {reference: models[reference], **models}
 
 
-def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...], asked: Terms) -> ModelComparison:
+def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...], options: Terms) -> ModelComparison:
     """Compare scores on the rows of `data`; the first is the reference."""
     groups = list(_groups(data, by)) if by else []
     if by and not groups:
@@ -203,54 +203,54 @@ def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...
     worst: dict[str, float] = {}
     verdicts: dict[str, Decision] = {}
     for model in others:
-        pair = Pair(data, model, scores[reference], scores[model], asked, asked.alpha / len(others))
+        pair = Pair(data, model, scores[reference], scores[model], options, options.alpha / len(others))
         own, bound = pair.differences(groups)
         differences += own
         verdicts[model] = least(
             overall(everyone.verdict, [d.verdict for d in of_groups])
-            for everyone, *of_groups in ([d for d in own if d.threshold == t] for t in asked.at)
+            for everyone, *of_groups in ([d for d in own if d.threshold == t] for t in options.at)
         )
         if groups:
             worst[model] = bound
-    units = units_of(data, asked.seed)
+    clusters = cluster_totals(data, options.seed)
     return ModelComparison(
         reference=reference,
-        measure=asked.measure,
-        margin=asked.margin,
+        measure=options.measure,
+        margin=options.margin,
         differences=tuple(differences),
         worst=worst,
         verdicts=verdicts,
         settings={
             "rows": data.n,
             "groups": len(groups),
-            "target": asked.target,
+            "target": options.target,
             "guarantee": GUARANTEE,
-            "assumes": _assumed(units, asked.target),
-            "alpha": asked.alpha,
-            "shares": SHARES[bool(groups), len(asked.at) > 1],
-            **({"thresholds": asked.thresholds} if asked.thresholds else {}),
-            **({"clip": asked.clip} if asked.measure == "log_loss" else {}),
-            **(_told_of(units, asked.target) if units is not None else {}),
-            "seed": asked.seed,
+            "assumes": _assumed(clusters, options.target),
+            "alpha": options.alpha,
+            "shares": SHARES[bool(groups), len(options.at) > 1],
+            **({"thresholds": options.thresholds} if options.thresholds else {}),
+            **({"clip": options.clip} if options.measure == "log_loss" else {}),
+            **(_reported_of(clusters, options.target) if clusters is not None else {}),
+            "seed": options.seed,
         },
     )
 
 
-def _assumed(units: Units | None, target: Target) -> str:
+def _assumed(clusters: Clusters | None, target: Target) -> str:
     if target == "population":
-        return INDEPENDENT if units is None else assumed(units)
-    if units is None:
+        return INDEPENDENT if clusters is None else assumed(clusters)
+    if clusters is None:
         return "outcomes of different rows independent given the scores"
-    _, *more = assumed(units).split(", ", 1)
-    whose = "clusters" if len(units.unit) > units.count else "rows"
+    _, *more = assumed(clusters).split(", ", 1)
+    whose = "clusters" if len(clusters.cluster) > clusters.count else "rows"
     return ", ".join((f"outcomes of different {whose} independent given the scores", *more))
 
 
-def _told_of(units: Units, target: Target) -> dict[str, object]:
+def _reported_of(clusters: Clusters, target: Target) -> dict[str, object]:
     """Return what settings tell of clusters: about these rows none is a pilot, and none weighs down."""
     if target == "population":
-        return told(units)
-    return named(units.columns) | {"units": units.count}
+        return reported(clusters)
+    return named(clusters.columns) | {"clusters": clusters.count}
 
 
 def _groups(data: Predictions, by: tuple[str, ...]) -> Iterable[tuple[str, Rows]]:
@@ -281,7 +281,7 @@ class Pair:
     model : str
     old, new : float64 arrays of shape (n,)
         Scores of the reference and of the model.
-    asked : Asked
+    options : Asked
     alpha : float
         The share of this pair.
     """
@@ -290,7 +290,7 @@ class Pair:
     model: str
     old: Floats
     new: Floats
-    asked: Terms
+    options: Terms
     alpha: float
 
     def differences(self, groups: list[tuple[str, Rows]]) -> tuple[list[Difference], float]:
@@ -300,28 +300,32 @@ class Pair:
         fixed statement, whichever it is, so that its own high end, at the whole of another share, is below the largest
         of them all; and that bounds each.
         """
-        share = SHARES[bool(groups), len(self.asked.at) > 1]
+        share = SHARES[bool(groups), len(self.options.at) > 1]
         everyone = [(EVERYONE, np.arange(self.data.n))]
         whole, _ = self._family(everyone, self.data.n, share["everyone"], share.get("worst_threshold", 0.0))
         of_groups, bound = self._family(groups, None, share.get("groups", 0.0), share.get("worst", 0.0))
-        found = [*whole, *of_groups]
-        return [d for t in self.asked.at for d in found if d.threshold == t], bound
+        results = [*whole, *of_groups]
+        return [d for t in self.options.at for d in results if d.threshold == t], bound
 
     def _family(
         self, people: list[tuple[str, Rows]], count: int | None, shared: float, unshared: float
     ) -> tuple[list[Difference], float]:
         """Return the differences of some populations at every threshold, and what none of them is above."""
-        found = [(who, len(rows), t, self.seen(rows, t)) for t in self.asked.at for who, rows in people]
+        results = [(who, len(rows), t, self.seen(rows, t)) for t in self.options.at for who, rows in people]
         bound = (
-            max((s.limits(2.0 * self.alpha * unshared)[1] for *_, s in found), default=np.inf) if unshared else np.inf
+            max((s.limits(2.0 * self.alpha * unshared)[1] for *_, s in results), default=np.inf) if unshared else np.inf
         )
-        told = []
-        for who, rows, t, s in found:
-            low, high = s.limits(self.alpha * shared / len(found))
-            told.append(self._told(who, count or 5 * round(rows / 5), t, s, (low, min(high, max(bound, s.worse)))))
-        return told, bound
+        reported = []
+        for who, rows, t, s in results:
+            low, high = s.limits(self.alpha * shared / len(results))
+            reported.append(
+                self._reported(who, count or 5 * round(rows / 5), t, s, (low, min(high, max(bound, s.worse))))
+            )
+        return reported, bound
 
-    def _told(self, name: str, rows: int, threshold: float | None, s: Seen, ends: tuple[float, float]) -> Difference:
+    def _reported(
+        self, name: str, rows: int, threshold: float | None, s: Seen, ends: tuple[float, float]
+    ) -> Difference:
         low, high = ends
         return Difference(
             model=self.model,
@@ -330,27 +334,27 @@ class Pair:
             reference=s.old,
             value=s.new,
             difference=s.worse,
-            interval=Interval(low=low, high=high, level=1.0 - self.asked.alpha, guarantee=GUARANTEE),
-            verdict=decided(low, high, self.asked.margin),
+            interval=Interval(low=low, high=high, level=1.0 - self.options.alpha, guarantee=GUARANTEE),
+            verdict=decided(low, high, self.options.margin),
             threshold=threshold,
         )
 
     def seen(self, rows: Rows, threshold: float | None) -> Seen:
         """Measure one population."""
-        if self.asked.measure == "auroc":
+        if self.options.measure == "auroc":
             return self._areas(rows)
-        if self.asked.measure == "calibration_error":
+        if self.options.measure == "calibration_error":
             return self._calibration(rows)
         return self._losses(rows, threshold)
 
     def _losses(self, rows: Rows, threshold: float | None) -> Seen:
         y, w = self.data.y[rows], weights_of(self.data)[rows]
-        ends = [self.asked.losses(p[rows], threshold) for p in (self.old, self.new)]
+        ends = [self.options.losses(p[rows], threshold) for p in (self.old, self.new)]
         old, new = (float(np.average(np.where(y == 1, one, zero), weights=w)) for zero, one in ends)
-        if self.asked.target == "rows":
+        if self.options.target == "rows":
             limits = self._of_rows(rows, ends)
         else:
-            limits = self._of_population(rows, ends, self.asked.reach(threshold))
+            limits = self._of_population(rows, ends, self.options.reach(threshold))
         return Seen(old, new, new - old, limits) if threshold is None else Seen(0.0 - old, 0.0 - new, new - old, limits)
 
     def _of_rows(self, rows: Rows, ends: list[losses.Ends]) -> Limits:
@@ -361,40 +365,44 @@ class Pair:
         cluster = clusters_of(self.data, rows)
         if cluster is not None:
             cluster = np.unique(cluster, return_inverse=True)[1].reshape(-1)
-        units = betting.Units.of_values(self.data.y[rows], rate, (new_zero - zero, new_one - one), weight, cluster)
-        return partial(betting.mean_limits, units)
+        clusters = betting.Clusters.of_values(
+            self.data.y[rows], rate, (new_zero - zero, new_one - one), weight, cluster
+        )
+        return partial(betting.mean_limits, clusters)
 
     def _of_population(self, rows: Rows, ends: list[losses.Ends], reach: float) -> Limits:
         """Return limits of the population's mean, by clusters in a random order."""
         y = self.data.y[rows]
         (zero, one), (new_zero, new_one) = ends
         d = np.where(y == 1, new_one - one, new_zero - zero)
-        units = units_of(self.data, self.asked.seed)
-        if units is None:
+        clusters = cluster_totals(self.data, self.options.seed)
+        if clusters is None:
             value, size, most = d, np.ones(len(d)), 1.0
         else:
-            value, size, most = _added(units, rows, d)
-        order = np.random.default_rng([self.asked.seed, SHUFFLE]).permutation(len(value))
-        return PairedUnits(value[order], size[order], reach, most).limits
+            value, size, most = _added(clusters, rows, d)
+        order = np.random.default_rng([self.options.seed, SHUFFLE]).permutation(len(value))
+        return PairedClusters(value[order], size[order], reach, most).limits
 
     def _areas(self, rows: Rows) -> Seen:
         y = self.data.y[rows]
         if not 0 < int(y.sum()) < len(y):
             whose = "the rows have" if len(rows) == self.data.n else "a group has"
             raise NotComputable(f"{whose} one outcome only, and no AUROC: {OTHERWISE}")
-        scores, case, weight = (self.old[rows], self.new[rows]), y == 1, weights_of(self.data)[rows]
-        old, new = (placements(p, case, weight)[0] for p in scores)
-        units = units_of(self.data, self.asked.seed)
-        rng = np.random.default_rng([self.asked.seed, SHUFFLE])
-        found = (
-            row_areas(scores, case, rng) if units is None else _areas_of_units(within(units, rows), scores, case, rng)
+        scores, event, weight = (self.old[rows], self.new[rows]), y == 1, weights_of(self.data)[rows]
+        old, new = (placements(p, event, weight)[0] for p in scores)
+        clusters = cluster_totals(self.data, self.options.seed)
+        rng = np.random.default_rng([self.options.seed, SHUFFLE])
+        result = (
+            row_areas(scores, event, rng)
+            if clusters is None
+            else _areas_of_clusters(within(clusters, rows), scores, event, rng)
         )
-        return Seen(old, new, old - new, found.limits)
+        return Seen(old, new, old - new, result.limits)
 
     def _calibration(self, rows: Rows) -> Seen:
         some = taken(replace(self.data, covariates=None), rows)
         old, new = (replace(some, p=np.array(p[rows]), cache={}) for p in (self.old, self.new))
-        seed = self.asked.seed
+        seed = self.options.seed
         at = [rounded(d, seed=seed).value for d in (old, new)]
 
         def limits(delta: float) -> tuple[float, float]:
@@ -414,30 +422,30 @@ class Pair:
         return Seen(at[0], at[1], at[1] - at[0], limits)
 
 
-def _areas_of_units(
-    own: Units, scores: tuple[Floats, Floats], case: NDArray[np.bool_], rng: np.random.Generator
-) -> PairedUnits:
+def _areas_of_clusters(
+    own: Clusters, scores: tuple[Floats, Floats], is_event: NDArray[np.bool_], rng: np.random.Generator
+) -> PairedClusters:
     """Return the blocks of the certified clusters; pilot clusters have fixed M."""
-    some = own.certified[own.unit]
+    some = own.certified[own.cluster]
     if some.any():
-        unit = np.unique(own.unit[some], return_inverse=True)[1].reshape(-1)
+        cluster = np.unique(own.cluster[some], return_inverse=True)[1].reshape(-1)
         kept = scores[0][some], scores[1][some]
-        if (found := unit_areas(kept, case[some], own.weight[some], unit, own.largest, rng)).size.any():
-            return found
+        if (result := cluster_areas(kept, is_event[some], own.weight[some], cluster, own.largest, rng)).size.any():
+            return result
     raise NotComputable(f"no two clusters have an event and another between them: {OTHERWISE}")
 
 
-def within(units: Units, rows: Rows) -> Units:
+def within(clusters: Clusters, rows: Rows) -> Clusters:
     """Return the clusters of some of the rows."""
-    here = np.zeros(len(units.p), dtype=bool)
+    here = np.zeros(len(clusters.p), dtype=bool)
     here[rows] = True
-    return units if len(rows) == len(here) else units.within(here)
+    return clusters if len(rows) == len(here) else clusters.within(here)
 
 
-def _added(units: Units, rows: Rows, d: Floats) -> tuple[Floats, Floats, float]:
+def _added(clusters: Clusters, rows: Rows, d: Floats) -> tuple[Floats, Floats, float]:
     """Return sums and sizes of the certified clusters that have some of the rows, and the largest size."""
-    own = within(units, rows)  # rows ascend, so that those of `d` are its own
-    value = summed(own.unit, own.weight * d, own.count)[own.certified]
+    own = within(clusters, rows)  # rows ascend, so that those of `d` are its own
+    value = summed(own.cluster, own.weight * d, own.count)[own.certified]
     if not len(value):
         raise NotComputable("a group has pilot clusters only: name fewer groups")
     return value, own.size[own.certified], own.largest

@@ -16,11 +16,11 @@ from calibrant.audit.rounding import two_digits
 from calibrant.data.columns import FEW
 from calibrant.data.sketches.repeats import Repeats
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.cluster_names import names_weights
 from calibrant.data.specs.confidences import of_column
 from calibrant.data.specs.spec import Spec
-from calibrant.data.specs.unit_names import names_weights
 from calibrant.data.survey import ONE_VALUE
-from calibrant.views.unlabelled import Cells, UnitCells
+from calibrant.views.unlabelled import Cells, ClusterCells
 
 EPOCH = date(1970, 1, 1)
 FULL = 10  # times as many rows in the first or last cell as in most: dates beyond are counted there
@@ -29,15 +29,15 @@ FILES = 20  # named in a record
 FINEST = 0.01  # step in which a share of missing values is told
 IDENTIFIER = "identifier"  # in the reason why a column is left out
 RENAME = "rename"  # in the reason why a column was not read: its name is the fault
-LEAST_CELL, LEAST_SPREAD, TOLD = 10, 0.002 * 2**16, 0.99  # rows of a cell; deviation; share of the score's variance
+LEAST_CELL, LEAST_SPREAD, REPORTED = 10, 0.002 * 2**16, 0.99  # rows of a cell; deviation; share of the score's variance
 ONE_PER_CENT = -(-(2**14) // 100)  # the first cell of scores that are all above 0.01
 STEPS = 2**14  # cells of the score: scores of 0 and 1 only are in the first and the last
 
 
-def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
+def inputs(sketch: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
     """Return what a record holds of the data: names, counts and kinds, no row."""
-    spec = whole.spec
-    found: dict[str, Any] = {
+    spec = sketch.spec
+    results: dict[str, Any] = {
         "label": spec.label,
         "score": spec.score,
         "positive": spec.positive,
@@ -46,70 +46,72 @@ def inputs(whole: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]:
         "by": tuple(tuple(g) for g in spec.groupings),
         "key": tuple(spec.key),
         "cluster": spec.cluster or None,
-        "nested": dict(whole.nested[1:]),
+        "nested": dict(sketch.nested[1:]),
         "weights": spec.weights or None,
-        "rows": whole.n,
-        "cases": whole.cases,
-        "dropped": whole.dropped,
-        "dropped_for": whole.dropped_for,
-        "unlabelled": None if 0 < _unlabelled(whole) < mask else whole.unlabelled,
+        "rows": sketch.n,
+        "events": sketch.events,
+        "dropped": sketch.dropped,
+        "dropped_for": sketch.dropped_for,
+        "unlabelled": None if 0 < _unlabelled(sketch) < mask else sketch.unlabelled,
         "covariates": tuple(c.name for c in spec.codings),
         "left_out": tuple(tuple(v) for v in spec.left_out),
-        "columns": columns(whole, mask),
+        "columns": columns(sketch, mask),
         "repeats": repeats.to_dict(),
-        "fingerprint": whole.fingerprint,
-        "files": tuple(whole.files[:FILES]),
-        "file_count": len(whole.files),
+        "fingerprint": sketch.fingerprint,
+        "files": tuple(sketch.files[:FILES]),
+        "file_count": len(sketch.files),
         "variables": {v.name: {"kind": v.kind, "edges": tuple(v.edges), "folded": v.folded} for v in spec.variables},
-        "repeats_score": (told := repeats_score(whole)),
-        "warnings": (*warnings(whole, repeats.copied), *(("repeats-score",) if told else ())),
+        "repeats_score": (reported := repeats_score(sketch)),
+        "warnings": (*warnings(sketch, repeats.copied), *(("repeats-score",) if reported else ())),
     }
-    found |= {"unfinished": whole.log.unfinished} if whole.log.unfinished else {}
-    return found | _others(whole, mask) | confidence(whole) | ({"crossed": both} if (both := crossed(whole)) else {})
+    results |= {"unfinished": sketch.log.unfinished} if sketch.log.unfinished else {}
+    return (
+        results | _others(sketch, mask) | confidence(sketch) | ({"two_way": both} if (both := two_way(sketch)) else {})
+    )
 
 
-def _others(whole: Sketch, mask: int) -> dict[str, object]:
+def _others(sketch: Sketch, mask: int) -> dict[str, object]:
     """Return the most frequent of the label's values that count as a non-event, where there are several, and how many.
 
     Small counts are nobody's business, and do not order values either.
     """
-    held = whole.no_case
-    if len(held) <= 1:
+    kept = sketch.no_event
+    if len(kept) <= 1:
         return {}
-    if len(held) > OTHERS:  # which are the most frequent is not known
+    if len(kept) > OTHERS:  # which are the most frequent is not known
         return {"other_labels": {}, "other_label_count": None}
-    told = {v: n if n >= mask else None for v, n in held.items()}
-    most = sorted(told.items(), key=lambda pair: (-(pair[1] or 0), pair[0]))[:FEW]
-    return {"other_labels": dict(most), "other_label_count": len(held)}
+    reported = {v: n if n >= mask else None for v, n in kept.items()}
+    most = sorted(reported.items(), key=lambda pair: (-(pair[1] or 0), pair[0]))[:FEW]
+    return {"other_labels": dict(most), "other_label_count": len(kept)}
 
 
-def _unlabelled(whole: Sketch) -> int:
+def _unlabelled(sketch: Sketch) -> int:
     """Return how many people lack a label: rows, or clusters where rows share clusters."""
-    found = Cells.of(whole) if whole.kept is not None else None
-    return found.units[1] if isinstance(found, UnitCells) else whole.unlabelled
+    result = Cells.of(sketch) if sketch.kept is not None else None
+    return result.clusters[1] if isinstance(result, ClusterCells) else sketch.unlabelled
 
 
-def crossed(whole: Sketch) -> dict[str, int]:
+def two_way(sketch: Sketch) -> dict[str, int]:
     """Return the two columns whose clusters cross, each with its number of clusters; empty where none do."""
-    found = None if whole.crossed is None else whole.crossed.crossing
-    return {} if found is None else dict(zip(found.names, found.units, strict=True))
+    result = None if sketch.two_way is None else sketch.two_way.crossing
+    return {} if result is None else dict(zip(result.names, result.clusters, strict=True))
 
 
-def confidence(whole: Sketch) -> dict[str, object]:
+def confidence(sketch: Sketch) -> dict[str, object]:
     """Return where the confidence that is audited comes from, as its column's name and its log say; else nothing."""
-    score = whole.spec.score
+    score = sketch.spec.score
     if not (provenance := of_column(score)):
         return {}
     return {
         "confidence": {
             "provenance": provenance,
-            "tool": whole.log.tool or None,
-            "field": dict(whole.log.confidences).get(score),
+            "tool": sketch.log.tool or None,
+            "field": dict(sketch.log.confidences).get(score),
         }
     }
 
 
-def repeats_score(whole: Sketch) -> tuple[str, ...]:
+def repeats_score(sketch: Sketch) -> tuple[str, ...]:
     """Return the covariates from which the score, or its side of one half, can be known: its complement, a decision.
 
     Along such a column the error is the score's own. By the sums in the cells along each covariate, neighbours joined
@@ -117,18 +119,18 @@ def repeats_score(whole: Sketch) -> tuple[str, ...]:
     cells that chance would need, and reported for scores whose standard deviation is above 0.002), or two values part
     the scores at one half. Rows in small numbers are not reported.
     """
-    fine = whole.parts.get("fine")
-    return tuple(name for name, held in (fine.held if fine else {}).items() if _tells(held))
+    fine = sketch.parts.get("fine")
+    return tuple(name for name, kept in (fine.stored if fine else {}).items() if _reports(kept))
 
 
-def _tells(held: NDArray[np.int64]) -> bool:
+def _reports(values: NDArray[np.int64]) -> bool:
     """Return whether one covariate's cells tell the score."""
-    rows = held[..., 0].sum(axis=2)  # by cell and side of the score
+    rows = values[..., 0].sum(axis=2)  # by cell and side of the score
     sides = rows[rows.sum(axis=1) > 0]
     if len(sides) == 2 and ((sides == 0).sum(axis=0) == 1).all() and sides.max(axis=1).min() >= LEAST_CELL:
         return True
     # 1. Rows, score sums and squares (in 16 bits) of every cell, neighbours joined until they hold enough rows.
-    n, s = rows.sum(axis=1).astype(float), held[..., 1].sum(axis=(1, 2)) / 2.0**14
+    n, s = rows.sum(axis=1).astype(float), values[..., 1].sum(axis=(1, 2)) / 2.0**14
     total, before = n.sum(), np.concatenate([[0.0], n.cumsum()[:-1]])
     joined = np.unique(np.floor(before / LEAST_CELL)[n > 0], return_inverse=True)[1]
     many = np.bincount(joined, n[n > 0])
@@ -136,23 +138,23 @@ def _tells(held: NDArray[np.int64]) -> bool:
         return False
     # 2. Shares of variance: epsilon squared is the correlation ratio less what as many cells share by chance.
     mean = np.bincount(joined, s[n > 0]) / many
-    whole = held[..., 2].sum() / total - (s.sum() / total - 0.5) ** 2  # squares are of scores rounded down, by 0.5
+    whole = values[..., 2].sum() / total - (s.sum() / total - 0.5) ** 2  # squares are of scores rounded down, by 0.5
     within = whole - (many @ mean**2 / total - (s.sum() / total) ** 2)
-    return bool(whole > LEAST_SPREAD**2 and within * total / (total - len(many)) <= (1.0 - TOLD) * whole)
+    return bool(whole > LEAST_SPREAD**2 and within * total / (total - len(many)) <= (1.0 - REPORTED) * whole)
 
 
-def arrival(whole: Sketch, mask: int = MASK) -> dict[str, Any] | None:
+def arrival(sketch: Sketch, mask: int = MASK) -> dict[str, Any] | None:
     """Return from when to when rows arrived, and how many a year, where exactly one covariate is a date; else None.
 
     So many rows at either end are left out, that the first and the last day are nobody's own, and that a date mistyped
     does not stretch the years. Dates outside the range that a sketch first saw count in its end cells: where one is so
     much fuller than the others, nothing is reported.
     """
-    dates = [c for c in whole.spec.codings if c.kind == "date"]
+    dates = [c for c in sketch.spec.codings if c.kind == "date"]
     if len(dates) != 1:
         return None
     (when,) = dates
-    rows = whole.parts["fine"].held[when.name][:-1, ..., 0].sum(axis=(1, 2))  # the last cell is of missing dates
+    rows = sketch.parts["fine"].stored[when.name][:-1, ..., 0].sum(axis=(1, 2))  # the last cell is of missing dates
     starts = [math.floor(v) for v in when.cells[:-1]]
     if int(rows.sum()) < 2 * mask or max(rows[0], rows[-1]) > mask + FULL * np.median(rows[rows > 0]):
         return None
@@ -162,52 +164,52 @@ def arrival(whole: Sketch, mask: int = MASK) -> dict[str, Any] | None:
     days = starts[last] - starts[first] + 1
     if last <= first or days < LEAST_DAYS:
         return None
-    told = [(EPOCH + timedelta(days=starts[i])).isoformat() for i in (first, last)]
+    reported = [(EPOCH + timedelta(days=starts[i])).isoformat() for i in (first, last)]
     a_year = two_digits(between / days * DAYS_A_YEAR)
-    return {"column": when.name, "first": told[0], "last": told[1], "rows_a_year": a_year}
+    return {"column": when.name, "first": reported[0], "last": reported[1], "rows_a_year": a_year}
 
 
-def columns(whole: Sketch, mask: int) -> dict[str, dict[str, Any]]:
+def columns(sketch: Sketch, mask: int) -> dict[str, dict[str, Any]]:
     """Return what each column was interpreted as, what it was used as, and the share of rows in which it is missing.
 
     Shares are rounded up to steps of at least `mask` people, so that no small group can be identified from them.
     """
-    spec, absent, nested = whole.spec, _absent(whole), [name for name, _ in whole.nested[1:]]
+    spec, absent, nested = sketch.spec, _absent(sketch), [name for name, _ in sketch.nested[1:]]
     kinds = {c.name: str(c.kind) for c in spec.codings}
     kinds |= {v.name: "date" if v.kind not in ("category", "number") else v.kind for v in spec.variables}
-    step = max(FINEST, mask / whole.n)
-    found: dict[str, dict[str, Any]] = {
+    step = max(FINEST, mask / sketch.n)
+    results: dict[str, dict[str, Any]] = {
         spec.label: {"kind": "label", "used": "label", "missing": None},
         spec.score: {"kind": "score", "used": "score", "missing": None},
     }
     for name in spec.key:
-        found[name] = {"kind": "id", "used": "key", "missing": None}
-    units = tuple(crossed(whole)) or (spec.cluster, *nested)
-    for name, used in (*((c, "cluster") for c in units), (spec.weights, "weights")):
+        results[name] = {"kind": "id", "used": "key", "missing": None}
+    clusters = tuple(two_way(sketch)) or (spec.cluster, *nested)
+    for name, used in (*((c, "cluster") for c in clusters), (spec.weights, "weights")):
         if name:
-            found.setdefault(name, {"kind": "number" if used == "weights" else "id", "used": used, "missing": None})
+            results.setdefault(name, {"kind": "number" if used == "weights" else "id", "used": used, "missing": None})
     for name, kind in kinds.items():
-        share = min(math.ceil(absent.get(name, 0) / whole.n / step - 1e-9) * step, 1.0)
-        found[name] = {
+        share = min(math.ceil(absent.get(name, 0) / sketch.n / step - 1e-9) * step, 1.0)
+        results[name] = {
             "kind": kind,
             "used": "group" if name in spec.by_name else "covariate",
             "missing": round(share, 6),
         }
     for name, why in spec.left_out:
         kind = "id" if IDENTIFIER in why else "constant" if why == ONE_VALUE or "empty" in why else "unusable"
-        found.setdefault(name, {"kind": kind, "used": "left out", "missing": None})
-    return found
+        results.setdefault(name, {"kind": kind, "used": "left out", "missing": None})
+    return results
 
 
-def _absent(whole: Sketch) -> dict[str, int]:
+def _absent(sketch: Sketch) -> dict[str, int]:
     """Return the rows in which a group column or a covariate is missing."""
-    found, first = {}, 0
-    for names, size in zip(whole.spec.groupings, whole.spec.sizes, strict=True):
+    result, first = {}, 0
+    for names, size in zip(sketch.spec.groupings, sketch.spec.sizes, strict=True):
         if len(names) == 1:
-            found[names[0]] = int(whole.group_levels[first + size - 1].sum())
+            result[names[0]] = int(sketch.group_levels[first + size - 1].sum())
         first += size
-    fine = whole.parts.get("fine")
-    return {name: int(held[-1, ..., 0].sum()) for name, held in (fine.held if fine else {}).items()} | found
+    fine = sketch.parts.get("fine")
+    return {name: int(kept[-1, ..., 0].sum()) for name, kept in (fine.stored if fine else {}).items()} | result
 
 
 def _of_columns(spec: Spec) -> Iterator[str]:
@@ -220,20 +222,20 @@ def _of_columns(spec: Spec) -> Iterator[str]:
         yield "likely-id"
 
 
-def warnings(whole: Sketch, copied: bool) -> Iterator[str]:
+def warnings(sketch: Sketch, copied: bool) -> Iterator[str]:
     """Yield the codes of what the reader should know."""
-    if whole.cases in (0, whole.n):
+    if sketch.events in (0, sketch.n):
         yield "one-class"
-    if len(whole.no_case) > 1:
+    if len(sketch.no_event) > 1:
         yield "other-labels"
-    if whole.spec.percent and 2 * int(whole.cells[:, ONE_PER_CENT:, :2].sum()) < whole.n:
+    if sketch.spec.percent and 2 * int(sketch.cells[:, ONE_PER_CENT:, :2].sum()) < sketch.n:
         yield "mostly-under-1-percent"
     if copied:
         yield "repeated-rows"
-    if whole.log.unfinished:
+    if sketch.log.unfinished:
         yield "unfinished-log"
-    yield from _of_columns(whole.spec)
-    rows = whole.cells[..., :2].sum(axis=(0, 2))
+    yield from _of_columns(sketch.spec)
+    rows = sketch.cells[..., :2].sum(axis=(0, 2))
     there = rows.nonzero()[0]
     if set(there.tolist()) <= {0, STEPS - 1}:
         yield "scores-are-decisions"

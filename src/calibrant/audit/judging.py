@@ -10,26 +10,26 @@ from typing import Literal, TypedDict, Unpack, get_args
 from calibrant import arguments
 from calibrant.arguments import (
     PYTHON,
-    Asker,
+    Caller,
     acting,
+    check_int,
     checked_alpha,
-    checked_levels,
+    checked_steps,
     choice,
     flag,
     names,
     number,
     share,
     text,
-    whole,
 )
-from calibrant.audit.about import About, Given
+from calibrant.audit.about import About, AboutInput
 from calibrant.audit.pooling import FEWEST, MASK
-from calibrant.audit.record import Check, Finding, Verdict
+from calibrant.audit.record import CheckRecord, Finding, Verdict
 from calibrant.certify.missing_labels import ODDS, checked_odds
 from calibrant.errors import BadInput
 from calibrant.views.population import checked_bandwidth
 
-LEVELS = arguments.LEVELS  # in which a score is shown where nobody says
+STEPS = arguments.STEPS  # in which a score is shown where nobody says
 GRID = 1 << 14  # cells of everyone's score, on which the jitter of `bandwidth` must be resolved
 Judge = Literal["error", "gap"]
 WORDS = ("noun", "model", "intended_use", "period", "population", "set_by")
@@ -38,12 +38,12 @@ MOST_THRESHOLDS = 5  # each takes its share of alpha, and its lines on the page
 POINTS, DAY = "such as 0.02 for two points", "such as '2026-01-31'"
 
 
-class Asked(TypedDict, total=False):
+class JudgingOptions(TypedDict, total=False):
     """The arguments as `audit` and the command line take them."""
 
     limit: float | None
     judge: str
-    levels: int
+    steps: int
     bandwidth: float
     alpha: float
     tolerance: float
@@ -56,14 +56,14 @@ class Asked(TypedDict, total=False):
     outcome: str | None
     name: str | None
     date: str | None
-    about: Given
+    about: AboutInput
     noun: str | None
     model: str | None
     intended_use: str | None
     period: str | None
     population: str | None
     set_by: str | None
-    asker: Asker
+    caller: Caller
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class Judging:
         Largest acceptable calibration error, or gap.
     judge : {"error", "gap"}
         What the limit is about: the calibration error, or the gap between what happened and what was said.
-    levels : int
+    steps : int
         Steps in which a score of many values is shown.
     bandwidth : float
         Of the jittered certificate.
@@ -104,7 +104,7 @@ class Judging:
 
     limit: float | None = None
     judge: Judge = "error"
-    levels: int = LEVELS
+    steps: int = STEPS
     bandwidth: float = 2**-6
     alpha: float = 0.05
     tolerance: float = 0.0
@@ -120,66 +120,68 @@ class Judging:
     about: About = field(default_factory=About)
 
     @classmethod
-    def of(cls, *, gates: Sequence[str], **asked: Unpack[Asked]) -> Judging:
+    def of(cls, *, gates: Sequence[str], **options: Unpack[JudgingOptions]) -> Judging:
         """Check what was asked for; `gates` are the tests that may count for the exit status."""
-        asker, kept = asked.get("asker", PYTHON), cls()
-        limit, quick = asked.get("limit"), flag(asker.name("quick"), asked.get("quick", False))
-        outcome, name, date = asked.get("outcome"), asked.get("name"), asked.get("date")
-        fail_on = names(asker.name("fail_on"), asked.get("fail_on"), what="a test")
+        caller, kept = options.get("caller", PYTHON), cls()
+        limit, quick = options.get("limit"), flag(caller.name("quick"), options.get("quick", False))
+        outcome, name, date = options.get("outcome"), options.get("name"), options.get("date")
+        fail_on = names(caller.name("fail_on"), options.get("fail_on"), what="a test")
         for gate in fail_on:
-            choice(asker.name("fail_on"), gate, gates)
+            choice(caller.name("fail_on"), gate, gates)
         if fail_on and quick:
-            given, dropped = asker.name("fail_on"), asker.name("quick")
-            raise BadInput(f"{given}={fail_on[0]!r} needs the tests that {dropped} leaves out: drop one of the two")
-        thresholds, costs = acting(asked.get("threshold"), asked.get("costs"), asker, MOST_THRESHOLDS)
+            inputs, dropped = caller.name("fail_on"), caller.name("quick")
+            raise BadInput(f"{inputs}={fail_on[0]!r} needs the tests that {dropped} leaves out: drop one of the two")
+        thresholds, costs = acting(options.get("threshold"), options.get("costs"), caller, MOST_THRESHOLDS)
         return cls(
             thresholds=thresholds,
             costs=costs,
-            limit=None if limit is None else share(asker.name("limit"), limit, hint=POINTS),
-            judge=choice(asker.name("judge"), asked.get("judge", kept.judge), get_args(Judge)),
-            levels=checked_levels(asked.get("levels", kept.levels), asker.name("levels")),
-            bandwidth=checked_bandwidth(asked.get("bandwidth", kept.bandwidth), GRID),
-            alpha=checked_alpha(asked.get("alpha", kept.alpha), asker.name("alpha")),
+            limit=None if limit is None else share(caller.name("limit"), limit, hint=POINTS),
+            judge=choice(caller.name("judge"), options.get("judge", kept.judge), get_args(Judge)),
+            steps=checked_steps(options.get("steps", kept.steps), caller.name("steps")),
+            bandwidth=checked_bandwidth(options.get("bandwidth", kept.bandwidth), GRID),
+            alpha=checked_alpha(options.get("alpha", kept.alpha), caller.name("alpha")),
             tolerance=number(
-                asker.name("tolerance"), asked.get("tolerance", kept.tolerance), least=0, below=1, hint=POINTS
+                caller.name("tolerance"), options.get("tolerance", kept.tolerance), least=0, below=1, hint=POINTS
             ),
-            missing_odds=checked_odds(asked.get("missing_odds", kept.missing_odds), asker.name("missing_odds")),
+            missing_odds=checked_odds(options.get("missing_odds", kept.missing_odds), caller.name("missing_odds")),
             fail_on=fail_on,
             quick=quick,
-            mask=whole(asker.name("mask"), asked.get("mask", kept.mask), FEWEST, 10**6, hint=f"such as {MASK}"),
-            outcome=None if outcome is None else text(asker.name("outcome"), outcome),
-            name=None if name is None else text(asker.name("name"), name),
-            date=(None if date is None else text(asker.name("date"), date, hint=DAY)) or _epoch_date(),
-            about=About.of(asked.get("about"), asker=asker, **{k: asked.get(k) for k in WORDS}),
+            mask=check_int(caller.name("mask"), options.get("mask", kept.mask), FEWEST, 10**6, hint=f"such as {MASK}"),
+            outcome=None if outcome is None else text(caller.name("outcome"), outcome),
+            name=None if name is None else text(caller.name("name"), name),
+            date=(None if date is None else text(caller.name("date"), date, hint=DAY)) or _epoch_date(),
+            about=About.of(options.get("about"), caller=caller, **{k: options.get(k) for k in WORDS}),
         )
 
     def verdict(self, low: float, high: float) -> Verdict:
         """Return the three-valued verdict on a certified range; "none" without a limit."""
         if self.limit is None:
-            return "none"
+            return "not_checked"
         if low > self.limit:
-            return "broken"
-        return "met" if high <= self.limit else "undecided"
+            return "over"
+        return "within" if high <= self.limit else "undecided"
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the worst verdict there is."""
-    found = set(verdicts)
-    order: tuple[Verdict, ...] = ("broken", "undecided", "met")
-    return next((v for v in order if v in found), "none")
+    result = set(verdicts)
+    order: tuple[Verdict, ...] = ("over", "undecided", "within")
+    return next((v for v in order if v in result), "not_checked")
 
 
-def withheld(findings: Sequence[Finding], checks: Sequence[Check]) -> tuple[list[Finding], list[Check]]:
+def suppressed(findings: Sequence[Finding], checks: Sequence[CheckRecord]) -> tuple[list[Finding], list[CheckRecord]]:
     """Return findings and checks with nothing decided: what was met or broken is undecided, and no rows would help.
 
     Their ranges stay as they are. It is for rows that are copies: each bound takes them as independent.
     """
-    open_: dict[str, Verdict] = {"met": "undecided", "broken": "undecided"}
-    told = [replace(f, verdict=open_.get(f.verdict, f.verdict), rows_needed=None, units_needed=None) for f in findings]
-    return told, [replace(c, status="undecided") if c.status in open_ else c for c in checks]
+    open_: dict[str, Verdict] = {"within": "undecided", "over": "undecided"}
+    reported = [
+        replace(f, verdict=open_.get(f.verdict, f.verdict), rows_needed=None, clusters_needed=None) for f in findings
+    ]
+    return reported, [replace(c, status="undecided") if c.status in open_ else c for c in checks]
 
 
-def verdicts(findings: Sequence[Finding], checks: Sequence[Check], alpha: float) -> dict[str, str]:
+def verdicts(findings: Sequence[Finding], checks: Sequence[CheckRecord], alpha: float) -> dict[str, str]:
     """Return the verdict in three parts: everyone, the named groups, unlisted subgroups; none stands for another.
 
     Subgroups are "not-cleared" where a test finds error and none is certified over the limit; "absent" is what was not
@@ -189,20 +191,20 @@ def verdicts(findings: Sequence[Finding], checks: Sequence[Check], alpha: float)
     return {
         "everyone": everyone.verdict,
         "groups": worst(g.verdict for g in groups) if groups else "absent",
-        "pockets": pockets_verdict(next((c for c in checks if c.code == "pockets"), None), alpha),
+        "subgroups": subgroups_verdict(next((c for c in checks if c.code == "subgroups"), None), alpha),
     }
 
 
-def pockets_verdict(check: Check | None, alpha: float) -> str:
+def subgroups_verdict(check: CheckRecord | None, alpha: float) -> str:
     """Return the third part of the verdict, by its check."""
     match "absent" if check is None else check.status:
-        case "broken":
-            return "broken"
-        case "met" | "undecided" as judged:
-            found = check is not None and check.outcome is not None and check.outcome.p_value <= alpha
-            return "not-cleared" if found else judged
+        case "over":
+            return "over"
+        case "within" | "undecided" as judged:
+            shown = check is not None and check.outcome is not None and check.outcome.p_value <= alpha
+            return "error_shown" if shown else judged
         case "measured":
-            return "none"
+            return "not_checked"
     return "absent"
 
 

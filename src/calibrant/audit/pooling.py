@@ -14,12 +14,12 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import MISSING
 from calibrant.data.specs.spec import Spec
-from calibrant.repair import told
+from calibrant.repair import disclosure
 from calibrant.results import Outcome
+from calibrant.views.clusters import Members
 from calibrant.views.population import Population, groups_of
-from calibrant.views.units import Members
 
-MASK = told.MASK  # people under whom a count is not shown: of fewer, others can tell who is meant
+MASK = disclosure.MASK  # people under whom a count is not shown: of fewer, others can tell who is meant
 FEWEST = 5  # that a caller may set it to: of fewer, a pool is as good as a list of its people
 Name = tuple[tuple[str, str], ...]  # a group: pairs of variable and level
 
@@ -169,30 +169,30 @@ def pool_name(labels: Sequence[str], people: Sequence[int], smallest: int) -> st
 # ---- what of an audit may be shown ----
 
 
-def group_populations(whole: Sketch, mask: int = MASK) -> list[tuple[Name, Population, int]]:
+def group_populations(sketch: Sketch, mask: int = MASK) -> list[tuple[Name, Population, int]]:
     """Return name, population and pool size of every group that may be shown."""
-    shown = shown_groups(whole, mask)
-    found = groups_of(whole, whole, [members for _, members, _ in shown], whole.spec.seed)
-    return [(name, q, size) for (name, _, size), q in zip(shown, found, strict=True)]
+    shown = shown_groups(sketch, mask)
+    result = groups_of(sketch, sketch, [members for _, members, _ in shown], sketch.spec.seed)
+    return [(name, q, size) for (name, _, size), q in zip(shown, result, strict=True)]
 
 
-def shown_groups(whole: Sketch, mask: int = MASK) -> list[tuple[Name, list[int], int]]:
+def shown_groups(sketch: Sketch, mask: int = MASK) -> list[tuple[Name, list[int], int]]:
     """Return name, numbers in the sketch and pool size of every group that may be shown.
 
     Levels that are pooled in their own variable stay together in every pair table; otherwise a pooled level's
     count would follow from the pair table's margins.
     """
     out, base = [], 0
-    rows = people_of(whole)
+    rows = people_of(sketch)
     pools: dict[str, list[tuple[int, ...]]] = {}
     people: dict[Name, int] = {}
-    for g, names in enumerate(whole.spec.groupings):
-        size = whole.spec.sizes[g]
+    for g, names in enumerate(sketch.spec.groupings):
+        size = sketch.spec.sizes[g]
         if len(names) == 1:
             shown = pools[names[0]] = pool_levels(rows[base : base + size].tolist(), mask)
         else:
-            shown = pair_pools(rows[base : base + size], pools[names[0]], pools[names[1]], whole.spec, names, mask)
-        labels = whole.spec.group_names(g)
+            shown = pair_pools(rows[base : base + size], pools[names[0]], pools[names[1]], sketch.spec, names, mask)
+        labels = sketch.spec.group_names(g)
         people |= {label: int(n) for label, n in zip(labels, rows[base : base + size], strict=True)}
         for members in shown:
             present = int(np.count_nonzero(rows[[base + m for m in members]]))
@@ -202,28 +202,28 @@ def shown_groups(whole: Sketch, mask: int = MASK) -> list[tuple[Name, list[int],
     return out
 
 
-def people_of(whole: Sketch) -> NDArray[np.int64]:
+def people_of(sketch: Sketch) -> NDArray[np.int64]:
     """Return how many people each group of a sketch has: rows, or clusters (of those held) where rows share clusters.
 
     Where clusters cross, those of the column of which it has fewer.
     """
-    rows: NDArray[np.int64] = whole.group_levels.sum(axis=(1, 2, 3))
-    if not whole.spec.cluster or not len(rows):
+    rows: NDArray[np.int64] = sketch.group_levels.sum(axis=(1, 2, 3))
+    if not sketch.spec.cluster or not len(rows):
         return rows
-    groups = Members.of(whole, whole).group
-    if whole.crossed is not None and whole.crossed.crossing is not None:
-        one, other = (_units_in(groups, code, len(rows)) for code in whole.crossed.crossing.codes)
+    groups = Members.of(sketch, sketch).group
+    if sketch.two_way is not None and sketch.two_way.crossing is not None:
+        one, other = (_clusters_in(groups, code, len(rows)) for code in sketch.two_way.crossing.codes)
         return np.minimum(one, other)
-    unit = np.unique(whole.parts["sample"].named(), return_inverse=True)[1].reshape(-1)
-    return _units_in(groups, unit, len(rows))
+    cluster = np.unique(sketch.parts["sample"].named(), return_inverse=True)[1].reshape(-1)
+    return _clusters_in(groups, cluster, len(rows))
 
 
-def _units_in(groups: NDArray[np.int64], unit: NDArray[np.int64], of: int) -> NDArray[np.int64]:
+def _clusters_in(groups: NDArray[np.int64], cluster: NDArray[np.int64], of: int) -> NDArray[np.int64]:
     """Return how many clusters have rows in each of so many groups."""
-    count = int(unit.max()) + 1
-    pairs = np.unique(groups * count + unit)
-    found: NDArray[np.int64] = np.bincount(pairs // count, minlength=of)
-    return found
+    count = int(cluster.max()) + 1
+    pairs = np.unique(groups * count + cluster)
+    result: NDArray[np.int64] = np.bincount(pairs // count, minlength=of)
+    return result
 
 
 def pair_pools(
@@ -267,7 +267,7 @@ def unshown_levels(read: Predictions | Sketch, name: str, mask: int = MASK) -> t
     A number of many values has a smooth curve, and no levels.
     """
     from calibrant.diagnose.bands import FEW
-    from calibrant.views.along import strata_of
+    from calibrant.views.by_variable import strata_of
 
     strata = strata_of(read, name)
     if strata.ordered and strata.there > FEW:
@@ -283,7 +283,7 @@ def guarded(outcome: Outcome, about: str, mask: int = MASK) -> Outcome:
     With clusters, those inside and those outside count too, for a cluster may be one person with many rows.
     """
     rows, of = outcome.parts.get(f"{about}rows"), outcome.parts.get("rows_tested", outcome.settings.get("n", 0))
-    people = outcome.parts.get(f"{about}units", (mask, mask))
+    people = outcome.parts.get(f"{about}clusters", (mask, mask))
     if rows is None or (rows >= mask and not 0 < of - rows < mask and min(people) >= mask):
         return outcome
     return replace(outcome, parts={k: v for k, v in outcome.parts.items() if not k.startswith(about)})

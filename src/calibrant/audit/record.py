@@ -14,13 +14,13 @@ from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
 from calibrant.results import Curve, Estimate, Outcome, Plain, decoded
 
-SCHEMA = "calibrant/3"
+SCHEMA = "calibrant/4"
 SHOWN_BY = "calibrant.report.outputs.notebook"  # loaded when a record is shown: words come last
 SAVED_BY = "calibrant.report.outputs.files"  # and this when it is saved
-ALIKE = 1.2  # variance of a mean over that of independent rows, up to which rows are as good as independent
+SAME_VARIANCE = 1.2  # variance of a mean over that of independent rows, up to which rows are as good as independent
 NO_CURVE = Curve(method="", columns={})
-Verdict = Literal["met", "undecided", "broken", "none"]
-Status = Literal["met", "undecided", "broken", "measured", "not-applicable", "not-run"]
+Verdict = Literal["within", "undecided", "over", "not_checked"]
+Status = Literal["within", "undecided", "over", "measured", "not-applicable", "not-run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,7 +33,7 @@ class Finding(Plain):
         ``"everyone"``, or a slug with a short hash, unique in the record.
     variables : tuple of (str, str)
         ``(variable, value)`` pairs that define the group; empty for everyone.
-    rows, cases : int
+    rows, events : int
         People, and people with the outcome; of a group as reported, in multiples of five.
     expected : float
         Sum of the predicted probabilities: the events the model expects; of a group as reported, in multiples of five.
@@ -47,15 +47,15 @@ class Finding(Plain):
     gap : Estimate
         `certify.gap`: happened minus said on average, with its certified range; of groups all ranges hold
         simultaneously.
-    verdict : {"met", "undecided", "broken", "none"}
-        ``"none"`` when no limit was given. Groups are decided by closed testing, which may decide where the range of
-        the error still holds the limit.
+    verdict : {"within", "undecided", "over", "not_checked"}
+        ``"not_checked"`` when no limit was given. Groups are decided by closed testing, which may decide where the
+        range of the error still holds the limit.
     rows_needed : int or None
         Rows of the whole log that would decide, if groups keep their shares; None when decided, without a limit, or
         when the estimate is too close to the limit to say.
     pooled : int
         Number of small values pooled into this group; 0 for an ordinary group.
-    units_needed : int or None
+    clusters_needed : int or None
         The same in clusters, where rows share clusters by `cluster`; `rows_needed` is then None.
     rows_at_least : bool
         True where the estimate is within its own noise of the limit: then a calibrated score takes `rows_needed` to be
@@ -65,7 +65,7 @@ class Finding(Plain):
     id: str
     variables: tuple[tuple[str, str], ...]
     rows: int
-    cases: int
+    events: int
     expected: float
     lower: Estimate
     upper: Estimate
@@ -75,18 +75,18 @@ class Finding(Plain):
     rows_needed: int | None
     pooled: int = 0
     rows_at_least: bool = False
-    units_needed: int | None = None
+    clusters_needed: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Check(Plain):
+class CheckRecord(Plain):
     """One question an audit asks, and what it found.
 
     Parameters
     ----------
     code : str
         Stable name, such as ``"error-everyone"``.
-    status : {"met", "undecided", "broken", "measured", "not-applicable", "not-run"}
+    status : {"within", "undecided", "over", "measured", "not-applicable", "not-run"}
         A check that could not run is never a pass.
     reason : str
         Why, for the last two; empty otherwise.
@@ -105,17 +105,17 @@ class Check(Plain):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AuditRecord(Plain):
-    """Everything one audit found. `to_json` and `from_json` round-trip; the schema is `calibrant/3`.
+    """Everything one audit found. `to_json` and `from_json` round-trip; the schema is `calibrant/4`.
 
     Parameters
     ----------
     name : str
         Name of the data set, from the file or the caller.
-    verdict : {"met", "undecided", "broken", "none"}
+    verdict : {"within", "undecided", "over", "not_checked"}
         The worst over everyone and all groups, and broken where a subgroup is certified over the limit; "none" without
         a limit. Subgroups that are undecided leave it as it is.
     verdicts : Mapping of str to str
-        In three parts, none of which stands for another: ``"everyone"``, ``"groups"``, ``"pockets"``. Each is as
+        In three parts, none of which stands for another: ``"everyone"``, ``"groups"``, ``"subgroups"``. Each is as
         `verdict`, or "absent" where it was not asked; subgroups also "not-cleared", where a test finds error and no
         subgroup is certified over the limit.
     everyone : Finding
@@ -123,8 +123,8 @@ class AuditRecord(Plain):
         In the order of the variables; all their bounds hold simultaneously with probability ``1 - alpha``.
     checks : tuple of Check
     estimates : Mapping of str to Estimate
-        Certified, as their intervals say ("finite-sample"): ``"shift"``, ``"distance"``, ``"jittered"``, and
-        ``"pockets"``: some subgroup is off by at least the low end, none of `clear_size` by more than the high.
+        Certified, as their intervals say ("finite-sample"): ``"gap"``, ``"distance"``, ``"jittered"``, and
+        ``"subgroups"``: some subgroup is off by at least the low end, none of `clear_size` by more than the high.
         Standard measures of the raw score, not certified, with intervals that are asymptotic: ``"ece"``,
         ``"smooth_ece"``, ``"max_calibration_error"``, ``"brier"``, ``"log_loss"``, ``"auroc"``,
         ``"calibration_intercept"``, ``"calibration_slope"``, ``"observed_expected"``. Those that could not be computed
@@ -139,10 +139,10 @@ class AuditRecord(Plain):
         - ``"ranking"``: `diagnose.rank_variables` of every covariate.
         - ``"variable_curve/NAME"``: `diagnose.variable_curve` of the covariates that the report draws.
         - ``"local_bias/NAME"``: `diagnose.local_bias` of the group variables.
-        - ``"control_chart"``, ``"subgroups"``: of `diagnose`, where the strong calibration test ran; ``"importance"``:
-          where it found error.
-        - ``"pockets"``: a few distinct subgroups with certified ranges, `diagnose.pockets`; ``"pocket_map"``: of the
-          two attributes of the worst the cells that have people enough, `diagnose.pocket_map`.
+        - ``"control_chart"``, ``"searched_subgroups"``: of `diagnose`, where the strong calibration test ran;
+          ``"importance"``: where it found error.
+        - ``"subgroups"``: a few distinct subgroups with certified ranges, `diagnose.subgroups`; ``"subgroup_map"``: of
+          the two attributes of the worst the cells that have people enough, `diagnose.subgroup_map`.
         - ``"dependence"``: columns that rows may share as those of one person do, where no `cluster` was named: column,
           clusters, rows, design_effect, p_adjusted, found (alike beyond chance, and by more than 1.2).
         - ``"sites"``: `diagnose.heterogeneity` of the clusters named by `cluster`, where five or more have `mask` rows
@@ -181,7 +181,7 @@ class AuditRecord(Plain):
     verdicts: Mapping[str, str]
     everyone: Finding
     groups: tuple[Finding, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[CheckRecord, ...]
     estimates: Mapping[str, Estimate]
     curves: Mapping[str, Curve]
     data: Mapping[str, Any]
@@ -199,7 +199,7 @@ class AuditRecord(Plain):
         if "schema" not in d:
             raise BadInput("not an audit record: pass what `calibrant audit --json` or to_json wrote")
         if d["schema"] != SCHEMA:
-            raise BadInput(f"schema is {d['schema']!r}: this version reads {SCHEMA!r}; write the record again")
+            raise BadInput(f"schema is {d['schema']!r}: this version reads {SCHEMA!r}; run the audit again")
         return decoded(d, cls)
 
     @classmethod
@@ -224,8 +224,8 @@ class AuditRecord(Plain):
         BadInput
             There is no such file, or it holds no record of this schema.
         """
-        found: Self = import_module(SAVED_BY).loaded(Path(source), cls)
-        return found
+        result: Self = import_module(SAVED_BY).loaded(Path(source), cls)
+        return result
 
     def save(self, target: str | os.PathLike[str]) -> Path:
         """Write the record to a file, whole or not at all, in the format that the ending of its name says.
@@ -296,7 +296,7 @@ class AuditRecord(Plain):
         not apply or run. 0: met, or no limit.
         """
         gates = [c for c in self.checks if c.code in self.settings.get("fail_on", ())]
-        if self.verdict == "broken" or any(self.found(c) for c in gates):
+        if self.verdict == "over" or any(self.error_shown(c) for c in gates):
             return 1
         limited = self.settings.get("limit") is not None
         counted = gates + [c for c in self.checks if limited and c.code.startswith("error-")]
@@ -304,6 +304,6 @@ class AuditRecord(Plain):
         undone |= any(c.status in ("undecided", "not-run") for c in gates)
         return 3 if self.verdict == "undecided" or undone else 0
 
-    def found(self, check: Check) -> bool:
+    def error_shown(self, check: CheckRecord) -> bool:
         """Return whether a test found error: its p-value is at most `alpha`. Not found is not proof of none."""
         return check.outcome is not None and check.outcome.p_value <= float(self.settings["alpha"])

@@ -20,11 +20,11 @@ from typing import Any
 
 from calibrant.results import Curve, Estimate, Outcome
 
-UNIT = 5  # people: a count is told as a multiple of it
+MULTIPLE = 5  # people: a count is told as a multiple of it
 FEW = 2  # people that a step of a rate is worth at least; the next round number is at most five
 ENDS = {"low": -1, "high": 1, "low_point": -1, "high_point": 1, "observed_low": -1, "observed_high": 1}
 FINE = 10  # the steps of a smooth line are so much finer: no point of it is about a set of people
-SIZES = ("vece", "vece_plain", "beyond_shift", "beyond_shift_plain", "low", "high", "beyond_low", "beyond_high")
+SIZES = ("vece", "vece_plain", "beyond_gap", "beyond_gap_plain", "low", "high", "beyond_low", "beyond_high")
 SMOOTH = ("predicted", "observed", "gap", *ENDS)
 
 
@@ -42,7 +42,7 @@ def chance(*facts: object) -> float:
 
 
 @dataclass(frozen=True)
-class Told:
+class RandomRounding:
     """What is reported of a set of people.
 
     Parameters
@@ -54,20 +54,20 @@ class Told:
     exact: tuple[int, int, float]
 
     @classmethod
-    def of(cls, people: float, cases: float, expected: float) -> Told:
+    def of(cls, people: float, events: float, expected: float) -> RandomRounding:
         """Describe a set of people by its exact sums."""
-        return cls((round(people), round(cases), float(round(expected, 3))))  # NumPy's floats are written otherwise
+        return cls((round(people), round(events), float(round(expected, 3))))  # NumPy's floats are written otherwise
 
     def _count(self, value: float, draw: float) -> int:
-        return UNIT * math.floor(value / UNIT + draw)
+        return MULTIPLE * math.floor(value / MULTIPLE + draw)
 
     @property
     def rows(self) -> int:
         """People, a multiple of five."""
-        return max(self._count(self.exact[0], chance("rows", self.exact)), UNIT)
+        return max(self._count(self.exact[0], chance("rows", self.exact)), MULTIPLE)
 
     @property
-    def cases(self) -> int:
+    def events(self) -> int:
         """Events, a multiple of five; none if there are none."""
         return min(self._count(self.exact[1], chance("cases", self.exact)), self.rows)
 
@@ -79,7 +79,7 @@ class Told:
     @property
     def observed(self) -> float:
         """Share of events."""
-        return self.cases / self.rows
+        return self.events / self.rows
 
     @property
     def predicted(self) -> float:
@@ -126,23 +126,23 @@ class Told:
 # ---- estimates of a group ----
 
 
-def told_estimate(estimate: Estimate, told: Told) -> Estimate:
+def reported_estimate(estimate: Estimate, reported: RandomRounding) -> Estimate:
     """Return a group's certificate with ends moved outward; it holds all the more."""
     of = estimate.interval
     low, high = (
-        told.end(of.low, -1, f"{estimate.method} low", 0.0),
-        told.end(of.high, 1, f"{estimate.method} high", 0.0),
+        reported.end(of.low, -1, f"{estimate.method} low", 0.0),
+        reported.end(of.high, 1, f"{estimate.method} high", 0.0),
     )
-    value = low if estimate.value == of.low else min(max(told.near(estimate.value, estimate.method), low), high)
-    return replace(estimate, n=told.rows, value=value, interval=replace(of, low=low, high=high))
+    value = low if estimate.value == of.low else min(max(reported.near(estimate.value, estimate.method), low), high)
+    return replace(estimate, n=reported.rows, value=value, interval=replace(of, low=low, high=high))
 
 
-def told_gap(estimate: Estimate, told: Told) -> Estimate:
+def reported_gap(estimate: Estimate, reported: RandomRounding) -> Estimate:
     """Return a group's signed gap as its counts tell it, ends moved outward."""
     of = estimate.interval
-    low, high = told.end(of.low, -1, f"{estimate.method} low"), told.end(of.high, 1, f"{estimate.method} high")
-    value = min(max(told.observed - told.predicted, low), high)
-    return replace(estimate, n=told.rows, value=value, interval=replace(of, low=low, high=high))
+    low, high = reported.end(of.low, -1, f"{estimate.method} low"), reported.end(of.high, 1, f"{estimate.method} high")
+    value = min(max(reported.observed - reported.predicted, low), high)
+    return replace(estimate, n=reported.rows, value=value, interval=replace(of, low=low, high=high))
 
 
 def two_digits(value: float) -> float:
@@ -156,19 +156,19 @@ def two_digits(value: float) -> float:
 # ---- curves ----
 
 
-def told_sets(curve: Curve, people: float, rows: str = "rows") -> Curve:
+def reported_sets(curve: Curve, people: float, rows: str = "rows") -> Curve:
     """Return a curve each of whose lines is about a set of people: bins, levels, rules."""
     c = dict(curve.columns)
     if not c or not len(c[rows]):
         return curve
     lines = [dict(zip(c, line, strict=True)) for line in zip(*c.values(), strict=True)]
-    told = [_told_line(line, people, rows) for line in lines]
-    return Curve(method=curve.method, columns={k: tuple(v[k] for v in told) for k in c}, settings=curve.settings)
+    reported = [_reported_line(line, people, rows) for line in lines]
+    return Curve(method=curve.method, columns={k: tuple(v[k] for v in reported) for k in c}, settings=curve.settings)
 
 
-def _told_line(line: Mapping[str, Any], people: float, rows: str) -> dict[str, Any]:
+def _reported_line(line: Mapping[str, Any], people: float, rows: str) -> dict[str, Any]:
     n = line[rows]
-    t = Told.of(n, n * line["observed"], n * line["predicted"])
+    t = RandomRounding.of(n, n * line["observed"], n * line["predicted"])
     out: dict[str, Any] = {**line, rows: type(n)(t.rows)}
     out |= {k: t.end(line[k], side, k) for k, side in ENDS.items() if line.get(k) is not None}
     gap, predicted = t.observed - t.predicted, t.predicted
@@ -186,12 +186,12 @@ def _told_line(line: Mapping[str, Any], people: float, rows: str) -> dict[str, A
     return out
 
 
-def told_line(curve: Curve) -> Curve:
+def reported_line(curve: Curve) -> Curve:
     """Return a smooth curve in steps of a fraction of a person, ends outward."""
     c = dict(curve.columns)
     for k in (k for k in SMOOTH if k in c):
-        units = [step(FINE * n) for n in c["rows"]]
-        c[k] = tuple(v if v is None else stepped(v, u, ENDS.get(k, 0)) for v, u in zip(c[k], units, strict=True))
+        clusters = [step(FINE * n) for n in c["rows"]]
+        c[k] = tuple(v if v is None else stepped(v, u, ENDS.get(k, 0)) for v, u in zip(c[k], clusters, strict=True))
     return Curve(method=curve.method, columns=c, settings=curve.settings)
 
 
@@ -199,15 +199,15 @@ def stepped(value: float, unit: float, side: int = 0) -> float:
     """Return a number in whole steps, down or up by `side`, or the nearest."""
     ratio = value / unit
     whole = round(ratio) if side == 0 else math.floor(ratio) if side < 0 else math.ceil(ratio)
-    found = round(unit * whole, 12) + 0.0
-    return min(found, value) if side < 0 else max(found, value) if side else found
+    result = round(unit * whole, 12) + 0.0
+    return min(result, value) if side < 0 else max(result, value) if side else result
 
 
-def told_along(curve: Curve, people: int) -> Curve:
+def reported_by_variable(curve: Curve, people: int) -> Curve:
     """Return a curve along a variable as it is reported: by level, or as a smooth line with levels next to it."""
     c, s = curve.columns, dict(curve.settings)
     level = [stretch < 0 for stretch in c["stretch"]]
-    smooth, sets = told_line(curve), told_sets(curve, people)
+    smooth, sets = reported_line(curve), reported_sets(curve, people)
     columns = {k: tuple((sets if own else smooth).columns[k][i] for i, own in enumerate(level)) for k in c}
     if s.get("worst_gap") is not None:
         at = c["label"].index(s["worst_label"]) if s["worst_label"] in c["label"] else None
@@ -221,17 +221,17 @@ def told_along(curve: Curve, people: int) -> Curve:
     return Curve(method=curve.method, columns=columns, settings=s)
 
 
-def told_worst(line: Mapping[str, Any]) -> dict[str, Any]:
+def reported_worst(line: Mapping[str, Any]) -> dict[str, Any]:
     """Return the worst bin of a variable as it is reported."""
     n, observed, predicted = (line[f"worst_{k}"] for k in ("rows", "observed", "predicted"))
-    told = Told.of(n, n * observed, n * predicted)
-    gap = told.observed - told.predicted
-    beyond = round(gap + line["worst_beyond_shift"] - line["worst_gap"], 6)
-    rates = {"worst_observed": told.observed, "worst_predicted": told.predicted, "worst_gap": gap}
-    return {**line, **rates, "worst_rows": told.rows, "worst_beyond_shift": beyond}
+    reported = RandomRounding.of(n, n * observed, n * predicted)
+    gap = reported.observed - reported.predicted
+    beyond = round(gap + line["worst_beyond_gap"] - line["worst_gap"], 6)
+    rates = {"worst_observed": reported.observed, "worst_predicted": reported.predicted, "worst_gap": gap}
+    return {**line, **rates, "worst_rows": reported.rows, "worst_beyond_gap": beyond}
 
 
-def told_sizes(columns: Mapping[str, Sequence[Any]], people: int) -> dict[str, tuple[Any, ...]]:
+def reported_sizes(columns: Mapping[str, Sequence[Any]], people: int) -> dict[str, tuple[Any, ...]]:
     """Return the sizes of error along each variable in steps of all people, ends outward."""
     there = [k for k in SIZES if k in columns]
     sides = {k: ENDS.get(k.removeprefix("beyond_"), 0) for k in there}
@@ -242,30 +242,32 @@ def told_sizes(columns: Mapping[str, Sequence[Any]], people: int) -> dict[str, t
 # ---- what a search found ----
 
 
-def told_rules(curve: Curve, people: int, mask: int) -> Curve:
+def reported_rules(curve: Curve, people: int, mask: int) -> Curve:
     """Return the rules of people enough, and what was found of each."""
     keep = [i for i, n in enumerate(curve.columns.get("rows", ())) if n >= mask]
     c = {k: tuple(v[i] for i in keep) for k, v in curve.columns.items()}
     rules = tuple(curve.settings["conditions"][i] for i in keep)
-    told = told_sets(Curve(method=curve.method, columns=c, settings={**curve.settings, "conditions": rules}), people)
+    reported = reported_sets(
+        Curve(method=curve.method, columns=c, settings={**curve.settings, "conditions": rules}), people
+    )
     short: dict[str, tuple[float, ...]] = {
         k: tuple(map(two_digits, c[k])) for k in ("p_value", "p_adjusted", "excess") if k in c
     }
-    held = {"share": tuple(Told.of(v * people, 0, 0.0).rows / people for v in c.get("share", ()))}
-    share = {k: v for k, v in held.items() if k in c}  # of all people: `rows` are of those judged
-    return Curve(method=told.method, columns={**told.columns, **short, **share}, settings=told.settings)
+    kept = {"share": tuple(RandomRounding.of(v * people, 0, 0.0).rows / people for v in c.get("share", ()))}
+    share = {k: v for k, v in kept.items() if k in c}  # of all people: `rows` are of those judged
+    return Curve(method=reported.method, columns={**reported.columns, **short, **share}, settings=reported.settings)
 
 
-def told_peak(chart: Curve, mask: int) -> Curve:
+def reported_peak(chart: Curve, mask: int) -> Curve:
     """Return a control chart without points before so many people, and with its peak as it is reported."""
     s, c = dict(chart.settings), chart.columns
     n, peak, exact = s["rows_tested"], s.get("peak_rows", 0), s.get("peak_share", 0.0)
     if 0 < peak < mask:
         s |= {"peak_observed": None, "peak_predicted": None}
     elif peak:
-        told = Told.of(peak, peak * s["peak_observed"], peak * s["peak_predicted"])
-        s |= {"peak_observed": told.observed, "peak_predicted": told.predicted, "peak_rows": told.rows}
-        s["peak_share"] = min(told.rows / n, 1.0)
+        reported = RandomRounding.of(peak, peak * s["peak_observed"], peak * s["peak_predicted"])
+        s |= {"peak_observed": reported.observed, "peak_predicted": reported.predicted, "peak_rows": reported.rows}
+        s["peak_share"] = min(reported.rows / n, 1.0)
     keep = [i for i, x in enumerate(c["x"]) if not 0 < round(x * n) < min(mask, n)]
     if peak >= mask:  # the peak's point moves with it, and those that it passes are left out
         here, (low, high) = s["peak_share"], sorted((exact, s["peak_share"]))
@@ -276,17 +278,17 @@ def told_peak(chart: Curve, mask: int) -> Curve:
     return Curve(method=chart.method, columns=columns, settings=s)
 
 
-def told_outcome(outcome: Outcome) -> Outcome:
+def reported_outcome(outcome: Outcome) -> Outcome:
     """Return a test's outcome with what it says of some of the people as it is reported."""
     p = dict(outcome.parts)
-    if "peak_cases" in p:
-        told = Told.of(p["peak_rows"], p["peak_cases"], p["peak_expected"])
-        p |= {"peak_rows": told.rows, "peak_cases": told.cases, "peak_expected": float(told.expected)}
-        p["peak_share"] = min(told.rows / p["rows_tested"], 1.0)
+    if "peak_events" in p:
+        reported = RandomRounding.of(p["peak_rows"], p["peak_events"], p["peak_expected"])
+        p |= {"peak_rows": reported.rows, "peak_events": reported.events, "peak_expected": float(reported.expected)}
+        p["peak_share"] = min(reported.rows / p["rows_tested"], 1.0)
     if "region_gap" in p:
-        told = Told.of(p["region_rows"], p["region_rows"] * p["region_gap"], 0.0)
-        gaps = {k: told.near(p[k], k) for k in ("region_gap", "region_excess") if p.get(k) is not None}
-        p |= {"region_rows": told.rows, **gaps}
+        reported = RandomRounding.of(p["region_rows"], p["region_rows"] * p["region_gap"], 0.0)
+        gaps = {k: reported.near(p[k], k) for k in ("region_gap", "region_excess") if p.get(k) is not None}
+        p |= {"region_rows": reported.rows, **gaps}
         if p.get("region_z") is not None:
             p["region_z"] = round(p["region_z"], 2)
     return replace(outcome, parts=p)

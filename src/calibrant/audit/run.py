@@ -9,17 +9,17 @@ from importlib.metadata import version
 from typing import Any
 
 from calibrant.arguments import one_source
-from calibrant.audit.about import Given
-from calibrant.audit.checks import gates, questions
+from calibrant.audit.about import AboutInput
+from calibrant.audit.checks import all_checks, gates
+from calibrant.audit.clusters import clusters
+from calibrant.audit.context import LITTLE, AuditContext, NotRun, Size
 from calibrant.audit.inputs import arrival, inputs
-from calibrant.audit.judging import ASSUMING, LEVELS, Judging, verdicts, withheld, worst
+from calibrant.audit.judging import ASSUMING, STEPS, Judging, suppressed, verdicts, worst
 from calibrant.audit.pooling import MASK
-from calibrant.audit.question import LITTLE, Case, NotRun, Size
-from calibrant.audit.record import AuditRecord, Check
-from calibrant.audit.units import units
+from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.certify.missing_labels import ODDS
-from calibrant.data.engines.freed import give_back
-from calibrant.data.progress import Course, Doing, Progress
+from calibrant.data.engines.freed import release_memory
+from calibrant.data.progress import Progress, ProgressEvent, ProgressTracker
 from calibrant.data.read import with_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
@@ -42,7 +42,7 @@ def audit(
     variables: Iterable[str] | str | None = "*",
     limit: float | None = None,
     judge: str = "error",
-    levels: int = LEVELS,
+    steps: int = STEPS,
     bandwidth: float = 2**-6,
     alpha: float = 0.05,
     intersections: bool = False,
@@ -62,7 +62,7 @@ def audit(
     outcome: str | None = None,
     name: str | None = None,
     date: str | None = None,
-    about: Given = None,
+    about: AboutInput = None,
     noun: str | None = None,
     model: str | None = None,
     intended_use: str | None = None,
@@ -98,7 +98,7 @@ def audit(
     judge : {"error", "gap"}
         What the limit is about, for everyone and the groups: the calibration error, which does not cancel along the
         score, or the gap between the share that happened and the mean score. Subgroups are always judged by their gap.
-    levels : int from 2 to 1024
+    steps : int from 2 to 1024
         Steps in which probabilities are shown to people: 100 for whole percent.
     bandwidth : float
         Of the jittered certificate.
@@ -131,7 +131,7 @@ def audit(
         of people of the same score who have one.
     fail_on : str or sequence of str, optional
         Tests that count for the exit status if they find error: ``"local-calibration"``, ``"strong-calibration"``,
-        ``"pockets"`` (which also counts while it is undecided).
+        ``"subgroups"`` (which also counts while it is undecided).
     threshold : float in (0, 1), or up to five
         Act on people from this score on: what that means is reported for everyone and every group, certified, with an
         error probability `alpha` of its own.
@@ -139,8 +139,8 @@ def audit(
         In place of `threshold`: of acting on somebody who is a non-event, and of not acting on an event. The threshold
         is ``c_FP / (c_FP + c_FN)``.
     progress : callable, optional
-        Called with a `calibrant.data.progress.Doing`: the step, its rows, the share of the audit that is done and the
-        seconds left, about; ``progress=print`` will do. The first calls say what the data are interpreted as.
+        Called with a `calibrant.data.progress.ProgressEvent`: the step, its rows, the share of the audit that is done
+        and the seconds left, about; ``progress=print`` will do. The first calls say what the data are interpreted as.
     engine : SparkSession or distributed.Client, optional
         As `calibrant.sketch`.
 
@@ -169,13 +169,13 @@ def audit(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(size=5000)
     >>> cal.audit(cal.predictions(rng.uniform(size=5000) < p, p), limit=0.1).verdict
-    'met'
+    'within'
     """
     judging = Judging.of(
         gates=gates(),
         limit=limit,
         judge=judge,
-        levels=levels,
+        steps=steps,
         bandwidth=bandwidth,
         alpha=alpha,
         tolerance=tolerance,
@@ -196,7 +196,7 @@ def audit(
         population=population,
         set_by=set_by,
     )
-    asked = Reading.of(
+    options = Reading.of(
         label=label,
         score=score,
         by=by,
@@ -218,107 +218,109 @@ def audit(
         seed=seed,
     )
     if progress is not None:
-        from calibrant.look.run import glance
+        from calibrant.inspect.run import preview
 
-        source, seen = glance(source, asked, engine)
+        source, seen = preview(source, options, engine)
         if seen is not None:
             for line in seen.lines():
-                progress(Doing(step=line))
-    return audited(source, asked, judging, progress, engine)
+                progress(ProgressEvent(step=line))
+    return audited(source, options, judging, progress, engine)
 
 
 def audited(
-    source: object, asked: Reading, judging: Judging, progress: Progress | None = None, engine: object = None
+    source: object, options: Reading, judging: Judging, progress: Progress | None = None, engine: object = None
 ) -> AuditRecord:
     """Return the record of an audit: what `audit` and the command both run."""
-    asked = asked.with_tests(not judging.quick).with_candidates()
-    course = Course(progress, 2 if asked.by or asked.variables else 1, _ahead(asked, judging))
-    whole = with_rows(source, asked, None if progress is None else course.reading, engine)
-    variables = _variables(whole) if isinstance(source, Sketch) else asked.variables
-    case = Case(whole, judging, course.begin, meant=asked.allow_same)
-    case.everyone  # noqa: B018 - what is not certified for everyone is not audited: it says why
-    spec, held = whole.spec, whole.parts.get("sample")
-    course.expect(_costs(spec.group_count, len(spec.codings), whole.n, held is not None and not judging.quick))
+    options = options.with_tests(not judging.quick).with_candidates()
+    tracker = ProgressTracker(progress, 2 if options.by or options.variables else 1, _ahead(options, judging))
+    sketch = with_rows(source, options, None if progress is None else tracker.reading, engine)
+    variables = _variables(sketch) if isinstance(source, Sketch) else options.variables
+    context = AuditContext(sketch, judging, tracker.begin, meant=options.allow_same)
+    context.everyone  # noqa: B018 - what is not certified for everyone is not audited: it says why
+    spec, kept = sketch.spec, sketch.parts.get("sample")
+    tracker.expect(_costs(spec.group_count, len(spec.codings), sketch.n, kept is not None and not judging.quick))
     # products are too small to share: threads that wait for each other only burn time
-    with sized(whole.n), one_thread():
-        return _record(case, variables, course, asked.form)
+    with sized(sketch.n), one_thread():
+        return _record(context, variables, tracker, options.form)
 
 
 def _costs(groups: int, covariates: int, rows: int, tests: bool) -> dict[str, float]:
     """Return the seconds that each question takes, about."""
-    size = Size(groups=groups, covariates=covariates, held=min(rows, KEPT) / 1000, tests=tests and covariates > 0)
-    return {q.code: q.cost.seconds(size) for q in questions()}
+    size = Size(
+        groups=groups, covariates=covariates, sample_rows=min(rows, KEPT) / 1000, tests=tests and covariates > 0
+    )
+    return {q.code: q.cost.seconds(size) for q in all_checks()}
 
 
-def _ahead(asked: Reading, judging: Judging) -> Callable[[int], float]:
+def _ahead(options: Reading, judging: Judging) -> Callable[[int], float]:
     """Return the seconds that all questions take for a number of rows, before covariates and groups are known."""
-    covariates = MANY if EVERY in asked.variables else len(asked.variables)
-    return lambda rows: sum(_costs(LEVELS_EACH * len(asked.by), covariates, rows, not judging.quick).values())
+    covariates = MANY if EVERY in options.variables else len(options.variables)
+    return lambda rows: sum(_costs(LEVELS_EACH * len(options.by), covariates, rows, not judging.quick).values())
 
 
-def _record(case: Case, variables: tuple[str, ...], course: Course, form: Form) -> AuditRecord:
+def _record(context: AuditContext, variables: tuple[str, ...], tracker: ProgressTracker, form: Form) -> AuditRecord:
     """Ask every question in order."""
-    checks: list[Check] = []
-    findings = case.findings
+    checks: list[CheckRecord] = []
+    findings = context.findings
     estimates: dict[str, Estimate] = {}
     curves: dict[str, Curve] = {}
     step = ""
-    for question in questions():
-        if question.step not in ("", step):
-            case.announce(step := question.step)
+    for check in all_checks():
+        if check.step not in ("", step):
+            context.announce(step := check.step)
         try:
-            if not question.crosses:
-                case.needs_no_crossing()
-            answer = question.make(case, curves)
+            if not check.crosses:
+                context.needs_no_crossing()
+            answer = check.make(context, curves)
         except NotComputable as e:
-            checks.append(Check(code=question.code, status="not-applicable", reason=e.reason))
+            checks.append(CheckRecord(code=check.code, status="not-applicable", reason=e.reason))
         except NotRun as e:
-            checks.append(Check(code=question.code, status="not-run", reason=e.reason))
+            checks.append(CheckRecord(code=check.code, status="not-run", reason=e.reason))
         else:
             checks += answer.checks
             findings += answer.findings
             estimates |= answer.estimates
             curves |= answer.curves
-        if question.cost is not LITTLE:
-            give_back()
-        course.finish(question.code)
-    if case.copies:
-        findings, checks = withheld(findings, checks)
+        if check.cost is not LITTLE:
+            release_memory()
+        tracker.finish(check.code)
+    if context.copies:
+        findings, checks = suppressed(findings, checks)
     everyone, *groups = findings
     return AuditRecord(
-        name=case.judging.name or case.whole.name,
-        verdict="broken"
-        if any(c.status == "broken" and c.code not in ASSUMING for c in checks)
+        name=context.judging.name or context.sketch.name,
+        verdict="over"
+        if any(c.status == "over" and c.code not in ASSUMING for c in checks)
         else worst(f.verdict for f in findings),
-        verdicts=verdicts(findings, checks, case.judging.alpha),
+        verdicts=verdicts(findings, checks, context.judging.alpha),
         everyone=everyone,
         groups=tuple(groups),
         checks=tuple(checks),
         estimates=estimates,
         curves=curves,
         data={
-            **inputs(case.whole, case.repeats, case.judging.mask),
-            "withheld": case.copies,
-            "units": units(case),
-            "display": case.everyone.judged(case.judging.levels).display,
-            "arrival": arrival(case.whole, case.judging.mask),
-            "screen": None if case.judging.quick or case.screen is None else case.screen.to_dict(),
+            **inputs(context.sketch, context.repeats, context.judging.mask),
+            "suppressed": context.copies,
+            "clusters": clusters(context),
+            "display": context.everyone.judged(context.judging.steps).display,
+            "arrival": arrival(context.sketch, context.judging.mask),
+            "screen": None if context.judging.quick or context.screen is None else context.screen.to_dict(),
         },
-        settings=_settings(case, variables) | ({"form": told} if (told := _told(form)) else {}),
+        settings=_settings(context, variables) | ({"form": reported} if (reported := _reported(form)) else {}),
         versions=_versions(),
     )
 
 
-def _settings(case: Case, variables: tuple[str, ...]) -> dict[str, Any]:
-    plan = case.judging
+def _settings(context: AuditContext, variables: tuple[str, ...]) -> dict[str, Any]:
+    plan = context.judging
     return {
         "alpha": plan.alpha,
         "limit": plan.limit,
         "judge": plan.judge,
-        "levels": plan.levels,
+        "steps": plan.steps,
         "bandwidth": plan.bandwidth,
-        "seed": case.seed,
-        "blocks": case.whole.spec.blocks,
+        "seed": context.seed,
+        "blocks": context.sketch.spec.blocks,
         "quick": plan.quick,
         "outcome": plan.outcome,
         "date": plan.date,
@@ -329,25 +331,25 @@ def _settings(case: Case, variables: tuple[str, ...]) -> dict[str, Any]:
         "tolerance": plan.tolerance,
         "missing_odds": plan.missing_odds,
         "variables": variables,
-        "allow_same": case.meant,
+        "allow_same": context.meant,
         "about": plan.about.to_dict(),
     }
 
 
-def _told(form: Form) -> dict[str, str]:
+def _reported(form: Form) -> dict[str, str]:
     """Return what was said of how files are written."""
     return {name: value for name, value in asdict(form).items() if value}
 
 
-def _variables(whole: Sketch) -> tuple[str, ...]:
+def _variables(sketch: Sketch) -> tuple[str, ...]:
     """Return the covariates that a sketch was made with, those of one value only among them."""
-    constant = tuple(name for name, why in whole.spec.left_out if why == ONE_VALUE)
-    return (*(c.name for c in whole.spec.codings), *constant)
+    constant = tuple(name for name, why in sketch.spec.left_out if why == ONE_VALUE)
+    return (*(c.name for c in sketch.spec.codings), *constant)
 
 
 def _versions() -> dict[str, str]:
     compiled = () if interpreted() else ("numba",)
-    found = {n: version(n) for n in ("numpy", "scipy", *compiled, "pyarrow", "scikit-learn")}
+    results = {n: version(n) for n in ("numpy", "scipy", *compiled, "pyarrow", "scikit-learn")}
     from calibrant import __version__
 
-    return {"calibrant": __version__, "python": platform.python_version(), **found}
+    return {"calibrant": __version__, "python": platform.python_version(), **results}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from calibrant.arguments import Asker
+from calibrant.arguments import Caller
 from calibrant.audit.record import AuditRecord, Finding
 from calibrant.decisions.comparison import EVERYONE, Difference, ModelComparison, decided, overall
 from calibrant.errors import BadInput
@@ -23,10 +23,12 @@ UNSAID: Mapping[str, tuple[object, ...]] = {
 }  # what `compare` has where nothing is asked, and what an audit is about
 
 
-def settled(asker: Asker, **asked: object) -> None:
+def settled(caller: Caller, **requested: object) -> None:
     """Refuse what audits have settled when they were made, and would else be passed over."""
-    if beside := [name for name, value in asked.items() if value not in UNSAID[name]]:
-        raise BadInput(f"audits have their own alpha and certify calibration errors: leave {asker.says(*beside)} out")
+    if row_attributes := [name for name, value in requested.items() if value not in UNSAID[name]]:
+        raise BadInput(
+            f"audits have their own alpha and certify calibration errors: leave {caller.says(*row_attributes)} out"
+        )
 
 
 def audits_compared(records: Mapping[str, AuditRecord], margin: float) -> ModelComparison:

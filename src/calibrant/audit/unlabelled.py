@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from calibrant.audit.context import AuditContext
 from calibrant.audit.pooling import Name, group_name, people_of, shown_groups
-from calibrant.audit.question import Case
-from calibrant.audit.rounding import Told
+from calibrant.audit.rounding import RandomRounding
 from calibrant.certify.closed import Judge
 from calibrant.certify.missing_labels import Exact
-from calibrant.views.unlabelled import Cells, unit_rows
+from calibrant.views.unlabelled import Cells, cluster_rows
 
 
 class Shown(NamedTuple):
@@ -33,14 +33,19 @@ class Outward(Exact):
     judge : {"error", "gap"}
     """
 
-    people: Told
+    people: RandomRounding
     judge: Judge
 
     @classmethod
     def of(cls, cells: Cells, judge: Judge) -> Outward:
         """Describe some people."""
-        (known, unknown), cases = cells.expected, int(cells.labelled[:, 1].sum())
-        return cls(Told.of(cells.rows, cases, known) if cells.rows else Told.of(cells.missing, 0, unknown), judge)
+        (known, unknown), events = cells.expected, int(cells.labelled[:, 1].sum())
+        return cls(
+            RandomRounding.of(cells.rows, events, known)
+            if cells.rows
+            else RandomRounding.of(cells.missing, 0, unknown),
+            judge,
+        )
 
     def end(self, value: float, side: int) -> float:
         """Move an end outward by up to two steps."""
@@ -55,28 +60,28 @@ class Outward(Exact):
         return self.people.within(limit, "missing 1")
 
 
-def counts_told(cells: Cells) -> tuple[int, int]:
+def counts_reported(cells: Cells) -> tuple[int, int]:
     """Return people with a label and without, in multiples of five; none if there are none."""
-    (known, unknown), cases = cells.expected, int(cells.labelled[:, 1].sum())
-    rows = Told.of(cells.rows, cases, known).rows if cells.rows else 0
-    return rows, Told.of(cells.missing, 0, unknown).rows if cells.missing else 0
+    (known, unknown), events = cells.expected, int(cells.labelled[:, 1].sum())
+    rows = RandomRounding.of(cells.rows, events, known).rows if cells.rows else 0
+    return rows, RandomRounding.of(cells.missing, 0, unknown).rows if cells.missing else 0
 
 
-def shown(case: Case) -> Iterator[Shown]:
+def shown(context: AuditContext) -> Iterator[Shown]:
     """Yield the groups that the audit shows, and those in which nobody has a label and that are large enough.
 
     A level in which nobody has a label, of fewer people than the mask, is counted with the pool of its variable, or
     with its smallest group: it adds no label. Where a table of pairs has such a cell, none of its cells is reported:
     the margins would tell it.
     """
-    whole, mask, first = case.whole, case.mask, 0
-    rows, apart = people_of(whole), whole.parts["unlabelled"].held[1:, :, 0].sum(axis=1)
+    whole, mask, first = context.sketch, context.mask, 0
+    rows, apart = people_of(whole), whole.parts["unlabelled"].stored[1:, :, 0].sum(axis=1)
     if whole.kept is not None and len(rows):  # people are units
-        apart = unit_rows(whole).people(len(rows), labelled=False)
-    held = shown_groups(whole, mask)
+        apart = cluster_rows(whole).people(len(rows), labelled=False)
+    kept = shown_groups(whole, mask)
     for g, (names, size) in enumerate(zip(whole.spec.groupings, whole.spec.sizes, strict=True)):
         here = range(first, first + size)
-        own = [(name, members, pooled) for name, members, pooled in held if members[0] in here]
+        own = [(name, members, pooled) for name, members, pooled in kept if members[0] in here]
         bare = [i for i in here if not rows[i] and apart[i]]
         few = [i for i in bare if apart[i] < mask]
         first += size

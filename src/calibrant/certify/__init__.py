@@ -14,10 +14,10 @@ from calibrant.certify.distance import distance
 from calibrant.certify.groups import groups, worst_group
 from calibrant.certify.jittered import jitter_bandwidth, jitter_cost, jittered
 from calibrant.certify.missing_labels import missing_labels
-from calibrant.certify.pockets import pockets
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
 from calibrant.certify.rows_needed import rows_needed
+from calibrant.certify.subgroups import subgroups
 from calibrant.certify.values import values
 from calibrant.certify.variable import variable
 from calibrant.decisions.accept import accept, rows_to_accept
@@ -31,11 +31,11 @@ __all__ = [
     "jitter_cost",
     "jittered",
     "missing_labels",
-    "pockets",
     "raw_lower",
     "rounded",
     "rows_needed",
     "rows_to_accept",
+    "subgroups",
     "values",
     "variable",
     "worst_group",

@@ -22,7 +22,7 @@ from calibrant.views.population import QUANTISATION, Gap, Population
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Judge = Literal["error", "gap"]
-Verdict = Literal["met", "undecided", "broken"]
+Verdict = Literal["within", "undecided", "over"]
 
 
 def refuted(log_e: ArrayLike, delta: float) -> Flags:
@@ -43,8 +43,8 @@ def refuted(log_e: ArrayLike, delta: float) -> Flags:
     """
     a = np.asarray(log_e, dtype=np.float64) + np.log(delta)
     short = float(-np.expm1(np.minimum(a, 0.0)).sum())
-    found: Flags = a >= np.log1p(short)
-    return found
+    result: Flags = a >= np.log1p(short)
+    return result
 
 
 class Limit(NamedTuple):
@@ -83,9 +83,9 @@ class ErrorEvidence:
     slack: float
 
     @classmethod
-    def of(cls, q: Population, levels: int, delta: float, seed: int) -> ErrorEvidence:
+    def of(cls, q: Population, steps: int, delta: float, seed: int) -> ErrorEvidence:
         """Bet on one population, with the stakes that are the best at `delta`."""
-        return cls(q.below(delta, seed), q.judged(levels).above, QUANTISATION if q.exact else 0.0)
+        return cls(q.below(delta, seed), q.judged(steps).above, QUANTISATION if q.exact else 0.0)
 
     def over(self, limit: Limit) -> float:
         """Theorem L at the limit."""
@@ -136,12 +136,12 @@ class SignedEvidence:
         return self.gap.at(min(max(gap, -1.0) + QUANTISATION, 1.0), 1.0)
 
 
-def evidence_of(q: Population, judge: Judge, levels: int, delta: float, seed: int) -> Evidence:
+def evidence_of(q: Population, judge: Judge, steps: int, delta: float, seed: int) -> Evidence:
     """Return the evidence about one population, with the stakes that are the best at `delta`."""
-    return ErrorEvidence.of(q, levels, delta, seed) if judge == "error" else SignedEvidence.of(q, delta)
+    return ErrorEvidence.of(q, steps, delta, seed) if judge == "error" else SignedEvidence.of(q, delta)
 
 
-def stakes_for(delta: float, populations: int) -> float:
+def bet_sizes_for(delta: float, populations: int) -> float:
     """Return the error probability to choose stakes for: between alone and shared by all, as closed testing is."""
     return delta / float(np.sqrt(populations))
 
@@ -155,4 +155,4 @@ def verdicts(over: Sequence[float], within: Sequence[float], judge: Judge, alpha
     """
     broken = refuted(over, alpha / 2.0 if judge == "error" else alpha)
     met = refuted(within, alpha / 2.0)
-    return tuple("broken" if b else "met" if m else "undecided" for b, m in zip(broken, met, strict=True))
+    return tuple("over" if b else "within" if m else "undecided" for b, m in zip(broken, met, strict=True))

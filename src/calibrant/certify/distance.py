@@ -79,26 +79,28 @@ def distance_of(population: Population, spend: tuple[float, float], level: float
         n=population.n,
         interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
         assumes=population.assumes,
-        settings={"about": "the raw score, nothing changed", "route": route, **population.told, "seed": seed},
+        settings={"about": "the raw score, nothing changed", "route": route, **population.reported, "seed": seed},
     )
 
 
 def _low(population: Population, delta: float, seed: int) -> float:
     """Return the lower end."""
     from calibrant.stats.bounds import distance_lower
-    from calibrant.stats.units.crossed import MeanBelow
-    from calibrant.stats.units.distance import distance_below
+    from calibrant.stats.clusters.distance import distance_below
+    from calibrant.stats.clusters.two_way import MeanBelow
 
-    if population.units is None:
+    if population.clusters is None:
         return distance_lower(population.cells, delta, seed)
-    return MeanBelow([distance_below(units, delta, seed) for units in population.shifts]).limit(delta)
+    return MeanBelow([distance_below(clusters, delta, seed) for clusters in population.diagonals]).limit(delta)
 
 
 def _high(population: Population, delta: float) -> tuple[float, str]:
     """Return the upper end, and the route that gave it."""
     from calibrant.stats.bounds import distance_upper
-    from calibrant.stats.units.distance import Routes, distance_above
+    from calibrant.stats.clusters.distance import Routes, distance_above
 
-    if population.units is None:
+    if population.clusters is None:
         return distance_upper(population.cells, delta)
-    return Routes.mean([distance_above(units, population.scores / SCALE) for units in population.shifts]).limit(delta)
+    return Routes.mean(
+        [distance_above(clusters, population.scores / SCALE) for clusters in population.diagonals]
+    ).limit(delta)

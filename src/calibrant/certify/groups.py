@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 import numpy as np
 
-from calibrant.arguments import checked_levels, choice, names, number, one_source, share
+from calibrant.arguments import checked_steps, choice, names, number, one_source, share
 from calibrant.certify.certificate import Setting, certificate
-from calibrant.certify.closed import Evidence, Judge, Limit, SignedEvidence, evidence_of, stakes_for, verdicts
+from calibrant.certify.closed import Evidence, Judge, Limit, SignedEvidence, bet_sizes_for, evidence_of, verdicts
 from calibrant.certify.judged import judged_of
 from calibrant.certify.raw_lower import raw_lower_of
 from calibrant.data.predictions import Predictions
@@ -32,7 +32,7 @@ def groups(
     intersections: bool = False,
     limit: float | None = None,
     judge: Judge = "error",
-    levels: int = 100,
+    steps: int = 100,
     alpha: float = 0.05,
     side: Side = "two-sided",
     seed: int = 0,
@@ -55,7 +55,7 @@ def groups(
     limit : float in (0, 1), optional
         Size of error, or of gap, to judge every group by.
     judge : {"error", "gap"}
-    levels : int from 2 to 1024
+    steps : int from 2 to 1024
     alpha : float in (0, 1)
         Probability, at most, that *any* end of *any* group's interval is wrong.
     side : {"two-sided", "lower", "upper"}
@@ -99,29 +99,29 @@ def groups(
     >>> p, sex = rng.uniform(size=4000), np.array(["f", "m"])[rng.integers(0, 2, 4000)]
     >>> data = cal.predictions(rng.uniform(size=4000) < p, p, {"sex": sex})
     >>> {name: e.settings["verdict"] for name, e in cal.certify.groups(data, by="sex", limit=0.1).items()}
-    {'sex = f': 'met', 'sex = m': 'met'}
+    {'sex = f': 'within', 'sex = m': 'within'}
     """
-    steps, judge, limit = checked_levels(levels), checked_judge(judge), checked_limit(limit)
+    steps, judge, limit = checked_steps(steps), checked_judge(judge), checked_limit(limit)
     if limit is not None and side != "two-sided":
         raise BadInput(f"side={side!r} goes without limit=: a limit is judged from both sides")
     _, present = _present(data, by, intersections, seed)
     count, spend = len(present), shares(alpha, side)
     each = spend[0] / count, spend[1] / count
-    stakes = stakes_for(alpha / 2.0, count)
-    found = {
-        name: certified_range(q, steps, each, 1.0 - alpha, seed, stakes)
+    bet_sizes = bet_sizes_for(alpha / 2.0, count)
+    results = {
+        name: certified_range(q, steps, each, 1.0 - alpha, seed, bet_sizes)
         if judge == "error"
-        else signed(q, each, 1.0 - alpha, stakes)
+        else signed(q, each, 1.0 - alpha, bet_sizes)
         for name, q in present
     }
-    says: Iterable[str] = ("none",) * count
+    says: Iterable[str] = ("not_checked",) * count
     if limit is not None:
-        of = [evidence_of(q, judge, steps, stakes, seed) for _, q in present]
+        of = [evidence_of(q, judge, steps, bet_sizes, seed) for _, q in present]
         at = Limit(limit, limit)
         says = verdicts([e.over(at) for e in of], [e.within(at) for e in of], judge, alpha)
     more = {"judge": judge, "limit": limit}
     return {
-        name: _with(e, {**more, "verdict": verdict}) for (name, e), verdict in zip(found.items(), says, strict=True)
+        name: _with(e, {**more, "verdict": verdict}) for (name, e), verdict in zip(results.items(), says, strict=True)
     }
 
 
@@ -129,7 +129,7 @@ def groups(
     order=55,
     grouped=True,
     settings=(
-        Setting("levels", 100, "K", "rounding steps of the score"),
+        Setting("steps", 100, "K", "rounding steps of the score"),
         Setting("clear_size", CLEAR_SIZE, "SHARE", "smallest share of the rows of the groups distinguished"),
     ),
 )
@@ -140,7 +140,7 @@ def worst_group(
     by: Iterable[str] | str | None = None,
     intersections: bool = False,
     judge: Judge = "error",
-    levels: int = 100,
+    steps: int = 100,
     clear_size: float = CLEAR_SIZE,
     alpha: float = 0.05,
     side: Side = "two-sided",
@@ -153,7 +153,7 @@ def worst_group(
 
     Parameters
     ----------
-    data, by, intersections, judge, levels
+    data, by, intersections, judge, steps
         As `groups`.
     clear_size : float in [0, 1)
         Groups with at least this share of the rows have a high end of their own: that of all is mostly about the
@@ -192,12 +192,12 @@ def worst_group(
     >>> bool(worst < max(e.interval.high for e in cal.certify.groups(data, by="site").values()))
     True
     """
-    steps, judge = checked_levels(levels), checked_judge(judge)
+    steps, judge = checked_steps(steps), checked_judge(judge)
     clear_size = number("clear_size", clear_size, least=0, below=1, hint="such as 0.01")
     whole, present = _present(data, by, intersections, seed)
     low_share, high_share = shares(alpha, side)
-    stakes = stakes_for(alpha / 2.0, len(present))
-    of = [evidence_of(q, judge, steps, stakes, seed) for _, q in present]
+    bet_sizes = bet_sizes_for(alpha / 2.0, len(present))
+    of = [evidence_of(q, judge, steps, bet_sizes, seed) for _, q in present]
     floors = [sizes(e, low_share / len(present), judge)[0] for e in of]
     tops = [sizes(e, high_share, judge)[1] for e in of]
     values = [_estimated(q, steps, judge) for _, q in present]
@@ -255,23 +255,23 @@ def _present(
     data: Predictions | Sketch, by: Iterable[str] | str | None, intersections: bool, seed: int
 ) -> tuple[Sketch, list[tuple[str, Population]]]:
     """Return a sketch with groups, and the name and the population of each that has rows."""
-    whole = grouped_sketch(data, names("by", by), intersections, seed)
-    named = named_groups(whole)
-    parts = groups_of(data, whole, [[i] for _, i in named], seed)
+    sketch = grouped_sketch(data, names("by", by), intersections, seed)
+    named = named_groups(sketch)
+    parts = groups_of(data, sketch, [[i] for _, i in named], seed)
     present = [(keyed(name), q) for (name, _), q in zip(named, parts, strict=True)]
     if not present:
         raise NotComputable("there are no groups: pass by=")
-    return whole, present
+    return sketch, present
 
 
-def _estimated(q: Population, levels: int, judge: Judge) -> float:
+def _estimated(q: Population, steps: int, judge: Judge) -> float:
     """Return the size of the error, or of the gap, as estimated."""
-    return abs(q.off) if judge == "gap" else q.judged(levels).debiased
+    return abs(q.off) if judge == "gap" else q.judged(steps).debiased
 
 
-def _about(q: Population, levels: int) -> str:
+def _about(q: Population, steps: int) -> str:
     """Say which scores the two ends of an error are about."""
-    shown = q.judged(levels)
+    shown = q.judged(steps)
     return shown.about if q.exact else f"from below the raw score, from above {shown.about}"
 
 
@@ -280,12 +280,12 @@ def _with(estimate: Estimate, more: dict[str, Any]) -> Estimate:
 
 
 def certified_range(
-    q: Population, levels: int, spend: tuple[float, float], level: float, seed: int, stakes: float = 0.0
+    q: Population, steps: int, spend: tuple[float, float], level: float, seed: int, bet_sizes: float = 0.0
 ) -> Estimate:
-    """Return one group's estimate: raw score from below, by bets the best at `stakes`, judged score from above."""
-    above = judged_of(q, levels, (0.0, spend[1]), level, seed)
-    low = raw_lower_of(q, spend[0], level, seed, stakes).interval.low if spend[0] else 0.0
-    shown = q.judged(levels)
+    """Return one group's estimate: raw score from below, by bets the best at `bet_sizes`, judged score from above."""
+    above = judged_of(q, steps, (0.0, spend[1]), level, seed)
+    low = raw_lower_of(q, spend[0], level, seed, bet_sizes).interval.low if spend[0] else 0.0
+    shown = q.judged(steps)
     return Estimate(
         method="certify.groups",
         value=above.value,
@@ -294,9 +294,9 @@ def certified_range(
         interval=Interval(low=low, high=above.interval.high, level=level, guarantee="finite-sample"),
         assumes=q.assumes,
         settings={
-            "about": _about(q, levels),
+            "about": _about(q, steps),
             **shown.display,
-            **q.told,
+            **q.reported,
             "delta": tuple(spend),
             "grid": q.grid,
             "seed": seed,
@@ -304,9 +304,9 @@ def certified_range(
     )
 
 
-def signed(q: Population, spend: tuple[float, float], level: float, stakes: float) -> Estimate:
-    """Return one group's gap, happened minus said on average, by bets the best at `stakes`."""
-    low, high = SignedEvidence.of(q, stakes).ends(*spend)
+def signed(q: Population, spend: tuple[float, float], level: float, bet_sizes: float) -> Estimate:
+    """Return one group's gap, happened minus said on average, by bets the best at `bet_sizes`."""
+    low, high = SignedEvidence.of(q, bet_sizes).ends(*spend)
     return Estimate(
         method="certify.gap",
         value=min(max(q.off, low), high),
@@ -314,5 +314,5 @@ def signed(q: Population, spend: tuple[float, float], level: float, stakes: floa
         n=q.n,
         interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
         assumes=q.assumes,
-        settings={"about": GAP, **q.told, "delta": tuple(spend), "grid": q.grid},
+        settings={"about": GAP, **q.reported, "delta": tuple(spend), "grid": q.grid},
     )

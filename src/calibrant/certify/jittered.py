@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from calibrant.arguments import checked_levels, one_source, positive
+from calibrant.arguments import checked_steps, one_source, positive
 from calibrant.certify.certificate import Setting, certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
@@ -99,7 +99,7 @@ def jitter_cost(
     data: Predictions | Sketch,
     *,
     bandwidths: float | Sequence[float] = 2**-6,
-    levels: int | Sequence[int] = (),
+    steps: int | Sequence[int] = (),
     seed: int = 0,
 ) -> Curve:
     r"""Compute the expected AUROC, Brier score and log loss of jittered and rounded classifiers.
@@ -111,7 +111,7 @@ def jitter_cost(
     data : Predictions or Sketch
     bandwidths : float or sequence of float
         Jitters to look at.
-    levels : int or sequence of int
+    steps : int or sequence of int
         Roundings to look at.
     seed : int
         Not used by the numbers; kept so that every function takes one.
@@ -119,7 +119,7 @@ def jitter_cost(
     Returns
     -------
     Curve
-        Columns ``display`` ("as it is", "jittered", "rounded"), ``bandwidth``, ``levels`` (zero where not meant),
+        Columns ``display`` ("as it is", "jittered", "rounded"), ``bandwidth``, ``steps`` (zero where not meant),
         ``auroc`` (larger is better), ``brier``, ``log_loss`` (smaller is better; infinite where an event is shown as 0
         or a non-event as 1).
 
@@ -142,19 +142,19 @@ def jitter_cost(
     from calibrant.stats.jitter import jitter_scores, level_scores
 
     population = everyone(data, seed)
-    if population.cases in (0, population.n):
+    if population.events in (0, population.n):
         raise NotComputable("the AUROC needs both outcomes; all rows have the same one")
     widths = [bandwidths] if isinstance(bandwidths, (int, float)) else list(bandwidths)
-    steps = [levels] if isinstance(levels, int) else list(levels)
+    all_steps = [steps] if isinstance(steps, int) else list(steps)
     rows = [("as it is", 0.0, 0, level_scores(population.cells))]
     for h in (checked_bandwidth(w, population.grid) for w in widths):
         rows.append(("jittered", h, 0, jitter_scores(population.cells, h)))
-    for k in (checked_levels(s) for s in steps):
+    for k in (checked_steps(s) for s in all_steps):
         rows.append(("rounded", 0.0, k, level_scores(population.levels(k))))
     columns: dict[str, tuple[Any, ...]] = {
         "display": tuple(r[0] for r in rows),
         "bandwidth": tuple(r[1] for r in rows),
-        "levels": tuple(r[2] for r in rows),
+        "steps": tuple(r[2] for r in rows),
     }
     columns |= {name: tuple(r[3][name] for r in rows) for name in ("auroc", "brier", "log_loss")}
     return Curve(method="certify.jitter_cost", columns=columns, settings={"n": population.n})

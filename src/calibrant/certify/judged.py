@@ -8,7 +8,7 @@ from calibrant.results import Estimate
 from calibrant.views.population import Population
 
 
-def judged_of(population: Population, levels: int, spend: tuple[float, float], level: float, seed: int) -> Estimate:
+def judged_of(population: Population, steps: int, spend: tuple[float, float], level: float, seed: int) -> Estimate:
     """Certify the judged score of one population; `spend` is for the lower and the upper end.
 
     ``settings["about"]`` says in words which score that is. Which one was decided from everyone's scores when the
@@ -16,4 +16,4 @@ def judged_of(population: Population, levels: int, spend: tuple[float, float], l
     """
     if population.exact:
         return values_of(population, spend, level, seed)
-    return rounded_of(population, levels, spend, level, seed)
+    return rounded_of(population, steps, spend, level, seed)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
-from calibrant.arguments import checked_alpha, checked_levels, names, number, one_source
+from calibrant.arguments import checked_alpha, checked_steps, names, number, one_source
 from calibrant.certify.certificate import Setting, certificate
 from calibrant.certify.closed import Judge, Verdict
 from calibrant.certify.groups import checked_judge, checked_limit
@@ -18,14 +18,14 @@ from calibrant.stats.unlabelled.ranges import ODDS as RATIOS
 from calibrant.stats.unlabelled.ranges import Ends, stands_to
 from calibrant.views.grouped import keyed
 from calibrant.views.population import QUANTISATION
-from calibrant.views.unlabelled import Cells, UnitCells, kept_groups
+from calibrant.views.unlabelled import Cells, ClusterCells, kept_groups
 
-Said: TypeAlias = Verdict | Literal["none"]  # "none" without a limit
+Stated: TypeAlias = Verdict | Literal["not_checked"]  # "none" without a limit
 EVERYONE = "everyone"
 ODDS = 2.0  # the stated bound, where nobody states one
 LABELLED, AT_RANDOM, BOUNDED, ANY = "labelled", "at random", "odds", "any"
 ASSUMES = "independent outcomes, given the scores and whose label is missing"
-OF_UNITS = (
+OF_CLUSTERS = (
     "independent clusters, rows of one as dependent as they like, given scores, weights and whose label is missing; "
     "weights that do not depend on outcomes"
 )
@@ -33,13 +33,13 @@ FOURTH = 4
 COLUMNS = ("people", "assumption", "odds", "rows", "unlabelled", "low", "high", "verdict", "stands_to")
 
 
-class Asked(NamedTuple):
+class MissingLabelOptions(NamedTuple):
     """What is certified of each population."""
 
     judge: Judge
     limit: float | None
     odds: float
-    levels: int
+    steps: int
 
 
 class Row(NamedTuple):
@@ -52,14 +52,14 @@ class Row(NamedTuple):
     unlabelled: int
     low: float
     high: float
-    verdict: Said
+    verdict: Stated
     stands_to: float
 
 
 OWN = (
     Setting("limit", None, "L", "largest acceptable error, or gap, to judge by"),
     Setting("odds", ODDS, "G", "how many times the odds may differ of those without a label"),
-    Setting("levels", 100, "K", "steps"),
+    Setting("steps", 100, "K", "steps"),
 )
 
 
@@ -73,7 +73,7 @@ def missing_labels(
     limit: float | None = None,
     judge: Judge = "error",
     odds: float = ODDS,
-    levels: int = 100,
+    steps: int = 100,
     alpha: float = 0.05,
     seed: int = 0,
 ) -> Curve:
@@ -97,7 +97,7 @@ def missing_labels(
     odds : float, at least 1
         The stated bound: among people of one step of the score (and one group), the odds of the outcome of those
         without a label are at most so many times those of the others, and at least one so-many-th.
-    levels : int from 2 to 1024
+    steps : int from 2 to 1024
         Steps of the score.
     alpha : float in (0, 1)
         Everyone's two ends share it; so do, once more, all ends of all groups.
@@ -146,17 +146,17 @@ def missing_labels(
     >>> y[rng.uniform(size=20_000) < 0.1] = np.nan  # one in ten is lost
     >>> found = cal.certify.missing_labels(cal.predictions(y, p, missing="keep"), limit=0.05)
     >>> found.columns["verdict"]
-    ('met', 'met', 'met', 'undecided')
+    ('within', 'within', 'within', 'undecided')
     """
-    asked = Asked(checked_judge(judge), checked_limit(limit), checked_odds(odds), checked_levels(levels))
+    options = MissingLabelOptions(checked_judge(judge), checked_limit(limit), checked_odds(odds), checked_steps(steps))
     alpha, named = checked_alpha(alpha), names("by", by)
     whole = kept_groups(data, named, intersections, seed)
     groups = present(whole)
     everyone = Cells.of(whole)
-    rows = list(lines(EVERYONE, everyone, asked, alpha / 2.0))
+    rows = list(lines(EVERYONE, everyone, options, alpha / 2.0))
     for name, index in groups:
-        rows += lines(name, Cells.of(whole, index), asked, alpha / 2.0 / len(groups))
-    return table(rows, asked, alpha, everyone)
+        rows += lines(name, Cells.of(whole, index), options, alpha / 2.0 / len(groups))
+    return table(rows, options, alpha, everyone)
 
 
 def checked_odds(odds: object, name: str = "odds") -> float:
@@ -164,21 +164,21 @@ def checked_odds(odds: object, name: str = "odds") -> float:
     return number(name, odds, least=1.0, most=1e6)
 
 
-def table(rows: list[Row], asked: Asked, alpha: float, everyone: Cells) -> Curve:
+def table(rows: list[Row], options: MissingLabelOptions, alpha: float, everyone: Cells) -> Curve:
     """Return lines as a curve."""
-    settings = {**asked._asdict(), "alpha": alpha, "assumes": ASSUMES}
-    if isinstance(everyone, UnitCells):
-        units, some = everyone.units
-        settings |= {"assumes": OF_UNITS, "units": units, "units_unlabelled": some}
+    settings = {**options._asdict(), "alpha": alpha, "assumes": ASSUMES}
+    if isinstance(everyone, ClusterCells):
+        clusters, some = everyone.clusters
+        settings |= {"assumes": OF_CLUSTERS, "clusters": clusters, "clusters_unlabelled": some}
     columns = dict(zip(COLUMNS, map(tuple, zip(*rows, strict=True)), strict=True))
     return Curve(method="certify.missing_labels", columns=columns, settings=settings)
 
 
-def present(whole: Sketch) -> list[tuple[str, int]]:
+def present(sketch: Sketch) -> list[tuple[str, int]]:
     """Return name and number of every group that has rows, with a label or without."""
-    named = [n for g in range(len(whole.spec.groupings)) for n in whole.spec.group_names(g)]
-    apart = whole.parts["unlabelled"].held[1:, :, 0].sum(axis=1)
-    rows = whole.group_levels.sum(axis=(1, 2, 3)) + apart
+    named = [n for g in range(len(sketch.spec.groupings)) for n in sketch.spec.group_names(g)]
+    apart = sketch.parts["unlabelled"].stored[1:, :, 0].sum(axis=1)
+    rows = sketch.group_levels.sum(axis=(1, 2, 3)) + apart
     return [(keyed(name), i) for i, name in enumerate(named) if rows[i] > 0]
 
 
@@ -201,27 +201,29 @@ class Exact:
 EXACT = Exact()
 
 
-def lines(people: str, cells: Cells, asked: Asked, delta: float, told: Exact = EXACT) -> Iterable[Row]:
+def lines(
+    people: str, cells: Cells, options: MissingLabelOptions, delta: float, reported: Exact = EXACT
+) -> Iterable[Row]:
     """Return one population's lines as reported; each end of each is wrong with probability at most `delta`."""
-    found = {
+    results = {
         LABELLED: (cells.rows, 1.0, None),
         AT_RANDOM: (cells.rows + cells.missing, 1.0, 1.0),
-        BOUNDED: (cells.rows + cells.missing, asked.odds, asked.odds),
+        BOUNDED: (cells.rows + cells.missing, options.odds, options.odds),
         ANY: (cells.rows + cells.missing, math.inf, None),
     }
-    stands = _stands_to(cells, asked, delta, told)
-    for assumption, (n, odds, stated) in found.items():
-        q = cells.ranged(asked.levels, odds, labelled_only=assumption == LABELLED) if n else None
-        low, high = ends(q, asked.judge, delta, told)
+    stands = _stands_to(cells, options, delta, reported)
+    for assumption, (n, odds, stated) in results.items():
+        q = cells.ranged(options.steps, odds, labelled_only=assumption == LABELLED) if n else None
+        low, high = ends(q, options.judge, delta, reported)
         yield Row(
-            people, assumption, stated, cells.rows, cells.missing, low, high, verdict(low, high, asked.limit), stands
+            people, assumption, stated, cells.rows, cells.missing, low, high, verdict(low, high, options.limit), stands
         )
 
 
-def ends(q: Ends | None, judge: Judge, delta: float, told: Exact = EXACT) -> tuple[float, float]:
+def ends(q: Ends | None, judge: Judge, delta: float, reported: Exact = EXACT) -> tuple[float, float]:
     """Return the certified ends of the error, or of the signed gap, as they are reported; of nobody all that may be."""
     low, high = ((0.0, 1.0) if judge == "error" else (-1.0, 1.0)) if q is None else _ends(q, judge, delta)
-    return told.end(low, -1), told.end(high, 1)
+    return reported.end(low, -1), reported.end(high, 1)
 
 
 def _ends(q: Ends, judge: Judge, delta: float) -> tuple[float, float]:
@@ -231,34 +233,34 @@ def _ends(q: Ends, judge: Judge, delta: float) -> tuple[float, float]:
     return max(q.error_below(delta) - QUANTISATION, 0.0), min(q.error_above(delta) + QUANTISATION, 1.0)
 
 
-def verdict(low: float, high: float, limit: float | None) -> Said:
+def verdict(low: float, high: float, limit: float | None) -> Stated:
     """Judge a range of the error, or of the signed gap."""
     if limit is None:
-        return "none"
+        return "not_checked"
     if low > limit or high < -limit:
-        return "broken"
-    return "met" if -limit <= low and high <= limit else "undecided"
+        return "over"
+    return "within" if -limit <= low and high <= limit else "undecided"
 
 
-def _stands_to(cells: Cells, asked: Asked, delta: float, told: Exact) -> float:
+def _stands_to(cells: Cells, options: MissingLabelOptions, delta: float, reported: Exact) -> float:
     """Return up to which odds the verdict at random stands, at every ratio asked up to there.
 
     Of clusters every fourth ratio is asked: each takes the work of all of them.
     """
-    if not cells.rows + cells.missing or asked.limit is None:
+    if not cells.rows + cells.missing or options.limit is None:
         return 0.0
     fewer = (*RATIOS[:-1:FOURTH], RATIOS[-1])  # the last is infinite
-    of, ratios = partial(cells.ranged, asked.levels), fewer if isinstance(cells, UnitCells) else RATIOS
+    of, ratios = partial(cells.ranged, options.steps), fewer if isinstance(cells, ClusterCells) else RATIOS
 
-    def said(odds: float) -> Said:
-        return verdict(*ends(of(odds), asked.judge, delta, told), asked.limit)
+    def stated(odds: float) -> Stated:
+        return verdict(*ends(of(odds), options.judge, delta, reported), options.limit)
 
-    first = said(1.0)
-    if first not in ("met", "broken"):
+    first = stated(1.0)
+    if first not in ("within", "over"):
         return 0.0
-    if asked.judge == "gap":
-        return stands_to(lambda odds: said(odds) == first, ratios)
-    enough, limit = -math.log(delta), asked.limit
-    if first == "met":
-        return stands_to(lambda odds: of(odds).refutes_less(told.within(limit) - QUANTISATION) >= enough, ratios)
-    return stands_to(lambda odds: of(odds).refutes_more(told.over(limit) + QUANTISATION) >= enough, ratios)
+    if options.judge == "gap":
+        return stands_to(lambda odds: stated(odds) == first, ratios)
+    enough, limit = -math.log(delta), options.limit
+    if first == "within":
+        return stands_to(lambda odds: of(odds).refutes_less(reported.within(limit) - QUANTISATION) >= enough, ratios)
+    return stands_to(lambda odds: of(odds).refutes_more(reported.over(limit) + QUANTISATION) >= enough, ratios)

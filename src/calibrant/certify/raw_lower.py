@@ -74,9 +74,9 @@ def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "
     return raw_lower_of(everyone(data, seed), low_share or high_share, 1.0 - alpha, seed)
 
 
-def raw_lower_of(population: Population, delta: float, level: float, seed: int, stakes: float = 0.0) -> Estimate:
-    """Certify one population from below at error probability `delta`, by bets that are the best at `stakes`."""
-    low = max(population.below(stakes or delta, seed).limit(delta) - QUANTISATION, 0.0)
+def raw_lower_of(population: Population, delta: float, level: float, seed: int, bet_sizes: float = 0.0) -> Estimate:
+    """Certify one population from below at error probability `delta`, by bets that are the best at `bet_sizes`."""
+    low = max(population.below(bet_sizes or delta, seed).limit(delta) - QUANTISATION, 0.0)
     return Estimate(
         method="certify.raw_lower",
         value=low,
@@ -84,7 +84,13 @@ def raw_lower_of(population: Population, delta: float, level: float, seed: int, 
         n=population.n,
         interval=Interval(low=low, high=1.0, level=level, guarantee="finite-sample"),
         assumes=population.assumes,
-        settings={"about": "the raw score", "grid": population.grid, **population.told, "delta": delta, "seed": seed},
+        settings={
+            "about": "the raw score",
+            "grid": population.grid,
+            **population.reported,
+            "delta": delta,
+            "seed": seed,
+        },
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.arguments import checked_levels, one_source
+from calibrant.arguments import checked_steps, one_source
 from calibrant.certify.certificate import Setting, certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
@@ -10,21 +10,21 @@ from calibrant.results import Estimate, Interval, Side
 from calibrant.views.population import Population, everyone, shares
 
 
-@certificate(order=20, usual=True, settings=(Setting("levels", 100, "K", "rounding steps of the score"),))
+@certificate(order=20, usual=True, settings=(Setting("steps", 100, "K", "rounding steps of the score"),))
 @one_source
 def rounded(
-    data: Predictions | Sketch, *, levels: int = 100, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0
+    data: Predictions | Sketch, *, steps: int = 100, alpha: float = 0.05, side: Side = "two-sided", seed: int = 0
 ) -> Estimate:
-    r"""Certify the average calibration error of the score rounded to `levels` steps.
+    r"""Certify the average calibration error of the score rounded to `steps` steps.
 
-    Estimand: ``CE = E|r - E[Y|r]|`` with r the score rounded to the nearest multiple of ``1 / levels`` (halves up:
+    Estimand: ``CE = E|r - E[Y|r]|`` with r the score rounded to the nearest multiple of ``1 / steps`` (halves up:
     0.005 becomes 0.01 at 100 levels; scores are read to ``2^-30``, so that those less than that below a half go up with
-    it); in probability units. ``levels=100`` is whole percent.
+    it); in probability units. ``steps=100`` is whole percent.
 
     Parameters
     ----------
     data : Predictions or Sketch
-    levels : int from 2 to 1024
+    steps : int from 2 to 1024
         Fewer levels give a tighter certificate of a coarser display.
     alpha : float in (0, 1)
         Probability, at most, that the interval misses the truth.
@@ -59,25 +59,31 @@ def rounded(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(size=20_000)
     >>> data = cal.predictions(rng.uniform(size=20_000) < p, p)
-    >>> bool(cal.certify.rounded(data, levels=50, side="upper").interval.high < 0.03)
+    >>> bool(cal.certify.rounded(data, steps=50, side="upper").interval.high < 0.03)
     True
     """
-    steps = checked_levels(levels)
+    steps = checked_steps(steps)
     low_share, high_share = shares(alpha, side)
     return rounded_of(everyone(data, seed), steps, (low_share, high_share), 1.0 - alpha, seed)
 
 
-def rounded_of(population: Population, levels: int, spend: tuple[float, float], level: float, seed: int) -> Estimate:
+def rounded_of(population: Population, steps: int, spend: tuple[float, float], level: float, seed: int) -> Estimate:
     """Certify one population; `spend` are the error probabilities of the lower and the upper end."""
-    told = population.as_shown(levels)
-    low = told.below(spend[0], seed).limit(spend[0]) if spend[0] else 0.0
-    high = told.above.limit(spend[1]) if spend[1] else 1.0
+    reported = population.as_shown(steps)
+    low = reported.below(spend[0], seed).limit(spend[0]) if spend[0] else 0.0
+    high = reported.above.limit(spend[1]) if spend[1] else 1.0
     return Estimate(
         method="certify.rounded",
-        value=min(max(told.debiased, low), high),
+        value=min(max(reported.debiased, low), high),
         unit="probability",
         n=population.n,
         interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
         assumes=population.assumes,
-        settings={"about": told.about, **told.display, **population.told, "delta": tuple(spend), "seed": seed},
+        settings={
+            "about": reported.about,
+            **reported.display,
+            **population.reported,
+            "delta": tuple(spend),
+            "seed": seed,
+        },
     )

@@ -9,20 +9,20 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_levels, checked_seed, choice, one_source, share
+from calibrant.arguments import checked_seed, checked_steps, choice, one_source, share
 from calibrant.certify.closed import Judge
-from calibrant.data.given import ALL_AS_ONE, UnitsCross
+from calibrant.data.inputs import ALL_AS_ONE, ClustersCross
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.betting import JITTERED, gammas, solve_upper
-from calibrant.stats.bounds import SLACK, expected_linear_cost, notch_normaliser, notch_width
+from calibrant.stats.bounds import SLACK, expected_linear_cost, penalty_normaliser, penalty_width
 from calibrant.stats.cells import summed
+from calibrant.stats.clusters.above import Above, Pairs, bets
+from calibrant.stats.clusters.below import gap_of
+from calibrant.stats.clusters.clusters import PILOT, SHARE, Clusters
 from calibrant.stats.jitter import jitter
-from calibrant.stats.units.above import Above, Pairs, bets
-from calibrant.stats.units.below import gap_of
-from calibrant.stats.units.units import PILOT, SHARE, Units
 from calibrant.views.population import Population, checked_bandwidth, everyone, shares
 
 Floats = NDArray[np.float64]
@@ -59,11 +59,11 @@ def rounded_gap(s: Floats, mass: Floats, n: float, delta: float) -> float:
     bets = gammas(int(n))
     inner = (s > 0) & (s < 1)
     linear = expected_linear_cost(s, rows, bets[:, None])
-    notch = np.full(linear.shape, np.inf)
+    quadratic_penalty = np.full(linear.shape, np.inf)
     t, m = s[inner], np.rint(rows[inner])
-    a = notch_width(bets[:, None] * np.sqrt(m * t * (1 - t)))
-    notch[:, inner] = 0.5 * a + notch_normaliser(t, m, bets[:, None], a / (m * t * (1 - t))) - SLACK
-    phi = np.stack([linear.sum(axis=1), np.minimum(linear, notch).sum(axis=1)], axis=1).ravel()
+    a = penalty_width(bets[:, None] * np.sqrt(m * t * (1 - t)))
+    quadratic_penalty[:, inner] = 0.5 * a + penalty_normaliser(t, m, bets[:, None], a / (m * t * (1 - t))) - SLACK
+    phi = np.stack([linear.sum(axis=1), np.minimum(linear, quadratic_penalty).sum(axis=1)], axis=1).ravel()
     return solve_upper(phi, np.repeat(bets, 2), np.full(8, 1 / 8), int(n), delta)
 
 
@@ -119,7 +119,7 @@ MOST_DRAWN = 20_000  # units drawn for a plan; from there on bounds shrink as th
 ALONE, TOGETHER, FEWEST_DRAWN = 4_000, 1_000, 200  # units drawn to say how many decide: of one row each, or of several
 PAIRS = 50_000  # of units and values of the score, that those of several rows may have
 RELAXED = 0.9  # of an upper end without the relaxation is that with it, which takes longer
-UNITS_GIVEN = "clusters as given: of their sizes, with rows as much correlated"
+CLUSTERS_PASSED = "clusters as given: of their sizes, with rows as much correlated"
 WEIGHTED = "scores and weights distributed as given"
 
 
@@ -129,7 +129,7 @@ def rows_needed(
     data: Predictions | Sketch | None = None,
     *,
     method: Method = "rounded",
-    levels: int = 100,
+    steps: int = 100,
     bandwidth: float = 2**-6,
     alpha: float = 0.05,
     side: Side = "upper",
@@ -148,7 +148,7 @@ def rows_needed(
         Pilot rows whose *scores* set the distribution to plan for; uniform on [0, 1] if left out.
     method : {"rounded", "jittered"}
         The upper end planned for; the lower end is `raw_lower` either way.
-    levels : int
+    steps : int
     bandwidth : float
     alpha : float in (0, 1)
     side : {"upper", "lower", "two-sided"}
@@ -159,8 +159,8 @@ def rows_needed(
     Returns
     -------
     Estimate
-        ``value`` in rows, or in units of data that have them (``unit`` says which), infinite beyond 1e12. The interval
-        is trivial: a plan is not a certificate.
+        ``value`` in rows, or in units of data that have them (``cluster`` says which), infinite beyond 1e12. The
+        interval is trivial: a plan is not a certificate.
 
     Notes
     -----
@@ -183,39 +183,39 @@ def rows_needed(
     choice("method", method, get_args(Method))
     low_share, high_share = shares(alpha, side)
     population = None if data is None else everyone(data, seed)
-    if population is not None and population.crossed:
-        raise UnitsCross(ALL_AS_ONE.format(*population.crossed[0].columns))
-    units = None if population is None else population.units
-    if population is not None and units is not None:
-        above, below = _unit_gaps(
-            population, method, checked_levels(levels), (low_share, high_share), checked_seed(seed)
+    if population is not None and population.two_way:
+        raise ClustersCross(ALL_AS_ONE.format(*population.two_way[0].columns))
+    clusters = None if population is None else population.clusters
+    if population is not None and clusters is not None:
+        above, below = _cluster_gaps(
+            population, method, checked_steps(steps), (low_share, high_share), checked_seed(seed)
         )
     else:
         mass = _masses(population)
-        above, below = _upper_gap(mass, method, levels, bandwidth, high_share), _lower_gap(mass, low_share)
-    alone = units is None or len(units.unit) == units.count
-    planned = "scores distributed as given" if units is None else WEIGHTED if alone else UNITS_GIVEN
-    needed = [least_rows(each, gap) for each, asked in ((above, high_share), (below, low_share)) if asked]
+        above, below = _upper_gap(mass, method, steps, bandwidth, high_share), _lower_gap(mass, low_share)
+    alone = clusters is None or len(clusters.cluster) == clusters.count
+    planned = "scores distributed as given" if clusters is None else WEIGHTED if alone else CLUSTERS_PASSED
+    needed = [least_rows(each, gap) for each, options in ((above, high_share), (below, low_share)) if options]
     return Estimate(
         method="certify.rows_needed",
-        value=float(np.ceil(max(needed) + (0.0 if units is None else min(max(needed) / (SHARE - 1), PILOT)))),
+        value=float(np.ceil(max(needed) + (0.0 if clusters is None else min(max(needed) / (SHARE - 1), PILOT)))),
         unit="rows" if alone else "clusters",
         n=0 if data is None else int(data.n),
         interval=Interval(low=0.0, high=float("inf"), level=1.0 - alpha, guarantee="asymptotic"),
         assumes="uniform scores" if data is None else planned,
-        settings={"gap": gap, "method": method, "levels": levels, "bandwidth": bandwidth, "side": side},
+        settings={"gap": gap, "method": method, "steps": steps, "bandwidth": bandwidth, "side": side},
     )
 
 
-def _unit_gaps(
-    population: Population, method: Method, levels: int, spend: tuple[float, float], seed: int
+def _cluster_gaps(
+    population: Population, method: Method, steps: int, spend: tuple[float, float], seed: int
 ) -> tuple[Callable[[float], float], Callable[[float], float]]:
     """Return the expected upper bound of a calibrated score by clusters, and the expected shortfall from below."""
-    units, tallies = population.units, population.as_shown(levels).tallies
-    if units is None or tallies is None or method != "rounded":
+    clusters, tallies = population.clusters, population.as_shown(steps).tallies
+    if clusters is None or tallies is None or method != "rounded":
         raise NotComputable(f"method={method!r} is proved for independent rows of equal weight: use method='rounded'")
-    q, largest = Pairs.of(tallies), units.largest
-    moment, mean = float((gap_of(units, 0.05).gain ** 2).mean()), units.total / len(q.size)
+    q, largest = Pairs.of(tallies), clusters.largest
+    moment, mean = float((gap_of(clusters, 0.05).gain ** 2).mean()), clusters.total / len(q.size)
 
     def above(m: float) -> float:
         count = min(max(round(m), 2), MOST_DRAWN)
@@ -233,24 +233,24 @@ def _masses(population: Population | None) -> Floats:
     return masses
 
 
-def level_masses(mass: Floats, levels: int) -> tuple[Floats, Floats]:
+def level_masses(mass: Floats, steps: int) -> tuple[Floats, Floats]:
     """Return shown values and their probabilities, from masses on the planning grid."""
     middle = (np.arange(len(mass)) + 0.5) / len(mass)
-    level = np.floor(middle * levels + 0.5).astype(np.int64)
-    return np.arange(levels + 1) / levels, np.bincount(level, mass, levels + 1).astype(np.float64)
+    level = np.floor(middle * steps + 0.5).astype(np.int64)
+    return np.arange(steps + 1) / steps, np.bincount(level, mass, steps + 1).astype(np.float64)
 
 
-def _upper_gap(mass: Floats, method: Method, levels: int, bandwidth: float, delta: float) -> Callable[[float], float]:
+def _upper_gap(mass: Floats, method: Method, steps: int, bandwidth: float, delta: float) -> Callable[[float], float]:
     if method == "rounded":
-        s, shown = level_masses(mass, checked_levels(levels))
+        s, shown = level_masses(mass, checked_steps(steps))
         return lambda n: rounded_gap(s, shown, n, delta)
     h = checked_bandwidth(bandwidth, len(mass))
     own = jittered_truth(mass, h)
     return lambda n: jittered_gap(mass, h, n, delta) - own
 
 
-def _judged_gap(population: Population, levels: int, delta: float) -> Callable[[float], float]:
-    shown = population.judged(levels).cells
+def _judged_gap(population: Population, steps: int, delta: float) -> Callable[[float], float]:
+    shown = population.judged(steps).cells
     mass = shown.totals.sum(axis=1) / population.n
     return lambda n: rounded_gap(shown.low, mass, n, delta)
 
@@ -274,9 +274,9 @@ class Need(NamedTuple):
 
 def rows_to_decide(
     population: Population,
-    found: tuple[float, float, float],
+    results: tuple[float, float, float],
     limit: float,
-    levels: int,
+    steps: int,
     spend: tuple[float, float],
     judge: Judge,
 ) -> Need | None:
@@ -294,27 +294,27 @@ def rows_to_decide(
     Parameters
     ----------
     population : Population
-    found : triple of float
+    results : triple of float
         Its error, or the size of its gap: at least, as estimated, and at most.
     limit : float
-    levels : int
+    steps : int
     spend : pair of float
         Error probabilities that show it over the limit, and within.
     judge : {"error", "gap"}
     """
-    least, off, most = found
+    least, off, most = results
     room, within = abs(limit - off), off < limit
     now = most - off if within else off - least
-    clear = room > max(_noise(population, levels, judge), 1e-4)
-    if population.units is not None:
+    clear = room > max(_noise(population, steps, judge), 1e-4)
+    if population.clusters is not None:
         if clear and not within:
-            width, gap = _below_by_units(population, spend[0], judge), room
+            width, gap = _below_by_clusters(population, spend[0], judge), room
         else:
-            width, gap = _above_by_units(population, levels, spend[1], judge), room if clear else limit
+            width, gap = _above_by_clusters(population, steps, spend[1], judge), room if clear else limit
         times = max((width / gap) ** 2, (now / room) ** 2 if clear else 0.0)
         return Need(times, not clear) if 1.0 < times < np.inf else None
     mass = _masses(population)
-    above = _signed_gap(mass, spend[1]) if judge == "gap" else _judged_gap(population, levels, spend[1])
+    above = _signed_gap(mass, spend[1]) if judge == "gap" else _judged_gap(population, steps, spend[1])
     if not clear:
         needed = least_rows(above, limit, max(population.n / 2.0, 20.0)) / population.n
         return Need(needed, True) if 1.0 < needed < np.inf else None
@@ -324,17 +324,17 @@ def rows_to_decide(
     return Need(times, False) if 1.0 < times < np.inf else None
 
 
-def _noise(population: Population, levels: int, judge: Judge) -> float:
+def _noise(population: Population, steps: int, judge: Judge) -> float:
     """Return how far the estimate may be from the truth: two standard errors, and of an error its bias.
 
     The debiased plug-in is too high by up to 0.4 standard errors of every shown value, if the score is calibrated, and
     too low by somewhat less, if errors are of the size of that noise.
     """
-    if judge == "gap" and population.units is not None:  # rows of one unit err together
-        return 2.0 * float(np.sqrt(_squares(population.units))) / max(population.units.total, 1e-300)
-    shown = population.judged(levels)
+    if judge == "gap" and population.clusters is not None:  # rows of one unit err together
+        return 2.0 * float(np.sqrt(_squares(population.clusters))) / max(population.clusters.total, 1e-300)
+    shown = population.judged(steps)
     if shown.tallies is not None:
-        variance, of = shown.tallies.squares, max(shown.tallies.units.total, 1e-300)
+        variance, of = shown.tallies.squares, max(shown.tallies.clusters.total, 1e-300)
     else:
         rows, of = shown.cells.totals.sum(axis=1), float(population.n)
         variance = rows * shown.cells.low * (1.0 - shown.cells.low)
@@ -344,41 +344,46 @@ def _noise(population: Population, levels: int, judge: Judge) -> float:
     return noise / of
 
 
-def _above_by_units(population: Population, levels: int, delta: float, judge: Judge) -> float:
+def _above_by_clusters(population: Population, steps: int, delta: float, judge: Judge) -> float:
     """Return the upper end expected of a calibrated score, of so many clusters; above 1 where these are few.
 
     It shrinks as the root of their number, so that a set of another size tells it too.
     """
-    units, tallies = population.units, population.judged(levels).tallies
-    if units is None or tallies is None or units.total <= 0.0:
+    clusters, tallies = population.clusters, population.judged(steps).tallies
+    if clusters is None or tallies is None or clusters.total <= 0.0:
         return np.inf
     q = Pairs.of(tallies)
     if judge == "gap":
-        return _signed_by_units(units, delta)
-    drawn = ALONE if q.apart else max(min(TOGETHER, PAIRS * len(q.size) // max(len(q.unit), 1)), FEWEST_DRAWN)
-    end = Above.plain(q.drawn(drawn, 0), bets(drawn, units.largest)).limit(delta)
+        return _signed_by_clusters(clusters, delta)
+    drawn = ALONE if q.apart else max(min(TOGETHER, PAIRS * len(q.size) // max(len(q.cluster), 1)), FEWEST_DRAWN)
+    end = Above.plain(q.drawn(drawn, 0), bets(drawn, clusters.largest)).limit(delta)
     return end * float(np.sqrt(drawn / len(q.size))) * (1.0 if q.apart else RELAXED)
 
 
-def _below_by_units(population: Population, delta: float, judge: Judge) -> float:
+def _below_by_clusters(population: Population, delta: float, judge: Judge) -> float:
     """Return the shortfall expected of the lower end, of so many clusters as there are."""
-    units = population.units
-    if units is None or units.total <= 0.0:
+    clusters = population.clusters
+    if clusters is None or clusters.total <= 0.0:
         return np.inf
     if judge == "gap":
-        return _signed_by_units(units, delta / 2.0)
-    m = int(np.count_nonzero(units.certified))
-    return lower_gap(_squares(units) / m, m, delta) * m / units.total
+        return _signed_by_clusters(clusters, delta / 2.0)
+    m = int(np.count_nonzero(clusters.certified))
+    return lower_gap(_squares(clusters) / m, m, delta) * m / clusters.total
 
 
-def _signed_by_units(units: Units, delta: float) -> float:
+def _signed_by_clusters(clusters: Clusters, delta: float) -> float:
     """Return the distance expected of an end of the gap from the gap, of so many clusters as there are."""
-    return float(np.sqrt(2.0 * _squares(units) * -np.log(delta))) / units.total
+    return float(np.sqrt(2.0 * _squares(clusters) * -np.log(delta))) / clusters.total
 
 
-def _squares(units: Units) -> float:
+def _squares(clusters: Clusters) -> float:
     """Return the sum of the squares of the certified clusters' sums of ``w (y - p)``."""
-    return float((summed(units.unit, units.weight * (units.y - units.p), units.count)[units.certified] ** 2).sum())
+    return float(
+        (
+            summed(clusters.cluster, clusters.weight * (clusters.y - clusters.p), clusters.count)[clusters.certified]
+            ** 2
+        ).sum()
+    )
 
 
 def _signed_gap(mass: Floats, delta: float) -> Callable[[float], float]:

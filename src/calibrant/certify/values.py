@@ -80,5 +80,5 @@ def values_of(population: Population, spend: tuple[float, float], level: float, 
         n=population.n,
         interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
         assumes=population.assumes,
-        settings={"about": shown.about, **shown.display, **population.told, "delta": tuple(spend), "seed": seed},
+        settings={"about": shown.about, **shown.display, **population.reported, "delta": tuple(spend), "seed": seed},
     )

@@ -9,22 +9,22 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_seed, number, one_source, shown, whole
+from calibrant.arguments import check_int, checked_seed, number, one_source, shown
 from calibrant.data.columns import is_number
 from calibrant.data.dates import is_date
 from calibrant.data.predictions import Predictions
+from calibrant.data.sketches.clusters import rows_of_clusters, which_clusters
 from calibrant.data.sketches.sample import identities, identities_of
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sketches.units import rows_of_units, which_units
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.draws import dealt
+from calibrant.kernels.draws import hash_split
 from calibrant.kernels.strata import locate
 from calibrant.results import Estimate, Interval, Side
 from calibrant.stats.cells import SCALE
+from calibrant.stats.clusters.by_variable import ByVariable
+from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.strata import View, equal_mass_edges
-from calibrant.stats.units.along import Along
-from calibrant.stats.units.units import Units
 from calibrant.stats.variable import (
     NONE,
     ChordLedger,
@@ -32,13 +32,13 @@ from calibrant.stats.variable import (
     RowLedger,
     Smear,
     debiased_error,
+    gap_limits,
     ledger_of,
     lower_bound,
-    shift_limits,
     upper_bound,
 )
-from calibrant.views.along import (
-    along_of,
+from calibrant.views.by_variable import (
+    by_variable_of,
     checked_rows,
     checked_view,
     covariate,
@@ -46,8 +46,8 @@ from calibrant.views.along import (
     numbers_of,
     sketched_strata,
 )
+from calibrant.views.clusters import alone, assumed, cluster_totals, reported
 from calibrant.views.population import INDEPENDENT, QUANTISATION, shares
-from calibrant.views.units import alone, assumed, told, units_of
 
 Floats = NDArray[np.float64]
 Name = str | tuple[str, str]  # of one covariate, or of two that are crossed
@@ -55,7 +55,7 @@ Name = str | tuple[str, str]  # of one covariate, or of two that are crossed
 # ---- Rows dealt into blocks and cut along a variable, by edges that no label and no certified row has touched ----
 
 BLOCKS = 8
-MOST_OF_UNITS = 1024  # cells along which units are certified: of each pair it is asked how alike they are
+MOST_OF_CLUSTERS = 1024  # cells along which units are certified: of each pair it is asked how alike they are
 PILOT = 1000  # rows at most, and a tenth at most, that set a number's edges and then leave
 
 
@@ -110,34 +110,34 @@ class Cut:
         return INDEPENDENT
 
     @property
-    def told(self) -> dict[str, float]:
+    def reported(self) -> dict[str, float]:
         """What a result tells of clusters: nothing of independent rows."""
         return {}
 
     def limits(self, delta: float) -> tuple[float, float]:
         """Return limits of the overall mean residual."""
-        return shift_limits(self.ledger, delta)
+        return gap_limits(self.ledger, delta)
 
-    def upper(self, delta: float, shifts: tuple[float, ...] = NONE) -> float:
+    def upper(self, delta: float, gaps: tuple[float, ...] = NONE) -> float:
         """Return the upper end, for the worst of the shifts."""
-        return min(upper_bound(self.ledger, delta, shifts, self.smear) + self.rounding, 1.0)
+        return min(upper_bound(self.ledger, delta, gaps, self.smear) + self.rounding, 1.0)
 
-    def lower(self, delta: float, seed: int, shifts: tuple[float, ...] = NONE) -> float:
+    def lower(self, delta: float, seed: int, gaps: tuple[float, ...] = NONE) -> float:
         """Return the lower end, for the worst of the shifts."""
-        return max(lower_bound(self.ledger, delta, seed, self.ordered, shifts, self.smear) - self.rounding, 0.0)
+        return max(lower_bound(self.ledger, delta, seed, self.ordered, gaps, self.smear) - self.rounding, 0.0)
 
-    def debiased(self, beyond_shift: bool) -> float:
+    def debiased(self, beyond_gap: bool) -> float:
         """Return the estimate."""
-        return debiased_error(self.ledger, beyond_shift, self.smear)
+        return debiased_error(self.ledger, beyond_gap, self.smear)
 
 
 @dataclass(frozen=True)
-class UnitCut:
+class ClusterCut:
     """What certificates along one variable read of clusters, with the methods of `Cut`.
 
     Parameters
     ----------
-    along : Along
+    by_variable : Along
     ordered, points, cells, edges_from
         As of `Cut`; edges of numbers come from the rows of pilot clusters.
     n, pilot : int
@@ -146,7 +146,7 @@ class UnitCut:
         Which clusters these are, where a sketch does not hold all.
     """
 
-    along: Along
+    by_variable: ByVariable
     ordered: bool
     points: int
     cells: int
@@ -161,39 +161,39 @@ class UnitCut:
         return f"the raw score, by {self.cells} cells of the variable"
 
     @property
-    def units(self) -> Units:
+    def clusters(self) -> Clusters:
         """The clusters."""
-        return self.along.tallies.units
+        return self.by_variable.tallies.clusters
 
     @property
     def assumes(self) -> str:
         """See `Cut`."""
-        return f"{assumed(self.units)}; {self.whose}" if self.whose else assumed(self.units)
+        return f"{assumed(self.clusters)}; {self.whose}" if self.whose else assumed(self.clusters)
 
     @property
-    def told(self) -> dict[str, object]:
+    def reported(self) -> dict[str, object]:
         """See `Cut`."""
-        return told(self.units)
+        return reported(self.clusters)
 
     def limits(self, delta: float) -> tuple[float, float]:
         """See `Cut`."""
-        return self.along.limits(delta)
+        return self.by_variable.limits(delta)
 
-    def upper(self, delta: float, shifts: tuple[float, ...] = NONE) -> float:
+    def upper(self, delta: float, gaps: tuple[float, ...] = NONE) -> float:
         """See `Cut`."""
-        return self.along.upper(delta, shifts)
+        return self.by_variable.upper(delta, gaps)
 
-    def lower(self, delta: float, seed: int, shifts: tuple[float, ...] = NONE) -> float:
+    def lower(self, delta: float, seed: int, gaps: tuple[float, ...] = NONE) -> float:
         """See `Cut`."""
-        return self.along.lower(delta, seed, shifts)
+        return self.by_variable.lower(delta, seed, gaps)
 
-    def debiased(self, beyond_shift: bool) -> float:
+    def debiased(self, beyond_gap: bool) -> float:
         """See `Cut`."""
-        return self.along.debiased(beyond_shift)
+        return self.by_variable.debiased(beyond_gap)
 
 
 @dataclass(frozen=True)
-class Dealt:
+class HashSplit:
     """Rows with what all variables share: residuals of the view, random blocks, pilot rows.
 
     Parameters
@@ -204,7 +204,7 @@ class Dealt:
     block : uint8 array of shape (n,)
     pilot : int array
         Rows that set edges of numbers.
-    units : Units or None
+    clusters : Units or None
         Whose rows they are, where these are not independent or do not count alike.
     whose : str
         Which clusters these are, where a sketch does not hold all.
@@ -215,83 +215,85 @@ class Dealt:
     residual: Floats
     block: NDArray[np.int64]
     pilot: NDArray[np.intp]
-    units: Units | None = None
+    clusters: Clusters | None = None
     whose: str = ""
 
 
-def dealt_of(data: Predictions | Sketch, view: View, seed: int) -> Dealt:
+def hash_split_of(data: Predictions | Sketch, view: View, seed: int) -> HashSplit:
     """Return rows dealt by their identity, or by that of their clusters."""
-    units = units_of(data, seed)
-    rows = checked_rows(alone(rows_of_units(data)))
+    clusters = cluster_totals(data, seed)
+    rows = checked_rows(alone(rows_of_clusters(data)))
     residual = rows.y - rows.p
     if view == "confidence":
         residual = np.where(rows.p < 0.5, -residual, residual)
-    if units is not None:
-        pilots = np.flatnonzero(~units.certified[units.unit])
-        return Dealt(rows, view, residual, units.block[units.unit], pilots, units, which_units(data))
-    block = dealt(identities_of(rows.n, seed), BLOCKS)
+    if clusters is not None:
+        pilots = np.flatnonzero(~clusters.certified[clusters.cluster])
+        return HashSplit(rows, view, residual, clusters.block[clusters.cluster], pilots, clusters, which_clusters(data))
+    block = hash_split(identities_of(rows.n, seed), BLOCKS)
     chosen = identities(rows.n, 0, Spec(label="y", score="p", seed=seed).salt("pilot"))
     size = min(PILOT, rows.n // 10)
     pilot = np.argpartition(chosen, size)[:size] if size else np.zeros(0, dtype=np.int64)
-    return Dealt(rows, view, residual, block.astype(np.uint8), np.sort(pilot))
+    return HashSplit(rows, view, residual, block.astype(np.uint8), np.sort(pilot))
 
 
-def cut_of(dealt: Dealt, name: Name, bins: int, fine: bool) -> Cut | UnitCut:
+def cut_of(hash_split: HashSplit, name: Name, bins: int, fine: bool) -> Cut | ClusterCut:
     """Cut rows along a variable or a pair; `fine` for a grid of ranks that is to be jittered."""
-    if fine and dealt.units is not None:
+    if fine and hash_split.clusters is not None:
         raise NotComputable("with cluster= or weights= no jitter of the variable is proved: leave bandwidth out")
     if isinstance(name, str):
-        cell, points, cells, ordered = _cells(dealt, name, bins, fine)
+        cell, points, cells, ordered = _cells(hash_split, name, bins, fine)
     elif fine or len(name) != 2 or name[0] == name[1]:
         raise BadInput(f"variable={name!r}: pass one covariate, or two different ones without bandwidth")
     else:
-        first, second = (_cells(dealt, each, bins, False) for each in name)
+        first, second = (_cells(hash_split, each, bins, False) for each in name)
         cell, cells, ordered = first[0] * np.int32(second[2]) + second[0], first[2] * second[2], False
         points = cells
         if cells > 1 << 20:
             raise BadInput(f"variable={name!r} has {cells:,} cells: pass fewer bins")
         ordered = first[3] and second[3]
-    leaves = _is_cut(dealt, name)
-    if dealt.units is not None:
-        return _of_units(dealt, cell, (points, cells, ordered), leaves)
+    leaves = _is_cut(hash_split, name)
+    if hash_split.clusters is not None:
+        return _of_clusters(hash_split, cell, (points, cells, ordered), leaves)
     keep: slice | NDArray[np.intp] = slice(None)
-    if leaves and len(dealt.pilot):
-        mask = np.ones(dealt.rows.n, dtype=bool)
-        mask[dealt.pilot] = False
+    if leaves and len(hash_split.pilot):
+        mask = np.ones(hash_split.rows.n, dtype=bool)
+        mask[hash_split.pilot] = False
         keep = np.flatnonzero(mask)
-    rows = RowLedger(dealt.residual[keep], cell[keep], dealt.block[keep], cells, BLOCKS)
-    left = len(dealt.pilot) if leaves else 0
+    rows = RowLedger(hash_split.residual[keep], cell[keep], hash_split.block[keep], cells, BLOCKS)
+    left = len(hash_split.pilot) if leaves else 0
     return Cut(ledger_of(rows), ordered, points, cells, "pilot rows" if leaves else "levels", left)
 
 
-def _of_units(dealt: Dealt, cell: NDArray[np.int32], cut: tuple[int, int, bool], leaves: bool) -> UnitCut:
+def _of_clusters(
+    hash_split: HashSplit, cell: NDArray[np.int32], cut: tuple[int, int, bool], leaves: bool
+) -> ClusterCut:
     """Add up clusters along cells that are given."""
     points, cells, ordered = cut
-    units, rows = cast(Units, dealt.units), dealt.rows.n
-    if cells > MOST_OF_UNITS:
+    clusters, rows = cast(Clusters, hash_split.clusters), hash_split.rows.n
+    if cells > MOST_OF_CLUSTERS:
         raise NotComputable(
-            f"{cells:,} cells are too many with cluster= or weights= (at most {MOST_OF_UNITS:,}): pass fewer bins"
+            f"{cells:,} cells are too many with cluster= or weights= (at most {MOST_OF_CLUSTERS:,}): pass fewer bins"
         )
-    along = Along.of(units, cell.astype(np.int64), cells, dealt.residual, ordered)
+    by_variable = ByVariable.of(clusters, cell.astype(np.int64), cells, hash_split.residual, ordered)
     edges = "pilot units" if leaves else "levels"
-    return UnitCut(along, ordered, points, cells, edges, rows, len(dealt.pilot), dealt.whose)
+    return ClusterCut(by_variable, ordered, points, cells, edges, rows, len(hash_split.pilot), hash_split.whose)
 
 
-def _is_cut(dealt: Dealt, name: Name) -> bool:
-    types = [covariate(dealt.rows, each).type for each in ((name,) if isinstance(name, str) else name)]
+def _is_cut(hash_split: HashSplit, name: Name) -> bool:
+    types = [covariate(hash_split.rows, each).type for each in ((name,) if isinstance(name, str) else name)]
     return any(is_number(t) or is_date(t) for t in types)
 
 
-def _cells(dealt: Dealt, name: str, bins: int, fine: bool) -> tuple[NDArray[np.int32], int, int, bool]:
+def _cells(hash_split: HashSplit, name: str, bins: int, fine: bool) -> tuple[NDArray[np.int32], int, int, bool]:
     """Return each row's cell, how many cells values have, how many cells there are, and whether they are in order."""
-    column = covariate(dealt.rows, name)
+    column = covariate(hash_split.rows, name)
     if not (is_number(column.type) or is_date(column.type)):
         if fine:
             raise NotComputable(f"covariate {name!r} is a category: its levels have no order to jitter along")
-        found = along_of(dealt.rows, name, dealt.view)
-        return found.cell, found.strata.there, found.strata.size, False
-    values = numbers_of(dealt.rows, name)
-    seen = values[dealt.pilot]
+        result = by_variable_of(hash_split.rows, name, hash_split.view)
+        return result.cell, result.strata.there, result.strata.size, False
+    values = numbers_of(hash_split.rows, name)
+    seen = values[hash_split.pilot]
     seen = np.sort(seen[~np.isnan(seen)])
     if fine:
         cell = _ranks(values, seen, bins)
@@ -335,15 +337,15 @@ def sketched_cut(sketch: Sketch, name: Name, bins: int, bandwidth: float | None,
     wanted = (name,) if isinstance(name, str) else tuple(name)
     if bandwidth is not None:
         raise NotComputable("a jitter of the variable is certified from rows only: pass rows")
-    found = [i for i, g in enumerate(sketch.spec.groupings) if sorted(g) == sorted(wanted)]
-    return _grouped(sketch, found[0], view) if found else _fine(sketch, wanted, bins, view)
+    results = [i for i, g in enumerate(sketch.spec.groupings) if sorted(g) == sorted(wanted)]
+    return _grouped(sketch, results[0], view) if results else _fine(sketch, wanted, bins, view)
 
 
 def _fine(sketch: Sketch, wanted: tuple[str, ...], bins: int, view: View) -> Cut:
     """Return the cells along a variable joined to bins; there are no random blocks."""
     strata = sketched_strata(sketch, wanted, view)
-    held = sketch.parts["fine"].held[strata.name]
-    kept = held[np.flatnonzero(held[..., 0].sum(axis=(1, 2)))]
+    stored = sketch.parts["fine"].stored[strata.name]
+    kept = stored[np.flatnonzero(stored[..., 0].sum(axis=(1, 2)))]
     group = strata.bin_of(bins)
     joined = np.zeros((int(group.max()) + 1, *kept.shape[1:]), dtype=np.int64)
     np.add.at(joined, group, kept)
@@ -388,7 +390,7 @@ def _grouped(sketch: Sketch, grouping: int, view: View) -> Cut:
 # ---- Certified intervals of the error along a variable ----
 
 GRID = 256  # cells of a jittered variable's ranks
-FOR_SHIFT = 0.1  # share of each end's error probability that pays for the unknown overall shift
+FOR_GAP = 0.1  # share of each end's error probability that pays for the unknown overall shift
 
 
 @one_source
@@ -398,7 +400,7 @@ def variable(
     *,
     bins: int = 10,
     bandwidth: float | None = None,
-    beyond_shift: bool = False,
+    beyond_gap: bool = False,
     view: View = "probability",
     alpha: float = 0.05,
     side: Side = "two-sided",
@@ -407,7 +409,7 @@ def variable(
     r"""Certify the calibration error along a variable: how far probabilities are off for people who differ in it.
 
     Estimand: ``sum_c |E[(Y - p) 1_c]|`` over the bins or levels c of the variable (or of a pair); with `bandwidth`
-    ``sum_t |E[(Y - p) K(t | V)]|``, the error after the variable's rank is jittered; with `beyond_shift` of ``Y - p -
+    ``sum_t |E[(Y - p) K(t | V)]|``, the error after the variable's rank is jittered; with `beyond_gap` of ``Y - p -
     E[Y - p]`` in place of ``Y - p``. In probability units.
 
     Parameters
@@ -421,7 +423,7 @@ def variable(
     bandwidth : float from 0.01 to 0.5, optional
         Jitter a number's rank instead of cutting bins: ``K(t | v)`` proportional to ``sech((t - v) / h)`` on 256 ranks.
         Fixed before the labels are seen.
-    beyond_shift : bool
+    beyond_gap : bool
         Certify what is left when everyone's probability is moved by the overall mean residual.
     view : {"probability", "confidence"}
         As in `measure.vece`.
@@ -455,7 +457,7 @@ def variable(
     Lower end: Theorem L, signs learnt on earlier blocks, mixed with an average over all signs and, where no shift is
     taken out, with one sign for all. Bins of a number are cut at quantiles of at most 1,000 pilot rows, a tenth at
     most, which then leave the certificate. Clusters: Theorems CU and CL on the variable's cells, edges from the rows of
-    pilot clusters. With `beyond_shift` a tenth of alpha pays for limits of the mean residual, which both ends need (one
+    pilot clusters. With `beyond_gap` a tenth of alpha pays for limits of the mean residual, which both ends need (one
     of two is wrong with at most ``.55 alpha``), and the worst mean in them is taken; the bounds are monotone towards
     the ends of the limits. Above 20,000 rows logarithms are replaced by their series to the fourth power less a bound
     of the rest.
@@ -480,7 +482,7 @@ def variable(
     True
     """
     name = _named(variable)
-    checked = Asked(bins, bandwidth, beyond_shift, view, side, checked_seed(seed))
+    checked = VariableOptions(bins, bandwidth, beyond_gap, view, side, checked_seed(seed))
     return _family(data, (name,), checked, alpha)[name]
 
 
@@ -494,51 +496,55 @@ def _named(variable: str | Sequence[str]) -> Name:
 
 
 @dataclass(frozen=True)
-class Asked:
+class VariableOptions:
     """Settings of a certificate along a variable, checked."""
 
     bins: int
     bandwidth: float | None
-    beyond_shift: bool
+    beyond_gap: bool
     view: View
     side: Side
     seed: int
 
     def __post_init__(self) -> None:
-        whole("bins", self.bins, 1, 4096, hint="such as 10")  # 4,096: as many cells as `views.along` keeps
+        check_int("bins", self.bins, 1, 4096, hint="such as 10")  # 4,096: as many cells as `views.by_variable` keeps
         if self.bandwidth is not None:
             number("bandwidth", self.bandwidth, least=0.01, most=0.5, hint="such as 0.05, or None for bins")
         checked_view(self.view)
 
 
-def _family(data: Predictions | Sketch, names: tuple[Name, ...], asked: Asked, alpha: float) -> dict[Name, Estimate]:
-    low_share, high_share = shares(alpha, asked.side)
+def _family(
+    data: Predictions | Sketch, names: tuple[Name, ...], options: VariableOptions, alpha: float
+) -> dict[Name, Estimate]:
+    low_share, high_share = shares(alpha, options.side)
     if not names:
         raise BadInput("no variables: name at least one")
     spend = low_share / len(names), high_share / len(names)
-    cuts: dict[Name, Cut | UnitCut]
-    if isinstance(data, Sketch) and not data.by_units:
-        cuts = {name: sketched_cut(data, name, asked.bins, asked.bandwidth, asked.view) for name in names}
+    cuts: dict[Name, Cut | ClusterCut]
+    if isinstance(data, Sketch) and not data.by_clusters:
+        cuts = {name: sketched_cut(data, name, options.bins, options.bandwidth, options.view) for name in names}
     else:
-        dealt, fine = dealt_of(data, asked.view, asked.seed), asked.bandwidth is not None
-        cuts = {name: cut_of(dealt, name, GRID if fine else asked.bins, fine) for name in names}
-    return {name: _certified(cut, name, asked, spend, alpha) for name, cut in cuts.items()}
+        hash_split, fine = hash_split_of(data, options.view, options.seed), options.bandwidth is not None
+        cuts = {name: cut_of(hash_split, name, GRID if fine else options.bins, fine) for name in names}
+    return {name: _certified(cut, name, options, spend, alpha) for name, cut in cuts.items()}
 
 
-def _certified(cut: Cut | UnitCut, name: Name, asked: Asked, spend: tuple[float, float], alpha: float) -> Estimate:
-    if asked.bandwidth is not None and isinstance(cut, Cut):
-        cut = replace(cut, smear=Smear(cut.points, float(asked.bandwidth)))
-    shifts: tuple[float, ...] = NONE
+def _certified(
+    cut: Cut | ClusterCut, name: Name, options: VariableOptions, spend: tuple[float, float], alpha: float
+) -> Estimate:
+    if options.bandwidth is not None and isinstance(cut, Cut):
+        cut = replace(cut, smear=Smear(cut.points, float(options.bandwidth)))
+    gaps: tuple[float, ...] = NONE
     low_share, high_share = spend
-    if asked.beyond_shift:
-        pays = FOR_SHIFT * (low_share + high_share)
-        shifts = cut.limits(pays)
-        low_share, high_share = low_share * (1 - FOR_SHIFT), high_share * (1 - FOR_SHIFT)
-    high = cut.upper(high_share, shifts) if high_share else 1.0
-    low = cut.lower(low_share, asked.seed, shifts) if low_share else 0.0
+    if options.beyond_gap:
+        pays = FOR_GAP * (low_share + high_share)
+        gaps = cut.limits(pays)
+        low_share, high_share = low_share * (1 - FOR_GAP), high_share * (1 - FOR_GAP)
+    high = cut.upper(high_share, gaps) if high_share else 1.0
+    low = cut.lower(low_share, options.seed, gaps) if low_share else 0.0
     if cut.n == 0:
         raise NotComputable("there are no rows")
-    value = cut.debiased(asked.beyond_shift)
+    value = cut.debiased(options.beyond_gap)
     return Estimate(
         method="certify.variable",
         value=max(min(value, high), low),
@@ -548,16 +554,16 @@ def _certified(cut: Cut | UnitCut, name: Name, asked: Asked, spend: tuple[float,
         assumes=cut.assumes,
         settings={
             "variable": name,
-            "about": cut.about(asked.bandwidth),
-            "view": asked.view,
+            "about": cut.about(options.bandwidth),
+            "view": options.view,
             "bins": cut.cells,
-            "bandwidth": asked.bandwidth,
-            "beyond_shift": asked.beyond_shift,
+            "bandwidth": options.bandwidth,
+            "beyond_gap": options.beyond_gap,
             "edges_from": cut.edges_from,
             "pilot": cut.pilot,
             "reads": cut.reads,
             "delta": spend,
-            "seed": asked.seed,
-            **cut.told,
+            "seed": options.seed,
+            **cut.reported,
         },
     )

@@ -10,23 +10,23 @@ from typing import Any
 
 from calibrant.arguments import COMMAND, lacking
 from calibrant.audit.checks import gates
-from calibrant.audit.judging import Asked as AskedToJudge
 from calibrant.audit.judging import Judging
+from calibrant.audit.judging import JudgingOptions as JudgingOptions
 from calibrant.audit.run import audited
 from calibrant.cli.options import bin_edges
-from calibrant.cli.progress import Progress, told_first
+from calibrant.cli.progress import Progress, reported_first
 from calibrant.cli.reporting import check_outputs, deliver
-from calibrant.data.given import UnitsCross
+from calibrant.data.inputs import ClustersCross
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.read import in_memory, summarised
-from calibrant.data.reading import Asked, Reading
+from calibrant.data.reading import Reading, ReadingOptions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.stored import merged
 from calibrant.data.sources.query import Query
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve, Estimate
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 EVERY = ("*",)
 
@@ -35,25 +35,25 @@ EVERY = ("*",)
 
 def reading(a: Namespace, **more: Any) -> Reading:
     """Return what the options say to read: each is called as the argument of `Reading.of`."""
-    given = {k: v for k, v in vars(a).items() if k in Asked.__annotations__} | more
-    if "bins" in given:
-        given["bins"] = bin_edges(given["bins"])
+    inputs = {k: v for k, v in vars(a).items() if k in ReadingOptions.__annotations__} | more
+    if "bins" in inputs:
+        inputs["bins"] = bin_edges(inputs["bins"])
     if like := getattr(a, "like", None):
-        given["spec"] = merged([like]).spec
-    if "variables" in given:
-        named = given["variables"] if given["variables"] is not None else () if like else EVERY
-        given["variables"] = tuple(v for v in named if v != "none")
-    return Reading.of(asker=COMMAND, **given)
+        inputs["spec"] = merged([like]).spec
+    if "variables" in inputs:
+        named = inputs["variables"] if inputs["variables"] is not None else () if like else EVERY
+        inputs["variables"] = tuple(v for v in named if v != "none")
+    return Reading.of(caller=COMMAND, **inputs)
 
 
 def judging(a: Namespace) -> Judging:
     """Return what the options say to judge: each is called as the argument of `Judging.of`."""
     # limit, alpha, levels, tolerance, fail_on, quick, outcome, name and date travel here
-    given = {k: v for k, v in vars(a).items() if k in AskedToJudge.__annotations__}
-    return Judging.of(gates=gates(), asker=COMMAND, **given)
+    inputs = {k: v for k, v in vars(a).items() if k in JudgingOptions.__annotations__}
+    return Judging.of(gates=gates(), caller=COMMAND, **inputs)
 
 
-def given(a: Namespace) -> list[str] | list[Query]:
+def inputs_of(a: Namespace) -> list[str] | list[Query]:
     """Return what the command line gives as data: the files, or the query in their place."""
     if bool(a.files) == bool(a.sql):
         raise BadInput("name the data: files, or a query with --sql" + (", not both" if a.files else ""))
@@ -73,7 +73,7 @@ def source(data: Sequence[str] | Sequence[Query], allow_same: bool = False) -> S
     return list(files) if len(files) > 1 else files[0]
 
 
-def tell_left_out(data: Sketch | Predictions | MulticlassPredictions) -> None:
+def report_left_out(data: Sketch | Predictions | MulticlassPredictions) -> None:
     """Say on standard error what data leave out: of an unfinished log, and rows left out or counted apart, with why."""
     if isinstance(data, MulticlassPredictions):
         return
@@ -81,17 +81,17 @@ def tell_left_out(data: Sketch | Predictions | MulticlassPredictions) -> None:
         from calibrant.report.wording.notices import NOTICES
 
         what, advice = NOTICES["unfinished-log"]
-        print(f"{what}: {visible(log)}. {advice}", file=sys.stderr)
+        print(f"{what}: {sanitize(log)}. {advice}", file=sys.stderr)
     if isinstance(data, Sketch):
-        left, apart, beside = data.dropped, data.unlabelled, (data.spec.cluster, data.spec.weights)
+        left, apart, row_attributes = data.dropped, data.unlabelled, (data.spec.cluster, data.spec.weights)
     else:
-        beside = ("cluster" * (data.cluster is not None), "weights" * (data.weights is not None))
+        row_attributes = ("cluster" * (data.cluster is not None), "weights" * (data.weights is not None))
         left, apart = data.dropped, 0 if data.unlabelled is None else len(data.unlabelled.p)
-    tell_rows(left, "left out", f"without {lacking(*beside)}")
-    tell_rows(apart, "counted apart", "without a label: the answer is of the others")
+    report_rows(left, "left out", f"without {lacking(*row_attributes)}")
+    report_rows(apart, "counted apart", "without a label: the answer is of the others")
 
 
-def tell_rows(count: int, done: str, why: str) -> None:
+def report_rows(count: int, done: str, why: str) -> None:
     """Say on standard error what was done with some rows; nothing of none."""
     if count:
         print(f"{done} {count:,} {'row' if count == 1 else 'rows'} {why}", file=sys.stderr)
@@ -102,12 +102,12 @@ def tell_rows(count: int, done: str, why: str) -> None:
 
 def audit(a: Namespace) -> int:
     """Audit files or sketches."""
-    data = given(a)
+    data = inputs_of(a)
     check_outputs(a, data)
-    asked, plan, whole = reading(a), judging(a), source(data, a.allow_same)
-    opened = told_first(whole, asked)
+    options, plan, whole = reading(a), judging(a), source(data, a.allow_same)
+    opened = reported_first(whole, options)
     with Progress() as progress:
-        record = audited(opened, asked, plan, progress)
+        record = audited(opened, options, plan, progress)
     deliver(record, a)
     return record.exit_status
 
@@ -118,9 +118,9 @@ def example(a: Namespace) -> int:
 
     a.files = [str(employment_path())]
     check_outputs(a, a.files)
-    asked, plan = reading(a, **EMPLOYMENT, by=EMPLOYMENT_BY, variables=None), judging(a)
+    options, plan = reading(a, **EMPLOYMENT, by=EMPLOYMENT_BY, variables=None), judging(a)
     with Progress() as progress:
-        record = audited(employment_path(), asked, plan, progress)
+        record = audited(employment_path(), options, plan, progress)
     deliver(record, a)
     return 0
 
@@ -134,9 +134,9 @@ def certify(a: Namespace) -> int:
 
     known = {c.name: c for c in certificates()}
     named = [name.replace("-", "_") for name in a.method or (c.name for c in known.values() if c.usual)]
-    for name, said in zip(named, a.method or named, strict=True):
+    for name, stated in zip(named, a.method or named, strict=True):
         if name not in known:
-            raise BadInput(f"--method {said!r}: choose from {', '.join(known)}")
+            raise BadInput(f"--method {stated!r}: choose from {', '.join(known)}")
     chosen = [known[name] for name in named]
     tests = any(c.tests for c in chosen)
     if a.variables is not None and not tests:
@@ -144,55 +144,55 @@ def certify(a: Namespace) -> int:
     if a.by is not None and not any(c.grouped for c in chosen):
         raise BadInput(f"--by goes with --method {','.join(c.name for c in known.values() if c.grouped)}")
     columns = {"tests": True} if tests else {"variables": ()}
-    files, asked = source(given(a), a.allow_same), reading(a, **columns)
-    whole, groups, units = _certified_data(files, asked)
-    tell_left_out(whole)
+    files, options = source(inputs_of(a), a.allow_same), reading(a, **columns)
+    whole, groups, clusters = _certified_data(files, options)
+    report_left_out(whole)
     if a.side != "two-sided" and (tables := [c.name for c in chosen if c.table]):
         raise BadInput(f"--method {tables[0]} gives both bounds: leave --side out")
-    found, missed = [], {}
-    seed = whole.spec.seed if isinstance(whole, Sketch) else asked.seed
+    result, missed = [], {}
+    seed = whole.spec.seed if isinstance(whole, Sketch) else options.seed
     for c in chosen:
         side = {} if c.table else {"side": c.side if a.side == "two-sided" else a.side}
         own = {s.name: s.default if (v := getattr(a, s.name)) is None else v for s in c.settings}
         own |= {"judge": a.judge, **groups} if c.grouped else {}
         try:
-            found.append(c.function(whole, alpha=a.alpha, seed=seed, **side, **own))
+            result.append(c.function(whole, alpha=a.alpha, seed=seed, **side, **own))
         except NotComputable as e:
             if a.method:
                 raise
             missed[c.name] = e.reason
-    told = [e.to_dict() for e in found]
-    print(json.dumps(told, sort_keys=True, indent=1) if a.json else _certificates(found, missed, units))
+    reported = [e.to_dict() for e in result]
+    print(json.dumps(reported, sort_keys=True, indent=1) if a.json else _certificates(result, missed, clusters))
     return 0
 
 
 def _certified_data(
-    files: Sketch | Query | list[str] | str, asked: Reading
+    files: Sketch | Query | list[str] | str, options: Reading
 ) -> tuple[Sketch | Predictions, dict[str, object], str]:
     """Return the sketch of files, and the column of clusters.
 
     Their rows, and how to name groups then, where clusters cross, or rows without a label have clusters or weights.
     """
     try:
-        if not asked.keeps_beside:
-            whole = summarised(files, asked)
-            return whole, {}, whole.spec.cluster
-    except UnitsCross:
+        if not options.keeps_attached:
+            full_sketch = summarised(files, options)
+            return full_sketch, {}, full_sketch.spec.cluster
+    except ClustersCross:
         pass
     if isinstance(files, Sketch):
         raise BadInput("a sketch brings its own columns: leave --cluster, --weights and --missing out")
-    rows = in_memory(files, asked.named())
-    return rows, {"by": asked.by, "intersections": asked.intersections}, asked.cluster
+    rows = in_memory(files, options.named())
+    return rows, {"by": options.by, "intersections": options.intersections}, options.cluster
 
 
-def _certificates(found: Sequence[Estimate | Curve], missed: Mapping[str, str], cluster: str) -> str:
+def _certificates(matches: Sequence[Estimate | Curve], missed: Mapping[str, str], cluster: str) -> str:
     """Return certificates for a terminal: those of one range together, then every table."""
     from calibrant.report import terminal
     from calibrant.report.outputs import results
 
-    ranges = [e for e in found if isinstance(e, Estimate)]
+    ranges = [e for e in matches if isinstance(e, Estimate)]
     blocks = [terminal.certificates(ranges, missed, cluster)] if ranges else []
-    return "\n\n".join([*blocks, *(results.lines(c) for c in found if isinstance(c, Curve))])
+    return "\n\n".join([*blocks, *(results.lines(c) for c in matches if isinstance(c, Curve))])
 
 
 def plan(a: Namespace) -> int:
@@ -203,11 +203,9 @@ def plan(a: Namespace) -> int:
     a.files = [a.data] if a.data else []
     if not (a.data or a.sql) and any((a.label, a.score, a.positive, a.cluster, a.weights)):
         raise BadInput("--label, --score, --positive, --cluster and --weights go with --data or --sql")
-    data = summarised(source(given(a)), reading(a)) if a.data or a.sql else None
-    found = rows_needed(
-        a.gap, data, method=a.method, levels=a.levels, bandwidth=a.bandwidth, alpha=a.alpha, side=a.side
-    )
-    print(terminal.plan(found))
+    data = summarised(source(inputs_of(a)), reading(a)) if a.data or a.sql else None
+    result = rows_needed(a.gap, data, method=a.method, steps=a.steps, bandwidth=a.bandwidth, alpha=a.alpha, side=a.side)
+    print(terminal.plan(result))
     return 0
 
 
@@ -216,11 +214,11 @@ def plan(a: Namespace) -> int:
 
 def sketch(a: Namespace) -> int:
     """Write the sketch of files."""
-    data = given(a)
+    data = inputs_of(a)
     checked_targets({"--out": a.out}, (*data, *([a.like] if a.like else ())))
     with Progress() as progress:
-        whole = summarised(source(data, a.allow_same), reading(a), progress)
-    return _save(whole, a.out)
+        full_sketch = summarised(source(data, a.allow_same), reading(a), progress)
+    return _save(full_sketch, a.out)
 
 
 def merge(a: Namespace) -> int:
@@ -229,7 +227,7 @@ def merge(a: Namespace) -> int:
     return _save(merged(a.sketches, a.allow_same), a.out)
 
 
-def _save(whole: Sketch, out: str) -> int:
-    written(out, whole.to_bytes())
-    print(f"{visible(out)}: {whole.n:,} rows, fingerprint {whole.fingerprint[:16]}")
+def _save(full_sketch: Sketch, out: str) -> int:
+    written(out, full_sketch.to_bytes())
+    print(f"{sanitize(out)}: {full_sketch.n:,} rows, fingerprint {full_sketch.fingerprint[:16]}")
     return 0

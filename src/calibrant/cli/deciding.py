@@ -6,13 +6,13 @@ import json
 from argparse import Namespace
 from pathlib import Path
 
-from calibrant.arguments import COMMAND, Asker, names, number
+from calibrant.arguments import COMMAND, Caller, names, number
 from calibrant.audit.compare import compared
 from calibrant.audit.record import AuditRecord
 from calibrant.audit.two_audits import audits_compared, settled
 from calibrant.certify import accept as certified
 from calibrant.certify import rows_to_accept
-from calibrant.cli.commands import given, source, tell_left_out
+from calibrant.cli.commands import inputs_of, report_left_out, source
 from calibrant.data.columns import score_values
 from calibrant.data.predictions import Predictions
 from calibrant.data.read import in_memory, summarised
@@ -29,43 +29,43 @@ from calibrant.report.outputs import acceptance, comparison, results
 
 PLAN = ("share", "error", "power")
 NONE, WITHIN = 3, 0  # exit status
-OF_ALL_ROWS = Asker(command=True, lacks=("missing",))  # it takes no --missing
+OF_ALL_ROWS = Caller(command=True, lacks=("missing",))  # it takes no --missing
 
 
 def accept(a: Namespace) -> int:
     """Print what may be accepted, and write the curve; or plan how many rows a wish takes."""
     if a.error is not None:
         return _planned(a)
-    if said := [name for name in ("share", "power") if getattr(a, name) is not None]:
-        raise BadInput(f"{COMMAND.says(*said)} plans: name the errors to expect with --error, and no data")
-    files = given(a)
+    if stated := [name for name in ("share", "power") if getattr(a, name) is not None]:
+        raise BadInput(f"{COMMAND.says(*stated)} plans: name the errors to expect with --error, and no data")
+    files = inputs_of(a)
     if a.out is not None:
         checked_targets({"--out": results.checked(a.out, True)}, files)
     data = _read(a)
-    tell_left_out(data)
+    report_left_out(data)
     how = {"risk": a.risk, "by": a.by, "end": a.end, "target": a.target, "alpha": a.alpha, "seed": a.seed}
-    found = certified(data, **how)
+    result = certified(data, **how)
     if a.out is not None:
         written(a.out, results.content(acceptance_curve(data, **how), a.out))
-    print(json.dumps(found.to_dict(), sort_keys=True, indent=1) if a.json else acceptance.lines(found))
-    return WITHIN if found.low > 0.0 else NONE
+    print(json.dumps(result.to_dict(), sort_keys=True, indent=1) if a.json else acceptance.lines(result))
+    return WITHIN if result.low > 0.0 else NONE
 
 
 def _planned(a: Namespace) -> int:
     if a.files or a.sql or a.out:
         raise BadInput("--error plans rows, and reads none: leave the data and --out out")
     wish = {name: v for name in PLAN if (v := getattr(a, name)) is not None}
-    found = rows_to_accept(risk=a.risk, alpha=a.alpha, **wish)
-    print(json.dumps(found.to_dict(), sort_keys=True, indent=1) if a.json else acceptance.plan_lines(found))
+    result = rows_to_accept(risk=a.risk, alpha=a.alpha, **wish)
+    print(json.dumps(result.to_dict(), sort_keys=True, indent=1) if a.json else acceptance.plan_lines(result))
     return WITHIN
 
 
 def _read(a: Namespace) -> Predictions | Sketch:
-    data = source(given(a), a.allow_same)
+    data = source(inputs_of(a), a.allow_same)
     how = {k: getattr(a, k) for k in (*OF_ROWS, *FORM, "allow_same") if hasattr(a, k)}
     if isinstance(data, Sketch):
-        return summarised(data, Reading.of(asker=COMMAND, **how))
-    return in_memory(data, Reading.of(asker=COMMAND, by=a.by, variables=(), **how).named())
+        return summarised(data, Reading.of(caller=COMMAND, **how))
+    return in_memory(data, Reading.of(caller=COMMAND, by=a.by, variables=(), **how).named())
 
 
 # ---- compare ----
@@ -76,14 +76,14 @@ OF_MODELS = ("by", "cluster", "weights", "positive", "percent", "allow_same")
 
 def compare(a: Namespace) -> int:
     """Print how models, or audits, compare."""
-    files = given(a)
+    files = inputs_of(a)
     if a.out is not None:
         checked_targets({"--out": results.checked(a.out, True)}, files)
-    found = _audits(a) if _are_audits(a) else _models(a)
+    result = _audits(a) if _are_audits(a) else _models(a)
     if a.out is not None:
-        written(a.out, comparison.content(found, a.out))
-    print(json.dumps(found.to_dict(), sort_keys=True, indent=1) if a.json else comparison.lines(found))
-    return found.exit_status
+        written(a.out, comparison.content(result, a.out))
+    print(json.dumps(result.to_dict(), sort_keys=True, indent=1) if a.json else comparison.lines(result))
+    return result.exit_status
 
 
 def _are_audits(a: Namespace) -> bool:
@@ -92,8 +92,10 @@ def _are_audits(a: Namespace) -> bool:
 
 
 def _audits(a: Namespace) -> ModelComparison:
-    if beside := [name for name in (*OF_MODELS, "reference", "threshold", "costs") if getattr(a, name)]:
-        raise BadInput(f"audits bring their own rows: leave {COMMAND.says(*beside)} out; the first is the reference")
+    if row_attributes := [name for name in (*OF_MODELS, "reference", "threshold", "costs") if getattr(a, name)]:
+        raise BadInput(
+            f"audits bring their own rows: leave {COMMAND.says(*row_attributes)} out; the first is the reference"
+        )
     if len(a.files) < 2 or len(set(a.files)) < len(a.files):
         raise BadInput("name two different audits, the earlier first: calibrant compare january.json february.json")
     settled(COMMAND, **{name: getattr(a, name) for name in OF_VERDICTS if name != "margin"})
@@ -113,20 +115,20 @@ def _models(a: Namespace) -> ModelComparison:
         raise BadInput(f"--reference {a.reference}: pass one of --score, {', '.join(models)}")
     first = a.reference or models[0]
     others = tuple(m for m in models if m != first)
-    asked = Terms.of(asker=COMMAND, **{k: getattr(a, k) for k in OF_VERDICTS})
-    data = source(given(a), a.allow_same)
+    options = Terms.of(caller=COMMAND, **{k: getattr(a, k) for k in OF_VERDICTS})
+    data = source(inputs_of(a), a.allow_same)
     if isinstance(data, Sketch):
         raise BadInput("a sketch holds one model's scores: pass the rows")
     how = {k: getattr(a, k) for k in ("label", *OF_MODELS, *FORM)} | {"score": first, "variables": ()}
-    rows = in_memory(data, Reading.of(asker=OF_ALL_ROWS, **how).named(), others)
-    tell_left_out(rows)
+    rows = in_memory(data, Reading.of(caller=OF_ALL_ROWS, **how).named(), others)
+    report_left_out(rows)
     scores = {first: rows.p}
     for model in others:
         scores[model] = score_values(rows.covariates.column(model), model, a.percent)
-        faults = Faults(asker=OF_ALL_ROWS)
+        faults = Faults(caller=OF_ALL_ROWS)
         faults.see(scores[model], a.percent)
         faults.note(scores[model])
         of_model = Spec(label=a.label, score=model, percent=a.percent)
         faults.check(of_model)
         faults.check_scale(of_model)
-    return compared(rows, scores, names("--by", a.by), asked)
+    return compared(rows, scores, names("--by", a.by), options)

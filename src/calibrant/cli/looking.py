@@ -7,10 +7,10 @@ from argparse import Namespace
 from dataclasses import replace
 from importlib.resources import files
 
-from calibrant.cli.commands import given, reading, source
+from calibrant.cli.commands import inputs_of, reading, source
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.look.command import of_sketch
-from calibrant.look.run import looked
+from calibrant.inspect.command import of_sketch
+from calibrant.inspect.run import looked
 from calibrant.report.looked import written
 
 FINE, IN_THE_WAY = 0, 2
@@ -18,9 +18,9 @@ FINE, IN_THE_WAY = 0, 2
 
 def look(a: Namespace) -> int:
     """Print what files, a query or sketches hold, and the audit to run; say by exit status whether it would run."""
-    asked = reading(a)
-    data = source(given(a), a.allow_same)
-    seen = looked(data, asked)
+    options = reading(a)
+    data = source(inputs_of(a), a.allow_same)
+    seen = looked(data, options)
     if isinstance(data, Sketch):
         seen = replace(seen, command=of_sketch(a.files))
     print(json.dumps(seen.to_dict(), sort_keys=True, indent=1) if a.json else written(seen))

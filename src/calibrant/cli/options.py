@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from calibrant.arguments import MISSING_WAYS
 from calibrant.data.sources.formats.known import FORMATS, READ
 from calibrant.errors import BadInput
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 Options = Callable[["Command"], None]
 
@@ -52,16 +52,16 @@ class Command(argparse.ArgumentParser):
         if self.installed is not None and self._beyond(sys.argv[1:] if args is None else args):
             self._widened()
         args = [self.spelt.get(args[0], args[0]), *args[1:]] if self.spelt and args else args
-        found, more = super().parse_known_args(args, namespace)
-        if getattr(found, "files", None) is not None and not any(word.startswith("-") for word in more):
-            found.files, more = [*found.files, *more], []  # files may stand among the options
-        return found, more
+        result, more = super().parse_known_args(args, namespace)
+        if getattr(result, "files", None) is not None and not any(word.startswith("-") for word in more):
+            result.files, more = [*result.files, *more], []  # files may stand among the options
+        return result, more
 
     def error(self, message: str) -> NoReturn:
         """Say in a line what is wrong with the arguments, which come from anywhere."""
         if message.endswith("expected one argument"):
             message += " (one that begins with - is written --option=-1)"
-        self.exit(2, f"{self.prog}: {visible(message)}; all options: {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {sanitize(message)}; all options: {self.prog} --help\n")
 
     def format_help(self) -> str:
         """Describe every option."""
@@ -77,13 +77,13 @@ def names(text: str) -> tuple[str, ...]:
     """Split a list at its commas; a name that holds one is in double quotes: ``"a,b",c``."""
     out, at = [], 0
     while at < len(text):
-        found = NAME.match(text, at)
-        if found is None:
+        result = NAME.match(text, at)
+        if result is None:
             raise argparse.ArgumentTypeError(f"{text!r}: close the quotes and put a comma after them")
-        quoted, plain = found.groups()
+        quoted, plain = result.groups()
         if quoted is not None or plain.strip():
             out.append(plain.strip() if quoted is None else quoted.replace('""', '"'))
-        at = found.end()
+        at = result.end()
     if not out:  # as an unset variable of a shell leaves it
         raise argparse.ArgumentTypeError(f"{text!r} names nothing: leave the option out, or name something")
     return tuple(out)
@@ -146,10 +146,10 @@ def source(p: Command) -> None:
 def columns(p: Command) -> None:
     label(p)
     score(p)
-    beside(p)
+    row_options(p)
 
 
-def beside(p: Command) -> None:
+def row_options(p: Command) -> None:
     p.add_argument("--positive", metavar="VALUE", help="the label value that counts as an event")
     listed(p, "--cluster", "rows of one value are one cluster (a patient); of several columns the coarsest counts")
     p.add_argument("--weights", metavar="COLUMN", help="how much each row counts: positive numbers")
@@ -205,7 +205,7 @@ def intersections(p: Command) -> None:
 
 
 def levels(p: Command, what: str) -> None:
-    p.add_argument("--levels", type=int, default=100, metavar="K", help=f"{what} (default 100: whole percent)")
+    p.add_argument("--steps", type=int, default=100, metavar="K", help=f"{what} (default 100: whole percent)")
 
 
 def acting(p: Command, line: str) -> None:

@@ -199,9 +199,9 @@ def _settings(p: Command, known: Sequence[Certificate]) -> None:
     for c in known:
         for own in c.settings:
             shared.setdefault(own.name, {}).setdefault(own, []).append(c.name)
-    for name, held in shared.items():
-        first = next(iter(held))
-        lines = (f"of {', '.join(of)}: {own.help} (default {_of_setting(own)})" for own, of in held.items())
+    for name, kept in shared.items():
+        first = next(iter(kept))
+        lines = (f"of {', '.join(of)}: {own.help} (default {_of_setting(own)})" for own, of in kept.items())
         kind = float if first.default is None else type(first.default)
         p.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar=first.letter, help="; ".join(lines))
 
@@ -228,7 +228,7 @@ def asking(face: str) -> Options:
                 name,
                 help=m.line.replace("%", "%%"),
                 description=m.about,
-                epilog=f"{m.notes}\n\n{words.ASKED_STATUS}",
+                epilog=f"{m.notes}\n\n{words.CHECK_STATUS}",
                 formatter_class=argparse.RawDescriptionHelpFormatter,
             )
             sub.options = partial(_method, m)
@@ -286,11 +286,11 @@ def _value(own: Own, text: str) -> Any:
     try:
         if own.parsed == "one":
             return own.read(text)
-        found = tuple(map(own.read, names(text)))
+        result = tuple(map(own.read, names(text)))
     except ValueError:
         kind = "a whole number" if own.kinds == (int,) else "a number"
         raise argparse.ArgumentTypeError(f"{text!r}: pass {kind}") from None
-    return found if len(found) > 1 or isinstance(own.default, tuple) else found[0]
+    return result if len(result) > 1 or isinstance(own.default, tuple) else result[0]
 
 
 def _shown(default: object) -> str:
@@ -338,7 +338,7 @@ def _compare(p: Command) -> None:
     take.listed(p, "--score", "probabilities of each model, 0 to 1, separated by commas; the first is the reference")
     p.add_argument("--percent", action="store_true", help="they are percentages, 0 to 100")
     p.add_argument("--reference", metavar="COLUMN", help="another model than the first")
-    take.beside(p)
+    take.row_options(p)
     take.listed(p, "--by", "group columns: the verdict holds for everyone and in every group")
     p.add_argument(
         "--measure",
@@ -396,7 +396,7 @@ def _repair(p: Command) -> None:
     take.listed(p, "--method", f"auto: {score} and, with covariates, {more}; or some of: {some}", "NAMES")
     p.add_argument("--judge-on", metavar="FILE", help="judge on these rows instead, and fit on all of FILE's sample")
     p.add_argument(
-        "--distinct-units",
+        "--distinct-clusters",
         action="store_true",
         help="a cluster's name means another one in --judge-on: numbered separately",
     )
@@ -412,14 +412,18 @@ def _repair(p: Command) -> None:
     p.add_argument("--alpha", type=float, default=0.05, help="error probability of the verdicts (default 0.05)")
     p.add_argument("--quick", action="store_true", help="leave out the tests, and multicalibration from auto")
     p.add_argument("--out", metavar="OUT", help="write every row repaired: .parquet, .csv, .tsv, .arrow or .feather")
-    p.add_argument("--map", metavar="MAP.json", help="write the calibrator")
+    p.add_argument("--calibrator", metavar="CALIBRATOR.json", help="write the calibrator")
     p.add_argument("--json", action="store_true", help="print the comparison as JSON instead of a table")
 
 
 def _apply(p: Command) -> None:
     from calibrant.repair.formulas.dialects import DIALECTS
 
-    p.add_argument("map", metavar="MAP.json", help="a calibrator that `calibrant repair --map` or `to_json` wrote")
+    p.add_argument(
+        "calibrator",
+        metavar="CALIBRATOR.json",
+        help="a calibrator that `calibrant repair --calibrator` or `to_json` wrote",
+    )
     take.files(p)
     take.score(p)
     take.listed(p, "--scores", "of --print-sql and a calibrator of several classes: a column each, in place of --score")
@@ -446,21 +450,21 @@ COMMANDS: dict[str, tuple[str, str, Options, str]] = {  # a line, more, options,
     "certify": ("print certificates for everyone", words.CERTIFY, _certify, words.STATUS),
     "measure": (
         "print one estimate",
-        words.ASKED.format(face="measure", examples=words.MEASURE),
+        words.CHECK.format(face="measure", examples=words.MEASURE),
         asking("measure"),
-        words.ASKED_STATUS,
+        words.CHECK_STATUS,
     ),
     "detect": (
         "print one test",
-        words.ASKED.format(face="detect", examples=words.DETECT),
+        words.CHECK.format(face="detect", examples=words.DETECT),
         asking("detect"),
-        words.ASKED_STATUS,
+        words.CHECK_STATUS,
     ),
     "diagnose": (
         "print one curve or table of where, and for whom",
-        words.ASKED.format(face="diagnose", examples=words.DIAGNOSE),
+        words.CHECK.format(face="diagnose", examples=words.DIAGNOSE),
         asking("diagnose"),
-        words.ASKED_STATUS,
+        words.CHECK_STATUS,
     ),
     "accept": ("the share that may be accepted above a threshold", words.ACCEPT, _accept, words.ACCEPT_STATUS),
     "compare": ("whether a model is better or no worse than another", words.COMPARE, _compare, words.COMPARE_STATUS),

@@ -31,7 +31,7 @@ def outputs(of: Of) -> dict[str, Output]:
     return {name: one for name, one in OUTPUTS.ours().items() if one.of == of}
 
 
-def asked(a: argparse.Namespace, of: Of) -> dict[str, Output]:
+def requested(a: argparse.Namespace, of: Of) -> dict[str, Output]:
     """Return the outputs that a command line can name: ours, and those installed if they were looked for."""
     return outputs(of) | {name: OUTPUTS.loaded(name) for name in _named(a, of)}
 
@@ -44,13 +44,13 @@ def _named(a: argparse.Namespace, of: Of) -> Iterator[str]:
 
 def target(a: argparse.Namespace, name: str) -> str | None:
     """Return the file that was named for an output of a record."""
-    found: str | None = getattr(a, dest(name, "record"))
-    return found
+    result: str | None = getattr(a, dest(name, "record"))
+    return result
 
 
 def printed(a: argparse.Namespace) -> str:
     """Return in which language of a plug-in a calibrator is to be printed; nothing where in none."""
-    return next((name for name in asked(a, "calibrator") if getattr(a, dest(name, "calibrator"))), "")
+    return next((name for name in requested(a, "calibrator") if getattr(a, dest(name, "calibrator"))), "")
 
 
 def dest(name: str, of: Of) -> str:

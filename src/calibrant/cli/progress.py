@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from calibrant.data.progress import Doing
-from calibrant.visible import visible
+from calibrant.data.progress import ProgressEvent
+from calibrant.sanitize import sanitize
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,7 +40,7 @@ class Progress:
     def __init__(self, console: Console | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._clock = console, clock
         self._bar: Bar | None = None
-        self._doing, self._told, self._began, self._shown = Doing(step="reading"), clock(), clock(), 0.0
+        self._event_now, self._reported, self._began, self._shown = ProgressEvent(step="reading"), clock(), clock(), 0.0
 
     def __enter__(self) -> Progress:
         if self._console is None and sys.stderr.isatty():
@@ -54,13 +54,13 @@ class Progress:
 
             line = self.line
 
-            class Told(ProgressColumn):
+            class Reported(ProgressColumn):
                 """What is being done, rendered again whenever the terminal is."""
 
                 def render(self, _: Task) -> Text:
                     return Text(line())
 
-            self._bar = Bar(SpinnerColumn(), Told(), console=self._console, transient=True)
+            self._bar = Bar(SpinnerColumn(), Reported(), console=self._console, transient=True)
             self._bar.start()
             self._bar.add_task("", total=None)
         return self
@@ -70,40 +70,42 @@ class Progress:
             self._bar.stop()
             self._bar = None
 
-    def __call__(self, doing: Doing) -> None:
+    def __call__(self, event_now: ProgressEvent) -> None:
         """Show what is being done, and how far the run is."""
-        self._doing, self._told = doing, self._clock()
+        self._event_now, self._reported = event_now, self._clock()
 
     def line(self) -> str:
         """Return what is shown now: a bar, the step, its rows and the time left; the time so far where that is open."""
-        doing = self.now()
-        if doing.share is None:
-            return visible(f"{doing}, {self._clock() - self._began:.0f} s so far")
-        return visible(f"{BLOCK * int(WIDE * doing.share):{SPACE}<{WIDE}} {doing}")
+        event_now = self.now()
+        if event_now.share is None:
+            return sanitize(f"{event_now}, {self._clock() - self._began:.0f} s so far")
+        return sanitize(f"{BLOCK * int(WIDE * event_now.share):{SPACE}<{WIDE}} {event_now}")
 
-    def now(self) -> Doing:
+    def now(self) -> ProgressEvent:
         """Return where the run is: what was reported last, and what has passed since."""
-        doing, passed = self._doing, self._clock() - self._told
-        if doing.share is None or not doing.left:
-            return doing
-        share = doing.share + (1.0 - doing.share) * passed / doing.left
-        share = min(share, doing.until or doing.share, ALMOST)  # a step that takes longer than planned does not end
+        event_now, passed = self._event_now, self._clock() - self._reported
+        if event_now.share is None or not event_now.left:
+            return event_now
+        share = event_now.share + (1.0 - event_now.share) * passed / event_now.left
+        share = min(
+            share, event_now.until or event_now.share, ALMOST
+        )  # a step that takes longer than planned does not end
         self._shown = max(self._shown, share)
-        left = doing.left * (1.0 - self._shown) / max(1.0 - doing.share, 1.0 - ALMOST)
-        return replace(doing, share=self._shown, left=left)
+        left = event_now.left * (1.0 - self._shown) / max(1.0 - event_now.share, 1.0 - ALMOST)
+        return replace(event_now, share=self._shown, left=left)
 
 
-def told_first(source: object, asked: Reading) -> object:
+def reported_first(source: object, options: Reading) -> object:
     """Say on standard error, when it is a terminal, what the data are interpreted as and all that is in the way.
 
     Return the source to go on with: it is opened once.
     """
     if not sys.stderr.isatty():
         return source
-    from calibrant.look.run import glance
+    from calibrant.inspect.run import preview
     from calibrant.report.looked import short
 
-    opened, seen = glance(source, asked)
+    opened, seen = preview(source, options)
     if seen is not None:
         print(short(seen), end="\n\n", file=sys.stderr)
     return opened

@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import COMMAND, acting, lacking
-from calibrant.cli.commands import given, reading, tell_rows
-from calibrant.cli.plugged import asked as asked_of
+from calibrant.cli.commands import inputs_of, reading, report_rows
 from calibrant.cli.plugged import outputs, printed
+from calibrant.cli.plugged import requested as requested_of
 from calibrant.cli.progress import Progress
 from calibrant.cli.reporting import write
 from calibrant.data.engines.reduce import chosen_rows
-from calibrant.data.progress import Doing, counted
+from calibrant.data.progress import ProgressEvent, counted
 from calibrant.data.read import each_once
 from calibrant.data.reading import Reading
 from calibrant.data.rewrite import checked_rows
 from calibrant.data.sketches.choice import Chosen
-from calibrant.data.sketches.levels import on_levels, unit_batches
+from calibrant.data.sketches.levels import cluster_batches, on_levels
 from calibrant.data.sketches.repeats import UNKNOWN, in_both
 from calibrant.data.sources.opened import open_source
 from calibrant.data.sources.query import Query
@@ -34,50 +34,50 @@ from calibrant.data.survey import KEPT
 from calibrant.data.targets import checked_targets
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
+from calibrant.repair.calibrator_file import calibrator_text
 from calibrant.repair.catalogue import recipes, tried_by_default
-from calibrant.repair.fitted import FittedMap
+from calibrant.repair.fitted import Calibrator
 from calibrant.repair.judge.compare import audited_variables, compare
-from calibrant.repair.judge.rows import Repair, dealt
+from calibrant.repair.judge.rows import Repair, hash_split
 from calibrant.repair.judge.verdict import AS_AUDITED, NEVER, Comparison
-from calibrant.repair.map_file import map_text
-from calibrant.repair.streamed import Output, apply_map, checked_map, fitted_name, repaired_name
-from calibrant.visible import visible
+from calibrant.repair.streamed import Output, apply_calibrator, checked_calibrator, fitted_name, repaired_name
+from calibrant.sanitize import sanitize
 
 
 def repair(a: Namespace) -> int:
     """Compare, print, and write what was asked for."""
-    asked = reading(a).named()
-    if a.map is not None and not a.map.lower().endswith(".json"):
-        raise BadInput(f"cannot write the calibrator to {a.map!r}: end its name in .json")
-    if a.distinct_units and not (a.judge_on and (asked.cluster or asked.levels)):
-        raise BadInput("--distinct-units goes with --judge-on and --cluster")
+    options = reading(a).named()
+    if a.calibrator is not None and not a.calibrator.lower().endswith(".json"):
+        raise BadInput(f"cannot write the calibrator to {a.calibrator!r}: end its name in .json")
+    if a.distinct_clusters and not (a.judge_on and (options.cluster or options.levels)):
+        raise BadInput("--distinct-clusters goes with --judge-on and --cluster")
     a.threshold, a.costs = acting(a.threshold, a.costs, COMMAND)[0] or None, None  # checked before anything is read
-    data = given(a)
+    data = inputs_of(a)
     read = (*data, *([a.judge_on] if a.judge_on else ()))
-    path = checked_targets({"--out": a.out, "--map": a.map}, read).get("--out")
-    source = _opened(data, asked.form)
-    judged_on = unit_batches(_opened([a.judge_on], asked.form), asked) if a.judge_on else ()
-    asked, _ = on_levels(asked, itertools.chain(unit_batches(source, asked), judged_on))
+    path = checked_targets({"--out": a.out, "--calibrator": a.calibrator}, read).get("--out")
+    source = _opened(data, options.form)
+    judged_on = cluster_batches(_opened([a.judge_on], options.form), options) if a.judge_on else ()
+    options, _ = on_levels(options, itertools.chain(cluster_batches(source, options), judged_on))
     if path:
         checked_rows(path, source, (repaired_name(a.score), fitted_name(a.score)))
     with Progress() as progress:
-        found, fitted = _judged(a, asked, source, progress)
-        chosen = _chosen(found)
-        if chosen and a.map:
-            write(a.map, replace(found.maps[chosen], percent=asked.percent).to_json() + "\n")
+        result, fitted = _judged(a, options, source, progress)
+        chosen = _chosen(result)
+        if chosen and a.calibrator:
+            write(a.calibrator, replace(result.calibrators[chosen], percent=options.percent).to_json() + "\n")
         if chosen and path:
-            checked_map(found.maps[chosen], source, a.score)
+            checked_calibrator(result.calibrators[chosen], source, a.score)
             rows_done = counted(progress, "writing", source.rows)
-            apply_map(found.maps[chosen], source, asked.rows_spec(), Output(path, fitted), rows_done)
-    _say(found, chosen, a)
-    return _status(found, chosen)
+            apply_calibrator(result.calibrators[chosen], source, options.rows_spec(), Output(path, fitted), rows_done)
+    _say(result, chosen, a)
+    return _status(result, chosen)
 
 
 def apply(a: Namespace) -> int:
     """Stream files through a map, or print it in another language."""
     chosen = printed(a)
     if a.print_sql or chosen:
-        return _print_map(a, chosen)
+        return _print_calibrator(a, chosen)
     if a.table or a.keep:
         raise BadInput("--table and --keep are of --print-sql: name a dialect, such as --print-sql duckdb")
     if a.scores:
@@ -88,19 +88,21 @@ def apply(a: Namespace) -> int:
         raise BadInput("name the column to repair with --score")
     if a.out is None:
         raise BadInput(f"name the file to write with --out, or print the calibrator with {_ways(' or ')}")
-    data = given(a)
-    path = checked_targets({"--out": a.out}, (*data, a.map))["--out"]
-    one, asked = FittedMap.from_json(map_text(a.map)), reading(a)
-    source = _opened(data, asked.form)
-    checked_map(one, source, a.score)
+    data = inputs_of(a)
+    path = checked_targets({"--out": a.out}, (*data, a.calibrator))["--out"]
+    one, options = Calibrator.from_json(calibrator_text(a.calibrator)), reading(a)
+    source = _opened(data, options.form)
+    checked_calibrator(one, source, a.score)
     checked_rows(path, source, (repaired_name(a.score),))
-    told = list[str]()
+    reported = list[str]()
     with Progress() as progress:
-        spec = replace(asked.rows_spec(), percent=a.percent or one.percent)
-        rows = apply_map(one, source, spec, Output(path), counted(progress, "writing", source.rows), told.append)
-    for line in told:
-        print(visible(f"calibrant: {line}"), file=sys.stderr)
-    print(visible(f"{a.out}: {rows:,} rows, {repaired_name(a.score)} by {one.recipe}"))
+        spec = replace(options.rows_spec(), percent=a.percent or one.percent)
+        rows = apply_calibrator(
+            one, source, spec, Output(path), counted(progress, "writing", source.rows), reported.append
+        )
+    for line in reported:
+        print(sanitize(f"calibrant: {line}"), file=sys.stderr)
+    print(sanitize(f"{a.out}: {rows:,} rows, {repaired_name(a.score)} by {one.recipe}"))
     return 0
 
 
@@ -109,17 +111,17 @@ def _ways(word: str) -> str:
     return word.join(("--print-sql", *(f"--print-{name}" for name in outputs("calibrator"))))
 
 
-def _print_map(a: Namespace, chosen: str) -> int:
+def _print_calibrator(a: Namespace, chosen: str) -> int:
     """Print a calibrator as SQL, or in the language of a plug-in, for which no data are read."""
     if a.files or a.sql or a.out:
         raise BadInput(f"{_ways(' and ')} print the calibrator and read no data: leave files and --out away")
-    one = FittedMap.from_json(map_text(a.map))
+    one = Calibrator.from_json(calibrator_text(a.calibrator))
     one = replace(one, percent=a.percent or one.percent)
     if chosen:
         if a.table or a.keep or a.scores:
             raise BadInput("--table, --keep and --scores are of --print-sql")
         with OUTPUTS.calling(chosen):
-            print(asked_of(a, "calibrator")[chosen].content(one, "repaired", a), end="")
+            print(requested_of(a, "calibrator")[chosen].content(one, "repaired", a), end="")
         return 0
     if bool(a.scores) == bool(a.score):
         raise BadInput("name the column of the score with --score, or those of several classes with --scores")
@@ -134,47 +136,49 @@ def _opened(data: Sequence[str] | Sequence[Query], form: Form) -> Source:
 # ---- fit on some rows, judge on others ----
 
 
-def _judged(a: Namespace, asked: Reading, source: Source, progress: Progress) -> tuple[Comparison, NDArray[np.uint64]]:
+def _judged(
+    a: Namespace, options: Reading, source: Source, progress: Progress
+) -> tuple[Comparison, NDArray[np.uint64]]:
     """Return the comparison on a sample of the rows, and the hashed identities of those the maps were fitted on."""
-    spec, columns = asked.rows_spec(), _covariates(asked, source)
+    spec, columns = options.rows_spec(), _covariates(options, source)
 
     def sampled(rows: Source) -> Chosen:
         return chosen_rows(rows, spec, columns, KEPT, counted(progress, "reading", rows.rows), COMMAND)
 
     mine, other = sampled(source), None
     lack = lacking(spec.cluster, spec.weights)
-    tell_rows(mine.left_out, "left out", f"without {lack}")
-    each_once(mine.contents, source, asked)
+    report_rows(mine.left_out, "left out", f"without {lack}")
+    each_once(mine.contents, source, options)
     if a.judge_on:
         texts = [name for name, taken in source.kinds.items() if taken.kind == "text"]
-        other = sampled(_opened([a.judge_on], asked.form).knowing(texts))
-        tell_rows(other.left_out, "left out", f"of {visible(a.judge_on)} without {lack}")
-        if why := in_both(mine.contents, other.contents, (), alike=UNKNOWN):
+        other = sampled(_opened([a.judge_on], options.form).knowing(texts))
+        report_rows(other.left_out, "left out", f"of {sanitize(a.judge_on)} without {lack}")
+        if why := in_both(mine.contents, other.contents, (), pair_share=UNKNOWN):
             raise BadInput(
                 f"the files and --judge-on {a.judge_on} {why}: judge a calibrator on rows that it was not fitted on"
             )
     else:
-        _check_keys(mine.hashes, asked.key)
-    usable = audited_variables(mine.data, asked.variables, asked.seed)[0]
-    progress(Doing(step="comparing repairs"))
-    found = compare(
+        _check_keys(mine.hashes, options.key)
+    usable = audited_variables(mine.data, options.variables, options.seed)[0]
+    progress(ProgressEvent(step="comparing repairs"))
+    result = compare(
         mine.data if other is None else other.data,
         repairs=_recipes(tuple(a.method or ("auto",)), usable, a.quick),
         fit_on=None if other is None else mine.data,
-        distinct_units=a.distinct_units,
-        by=asked.by,
+        distinct_clusters=a.distinct_clusters,
+        by=options.by,
         variables=usable,
-        bins=asked.bins,
+        bins=options.bins,
         limit=a.limit,
         judge=a.judge,
         threshold=a.threshold,
-        levels=a.levels,
+        steps=a.steps,
         alpha=a.alpha,
         tests=() if a.quick else ("local",),
-        seed=asked.seed,
+        seed=options.seed,
     )
-    fitted = mine.hashes if other is not None else mine.hashes[dealt(mine.data, 2, asked.seed) == 0]
-    return found, np.sort(fitted)
+    fitted = mine.hashes if other is not None else mine.hashes[hash_split(mine.data, 2, options.seed) == 0]
+    return result, np.sort(fitted)
 
 
 def _check_keys(hashes: NDArray[np.uint64], key: tuple[str, ...]) -> None:
@@ -186,15 +190,15 @@ def _check_keys(hashes: NDArray[np.uint64], key: tuple[str, ...]) -> None:
         )
 
 
-def _covariates(asked: Reading, source: Source) -> tuple[str, ...]:
+def _covariates(options: Reading, source: Source) -> tuple[str, ...]:
     """Return the columns to read next to label, score and key."""
-    taken, named = {asked.label, asked.score, *asked.key}, (*asked.variables, *asked.by)
+    taken, named = {options.label, options.score, *options.key}, (*options.variables, *options.by)
     if wrong := sorted(taken & set(named)):
         raise BadInput(
             f"covariate {wrong[0]!r} is the label, the score or the key: leave it out of --by and --variables"
         )
-    unread = {*taken, *asked.beside}  # units and weights are covariates where they are named only
-    others = Counter(asked.others(source.columns)) if "*" in named else {}
+    unread = {*taken, *options.row_attributes}  # units and weights are covariates where they are named only
+    others = Counter(options.others(source.columns)) if "*" in named else {}
     every = tuple(c for c, n in others.items() if n == 1 and c not in unread)
     return tuple(dict.fromkeys((*every, *(c for c in named if c != "*"))))
 
@@ -217,29 +221,29 @@ def _recipes(methods: tuple[str, ...], variables: tuple[str, ...], quick: bool) 
 # ---- say what was found, and write it ----
 
 
-def _chosen(found: Comparison) -> str | None:
+def _chosen(result: Comparison) -> str | None:
     """Return the repair to write: the one recommended, or the only one there is."""
-    if found.recommended != AS_AUDITED:
-        return found.recommended
-    return next(iter(found.maps)) if len(found.maps) == 1 else None
+    if result.recommended != AS_AUDITED:
+        return result.recommended
+    return next(iter(result.calibrators)) if len(result.calibrators) == 1 else None
 
 
-def _say(found: Comparison, chosen: str | None, a: Namespace) -> None:
+def _say(result: Comparison, chosen: str | None, a: Namespace) -> None:
     from calibrant.report.outputs import acted_on
     from calibrant.report.terminal import comparison
 
     if a.json:
-        print(json.dumps(found.to_dict(), sort_keys=True, indent=1))
+        print(json.dumps(result.to_dict(), sort_keys=True, indent=1))
         return
-    print(comparison(found))
-    if found.decisions.columns:
-        print("\n".join(("", *acted_on.lines(found))))
-    for what, target in (("map", a.map), ("rows", a.out)):
+    print(comparison(result))
+    if result.decisions.columns:
+        print("\n".join(("", *acted_on.lines(result))))
+    for what, target in (("map", a.calibrator), ("rows", a.out)):
         if target:
-            print(visible(f"{what}: {target} ({chosen})") if chosen else f"{what}: nothing written")
+            print(sanitize(f"{what}: {target} ({chosen})") if chosen else f"{what}: nothing written")
 
 
-def _status(found: Comparison, chosen: str | None) -> int:
-    if chosen is not None and chosen == found.recommended:
+def _status(result: Comparison, chosen: str | None) -> int:
+    if chosen is not None and chosen == result.recommended:
         return 0
-    return 1 if chosen is not None and any(item in NEVER for item in found.verdicts[chosen]["worse"]) else 3
+    return 1 if chosen is not None and any(item in NEVER for item in result.verdicts[chosen]["worse"]) else 3

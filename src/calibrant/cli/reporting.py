@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calibrant.audit.record import AuditRecord
-from calibrant.cli.plugged import arranged, asked
+from calibrant.cli.plugged import arranged, requested
 from calibrant.cli.plugged import target as target_of
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 if TYPE_CHECKING:
     from calibrant.data.sources.query import Query
@@ -26,7 +26,7 @@ OWN = "json", "report", "markdown", "pdf", "junit"  # the outputs that are no pl
 
 def _targets(a: Namespace) -> dict[str, str | None]:
     """Return the file of every output by its name, None where it was not asked for."""
-    return {name: target_of(a, name) for name in arranged(OWN, asked(a, "record"))}
+    return {name: target_of(a, name) for name in arranged(OWN, requested(a, "record"))}
 
 
 def report(a: Namespace) -> int:
@@ -38,7 +38,7 @@ def report(a: Namespace) -> int:
 
 def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
     """Refuse outputs that cannot be written, or that claim one place, before any work is done."""
-    targets, plugged = _targets(a), asked(a, "record")
+    targets, plugged = _targets(a), requested(a, "record")
     outs = {f"--{name}": out for name, out in targets.items() if name != "pdf"} | {"--pdf": a.pdf}
     claims = [option for option, out in outs.items() if out == STDOUT]
     if a.pdf == STDOUT:
@@ -47,7 +47,7 @@ def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
         raise BadInput(f"{claims[0]} - and {claims[1]} - both claim standard output: write one to a file")
     if a.open and not a.out and a.report in (None, STDOUT):
         raise BadInput("--open shows a page: name one with --report OUT.html, or a directory with --out DIR")
-    read = [*files, *(beside for one in plugged.values() for beside in one.reads(a))]
+    read = [*files, *(row_attributes for one in plugged.values() for row_attributes in one.reads(a))]
     checked_targets({option: out for option, out in outs.items() if out != STDOUT}, read)
     for name, one in plugged.items():
         with OUTPUTS.calling(name):
@@ -88,7 +88,7 @@ def deliver(record: AuditRecord, a: Namespace) -> None:
     if a.out:
         from calibrant.report.outputs import files
 
-        files.write_all(record, document, Path(a.out), asked(a, "record"))
+        files.write_all(record, document, Path(a.out), requested(a, "record"))
         _say("written to", a.out)
     if STDOUT not in _targets(a).values():
         print(terminal.render(_as_typed(record, getattr(a, "files", ()))))
@@ -100,7 +100,7 @@ def deliver(record: AuditRecord, a: Namespace) -> None:
 
 def _write_plugged(record: AuditRecord, a: Namespace) -> None:
     """Write the outputs of plug-ins that were asked for."""
-    for name, one in asked(a, "record").items():
+    for name, one in requested(a, "record").items():
         if target := target_of(a, name):
             with OUTPUTS.calling(name):
                 content = one.content(record, target, a)
@@ -125,7 +125,7 @@ def write(target: str, content: str) -> None:
 
 
 def _say(what: str, target: str) -> None:
-    print(f"{what}: {visible(target)}", file=sys.stderr)
+    print(f"{what}: {sanitize(target)}", file=sys.stderr)
 
 
 def _open(page: Path) -> None:
@@ -133,4 +133,4 @@ def _open(page: Path) -> None:
     import webbrowser
 
     if not webbrowser.open(page.resolve().as_uri()):
-        print(f"no browser could be opened: open {visible(page)} in one", file=sys.stderr)
+        print(f"no browser could be opened: open {sanitize(page)} in one", file=sys.stderr)

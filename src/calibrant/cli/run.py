@@ -16,7 +16,7 @@ from calibrant.cli.parser import COMMANDS, build_parser
 from calibrant.data.targets import remove_all
 from calibrant.errors import BadInput, NotComputable
 from calibrant.plugins import COMMANDS as PLUGGED
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 BAD, UNEXPECTED, STOPPED = 2, 70, 130
 ELSEWHERE = {
@@ -40,11 +40,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     reads on, and a full disk behind standard output is reported in one line.
     """
     _open_streams()
-    held = io.StringIO()
-    with _terminated(), redirect_stdout(held):
+    kept = io.StringIO()
+    with _terminated(), redirect_stdout(kept):
         status = _run(argv)
     try:
-        sys.stdout.write(visible(held.getvalue(), keep="\n\t"))
+        sys.stdout.write(sanitize(kept.getvalue(), keep="\n\t"))
         sys.stdout.flush()
     except OSError as e:
         with suppress(OSError):
@@ -106,7 +106,7 @@ def _as_option(e: BadInput, a: Namespace) -> str:
 
 def _refused(why: str, status: int) -> int:
     with suppress(OSError):  # a full disk behind standard error must not turn into another status
-        print(f"calibrant: {visible(why)}", file=sys.stderr)
+        print(f"calibrant: {sanitize(why)}", file=sys.stderr)
     return status
 
 

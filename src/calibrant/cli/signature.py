@@ -14,7 +14,7 @@ from calibrant.results import Estimate
 
 DATA = "data"  # how the functions call what they are asked about
 COVARIATES = "variables"  # the columns that a function reads if none are named: every one
-COLUMNS = COVARIATES, "variable", "along", "first", "second", "by", "site"  # settings that name columns
+COLUMNS = COVARIATES, "variable", "by_variable", "first", "second", "by", "site"  # settings that name columns
 OWN = "own "  # before the names of settings among all that a command line gives, which may be called alike
 Parsed = Literal["flag", "one", "many"]
 
@@ -109,8 +109,8 @@ class Method:
 
 def methods(face: str) -> Mapping[str, Method]:
     """Return the functions of a face whose first argument is the data, by name."""
-    held = getattr(calibrant, face)
-    made = (_method(name, getattr(held, name)) for name in sorted(held.__all__))
+    kept = getattr(calibrant, face)
+    made = (_method(name, getattr(kept, name)) for name in sorted(kept.__all__))
     return {m.name: m for m in made if m is not None}
 
 
@@ -179,7 +179,7 @@ def _parameters(doc: str) -> dict[str, str]:
     out: dict[str, str] = {}
     for block in re.split(r"\n(?=\S)", section):
         head, *lines = block.split("\n")
-        if found := PARAMETER.match(head):
-            words = " ".join(line.strip() for line in lines) or (found["kind"] or "")
-            out |= dict.fromkeys(found["names"].split(", "), words)
+        if result := PARAMETER.match(head):
+            words = " ".join(line.strip() for line in lines) or (result["kind"] or "")
+            out |= dict.fromkeys(result["names"].split(", "), words)
     return out

@@ -15,7 +15,7 @@ start here:
   calibrant example                          the audit of bundled real data, with a report
   calibrant look log.parquet                 what it holds, what is in the way, and the command to run
   calibrant audit log.parquet --label y --score p --by sex,age --limit 0.02 --report audit.html
-  calibrant repair log.parquet --label y --score p --out repaired.parquet --map map.json
+  calibrant repair log.parquet --label y --score p --out repaired.parquet --calibrator map.json
   calibrant plan 0.02                        how many rows a certificate takes
   calibrant accept answers.csv --label right --score confidence --risk 0.02     what may pass unseen
   calibrant compare log.parquet --label y --score old,new --by sex              is the new one no worse?
@@ -109,12 +109,12 @@ Each line says which classifier it is about: the raw score, the score in roundin
 example:
   calibrant certify scores.csv --label y --score p --method rounded,jittered,distance
 """
-ASKED_STATUS = """exit status:
+CHECK_STATUS = """exit status:
   0   it is printed, whatever was found
   2   the data or a setting cannot be used, or it cannot be computed; one line says why
   70  an unexpected error: please report it
 """
-ASKED = """\
+CHECK = """\
 Prints what `calibrant.{face}.METHOD` returns for the rows of the files, which are read into memory, or for a sketch.
 `calibrant {face} METHOD --help` lists its settings, and what it assumes and guarantees.
 
@@ -126,7 +126,7 @@ MEASURE = """\
   calibrant measure ece log.parquet --label y --score p --by site --out ece.csv"""
 DETECT = """\
   calibrant detect local_calibration_test log.parquet --label y --score p --features exact --family laplace
-  calibrant detect kernel_tuning log.parquet --label y --score p --along age --gap 0.05 --out tuning.csv"""
+  calibrant detect kernel_tuning log.parquet --label y --score p --by-variable age --gap 0.05 --out tuning.csv"""
 DIAGNOSE = """\
   calibrant diagnose rank_variables log.parquet --label y --score p
   calibrant diagnose reliability_curve log.parquet --label y --score p --out curve.html"""
@@ -135,7 +135,7 @@ PLAN = """An average case for planning, not a certificate. Uniform scores unless
 
 examples:
   calibrant plan 0.02                        whole percent, within two points
-  calibrant plan 0.01 --levels 50 --side two-sided
+  calibrant plan 0.01 --steps 50 --side two-sided
   calibrant plan 0.02 --data pilot.parquet --label y --score p
 """
 SKETCH = """\
@@ -168,10 +168,11 @@ must never be judged.
 
 examples:
   calibrant repair log.parquet --label y --score p
-  calibrant repair log.parquet --label y --score p --by sex,age --out repaired.parquet --map map.json
+  calibrant repair log.parquet --label y --score p --by sex,age --out repaired.parquet --calibrator map.json
   calibrant repair log.parquet --label y --score p --by sex,age --limit 0.02
   calibrant repair log.parquet --label y --score p --by sex,age --threshold 0.2
-  calibrant repair 2015.parquet --judge-on 2017.parquet --label y --score p --method platt,isotonic --map map.json
+  calibrant repair 2015.parquet --judge-on 2017.parquet --label y --score p --method platt,isotonic --calibrator
+  map.json
 """
 APPLY = """\
 Streams files of any size; covariates that the calibrator reads must be there. OUT holds every column and

@@ -27,7 +27,7 @@ REFUSED = (
 ARROW = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__", "iloc")  # what Arrow reads by itself
 FRAMES = ("columns", "column_names", "dims")  # what has columns, or points of a grid: not one column of Arrow
 NUMPY = ("__array__", "__array_interface__")
-UNITS = ("s", "ms", "us", "ns")  # of time that Arrow has; coarser ones become seconds, finer ones nanoseconds
+CLUSTERS = ("s", "ms", "us", "ns")  # of time that Arrow has; coarser ones become seconds, finer ones nanoseconds
 COARSE = ("Y", "M", "W", "D", "h", "m", "generic")
 EXACT = 1 << 53  # whole numbers up to it are real numbers of double precision too
 FIX = "make it text, numbers, dates, or true and false"
@@ -139,8 +139,8 @@ def _known(values: NDArray[Any], name: str) -> NDArray[Any]:
         raise BadInput(f"{name} holds records of {', '.join(t.names)}: pass one of these fields")
     try:
         if t.kind in "mM":
-            unit = np.datetime_data(t)[0]
-            return values.astype(f"{t.kind}8[{unit if unit in UNITS else 's' if unit in COARSE else 'ns'}]")
+            cluster = np.datetime_data(t)[0]
+            return values.astype(f"{t.kind}8[{cluster if cluster in CLUSTERS else 's' if cluster in COARSE else 'ns'}]")
         if t.kind == "V" or t == np.longdouble:  # of kind V are bfloat16 and smaller, where a library adds them
             return values.astype(np.float64)
     except (TypeError, ValueError):
@@ -206,7 +206,7 @@ def index_of(values: object) -> Any | None:
     return index if hasattr(index, "get_indexer") else None
 
 
-def positions(given: Mapping[str, object]) -> dict[str, NDArray[np.intp]]:
+def positions(inputs: Mapping[str, object]) -> dict[str, NDArray[np.intp]]:
     """Return where the rows of the first of several things that carry row labels stand in each of the others.
 
     Left out are those that stand in the same order already. Labels that nobody chose, 0, 1, 2 to the last row, do not
@@ -217,8 +217,8 @@ def positions(given: Mapping[str, object]) -> dict[str, NDArray[np.intp]]:
     BadInput
         Two have other labels, or labels that are not unique in another order.
     """
-    indexes = {name: index for name, values in given.items() if (index := index_of(values)) is not None}
-    found: dict[str, NDArray[np.intp]] = {}
+    indexes = {name: index for name, values in inputs.items() if (index := index_of(values)) is not None}
+    results: dict[str, NDArray[np.intp]] = {}
     for name, index in list(indexes.items())[1:]:
         first, reference = next(iter(indexes.items()))
         if len(index) != len(reference) or index.equals(reference):
@@ -233,8 +233,8 @@ def positions(given: Mapping[str, object]) -> dict[str, NDArray[np.intp]]:
             raise BadInput(f"{where}: {fix}")
         if counts(index) != counts(reference):
             raise BadInput(f"{where}, and one of the two only counts rows, of this or another order: {fix}")
-        found[name] = at.astype(np.intp)
-    return found
+        results[name] = at.astype(np.intp)
+    return results
 
 
 def counts(index: Any) -> bool:

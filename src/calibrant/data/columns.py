@@ -107,8 +107,8 @@ def as_float(column: pa.Array | pa.ChunkedArray, name: str, role: str, fix: str 
         return np.full(len(column), np.nan)
     if not is_number(column.type):
         fix = fix or FIXES.get(role, "store it as numbers")
-        if role == "label" and (told := _unknown_outcomes(column, fix)):
-            raise BadInput(f"label column {name!r} holds {told}")
+        if role == "label" and (reported := _unknown_outcomes(column, fix)):
+            raise BadInput(f"label column {name!r} holds {reported}")
         kind = clipped(str(column.type))
         raise BadInput(f"{role} column {name!r} holds {kind} (such as {_example(column)!r}), not numbers; {fix}")
     values: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
@@ -143,8 +143,8 @@ def are_absent(column: pa.Array | pa.ChunkedArray, name: str) -> NDArray[np.bool
     """Return which values are missing: null, NaN or empty text."""
     column = decoded(column, name)
     absent = (as_text(column) if pa.types.is_string(column.type) else column).is_null(nan_is_null=True)
-    found: NDArray[np.bool_] = absent.to_numpy(zero_copy_only=False)
-    return found
+    result: NDArray[np.bool_] = absent.to_numpy(zero_copy_only=False)
+    return result
 
 
 def _example(column: pa.Array) -> str:
@@ -234,8 +234,8 @@ def may_be_large(column: pa.Array) -> bool:
 def as_covariates(table: pa.Table) -> pa.Table:
     """Return covariates in plain layouts; as text whole numbers that no double may be, as times text that is dates."""
     columns = []
-    for name, given in zip(table.schema.names, table.columns, strict=True):
-        column = plain(given, name)
+    for name, inputs in zip(table.schema.names, table.columns, strict=True):
+        column = plain(inputs, name)
         if is_number(column.type) and may_be_large(column):
             column = number_texts(column).dictionary_encode()
         elif is_text(column.type) and (dates := text_dates(column)) is not None:
@@ -260,11 +260,11 @@ def level_codes(column: pa.Array, levels: Sequence[str]) -> NDArray[np.int32] | 
         coded = pc.take(pa.array(table), column.indices, boundscheck=False)  # a plain column's codes are in reach
         at: NDArray[np.int32] = coded.fill_null(len(levels) + 1).to_numpy(zero_copy_only=False)
         return at
-    found = _places(column, levels)
-    if found is None:
+    result = _places(column, levels)
+    if result is None:
         return None
     absent = (as_text(column) if pa.types.is_string(column.type) else column).is_null(nan_is_null=True)
-    codes: NDArray[np.int32] = found.fill_null(len(levels)).to_numpy(zero_copy_only=False).astype(np.int32)
+    codes: NDArray[np.int32] = result.fill_null(len(levels)).to_numpy(zero_copy_only=False).astype(np.int32)
     codes[absent.to_numpy(zero_copy_only=False)] = len(levels) + 1
     return codes
 
@@ -307,12 +307,12 @@ def _exactly(text: str) -> Decimal | None:
 
 
 def label_values(
-    column: pa.Array | pa.ChunkedArray, name: str, positive: str | None, case: str = "positive"
+    column: pa.Array | pa.ChunkedArray, name: str, positive: str | None, is_event: str = "positive"
 ) -> NDArray[np.int8] | Floats:
     """Return labels as numbers, NaN where missing (null, NaN, text such as "NA"); int8 where every value fits.
 
-    With `positive` the value that it names is 1 and every other is 0: numbers as numbers, text as text. `case` is what
-    whoever asks calls that argument.
+    With `positive` the value that it names is 1 and every other is 0: numbers as numbers, text as text. `is_event` is
+    what whoever asks calls that argument.
     """
     column = decoded(column, name)
     if positive is None:
@@ -321,18 +321,18 @@ def label_values(
             if len(values) and values.min() >= 0 and values.max() <= 1:
                 small: NDArray[np.int8] = values.astype(np.int8)
                 return small
-        return as_float(column, name, "label", "" if case == "positive" else f"pass {case}= to name the event")
+        return as_float(column, name, "label", "" if is_event == "positive" else f"pass {is_event}= to name the event")
     try:
-        hit = _hits(column, name, positive, case)
+        hit = _hits(column, name, positive, is_event)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise BadInput(
             f"label column {name!r} holds {column.type}: store it as text, numbers, or true and false"
         ) from None
-    found: Floats = hit.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return found
+    result: Floats = hit.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return result
 
 
-def _hits(column: pa.Array, name: str, positive: str, case: str = "positive") -> pa.Array:
+def _hits(column: pa.Array, name: str, positive: str, event: str = "positive") -> pa.Array:
     """Return which labels are the positive one, null where missing."""
     t = column.type
     if pa.types.is_boolean(t):
@@ -343,7 +343,7 @@ def _hits(column: pa.Array, name: str, positive: str, case: str = "positive") ->
     try:
         value = Decimal(positive)
     except InvalidOperation:
-        raise BadInput(f"label column {name!r} holds numbers, and {case}={positive!r} is none") from None
+        raise BadInput(f"label column {name!r} holds numbers, and {event}={positive!r} is none") from None
     if not pa.types.is_integer(t):
         numbers = column.cast(pa.float64(), safe=False)
         return pc.equal(pc.if_else(pc.is_nan(numbers), None, numbers), float(value))
@@ -375,7 +375,7 @@ def one_spelling(spelt: AbstractSet[str], name: str, positive: str) -> None:
         )
 
 
-def no_cases(
+def no_events(
     column: pa.Array | pa.ChunkedArray, name: str, positive: str, audited: NDArray[np.bool_]
 ) -> dict[str, int]:
     """Return the label's values other than the event, as text, with their audited rows: see `few_of`.
@@ -387,10 +387,10 @@ def no_cases(
     rest = column.filter(pc.and_(others, pa.array(audited)))
     texts = number_texts(rest) if is_number(rest.type) else rest.cast(pa.string())
     values, rows = (part.to_pylist() for part in pc.value_counts(texts).flatten())
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     for value, count in zip(values, rows, strict=True):
-        found[clipped(value)] += count
-    return few_of(found)
+        result[clipped(value)] += count
+    return few_of(result)
 
 
 def few_of(*counts: Mapping[str, int]) -> dict[str, int]:
@@ -411,8 +411,8 @@ def unknown_of(values: Mapping[str, int]) -> tuple[str, ...]:
     others = [v for v in values if low[v] not in pair]
     few = 100 * sum(values[v] for v in others) < MULTICLASS * sum(values.values())
     plain_words = {word for words in WORDS for word in words}
-    found = [v for v in others if low[v] in UNKNOWN or (few and low[v] not in plain_words)]
-    return tuple(sorted(found, key=lambda v: (-values[v], v))) if pair else ()
+    results = [v for v in others if low[v] in UNKNOWN or (few and low[v] not in plain_words)]
+    return tuple(sorted(results, key=lambda v: (-values[v], v))) if pair else ()
 
 
 def plain_pair(values: Iterable[str]) -> set[str]:
@@ -426,16 +426,16 @@ def _unknown_outcomes(column: pa.Array, fix: str) -> str:
     if not pa.types.is_string(column.type):
         return ""
     values, rows = (part.to_pylist() for part in pc.value_counts(as_text(column)).flatten())
-    held = {v: n for v, n in zip(values, rows, strict=True) if v is not None and v not in ABSENT}
-    found = unknown_of(held) if len(held) <= FEW else ()
-    if not found:
+    kept = {v: n for v, n in zip(values, rows, strict=True) if v is not None and v not in ABSENT}
+    result = unknown_of(kept) if len(kept) <= FEW else ()
+    if not result:
         return ""
-    pair, (it, means) = plain_pair(held), ("it", "it means") if len(found) == 1 else ("them", "they mean")
-    listed = ", ".join(repr(clipped(v)) for v in found)
-    told = f"{listed} next to {' and '.join(sorted(pair))}; if these outcomes are not known, store {it} as missing"
+    pair, (it, means) = plain_pair(kept), ("it", "it means") if len(result) == 1 else ("them", "they mean")
+    listed = ", ".join(repr(clipped(v)) for v in result)
+    reported = f"{listed} next to {' and '.join(sorted(pair))}; if these outcomes are not known, store {it} as missing"
     if pair & {"0", "false"}:
-        return f"{told}; only if {means} a non-event, {fix}"
-    return f"{told} and {fix}, which alone would count {it} as a non-event"
+        return f"{reported}; only if {means} a non-event, {fix}"
+    return f"{reported} and {fix}, which alone would count {it} as a non-event"
 
 
 def binary_labels(y: NDArray[np.int8] | Floats) -> NDArray[np.int8]:

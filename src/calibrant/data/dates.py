@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calibrant.arguments import UNITS, Unit
+from calibrant.arguments import CLUSTERS, Unit
 from calibrant.data.layouts import changed
 from calibrant.errors import BadInput
 
@@ -41,8 +41,8 @@ def times(column: pa.Array, name: str = "") -> pa.Array:
     plain = column.cast(pa.int32()) if pa.types.is_date32(t) else column.cast(pa.int64())
     reach = pc.min_max(plain)
     if reach["min"].is_valid and not ends[0] <= reach["min"].as_py() <= reach["max"].as_py() <= ends[1]:
-        said = f"column {name!r}" if name else "a column"
-        raise BadInput(f"{said} holds dates outside the years 1 to 9999: make them missing, or leave the column out")
+        stated = f"column {name!r}" if name else "a column"
+        raise BadInput(f"{stated} holds dates outside the years 1 to 9999: make them missing, or leave the column out")
     return column.cast(pa.timestamp("us"), safe=False)
 
 
@@ -51,10 +51,10 @@ def dates_in(column: pa.Array, name: str, role: str) -> pa.Array:
     t = column.type
     if is_date(t):
         return times(column, name)
-    found = text_dates(column) if pa.types.is_string(t) else None
-    if found is None and not nothing(column):
+    result = text_dates(column) if pa.types.is_string(t) else None
+    if result is None and not nothing(column):
         raise changed(name, role, "dates", t)
-    return pa.nulls(len(column), pa.timestamp("us")) if found is None else found
+    return pa.nulls(len(column), pa.timestamp("us")) if result is None else result
 
 
 def as_days(column: pa.Array, name: str = "") -> NDArray[np.float64]:
@@ -121,7 +121,7 @@ def unit_of(months: Mapping[str, int]) -> tuple[Unit, dict[str, int]]:
     several is not used.
     """
     chosen: tuple[Unit, dict[str, int]] | None = None
-    for unit in UNITS:
+    for unit in CLUSTERS:
         counts: Counter[str] = Counter()
         for month, rows in months.items():
             counts[period_of(month, unit)] += rows

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from calibrant.data.columns import WORDS
 from calibrant.data.dates import is_date, text_dates, times
 from calibrant.data.layouts import decoded
-from calibrant.data.specs.unit_names import names_code
+from calibrant.data.specs.cluster_names import names_code
 
 Name = Literal["label", "id", "date", "code", "category", "number", "constant", "unusable"]
 
@@ -84,41 +84,41 @@ def kind_of_column(column: pa.ChunkedArray, name: str) -> Kind:
     elif not (pa.types.is_integer(t) or pa.types.is_decimal(t)):
         return Kind("unusable", f"it holds {str(t)[:CLIPPED]}", missing=values.null_count)
     there = values.drop_null()
-    found = there.unique()
-    kind, why = _kind(there, found, name)
-    return Kind(kind, why, values.null_count, len(found), _shown(found), *_ends(there))
+    result = there.unique()
+    kind, why = _kind(there, result, name)
+    return Kind(kind, why, values.null_count, len(result), _shown(result), *_ends(there))
 
 
 def _date(values: pa.Array) -> Kind:
     there = values.drop_null()
-    found = there.unique()
-    said = "dates" if pc.all(pc.equal(pc.floor_temporal(there, unit="day"), there)).as_py() else "dates and times"
-    kind: Name = "date" if len(found) > 1 else "constant"
-    why = f"its values are {said}" if len(found) > 1 else _one(len(found))
-    return Kind(kind, why, values.null_count, len(found), _shown(found), *_ends(there))
+    result = there.unique()
+    stated = "dates" if pc.all(pc.equal(pc.floor_temporal(there, unit="day"), there)).as_py() else "dates and times"
+    kind: Name = "date" if len(result) > 1 else "constant"
+    why = f"its values are {stated}" if len(result) > 1 else _one(len(result))
+    return Kind(kind, why, values.null_count, len(result), _shown(result), *_ends(there))
 
 
-def _kind(there: pa.Array, found: pa.Array, name: str) -> tuple[Name, str]:
-    n, distinct = len(there), len(found)
+def _kind(there: pa.Array, result: pa.Array, name: str) -> tuple[Name, str]:
+    n, distinct = len(there), len(result)
     if distinct < 2:
         return "constant", _one(distinct)
-    if distinct == 2 and {str(v).lower().removesuffix(".0") for v in found.to_pylist()} in WORDS:
-        return "label", f"its values are {_shown(found)[0]} and {_shown(found)[1]}"
-    return _text_kind(found, n) if pa.types.is_string(there.type) else _number_kind(there, distinct, name)
+    if distinct == 2 and {str(v).lower().removesuffix(".0") for v in result.to_pylist()} in WORDS:
+        return "label", f"its values are {_shown(result)[0]} and {_shown(result)[1]}"
+    return _text_kind(result, n) if pa.types.is_string(there.type) else _number_kind(there, distinct, name)
 
 
 def _one(distinct: int) -> str:
     return "it takes one value only" if distinct else "it is empty"
 
 
-def _text_kind(found: pa.Array, n: int) -> tuple[Name, str]:
-    distinct = len(found)
-    if distinct > FEW and pc.all(pc.match_substring_regex(found, UUID)).as_py():
+def _text_kind(result: pa.Array, n: int) -> tuple[Name, str]:
+    distinct = len(result)
+    if distinct > FEW and pc.all(pc.match_substring_regex(result, UUID)).as_py():
         return "id", "its values are UUIDs"
     if distinct > TOP or (distinct > FEW and distinct > MOSTLY * n):
         return "id", "most of its values occur once"
-    if pc.all(pc.match_substring_regex(found, DIGITS)).as_py():
-        zeros = pc.any(pc.match_substring_regex(found, "^0[0-9]")).as_py()
+    if pc.all(pc.match_substring_regex(result, DIGITS)).as_py():
+        zeros = pc.any(pc.match_substring_regex(result, "^0[0-9]")).as_py()
         return "code", "its values are digits with leading zeros" if zeros else "its values are digits stored as text"
     return "category", f"{distinct:,} texts"
 

@@ -26,7 +26,7 @@ def whole(column: pa.Array | pa.ChunkedArray, name: str = "") -> pa.Array:
     except pa.ArrowInvalid:
         joined = column
     if isinstance(joined, pa.ChunkedArray):
-        raise BadInput(_said(name) + TOO_LONG)
+        raise BadInput(_stated(name) + TOO_LONG)
     return joined
 
 
@@ -85,7 +85,7 @@ def is_text(t: pa.DataType) -> bool:
     return any(kind(t) for kind in kinds)
 
 
-def _said(name: str) -> str:
+def _stated(name: str) -> str:
     return f"column {name!r}" if name else "a column"
 
 
@@ -101,9 +101,9 @@ def _text(column: pa.Array, name: str) -> pa.Array:
         return column.cast(pa.string())
     except pa.ArrowInvalid as e:
         if "overflow" in str(e) or "too large" in str(e):
-            raise BadInput(_said(name) + TOO_LONG) from None
+            raise BadInput(_stated(name) + TOO_LONG) from None
         raise BadInput(
-            f"{_said(name)} holds bytes that are not text in UTF-8: store it as text, or leave it out"
+            f"{_stated(name)} holds bytes that are not text in UTF-8: store it as text, or leave it out"
         ) from None
 
 
@@ -115,7 +115,7 @@ def _coded(column: pa.DictionaryArray, name: str) -> pa.Array:
         return pa.nulls(len(column), values.type)
     reach = pc.min_max(indices)
     if not 0 <= reach["min"].as_py() <= reach["max"].as_py() < len(values):
-        raise BadInput(f"{_said(name)} is damaged: a code of its dictionary stands for no value")
+        raise BadInput(f"{_stated(name)} is damaged: a code of its dictionary stands for no value")
     if pa.types.is_string(values.type) and not values.null_count and len(values.unique()) == len(values):
         return pa.DictionaryArray.from_arrays(indices.cast(pa.int32()), values, safe=False)  # looked at just now
     indices = indices.cast(pa.int64())

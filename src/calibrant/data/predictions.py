@@ -10,30 +10,30 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.arguments import MISSING_WAYS, PYTHON, Asker, Missing, choice, flag, text
+from calibrant.arguments import MISSING_WAYS, PYTHON, Caller, Missing, choice, flag, text
 from calibrant.data.arrays import column_of, matrix_of
 from calibrant.data.columns import Floats
-from calibrant.data.given import (
+from calibrant.data.inputs import (
+    ClustersCross,
     Crossing,
-    Given,
     Levels,
-    UnitsCross,
+    PredictionInputs,
     class_names,
     class_numbers,
+    cluster_codes,
+    cluster_columns,
     clusters_of,
     crossing_of,
     labels_of,
     levels_of,
     scores_of,
-    unit_codes,
-    unit_columns,
     weights_of,
 )
 from calibrant.data.layouts import decoded
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput, NotComputable
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 Kind = TypeVar("Kind")
 Other = TypeVar("Other")
@@ -80,7 +80,7 @@ class Predictions:
         Name for reports.
     dropped : int
         Rows left out because score or label was missing.
-    unit_ids : uint64 array of shape (n,) or None
+    cluster_ids : uint64 array of shape (n,) or None
         Of rows that a sketch held: the hashes by which it knows their clusters.
     levels : tuple of (str, int)
         Where several columns named clusters, each with its number of clusters, the coarsest first: `cluster` holds that
@@ -101,7 +101,7 @@ class Predictions:
     cluster: NDArray[Any] | None = None
     name: str = "data"
     dropped: int = 0
-    unit_ids: NDArray[np.uint64] | None = field(default=None, repr=False)
+    cluster_ids: NDArray[np.uint64] | None = field(default=None, repr=False)
     levels: Levels = ()
     crossing: Crossing | None = field(default=None, repr=False)
     unlabelled: Unlabelled | None = None
@@ -114,7 +114,7 @@ class Predictions:
         return len(self.y)
 
     @property
-    def cases(self) -> int:
+    def events(self) -> int:
         """Rows with outcome 1."""
         return int(self.y.sum(dtype=np.int64))
 
@@ -124,15 +124,15 @@ class Predictions:
     def __repr__(self) -> str:
         extras = [name for name in ("weights", "cluster") if getattr(self, name) is not None]
         apart = [f"{len(self.unlabelled.p):,} rows without a label"] if self.unlabelled is not None else []
-        told = [f"{self.n:,} rows", f"{self.cases:,} events", *apart, *_columns(self.covariates), *extras]
-        return f"Predictions({visible(self.name)}: {', '.join(told)})"
+        reported = [f"{self.n:,} rows", f"{self.events:,} events", *apart, *_columns(self.covariates), *extras]
+        return f"Predictions({sanitize(self.name)}: {', '.join(reported)})"
 
 
 def _columns(covariates: Any) -> list[str]:
     """Return how many covariates there are, and the first few by name."""
     if covariates is None:
         return []
-    names = [visible(n) for n in covariates.column_names]
+    names = [sanitize(n) for n in covariates.column_names]
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return [f"covariates {', '.join(names[:NAMED])}{more}"] if names else []
 
@@ -162,8 +162,8 @@ class MulticlassPredictions:
     weights: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
-        told = [f"{self.n:,} rows", f"{self.p.shape[1]} classes", *_columns(self.covariates)]
-        return f"MulticlassPredictions({visible(self.name)}: {', '.join(told)})"
+        reported = [f"{self.n:,} rows", f"{self.p.shape[1]} classes", *_columns(self.covariates)]
+        return f"MulticlassPredictions({sanitize(self.name)}: {', '.join(reported)})"
 
     @property
     def n(self) -> int:
@@ -246,8 +246,8 @@ def predictions(
     3
     """
     way, name = missing_way(drop_missing, missing), text("name", name)
-    found = frozen((y_true, y_prob, covariates), weights, cluster, positive=positive, way=way)
-    return replace(found, name=name)
+    result = frozen((y_true, y_prob, covariates), weights, cluster, positive=positive, way=way)
+    return replace(result, name=name)
 
 
 def frozen(
@@ -257,32 +257,32 @@ def frozen(
     *,
     positive: object = None,
     way: Missing = "level",
-    asker: Asker = PYTHON,
+    caller: Caller = PYTHON,
 ) -> Predictions:
-    """Return labels, probabilities and covariates as `predictions` does; `asker` says what refusals call arguments."""
+    """Return labels, probabilities and covariates as `predictions` does; `caller` says what refusals call arguments."""
     y_true, y_prob, covariates = rows
-    drop_missing, columns = way == "drop", unit_columns(cluster)
-    levels, crossing, units = _levels(columns, y_true=y_true) if columns else ((), None, cluster)
+    drop_missing, columns = way == "drop", cluster_columns(cluster)
+    levels, crossing, clusters = _levels(columns, y_true=y_true) if columns else ((), None, cluster)
     if way == "keep" and crossing is not None:
         raise NotComputable(APART.format(*crossing.names))
-    beside_rows = {asker.name("weights"): weights, asker.name("cluster"): units}
-    given = Given(y_true=y_true, y_prob=y_prob, covariates=covariates, **beside_rows)
+    attached_rows = {caller.name("weights"): weights, caller.name("cluster"): clusters}
+    inputs = PredictionInputs(y_true=y_true, y_prob=y_prob, covariates=covariates, **attached_rows)
     y, p = (
-        given.ordered("y_true", labels_of(y_true, positive, asker.name("positive"))),
-        given.ordered("y_prob", scores_of(y_prob)),
+        inputs.ordered("y_true", labels_of(y_true, positive, caller.name("positive"))),
+        inputs.ordered("y_prob", scores_of(y_prob)),
     )
     if len(y) != len(p):
         raise BadInput(f"y_true has {len(y):,} rows and y_prob {len(p):,}: pass one label for each probability")
-    keep = _validated(y, p, way, asker)
-    beside: dict[str, NDArray[Any]] = {}
-    for part, values, read in (("weights", weights, weights_of), ("cluster", units, clusters_of)):
+    keep = _validated(y, p, way, caller)
+    row_attributes: dict[str, NDArray[Any]] = {}
+    for part, values, read in (("weights", weights, weights_of), ("cluster", clusters, clusters_of)):
         if values is not None:
-            called = asker.name(part)
-            found, known = read(values, len(y), drop_missing, called)
-            beside[part] = given.ordered(called, found)
-            keep &= given.ordered(called, known)
-    w, who, dropped = beside.get("weights"), beside.get("cluster"), int(np.count_nonzero(~keep))
-    table = given.table(len(y))
+            called = caller.name(part)
+            result, known = read(values, len(y), drop_missing, called)
+            row_attributes[part] = inputs.ordered(called, result)
+            keep &= inputs.ordered(called, known)
+    w, who, dropped = row_attributes.get("weights"), row_attributes.get("cluster"), int(np.count_nonzero(~keep))
+    table = inputs.table(len(y))
     _without_gaps(table, way)
     if not keep.any():
         raise BadInput("no rows are left after dropping missing values")
@@ -314,11 +314,14 @@ def _levels(columns: Mapping[str, object], y_true: object) -> tuple[Levels, Cros
 
     Of columns that cross it is one cluster.
     """
-    codes, given = unit_codes(columns), Given(y_true=y_true, **{f"cluster {k!r}": c for k, c in columns.items()})
-    ordered = {name: given.ordered(f"cluster {name!r}", code) for name, code in codes.items()}
+    codes, inputs = (
+        cluster_codes(columns),
+        PredictionInputs(y_true=y_true, **{f"cluster {k!r}": c for k, c in columns.items()}),
+    )
+    ordered = {name: inputs.ordered(f"cluster {name!r}", code) for name, code in codes.items()}
     try:
         levels = levels_of(ordered)
-    except UnitsCross:
+    except ClustersCross:
         return (), crossing_of(ordered), np.zeros(len(next(iter(ordered.values()))), dtype=np.int64)
     return levels, None, columns[levels[0][0]]
 
@@ -326,13 +329,13 @@ def _levels(columns: Mapping[str, object], y_true: object) -> tuple[Levels, Cros
 APART = "clusters {0!r} and {1!r} cross, and rows without a label are kept apart by one column alone: name one of them"
 
 
-def missing_way(drop_missing: bool, missing: str, asker: Asker = PYTHON) -> Missing:
+def missing_way(drop_missing: bool, missing: str, caller: Caller = PYTHON) -> Missing:
     """Return what is done about missing values, which two arguments may say."""
-    said: Missing = choice(asker.name("missing"), missing, MISSING_WAYS)
-    if not flag(asker.name("drop_missing"), drop_missing):
-        return said
-    if said in ("refuse", "keep"):
-        raise BadInput(f"{asker.turns_on('drop_missing')} and {asker.name('missing')}={said}: pass one of them")
+    stated: Missing = choice(caller.name("missing"), missing, MISSING_WAYS)
+    if not flag(caller.name("drop_missing"), drop_missing):
+        return stated
+    if stated in ("refuse", "keep"):
+        raise BadInput(f"{caller.turns_on('drop_missing')} and {caller.name('missing')}={stated}: pass one of them")
     return "drop"
 
 
@@ -382,11 +385,11 @@ def multiclass_predictions(
     [0.7, 0.8, 0.5]
     """
     name = text("name", name)
-    given = Given(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights)
+    inputs = PredictionInputs(y_true=y_true, y_prob=y_prob, covariates=covariates, weights=weights)
     p, labels = matrix_of(y_prob, "y_prob"), decoded(column_of(y_true, "y_true"))
     if p is None or p.shape[1] < 3:
-        found = 1 if p is None else p.shape[1]
-        raise BadInput(f"y_prob has {found} columns: pass one for each of three classes or more, or use predictions")
+        result = 1 if p is None else p.shape[1]
+        raise BadInput(f"y_prob has {result} columns: pass one for each of three classes or more, or use predictions")
     if len(labels) != len(p):
         raise BadInput(f"y_true has {len(labels):,} rows and y_prob {len(p):,}: pass one class number for each row")
     if not len(p):
@@ -395,22 +398,22 @@ def multiclass_predictions(
         row = int(np.argmax(labels.is_null().to_numpy(zero_copy_only=False)))
         raise BadInput(f"y_true: {labels.null_count:,} values are missing, first in row {row}: leave such rows out")
     order = class_names(classes, y_prob, labels, p.shape[1])
-    y32, p = given.ordered("y_true", class_numbers(labels, order, p.shape[1])), given.ordered("y_prob", p)
+    y32, p = inputs.ordered("y_true", class_numbers(labels, order, p.shape[1])), inputs.ordered("y_prob", p)
     wrong = ~(np.isfinite(p).all(axis=1) & (p >= 0).all(axis=1) & (np.abs(p.sum(axis=1) - 1) < 1e-6))
     if wrong.any():
         raise BadInput(_no_classes(p, wrong))
     y32.flags.writeable = p.flags.writeable = False
-    own = None if weights is None else given.ordered("weights", weights_of(weights, len(p), missing=False)[0])
+    own = None if weights is None else inputs.ordered("weights", weights_of(weights, len(p), missing=False)[0])
     if own is not None:
         own.flags.writeable = False
-    return MulticlassPredictions(y=y32, p=p, covariates=given.table(len(p)), classes=order, name=name, weights=own)
+    return MulticlassPredictions(y=y32, p=p, covariates=inputs.table(len(p)), classes=order, name=name, weights=own)
 
 
 def _no_classes(p: Floats, wrong: NDArray[np.bool_]) -> str:
     """Say what is wrong with the first row of class probabilities that is no row of them, and what to do."""
     row = int(np.argmax(wrong))
     n = int(wrong.sum())
-    said = (
+    stated = (
         f"y_prob: {n:,} {'row is' if n == 1 else 'rows are'} not probabilities that add up to one; first: row {row}, "
     )
     for fault, mend in (
@@ -419,10 +422,10 @@ def _no_classes(p: Floats, wrong: NDArray[np.bool_]) -> str:
     ):
         if fault.any():
             column = int(np.argmax(fault))
-            return f"{said}column {column}, {p[row, column]:.6g}: {mend}"
+            return f"{stated}column {column}, {p[row, column]:.6g}: {mend}"
     every = "pass every class; if all are there, y_prob / y_prob.sum(axis=1, keepdims=True)"
     mend = "pass y_prob / 100" if np.allclose(p.sum(axis=1), 100, atol=1) else every
-    return f"{said}sum {p[row].sum():.6g}: {mend}"
+    return f"{stated}sum {p[row].sum():.6g}: {mend}"
 
 
 SEVERAL = "several classes: pass data.top_label(), or data.one_vs_rest(k) with alpha / K"
@@ -438,7 +441,7 @@ def checked_data(data: object, *kinds: type[Any], name: str = "data") -> Any:
     Every function that reads rows, or rows or a sketch, begins here: ``checked_data(data, Predictions, Sketch)``. A
     sketch of clusters or weights is read by the rows that it holds: its counts take rows as independent and alike.
     """
-    if Predictions in kinds and getattr(data, "by_units", False):
+    if Predictions in kinds and getattr(data, "by_clusters", False):
         data = data.rows()  # type: ignore[attr-defined]
     if isinstance(data, kinds):
         return data
@@ -464,20 +467,20 @@ def _apart(
     table: pa.Table | None,
     rows: NDArray[np.bool_],
     weights: Floats | None,
-    units: NDArray[np.generic] | None,
+    clusters: NDArray[np.generic] | None,
 ) -> Unlabelled:
     """Return the rows without a label."""
     return Unlabelled(
         p=p[rows],
         covariates=pa.table({}) if table is None else table.filter(rows),
         weights=None if weights is None else weights[rows],
-        cluster=None if units is None else units[rows],
+        cluster=None if clusters is None else clusters[rows],
     )
 
 
-def _validated(y: Floats, p: Floats, missing: Missing, asker: Asker) -> NDArray[np.bool_]:
+def _validated(y: Floats, p: Floats, missing: Missing, caller: Caller) -> NDArray[np.bool_]:
     """Check every value; return the rows to keep."""
-    faults = Faults(arrays=True, asker=asker)
+    faults = Faults(arrays=True, caller=caller)
     faults.see(p, percent=False)
     faults.note(p, y, digits=6)
     faults.check(Spec(label="y_true", score="y_prob", missing=missing))

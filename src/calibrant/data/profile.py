@@ -25,8 +25,8 @@ from calibrant.data.columns import (
 )
 from calibrant.data.dates import is_date, nothing, periods, text_dates, unit_of
 from calibrant.data.layouts import decoded, plain
+from calibrant.data.specs.cluster_names import names_code
 from calibrant.data.specs.spec import Kind, Variable
-from calibrant.data.specs.unit_names import names_code
 from calibrant.errors import BadInput
 
 FEW = 12  # a number with at most this many values is a category: months, grades, codes
@@ -127,10 +127,10 @@ class Profile:
             self.dated = False
         if self.dated:
             text = decoded(column)
-            found = text_dates(text)
-            if found is not None:
-                self._count(self.months, periods(found, "month", self.name))
-            self.dated = found is not None or nothing(text)
+            result = text_dates(text)
+            if result is not None:
+                self._count(self.months, periods(result, "month", self.name))
+            self.dated = result is not None or nothing(text)
         if len(pc.unique(column)) <= IDENTIFIER + 1:  # a missing value is none
             self._count(self.texts, column)
         elif self.dated:  # of dates the months are counted
@@ -236,8 +236,8 @@ class Profile:
 
     def _category(self) -> Variable:
         if self.kind == "month" or (self.kind == "category" and self.dated and self.months):
-            unit, periods_held = unit_of(self.months or self.texts)
-            return Variable(name=self.name, kind=unit, values=tuple(sorted(periods_held)))
+            cluster, periods_present = unit_of(self.months or self.texts)
+            return Variable(name=self.name, kind=cluster, values=tuple(sorted(periods_present)))
         counts = self.texts | self.large
         crowded = len(counts) > TOP_LEVELS and max(counts.values()) < FREQUENT
         if crowded or (self.large and self.many):

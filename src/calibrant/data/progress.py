@@ -13,7 +13,7 @@ SOON = 1.0  # seconds of work after which the pace of this machine is heeded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doing:
+class ProgressEvent:
     """What is being done, and how far the run is.
 
     Parameters
@@ -46,8 +46,8 @@ class Doing:
         return f"{self.step}{':' if read or share else ''}{read}{',' if read and share else ''}{share}{left}"
 
 
-Progress = Callable[[Doing], None]
-"""The one hook for progress: called with a `Doing` when a step begins, and as its rows are read.
+Progress = Callable[[ProgressEvent], None]
+"""The one hook for progress: called with a `ProgressEvent` when a step begins, and as its rows are read.
 
 ``progress=print`` will do. Rows are read on several threads, and the calls come one at a time.
 """
@@ -71,13 +71,13 @@ def counted(progress: Progress | None, what: str, of: int | None = None) -> OnRo
         nonlocal rows
         with lock:
             rows += more
-            progress(Doing(step=what, rows=rows, of=of))
+            progress(ProgressEvent(step=what, rows=rows, of=of))
 
-    progress(Doing(step=what, of=of))
+    progress(ProgressEvent(step=what, of=of))
     return add
 
 
-class Course:
+class ProgressTracker:
     """Tells a hook how far a run is that reads rows and then takes steps of known cost.
 
     Parameters
@@ -104,17 +104,17 @@ class Course:
         self.costs: dict[str, float] = {}  # of what is not done, in order
         self.done = self.share = 0.0
 
-    def reading(self, doing: Doing) -> None:
+    def reading(self, event_now: ProgressEvent) -> None:
         """Tell of rows that are read, and how far the run is where the source told how many there are."""
-        if doing.step not in self.steps:
-            self.steps.append(doing.step)
+        if event_now.step not in self.steps:
+            self.steps.append(event_now.step)
         before = len(self.steps) - 1  # passes that are over
-        if doing.of and (doing.rows or before):
+        if event_now.of and (event_now.rows or before):
             passed = self.clock() - self.start
-            part = (before + min(doing.rows / doing.of, 1.0)) / max(self.passes, before + 1)
-            self._tell(doing, passed, passed / part * (1.0 - part) + self.later(doing.of))
+            part = (before + min(event_now.rows / event_now.of, 1.0)) / max(self.passes, before + 1)
+            self._report(event_now, passed, passed / part * (1.0 - part) + self.later(event_now.of))
         elif self.hook is not None:
-            self.hook(doing)
+            self.hook(event_now)
 
     def expect(self, costs: Mapping[str, float]) -> None:
         """Say what each step to come costs, now that the rows are read."""
@@ -123,7 +123,9 @@ class Course:
     def begin(self, step: str) -> None:
         """Tell that a step begins."""
         now = next(iter(self.costs.values()), 0.0)
-        self._tell(Doing(step=step), self.clock() - self.start, self.pace * sum(self.costs.values()), self.pace * now)
+        self._report(
+            ProgressEvent(step=step), self.clock() - self.start, self.pace * sum(self.costs.values()), self.pace * now
+        )
 
     def finish(self, code: str) -> None:
         """Count the cost of what is done."""
@@ -134,9 +136,9 @@ class Course:
         """Seconds of this machine for a second of a usual one, as far as the steps taken tell."""
         return (self.clock() - self.read + SOON) / (self.done + SOON)
 
-    def _tell(self, doing: Doing, passed: float, left: float, step: float = 0.0) -> None:
+    def _report(self, event_now: ProgressEvent, passed: float, left: float, step: float = 0.0) -> None:
         whole = passed + left
         self.share = max(self.share, passed / whole if whole > 0 else 0.0)
         until = max(self.share, (passed + step) / whole if whole > 0 else 0.0)
         if self.hook is not None:
-            self.hook(replace(doing, share=self.share, left=left, until=until))
+            self.hook(replace(event_now, share=self.share, left=left, until=until))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from calibrant.arguments import checked_seed, one_source, shown
 from calibrant.data.columns import label_values, require, row_ids, score_values
 from calibrant.data.engines.reduce import first_look, sketch_source, source_of
-from calibrant.data.given import Levels, UnitsCross
+from calibrant.data.inputs import ClustersCross, Levels
 from calibrant.data.predictions import (
     SEVERAL,
     MulticlassPredictions,
@@ -23,14 +23,14 @@ from calibrant.data.predictions import (
 from calibrant.data.profile import Profile
 from calibrant.data.progress import Progress, counted
 from calibrant.data.reading import NO_NUMBERS, Reading, fits
-from calibrant.data.sketches.beside import Beside, joined
 from calibrant.data.sketches.choice import Choice
 from calibrant.data.sketches.contents import Contents
-from calibrant.data.sketches.levels import on_levels, unit_batches
+from calibrant.data.sketches.levels import cluster_batches, on_levels
 from calibrant.data.sketches.repeats import same_files
+from calibrant.data.sketches.row_attributes import RowAttributes, joined
 from calibrant.data.sketches.sample import Origin
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.held import held
+from calibrant.data.sources.in_memory import load_rows
 from calibrant.data.sources.source import Log, Source
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec, Variable
@@ -42,9 +42,9 @@ from calibrant.data.survey import (
     covariate_names,
     look_at,
     survey,
-    unnamed_units,
+    unnamed_clusters,
+    with_clusters,
     with_parts,
-    with_units,
 )
 from calibrant.data.survey import wanted as wanted_covariates
 from calibrant.errors import BadInput, NotComputable
@@ -118,7 +118,7 @@ def read(
     >>> cal.read({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9]}, label="y", score="p").n
     3
     """
-    asked = Reading.of(
+    options = Reading.of(
         label=label,
         score=score,
         by=by,
@@ -134,88 +134,90 @@ def read(
         sheet=sheet,
         allow_same=True,
     ).named()
-    return in_memory(source, asked)
+    return in_memory(source, options)
 
 
-def in_memory(source: object, asked: Reading, others: tuple[str, ...] = ()) -> Predictions:
+def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) -> Predictions:
     """Return the rows of a source with the group columns and covariates asked for; of "every one", those not left out.
 
     Two files of the same rows are refused unless that is meant. `others` are scores of other models, kept as they are
     among the covariates.
     """
-    opened = source_of(source, (*asked.columns, *others), form=asked.form)
-    columns = (asked.score, *others)
+    opened = source_of(source, (*options.columns, *others), form=options.form)
+    columns = (options.score, *others)
     for score in columns:
-        fits(opened, replace(asked, score=score).roles)
-    kept = tuple(dict.fromkeys((*_kept(opened, asked, columns), *others)))
-    parts = _parts(opened, (asked.label, asked.score, *kept, *asked.beside, *asked.levels), columns)
+        fits(opened, replace(options, score=score).roles)
+    kept = tuple(dict.fromkeys((*_kept(opened, options, columns), *others)))
+    parts = _parts(opened, (options.label, options.score, *kept, *options.row_attributes, *options.levels), columns)
     table = _joined([b for _, batches in parts for b in batches], opened)
     levels: Levels = ()
-    crossed: dict[str, object] | None = None
+    two_way: dict[str, object] | None = None
     try:
-        asked, levels = on_levels(asked, table.to_batches())
-    except UnitsCross:
-        asked, crossed = replace(asked, cluster=""), {name: table.column(name) for name in asked.levels}
-    spec = asked.rows_spec()
-    labels = label_values(table.column(asked.label), asked.label, asked.positive)
-    if asked.positive is not None and not np.nansum(labels):
-        raise BadInput(f"positive={asked.positive!r} does not occur in column {asked.label!r}; check its spelling")
-    scores = score_values(table.column(asked.score), asked.score, asked.percent)
-    faults, first = Faults(asker=asked.asker), 0
+        options, levels = on_levels(options, table.to_batches())
+    except ClustersCross:
+        options, two_way = replace(options, cluster=""), {name: table.column(name) for name in options.levels}
+    spec = options.rows_spec()
+    labels = label_values(table.column(options.label), options.label, options.positive)
+    if options.positive is not None and not np.nansum(labels):
+        raise BadInput(f"positive={options.positive!r} does not occur in column {options.label!r}; check its spelling")
+    scores = score_values(table.column(options.score), options.score, options.percent)
+    faults, first = Faults(caller=options.caller), 0
     for name, batches in parts:
         rows = sum(b.num_rows for b in batches)
-        faults.see(scores[first : first + rows], asked.percent, name)
+        faults.see(scores[first : first + rows], options.percent, name)
         first += rows
     faults.note(scores, labels)
-    faults.note_case(table, spec)
+    faults.note_event(table, spec)
     faults.note_gaps(table, spec, kept, "", 0)
-    beside = Beside.of(table, spec, faults)
+    row_attributes = RowAttributes.of(table, spec, faults)
     faults.check(spec)
     faults.check_scale(spec)
-    if not asked.allow_same:
+    if not options.allow_same:
         seen = Choice(spec, (), 1)
         for name, batches in parts:
             for b in batches:
                 seen.update(b, part=name)
-        each_once(seen.contents, opened, asked)
+        each_once(seen.contents, opened, options)
     covariates = table.select(list(kept)) if kept else None
-    found = predictions(
+    result = predictions(
         labels,
         scores,
         covariates,
-        weights=beside.weights,
-        cluster=table.column(asked.cluster) if asked.cluster else crossed,
+        weights=row_attributes.weights,
+        cluster=table.column(options.cluster) if options.cluster else two_way,
         missing=spec.missing,
         name=opened.name,
     )
-    return replace(found, levels=levels, unfinished=opened.log.unfinished)
+    return replace(result, levels=levels, unfinished=opened.log.unfinished)
 
 
 def classes_in_memory(
-    source: object, asked: Reading, scores: tuple[str, ...], classes: tuple[str, ...]
+    source: object, options: Reading, scores: tuple[str, ...], classes: tuple[str, ...]
 ) -> MulticlassPredictions:
     """Return the rows of several classes: a column of probabilities each, which labels or `classes` name."""
-    opened = source_of(source, asked.columns, form=asked.form)
-    if asked.beside:
+    opened = source_of(source, options.columns, form=options.form)
+    if options.row_attributes:
         raise NotComputable(
-            f"several classes have no form for {asked.asker.says('cluster', 'weights')} yet: project them"
+            f"several classes have no form for {options.caller.says('cluster', 'weights')} yet: project them"
         )
     for score in scores:
-        fits(opened, replace(asked, score=score).roles)
-    kept = _kept(opened, asked, scores)
-    parts = _parts(opened, (asked.label, *scores, *kept), scores)
+        fits(opened, replace(options, score=score).roles)
+    kept = _kept(opened, options, scores)
+    parts = _parts(opened, (options.label, *scores, *kept), scores)
     table = _joined([b for _, batches in parts for b in batches], opened)
     covariates = table.select(list(kept)) if kept else None
-    labels, p = table.column(asked.label), table.select(list(scores))
+    labels, p = table.column(options.label), table.select(list(scores))
     return multiclass_predictions(labels, p, covariates, classes=classes or None, name=opened.name)
 
 
-def _kept(opened: Source, asked: Reading, scores: tuple[str, ...]) -> tuple[str, ...]:
+def _kept(opened: Source, options: Reading, scores: tuple[str, ...]) -> tuple[str, ...]:
     """Return the columns to keep in addition to labels and scores."""
     wanted = (
-        wanted_covariates(asked.variables, asked.others(opened.columns), asked.rows_spec()) if asked.variables else ()
+        wanted_covariates(options.variables, options.others(opened.columns), options.rows_spec())
+        if options.variables
+        else ()
     )
-    return tuple(dict.fromkeys((*asked.by, *(name for name in wanted if name not in scores))))
+    return tuple(dict.fromkeys((*options.by, *(name for name in wanted if name not in scores))))
 
 
 def _parts(opened: Source, columns: tuple[str, ...], scores: tuple[str, ...]) -> list[tuple[str, list[pa.RecordBatch]]]:
@@ -304,8 +306,8 @@ def sketch(
     allow_same : bool
         Read two files that hold the same rows, which then count twice; by default they are refused.
     progress : callable, optional
-        Called with a `calibrant.data.progress.Doing`: ``"looking"`` or ``"reading"``, the rows so far, and of how many
-        where the source can tell; on a cluster at the beginning and at the end. ``progress=print`` will do.
+        Called with a `calibrant.data.progress.ProgressEvent`: ``"looking"`` or ``"reading"``, the rows so far, and of
+        how many where the source can tell; on a cluster at the beginning and at the end. ``progress=print`` will do.
     engine : SparkSession or distributed.Client, optional
         Live and yours: it reads the Parquet files that `source` names on its own machines, past table formats and row
         policies. A DataFrame brings its own.
@@ -321,7 +323,7 @@ def sketch(
     EngineFailed
         The cluster did not finish; there is no partial result.
     """
-    asked = Reading.of(
+    options = Reading.of(
         label=label,
         score=score,
         by=by,
@@ -344,40 +346,42 @@ def sketch(
         spec=spec,
         allow_same=allow_same,
     )
-    out = summarised(source, asked, progress, engine)
+    out = summarised(source, options, progress, engine)
     return out.copy() if isinstance(source, (Predictions, Sketch)) else out
 
 
-def summarised(source: object, asked: Reading, progress: Progress | None = None, engine: object = None) -> Sketch:
+def summarised(source: object, options: Reading, progress: Progress | None = None, engine: object = None) -> Sketch:
     """Return the sketch of a source; that of predictions is kept with them, so callers must not change it."""
     if isinstance(source, Sketch):
-        asked.for_a_sketch(source.spec, engine)
+        options.for_a_sketch(source.spec, engine)
         return source.checked()
     if isinstance(source, MulticlassPredictions):
         raise BadInput(SEVERAL)
     if isinstance(source, Predictions):
-        asked.for_predictions(engine)
-        return sketch_rows(source, asked)
-    return _of_source(source, asked, progress, engine)
+        options.for_predictions(engine)
+        return sketch_rows(source, options)
+    return _of_source(source, options, progress, engine)
 
 
-def with_rows(source: object, asked: Reading, progress: Progress | None = None, engine: object = None) -> Sketch:
+def with_rows(source: object, options: Reading, progress: Progress | None = None, engine: object = None) -> Sketch:
     """Return the same; in memory, a sketch that lives by its rows, where no stored one says enough.
 
     That is where clusters cross, and where rows without a label have clusters or weights.
     """
-    if not (asked.levels or asked.keeps_beside) or isinstance(source, (Sketch, Predictions, MulticlassPredictions)):
-        return summarised(source, asked, progress, engine)
-    opened = readable_twice(source_of(source, asked.columns, engine, asked.form), asked.named(), progress)
+    if not (options.levels or options.keeps_attached) or isinstance(
+        source, (Sketch, Predictions, MulticlassPredictions)
+    ):
+        return summarised(source, options, progress, engine)
+    opened = readable_twice(source_of(source, options.columns, engine, options.form), options.named(), progress)
     try:
-        if not asked.keeps_beside:
-            return summarised(opened, asked, progress)
-    except UnitsCross:
+        if not options.keeps_attached:
+            return summarised(opened, options, progress)
+    except ClustersCross:
         pass
     if opened.cluster is not None:
         raise NotComputable(IN_MEMORY)
-    out = sketch_rows(in_memory(opened, asked.named()), asked)
-    out.spec = replace(out.spec, positive=asked.positive, percent=asked.percent, missing=asked.missing)
+    out = sketch_rows(in_memory(opened, options.named()), options)
+    out.spec = replace(out.spec, positive=options.positive, percent=options.percent, missing=options.missing)
     out.files, out.log = opened.files, opened.log
     return out
 
@@ -388,78 +392,80 @@ IN_MEMORY = (
 )
 
 
-def _of_source(source: object, asked: Reading, progress: Progress | None, engine: object) -> Sketch:
-    if asked.keeps_beside or (asked.missing == "keep" and asked.spec is not None and asked.spec.beside):
+def _of_source(source: object, options: Reading, progress: Progress | None, engine: object) -> Sketch:
+    if options.keeps_attached or (
+        options.missing == "keep" and options.spec is not None and options.spec.row_attributes
+    ):
         raise NotComputable(IN_MEMORY)
-    spec = asked.spec
+    spec = options.spec
     if spec is None:
-        opened = readable_twice(source_of(source, asked.columns, engine, asked.form), asked.named(), progress)
-        asked, levels = on_levels(asked, unit_batches(opened, asked))
-        spec, looked = fixed_spec(opened, asked, progress)
-        spec = with_units(spec)
+        opened = readable_twice(source_of(source, options.columns, engine, options.form), options.named(), progress)
+        options, levels = on_levels(options, cluster_batches(opened, options))
+        spec, looked = fixed_spec(opened, options, progress)
+        spec = with_clusters(spec)
     else:
-        asked.for_a_spec()
+        options.for_a_spec()
         levels = ()
-        spec = spec if asked.missing == "level" else replace(spec, missing=asked.missing)
-        opened, looked = source_of(source, spec.columns, engine, asked.form, spec.texts), None
+        spec = spec if options.missing == "level" else replace(spec, missing=options.missing)
+        opened, looked = source_of(source, spec.columns, engine, options.form, spec.texts), None
         fits(opened, spec.roles)
         require([c.name for c in spec.codings], opened.columns, "covariate")
         if not opened.numbered and spec.numbered and not spec.key and (spec.blocks > 1 or spec.sample or spec.local):
-            key = asked.asker.says("key")
+            key = options.caller.says("key")
             raise BadInput(f"the spec identifies rows by file and number, and {NO_NUMBERS}: make it with {key}")
     rows = opened.rows if looked is None else looked.rows_read
-    out = sketch_source(opened, spec, counted(progress, "reading", rows), looked, asked.asker)
+    out = sketch_source(opened, spec, counted(progress, "reading", rows), looked, options.caller)
     out.name, out.files, out.nested, out.log = opened.name, opened.files, levels, opened.log
-    each_once(out.parts["contents"], opened, asked)
+    each_once(out.parts["contents"], opened, options)
     return out
 
 
-def each_once(contents: Contents, opened: Source, asked: Reading) -> None:
+def each_once(contents: Contents, opened: Source, options: Reading) -> None:
     """Refuse two files of the same rows, unless that is meant."""
     names = {part.name for part in opened.parts}
-    twice = None if asked.allow_same else same_files(contents, names)
+    twice = None if options.allow_same else same_files(contents, names)
     if twice is not None:
         first, second, rows = twice
         raise BadInput(
             f"{first} and {second} hold the same {rows:,} rows, which would count twice: leave one out, or pass "
-            f"{asked.asker.turns_on('allow_same')} if that is meant"
+            f"{options.caller.turns_on('allow_same')} if that is meant"
         )
 
 
-def readable_twice(opened: Source, asked: Reading, progress: Progress | None) -> Source:
+def readable_twice(opened: Source, options: Reading, progress: Progress | None) -> Source:
     """Hold the rows of a stream, if groups or covariates need a first look at them."""
-    plain = asked.plain_spec(opened)
-    names = wanted_covariates(asked.variables, asked.others(opened.columns), plain) if asked.variables else ()
-    more = _may_join(opened, asked, plain, names)
-    if opened.again or opened.cluster is not None or not (asked.by or names or more or asked.levels):
+    plain = options.plain_spec(opened)
+    names = wanted_covariates(options.variables, options.others(opened.columns), plain) if options.variables else ()
+    more = _may_join(opened, options, plain, names)
+    if opened.again or opened.cluster is not None or not (options.by or names or more or options.levels):
         return opened
-    columns = [plain.label, plain.score, *asked.by, *names, *more, *plain.key, *plain.beside, *asked.levels]
-    return held(opened, columns, counted(progress, "holding"))
+    columns = [plain.label, plain.score, *options.by, *names, *more, *plain.key, *plain.row_attributes, *options.levels]
+    return load_rows(opened, columns, counted(progress, "holding"))
 
 
-def fixed_spec(opened: Source, asked: Reading, progress: Progress | None = None) -> tuple[Spec, FirstLook | None]:
+def fixed_spec(opened: Source, options: Reading, progress: Progress | None = None) -> tuple[Spec, FirstLook | None]:
     """Fix the levels of groups and the coding of covariates in one look at the data, never at the labels."""
     if opened.rows == 0:
         raise BadInput(opened.no_rows())
-    plain, every = asked.plain_spec(opened), EVERY in asked.variables
-    names = wanted_covariates(asked.variables, asked.others(opened.columns), plain) if asked.variables else ()
-    more = _may_join(opened, asked, plain, names)
-    if not asked.by and not names and not more:
-        plain = replace(plain, candidates=() if asked.candidates else None)
+    plain, every = options.plain_spec(opened), EVERY in options.variables
+    names = wanted_covariates(options.variables, options.others(opened.columns), plain) if options.variables else ()
+    more = _may_join(opened, options, plain, names)
+    if not options.by and not names and not more:
+        plain = replace(plain, candidates=() if options.candidates else None)
         if every:  # there is no other column: nothing to look at, but rows may be kept
-            return replace(plain, sample=KEPT if asked.tests else 0), None
-        return with_parts(plain, None, asked.tests), None
-    looked = first_look(opened, plain, asked.by, (*names, *more), counted(progress, "looking", opened.rows))
-    spec = grouped(plain, levels_of(looked.profiles, asked.bins), asked.intersections)
-    if asked.candidates:
+            return replace(plain, sample=KEPT if options.tests else 0), None
+        return with_parts(plain, None, options.tests), None
+    looked = first_look(opened, plain, options.by, (*names, *more), counted(progress, "looking", opened.rows))
+    spec = grouped(plain, levels_of(looked.profiles, options.bins), options.intersections)
+    if options.candidates:
         spec = replace(spec, candidates=candidates_of(looked.look, spec) if _known(opened, plain) else None)
     not_read = (*((c, "only some of the files have it") for c in opened.partial), *opened.not_read)
     if every and not names:  # groups alone
-        return replace(spec, sample=KEPT if asked.tests else 0, left_out=not_read), looked
-    found = survey(looked.look, names, every) if asked.variables else None
-    if found is not None and every:
-        found = replace(found, left_out=(*found.left_out, *not_read))
-    return with_parts(spec, found, asked.tests), looked
+        return replace(spec, sample=KEPT if options.tests else 0, left_out=not_read), looked
+    result = survey(looked.look, names, every) if options.variables else None
+    if result is not None and every:
+        result = replace(result, left_out=(*result.left_out, *not_read))
+    return with_parts(spec, result, options.tests), looked
 
 
 def _known(opened: Source, plain: Spec) -> bool:
@@ -467,11 +473,11 @@ def _known(opened: Source, plain: Spec) -> bool:
     return opened.numbered or bool(plain.key)
 
 
-def _may_join(opened: Source, asked: Reading, plain: Spec, names: Sequence[str]) -> tuple[str, ...]:
+def _may_join(opened: Source, options: Reading, plain: Spec, names: Sequence[str]) -> tuple[str, ...]:
     """Return the columns to look at in addition to the covariates, for rows may belong together by them."""
-    if not asked.candidates or not _known(opened, plain):
+    if not options.candidates or not _known(opened, plain):
         return ()
-    return unnamed_units(names, [c for c in opened.columns if c not in opened.partial], asked.by, plain)
+    return unnamed_clusters(names, [c for c in opened.columns if c not in opened.partial], options.by, plain)
 
 
 def levels_of(profiles: Sequence[Profile], bins: Mapping[str, Sequence[float]]) -> tuple[Variable, ...]:
@@ -498,17 +504,17 @@ def grouped(spec: Spec, variables: tuple[Variable, ...], intersections: bool) ->
     return spec
 
 
-def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
+def sketch_rows(data: Predictions, options: Reading) -> Sketch:
     """Return the sketch of rows in memory, kept with them: callers must not change it."""
-    by, seed = asked.by, asked.seed
+    by, seed = options.by, options.seed
     cached = (
         by,
-        asked.intersections,
-        repr(sorted(asked.bins.items())),
+        options.intersections,
+        repr(sorted(options.bins.items())),
         seed,
-        asked.variables,
-        asked.tests,
-        asked.candidates,
+        options.variables,
+        options.tests,
+        options.candidates,
     )
     if cached in data.cache:
         return data.cache[cached]  # type: ignore[no-any-return]
@@ -521,30 +527,30 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
         profile.update(table.column(profile.name))
         if apart is not None:
             profile.update(apart.covariates.column(profile.name))
-    levels = levels_of(profiles, asked.bins)
-    spec = make_spec(asked.label or "y_true", asked.score or "y_prob", levels, asked.intersections, seed=seed)
-    named = data.levels[0][0] if data.levels else asked.cluster or "cluster"
+    levels = levels_of(profiles, options.bins)
+    spec = make_spec(options.label or "y_true", options.score or "y_prob", levels, options.intersections, seed=seed)
+    named = data.levels[0][0] if data.levels else options.cluster or "cluster"
     if data.crossing is not None:
         named = data.crossing.named
     cluster, weights = named * (data.cluster is not None), "weights" * (data.weights is not None)
-    spec = replace(spec, cluster=cluster, weights=asked.weights or weights)
-    names = wanted_covariates(asked.variables, available, spec) if asked.variables else ()
-    others = unnamed_units(names, available, by, spec) if asked.candidates and not cluster else ()
-    look = look_at(data, spec, (*names, *others)) if asked.variables or others else None
-    found = survey(look, names, EVERY in asked.variables) if look is not None and asked.variables else None
-    spec = replace(spec, candidates=candidates_of(look, spec) if asked.candidates else None)
-    spec = with_units(with_parts(spec, found, asked.tests))
+    spec = replace(spec, cluster=cluster, weights=options.weights or weights)
+    names = wanted_covariates(options.variables, available, spec) if options.variables else ()
+    others = unnamed_clusters(names, available, by, spec) if options.candidates and not cluster else ()
+    look = look_at(data, spec, (*names, *others)) if options.variables or others else None
+    result = survey(look, names, EVERY in options.variables) if look is not None and options.variables else None
+    spec = replace(spec, candidates=candidates_of(look, spec) if options.candidates else None)
+    spec = with_clusters(with_parts(spec, result, options.tests))
     out = Sketch(replace(spec, missing="keep" if apart else "drop" if data.dropped else "level"))
     out.faults.untold = data.dropped
     codes = {v.name: v.codes(table.column(v.name)) for v in levels}
-    units = None if data.cluster is None else row_ids([pa.array(data.cluster)], spec.seed, ("cluster",), "cluster")
+    clusters = None if data.cluster is None else row_ids([pa.array(data.cluster)], spec.seed, ("cluster",), "cluster")
     if data.cluster is not None:
-        out.faults.unit = shown(pa.array(data.cluster[:1])[0].as_py())
+        out.faults.cluster = shown(pa.array(data.cluster[:1])[0].as_py())
     may_be = tuple(joined(table.column(name), name, seed) for name in spec.candidates or ())
-    beside = Beside(units, data.weights, candidates=may_be)
+    row_attributes = RowAttributes(clusters, data.weights, candidates=may_be)
     for start in range(0, data.n, STEP):
         rows = slice(start, start + STEP)
-        origin = Origin(first_row=start, beside=beside.part(rows))
+        origin = Origin(first_row=start, row_attributes=row_attributes.part(rows))
         part = {k: c[rows] for k, c in codes.items()}
         more = {c.name: table.column(c.name).slice(start, STEP) for c in spec.codings}
         out.update_arrays(data.p[rows], data.y[rows], codes=part, covariates=more, origin=origin)
@@ -553,7 +559,7 @@ def sketch_rows(data: Predictions, asked: Reading) -> Sketch:
         out.count_unlabelled(apart.p, there)
     out.rows_read += data.dropped
     out.name, out.nested, out.log = data.name, data.levels, Log(unfinished=data.unfinished)
-    out.crossed = None if data.crossing is None else data
-    out.kept = data if apart is not None and spec.beside else None
+    out.two_way = None if data.crossing is None else data
+    out.kept = data if apart is not None and spec.row_attributes else None
     data.cache[cached] = out.counted()
     return out

@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack, cast
 from calibrant.arguments import (
     PYTHON,
     TAB,
-    Asker,
+    Caller,
     Missing,
     checked_seed,
     choice,
@@ -22,7 +22,7 @@ from calibrant.data.columns import require, short
 from calibrant.data.predictions import missing_way
 from calibrant.data.sources.delimited import EVERY
 from calibrant.data.sources.formats.known import FORMATS
-from calibrant.data.sources.source import FOUND_OUT, Form, Source
+from calibrant.data.sources.source import DETECTED, Form, Source
 from calibrant.data.specs.spec import Spec, roles
 from calibrant.errors import BadInput
 
@@ -33,7 +33,7 @@ OF_ROWS = "label", "score", "positive", "percent", "drop_missing", "missing", "k
 BROUGHT = *OF_ROWS, "by", "intersections", "bins", "seed"
 
 
-class Asked(TypedDict, total=False):
+class ReadingOptions(TypedDict, total=False):
     """The arguments as public functions and the command line take them."""
 
     label: str | None
@@ -58,7 +58,7 @@ class Asked(TypedDict, total=False):
     seed: int
     spec: Spec | None
     allow_same: bool
-    asker: Asker
+    caller: Caller
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ class Reading:
         Of an earlier sketch, in place of all this.
     allow_same : bool
         Count rows twice that two files hold.
-    asker : Asker
+    caller : Asker
         How refusals name the arguments.
     """
 
@@ -114,7 +114,7 @@ class Reading:
     percent: bool = False
     drop_missing: bool = False
     missing: Missing = "level"
-    form: Form = FOUND_OUT
+    form: Form = DETECTED
     key: tuple[str, ...] = ()
     cluster: str = ""
     levels: tuple[str, ...] = ()
@@ -128,70 +128,72 @@ class Reading:
     seed: int = 0
     spec: Spec | None = None
     allow_same: bool = False
-    asker: Asker = PYTHON
+    caller: Caller = PYTHON
 
     @classmethod
-    def of(cls, **asked: Unpack[Asked]) -> Reading:
+    def of(cls, **options: Unpack[ReadingOptions]) -> Reading:
         """Check what was asked for."""
-        asker = asked.get("asker", PYTHON)
-        groups = names(asker.name("by"), asked.get("by"))
-        units = names(asker.name("cluster"), asked.get("cluster") or None, distinct=True)
+        caller = options.get("caller", PYTHON)
+        groups = names(caller.name("by"), options.get("by"))
+        clusters = names(caller.name("cluster"), options.get("cluster") or None, distinct=True)
         edges = {
-            name: tuple(finite(f"{asker.name('bins')} for {name!r}", v) for v in inner)
-            for name, inner in (asked.get("bins") or {}).items()
+            name: tuple(finite(f"{caller.name('bins')} for {name!r}", v) for v in inner)
+            for name, inner in (options.get("bins") or {}).items()
         }
         unknown = [name for name in edges if name not in groups]
         if unknown:
-            raise BadInput(f"bins for {unknown[0]!r}, which is not a group column: name it in {asker.says('by')} too")
+            raise BadInput(f"bins for {unknown[0]!r}, which is not a group column: name it in {caller.says('by')} too")
         return cls(
-            label=asked.get("label") or "",
-            score=asked.get("score") or "",
-            positive=asked.get("positive"),
-            percent=flag(asker.name("percent"), asked.get("percent", False)),
-            drop_missing=flag(asker.name("drop_missing"), asked.get("drop_missing", False)),
-            missing=_missing(asked, asker),
-            form=_form(asked, asker),
-            key=names(asker.name("key"), asked.get("key")),
-            cluster=(*units, "")[0],
-            levels=units if len(units) > 1 else (),
-            weights=_one(asked, "weights", asker),
+            label=options.get("label") or "",
+            score=options.get("score") or "",
+            positive=options.get("positive"),
+            percent=flag(caller.name("percent"), options.get("percent", False)),
+            drop_missing=flag(caller.name("drop_missing"), options.get("drop_missing", False)),
+            missing=_missing(options, caller),
+            form=_form(options, caller),
+            key=names(caller.name("key"), options.get("key")),
+            cluster=(*clusters, "")[0],
+            levels=clusters if len(clusters) > 1 else (),
+            weights=_one(options, "weights", caller),
             by=groups,
-            intersections=flag(asker.name("intersections"), asked.get("intersections", False)),
+            intersections=flag(caller.name("intersections"), options.get("intersections", False)),
             bins=edges,
-            variables=names(asker.name("variables"), asked.get("variables")),
-            tests=flag(asker.name("tests"), asked.get("tests", False)),
-            seed=checked_seed(asked.get("seed", 0), asker.name("seed")),
-            spec=asked.get("spec"),
-            allow_same=flag(asker.name("allow_same"), asked.get("allow_same", False)),
-            asker=asker,
+            variables=names(caller.name("variables"), options.get("variables")),
+            tests=flag(caller.name("tests"), options.get("tests", False)),
+            seed=checked_seed(options.get("seed", 0), caller.name("seed")),
+            spec=options.get("spec"),
+            allow_same=flag(caller.name("allow_same"), options.get("allow_same", False)),
+            caller=caller,
         )
 
     # ---- sources that bring their own ----
 
-    def given(self, *among: str) -> tuple[str, ...]:
+    def passed(self, *among: str) -> tuple[str, ...]:
         """Return which of some arguments were given."""
         usual = {"missing": self.missing == "level" or self.drop_missing}  # one of two names of a setting is enough
         return tuple(name for name in among if getattr(self, name) and not usual.get(name, False))
 
     def for_a_sketch(self, spec: Spec, engine: object = None) -> None:
         """Refuse what a sketch brings itself."""
-        given = [name for name in self.given(*BROUGHT) if name != "seed" or self.seed != spec.seed]
-        if given or engine is not None:
-            listed = self.asker.says(*given, *(("engine",) if engine is not None else ()))
+        inputs = [name for name in self.passed(*BROUGHT) if name != "seed" or self.seed != spec.seed]
+        if inputs or engine is not None:
+            listed = self.caller.says(*inputs, *(("engine",) if engine is not None else ()))
             raise BadInput(f"a sketch brings its own columns, groups and seed: leave {listed} out")
 
     def for_predictions(self, engine: object = None) -> None:
         """Refuse what predictions bring themselves."""
-        given = self.given(*OF_ROWS, "spec")
-        if given or engine is not None:
-            listed = self.asker.says(*given, *(("engine",) if engine is not None else ()))
+        inputs = self.passed(*OF_ROWS, "spec")
+        if inputs or engine is not None:
+            listed = self.caller.says(*inputs, *(("engine",) if engine is not None else ()))
             raise BadInput(f"predictions bring their own labels and scores: leave {listed} out")
 
     def for_a_spec(self) -> None:
         """Refuse what the spec of an earlier sketch brings."""
-        given = self.given(*(name for name in BROUGHT if name not in ("drop_missing", "missing")), "variables", "tests")
-        if given:
-            who, listed = self.asker.says("spec"), self.asker.says(*given)
+        inputs = self.passed(
+            *(name for name in BROUGHT if name not in ("drop_missing", "missing")), "variables", "tests"
+        )
+        if inputs:
+            who, listed = self.caller.says("spec"), self.caller.says(*inputs)
             raise BadInput(f"{who} brings columns, groups, key, positive value and seed: leave {listed} out")
 
     def with_tests(self, wanted: bool) -> Reading:
@@ -207,24 +209,24 @@ class Reading:
     def named(self) -> Reading:
         """Return this if it names the columns of labels and scores."""
         if not (self.label and self.score):
-            label, score = self.asker.says("label"), self.asker.says("score")
+            label, score = self.caller.says("label"), self.caller.says("score")
             raise BadInput(f"name the columns: {label} for the labels and {score} for the probabilities")
         return self
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that is named, once or more."""
-        return (self.label, self.score, *self.by, *self.key, *self.beside, *self.levels, *self.variables)
+        return (self.label, self.score, *self.by, *self.key, *self.row_attributes, *self.levels, *self.variables)
 
     @property
-    def beside(self) -> tuple[str, ...]:
+    def row_attributes(self) -> tuple[str, ...]:
         """The columns of clusters and of weights, if any are named."""
         return tuple(name for name in (self.cluster, self.weights) if name)
 
     @property
-    def keeps_beside(self) -> bool:
+    def keeps_attached(self) -> bool:
         """Rows without a label are kept, which have clusters or weights: no sketch holds both."""
-        return self.missing == "keep" and bool(self.beside)
+        return self.missing == "keep" and bool(self.row_attributes)
 
     @property
     def roles(self) -> dict[str, tuple[str, ...]]:
@@ -242,12 +244,12 @@ class Reading:
         fits(opened, self.roles)
         if self.variables and not self.key and not opened.numbered:
             require([v for v in self.variables if v != EVERY], opened.columns, "covariate")
-            key, none = self.asker.says("key"), "--variables none" if self.asker.command else "variables=None"
+            key, none = self.caller.says("key"), "--variables none" if self.caller.command else "variables=None"
             fix = f"pass {key} (columns that identify a row)"
             fix += f", or {none} to go without covariates" if self.cluster else ""  # units are dealt by their names
             raise BadInput(f"covariates are sampled row by row, and {NO_NUMBERS}: {fix}")
         if self.weights and not (self.key or self.cluster or opened.numbered):
-            rows, key = self.asker.says("weights"), self.asker.says("key")
+            rows, key = self.caller.says("weights"), self.caller.says("key")
             raise BadInput(f"{rows} needs to know the rows, and {NO_NUMBERS}: pass {key} (columns that identify a row)")
         blocks = Spec.blocks if self.key or self.cluster or opened.numbered else 1
         numbered = bool(self.key) or opened.numbered or not self.cluster
@@ -268,36 +270,36 @@ class Reading:
         )
 
 
-def _form(asked: Asked, asker: Asker) -> Form:
+def _form(options: ReadingOptions, caller: Caller) -> Form:
     """Return how files are to be taken."""
-    given = cast(Mapping[str, object], asked)
-    said = {k: text(asker.name(k), given[k]) for k in FORM if given.get(k) not in (None, "")}
-    if said.get("delimiter") in (TAB, "tab"):
-        said["delimiter"] = "\t"
-    if "format" in said:
-        choice(asker.name("format"), said["format"], tuple(FORMATS))
-    return Form(**said)
+    inputs = cast(Mapping[str, object], options)
+    stated = {k: text(caller.name(k), inputs[k]) for k in FORM if inputs.get(k) not in (None, "")}
+    if stated.get("delimiter") in (TAB, "tab"):
+        stated["delimiter"] = "\t"
+    if "format" in stated:
+        choice(caller.name("format"), stated["format"], tuple(FORMATS))
+    return Form(**stated)
 
 
-def _missing(asked: Asked, asker: Asker) -> Missing:
+def _missing(options: ReadingOptions, caller: Caller) -> Missing:
     """Return what is done about missing values, which two arguments may say."""
-    return missing_way(asked.get("drop_missing", False), asked.get("missing", "level"), asker)
+    return missing_way(options.get("drop_missing", False), options.get("missing", "level"), caller)
 
 
-def _one(asked: Asked, part: str, asker: Asker) -> str:
+def _one(options: ReadingOptions, part: str, caller: Caller) -> str:
     """Return the one column that plays a part, or nothing."""
-    given = cast(Mapping[str, object], asked).get(part)
-    return "" if given in (None, "") else text(asker.name(part), given)
+    inputs = cast(Mapping[str, object], options).get(part)
+    return "" if inputs in (None, "") else text(caller.name(part), inputs)
 
 
 def fits(opened: Source, columns: Mapping[str, Sequence[str]]) -> None:
     """Refuse columns, given by their part, that are not in the data, or that cannot play it."""
-    for part, held in columns.items():
+    for part, kept in columns.items():
         for name, why in opened.unread:
-            if name in held:
+            if name in kept:
                 raise BadInput(f"{part} column {name!r} cannot be read: {why}")
-        require(held, opened.columns, part)
-        short(held, part)
+        require(kept, opened.columns, part)
+        short(kept, part)
     label, score = (next(iter(columns.get(part, ())), "") for part in ("label", "score"))
     if label and label == score:
         raise BadInput(f"column {label!r} is named both as the label and as the score: name the probabilities too")
@@ -306,9 +308,9 @@ def fits(opened: Source, columns: Mapping[str, Sequence[str]]) -> None:
         raise BadInput(
             f"key column {labelled[0]!r} is the label or the score: a row's identity must not depend on them"
         )
-    _fits_beside(columns)
+    _fits_with(columns)
     by = list(columns["group"])
-    twice = sorted({c for held in columns.values() for c in held if opened.columns.count(c) > 1})
+    twice = sorted({c for kept in columns.values() for c in kept if opened.columns.count(c) > 1})
     if twice:
         raise BadInput(f"the data has two columns named {twice[0]!r}: rename one")
     doubled = sorted({b for b in by if by.count(b) > 1} | ({label, score} & set(by)))
@@ -318,7 +320,7 @@ def fits(opened: Source, columns: Mapping[str, Sequence[str]]) -> None:
         )
 
 
-def _fits_beside(columns: Mapping[str, Sequence[str]]) -> None:
+def _fits_with(columns: Mapping[str, Sequence[str]]) -> None:
     """Refuse clusters and weights that are another part of the row; clusters may be groups, or part of the key, too."""
     others = {"cluster": ("label", "score"), "weights": ("label", "score", "key", "cluster")}
     for part, taken in others.items():

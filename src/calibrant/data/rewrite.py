@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from calibrant.data.layouts import decoded
 from calibrant.data.sources.source import Form, OnRows, Source
-from calibrant.data.targets import beside
+from calibrant.data.targets import temporary
 from calibrant.errors import BadInput
 
 PARQUET, CSV, IPC = (".parquet", ".pq"), (".csv", ".tsv"), (".arrow", ".feather", ".ipc")
@@ -49,7 +49,7 @@ def rewrite(
     the last row, nothing is left behind.
     """
     rows = 0
-    with beside(path) as hidden:
+    with temporary(path) as hidden:
         target = _Target(hidden, path.name.lower(), source.form)
         try:
             with source.one_pass():

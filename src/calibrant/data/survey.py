@@ -30,23 +30,23 @@ from calibrant.data.profile import Profile
 from calibrant.data.sketches.parts import ends_of
 from calibrant.data.sketches.sample import (
     ABSENT,
-    BESIDE,
     COVARIATES,
     HERE,
     NAN,
     NUMBER,
     TEXT,
+    WITH,
     Batch,
     Origin,
     RawSample,
     scores_of,
 )
+from calibrant.data.specs.attributes import attributes_of
+from calibrant.data.specs.cluster_names import FEWEST, names_cluster, numbered
 from calibrant.data.specs.coding import codings
 from calibrant.data.specs.local import DRAWS, MOST, local_spec, simulates
 from calibrant.data.specs.sketch_file import packed, unpacked
 from calibrant.data.specs.spec import MOST_SAMPLED, Spec
-from calibrant.data.specs.traits import traits_of
-from calibrant.data.specs.unit_names import FEWEST, names_unit, numbered
 from calibrant.errors import BadInput
 from calibrant.kernels.tally import SCORE_BITS
 
@@ -270,37 +270,37 @@ def survey(look: Look, names: tuple[str, ...], every: bool) -> Survey:
     return Survey(table.select(list(used)), scores_of(look.lines), look.n, look.expected, used, left)
 
 
-def with_parts(spec: Spec, found: Survey | None, tests: bool) -> Spec:
+def with_parts(spec: Spec, result: Survey | None, tests: bool) -> Spec:
     """Return the spec with everything that the first look fixes."""
-    if found is None:
+    if result is None:
         if tests:
             raise BadInput("tests need covariates: name them in variables=, or pass variables='*' for every column")
         return spec
-    coded = codings(found.table, found.names)
+    coded = codings(result.table, result.names)
     constant = tuple((c.name, ONE_VALUE) for c in coded if c.kind == "constant")
     used = tuple(
-        replace(c, cells=ends_of(found.table.column(c.name), c.name)) if c.kind in ("number", "date") else c
+        replace(c, cells=ends_of(result.table.column(c.name), c.name)) if c.kind in ("number", "date") else c
         for c in coded
         if c.kind != "constant"
     )
     spec = replace(
         spec,
         codings=used,
-        left_out=(*found.left_out, *constant),
+        left_out=(*result.left_out, *constant),
         sample=min(KEPT, VALUES // max(len(used), 1)) if tests else 0,
     )
-    if not tests or len(used) > MOST or spec.beside:
+    if not tests or len(used) > MOST or spec.row_attributes:
         return spec
-    spec = replace(spec, traits=traits_of(found.p, found.table, used))
-    draws = DRAWS if simulates("auto", found.n, found.expected) else 0
-    return replace(spec, local=local_spec(found.p, found.table, used, draws, spec.seed))
+    spec = replace(spec, attributes=attributes_of(result.p, result.table, used))
+    draws = DRAWS if simulates("auto", result.n, result.expected) else 0
+    return replace(spec, local=local_spec(result.p, result.table, used, draws, spec.seed))
 
 
-def with_units(spec: Spec) -> Spec:
+def with_clusters(spec: Spec) -> Spec:
     """Return the spec with room for whole clusters, if rows have clusters or weights: only that is proved."""
-    if not spec.beside:
+    if not spec.row_attributes:
         return spec
-    columns = COVARIATES + len(spec.codings) + BESIDE + len(spec.groupings)
+    columns = COVARIATES + len(spec.codings) + WITH + len(spec.groupings)
     return replace(spec, sample=min(max(spec.sample, ROOM // columns), MOST_SAMPLED))
 
 
@@ -308,7 +308,7 @@ def wanted(names: tuple[str, ...], available: Sequence[str], spec: Spec) -> tupl
     """Return the covariates to look at: those named, or every column that plays no other part."""
     taken = {spec.label, spec.score, *spec.key}
     if EVERY in names:
-        return tuple(c for c, n in Counter(available).items() if n == 1 and c not in {*taken, *spec.beside})
+        return tuple(c for c, n in Counter(available).items() if n == 1 and c not in {*taken, *spec.row_attributes})
     require(names, available, "covariate")
     short(names, "covariate")
     wrong = sorted(taken & set(names))
@@ -321,13 +321,13 @@ def _unusable(column: pa.ChunkedArray, name: str) -> str:
     """Return why a column is no covariate; empty if it is one."""
     if len(name) > LONGEST:
         return long_name(name)
-    found = kind_of_column(column, name)
-    if found.kind in ("id", "unusable"):
-        return f"it looks like an identifier: {found.why}" if found.kind == "id" else found.why
-    if found.kind in ("category", "code") and (why := long_text(decoded(column))):
+    result = kind_of_column(column, name)
+    if result.kind in ("id", "unusable"):
+        return f"it looks like an identifier: {result.why}" if result.kind == "id" else result.why
+    if result.kind in ("category", "code") and (why := long_text(decoded(column))):
         return f"it {why}"
     if not is_number(column.type):
-        return "it is empty" if found.kind == "constant" and not found.distinct else ""
+        return "it is empty" if result.kind == "constant" and not result.distinct else ""
     why = excess(as_float(column, name, "covariate"))
     return f"it {why}" if why else ""
 
@@ -337,12 +337,12 @@ def _unusable(column: pa.ChunkedArray, name: str) -> str:
 CANDIDATES = 6  # columns, at most: each holds rows of its own
 
 
-def unnamed_units(names: Sequence[str], available: Sequence[str], by: Sequence[str], spec: Spec) -> tuple[str, ...]:
+def unnamed_clusters(names: Sequence[str], available: Sequence[str], by: Sequence[str], spec: Spec) -> tuple[str, ...]:
     """Return columns other than covariates that may join rows: those called as clusters are, and parts of a key."""
-    taken = {spec.label, spec.score, *spec.beside, *by, *names}
+    taken = {spec.label, spec.score, *spec.row_attributes, *by, *names}
     parts = spec.key if len(spec.key) > 1 else ()
     once = (name for name, n in Counter(available).items() if n == 1 and name not in taken and len(name) <= LONGEST)
-    return tuple(name for name in once if name in parts or names_unit(name))
+    return tuple(name for name in once if name in parts or names_cluster(name))
 
 
 def candidates_of(look: Look | None, spec: Spec) -> tuple[str, ...]:
@@ -354,18 +354,18 @@ def candidates_of(look: Look | None, spec: Spec) -> tuple[str, ...]:
     if look is None or not look.names or spec.cluster:
         return ()
     table, lines = look.table(), look.lines
-    found = []
+    results = []
     for j, name in enumerate(look.names):
         if name in spec.by_name or name in look.unread or look.types[j] not in (NUMBER, TEXT):
             continue
         values = lines[:, COVARIATES + j]
         values = values[(values != NAN) & (values != ABSENT)] if look.types[j] == NUMBER else values[values != 0]
         distinct = len(np.unique(values))
-        named, mostly = names_unit(name), distinct >= ALMOST * len(values)
+        named, mostly = names_cluster(name), distinct >= ALMOST * len(values)
         likely = FEWEST <= distinct < len(values) and (named or mostly or look.types[j] == TEXT)
         if likely and _may_join(table.column(name), name, named):
-            found.append((not named, j, name))
-    return tuple(name for _, _, name in sorted(found)[:CANDIDATES])
+            results.append((not named, j, name))
+    return tuple(name for _, _, name in sorted(results)[:CANDIDATES])
 
 
 def _may_join(column: pa.ChunkedArray, name: str, named: bool) -> bool:

@@ -39,7 +39,7 @@ def checked_targets(outs: Mapping[str, str | None], files: Iterable[str | Quotin
     that of another option; its folder is there, and both may be written.
     """
     read = list(files)
-    found: dict[str, Path] = {}
+    results: dict[str, Path] = {}
     for option, out in outs.items():
         if out is None:
             continue
@@ -47,11 +47,11 @@ def checked_targets(outs: Mapping[str, str | None], files: Iterable[str | Quotin
         if not _special(path):
             if path.exists() and any(_holds(f, path) for f in read):
                 raise BadInput(f"{out!r} is among the files to read: write to another file")
-            for other, taken in found.items():
+            for other, taken in results.items():
                 if os.path.normcase(taken.resolve()) == os.path.normcase(path.resolve()):
                     raise BadInput(f"{other} and {option} would write one file, {out!r}: give each its own")
-        found[option] = path
-    return found
+        results[option] = path
+    return results
 
 
 def _writable(out: str) -> Path:
@@ -76,20 +76,20 @@ def _special(path: Path) -> bool:
     return path.exists() and (not path.is_file() or path.absolute().parent in DEVICES)
 
 
-def _holds(given: str | Quoting, path: Path) -> bool:
+def _holds(inputs: str | Quoting, path: Path) -> bool:
     """Return whether a file that is there is among those that were given."""
-    if not isinstance(given, str):
-        return any(_holds(quoted, path) for _, quoted in QUOTED.findall(given.text))
-    if given.startswith("file:"):
+    if not isinstance(inputs, str):
+        return any(_holds(quoted, path) for _, quoted in QUOTED.findall(inputs.text))
+    if inputs.startswith("file:"):
         from urllib.parse import urlsplit
         from urllib.request import url2pathname  # loads the protocols of the web
 
-        given = url2pathname(urlsplit(given).path)
-    if Path(given).is_dir():
-        inside = path.resolve().is_relative_to(Path(given).resolve())
-        return inside or any(p.is_file() and p.samefile(path) for p in Path(given).rglob("*"))
-    found = [given] if Path(given).exists() else globbing.glob(given, recursive=True)
-    return any(Path(p).exists() and Path(p).samefile(path) for p in found)
+        inputs = url2pathname(urlsplit(inputs).path)
+    if Path(inputs).is_dir():
+        inside = path.resolve().is_relative_to(Path(inputs).resolve())
+        return inside or any(p.is_file() and p.samefile(path) for p in Path(inputs).rglob("*"))
+    result = [inputs] if Path(inputs).exists() else globbing.glob(inputs, recursive=True)
+    return any(Path(p).exists() and Path(p).samefile(path) for p in result)
 
 
 # ---- files that appear when they are complete ----
@@ -101,7 +101,7 @@ def _short(name: str) -> str:
 
 
 @contextmanager
-def beside(path: Path) -> Iterator[Path]:
+def temporary(path: Path) -> Iterator[Path]:
     """Give a name in the same folder to write under: it becomes `path` if all goes well, and is removed if not."""
     target, special = path.resolve(), _special(path)
     part = path if special else target.with_name(f".{_short(target.name)}.{os.getpid()}.part")
@@ -124,7 +124,7 @@ def beside(path: Path) -> Iterator[Path]:
 
 def written(target: str, content: bytes) -> None:
     """Write a file in whole or not at all."""
-    with beside(Path(target)) as part:
+    with temporary(Path(target)) as part:
         part.write_bytes(content)
 
 

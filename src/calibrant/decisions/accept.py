@@ -14,13 +14,13 @@ from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
+from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import Ranking
-from calibrant.stats.decisions.unit_acceptance import UnitRanking
-from calibrant.stats.units.units import Units
+from calibrant.stats.decisions.cluster_acceptance import ClusterRanking
+from calibrant.views.clusters import assumed, cluster_totals, reported
 from calibrant.views.grouped import grouped_sketch, keyed, named_groups, rows_of_groups
 from calibrant.views.population import INDEPENDENT, sketch_of
-from calibrant.views.units import assumed, told, units_of
 
 End = Literal["high", "low"]
 Target = Literal["population", "rows"]
@@ -112,29 +112,29 @@ def accept(
     >>> 0.3 < found.low < 0.4, found.settings["groups"]["everyone"]["threshold"] < 0.85
     (True, True)
     """
-    asked = Asked.of(risk, end, target, alpha, seed)
-    parts = list(parts_of(data, names("by", by), asked))
-    found = {p.name: p.accepted(asked, asked.alpha / len(parts)) for p in parts}
+    options = AcceptOptions.of(risk, end, target, alpha, seed)
+    parts = list(parts_of(data, names("by", by), options))
+    results = {p.name: p.accepted(options, options.alpha / len(parts)) for p in parts}
     weight = {p.name: p.weight / sum(q.weight for q in parts) for p in parts}
-    low = sum(weight[name] * float(f["share"] or 0.0) for name, f in found.items())
-    value = sum(weight[p.name] * p.plausible(asked.risk) for p in parts)
+    low = sum(weight[name] * float(f["share"] or 0.0) for name, f in results.items())
+    value = sum(weight[p.name] * p.plausible(options.risk) for p in parts)
     return Estimate(
         method="certify.accept",
         value=max(value, low),
         unit="probability",
         n=sum(p.ranking.n for p in parts),
-        interval=Interval(low=low, high=1.0, level=1.0 - asked.alpha, guarantee="finite-sample"),
+        interval=Interval(low=low, high=1.0, level=1.0 - options.alpha, guarantee="finite-sample"),
         assumes=parts[0].assumes,
         settings={
-            "about": _about(asked, len(parts), parts[0].units is not None),
-            "risk": asked.risk,
-            "end": asked.end,
-            "target": asked.target,
-            "thresholds": "all" if parts[0].units is None else "pilot units",
-            "groups": found,
-            **(told(parts[0].units) if parts[0].units is not None and len(parts) == 1 else {}),
-            "delta": asked.alpha / len(parts),
-            "seed": asked.seed,
+            "about": _about(options, len(parts), parts[0].clusters is not None),
+            "risk": options.risk,
+            "end": options.end,
+            "target": options.target,
+            "thresholds": "all" if parts[0].clusters is None else "pilot units",
+            "groups": results,
+            **(reported(parts[0].clusters) if parts[0].clusters is not None and len(parts) == 1 else {}),
+            "delta": options.alpha / len(parts),
+            "seed": options.seed,
         },
     )
 
@@ -214,7 +214,7 @@ def rows_to_accept(
 
 
 @dataclass(frozen=True)
-class Asked:
+class AcceptOptions:
     """What `accept` was asked, checked."""
 
     risk: float
@@ -224,7 +224,7 @@ class Asked:
     seed: int
 
     @classmethod
-    def of(cls, risk: float, end: End, target: Target, alpha: float, seed: int) -> Asked:
+    def of(cls, risk: float, end: End, target: Target, alpha: float, seed: int) -> AcceptOptions:
         """Check what was asked."""
         return cls(
             number("risk", risk, above=0, below=1, hint="such as 0.01"),
@@ -259,24 +259,24 @@ class Part:
         Of all rows, as counts.
     weight : float
         Of all rows.
-    units : Units or None
+    clusters : Units or None
         Where rows are not independent or do not count alike.
     """
 
     name: str
     ranking: Ranking
     weight: float
-    units: Units | None = None
+    clusters: Clusters | None = None
 
     @property
     def assumes(self) -> str:
         """What is interpreted as granted."""
-        return INDEPENDENT if self.units is None else assumed(self.units)
+        return INDEPENDENT if self.clusters is None else assumed(self.clusters)
 
-    def ranked_units(self, highest: bool) -> UnitRanking | None:
+    def ranked_clusters(self, highest: bool) -> ClusterRanking | None:
         """Return the thresholds of clusters; None of independent rows."""
-        u = self.units
-        return None if u is None else UnitRanking(u, (u.y == 0) if highest else (u.y == 1), highest)
+        u = self.clusters
+        return None if u is None else ClusterRanking(u, (u.y == 0) if highest else (u.y == 1), highest)
 
     def plausible(self, risk: float) -> float:
         """Return the largest share whose observed rate is within."""
@@ -284,16 +284,16 @@ class Part:
         at = int(np.nonzero(within)[0].max(initial=-1))
         return float(self.ranking.rows[at]) / self.ranking.n if at >= 0 else 0.0
 
-    def accepted(self, asked: Asked, alpha: float) -> Mapping[str, float | int | None]:
+    def accepted(self, options: AcceptOptions, alpha: float) -> Mapping[str, float | int | None]:
         """Return what is accepted at the certified threshold, for the settings of the result."""
-        by_units = self.ranked_units(asked.highest)
-        if by_units is None:
-            threshold, certified = self._by_rows(asked, alpha)
+        by_clusters = self.ranked_clusters(options.highest)
+        if by_clusters is None:
+            threshold, certified = self._by_rows(options, alpha)
         else:
-            at = by_units.deepest(asked.risk, alpha)
-            threshold = float(by_units.threshold[at]) if at >= 0 else None
-            certified = by_units.highest_rate(threshold, alpha) if threshold is not None else None
-        passed = self.down_to(threshold, asked.highest)
+            at = by_clusters.deepest(options.risk, alpha)
+            threshold = float(by_clusters.threshold[at]) if at >= 0 else None
+            certified = by_clusters.highest_rate(threshold, alpha) if threshold is not None else None
+        passed = self.down_to(threshold, options.highest)
         return {
             "rows": self.ranking.n,
             "threshold": threshold,
@@ -302,24 +302,24 @@ class Part:
             "wrong": passed.wrong,
             "rate": passed.wrong / passed.rows if passed.rows else None,
             "certified_rate": certified,
-            "fewest": acceptance.fewest(asked.risk, alpha) if by_units is None else None,
+            "fewest": acceptance.fewest(options.risk, alpha) if by_clusters is None else None,
         }
 
-    def _by_rows(self, asked: Asked, alpha: float) -> tuple[float | None, float | None]:
-        ranking, left = self.certifying(asked, alpha)
-        at = acceptance.deepest(ranking, asked.risk, left)
+    def _by_rows(self, options: AcceptOptions, alpha: float) -> tuple[float | None, float | None]:
+        ranking, left = self.certifying(options, alpha)
+        at = acceptance.deepest(ranking, options.risk, left)
         if at < 0:
             return None, None
         one = Ranking(ranking.threshold[[at]], ranking.rows[[at]], ranking.wrong[[at]])
         return float(ranking.threshold[at]), float(acceptance.highest_rate(one, left)[0])
 
-    def certifying(self, asked: Asked, alpha: float) -> tuple[Ranking, float]:
+    def certifying(self, options: AcceptOptions, alpha: float) -> tuple[Ranking, float]:
         """Return the rows that certify, and what is left of alpha."""
-        if asked.target == "rows":
+        if options.target == "rows":
             return self.ranking, alpha
         if self.ranking.n >= MOST_ROWS:
             raise NotComputable(f"{self.ranking.n:,} rows are too many to draw from: ask about these rows (target)")
-        return self.ranking.thinned(alpha, asked.seed)
+        return self.ranking.thinned(alpha, options.seed)
 
     def down_to(self, threshold: float | None, highest: bool) -> Passed:
         """Return what passes a threshold, of all rows; None is passed by nobody."""
@@ -330,64 +330,66 @@ class Part:
         if at < 0:
             return Passed(0, 0, 0.0)
         rows, wrong, share = int(self.ranking.rows[at]), int(self.ranking.wrong[at]), 0.0
-        if self.units is None:
+        if self.clusters is None:
             share = rows / self.ranking.n
         else:
-            passed = self.units.p >= threshold if highest else self.units.p <= threshold
-            share = float(self.units.given[passed].sum() / self.units.given.sum())
+            passed = self.clusters.p >= threshold if highest else self.clusters.p <= threshold
+            share = float(self.clusters.input_weights[passed].sum() / self.clusters.input_weights.sum())
         return Passed(rows, wrong, share)
 
 
-def parts_of(data: Predictions | Sketch, by: tuple[str, ...], asked: Asked) -> Iterator[Part]:
+def parts_of(data: Predictions | Sketch, by: tuple[str, ...], options: AcceptOptions) -> Iterator[Part]:
     """Yield everyone, or each group that has rows."""
-    given = checked_data(data, Predictions, Sketch)
-    if isinstance(given, Sketch) and given.by_units:
-        given = given.rows()
-    if isinstance(given, Sketch):
-        yield from _sketched(given, by, asked)
+    inputs = checked_data(data, Predictions, Sketch)
+    if isinstance(inputs, Sketch) and inputs.by_clusters:
+        inputs = inputs.rows()
+    if isinstance(inputs, Sketch):
+        yield from _sketched(inputs, by, options)
         return
-    units = units_of(given, asked.seed)
-    everyone = [(EVERYONE, np.arange(given.n))]
-    for name, rows in ((keyed(g), r) for g, r in rows_of_groups(given, by)) if by else everyone:
-        yield _part(name, given, rows, units, asked)
+    clusters = cluster_totals(inputs, options.seed)
+    everyone = [(EVERYONE, np.arange(inputs.n))]
+    for name, rows in ((keyed(g), r) for g, r in rows_of_groups(inputs, by)) if by else everyone:
+        yield _part(name, inputs, rows, clusters, options)
 
 
-def _part(name: str, data: Predictions, rows: NDArray[np.intp], units: Units | None, asked: Asked) -> Part:
-    wrong = data.y[rows] == (0 if asked.highest else 1)
+def _part(
+    name: str, data: Predictions, rows: NDArray[np.intp], clusters: Clusters | None, options: AcceptOptions
+) -> Part:
+    wrong = data.y[rows] == (0 if options.highest else 1)
     weight = float(len(rows)) if data.weights is None else float(data.weights[rows].sum())
     of = None
-    if units is not None:
+    if clusters is not None:
         here = np.zeros(data.n, dtype=bool)
         here[rows] = True
-        of = units if len(rows) == data.n else units.within(here)
-    return Part(name, Ranking.of(data.p[rows], wrong, asked.highest), weight, of)
+        of = clusters if len(rows) == data.n else clusters.within(here)
+    return Part(name, Ranking.of(data.p[rows], wrong, options.highest), weight, of)
 
 
-def _sketched(sketch: Sketch, by: tuple[str, ...], asked: Asked) -> Iterator[Part]:
+def _sketched(sketch: Sketch, by: tuple[str, ...], options: AcceptOptions) -> Iterator[Part]:
     """Yield the parts of a sketch, whose cells are ties; a cell is accepted as a whole."""
     if not by:
-        yield _cells(EVERYONE, sketch_of(sketch, asked.seed).cells[..., :2].sum(axis=0), asked)
+        yield _cells(EVERYONE, sketch_of(sketch, options.seed).cells[..., :2].sum(axis=0), options)
         return
-    whole = grouped_sketch(sketch, by, False, asked.seed)
-    for group, index in named_groups(whole):
-        yield _cells(keyed(group), whole.group_cells[index][..., :2].sum(axis=0), asked)
+    full_sketch = grouped_sketch(sketch, by, False, options.seed)
+    for group, index in named_groups(full_sketch):
+        yield _cells(keyed(group), full_sketch.group_cells[index][..., :2].sum(axis=0), options)
 
 
-def _cells(name: str, counts: NDArray[np.int64], asked: Asked) -> Part:
+def _cells(name: str, counts: NDArray[np.int64], options: AcceptOptions) -> Part:
     """Rank cells: the threshold of a cell is its end that is passed last."""
     cells = len(counts)
-    edge = np.arange(cells) / cells if asked.highest else np.nextafter(np.arange(1, cells + 1) / cells, 0.0)
+    edge = np.arange(cells) / cells if options.highest else np.nextafter(np.arange(1, cells + 1) / cells, 0.0)
     edge = np.where(edge >= np.nextafter(1.0, 0.0), 1.0, edge)  # the last cell holds a score of 1
-    wrong = counts[:, 0] if asked.highest else counts[:, 1]
-    order = np.arange(cells)[::-1] if asked.highest else np.arange(cells)
+    wrong = counts[:, 0] if options.highest else counts[:, 1]
+    order = np.arange(cells)[::-1] if options.highest else np.arange(cells)
     ranking = Ranking.of_counts(edge[order], counts.sum(axis=1)[order], wrong[order])
     return Part(name, ranking, float(ranking.n))
 
 
-def _about(asked: Asked, groups: int, by_units: bool) -> str:
+def _about(options: AcceptOptions, groups: int, by_clusters: bool) -> str:
     """Say what is accepted."""
-    which = "scores from the highest down" if asked.highest else "scores from the lowest up"
+    which = "scores from the highest down" if options.highest else "scores from the lowest up"
     of = f", a threshold for each of {groups} groups" if groups > 1 else ""
-    here = "these rows but those of pilot clusters" if by_units else "these rows"
-    whose = "future rows like these" if asked.target == "population" else f"{here}, given their scores"
+    here = "these rows but those of pilot clusters" if by_clusters else "these rows"
+    whose = "future rows like these" if options.target == "population" else f"{here}, given their scores"
     return f"{which}{of}; {whose}"

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from calibrant.arguments import names, one_source, whole
+from calibrant.arguments import check_int, names, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.decisions.accept import Asked, End, Part, Target, parts_of
+from calibrant.decisions.accept import AcceptOptions, End, Part, Target, parts_of
 from calibrant.results import Curve
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import Ranking
-from calibrant.stats.decisions.unit_acceptance import UnitRanking
+from calibrant.stats.decisions.cluster_acceptance import ClusterRanking
 
 COLUMNS = ("group", "share", "threshold", "rows", "wrong", "rate", "high", "high_alone")
 Row = tuple[str | float | int, ...]
@@ -79,63 +79,72 @@ def acceptance_curve(
     >>> 0.3 < max(within) < 0.4
     True
     """
-    asked = Asked.of(risk, end, target, alpha, seed)
-    steps = whole("points", points, 2, 1000)
-    parts = list(parts_of(data, names("by", by), asked))
-    each = asked.alpha / len(parts)
-    rows = [row for p in parts for row in _rows(p, asked, each, steps)]
+    options = AcceptOptions.of(risk, end, target, alpha, seed)
+    steps = check_int("points", points, 2, 1000)
+    parts = list(parts_of(data, names("by", by), options))
+    each = options.alpha / len(parts)
+    rows = [row for p in parts for row in _rows(p, options, each, steps)]
     columns = dict(zip(COLUMNS, (tuple(v) for v in zip(*rows, strict=True)), strict=True)) if rows else {}
     return Curve(
         method="diagnose.acceptance_curve",
         columns=columns or dict.fromkeys(COLUMNS, ()),
         settings={
-            "risk": asked.risk,
-            "end": asked.end,
-            "target": asked.target,
-            "alpha": asked.alpha,
-            "level": 1.0 - asked.alpha,
-            "groups": {p.name: _compared(p, asked, each) for p in parts},
-            "seed": asked.seed,
+            "risk": options.risk,
+            "end": options.end,
+            "target": options.target,
+            "alpha": options.alpha,
+            "level": 1.0 - options.alpha,
+            "groups": {p.name: _compared(p, options, each) for p in parts},
+            "seed": options.seed,
         },
     )
 
 
-def _rows(part: Part, asked: Asked, alpha: float, points: int) -> Iterator[Row]:
-    by_units = part.ranked_units(asked.highest)
-    if by_units is not None:
-        yield from _unit_rows(part, by_units, alpha)
+def _rows(part: Part, options: AcceptOptions, alpha: float, points: int) -> Iterator[Row]:
+    by_clusters = part.ranked_clusters(options.highest)
+    if by_clusters is not None:
+        yield from _cluster_rows(part, by_clusters, alpha)
         return
     ranking = part.ranking
-    certifying, left = part.certifying(asked, alpha)
+    certifying, left = part.certifying(options, alpha)
     # A share's threshold is the first one that passes as many rows; scores alone choose it.
     at = np.unique(np.searchsorted(ranking.rows, np.arange(1, points + 1) / points * ranking.n))
-    held = Ranking(certifying.threshold[at], certifying.rows[at], certifying.wrong[at])
-    high = acceptance.highest_rate(held, left)
+    kept = Ranking(certifying.threshold[at], certifying.rows[at], certifying.wrong[at])
+    high = acceptance.highest_rate(kept, left)
     alone = acceptance.clopper_pearson(ranking.rows[at], ranking.wrong[at], alpha)
     for i, k in enumerate(at):
         rows, wrong = int(ranking.rows[k]), int(ranking.wrong[k])
-        told = (rows / ranking.n, float(ranking.threshold[k]), rows, wrong, wrong / rows)
-        yield (part.name, *told, float(high[i]), float(alone[i]))
+        reported = (rows / ranking.n, float(ranking.threshold[k]), rows, wrong, wrong / rows)
+        yield (part.name, *reported, float(high[i]), float(alone[i]))
 
 
-def _unit_rows(part: Part, by_units: UnitRanking, alpha: float) -> Iterator[Row]:
-    shared = alpha / max(len(by_units.threshold), 1)
-    for t in map(float, by_units.threshold):
-        told = part.down_to(t, by_units.highest)
-        if told.rows:
-            high = by_units.highest_rate(t, shared)
-            alone = by_units.highest_rate(t, alpha)
-            yield (part.name, told.share, t, told.rows, told.wrong, told.wrong / told.rows, high, alone)
+def _cluster_rows(part: Part, by_clusters: ClusterRanking, alpha: float) -> Iterator[Row]:
+    shared = alpha / max(len(by_clusters.threshold), 1)
+    for t in map(float, by_clusters.threshold):
+        reported = part.down_to(t, by_clusters.highest)
+        if reported.rows:
+            high = by_clusters.highest_rate(t, shared)
+            alone = by_clusters.highest_rate(t, alpha)
+            yield (
+                part.name,
+                reported.share,
+                t,
+                reported.rows,
+                reported.wrong,
+                reported.wrong / reported.rows,
+                high,
+                alone,
+            )
 
 
-def _compared(part: Part, asked: Asked, alpha: float) -> dict[str, float | None]:
+def _compared(part: Part, options: AcceptOptions, alpha: float) -> dict[str, float | None]:
     """Return the shares that three ways of choosing would accept."""
-    accepted = float(part.accepted(asked, alpha)["share"] or 0.0)
-    if part.units is not None:
+    accepted = float(part.accepted(options, alpha)["share"] or 0.0)
+    if part.clusters is not None:
         return {"accepted": accepted, "sequence": None, "picked": None}
     ranking = part.ranking
-    passed = acceptance.sequence(ranking, asked.risk, alpha)
-    picked = np.nonzero(acceptance.clopper_pearson(ranking.rows, ranking.wrong, alpha) <= asked.risk)[0]
+    passed = acceptance.sequence(ranking, options.risk, alpha)
+    picked = np.nonzero(acceptance.clopper_pearson(ranking.rows, ranking.wrong, alpha) <= options.risk)[0]
     shares = ranking.rows / ranking.n
     return {
         "accepted": accepted,

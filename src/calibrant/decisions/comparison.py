@@ -110,8 +110,8 @@ class ModelComparison(Plain):
             for d in self.differences
         ]
         columns = {name: tuple(row[name] for row in rows) for name in rows[0]}
-        told = {"reference": self.reference, "measure": self.measure, "margin": self.margin}
-        return Curve(method="compare", columns=columns, settings=told)
+        reported = {"reference": self.reference, "measure": self.measure, "margin": self.margin}
+        return Curve(method="compare", columns=columns, settings=reported)
 
     def to_frame(self) -> pa.Table:
         """Return the differences as a `pyarrow.Table`."""
@@ -132,9 +132,9 @@ def decided(low: float, high: float, margin: float) -> Decision:
 
 def least(verdicts: Iterable[Decision]) -> Decision:
     """Return the verdict that stands for several."""
-    found = set(verdicts)
+    result = set(verdicts)
     order: tuple[Decision, ...] = ("worse", "undecided", "no worse", "better")
-    return next(v for v in order if v in found)
+    return next(v for v in order if v in result)
 
 
 def overall(everyone: Decision, groups: Iterable[Decision]) -> Decision:

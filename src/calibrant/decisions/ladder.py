@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.stats.cells import SCALE, summed
+from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.gains import Gains
 from calibrant.stats.decisions.regret import Lots
-from calibrant.stats.units.units import Units
 from calibrant.views.points import Points
 from calibrant.views.population import FINE, QUANTISATION, Dealing, Population, everyone, fixed_scores
 
@@ -41,7 +41,7 @@ class Ladder:
         Rows by outcome; of clusters too, for what is reported.
     exact : bool
         The steps are the values that the score takes.
-    units : Units or None
+    clusters : Units or None
     """
 
     threshold: float
@@ -50,7 +50,7 @@ class Ladder:
     cut: int
     counts: Ints
     exact: bool
-    units: Units | None = None
+    clusters: Clusters | None = None
 
     @classmethod
     def of(cls, q: Population, threshold: float, rows: Predictions | None = None, seed: int = 0) -> Ladder:
@@ -59,8 +59,8 @@ class Ladder:
         Counts know the values of a score that takes few, and multiples of 0.005; else it is cut at the next of 1,024
         edges, the same for everyone and for groups.
         """
-        if q.units is not None:
-            return cls._of_units(q, q.units, threshold)
+        if q.clusters is not None:
+            return cls._of_clusters(q, q.clusters, threshold)
         if q.exact:
             low, cut = q.scores / SCALE, _at(q.scores / SCALE, threshold)
             return cls(threshold, threshold, low, cut, _in_blocks(q), True)
@@ -94,11 +94,11 @@ class Ladder:
         return cls(threshold, threshold, low, _at(low, threshold), counts, False)
 
     @classmethod
-    def _of_units(cls, q: Population, units: Units, threshold: float) -> Ladder:
+    def _of_clusters(cls, q: Population, clusters: Clusters, threshold: float) -> Ladder:
         low = q.scores / SCALE if q.exact else np.unique(np.append(np.arange(STEPS) / STEPS, threshold))
-        cell = _cell(units, low, q.exact)
-        counts = np.bincount(2 * cell + units.y, minlength=2 * len(low)).reshape(1, len(low), 2)
-        return cls(threshold, threshold, low, _at(low, threshold), counts, q.exact, units)
+        cell = _cell(clusters, low, q.exact)
+        counts = np.bincount(2 * cell + clusters.y, minlength=2 * len(low)).reshape(1, len(low), 2)
+        return cls(threshold, threshold, low, _at(low, threshold), counts, q.exact, clusters)
 
     @property
     def about(self) -> str:
@@ -108,32 +108,32 @@ class Ladder:
     @cached_property
     def lots(self) -> Lots:
         """What clusters, or rows, add in each step."""
-        if self.units is None:
+        if self.clusters is None:
             return Lots.of_counts(self.counts, self.low, self.cut, self.threshold)
-        u, t = self.units, self.threshold
+        u, t = self.clusters, self.threshold
         sums = u.sums(_cell(u, self.low, self.exact), len(self.low), u.y.astype(np.float64) - t)
         ones, block = np.ones(u.count), u.block - 1
-        return Lots(sums.unit, sums.cell, sums.value, u.size, ones, block, u.largest, self.low, self.cut, t)
+        return Lots(sums.cluster, sums.cell, sums.value, u.size, ones, block, u.largest, self.low, self.cut, t)
 
     def gains(self, over_all: bool, seed: int) -> Gains:
         """Return what rows, or clusters, add to the net benefit, or to its excess over acting on all; times 1 - t."""
-        u, t = self.units, self.threshold
+        u, t = self.clusters, self.threshold
         if u is None:
-            (acted, cases), (left, missed) = self.acted, self.left
+            (acted, events), (left, missed) = self.acted, self.left
             if over_all:
                 return Gains.of_counts((t, t - 1.0, 0.0), (left - missed, missed, acted), seed)
-            return Gains.of_counts((1.0 - t, -t, 0.0), (cases, acted - cases, left), seed)
+            return Gains.of_counts((1.0 - t, -t, 0.0), (events, acted - events, left), seed)
         on = _cell(u, self.low, self.exact) >= self.cut
         won = np.where(on, 0.0, t - u.y) if over_all else np.where(on, u.y - t, 0.0)
         span = (t - 1.0, t, u.largest) if over_all else (-t, 1.0 - t, u.largest)
-        return Gains.of_units(summed(u.unit, u.weight * won, u.count), u.size, u.certified, span, seed)
+        return Gains.of_clusters(summed(u.cluster, u.weight * won, u.count), u.size, u.certified, span, seed)
 
-    def errors(self, u: Units, acted: bool, seed: int) -> Gains:
+    def errors(self, u: Clusters, acted: bool, seed: int) -> Gains:
         """Return what clusters add to the rate of errors on one side: what is wrong there, and what there is."""
         there = (_cell(u, self.low, self.exact) >= self.cut) == acted
         bad = there & (u.y == (0 if acted else 1))
-        value, size = (summed(u.unit, u.weight * some, u.count) for some in (bad, there))
-        return Gains.of_units(value, size, u.certified, (0.0, 1.0, u.largest), seed)
+        value, size = (summed(u.cluster, u.weight * some, u.count) for some in (bad, there))
+        return Gains.of_clusters(value, size, u.certified, (0.0, 1.0, u.largest), seed)
 
     @property
     def acted(self) -> tuple[int, int]:
@@ -155,11 +155,11 @@ def _at(low: Floats, threshold: float) -> int:
     return int(np.searchsorted(low, threshold - QUANTISATION))
 
 
-def _cell(units: Units, low: Floats, exact: bool) -> Ints:
+def _cell(clusters: Clusters, low: Floats, exact: bool) -> Ints:
     if exact:
-        found: Ints = np.searchsorted(low * SCALE, fixed_scores(units.p)).astype(np.int64)
-        return found
-    return _step(low, units.p)
+        result: Ints = np.searchsorted(low * SCALE, fixed_scores(clusters.p)).astype(np.int64)
+        return result
+    return _step(low, clusters.p)
 
 
 def _step(low: Floats, p: Floats) -> Ints:
@@ -176,6 +176,6 @@ def ladder(data: Points | Predictions | Sketch, threshold: float, seed: int = 0)
     """Return the ladder of what a public function was given, and what it was read as."""
     if isinstance(data, Points) and data.population is not None:
         return Ladder.of(data.population, threshold), data
-    given = checked_data(data, Predictions, Sketch)
-    q = everyone(given, seed)
-    return Ladder.of(q, threshold, given if isinstance(given, Predictions) else None, seed), q
+    inputs = checked_data(data, Predictions, Sketch)
+    q = everyone(inputs, seed)
+    return Ladder.of(q, threshold, inputs if isinstance(inputs, Predictions) else None, seed), q

@@ -95,11 +95,11 @@ def net_benefit(data: Predictions | Sketch, *, threshold: float, alpha: float = 
     >>> cal.measure.net_benefit(data, threshold=0.5).value  # (1 - 1 * 1) / 4
     0.0
     """
-    given = data if isinstance(data, Points) else checked_data(data, Predictions, Sketch)
+    inputs = data if isinstance(data, Points) else checked_data(data, Predictions, Sketch)
     t = share("threshold", threshold, hint="such as 0.2")
     level, seed = 1.0 - checked_alpha(alpha), checked_seed(seed)
-    at, q = ladder(given, t, seed)
-    seen = Seen.of(given, at)
+    at, q = ladder(inputs, t, seed)
+    seen = Seen.of(inputs, at)
     if not seen.rows:
         raise NotComputable(f"no score is {t:g} or more: nobody is acted for")
     low, high = (v / (1.0 - t) for v in at.gains(False, seed).limits(alpha / 2.0))
@@ -117,7 +117,7 @@ def net_benefit(data: Predictions | Sketch, *, threshold: float, alpha: float = 
             "acts_from": at.acts_from,
             "treat_all": seen.everyone,
             "rows": seen.rows,
-            **({} if isinstance(q, Points) else q.told),
+            **({} if isinstance(q, Points) else q.reported),
             "seed": seed,
         },
     )
@@ -145,12 +145,12 @@ class Seen:
         """Count; of a sketch's cells as the ladder does."""
         if isinstance(data, Predictions):
             on, weight = data.p >= at.threshold - QUANTISATION, data.weights
-            case, n, rows = data.y == 1, data.n, int(np.count_nonzero(on))
-            classes = (on & case, on & ~case, ~on & case, ~on & ~case)
+            event, n, rows = data.y == 1, data.n, int(np.count_nonzero(on))
+            classes = (on & event, on & ~event, ~on & event, ~on & ~event)
             mass = [float(np.count_nonzero(c) if weight is None else weight[c].sum()) for c in classes]
         else:
-            (rows, cases), (left, missed) = at.acted, at.left
-            n, mass = rows + left, [float(v) for v in (cases, rows - cases, missed, left - missed)]
+            (rows, events), (left, missed) = at.acted, at.left
+            n, mass = rows + left, [float(v) for v in (events, rows - events, missed, left - missed)]
         true, false, missing, spared = mass
         odds, total = at.threshold / (1.0 - at.threshold), sum(mass)
         every = (true + missing - (false + spared) * odds) / total
@@ -231,9 +231,9 @@ def decision_curve(
     rows: list[tuple[object, ...]] = []
     left_out = 0
     for name, part in _parts(data, names("by", by)):
-        told = list(_rows(name, part, at, level, seed))
-        left_out += len(at) - len(told)
-        rows += told
+        reported = list(_rows(name, part, at, level, seed))
+        left_out += len(at) - len(reported)
+        rows += reported
     if not rows:
         raise NotComputable(
             f"no threshold has {ROWS} rows on both sides, {EXPECTED} events and {EXPECTED} others expected among each"
@@ -260,7 +260,7 @@ def _rows(
     if not enough.any():
         return
     worth = Worth.of(q, at[enough])
-    if q.effective_units < EFFECTIVE:
+    if q.effective_clusters < EFFECTIVE:
         guarantee = "finite-sample"
         acting, more = _certified(part, worth, at[enough], alpha / len(at), seed)
     else:
@@ -295,8 +295,8 @@ def _enough(q: Points, at: Floats) -> NDArray[np.bool_]:
     below = np.array([np.cumsum(v)[:-1] for v in counts])
     above = np.array([v.sum() for v in counts])[:, None] - below
     least = np.array([ROWS, EXPECTED, EXPECTED])[:, None]
-    found: NDArray[np.bool_] = ((below >= least) & (above >= least)).all(axis=0)
-    return found
+    result: NDArray[np.bool_] = ((below >= least) & (above >= least)).all(axis=0)
+    return result
 
 
 def _band(worth: Worth, value: Floats, alpha: float, seed: int) -> Band:
@@ -350,32 +350,32 @@ class Worth:
         classes = 2 * (len(thresholds) + 1)
         at = 2 * np.searchsorted(thresholds - QUANTISATION, q.p, side="right") + q.y
         mass, rows = summed(at, q.mass, classes), summed(at, q.times, classes)
-        if q.unit is None:
+        if q.cluster is None:
             sums, count = np.diag(np.sqrt(summed(at, q.mass * q.each_weighs, classes))), float(q.n)
         else:
-            units = int(q.unit.max()) + 1
-            sums = summed(q.unit * classes + at, q.mass, units * classes).reshape(units, classes)
-            count = float(units)
-        place, case = np.arange(classes) // 2, np.arange(classes) % 2 == 1
+            clusters = int(q.cluster.max()) + 1
+            sums = summed(q.cluster * classes + at, q.mass, clusters * classes).reshape(clusters, classes)
+            count = float(clusters)
+        place, event = np.arange(classes) // 2, np.arange(classes) % 2 == 1
         above = place[:, None] > np.arange(len(thresholds))[None, :]
-        everyone = np.where(case[:, None], 1.0, -(thresholds / (1.0 - thresholds))[None, :])
-        return cls(mass, sums, count, np.where(above, everyone, 0.0), everyone, rows @ above, q.unit is None)
+        everyone = np.where(event[:, None], 1.0, -(thresholds / (1.0 - thresholds))[None, :])
+        return cls(mass, sums, count, np.where(above, everyone, 0.0), everyone, rows @ above, q.cluster is None)
 
     def won(self, value: Floats) -> Sums:
         """Return what clusters, or rows of a class, add to the means; weighted rows as so many of equal weight."""
         if not self.rows_alone:
             return Sums(self.sums @ value, self.sums.sum(axis=1), np.ones(len(self.sums)), self.count)
-        held = self.mass > 0.0
-        each = np.diag(self.sums)[held] ** 2 / self.mass[held]
-        return Sums(each[:, None] * value[held], each, self.mass[held] / each, self.count)
+        is_kept = self.mass > 0.0
+        each = np.diag(self.sums)[is_kept] ** 2 / self.mass[is_kept]
+        return Sums(each[:, None] * value[is_kept], each, self.mass[is_kept] / each, self.count)
 
     def means(self, value: Floats) -> Floats:
         """Return weighted means, shape (t,)."""
-        found: Floats = self.mass @ value / self.mass.sum()
-        return found
+        result: Floats = self.mass @ value / self.mass.sum()
+        return result
 
     def square(self, value: Floats) -> Floats:
         """Return the covariance of these means, by clusters where there are any, shape (t, t)."""
         off = self.sums @ (value - self.means(value))
-        found: Floats = off.T @ off * (self.count / max(self.count - 1.0, 1.0)) / float(self.mass.sum()) ** 2
-        return found
+        result: Floats = off.T @ off * (self.count / max(self.count - 1.0, 1.0)) / float(self.mass.sum()) ** 2
+        return result

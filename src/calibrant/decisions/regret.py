@@ -65,15 +65,17 @@ def regret(data: Predictions | Sketch, *, threshold: float, alpha: float = 0.05,
     >>> bool(found.low <= 0.2 * 0.05 / 0.8 <= found.high)  # a fifth has 0.15, happens 0.25, and is not acted on
     True
     """
-    given = data if isinstance(data, Points) else checked_data(data, Predictions, Sketch)
+    inputs = data if isinstance(data, Points) else checked_data(data, Predictions, Sketch)
     t = share("threshold", threshold, hint="such as 0.2")
     level, seed = 1.0 - checked_alpha(alpha), checked_seed(seed)
-    at, q = ladder(given, t, seed)
-    return regret_of(at, (alpha / 2.0, alpha / 2.0), level, seed, q.assumes, {} if isinstance(q, Points) else q.told)
+    at, q = ladder(inputs, t, seed)
+    return regret_of(
+        at, (alpha / 2.0, alpha / 2.0), level, seed, q.assumes, {} if isinstance(q, Points) else q.reported
+    )
 
 
 def regret_of(
-    at: Ladder, spend: tuple[float, float], level: float, seed: int, assumes: str, told: dict[str, object]
+    at: Ladder, spend: tuple[float, float], level: float, seed: int, assumes: str, reported: dict[str, object]
 ) -> Estimate:
     """Certify the regret on one ladder; `spend` are the error probabilities of the lower and the upper end."""
     lots, worth = at.lots, 1.0 - at.threshold
@@ -89,7 +91,7 @@ def regret_of(
             "about": MISCALIBRATION.format(at.about),
             "threshold": at.threshold,
             "acts_from": at.acts_from,
-            **told,
+            **reported,
             "delta": spend,
             "seed": seed,
         },

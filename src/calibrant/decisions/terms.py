@@ -9,7 +9,7 @@ from typing import Literal, TypedDict, Unpack, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import PYTHON, Asker, acting, checked_alpha, checked_seed, choice, number
+from calibrant.arguments import PYTHON, Caller, acting, checked_alpha, checked_seed, choice, number
 from calibrant.errors import BadInput, NotComputable
 from calibrant.stats.decisions import losses
 
@@ -18,7 +18,7 @@ Measure = Literal["brier", "log_loss", "error", "calibration_error", "auroc", "n
 Target = Literal["population", "rows"]
 
 
-class Given(TypedDict):
+class TermInputs(TypedDict):
     """The settings of a comparison, unchecked."""
 
     measure: str
@@ -44,21 +44,21 @@ class Terms:
     seed: int
 
     @classmethod
-    def of(cls, *, asker: Asker = PYTHON, **given: Unpack[Given]) -> Terms:
+    def of(cls, *, caller: Caller = PYTHON, **inputs: Unpack[TermInputs]) -> Terms:
         """Check it."""
-        name = asker.name
-        what = choice(name("measure"), given["measure"], get_args(Measure))
-        about = choice(name("target"), given["target"], get_args(Target))
+        name = caller.name
+        what = choice(name("measure"), inputs["measure"], get_args(Measure))
+        about = choice(name("target"), inputs["target"], get_args(Target))
         if about == "rows" and what in ("calibration_error", "auroc"):
-            raise NotComputable(f"{what} is about a population: leave {asker.says('target')} out, or take brier")
+            raise NotComputable(f"{what} is about a population: leave {caller.says('target')} out, or take brier")
         return cls(
             measure=what,
-            thresholds=_thresholds(what, given, asker),
-            margin=number(name("margin"), given["margin"], least=0.0, hint="such as 0.005"),
+            thresholds=_thresholds(what, inputs, caller),
+            margin=number(name("margin"), inputs["margin"], least=0.0, hint="such as 0.005"),
             target=about,
-            clip=number(name("clip"), given["clip"], above=0, below=0.5, hint="such as 0.001"),
-            alpha=checked_alpha(given["alpha"], name("alpha")),
-            seed=checked_seed(given["seed"], name("seed")),
+            clip=number(name("clip"), inputs["clip"], above=0, below=0.5, hint="such as 0.001"),
+            alpha=checked_alpha(inputs["alpha"], name("alpha")),
+            seed=checked_seed(inputs["seed"], name("seed")),
         )
 
     @property
@@ -81,14 +81,14 @@ class Terms:
         return float(np.log((1.0 - self.clip) / self.clip)) if self.measure == "log_loss" else 1.0
 
 
-def _thresholds(measure: Measure, given: Given, asker: Asker) -> tuple[float, ...]:
+def _thresholds(measure: Measure, inputs: TermInputs, caller: Caller) -> tuple[float, ...]:
     """Return where one acts: of the net benefit, which needs it, and of no other measure."""
-    threshold, costs = given["threshold"], given["costs"]
+    threshold, costs = inputs["threshold"], inputs["costs"]
     if measure == "net_benefit":
         if threshold is None and costs is None:
-            raise BadInput(f"net_benefit acts from a threshold on: name it, {asker.says('threshold')} such as 0.2")
-        return acting(threshold, costs, asker)[0]
+            raise BadInput(f"net_benefit acts from a threshold on: name it, {caller.says('threshold')} such as 0.2")
+        return acting(threshold, costs, caller)[0]
     if threshold is not None or costs is not None:
-        said = asker.says("costs" if threshold is None else "threshold")
-        raise BadInput(f"{said} is of net_benefit, and the measure is {measure}: leave one out")
+        stated = caller.says("costs" if threshold is None else "threshold")
+        raise BadInput(f"{stated} is of net_benefit, and the measure is {measure}: leave one out")
     return ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from calibrant.faces import Face
+from calibrant.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from calibrant.detect.classical import cumulative_test as cumulative_test
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from calibrant.detect.kernel_calibration_test import kernel_calibration_test as kernel_calibration_test
     from calibrant.detect.kernel_tuning import kernel_tuning as kernel_tuning
     from calibrant.detect.local_calibration_test import local_calibration_test as local_calibration_test
-    from calibrant.detect.pocket_test import pocket_test as pocket_test
     from calibrant.detect.recalibration import cox_test as cox_test
     from calibrant.detect.recalibration import score_test as score_test
     from calibrant.detect.scan_test import scan_test as scan_test
     from calibrant.detect.strong_calibration_test import strong_calibration_test as strong_calibration_test
+    from calibrant.detect.subgroup_test import subgroup_test as subgroup_test
 
 _WHERE = {
     "cox_test": "calibrant.detect.recalibration",
@@ -29,12 +29,12 @@ _WHERE = {
     "kernel_calibration_test": "calibrant.detect.kernel_calibration_test",
     "kernel_tuning": "calibrant.detect.kernel_tuning",
     "local_calibration_test": "calibrant.detect.local_calibration_test",
-    "pocket_test": "calibrant.detect.pocket_test",
     "scan_test": "calibrant.detect.scan_test",
     "score_test": "calibrant.detect.recalibration",
     "spiegelhalter_test": "calibrant.detect.classical",
     "strong_calibration_test": "calibrant.detect.strong_calibration_test",
+    "subgroup_test": "calibrant.detect.subgroup_test",
 }
 __all__ = list(_WHERE)
 
-sys.modules[__name__].__class__ = Face
+sys.modules[__name__].__class__ = LazyModule

@@ -6,14 +6,16 @@ from typing import Literal
 
 import numpy as np
 
-from calibrant.arguments import choice, flag, one_source, whole
+from calibrant.arguments import check_int, choice, flag, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.detect.score_alone import Asked, Finding, Floats, Null, Tested, chi_square, tested
+from calibrant.detect.score_alone import Finding, Floats, Null, ScoreTestOptions, Tested, chi_square, tested
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.classical import (
     Groups,
+    cluster_terms,
+    cluster_variance,
     group_squares,
     groups_of,
     maximum_tail,
@@ -23,13 +25,11 @@ from calibrant.stats.classical import (
     simulated_extremes,
     simulated_sums,
     simulated_totals,
-    unit_terms,
-    unit_variance,
     upper_tail,
     walk_of,
 )
 from calibrant.stats.cusum import Alternative
-from calibrant.stats.nulls import UnitSums, p_value
+from calibrant.stats.nulls import ClusterSums, p_value
 
 # ---- Hosmer and Lemeshow's groups of the score, kept for comparison ----
 
@@ -113,9 +113,9 @@ def hosmer_lemeshow_test(
     >>> found.p_value, found.parts["degrees"]
     (0.001, 10)
     """
-    asked = Asked(draws, null, seed, tolerance, alternative)
-    t = tested(data, asked, "the Hosmer-Lemeshow test", weighted=True, in_units=True)
-    bins = whole("bins", bins, 2, 1000, of="groups", hint="such as 10")
+    options = ScoreTestOptions(draws, null, seed, tolerance, alternative)
+    t = tested(data, options, "the Hosmer-Lemeshow test", weighted=True, in_clusters=True)
+    bins = check_int("bins", bins, 2, 1000, of="groups", hint="such as 10")
     if flag("fitted", fitted) and t.simulates:
         raise NotComputable(
             "scores fitted to these outcomes have no simulated null: pass null='asymptotic', or test on other rows"
@@ -124,10 +124,10 @@ def hosmer_lemeshow_test(
     degrees = int((groups.variance > 0.0).sum()) - (2 if fitted else 0)
     if degrees < 1:
         raise NotComputable("the Hosmer-Lemeshow test needs groups whose outcomes can vary: there are too few")
-    if t.q.unit is not None:
+    if t.q.cluster is not None:
         statistic = float(groups.statistic(groups.observed))
         cell = np.repeat(np.arange(len(groups.first)), np.diff(np.append(groups.first, len(t.q.p))))
-        drawn = UnitSums.of(cell, t.q.unit, len(groups.first), t.q.residual, t.q.each_weighs)
+        drawn = ClusterSums.of(cell, t.q.cluster, len(groups.first), t.q.residual, t.q.each_weighs)
         p = p_value(statistic, groups.statistic(groups.expected + drawn.signed(t.draws, t.generator())))
     elif t.room.none:
         statistic = float(groups.statistic(groups.observed))
@@ -154,9 +154,9 @@ def hosmer_lemeshow_test(
 def _beyond_tolerance(t: Tested, groups: Groups) -> tuple[float, float]:
     """Return the statistic beyond a tolerance, and its p-value: outcomes drawn at both edges from one uniform a row."""
     tolerance, side = t.room.tolerance, t.room.alternative
-    found = float(group_squares(t.q, groups, tolerance, side, (groups.observed, groups.observed)))
+    result = float(group_squares(t.q, groups, tolerance, side, (groups.observed, groups.observed)))
     totals = paired_totals(t.q, groups.first, tolerance, t.ids, t.draws, t.seed)
-    return found, p_value(found, group_squares(t.q, groups, tolerance, side, totals))
+    return result, p_value(result, group_squares(t.q, groups, tolerance, side, totals))
 
 
 # ---- Spiegelhalter's z: the Brier score against what the scores lead one to expect ----
@@ -217,19 +217,19 @@ def spiegelhalter_test(
     >>> found.p_value, found.statistic < -5
     (0.001, True)
     """
-    t = tested(data, Asked(draws, null, seed), "Spiegelhalter's test", weighted=True, in_units=True)
+    t = tested(data, ScoreTestOptions(draws, null, seed), "Spiegelhalter's test", weighted=True, in_clusters=True)
     q, slope = t.q, 1.0 - 2.0 * t.q.p
     spread = float(np.sqrt(q.variance @ slope**2))
     if spread == 0.0:
         raise NotComputable("Spiegelhalter's statistic cannot vary: every score is 0, 1/2 or 1")
     sums = np.zeros((1, 1))
-    if q.unit is not None:
-        by_unit = unit_terms(q, q.unit, slope[:, None])
-        spread, sums = float(np.sqrt(unit_variance(by_unit)[0, 0])), by_unit.signed(t.draws, t.generator())
+    if q.cluster is not None:
+        by_cluster = cluster_terms(q, q.cluster, slope[:, None])
+        spread, sums = float(np.sqrt(cluster_variance(by_cluster)[0, 0])), by_cluster.signed(t.draws, t.generator())
         if spread == 0.0:
             raise NotComputable("every cluster's residuals add up to nothing: Spiegelhalter's statistic has no law")
     z = float(q.residual @ slope) / spread
-    if q.unit is None and t.simulates:
+    if q.cluster is None and t.simulates:
         terms = (q.each_weighs * slope)[:, None]
         sums = simulated_sums(q, terms, t.ids, t.draws, t.seed) - float(terms[:, 0] @ (q.times * q.p))
     expected = float((q.each_weighs * q.times) @ (q.p * (1.0 - q.p))) / t.mass
@@ -314,7 +314,7 @@ def cumulative_test(
     >>> found.p_value, found.parts["surplus"] < -0.05
     (0.001, True)
     """
-    t = tested(data, Asked(draws, null, seed), "the cumulative test", weighted=True, in_units=True)
+    t = tested(data, ScoreTestOptions(draws, null, seed), "the cumulative test", weighted=True, in_clusters=True)
     span, q = choice("statistic", statistic, STATISTICS) == "kuiper", t.q
     walk = walk_of(q)
     if walk.deviation == 0.0:
@@ -323,8 +323,8 @@ def cumulative_test(
     if t.simulates:
         low, high = (
             simulated_extremes(q, t.ids, t.draws, t.seed)
-            if q.unit is None
-            else signed_extremes(q, q.unit, t.draws, t.generator())
+            if q.cluster is None
+            else signed_extremes(q, q.cluster, t.draws, t.generator())
         )
         drawn = (high - low if span else np.maximum(high, -low)) / walk.deviation
     begin, end = sorted((int(walk.at.argmin()), int(walk.at.argmax())) if span else (0, int(np.abs(walk.at).argmax())))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_seed, whole
+from calibrant.arguments import check_int, checked_seed
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.results import Outcome
@@ -24,10 +24,10 @@ from calibrant.views.kernel_rows import (
     checked_classes,
     checked_rows,
     checked_size,
+    cluster_kernel,
     coded,
     joined,
     rows_of,
-    unit_kernel,
 )
 
 CLASS_STREAM = 0xC1A55  # of random numbers, apart from those of other methods at the same seed
@@ -109,23 +109,23 @@ def exact_local_test(
     True
     """
     checked = checked_rows(data)
-    draws, seed = whole("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
+    draws, seed = check_int("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
     how = coded(checked, variables)
     # (1) Standardise, and join equal rows into cells with Binomial outcomes.
-    unit, rows = joined(unit_kernel(checked, how), rows_of(checked, identities_of(checked.n, seed)))
-    checked_size(unit)
+    cluster, rows = joined(cluster_kernel(checked, how), rows_of(checked, identities_of(checked.n, seed)))
+    checked_size(cluster)
     # (2) The kernel; its widths from distances alone.
-    kernel, told = (shape or Shape()).of(unit, seed)
+    kernel, reported = (shape or Shape()).of(cluster, seed)
     # (3) Equation 4, raw and centred, and two score tests, of the data and of each draw; each becomes a rank.
-    found = statistics(kernel, rows, draws, seed)
-    ranks, pairs = ranked(found), checked.n * (checked.n - 1.0)
+    result = statistics(kernel, rows, draws, seed)
+    ranks, pairs = ranked(result), checked.n * (checked.n - 1.0)
     law = (
         "sign flips of whole clusters, asymptotic in their number" if rows.clusters is not None else "exact simulation"
     )
     # (4) The smallest rank, ranked again among the draws'.
     return Outcome(
         method="detect.local_calibration_test",
-        statistic=float(found[0, 0] / pairs),
+        statistic=float(result[0, 0] / pairs),
         p_value=0.0 if rows.contradicted else smallest(ranks),
         alternative="the event rate given score and covariates is not the score",
         null=NULL,
@@ -136,7 +136,7 @@ def exact_local_test(
             "seed": seed,
             "n": checked.n,
             "cells": len(rows.rate),
-            **told,
+            **reported,
             "statistics": NAMES,
             "variables": tuple(c.name for c in how if c.kind != "constant"),
             "ranked": tuple(c.name for c in how if c.scaling == "rank"),
@@ -149,8 +149,8 @@ def exact_local_test(
             "p_global": smallest(ranks[2:]),
             "p_intercept": float(ranks[2, 0]),
             "p_intercept_slope": float(ranks[3, 0]),
-            "centred": float(found[1, 0] / pairs),
-            "null_sd": float(found[0, 1:].std() / pairs),
+            "centred": float(result[1, 0] / pairs),
+            "null_sd": float(result[0, 1:].std() / pairs),
             "contradicted": rows.contradicted,
         },
     )
@@ -222,24 +222,24 @@ def exact_class_test(
     True
     """
     checked = checked_classes(data)
-    draws, seed = whole("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
+    draws, seed = check_int("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
     how, classes = coded(checked, variables), checked.p.shape[1]
-    unit = unit_kernel(checked, how)
-    checked_size(unit)
-    kernel, told = (shape or Shape()).of(unit, seed)
+    cluster = cluster_kernel(checked, how)
+    checked_size(cluster)
+    kernel, reported = (shape or Shape()).of(cluster, seed)
     # (1) The classes of the data (first column) and of each draw; (2) of each class against the rest, four statistics.
     drawn = np.column_stack([checked.y, drawn_classes(checked.p, draws, seed)])
     each = np.stack([_of_class(kernel, checked, drawn, c) for c in range(classes)])
     # (3) Added up over classes, and ranked as of two classes.
-    found, pairs = each.sum(axis=0), checked.n * (checked.n - 1.0)
-    ranks, alone = ranked(found), [smallest(ranked(own)) for own in each]
+    result, pairs = each.sum(axis=0), checked.n * (checked.n - 1.0)
+    ranks, alone = ranked(result), [smallest(ranked(own)) for own in each]
     contradicted = int((checked.p[np.arange(checked.n), checked.y] == 0).sum())
     happened = checked.y[:, None] == np.arange(classes)
     sure = (happened & (checked.p == 0) | ~happened & (checked.p == 1)).any(axis=0)
     alone = [0.0 if certain else p for p, certain in zip(alone, sure, strict=True)]
     return Outcome(
         method="detect.local_calibration_test",
-        statistic=float(found[0, 0] / pairs),
+        statistic=float(result[0, 0] / pairs),
         p_value=0.0 if contradicted else smallest(ranks),
         alternative="the rate of some class given scores and covariates is not its score",
         null="given scores and covariates, classes are independent with the probabilities stated",
@@ -249,7 +249,7 @@ def exact_class_test(
             "draws": draws,
             "seed": seed,
             "n": checked.n,
-            **told,
+            **reported,
             "statistics": NAMES,
             "variables": tuple(c.name for c in how if c.kind != "constant"),
             "ranked": tuple(c.name for c in how if c.scaling == "rank"),
@@ -261,8 +261,8 @@ def exact_class_test(
             "p_global": smallest(ranks[2:]),
             "p_intercept": float(ranks[2, 0]),
             "p_intercept_slope": float(ranks[3, 0]),
-            "centred": float(found[1, 0] / pairs),
-            "null_sd": float(found[0, 1:].std() / pairs),
+            "centred": float(result[1, 0] / pairs),
+            "null_sd": float(result[0, 1:].std() / pairs),
             "classes": checked.classes or tuple(map(str, range(classes))),
             "class_statistic": tuple(float(own[0, 0] / pairs) for own in each),
             "class_p": tuple(alone),

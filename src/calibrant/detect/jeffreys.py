@@ -13,7 +13,7 @@ from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.profile import Profile
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.detect.score_alone import Asked, Finding, Floats, Null, Room, Tested, cell_entries, covered
+from calibrant.detect.score_alone import Finding, Floats, Null, Room, ScoreTestOptions, Tested, cell_entries, covered
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.classical import Scored, correlated_totals, posterior_tails, runs_of, scored, simulated_totals
@@ -69,7 +69,7 @@ def jeffreys_test(
     Returns
     -------
     Outcome
-        Parts, per grade: ``grade``, ``grade_rows``, ``cases``, ``expected`` (sum of the scores), ``posterior`` (the
+        Parts, per grade: ``grade``, ``grade_rows``, ``events``, ``expected`` (sum of the scores), ``posterior`` (the
         Jeffreys probability, which a supervisor's template calls the p-value) and ``adjusted_p``, for the finding "this
         grade".
 
@@ -114,15 +114,15 @@ def jeffreys_test(
     >>> found.p_value, [g for g, a in zip(found.parts["grade"], found.parts["adjusted_p"]) if a < 0.05]
     (0.001, ['0.05'])
     """
-    a, side = Asked(draws, null, seed).checked(), choice("alternative", alternative, tuple(AGAINST))
+    a, side = ScoreTestOptions(draws, null, seed).checked(), choice("alternative", alternative, tuple(AGAINST))
     rho = number("rho", rho, least=0, below=1, hint="such as 0.12")
     if rho and a.null == "asymptotic":
         raise NotComputable("outcomes that move together (rho) have no asymptotic law here: pass null='simulated'")
-    given = checked_data(data, Predictions, Sketch)
-    g = _sketched(given, by) if isinstance(given, Sketch) else _graded(given, by)
+    inputs = checked_data(data, Predictions, Sketch)
+    g = _sketched(inputs, by) if isinstance(inputs, Sketch) else _graded(inputs, by)
     t = Tested(g.q, a.draws, a.null, a.seed, g.reads)
-    rows, cases, expected = (np.add.reduceat(v, g.first) for v in (g.q.times, g.q.cases, g.q.times * g.q.p))
-    posterior: Floats = posterior_tails(cases, rows, expected / rows, side)
+    rows, events, expected = (np.add.reduceat(v, g.first) for v in (g.q.times, g.q.events, g.q.times * g.q.p))
+    posterior: Floats = posterior_tails(events, rows, expected / rows, side)
     adjusted = holm(posterior)
     if t.simulates:
         drawn = (
@@ -134,18 +134,18 @@ def jeffreys_test(
     worst = int(np.argmin(posterior))
     columns = {
         "grade_rows": rows.astype(np.int64),
-        "cases": cases.astype(np.int64),
+        "events": events.astype(np.int64),
         "expected": expected,
         "posterior": posterior,
         "adjusted_p": adjusted,
     }
-    found = t.outcome(
+    result = t.outcome(
         "jeffreys_test",
         Finding(posterior[worst], adjusted[worst], AGAINST[side], Room(alternative=side).impossible(g.q)),
         {"alternative": side, "by": by, "rho": rho},
         {"grade": g.names, **{k: tuple(v.tolist()) for k, v in columns.items()}},
     )
-    return replace(found, null=TOGETHER.format(rho)) if rho else found
+    return replace(result, null=TOGETHER.format(rho)) if rho else result
 
 
 def _smallest(drawn: Floats, rows: Floats, expected: Floats, side: Side) -> Floats:
@@ -178,7 +178,7 @@ class Grades:
 
 
 def _graded(data: Predictions, by: str | None) -> Grades:
-    rows = covered(data, "the Jeffreys test", weighted=False, in_units=False)
+    rows = covered(data, "the Jeffreys test", weighted=False, in_clusters=False)
     if by is None:
         q = scored(rows.p, rows.y)
         first = runs_of(q.p)
@@ -217,6 +217,6 @@ def _sketched(data: Sketch, by: str | None) -> Grades:
     if not parts:
         raise NotComputable("there are no rows")
     first = np.cumsum([0, *(len(q.p) for q in parts[:-1])])
-    p, cases, rows = (np.concatenate([getattr(q, k) for q in parts]) for k in ("p", "cases", "rows"))
+    p, events, rows = (np.concatenate([getattr(q, k) for q in parts]) for k in ("p", "events", "rows"))
     cells = f"{data.group_cells.shape[2]} score cells a grade"
-    return Grades(Scored(p, cases, rows, None, None), first, tuple(names), cells)
+    return Grades(Scored(p, events, rows, None, None), first, tuple(names), cells)

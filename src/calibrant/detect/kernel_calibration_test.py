@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_seed, choice, one_source, positive, whole
+from calibrant.arguments import check_int, checked_seed, choice, one_source, positive
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import BadInput, NotComputable
@@ -95,7 +95,7 @@ def kernel_calibration_test(
     0.001
     """
     checked = checked_rows(data, weighted=True)
-    draws, seed = whole("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
+    draws, seed = check_int("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
     w = None if width is None else positive("width", width, hint="or None for the default")
     rows, each = rows_of(checked, identities_of(checked.n, seed)), checked.weights
     if each is None:
@@ -109,21 +109,21 @@ def kernel_calibration_test(
     law = _law(rows, draws, choice("null", null, NULLS))
     with one_thread():
         if law == "gaussian":
-            found = _gaussian(nodes, rows, each, max(draws, GAUSSIAN), seed)
+            result = _gaussian(nodes, rows, each, max(draws, GAUSSIAN), seed)
         else:
-            found = _simulated(nodes, rows, each, draws, seed)
+            result = _simulated(nodes, rows, each, draws, seed)
     pairs = checked.n * (checked.n - 1.0)
     if checked.weights is not None:
         pairs = float(each.sum() ** 2 - (each**2).sum())
     return Outcome(
         method="detect.kernel_calibration_test",
-        statistic=float(found[0] / pairs),
-        p_value=0.0 if rows.contradicted else float(ranked(found)[0, 0]),
+        statistic=float(result[0] / pairs),
+        p_value=0.0 if rows.contradicted else float(ranked(result)[0, 0]),
         alternative="the event rate given the score is not the score",
         null="given the score, outcomes are independent with the probabilities stated",
         law=f"certain: {CONTRADICTED}" if rows.contradicted else LAWS[law],
         settings={
-            "draws": len(found) - 1,
+            "draws": len(result) - 1,
             "null": law,
             "seed": seed,
             "width": w,
@@ -131,7 +131,7 @@ def kernel_calibration_test(
             "nodes": len(nodes.at),
             "weights": checked.weights is not None,
         },
-        parts={"null_sd": float(found[1:].std() / pairs), "contradicted": rows.contradicted},
+        parts={"null_sd": float(result[1:].std() / pairs), "contradicted": rows.contradicted},
     )
 
 
@@ -158,7 +158,7 @@ def _joined(rows: Rows) -> Rows:
     rate, at = np.unique(rows.rate, return_inverse=True)
     if len(rate) > len(at) // 2:
         return rows
-    return Rows(rate, np.bincount(at).astype(float), np.bincount(at, rows.cases))
+    return Rows(rate, np.bincount(at).astype(float), np.bincount(at, rows.events))
 
 
 def _usual(data: Predictions, seed: int) -> float:
@@ -185,8 +185,8 @@ def _simulated(nodes: Nodes, rows: Rows, each: Floats, draws: int, seed: int) ->
         weight = each[start : start + step]
         sums += (nodes.weights(part.rate) * weight[:, None]).T @ part.residuals(drawn, whole_part)
         own += part.squares(drawn, whole_part, weight[None] ** 2)[0]
-    found: Floats = (sums * (nodes.kernel @ sums)).sum(axis=0) - own
-    return found
+    result: Floats = (sums * (nodes.kernel @ sums)).sum(axis=0) - own
+    return result
 
 
 def _gaussian(nodes: Nodes, rows: Rows, each: Floats, draws: int, seed: int) -> Floats:
@@ -207,5 +207,5 @@ def _gaussian(nodes: Nodes, rows: Rows, each: Floats, draws: int, seed: int) -> 
     values, vectors = np.linalg.eigh(cover)
     noise = np.random.default_rng([STREAM, seed]).standard_normal((size, draws))
     sums = np.column_stack([data, vectors @ (np.sqrt(np.maximum(values, 0.0))[:, None] * noise)])
-    found: Floats = (sums[:-1] * (nodes.kernel @ sums[:-1])).sum(axis=0) - sums[-1] - fixed
-    return found
+    result: Floats = (sums[:-1] * (nodes.kernel @ sums[:-1])).sum(axis=0) - sums[-1] - fixed
+    return result

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.arguments import checked_alpha, checked_draws, checked_seed, choice, number, one_source, whole
+from calibrant.arguments import check_int, checked_alpha, checked_draws, checked_seed, choice, number, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import encode
@@ -17,7 +17,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.kernel_sums import FAMILIES, Family, Kernel, Rows, smallest, statistics_of, typical_distance
 from calibrant.stats.nulls import ranked
-from calibrant.views.kernel_rows import Shape, checked_rows, checked_size, checked_width, coded, rows_of, unit_kernel
+from calibrant.views.kernel_rows import Shape, checked_rows, checked_size, checked_width, cluster_kernel, coded, rows_of
 
 Floats = NDArray[np.float64]
 STREAM = 0x7C7E
@@ -29,7 +29,7 @@ CERTAIN = 0.95  # level of the intervals
 def kernel_tuning(
     data: Predictions,
     *,
-    along: str | None = None,
+    by_variable: str | None = None,
     gap: float = 0.05,
     bands: int = 2,
     rate: ArrayLike | None = None,
@@ -52,7 +52,7 @@ def kernel_tuning(
     ----------
     data : Predictions
         Covariates of any kind.
-    along : str, optional
+    by_variable : str, optional
         The variable that the planted error follows; that, or `rate`. A number is cut at quantiles into `bands`, which
         are `gap` too low and too high in turn; the levels of a category are, by their frequency. Rates stay within 0
         and 1.
@@ -87,7 +87,7 @@ def kernel_tuning(
     Raises
     ------
     BadInput
-        Neither or both of `along` and `rate`; no such covariate; a setting out of range.
+        Neither or both of `by_variable` and `rate`; no such covariate; a setting out of range.
     NotComputable
         Over 50,000 rows; a single row; weights; clusters.
 
@@ -112,7 +112,7 @@ def kernel_tuning(
     >>> rng = np.random.default_rng(0)
     >>> p, x = rng.uniform(0.2, 0.8, 400), rng.normal(size=400)
     >>> data = cal.predictions(rng.uniform(size=400) < p, p, {"x": x})
-    >>> found = cal.detect.kernel_tuning(data, along="x", gap=0.1, widths=(0.5, 2), runs=50, draws=99)
+    >>> found = cal.detect.kernel_tuning(data, by_variable="x", gap=0.1, widths=(0.5, 2), runs=50, draws=99)
     >>> best = found.settings["best"]
     >>> cal.detect.local_calibration_test(data, features="exact", **best).p_value > 0.05
     True
@@ -120,11 +120,11 @@ def kernel_tuning(
     rows, seed, alpha = checked_rows(data), checked_seed(seed), checked_alpha(alpha)
     if rows.cluster is not None:
         raise NotComputable("data sets are simulated row by row, not by cluster=: use kernel_calibration_test alone")
-    runs, draws = whole("runs", runs, 20, hint="such as 200"), checked_draws(draws, alpha)
+    runs, draws = check_int("runs", runs, 20, hint="such as 200"), checked_draws(draws, alpha)
     shapes = _kernels(families, widths, degree)
-    truth = _rates(rows, along, rate, number("gap", gap, above=0, below=1), whole("bands", bands, 2, 20))
+    truth = _rates(rows, by_variable, rate, number("gap", gap, above=0, below=1), check_int("bands", bands, 2, 20))
     how = coded(rows, variables)
-    unit = unit_kernel(rows, how)
+    unit = cluster_kernel(rows, how)
     checked_size(unit)
     ids = identities_of(rows.n, seed)
     # (1) Outcomes with the error, then of a right model: the same for every kernel, those of the data never read.
@@ -143,9 +143,9 @@ def kernel_tuning(
         columns={k: tuple(line[k] for line in lines) for k in lines[0]},
         settings={
             "best": passed,
-            "along": along,
-            "bands": None if along is None else bands,
-            "gap": None if along is None else gap,
+            "by_variable": by_variable,
+            "bands": None if by_variable is None else bands,
+            "gap": None if by_variable is None else gap,
             "planted": float(np.abs(truth - rows.p).mean()),
             "variables": tuple(c.name for c in how if c.kind != "constant"),
             "alpha": alpha,
@@ -174,15 +174,15 @@ def _kernels(families: Sequence[Family], widths: Sequence[float], degree: int | 
     ]
 
 
-def _rates(data: Predictions, along: str | None, rate: ArrayLike | None, gap: float, bands: int) -> Floats:
+def _rates(data: Predictions, by_variable: str | None, rate: ArrayLike | None, gap: float, bands: int) -> Floats:
     """Return the event rates with the planted error."""
-    if (along is None) == (rate is None):
-        raise BadInput("pass one of along= (a variable) and rate= (event rates)")
+    if (by_variable is None) == (rate is None):
+        raise BadInput("pass one of by_variable= (a variable) and rate= (event rates)")
     if rate is not None:
-        return _given(data, rate)
-    (how,) = coded(data, str(along))
+        return _passed(data, rate)
+    (how,) = coded(data, str(by_variable))
     if how.kind == "constant":
-        raise BadInput(f"along={along!r} takes one value only: pass a variable that differs between rows")
+        raise BadInput(f"by_variable={by_variable!r} takes one value only: pass a variable that differs between rows")
     encoded = encode(data.covariates, (how,))
     if encoded.scaled.shape[1]:
         x = encoded.scaled[:, 0]
@@ -195,21 +195,21 @@ def _rates(data: Predictions, along: str | None, rate: ArrayLike | None, gap: fl
     return np.clip(data.p + np.where(band % 2 == 0, gap, -gap), 0.0, 1.0)
 
 
-def _given(data: Predictions, rate: ArrayLike) -> Floats:
+def _passed(data: Predictions, rate: ArrayLike) -> Floats:
     """Return event rates as given, or refuse them."""
     try:
-        given = np.asarray(rate, dtype=np.float64)
+        inputs = np.asarray(rate, dtype=np.float64)
     except (TypeError, ValueError):
         raise BadInput(f"rate= is not all numbers: pass {data.n:,} between 0 and 1, one for each row") from None
-    if given.shape != data.p.shape:
-        raise BadInput(f"rate= has shape {given.shape}: pass {data.n:,} numbers between 0 and 1, one for each row")
-    beyond = np.flatnonzero(~((given >= 0) & (given <= 1)))
+    if inputs.shape != data.p.shape:
+        raise BadInput(f"rate= has shape {inputs.shape}: pass {data.n:,} numbers between 0 and 1, one for each row")
+    beyond = np.flatnonzero(~((inputs >= 0) & (inputs <= 1)))
     if len(beyond):
         raise BadInput(
-            f"rate= has {len(beyond):,} values that are not between 0 and 1, the first {given[beyond[0]]:g} in row "
+            f"rate= has {len(beyond):,} values that are not between 0 and 1, the first {inputs[beyond[0]]:g} in row "
             f"{beyond[0]}: pass numbers between 0 and 1"
         )
-    return given
+    return inputs
 
 
 def _line(
@@ -218,18 +218,18 @@ def _line(
     """Return the Type II errors of one kernel: how often the test accepts data sets with the error."""
     median, alpha, runs = how
     width = float(shape.score_width or 0.0)
-    kernel, told = replace(shape, score_width=width * median, covariate_width=width * median).of(unit, 0)
-    found = statistics_of(kernel, rows, drawn)
-    ranks = [ranked(np.column_stack([found[:, r], found[:, runs:]])) for r in range(runs)]
+    kernel, reported = replace(shape, score_width=width * median, covariate_width=width * median).of(unit, 0)
+    result = statistics_of(kernel, rows, drawn)
+    ranks = [ranked(np.column_stack([result[:, r], result[:, runs:]])) for r in range(runs)]
     # An outcome that a score of 0 or 1 called impossible has the whole test's p-value 0.
     impossible = np.vstack([drawn[rows.rate == 0, :runs] == 1, drawn[rows.rate == 1, :runs] == 0]).sum(axis=0)
     whole_test = [0.0 if some else smallest(r) for r, some in zip(ranks, impossible, strict=True)]
     ends, raw = (_rate(sum(bool(v > alpha) for v in own), runs) for own in (whole_test, [r[0, 0] for r in ranks]))
     return {
-        "family": told["family"],
+        "family": reported["family"],
         "width": width,
-        "score_width": told["score_width"],
-        "covariate_width": told["covariate_width"],
+        "score_width": reported["score_width"],
+        "covariate_width": reported["covariate_width"],
         **dict(zip(("type_2", "low", "high"), ends, strict=True)),
         **dict(zip(("raw", "raw_low", "raw_high"), raw, strict=True)),
     }

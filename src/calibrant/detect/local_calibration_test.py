@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_seed, choice, names, one_source, whole
+from calibrant.arguments import check_int, checked_seed, choice, names, one_source
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.sketches.sketch import Sketch
@@ -31,7 +31,7 @@ from calibrant.data.specs.local import (
 )
 from calibrant.detect.exact_local_test import exact_class_test, exact_local_test
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.features import CELLS, LOGIT, REACH, ROWS, UNIT
+from calibrant.kernels.features import CELLS, CLUSTER, LOGIT, REACH, ROWS
 from calibrant.kernels.runtime import one_thread
 from calibrant.results import Outcome
 from calibrant.stats.kernel_sums import Family
@@ -123,7 +123,7 @@ def local_calibration_test(
         or level that deviates most as ``region_variable``, ``region_side`` ("at least", "under", "is"),
         ``region_value``, ``region_rows``, ``region_gap`` (mean of y - p there), ``region_excess`` (what the overall
         level and slope leave of it), ``region_z`` (that in null standard deviations) and, with clusters,
-        ``region_units`` (on either side of the step or level); ``cases`` and ``expected``;
+        ``region_clusters`` (on either side of the step or level); ``events`` and ``expected``;
         every statistic's name and p-value; and ``contradicted``: rows whose outcome the score called impossible. Any
         such row makes ``p_value`` zero. The kernel over all pairs has its own parts; with several classes also
         ``classes``, ``class_statistic``, ``class_p`` and ``class_adjusted_p``.
@@ -181,18 +181,18 @@ def local_calibration_test(
         "family": family,
         "degree": degree,
     }
-    given, seed = _checked(features, null, options), checked_seed(seed)
-    whole("landmarks", landmarks, 2, 1024)
-    if features == "default" and isinstance(data, Sketch) and not data.by_units:
+    inputs, seed = _checked(features, null, options), checked_seed(seed)
+    check_int("landmarks", landmarks, 2, 1024)
+    if features == "default" and isinstance(data, Sketch) and not data.by_clusters:
         return _from_sketch(data, variables, null)
     if isinstance(data, MulticlassPredictions):
         if features != "exact":
             raise BadInput(CLASSES)
-        return exact_class_test(data, variables=variables, draws=draws, seed=seed, shape=Shape(**given))
+        return exact_class_test(data, variables=variables, draws=draws, seed=seed, shape=Shape(**inputs))
     rows = checked_rows(data, weighted=features == "default")
     if features == "exact":
-        return exact_local_test(rows, variables=variables, draws=draws, seed=seed, shape=Shape(**given))
-    draws = whole("draws", draws, LEAST_DRAWS, hint="such as 999")
+        return exact_local_test(rows, variables=variables, draws=draws, seed=seed, shape=Shape(**inputs))
+    draws = check_int("draws", draws, LEAST_DRAWS, hint="such as 999")
     if null == "gaussian" and rows.cluster is not None:
         raise NotComputable("the Gaussian null is for independent rows: leave null='auto' with clusters")
     sums: LocalSums | WeightedSums
@@ -212,23 +212,23 @@ def _checked(features: Any, null: Any, options: Mapping[str, Any]) -> dict[str, 
     """Return the options given, or refuse those that do not belong to these features."""
     nulls, own = TAKES[choice("features", features, KINDS)]
     choice("null", null, nulls, hint=f"with features={features!r}")
-    given = {k: v for k, v in options.items() if v is not None}
-    for name in given:
+    inputs = {k: v for k, v in options.items() if v is not None}
+    for name in inputs:
         if name not in own:
-            raise BadInput(f"{name}={given[name]!r} has no meaning with features={features!r}: leave it out")
-    return given
+            raise BadInput(f"{name}={inputs[name]!r} has no meaning with features={features!r}: leave it out")
+    return inputs
 
 
 def _from_sketch(data: Sketch, variables: Any, null: str) -> Outcome:
     sketch = data.checked()
     if "local" not in sketch.parts:
         raise BadInput("this sketch holds no sums for tests: make it with cal.sketch(..., variables=[...], tests=True)")
-    sums, held = sketch.parts["local"], tuple(c.name for c in sketch.spec.codings)
-    asked = None if variables is None else names("variables", variables, what="a covariate")
+    sums, kept = sketch.parts["local"], tuple(c.name for c in sketch.spec.codings)
+    options = None if variables is None else names("variables", variables, what="a covariate")
     if sketch.n < 2:
         raise NotComputable(SINGLE)
-    if asked is not None and set(asked) != set(held):
-        raise BadInput(f"variables={list(asked)!r}: this sketch holds sums for all of {', '.join(held)} jointly")
+    if options is not None and set(options) != set(kept):
+        raise BadInput(f"variables={list(options)!r}: this sketch holds sums for all of {', '.join(kept)} jointly")
     has = "simulated" if sums.spec.draws else "gaussian"
     if null not in ("auto", has):
         raise BadInput(f"null={null!r}: this sketch holds what the {has} null needs; leave null='auto'")
@@ -310,36 +310,36 @@ def outcome(
         if not simulated:
             blocks = [populous(b, gram) for b in blocks]
         # (4) Centre, whiten, rank each statistic among the draws, and rank their combination (steps 3 and 4).
-        found = findings(score, gram, joint, blocks, LEAST if simulated else LEAST_GAUSSIAN)
+        result = findings(score, gram, joint, blocks, LEAST if simulated else LEAST_GAUSSIAN)
     law = CLUSTERED if flips is not None else EXACT if simulated else LIMIT
-    n, cases, contradicted = (int(v) for v in sums.counts)
-    expected = sums.expected if isinstance(sums, WeightedSums) else cases - float(score[0, 0])
+    n, events, contradicted = (int(v) for v in sums.counts)
+    expected = sums.expected if isinstance(sums, WeightedSums) else events - float(score[0, 0])
     return Outcome(
         method="detect.local_calibration_test",
         statistic=squared_error(sums, score[:, 0]),
-        p_value=0.0 if contradicted else found.overall,
+        p_value=0.0 if contradicted else result.overall,
         alternative="the event rate given score and covariates is not the score",
         null=NULL,
         law=f"certain: {CONTRADICTED}" if contradicted else law,
         settings=_settings(spec, how, score.shape[1] - 1, n, left_out),
         parts={
-            "p_global": found.everyone,
-            "p_local": found.local,
-            "p_joint": found.joint,
+            "p_global": result.everyone,
+            "p_local": result.local,
+            "p_joint": result.joint,
             "p_klce": float(ranked((score[joint] ** 2).sum(axis=0)[None, :])[0, 0]),
-            "p_intercept": found.p_values["intercept"],
-            "p_slope": found.p_values.get("slope", 1.0),
-            "p_intercept_slope": found.p_values["intercept and slope"],
-            "cases": cases,
+            "p_intercept": result.p_values["intercept"],
+            "p_slope": result.p_values.get("slope", 1.0),
+            "p_intercept_slope": result.p_values["intercept and slope"],
+            "events": events,
             "expected": expected,
             "contradicted": contradicted,
-            "statistics": tuple(found.p_values),
-            "p_values": tuple(found.p_values.values()),
-            "variables": tuple(found.variables),
-            "variable_p": tuple(p for p, _ in found.variables.values()),
-            "variable_adjusted_p": tuple(q for _, q in found.variables.values()),
-            **_region(spec, how, found, score[:, 0], (rows, sums.rows if isinstance(sums, WeightedSums) else rows)),
-            **_units_of_region(found, flips),
+            "statistics": tuple(result.p_values),
+            "p_values": tuple(result.p_values.values()),
+            "variables": tuple(result.variables),
+            "variable_p": tuple(p for p, _ in result.variables.values()),
+            "variable_adjusted_p": tuple(q for _, q in result.variables.values()),
+            **_region(spec, how, result, score[:, 0], (rows, sums.rows if isinstance(sums, WeightedSums) else rows)),
+            **_clusters_of_region(result, flips),
         },
     )
 
@@ -376,7 +376,7 @@ def _settings(
         "levels_shared": tuple(q.name for q in spec.levels if q.shared),
         "levels_in_joint": JOINT_LEVELS,
         "weights": tuple((GLOBAL | LOCAL).items()),
-        "logit_limit": UNIT / LOGIT,
+        "logit_limit": CLUSTER / LOGIT,
     }
 
 
@@ -384,18 +384,18 @@ def _settings(
 
 
 def _region(
-    spec: LocalSpec, how: Sequence[Coding], found: Findings, off: Floats, held: tuple[Floats, Floats]
+    spec: LocalSpec, how: Sequence[Coding], result: Findings, off: Floats, values: tuple[Floats, Floats]
 ) -> dict[str, Any]:
     """Return the step or level that deviates most from the rest, on the side with fewer rows.
 
-    `off` are the columns' sums of residuals, `held` those of weights and of rows.
+    `off` are the columns' sums of residuals, `values` those of weights and of rows.
     """
-    if found.column < 0:
+    if result.column < 0:
         return {}
-    j = int(np.searchsorted(spec.starts, found.column, side="right")) - 1
-    (mass, n), (size, count) = ([float(v[k]) for v in held] for k in (0, found.column))
-    gap, sign = float(off[found.column]), 1.0
-    side, value = _named(spec, how, j, found.column)
+    j = int(np.searchsorted(spec.starts, result.column, side="right")) - 1
+    (mass, n), (size, count) = ([float(v[k]) for v in values] for k in (0, result.column))
+    gap, sign = float(off[result.column]), 1.0
+    side, value = _named(spec, how, j, result.column)
     if side == "at least" and count > n / 2:
         side, count, size, gap, sign = "under", n - count, mass - size, float(off[0]) - gap, -1.0
     return {
@@ -404,16 +404,16 @@ def _region(
         "region_value": value,
         "region_rows": round(count),
         "region_gap": gap / size,
-        "region_excess": sign * found.excess / size,
-        "region_z": sign * found.z,
+        "region_excess": sign * result.excess / size,
+        "region_z": sign * result.z,
     }
 
 
-def _units_of_region(found: Findings, flips: Flips | None) -> dict[str, tuple[int, int]]:
+def _clusters_of_region(result: Findings, flips: Flips | None) -> dict[str, tuple[int, int]]:
     """Return how many clusters have rows in the step or level that deviates most, and how many outside."""
-    if found.column < 0 or flips is None:
+    if result.column < 0 or flips is None:
         return {}
-    return {"region_units": (int(flips.inside[found.column]), int(flips.outside[found.column]))}
+    return {"region_clusters": (int(flips.inside[result.column]), int(flips.outside[result.column]))}
 
 
 def _named(spec: LocalSpec, how: Sequence[Coding], j: int, column: int) -> tuple[str, float | str]:

@@ -9,10 +9,17 @@ import numpy as np
 from calibrant.arguments import one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.detect.score_alone import Asked, Finding, Floats, Null, Tested, chi_square, tested
+from calibrant.detect.score_alone import Finding, Floats, Null, ScoreTestOptions, Tested, chi_square, tested
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
-from calibrant.stats.classical import Scored, along_logit, efficient_scores, simulated_sums, unit_terms, unit_variance
+from calibrant.stats.classical import (
+    Scored,
+    by_logit,
+    cluster_terms,
+    cluster_variance,
+    efficient_scores,
+    simulated_sums,
+)
 from calibrant.stats.cusum import Alternative
 from calibrant.stats.logistic import compressed, recalibrate, recalibrations
 from calibrant.stats.nulls import p_value
@@ -81,20 +88,20 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
     >>> found.p_value, found.parts["slope"] < 0.5, found.parts["intercept_p"] > 0.05
     (0.001, True, True)
     """
-    asked = Asked(draws, null, seed).checked()
+    options = ScoreTestOptions(draws, null, seed).checked()
     if isinstance(data, Predictions) and data.cluster is not None:
-        asked = replace(asked, null="simulated")  # of units there is one null, whichever is asked for
-    whole = tested(data, asked, "Cox's test", weighted=True, in_units=True)
+        options = replace(options, null="simulated")  # of units there is one null, whichever is asked for
+    whole = tested(data, options, "Cox's test", weighted=True, in_clusters=True)
     t, x = _informative(whole, "Cox's test")
     _refuse_infinite(t.q, x)
-    if t.q.unit is not None or t.q.weight is not None:
+    if t.q.cluster is not None or t.q.weight is not None:
         return _by_sandwich(whole, t.q, x)
     # (1) Fit a and b, and a alone with b = 1; their gains over a = 0, b = 1 are the parts of the statistic.
     observed = np.array([[t.q.residual.sum(), t.q.residual @ x]])
-    free, shift = (recalibrations(observed, x, t.q.times, slope) for slope in (True, False))
-    if not (free.settled & shift.settled).all():
+    free, gap = (recalibrations(observed, x, t.q.times, slope) for slope in (True, False))
+    if not (free.settled & gap.settled).all():
         raise NotComputable("Cox's fit has no finite solution, or almost none: use score_test")
-    gains = np.array([free.gain[0], shift.gain[0], max(free.gain[0] - shift.gain[0], 0.0)])
+    gains = np.array([free.gain[0], gap.gain[0], max(free.gain[0] - gap.gain[0], 0.0)])
     # (2) Chi-square tails, or ranks among the gains of simulated data sets.
     p = [chi_square(float(g), d) for g, d in zip(gains, (2, 1, 1), strict=True)]
     if t.simulates:
@@ -104,8 +111,8 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
         Finding(gains[0], p[0], SPEAKS_FOR),
         {"degrees": 2},
         {
-            "intercept": float(shift.intercept[0]),
-            "intercept_error": float(shift.information[0, 0, 0] ** -0.5),
+            "intercept": float(gap.intercept[0]),
+            "intercept_error": float(gap.information[0, 0, 0] ** -0.5),
             "intercept_statistic": float(gains[1]),
             "intercept_p": p[1],
             "slope": float(free.slope[0]),
@@ -118,32 +125,32 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
     )
 
 
-def _by_sandwich(whole: Tested, q: Scored, x: Floats) -> Outcome:
+def _by_sandwich(full: Tested, q: Scored, x: Floats) -> Outcome:
     """Return adjusted Wald tests with the sandwich of clusters, or of weighted rows."""
     from scipy.special import fdtrc
 
     # (1) Points of one outcome each; rows of units are points already.
-    unit, counts = q.unit, (q.cases, q.times - q.cases)
-    if unit is None:
+    cluster_code, counts = q.cluster, (q.events, q.times - q.events)
+    if cluster_code is None:
         many = np.concatenate(counts)
         seen, y = many > 0, np.repeat([1.0, 0.0], len(x))
         points = np.tile(x, 2)[seen], y[seen], many[seen], np.tile(q.each_weighs, 2)[seen]
     else:
-        points = x, q.cases, q.times, q.each_weighs
-        unit = np.unique(unit, return_inverse=True)[1]
-    count = q.n if unit is None else int(unit.max()) + 1
-    free, shift = (recalibrate(*points, slope, unit) for slope in (True, False))
-    if not (free.converged and shift.converged) or count < FEWEST:
+        points = x, q.events, q.times, q.each_weighs
+        cluster_code = np.unique(cluster_code, return_inverse=True)[1]
+    count = q.n if cluster_code is None else int(cluster_code.max()) + 1
+    free, gap = (recalibrate(*points, slope, cluster_code) for slope in (True, False))
+    if not (free.converged and gap.converged) or count < FEWEST:
         why = f"{count} clusters are under {FEWEST}" if count < FEWEST else "the fit has no finite solution"
         raise NotComputable(f"Cox's test by its sandwich: {why}; use score_test, with cluster= and weights= too")
     # (2) W of k parameters: W (d - k + 1) / (k d) is as F with k and d - k + 1 degrees, d = units - 1.
     d = count - 1.0
     away = free.coefficients - [0.0, 1.0]
     wald = float(away @ np.linalg.solve(free.sandwich, away))
-    own = float(shift.coefficients[0] ** 2 / shift.sandwich[0, 0]), float(away[1] ** 2 / free.sandwich[1, 1])
+    own = float(gap.coefficients[0] ** 2 / gap.sandwich[0, 0]), float(away[1] ** 2 / free.sandwich[1, 1])
     parts = {
-        "intercept": float(shift.coefficients[0]),
-        "intercept_error": float(shift.sandwich[0, 0] ** 0.5),
+        "intercept": float(gap.coefficients[0]),
+        "intercept_error": float(gap.sandwich[0, 0] ** 0.5),
         "intercept_statistic": own[0],
         "intercept_p": float(fdtrc(1.0, d, own[0])),
         "slope": float(free.coefficients[1]),
@@ -151,20 +158,20 @@ def _by_sandwich(whole: Tested, q: Scored, x: Floats) -> Outcome:
         "slope_statistic": own[1],
         "slope_p": float(fdtrc(1.0, d, own[1])),
         "slope_intercept": float(free.coefficients[0]),
-        "left_out": whole.q.n - q.n,
+        "left_out": full.q.n - q.n,
     }
     finding = Finding(wald, float(fdtrc(2.0, d - 1.0, wald * (d - 1.0) / (2.0 * d))), SPEAKS_FOR)
-    told = replace(whole, null="asymptotic").outcome("cox_test", finding, {"degrees": 2}, parts)
-    return told if told.parts["impossible"] else replace(told, law=SANDWICH)
+    reported = replace(full, null="asymptotic").outcome("cox_test", finding, {"degrees": 2}, parts)
+    return reported if reported.parts["impossible"] else replace(reported, law=SANDWICH)
 
 
 def _refuse_infinite(q: Scored, x: Floats) -> None:
-    if q.cases.sum() in (0.0, q.times.sum()):
+    if q.events.sum() in (0.0, q.times.sum()):
         raise NotComputable("Cox's test needs both outcomes; all are the same: use score_test, which fits nothing")
     if np.ptp(x) == 0.0:
         raise NotComputable("Cox's test needs scores that differ; all are equal: use score_test")
-    case, other = x[q.cases > 0], x[q.times > q.cases]
-    if case.min() >= other.max() or case.max() <= other.min():
+    event, other = x[q.events > 0], x[q.times > q.events]
+    if event.min() >= other.max() or event.max() <= other.min():
         raise NotComputable(
             "Cox's fit is infinite: the scores separate the outcomes; use score_test, which fits nothing"
         )
@@ -174,8 +181,8 @@ def _simulated_gains(t: Tested, x: Floats, observed: Floats) -> list[float]:
     """Return the p-values of the whole, the intercept and the slope; the data is refitted like the draws."""
     nodes, mass = compressed(x, t.q.times)
     excess = np.concatenate([observed, _excess(t, x)])
-    free, shift = (recalibrations(excess, nodes, mass, slope).gain for slope in (True, False))
-    return [t.judge(float(v[0]), v[1:], 1.0) for v in (free, shift, np.maximum(free - shift, 0.0))]
+    free, gap = (recalibrations(excess, nodes, mass, slope).gain for slope in (True, False))
+    return [t.judge(float(v[0]), v[1:], 1.0) for v in (free, gap, np.maximum(free - gap, 0.0))]
 
 
 @one_source
@@ -251,7 +258,11 @@ def score_test(
     (0.001, True)
     """
     whole = tested(
-        data, Asked(draws, null, seed, tolerance, alternative), "the score test", weighted=True, in_units=True
+        data,
+        ScoreTestOptions(draws, null, seed, tolerance, alternative),
+        "the score test",
+        weighted=True,
+        in_clusters=True,
     )
     t, x = _informative(whole, "the score test")
     degrees = 2 if np.ptp(x) > 0.0 else 1
@@ -269,8 +280,8 @@ def score_test(
 def _scores(t: Tested, x: Floats, degrees: int) -> tuple[list[float], list[float]]:
     """Return the statistics of the whole, the intercept and the slope once that is free, and their p-values."""
     q, terms = t.q, np.stack([np.ones(len(x)), x], axis=1)
-    by_unit = None if q.unit is None else unit_terms(q, q.unit, terms)
-    information = (terms.T * q.variance) @ terms if by_unit is None else unit_variance(by_unit)
+    by_cluster = None if q.cluster is None else cluster_terms(q, q.cluster, terms)
+    information = (terms.T * q.variance) @ terms if by_cluster is None else cluster_variance(by_cluster)
     if not information[0, 0] > 0.0:
         raise NotComputable("every cluster's residuals add up to nothing: the score test has no law")
     first, second = efficient_scores(np.array([q.residual.sum(), q.residual @ x]), information)
@@ -278,7 +289,7 @@ def _scores(t: Tested, x: Floats, degrees: int) -> tuple[list[float], list[float
     if not t.simulates:
         parts = zip(values, (degrees, 1, degrees - 1), strict=True)
         return values, [chi_square(v, d) if d else 1.0 for v, d in parts]
-    sums = _excess(t, x) if by_unit is None else by_unit.signed(t.draws, t.generator())
+    sums = _excess(t, x) if by_cluster is None else by_cluster.signed(t.draws, t.generator())
     drawn = efficient_scores(sums, information)
     return values, [p_value(v, d) for v, d in zip(values, (drawn[0] + drawn[1], *drawn), strict=True)]
 
@@ -288,10 +299,10 @@ def _scores_beyond_tolerance(t: Tested, x: Floats) -> tuple[list[float], list[fl
 
     Outcomes are drawn at both edges from one uniform number a row, so that the drawn statistics dominate.
     """
-    contrasts = along_logit(t.q, x, t.room.alternative)
-    found = contrasts.observed(t.q, t.room.tolerance)
+    contrasts = by_logit(t.q, x, t.room.alternative)
+    result = contrasts.observed(t.q, t.room.tolerance)
     drawn = contrasts.simulated(t.q, t.room.tolerance, t.ids, t.draws, t.seed)
-    values = [float(found.sum()), *found.tolist()]
+    values = [float(result.sum()), *result.tolist()]
     columns = [drawn.sum(axis=1), *drawn.T]
     return values, [p_value(v, d) for v, d in zip(values, columns, strict=True)]
 

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from calibrant.arguments import checked_seed, choice, number, one_source, whole
+from calibrant.arguments import check_int, checked_seed, choice, number, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.nulls import p_value
-from calibrant.stats.pockets.scan import EXTRA, Found, Scan, Subset, bound
-from calibrant.stats.pockets.unit_scan import LEAST_UNITS, ScannedRows, UnitScan, rests_on_units
+from calibrant.stats.subgroups.cluster_scan import LEAST_CLUSTERS, ClusterScan, ScannedRows, rests_on_clusters
+from calibrant.stats.subgroups.scan import EXTRA, Scan, ScanResult, Subset, bound
 from calibrant.views.boxes import (
     FEWEST,
     MIN_SIZE,
     ORDER,
-    Held,
+    SampleRows,
     Tables,
     checked_size,
+    cluster_rows,
     condition,
     fewest_rows,
     of_levels,
     tables_of,
-    unit_rows,
 )
 from calibrant.views.points import SIGNS
 from calibrant.views.rules import Rule, text_of
@@ -102,9 +102,9 @@ def scan_test(
         its ``rows``, ``share`` of the rows, ``predicted`` and ``observed`` rates, their ``gap``, its ``score`` and what
         it ``needed``, the ``side`` ("underpredicts": more happens than the model says; "overpredicts"), ``fixed``
         (whether the box is one of the family, which was fixed before any label was read: a best subset of levels is
-        not), how many ``boxes`` and ``tables`` there are, the largest score ``by_order`` (of the boxes of one
+        not), how many ``subgroups`` and ``tables`` there are, the largest score ``by_order`` (of the boxes of one
         attribute, two, three), ``impossible``, and covariates ``left_out`` with the reason. The box was chosen by these
-        outcomes: its gap is no fair estimate; ``certify.pockets`` has ranges that hold for all boxes at once.
+        outcomes: its gap is no fair estimate; ``certify.subgroups`` has ranges that hold for all boxes at once.
 
     Raises
     ------
@@ -151,50 +151,50 @@ def scan_test(
     (0.001, 'age over 76 and income up to 25')
     """
     looked = choice("alternative", alternative, tuple(SIDES))
-    asked = choice("null", null, NULLS)
+    options = choice("null", null, NULLS)
     allowed = number("tolerance", tolerance, least=0, below=1, what="a probability", hint="such as 0.02")
     least = checked_size("min_size", min_size)
-    count = whole("draws", draws, LEAST_DRAWS, hint="such as 999")
+    count = check_int("draws", draws, LEAST_DRAWS, hint="such as 999")
     seed = checked_seed(seed)
     # (1) Cells and boxes, without looking at labels.
-    tables = tables_of(data, variables, order, seed, by_units=True)
-    rows = unit_rows(data, tables, data.spec.seed if isinstance(data, Sketch) else seed)
-    scan: Scan | UnitScan
+    tables = tables_of(data, variables, order, seed, by_clusters=True)
+    rows = cluster_rows(data, tables, data.spec.seed if isinstance(data, Sketch) else seed)
+    scan: Scan | ClusterScan
     # (2) The largest score, and how often chance does as well.
     if rows is not None:
-        used = _null_of_units(rows, asked)
-        scan = scan_of_units(tables, rows, least, allowed, looked)
-        found = scan.best()
-        level = p_value(found.margin, scan.simulated(count))
+        used = _null_of_clusters(rows, options)
+        scan = scan_of_clusters(tables, rows, least, allowed, looked)
+        result = scan.best()
+        level = p_value(result.margin, scan.simulated(count))
     else:
-        used, scan = _null(tables, asked), scan_of(tables, least, allowed, looked)
-        if used == "simulated" and tables.held is not None:
-            held, found = tables.held, scan.best()
-            level = p_value(found.margin, scan.simulated(held.cells, held.p, held.ids, count))
+        used, scan = _null(tables, options), scan_of(tables, least, allowed, looked)
+        if used == "simulated" and tables.sample_rows is not None:
+            kept, result = tables.sample_rows, scan.best()
+            level = p_value(result.margin, scan.simulated(kept.cells, kept.p, kept.ids, count))
         else:
-            level, found = bound(scan)
-    impossible = _impossible(tables.held, allowed, scan.sides)
+            level, result = bound(scan)
+    impossible = _impossible(tables.sample_rows, allowed, scan.sides)
     return Outcome(
         method="detect.scan_test",
-        statistic=found.margin,
+        statistic=result.margin,
         p_value=0.0 if impossible else level,
         alternative=_looks_for(looked, allowed),
         null=_doubts(looked, allowed),
         law=IMPOSSIBLE.format(impossible) if impossible else LAWS[used] + (AT_EDGE if allowed else ""),
         settings={
             "alternative": looked,
-            "asked": asked,
+            "requested": options,
             "draws": 0 if used == "bound" else count,
             "extra": EXTRA,
             "min_size": least,
             "null": used,
             "order": max(map(len, tables.layout.combined)),
             "seed": data.spec.seed if isinstance(data, Sketch) else seed,
-            "smallest_box": fewest_of(tables, least),
+            "smallest_subgroup": fewest_of(tables, least),
             "tolerance": allowed,
-            "variables": tuple(t.name for t in tables.traits[1:]),
+            "variables": tuple(t.name for t in tables.attributes[1:]),
         },
-        parts=_parts(tables, scan, found) | {"impossible": impossible, "left_out": tables.left_out},
+        parts=_parts(tables, scan, result) | {"impossible": impossible, "left_out": tables.left_out},
     )
 
 
@@ -203,7 +203,7 @@ def scan_of(tables: Tables, min_size: float, tolerance: float, alternative: str)
     return Scan(
         family=tables.family(min_size),
         tables=tables.tables,
-        levels=tuple(_levels(tables, t) for t in range(len(tables.traits))),
+        levels=tuple(_levels(tables, t) for t in range(len(tables.attributes))),
         fewest=fewest_of(tables, min_size),
         tolerance=tolerance,
         sides=SIDES[alternative],
@@ -211,16 +211,18 @@ def scan_of(tables: Tables, min_size: float, tolerance: float, alternative: str)
     )
 
 
-def scan_of_units(tables: Tables, rows: ScannedRows, min_size: float, tolerance: float, alternative: str) -> UnitScan:
+def scan_of_clusters(
+    tables: Tables, rows: ScannedRows, min_size: float, tolerance: float, alternative: str
+) -> ClusterScan:
     """Return what is searched where rows come in units or are weighted."""
     family = tables.family(min_size)
-    kept = rests_on_units(family, rows)
+    kept = rests_on_clusters(family, rows)
     if not kept.any():
         raise NotComputable(
-            f"{len(rows.ids):,} clusters (cluster=): no subgroup rests on {LEAST_UNITS} of them, of which random "
+            f"{len(rows.ids):,} clusters (cluster=): no subgroup rests on {LEAST_CLUSTERS} of them, of which random "
             "signs would say how far chance goes"
         )
-    return UnitScan(family=family.kept(kept), rows=rows, tolerance=tolerance, sides=SIDES[alternative])
+    return ClusterScan(family=family.kept(kept), rows=rows, tolerance=tolerance, sides=SIDES[alternative])
 
 
 def fewest_of(tables: Tables, min_size: float) -> int:
@@ -228,49 +230,49 @@ def fewest_of(tables: Tables, min_size: float) -> int:
     return max(fewest_rows(min_size, tables.n), FEWEST)
 
 
-def _levels(tables: Tables, trait: int) -> tuple[int, ...]:
+def _levels(tables: Tables, attribute: int) -> tuple[int, ...]:
     """Return the levels that a subset may take: none of so few rows that others can tell who is meant."""
-    t = tables.traits[trait]
+    t = tables.attributes[attribute]
     if t.kind != "category":
         return ()
-    rows = tables.tables[trait][:, 0]  # the first tables are of one trait each
+    rows = tables.tables[attribute][:, 0]  # the first tables are of one trait each
     return tuple(c for c in (*range(len(t.levels)), t.size - 1) if rows[c] >= FEWEST)
 
 
-def rule_of(tables: Tables, scan: Scan | UnitScan, box: int | Subset) -> Rule:
+def rule_of(tables: Tables, scan: Scan | ClusterScan, box: int | Subset) -> Rule:
     """Return what selects the rows of a box."""
     if not isinstance(box, Subset):
         return tables.rule(scan.family, box)
-    parts = {box.category: of_levels(tables.traits[box.category], box.levels)}
+    parts = {box.category: of_levels(tables.attributes[box.category], box.levels)}
     if box.other is not None:
-        parts[box.other] = condition(tables.traits[box.other], box.within)
+        parts[box.other] = condition(tables.attributes[box.other], box.within)
     return tuple(parts[t] for t in sorted(parts))
 
 
-def _null(tables: Tables, asked: str) -> str:
-    if asked == "simulated" and not tables.complete:
-        held = 0 if tables.held is None else len(tables.held.p)
+def _null(tables: Tables, requested: str) -> str:
+    if requested == "simulated" and not tables.complete:
+        kept = 0 if tables.sample_rows is None else len(tables.sample_rows.p)
         raise NotComputable(
-            f"null='simulated' needs every row: the sketch holds {held:,} of {tables.n:,}; pass null='bound'"
+            f"null='simulated' needs every row: the sketch holds {kept:,} of {tables.n:,}; pass null='bound'"
         )
-    if asked != "auto":
-        return asked
+    if requested != "auto":
+        return requested
     return "simulated" if tables.complete and tables.n <= MOST else "bound"
 
 
-def _null_of_units(rows: ScannedRows, asked: str) -> str:
-    own = "simulated" if rows.unit is None else "signs"
-    if asked not in ("auto", "simulated"):
-        raise NotComputable(f"null={asked!r} is for independent rows of equal weight: leave null='auto'")
+def _null_of_clusters(rows: ScannedRows, requested: str) -> str:
+    own = "simulated" if rows.cluster is None else "signs"
+    if requested not in ("auto", "simulated"):
+        raise NotComputable(f"null={requested!r} is for independent rows of equal weight: leave null='auto'")
     return own
 
 
-def _impossible(held: Held | None, tolerance: float, sides: tuple[int, ...]) -> int:
+def _impossible(rows: SampleRows | None, tolerance: float, sides: tuple[int, ...]) -> int:
     """Return how many outcomes have probability zero under every rate within the tolerance."""
-    if held is None:
+    if rows is None:
         return 0
-    up = int(((held.y > 0) & (held.p + tolerance <= 0.0)).sum()) if 0 in sides else 0
-    down = int(((held.y == 0) & (held.p - tolerance >= 1.0)).sum()) if 1 in sides else 0
+    up = int(((rows.y > 0) & (rows.p + tolerance <= 0.0)).sum()) if 0 in sides else 0
+    down = int(((rows.y == 0) & (rows.p - tolerance >= 1.0)).sum()) if 1 in sides else 0
     return up + down
 
 
@@ -285,22 +287,22 @@ def _doubts(alternative: str, tolerance: float) -> str:
     return f"{gap[alternative]} <= {tolerance:g} for every row"
 
 
-def _parts(tables: Tables, scan: Scan | UnitScan, found: Found) -> dict[str, Any]:
+def _parts(tables: Tables, scan: Scan | ClusterScan, result: ScanResult) -> dict[str, Any]:
     """Return the box found, and what was searched."""
-    rule = rule_of(tables, scan, found.box)
+    rule = rule_of(tables, scan, result.box)
     return {
         "rule": text_of(rule),
         "conditions": tuple(c.to_dict() for c in rule),
-        "rows": int(found.rows),
-        "share": found.rows / tables.n,
-        "predicted": found.expected / found.mass,
-        "observed": found.cases / found.mass,
-        "gap": (found.cases - found.expected) / found.mass,
-        "score": found.score,
-        "needed": found.score - found.margin,
-        "side": "overpredicts" if found.side else "underpredicts",
-        "fixed": not isinstance(found.box, Subset),
-        "boxes": scan.family.size,
+        "rows": int(result.rows),
+        "share": result.rows / tables.n,
+        "predicted": result.expected / result.mass,
+        "observed": result.events / result.mass,
+        "gap": (result.events - result.expected) / result.mass,
+        "score": result.score,
+        "needed": result.score - result.margin,
+        "side": "overpredicts" if result.side else "underpredicts",
+        "fixed": not isinstance(result.box, Subset),
+        "subgroups": scan.family.size,
         "tables": len(tables.layout.combined),
         "by_order": scan.by_order(),
     }

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_seed, choice, number, whole
+from calibrant.arguments import check_int, checked_seed, choice, number
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.sketches.sketch import Sketch
@@ -17,10 +17,10 @@ from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.cells import Cells
 from calibrant.stats.classical import Scored, scored
-from calibrant.stats.classical import in_units as rows_in_units
+from calibrant.stats.classical import in_clusters as rows_in_clusters
 from calibrant.stats.cusum import Alternative
 from calibrant.stats.nulls import p_value
-from calibrant.views.points import SIGNS, unit_codes
+from calibrant.views.points import SIGNS, cluster_codes
 from calibrant.views.population import everyone
 
 Floats = NDArray[np.float64]
@@ -28,7 +28,7 @@ Null = Literal["simulated", "asymptotic"]
 NULLS: tuple[Null, ...] = ("simulated", "asymptotic")
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 CALIBRATED = "the outcomes are independent and happen with the probabilities given"
-CALIBRATED_IN_UNITS = "the outcomes happen with the probabilities given; clusters are independent"
+CALIBRATED_IN_CLUSTERS = "the outcomes happen with the probabilities given; clusters are independent"
 EXACT = "exact simulation"
 FROM_CELLS = "simulation from cells"
 ASYMPTOTIC = "asymptotic"
@@ -73,8 +73,8 @@ class Room:
 
     def impossible(self, q: Scored) -> int:
         """Count outcomes that have probability zero under every rate in the null hypothesis."""
-        up = q.cases[np.minimum(q.p + self.tolerance, 1.0) <= 0.0].sum() if self.alternative != "less" else 0.0
-        other = (q.times - q.cases)[np.maximum(q.p - self.tolerance, 0.0) >= 1.0]
+        up = q.events[np.minimum(q.p + self.tolerance, 1.0) <= 0.0].sum() if self.alternative != "less" else 0.0
+        other = (q.times - q.events)[np.maximum(q.p - self.tolerance, 0.0) >= 1.0]
         return int(float(up) + float(other.sum() if self.alternative != "greater" else 0.0))
 
 
@@ -133,8 +133,8 @@ class Tested:
     @property
     def ids(self) -> NDArray[np.uint64]:
         """Identities of the entries: their rank by score, so that neither row order nor chunks matter."""
-        found: NDArray[np.uint64] = identities_of(len(self.q.p), self.seed)
-        return found
+        result: NDArray[np.uint64] = identities_of(len(self.q.p), self.seed)
+        return result
 
     @property
     def mass(self) -> float:
@@ -153,11 +153,11 @@ class Tested:
         """Return the p-value by the null asked for: a rank among simulated statistics, or the tail of a law."""
         return p_value(statistic, simulated) if self.simulates else tail
 
-    def outcome(self, name: str, found: Finding, settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Outcome:
+    def outcome(self, name: str, result: Finding, settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Outcome:
         """Wrap a result; outcomes of probability zero refute the null hypothesis whatever the statistic says."""
-        impossible = self.room.impossible(self.q) if found.impossible is None else found.impossible
+        impossible = self.room.impossible(self.q) if result.impossible is None else result.impossible
         law = ASYMPTOTIC if not self.simulates else EXACT if self.reads == "rows" else FROM_CELLS
-        law, units = (law, {}) if self.q.unit is None else (SIGNS, {"units": int(self.q.unit.max()) + 1})
+        law, clusters = (law, {}) if self.q.cluster is None else (SIGNS, {"clusters": int(self.q.cluster.max()) + 1})
         room = {} if self.room.none else {"tolerance": self.room.tolerance, "alternative": self.room.alternative}
         known = {
             "draws": self.draws if self.simulates else 0,
@@ -165,14 +165,14 @@ class Tested:
             "reads": self.reads,
             "seed": self.seed,
             "weights": self.q.weight is not None,
-            **units,
+            **clusters,
         }
         return Outcome(
             method=f"detect.{name}",
-            statistic=float(found.statistic),
-            p_value=0.0 if impossible else float(found.p_value),
-            alternative=found.speaks_for if self.room.none else self.room.looks_for,
-            null=self.room.null if self.q.unit is None else CALIBRATED_IN_UNITS,
+            statistic=float(result.statistic),
+            p_value=0.0 if impossible else float(result.p_value),
+            alternative=result.speaks_for if self.room.none else self.room.looks_for,
+            null=self.room.null if self.q.cluster is None else CALIBRATED_IN_CLUSTERS,
             law=IMPOSSIBLE if impossible else law,
             settings={**known, **settings, **room},
             parts={"rows": self.q.n, "impossible": impossible, **parts},
@@ -180,7 +180,7 @@ class Tested:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScoreTestOptions:
     """The settings of a test as they are given; `tested` checks them."""
 
     draws: int
@@ -189,10 +189,10 @@ class Asked:
     tolerance: float = 0.0
     alternative: Alternative = "two-sided"
 
-    def checked(self) -> Asked:
+    def checked(self) -> ScoreTestOptions:
         """Return the settings as they will be used, or say in one line which cannot be."""
-        return Asked(
-            whole("draws", self.draws, LEAST_DRAWS, MOST_DRAWS, hint="such as 999"),
+        return ScoreTestOptions(
+            check_int("draws", self.draws, LEAST_DRAWS, MOST_DRAWS, hint="such as 999"),
             choice("null", self.null, NULLS),
             checked_seed(self.seed),
             number("tolerance", self.tolerance, least=0, below=1, hint="such as 0.05"),
@@ -200,17 +200,21 @@ class Asked:
         )
 
 
-def tested(data: object, asked: Asked, what: str, weighted: bool, in_units: bool) -> Tested:
+def tested(data: object, options: ScoreTestOptions, what: str, weighted: bool, in_clusters: bool) -> Tested:
     """Check everything once; read rows, or the cells of a sketch at their mean score."""
-    a, given = asked.checked(), checked_data(data, Predictions, Sketch)
+    a, inputs = options.checked(), checked_data(data, Predictions, Sketch)
     room = Room(a.tolerance, a.alternative)
-    if isinstance(given, Sketch):
-        cells = everyone(given).cells
-        q, reads, unit = cell_entries(cells), f"{cells.size} score cells", None
+    if isinstance(inputs, Sketch):
+        cells = everyone(inputs).cells
+        q, reads, cluster = cell_entries(cells), f"{cells.size} score cells", None
     else:
-        rows, unit, reads = covered(given, what, weighted, in_units), unit_codes(given), "rows"
-        q = scored(rows.p, rows.y, rows.weights) if unit is None else rows_in_units(rows.p, rows.y, rows.weights, unit)
-    if unit is not None and not (room.none and a.null == "simulated"):
+        rows, cluster, reads = covered(inputs, what, weighted, in_clusters), cluster_codes(inputs), "rows"
+        q = (
+            scored(rows.p, rows.y, rows.weights)
+            if cluster is None
+            else rows_in_clusters(rows.p, rows.y, rows.weights, cluster)
+        )
+    if cluster is not None and not (room.none and a.null == "simulated"):
         why = "an asymptotic law" if room.none else "room for a tolerance or one side"
         raise NotComputable(f"{what} of clusters has random signs as its null, not {why}: use strong_calibration_test")
     if a.null == "asymptotic" and not room.none:
@@ -218,9 +222,9 @@ def tested(data: object, asked: Asked, what: str, weighted: bool, in_units: bool
     return Tested(q, a.draws, a.null, a.seed, reads, room)
 
 
-def covered(rows: Predictions, what: str, weighted: bool, in_units: bool) -> Predictions:
+def covered(rows: Predictions, what: str, weighted: bool, in_clusters: bool) -> Predictions:
     """Return predictions that the test is defined for, or say why it is not."""
-    if rows.cluster is not None and not in_units:
+    if rows.cluster is not None and not in_clusters:
         raise NotComputable(f"{what} takes rows as independent; those of one cluster are not: use score_test")
     if rows.weights is not None and not weighted:
         raise NotComputable(f"{what} counts rows and has no form for weights: use score_test")

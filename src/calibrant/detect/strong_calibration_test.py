@@ -11,7 +11,7 @@ from calibrant.arguments import one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Outcome
-from calibrant.search.detectors import FOLDS, Question, Settings, question_of
+from calibrant.search.detectors import FOLDS, DetectorInputs, Settings, detector_inputs
 from calibrant.search.models import Models
 from calibrant.search.nulls import IMPOSSIBLE, Null, Verdict, checked_draws, chosen_null, under, verdict_of
 from calibrant.stats.cusum import Alternative, Detector
@@ -82,7 +82,7 @@ def strong_calibration_test(
         ``settings["null"]`` names the null used, ``settings["train"]`` how many rows a fit of each learner may see. In
         ``parts``: ``models``, their ``statistics`` and ``p_values`` (each by itself), ``chosen``; at the peak of that
         model's path ``peak_rows``, ``peak_share`` (of the rows tested, by weight), ``threshold`` (predicted residual
-        beyond the tolerance), ``peak_cases``, ``peak_expected`` (by the score); ``rows_beyond`` and ``rows_tested``;
+        beyond the tolerance), ``peak_events``, ``peak_expected`` (by the score); ``rows_beyond`` and ``rows_tested``;
         ``impossible``; what the null adds, such as ``refits``. The peak was chosen by these outcomes: its rates are no
         fair estimate. For ``"forward"`` and ``"eprocess"``, whose statistics are Fisher's sum and the logarithm of the
         largest wealth, it is that of all blocks' rows together.
@@ -152,7 +152,7 @@ def strong_calibration_test(
         folds=folds,
     )
     # (1) Features, folds and the edge of the tolerance, without looking at labels.
-    q = question_of(data, settings)
+    q = detector_inputs(data, settings)
     used = chosen_null(q, null)
     q, count = under(q, used), checked_draws(draws, q, used)
     # (2) Residual models, fitted to other rows. (3) Rows in the order in which each suspects them, scores added up
@@ -168,7 +168,7 @@ def strong_calibration_test(
         law=IMPOSSIBLE.format(impossible) if impossible else v.law,
         settings={
             "alternative": q.settings.alternative,
-            "asked": null,
+            "requested": null,
             "detector": q.settings.detector,
             "draws": 0 if used == "eprocess" else count,
             "folds": q.settings.folds,
@@ -185,7 +185,7 @@ def strong_calibration_test(
     )
 
 
-def _parts(q: Question, v: Verdict) -> dict[str, Any]:
+def _parts(q: DetectorInputs, v: Verdict) -> dict[str, Any]:
     """Return the models' results, and the group at the peak of the chosen one."""
     y, w = q.sample.y[v.rows], q.sample.mass_of(v.rows)
     curve = v.path.curve(y)
@@ -199,7 +199,7 @@ def _parts(q: Question, v: Verdict) -> dict[str, Any]:
         "peak_rows": top,
         "peak_share": float(w[inside].sum() / w.sum()),
         "threshold": float(v.path.excess[top - 1]) if top else 0.0,
-        "peak_cases": int(y[inside].sum()),
+        "peak_events": int(y[inside].sum()),
         "peak_expected": float(q.edge.p[v.rows][inside].sum()),
         "rows_beyond": len(v.path.rows),
         "rows_tested": len(v.rows),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from calibrant.faces import Face
+from calibrant.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from calibrant.decisions.acceptance_curve import acceptance_curve as acceptance_curve
@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from calibrant.diagnose.displays.reliability import ReliabilityDisplay as ReliabilityDisplay
     from calibrant.diagnose.importance import importance as importance
     from calibrant.diagnose.local_bias import local_bias as local_bias
-    from calibrant.diagnose.pocket_map import pocket_map as pocket_map
-    from calibrant.diagnose.pockets import pockets as pockets
     from calibrant.diagnose.rank_variables import rank_variables as rank_variables
     from calibrant.diagnose.reliability_curve import reliability_curve as reliability_curve
+    from calibrant.diagnose.subgroup_map import subgroup_map as subgroup_map
     from calibrant.diagnose.subgroups import subgroups as subgroups
     from calibrant.diagnose.variable_curve import variable_curve as variable_curve
     from calibrant.measure.heterogeneity import heterogeneity as heterogeneity
@@ -32,13 +31,12 @@ _WHERE = {
     "importance": "calibrant.diagnose.importance",
     "local_bias": "calibrant.diagnose.local_bias",
     "missing_labels": "calibrant.measure.unlabelled",
-    "pocket_map": "calibrant.diagnose.pocket_map",
-    "pockets": "calibrant.diagnose.pockets",
     "rank_variables": "calibrant.diagnose.rank_variables",
     "reliability_curve": "calibrant.diagnose.reliability_curve",
+    "subgroup_map": "calibrant.diagnose.subgroup_map",
     "subgroups": "calibrant.diagnose.subgroups",
     "variable_curve": "calibrant.diagnose.variable_curve",
 }
 __all__ = list(_WHERE)
 
-sys.modules[__name__].__class__ = Face
+sys.modules[__name__].__class__ = LazyModule

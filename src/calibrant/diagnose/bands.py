@@ -1,6 +1,6 @@
 """Smoothed residuals with simultaneous bands: what every curve draws; the points and the null of one along a variable.
 
-A curve averages residuals: ``gap(t) = sum_c a_tc (cases_c - score_c)`` over cells c. If the model is calibrated its
+A curve averages residuals: ``gap(t) = sum_c a_tc (events_c - score_c)`` over cells c. If the model is calibrated its
 variance is ``sum_c a_tc^2 noise_c``, and simulated outcomes give the law of its largest standardised value.
 """
 
@@ -22,7 +22,7 @@ from calibrant.kernels.strata import Seen, strata_sums
 from calibrant.stats.nulls import critical, p_value
 from calibrant.stats.smoothing import SPREAD, density, smoother
 from calibrant.stats.strata import SUMS, Strata, View
-from calibrant.views.along import along_of, by_unit, strata_of
+from calibrant.views.by_variable import by_cluster, by_variable_of, strata_of
 from calibrant.views.points import SIGNS
 
 Floats = NDArray[np.float64]
@@ -67,7 +67,7 @@ def affordable(data: Predictions | Sketch, cuttings: int, draws: int) -> bool:
     return isinstance(data, Predictions) and data.n * cuttings * draws <= AFFORDABLE
 
 
-def simulated_cases(data: Predictions, codes: Codes, cells: int, view: View, draws: int, seed: int) -> Floats:
+def simulated_events(data: Predictions, codes: Codes, cells: int, view: View, draws: int, seed: int) -> Floats:
     """Return weighted events of each cell, every row's outcome drawn at its score, shape (cells, draws).
 
     All cuttings of the rows, columns of `codes` numbered through, see the same outcomes. In the confidence view an
@@ -173,8 +173,8 @@ def plan_of(data: Predictions | Sketch, layout: Layout) -> Plan:
             raise NotComputable("a sketch keeps no cells of one variable within another: pass rows")
         whole, cell = strata_of(data, variable, layout.view), None
     else:
-        along = along_of(data, variable, layout.view)
-        whole, cell = along.strata, along.cell
+        by_variable = by_variable_of(data, variable, layout.view)
+        whole, cell = by_variable.strata, by_variable.cell
     # (1) Cells: levels and few values as they are; numbers in at most 1,024 cells, or six on the side of a heat map.
     many = whole.ordered and whole.there > FEW
     levels, cells = pair or not many, whole
@@ -186,7 +186,7 @@ def plan_of(data: Predictions | Sketch, layout: Layout) -> Plan:
     # (2) Groups, each with cells of its own, numbered through.
     groups, code = [_Group("", cells, 0)], cell
     if by is not None and isinstance(data, Predictions) and cell is not None:
-        groups, code = _dealt(data, cells, cell, by, PAIR_BINS if pair else GROUP_BINS)
+        groups, code = _hash_split(data, cells, cell, by, PAIR_BINS if pair else GROUP_BINS)
     # (3) Points, and the matrix that averages the cells there.
     if levels:
         return Plan(tuple(_levels(g) for g in groups), code, whole, levels)
@@ -207,17 +207,17 @@ def _named(layout: Layout) -> tuple[str, str | None, bool]:
     return names[0], names[1], True
 
 
-def _dealt(data: Predictions, cells: Strata, cell: Codes, by: str, bins: int) -> tuple[list[_Group], Codes]:
+def _hash_split(data: Predictions, cells: Strata, cell: Codes, by: str, bins: int) -> tuple[list[_Group], Codes]:
     """Return the groups with their own cells, and the cell of each row over all groups."""
-    other = along_of(data, by, cells.view)
+    other = by_variable_of(data, by, cells.view)
     group = other.strata.bin_of(bins) if other.strata.there > FEW else np.arange(other.strata.size)
     titles, size = other.strata.joined(group).titles(), cells.size
     code = (group[other.cell].astype(np.int64) * size + cell).astype(np.int32)
     sums = strata_sums(code, size * len(titles), data.y, Seen(data.p, data.weights, cells.view == "confidence"))
-    held, numbered = np.flatnonzero(sums[:, 0]), np.cumsum(sums[:, 0] > 0) - 1
+    kept, numbered = np.flatnonzero(sums[:, 0]), np.cumsum(sums[:, 0] > 0) - 1
     out = []
     for g, title in enumerate(titles):
-        own = held[(held >= g * size) & (held < (g + 1) * size)]
+        own = kept[(kept >= g * size) & (kept < (g + 1) * size)]
         where = own - g * size
         missing = cells.missing and bool(len(where)) and int(where[-1]) == size - 1
         columns: dict[str, Any] = {k: np.ascontiguousarray(sums[own, j]) for j, k in enumerate(SUMS)}
@@ -226,27 +226,27 @@ def _dealt(data: Predictions, cells: Strata, cell: Codes, by: str, bins: int) ->
     return out, numbered[code].astype(np.int32)
 
 
-def _grids(whole: Strata, grid: int | Sequence[Any]) -> tuple[Floats, Floats]:
+def _grids(full: Strata, grid: int | Sequence[Any]) -> tuple[Floats, Floats]:
     """Return the points that are drawn, and those among which the worst is looked for."""
-    there = whole.present()
+    there = full.present()
     share = (np.cumsum(there.rows) - 0.5 * there.rows) / there.rows.sum()
     low, high, left, right = np.interp([*TRIM, *SEARCH], share, there.x).tolist()
-    return _points(grid, whole, low, high), np.linspace(left, right, SEARCHED)
+    return _points(grid, full, low, high), np.linspace(left, right, SEARCHED)
 
 
-def _points(grid: int | Sequence[Any], whole: Strata, low: float, high: float) -> Floats:
+def _points(grid: int | Sequence[Any], full: Strata, low: float, high: float) -> Floats:
     if isinstance(grid, (int, np.integer)) and not isinstance(grid, bool):
         if not 2 <= grid <= MOST_POINTS:
             raise BadInput(f"grid={grid!r}: pass a number of points from 2 to 2000, or values of the variable")
         return np.linspace(low, high, int(grid))
     try:
         values = np.asarray(grid)
-        points = values.astype("datetime64[us]").astype(np.int64) / 86_400e6 if whole.date else values.astype(float)
+        points = values.astype("datetime64[us]").astype(np.int64) / 86_400e6 if full.date else values.astype(float)
     except (TypeError, ValueError):
         raise BadInput("grid: pass a number of points, or increasing values of the variable") from None
     if points.ndim != 1 or not len(points) or not np.isfinite(points).all() or (np.diff(points) <= 0).any():
         raise BadInput("grid: pass a number of points, or increasing values of the variable")
-    inside: Floats = points[(points >= whole.low[0]) & (points <= whole.high[whole.there - 1])]
+    inside: Floats = points[(points >= full.low[0]) & (points <= full.high[full.there - 1])]
     if not len(inside):
         raise NotComputable("no value of the grid lies within the variable's values")
     return inside
@@ -331,15 +331,15 @@ def simulated(data: Predictions | Sketch, plan: Plan, draws: int, seed: int) -> 
     """
     cells = [p.cells for p in plan.panels]
     if plan.code is not None and isinstance(data, Predictions) and data.cluster is not None:
-        found = by_unit(data, plan.code, sum(c.size for c in cells), plan.whole.view)
-        if found is not None:
-            return found.signed(draws, np.random.default_rng([seed, STREAM, 1])).T, SIGNS
+        result = by_cluster(data, plan.code, sum(c.size for c in cells), plan.whole.view)
+        if result is not None:
+            return result.signed(draws, np.random.default_rng([seed, STREAM, 1])).T, SIGNS
     if plan.code is None or not isinstance(data, Predictions) or not affordable(data, 1, draws):
         noise = np.concatenate([c.noise for c in cells])
         rng = np.random.default_rng([seed, STREAM])
         return rng.standard_normal((draws, len(noise))).T * np.sqrt(noise)[:, None], GAUSSIAN
     score = np.concatenate([c.score for c in cells])
-    sums = simulated_cases(data, plan.code[:, None], len(score), plan.whole.view, draws, seed)
+    sums = simulated_events(data, plan.code[:, None], len(score), plan.whole.view, draws, seed)
     return sums - score[:, None], EXACT
 
 
@@ -396,5 +396,5 @@ def _alternative(panel: Panel, kept: Ints, gap: Floats) -> Floats:
     for point in kept[~on].tolist():
         at = int(np.argmax(panel.average[point]))
         own[at] = c.residual[at] / c.weight[at]
-    found: Floats = np.sqrt(np.maximum((panel.average[kept] ** 2) @ (c.resid2 - c.weight2 * own**2), 0.0))
-    return found
+    result: Floats = np.sqrt(np.maximum((panel.average[kept] ** 2) @ (c.resid2 - c.weight2 * own**2), 0.0))
+    return result

@@ -45,7 +45,7 @@ TOO_FEW = f"no point has {LEAST} effective rows within reach: give a wider bandw
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class BiasMapOptions:
     """Settings of a map, checked; as in `diagnose.local_bias`."""
 
     variables: tuple[str, ...]
@@ -63,7 +63,7 @@ class Asked:
         return int(np.random.default_rng([STREAM, self.seed]).integers(1 << 62))
 
 
-def mapped(data: Predictions, ask: Asked) -> Curve:
+def mapped(data: Predictions, ask: BiasMapOptions) -> Curve:
     """Draw the map of one or two axes, over everyone or in each group."""
     # (1) Axes and places, and the groups, from covariates alone.
     axes = axes_of(data, ask.variables, ask.by_score)
@@ -144,7 +144,7 @@ class Part:
     draws: Floats
 
 
-def part_of(points: Spots, s: Sample, clustered: bool, ask: Asked) -> Part:
+def part_of(points: Spots, s: Sample, clustered: bool, ask: BiasMapOptions) -> Part:
     """Look at the points of one group; leave out those that too few rows support."""
     m = means(points, s)
     kept = np.flatnonzero((m.rows >= LEAST) & (m.near >= NEAR))
@@ -153,10 +153,10 @@ def part_of(points: Spots, s: Sample, clustered: bool, ask: Asked) -> Part:
         return Part(kept, m, m.null, m.spread, np.zeros((0, ask.draws)))
     if not clustered:
         return Part(kept, m, m.null, m.spread, simulated(points, s, ask.draws, ask.salt))
-    found = signed(points, s, ask.draws, ask.salt)
-    enough = (found.clusters >= LEAST) & (found.noise > 0)
-    noise = found.noise[enough]
-    return Part(kept[enough], m[enough], noise, noise, found.draws[enough])
+    result = signed(points, s, ask.draws, ask.salt)
+    enough = (result.clusters >= LEAST) & (result.noise > 0)
+    noise = result.noise[enough]
+    return Part(kept[enough], m[enough], noise, noise, result.draws[enough])
 
 
 def sample_of(data: Predictions, axes: Sequence[Axis], seed: int) -> Sample:
@@ -164,8 +164,8 @@ def sample_of(data: Predictions, axes: Sequence[Axis], seed: int) -> Sample:
     if data.cluster is None:
         ids = identities_of(data.n, seed)
     else:
-        found, code = np.unique(data.cluster, return_inverse=True)
-        ids = identities_of(len(found), seed)[code.reshape(-1)]
+        result, code = np.unique(data.cluster, return_inverse=True)
+        ids = identities_of(len(result), seed)[code.reshape(-1)]
     weight = np.ones(data.n) if data.weights is None else data.weights / data.weights.mean()
     spots = Spots(np.column_stack([a.position for a in axes]), np.column_stack([a.level for a in axes]))
     return Sample(data.y.astype(float), data.p, weight, ids, spots)
@@ -283,7 +283,7 @@ class Table:
     settings: Mapping[str, Any]
 
 
-def curve_of(data: Predictions, table: Table, ask: Asked) -> Curve:
+def curve_of(data: Predictions, table: Table, ask: BiasMapOptions) -> Curve:
     """Judge all parts together, and put the table in order."""
     parts, clustered = table.parts, data.cluster is not None
     kept = sum(len(part.kept) for part in parts)

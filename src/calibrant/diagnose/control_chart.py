@@ -13,7 +13,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import words
 from calibrant.results import Curve
-from calibrant.search.detectors import FOLDS, Question, Settings, question_of
+from calibrant.search.detectors import FOLDS, DetectorInputs, Settings, detector_inputs
 from calibrant.search.models import Floats, Models, Rows
 from calibrant.search.nulls import SALT, SHOWN, Drawn, Verdict, checked_draws, chosen_null, under, verdict_of
 from calibrant.stats.cusum import Alternative, Detector, Path
@@ -112,7 +112,7 @@ def control_chart(
         min_size=min_size,
         folds=folds,
     )
-    q = question_of(data, settings)
+    q = detector_inputs(data, settings)
     used = chosen_null(q, null)
     q = under(q, used)
     v = verdict_of(q, used, checked_draws(draws, q, used))
@@ -133,15 +133,15 @@ def control_chart(
         "evidence": (0.0, *score[at].tolist()),
         "line": (line,) * (len(grid) + 1),
     }
-    for b, (where, values) in enumerate(v.drawn or _held_paths(q, v)):
+    for b, (where, values) in enumerate(v.drawn or _kept_paths(q, v)):
         columns[f"null_{b + 1}"] = (0.0, *(round(value, 3) for value in _read(where, values, grid)))
     facts = _facts(q, v, used, top, share, score)
     return Curve(method="diagnose.control_chart", columns=columns, settings=facts | {"alpha": level, "line": line})
 
 
-def _facts(q: Question, v: Verdict, null: str, top: int, share: Floats, score: Floats) -> dict[str, Any]:
+def _facts(q: DetectorInputs, v: Verdict, null: str, top: int, share: Floats, score: Floats) -> dict[str, Any]:
     path, s, impossible = v.path, q.settings, q.impossible
-    inside, found = path.rows[: top + 1], bool(score[top] > 0)
+    inside, result = path.rows[: top + 1], bool(score[top] > 0)
     y, p, w = q.sample.y[v.rows][inside], q.edge.p[v.rows][inside], q.sample.mass_of(v.rows)[inside]
     up = float(w[path.upper[: top + 1]].sum() / w.sum())
     return {
@@ -155,37 +155,37 @@ def _facts(q: Question, v: Verdict, null: str, top: int, share: Floats, score: F
         "impossible": impossible,
         "peak_observed": float(w @ y / w.sum()),
         "peak_predicted": float(w @ p / w.sum()),
-        "peak_rows": top + 1 if found else 0,
+        "peak_rows": top + 1 if result else 0,
         "peak_score": float(score[top]),
-        "peak_share": float(share[top]) if found else 0.0,
+        "peak_share": float(share[top]) if result else 0.0,
         "rows_beyond": len(path.rows),
         "rows_tested": len(v.rows),
         "seed": s.seed,
         "side": "underpredicts" if up >= MOSTLY else "overpredicts" if up <= 1.0 - MOSTLY else "both ways",
         "statistic": v.statistic,
-        "threshold": float(path.excess[top]) if found else 0.0,
+        "threshold": float(path.excess[top]) if result else 0.0,
         "tolerance": q.edge.tolerance,
     }
 
 
-def _shares(q: Question, path: Path, rows: Rows) -> Floats:
+def _shares(q: DetectorInputs, path: Path, rows: Rows) -> Floats:
     """Return the share of the weight of some rows up to each step of a path over them."""
     w = q.sample.mass_of(rows)
-    found: Floats = np.cumsum(w[path.rows]) / w.sum()
-    return found
+    result: Floats = np.cumsum(w[path.rows]) / w.sum()
+    return result
 
 
 def _read(share: Floats, values: Floats, grid: Floats) -> list[float]:
     """Return a path's value at the last step that it is looked at, up to each share of the rows; 0 before the first."""
     at = np.searchsorted(share, grid * (1.0 + 1e-12), side="right")  # 1e-12: equal shares differ by rounding
-    found: list[float] = np.append(0.0, values)[at].tolist()
-    return found
+    results: list[float] = np.append(0.0, values)[at].tolist()
+    return results
 
 
 # ---- Simulated paths, of the very draws that the line comes from ----
 
 
-def _held_paths(q: Question, v: Verdict) -> Iterator[Drawn]:
+def _kept_paths(q: DetectorInputs, v: Verdict) -> Iterator[Drawn]:
     """Yield the first simulated paths, models held, in the order of the chosen model."""
     seen = v.path.scale > 0
     share = _shares(q, v.path, v.rows)[seen]
@@ -193,7 +193,7 @@ def _held_paths(q: Question, v: Verdict) -> Iterator[Drawn]:
         yield Drawn(share, (v.path.scale * np.cumsum(score))[seen])
 
 
-def _drawn_scores(q: Question, v: Verdict) -> Iterator[Floats]:
+def _drawn_scores(q: DetectorInputs, v: Verdict) -> Iterator[Floats]:
     """Yield each step's score in the first draws, models held."""
     path, clusters = v.path, q.clusters_of(v.rows)
     if clusters is None:

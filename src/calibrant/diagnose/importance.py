@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.arguments import checked_alpha, choice, one_source, whole
+from calibrant.arguments import check_int, checked_alpha, choice, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.diagnose.control_chart import NULLS, ChartNull
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
-from calibrant.search.detectors import FOLDS, Fits, Question, Settings, question_of
+from calibrant.search.detectors import FOLDS, DetectorInputs, Fits, Settings, detector_inputs
 from calibrant.search.models import Floats, Models, Rows
 from calibrant.search.nulls import Verdict, checked_draws, chosen_null, under, verdict_of
 from calibrant.stats.cusum import EMPTY, Alternative, Detector, path
@@ -105,7 +105,7 @@ def importance(
     >>> table.columns["variable"][0], table.columns["low"][0] > 0
     ('age', True)
     """
-    repeats = whole("repeats", repeats, 2, 1000, of="permutations", hint="such as 10")
+    repeats = check_int("repeats", repeats, 2, 1000, of="permutations", hint="such as 10")
     level = checked_alpha(alpha)
     settings = Settings(
         variables=variables,
@@ -118,7 +118,7 @@ def importance(
         folds=folds,
     )
     choice("null", null, NULLS)
-    q = question_of(data, settings)
+    q = detector_inputs(data, settings)
     used = chosen_null(q, null)
     q = under(q, used)
     r = _read(q, verdict_of(q, used, checked_draws(None, q, used)))
@@ -176,7 +176,7 @@ class _Read:
         Of these rows, 0 to C - 1.
     """
 
-    question: Question
+    question: DetectorInputs
     fits: Fits
     chosen: int
     tested: int
@@ -225,8 +225,8 @@ class _Read:
         shown = p[order] if name == SCORE else np.tile(p, len(orders))
         x = self.x.rows(np.tile(np.arange(len(p)), len(orders))).altered(name, self.x, order)
         moved = self.fits.predict(self.chosen, x, shown, np.tile(part, len(orders)), name)
-        shift: Floats = moved.reshape(len(orders), len(p)) - self.fits.predict(self.chosen, self.x, p, part, name)
-        return self.g + shift
+        gap: Floats = moved.reshape(len(orders), len(p)) - self.fits.predict(self.chosen, self.x, p, part, name)
+        return self.g + gap
 
     def resampled(self, rng: np.random.Generator) -> Rows:
         """Draw rows, or whole clusters, with replacement."""
@@ -238,7 +238,7 @@ class _Read:
         return np.concatenate([order[first[c] : first[c + 1]] for c in chosen])
 
 
-def _read(q: Question, v: Verdict) -> _Read:
+def _read(q: DetectorInputs, v: Verdict) -> _Read:
     if v.fits is None:
         raise NotComputable("several nulls are joined: no single set of fits predicts the rows tested")
     rows = v.rows

@@ -12,7 +12,7 @@ from calibrant.data.predictions import Predictions, checked_data
 from calibrant.diagnose.bias_map import (
     METHOD,
     MOST,
-    Asked,
+    BiasMapOptions,
     Table,
     curve_of,
     mapped,
@@ -25,7 +25,7 @@ from calibrant.diagnose.bias_map import (
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
 from calibrant.stats.smoothing import Spots, kernel_bias
-from calibrant.views.axes import SCORE, Axis, Bandwidth, Floats, Grid, axes_of, said, widths_of
+from calibrant.views.axes import SCORE, Axis, Bandwidth, Floats, Grid, axes_of, stated, widths_of
 
 Kernel = Literal["local", "published"]
 At = Literal["grid", "rows"]
@@ -149,7 +149,7 @@ def local_bias(
     if not rows.n:
         raise NotComputable("there are no rows")
     level = checked_alpha(alpha)
-    ask = Asked(
+    ask = BiasMapOptions(
         variables=names("variables", variables, what="a covariate", least=1, distinct=True),
         by=names("by", by, what="a covariate", distinct=True),
         by_score=flag("by_score", by_score),
@@ -205,7 +205,7 @@ def _width(gamma: float) -> float:
     return float((2.0 * gamma) ** -0.5)
 
 
-def _published_map(data: Predictions, ask: Asked, gamma: float) -> Curve:
+def _published_map(data: Predictions, ask: BiasMapOptions, gamma: float) -> Curve:
     """Draw eq. 7 at given points."""
     axes = _published_axes(data, ask.variables)
     points, widths = _points(ask.grid, [a.name for a in axes]), [_width(gamma)] * len(axes)
@@ -214,7 +214,7 @@ def _published_map(data: Predictions, ask: Asked, gamma: float) -> Curve:
     kept = points[part.kept]
     called = ["x", *(f"x{j}" for j in range(2, len(ask.variables) + 1)), SCORE]
     columns: dict[str, Any] = {name: tuple(kept[:, j].tolist()) for j, name in enumerate(called)}
-    columns["label"] = tuple(", ".join(said(v, "number") for v in line) for line in kept.tolist())
+    columns["label"] = tuple(", ".join(stated(v, "number") for v in line) for line in kept.tolist())
     settings = {
         "axes": tuple({"name": a.name, "kind": a.kind, "scaling": "as it is"} for a in axes),
         "gamma": gamma,
@@ -241,7 +241,7 @@ def _points(grid: Any, axes: list[str]) -> Floats:
 # ---- The bias at every row, from the other rows, and the probabilities it corrects ----
 
 
-def _at_rows(data: Predictions, ask: Asked, gamma: float | None) -> Curve:
+def _at_rows(data: Predictions, ask: BiasMapOptions, gamma: float | None) -> Curve:
     """Return eq. 7 at the rows, each left out of its own mean; `gamma` selects the published kernel."""
     if data.n > MOST_ROWS:
         raise NotComputable(f"at='rows' compares all pairs of rows: {data.n:,} are over {MOST_ROWS:,}; pass a sample")

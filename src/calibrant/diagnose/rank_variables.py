@@ -6,23 +6,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calibrant.arguments import checked_alpha, checked_seed, one_source, whole
-from calibrant.certify.variable import FOR_SHIFT, Cut, Dealt, UnitCut, cut_of, dealt_of, sketched_cut
+from calibrant.arguments import check_int, checked_alpha, checked_seed, one_source
+from calibrant.certify.variable import FOR_GAP, ClusterCut, Cut, HashSplit, cut_of, hash_split_of, sketched_cut
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.diagnose.bands import affordable
-from calibrant.diagnose.ranking import Line, in_units, lines_of, names_of, p_values, tested_pairs
+from calibrant.diagnose.ranking import Line, in_clusters, lines_of, names_of, p_values, tested_pairs
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.strata import View
 from calibrant.stats.variable import NONE
-from calibrant.views.along import checked_rows, checked_view
+from calibrant.views.by_variable import checked_rows, checked_view
 
 COLUMNS = (
     "variable",
     "kind",
-    "beyond_shift",
-    "beyond_shift_plain",
+    "beyond_gap",
+    "beyond_gap_plain",
     "vece",
     "vece_plain",
     "p_value",
@@ -36,7 +36,7 @@ COLUMNS = (
     "worst_predicted",
     "worst_observed",
     "worst_gap",
-    "worst_beyond_shift",
+    "worst_beyond_gap",
     "worst_rows",
     "bins",
     "bins_collapsed",
@@ -80,16 +80,16 @@ def rank_variables(
     Returns
     -------
     Curve
-        A line for each variable, the largest ``beyond_shift`` first, then the best pairs, the largest ``gain`` first.
-        ``beyond_shift`` and ``vece`` are freed of label noise, the columns ``_plain`` are not; ``p_value`` and
+        A line for each variable, the largest ``beyond_gap`` first, then the best pairs, the largest ``gain`` first.
+        ``beyond_gap`` and ``vece`` are freed of label noise, the columns ``_plain`` are not; ``p_value`` and
         ``p_adjusted`` are of error beyond the overall gap, in size, in one level, along a trend or beyond a split (of a
         pair: of the size of what its variables' sum leaves unexplained, adjusted over all pairs tried); ``low`` and
-        ``high`` certify ``vece``, ``beyond_low`` and ``beyond_high`` certify ``beyond_shift``, all ends of all
+        ``high`` certify ``vece``, ``beyond_low`` and ``beyond_high`` certify ``beyond_gap``, all ends of all
         variables together (None for a pair, beyond the first 100 lines, and where no proof covers the data:
         ``settings["not_certified"]`` says why); ``worst`` is the bin that adds most, with ``worst_predicted``,
-        ``worst_observed``, ``worst_gap``, ``worst_beyond_shift`` and ``worst_rows``; ``bins`` hold rows,
+        ``worst_observed``, ``worst_gap``, ``worst_beyond_gap`` and ``worst_rows``; ``bins`` hold rows,
         ``bins_collapsed`` do not exist for ties. ``settings``: ``left_out`` (variables not ranked, with the reason),
-        ``null`` and ``pairs_null`` (where p-values come from), ``shift``, ``variables_tried``, ``pairs_tried``.
+        ``null`` and ``pairs_null`` (where p-values come from), ``gap``, ``variables_tried``, ``pairs_tried``.
         ``.chart()`` draws it.
 
     Raises
@@ -116,7 +116,7 @@ def rank_variables(
     expected events of variance on. Each statistic becomes minus the logarithm of its p-value among the draws
     (`stats.nulls.surprises`), the largest counts, and is ranked among the draws' largest: three looks for the price of
     less than two. The noise seen in a bin is drawn towards that of all bins, as far as chance explains their difference
-    (DerSimonian and Laird 1986). Pairs: numbers are cut into six; ``gain`` is the pair's ``beyond_shift`` less the
+    (DerSimonian and Laird 1986). Pairs: numbers are cut into six; ``gain`` is the pair's ``beyond_gap`` less the
     larger of its variables' in the same cut; its test fits an additive residual to the cells and sums what remains, so
     that two variables that err separately are no finding. **Cost.** A sort per variable, and the draws: at a million
     rows 0.1 s a variable; pairs about 20 ms a pair and million rows. **Reads.** Rows, or the sketch's cells (no pairs).
@@ -138,8 +138,8 @@ def rank_variables(
     >>> found.columns["variable"], found.columns["p_adjusted"][0]
     (('income', 'height'), 0.001)
     """
-    bins, pairs = whole("bins", bins, 2, 100), whole("pairs", pairs, 0, 10_000)
-    draws = whole("draws", draws, 99, 100_000)
+    bins, pairs = check_int("bins", bins, 2, 100), check_int("pairs", pairs, 0, 10_000)
+    draws = check_int("draws", draws, 99, 100_000)
     how = _How(checked_view(view), checked_alpha(alpha), draws, checked_seed(seed))
     if not isinstance(data, Sketch):
         data = checked_rows(data, clusters=True)
@@ -147,13 +147,13 @@ def rank_variables(
         raise NotComputable("a sketch keeps no cells of pairs of variables: pass rows, or leave pairs out")
     names = names_of(data, variables)
     # (1) Bins of each variable, without a label; what looks like an identifier is left out, and said to be.
-    lines, left_out = lines_of(data, names, view, bins, in_units(data) or affordable(data, len(names), draws))
+    lines, left_out = lines_of(data, names, view, bins, in_clusters(data) or affordable(data, len(names), draws))
     if not lines:
         raise NotComputable(f"no variable can be ranked: {next(iter(left_out.items()))}")
     # (2) p-values over all of them, and certified ranges that hold together.
     own, adjusted, law = p_values(data, lines, draws, how.seed)
     table = [_row(line, how, p, a) for line, p, a in zip(lines, own.tolist(), adjusted.tolist(), strict=True)]
-    table.sort(key=lambda r: (-r["beyond_shift"], r["p_value"], -r["beyond_shift_plain"], r["variable"]))
+    table.sort(key=lambda r: (-r["beyond_gap"], r["p_value"], -r["beyond_gap_plain"], r["variable"]))
     ends, no_range = certified_ranges(data, [r["variable"] for r in table], bins, view, alpha, how.seed)
     table = [r | ends.get(r["variable"], {}) for r in table]
     if no_range is None and len(ends) < len(table):
@@ -170,7 +170,7 @@ def rank_variables(
             "draws": draws,
             "seed": how.seed,
             "n": lines[0].bins.n,
-            "shift": lines[0].bins.shift,
+            "gap": lines[0].bins.gap,
             "null": law,
             "variables_tried": len(lines),
             "left_out": left_out,
@@ -221,8 +221,8 @@ def _pairs(
     made = []
     for t in best[: max(2 * wanted, wanted + 10)]:  # sizes are drawn for the likeliest only
         row = _row(t.line, how, t.p_value, t.adjusted)
-        single = max(s.sizes(how.seed, how.alpha)["beyond_shift"] for s in t.singles)
-        made.append(row | {"gain": row["beyond_shift"] - single})
+        single = max(s.sizes(how.seed, how.alpha)["beyond_gap"] for s in t.singles)
+        made.append(row | {"gain": row["beyond_gap"] - single})
     made.sort(key=lambda r: (-r["gain"], r["p_adjusted"], r["variable"]))
     return made[:wanted], len(tested), law
 
@@ -245,25 +245,25 @@ def certified_ranges(
     """
     delta = alpha / (4.0 * len(names))
     try:
-        held: Sketch | Dealt = data if isinstance(data, Sketch) else dealt_of(data, view, seed)
+        sketch: Sketch | HashSplit = data if isinstance(data, Sketch) else hash_split_of(data, view, seed)
         out: dict[str, Ends] = {}
-        shifts: dict[tuple[str, str, int], tuple[float, float]] = {}
+        gaps: dict[tuple[str, str, int], tuple[float, float]] = {}
         for name in names[:RANGES]:
-            cut: Cut | UnitCut = (
-                sketched_cut(held, name, bins, None, view)
-                if isinstance(held, Sketch)
-                else cut_of(held, name, bins, False)
+            cut: Cut | ClusterCut = (
+                sketched_cut(sketch, name, bins, None, view)
+                if isinstance(sketch, Sketch)
+                else cut_of(sketch, name, bins, False)
             )
             low, high = _ends(cut, delta, NONE, seed)
-            alike = cut.edges_from, cut.reads, cut.pilot
-            if alike not in shifts:
-                shifts[alike] = cut.limits(2.0 * FOR_SHIFT * delta)
-            beyond_low, beyond_high = _ends(cut, delta * (1.0 - FOR_SHIFT), shifts[alike], seed)
+            intraclass_correlation = cut.edges_from, cut.reads, cut.pilot
+            if intraclass_correlation not in gaps:
+                gaps[intraclass_correlation] = cut.limits(2.0 * FOR_GAP * delta)
+            beyond_low, beyond_high = _ends(cut, delta * (1.0 - FOR_GAP), gaps[intraclass_correlation], seed)
             out[name] = {"low": low, "high": high, "beyond_low": beyond_low, "beyond_high": beyond_high}
     except NotComputable as e:
         return {}, e.reason
     return out, None
 
 
-def _ends(cut: Cut | UnitCut, delta: float, shifts: tuple[float, ...], seed: int) -> tuple[float, float]:
-    return cut.lower(delta, seed, shifts), cut.upper(delta, shifts)
+def _ends(cut: Cut | ClusterCut, delta: float, gaps: tuple[float, ...], seed: int) -> tuple[float, float]:
+    return cut.lower(delta, seed, gaps), cut.upper(delta, gaps)

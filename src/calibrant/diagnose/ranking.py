@@ -15,12 +15,12 @@ from calibrant.data.kinds import kind_of_column
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import OTHER
-from calibrant.diagnose.bands import FEW, PAIR_BINS, Codes, Floats, Ints, affordable, simulated_cases
+from calibrant.diagnose.bands import FEW, PAIR_BINS, Codes, Floats, Ints, affordable, simulated_events
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import Seen, strata_sums
-from calibrant.stats.nulls import UnitSums, holm, p_value, step_down, surprises, total_interval
-from calibrant.stats.strata import SUMS, Strata, View, beyond_shift, widened
-from calibrant.views.along import along_of, by_unit, strata_of
+from calibrant.stats.nulls import ClusterSums, holm, p_value, step_down, surprises, total_interval
+from calibrant.stats.strata import SUMS, Strata, View, beyond_gap, widened
+from calibrant.views.by_variable import by_cluster, by_variable_of, strata_of
 from calibrant.views.points import SIGNS
 
 STREAM = 0x4A9C
@@ -28,7 +28,7 @@ SIZE_DRAWS = 1000  # of the label noise that debiased sizes are free of
 GAUSSIAN_DRAWS = 99_999  # so many that Holm's correction over hundreds of variables can still find something
 FIRST_DRAWS = 999  # drawn for every variable
 UNREMARKABLE = 0.02  # p-value beyond which no more are drawn; for few lines, half over their number
-NUMBERS_HELD = 50_000_000  # normal numbers at once, 400 MB
+NUMBERS_KEPT = 50_000_000  # normal numbers at once, 400 MB
 TIE = 1e-6  # sizes whose relative difference is smaller are equal
 LEAST = 2.0  # null variance of a level or a split that is looked at by itself, in expected events
 MEAN = float(np.sqrt(2.0 / np.pi))  # of the absolute value of a standard normal
@@ -42,7 +42,7 @@ GAUSSIAN = "asymptotic: Gaussian residual sums with the variance of each bin, or
 SIGNED = f"{SIGNS}; the same signs for every variable, step-down maximum"
 
 
-def in_units(data: Predictions | Sketch) -> TypeGuard[Predictions]:
+def in_clusters(data: Predictions | Sketch) -> TypeGuard[Predictions]:
     """Return whether rows come in units."""
     return isinstance(data, Predictions) and data.cluster is not None
 
@@ -55,8 +55,8 @@ def standardised(entries: Floats, variance: Floats) -> Floats:
     """
     middle = MEAN * float(np.sqrt(variance).sum())
     spread = float(np.sqrt((1.0 - MEAN**2) * variance.sum()))
-    found: Floats = (np.abs(entries).sum(axis=-1) - middle) / max(spread, 1e-300)
-    return found
+    result: Floats = (np.abs(entries).sum(axis=-1) - middle) / max(spread, 1e-300)
+    return result
 
 
 # ---- A variable in bins ----
@@ -74,7 +74,7 @@ class Line:
     collapsed : int
         Bins asked for that do not exist, for ties.
     cell : int32 array of shape (n,) or None
-    units : UnitSums or None
+    clusters : UnitSums or None
         What each cluster adds to each bin, where rows come in units.
     """
 
@@ -83,7 +83,7 @@ class Line:
     bins: Strata
     collapsed: int
     cell: Codes | None
-    units: UnitSums | None = None
+    clusters: ClusterSums | None = None
 
     @property
     def share(self) -> Floats:
@@ -104,7 +104,7 @@ class Line:
         variance : float array of shape (bins,)
             Of the residual sums, if they are noise.
         """
-        left, share, noise = beyond_shift(sums, self.share), self.share, variance / self.bins.total**2
+        left, share, noise = beyond_gap(sums, self.share), self.share, variance / self.bins.total**2
         spread = np.maximum(noise * (1.0 - 2.0 * share) + share**2 * noise.sum(), 0.0)
         out, least = [standardised(left, spread)], LEAST / self.bins.total**2
         if not self.bins.ordered:
@@ -148,15 +148,15 @@ class Line:
 
     def sizes(self, seed: int, alpha: float) -> dict[str, float]:
         """Return the size beyond the overall gap and the whole one, each freed of label noise and plain."""
-        binned = replace(self.bins.as_bins(), units=self.units)
+        binned = replace(self.bins.as_bins(), clusters=self.clusters)
         noise = binned.gap_noise(SIZE_DRAWS, np.random.default_rng([seed, STREAM]))
         out = {}
         for name, gap, drawn in (
-            ("beyond_shift", beyond_shift(binned.gap, binned.share), beyond_shift(noise, binned.share)),
+            ("beyond_gap", beyond_gap(binned.gap, binned.share), beyond_gap(noise, binned.share)),
             ("vece", binned.gap, noise),
         ):
-            found = total_interval(gap, drawn, lambda g: np.abs(g).sum(axis=-1), alpha)
-            out[name], out[f"{name}_plain"] = float(found.middle), float(found.plug_in)
+            result = total_interval(gap, drawn, lambda g: np.abs(g).sum(axis=-1), alpha)
+            out[name], out[f"{name}_plain"] = float(result.middle), float(result.plug_in)
         return out
 
     def worst(self) -> dict[str, Any]:
@@ -164,16 +164,16 @@ class Line:
 
         Two bins always add equally much, and rounding must not choose between them.
         """
-        size = np.abs(beyond_shift(self.bins.residual / self.bins.total, self.share))
+        size = np.abs(beyond_gap(self.bins.residual / self.bins.total, self.share))
         at = int(np.flatnonzero(size >= (1.0 - TIE) * size.max())[0])
         weight = float(self.bins.weight[at])
-        observed, says = float(self.bins.cases[at]) / weight, float(self.bins.score[at]) / weight
+        observed, says = float(self.bins.events[at]) / weight, float(self.bins.score[at]) / weight
         return {
             "worst": self.bins.titles()[at],
             "worst_predicted": says,
             "worst_observed": observed,
             "worst_gap": observed - says,
-            "worst_beyond_shift": observed - says - self.bins.shift,
+            "worst_beyond_gap": observed - says - self.bins.gap,
             "worst_rows": int(self.bins.rows[at]),
         }
 
@@ -196,9 +196,9 @@ def names_of(data: Predictions | Sketch, variables: Iterable[str] | str | None) 
         if not available:
             raise NotComputable("there are no covariates: pass them with the predictions")
         return available
-    asked = names("variables", variables, what="a covariate", least=1, distinct=True)
-    require(asked, available, "covariate")
-    return asked
+    options = names("variables", variables, what="a covariate", least=1, distinct=True)
+    require(options, available, "covariate")
+    return options
 
 
 def lines_of(
@@ -224,8 +224,8 @@ def _line(data: Predictions | Sketch, name: str, view: View, bins: int) -> Line 
         if isinstance(data, Sketch):
             s, cell = strata_of(data, name, view), None
         else:
-            along = along_of(data, name, view)
-            s, cell = along.strata, along.cell
+            by_variable = by_variable_of(data, name, view)
+            s, cell = by_variable.strata, by_variable.cell
     except (BadInput, NotComputable) as e:
         return str(e)
     if s.size < 2:
@@ -237,8 +237,8 @@ def _line(data: Predictions | Sketch, name: str, view: View, bins: int) -> Line 
     joined = s.joined(group)
     collapsed = bins + int(s.missing) - joined.size if s.ordered else 0
     code = None if cell is None else group[cell].astype(np.int32)
-    units = None if code is None or isinstance(data, Sketch) else by_unit(data, code, joined.size, view)
-    return Line(name, _kind(s), joined, collapsed, code, units)
+    clusters = None if code is None or isinstance(data, Sketch) else by_cluster(data, code, joined.size, view)
+    return Line(name, _kind(s), joined, collapsed, code, clusters)
 
 
 def _kind(s: Strata) -> str:
@@ -251,8 +251,8 @@ def _identifies(data: Predictions | Sketch, name: str) -> str:
         return dict(data.spec.left_out).get(name, "")
     if data.n < 100:  # too few to tell an identifier from a fine measurement
         return ""
-    found = kind_of_column(data.covariates.column(name).slice(0, HEAD), name)
-    return AS_MANY if found.kind == "id" else ""
+    result = kind_of_column(data.covariates.column(name).slice(0, HEAD), name)
+    return AS_MANY if result.kind == "id" else ""
 
 
 # ---- A pair in cells: what an additive fit of its two variables leaves ----
@@ -304,49 +304,49 @@ def tested_pairs(
     """Test what each pair shows beyond its two variables; p-values are adjusted over all pairs."""
     cut = [_coarse(data, name, view) for name in wanted]
     chosen = [(a, b) for a, b in combinations(cut, 2) if a.bins.size * b.bins.size <= MOST]
-    exact, signed = affordable(data, len(chosen), draws), in_units(data)
+    exact, signed = affordable(data, len(chosen), draws), in_clusters(data)
     rng = np.random.default_rng([seed, STREAM, 3])
     kept: list[tuple[Line, tuple[Line, Line]]] = []
-    found: list[_Measures] = []
+    results: list[_Measures] = []
     for start in range(0, len(chosen), AT_ONCE):
         pairs = [_pair(data, a, b, view) for a, b in chosen[start : start + AT_ONCE]]
         lines = [p.line for p in pairs]
         kept += [(Line(p.line.name, "pair", p.line.bins, 0, None), p.singles) for p in pairs]
         if signed:
-            found += signed_measures(pairs, lines, shared_residuals(data, lines, draws, seed))
+            results += signed_measures(pairs, lines, shared_residuals(data, lines, draws, seed))
         elif exact:
-            found += simulated_measures(pairs, lines, shared_residuals(data, lines, draws, seed), rng)
+            results += simulated_measures(pairs, lines, shared_residuals(data, lines, draws, seed), rng)
         else:
-            found += [g for p in pairs for g in gaussian_measures([p], [p.line], seed)]
+            results += [g for p in pairs for g in gaussian_measures([p], [p.line], seed)]
     if not kept:
         return [], EXACT
-    own, adjusted = judged(found) if exact or signed else judged_by_holm(found)
+    own, adjusted = judged(results) if exact or signed else judged_by_holm(results)
     law = SIGNED if signed else EXACT if exact else GAUSSIAN
-    rows = zip(kept, found, own.tolist(), adjusted.tolist(), strict=True)
+    rows = zip(kept, results, own.tolist(), adjusted.tolist(), strict=True)
     return [TestedPair(k, s, m[0][0], p, a) for (k, s), m, p, a in rows], law
 
 
 def _coarse(data: Predictions, name: str, view: View) -> Line:
     """Return a variable in the cut of a pair: numbers in six bins, few values and levels as they are."""
-    along = along_of(data, name, view)
-    s = along.strata
+    by_variable = by_variable_of(data, name, view)
+    s = by_variable.strata
     group = s.bin_of(PAIR_BINS) if s.ordered and s.there > FEW else np.arange(s.size)
-    return Line(name, _kind(s), s.joined(group), 0, group[along.cell].astype(np.int32))
+    return Line(name, _kind(s), s.joined(group), 0, group[by_variable.cell].astype(np.int32))
 
 
 def _pair(data: Predictions, a: Line, b: Line, view: View) -> Pair:
     width = b.bins.size
     code = np.asarray(a.cell) * np.int32(width) + np.asarray(b.cell)
     sums = strata_sums(code, a.bins.size * width, data.y, Seen(data.p, data.weights, view == "confidence"))
-    held = np.flatnonzero(sums[:, 0])
-    first, second = held // width, held % width
+    kept = np.flatnonzero(sums[:, 0])
+    first, second = kept // width, kept % width
     titles = a.bins.titles(), b.bins.titles()
     labels = tuple(
         f"{a.name} {titles[0][i]}, {b.name} {titles[1][j]}"
         for i, j in zip(first.tolist(), second.tolist(), strict=True)
     )
-    x = np.arange(len(held), dtype=np.float64)
-    own: dict[str, Any] = {k: np.ascontiguousarray(sums[held, j]) for j, k in enumerate(SUMS)}
+    x = np.arange(len(kept), dtype=np.float64)
+    own: dict[str, Any] = {k: np.ascontiguousarray(sums[kept, j]) for j, k in enumerate(SUMS)}
     bins = Strata(name=f"{a.name} x {b.name}", labels=labels, x=x, low=x, high=x, view=view, **own)
     cell = (np.cumsum(sums[:, 0] > 0) - 1).astype(np.int32)[code]
     return Pair(Line(bins.name, "pair", bins, 0, cell), (a, b), _remainder(first, second, bins.weight))
@@ -385,12 +385,12 @@ def shared_residuals(data: Predictions, lines: Sequence[Line], draws: int, seed:
     """
     firsts = np.cumsum([0, *(line.bins.size for line in lines)])
     codes = np.stack([np.asarray(line.cell) + first for line, first in zip(lines, firsts, strict=False)], axis=1)
-    units = by_unit(data, codes, int(firsts[-1]), lines[0].bins.view)
-    if units is not None:
-        signed = units.signed(draws, np.random.default_rng([seed, STREAM, 4]))
+    clusters = by_cluster(data, codes, int(firsts[-1]), lines[0].bins.view)
+    if clusters is not None:
+        signed = clusters.signed(draws, np.random.default_rng([seed, STREAM, 4]))
         parts = np.split(signed, firsts[1:-1], axis=1)
         return [part / line.bins.total for line, part in zip(lines, parts, strict=True)]
-    sums = simulated_cases(data, codes, int(firsts[-1]), lines[0].bins.view, draws, seed)
+    sums = simulated_events(data, codes, int(firsts[-1]), lines[0].bins.view, draws, seed)
     own = [sums[first : first + line.bins.size] for line, first in zip(lines, firsts, strict=False)]
     return [(s.T - line.bins.score) / line.bins.total for line, s in zip(lines, own, strict=True)]
 
@@ -423,7 +423,7 @@ def gaussian_measures(things: Sequence[Measured], lines: Sequence[Line], seed: i
     for, a tenth of c or so: none to speak of.
     """
     most = max(line.bins.size for line in lines)
-    few = min(GAUSSIAN_DRAWS, max(FIRST_DRAWS, NUMBERS_HELD // most))
+    few = min(GAUSSIAN_DRAWS, max(FIRST_DRAWS, NUMBERS_KEPT // most))
     remarkable, rng = max(UNREMARKABLE, 0.5 / len(lines)), np.random.default_rng([seed, STREAM, 1])
     noise, out = rng.standard_normal((FIRST_DRAWS, most)), []
     for thing, line in zip(things, lines, strict=True):
@@ -443,28 +443,28 @@ def _gaussian(thing: Measured, line: Line, noise: Floats, scale: Floats) -> tupl
     return observed, p_value(observed, top)
 
 
-def judged(found: Sequence[_Measures]) -> tuple[Floats, Floats]:
+def judged(results: Sequence[_Measures]) -> tuple[Floats, Floats]:
     """Return p-values, each by itself and by the step-down maximum; the larger of both noises counts."""
     both = []
-    for noise in zip(*found, strict=True):
+    for noise in zip(*results, strict=True):
         observed, top = np.array([m[0] for m in noise]), np.stack([m[1] for m in noise])
         own = np.array([p_value(t, s) for t, s in zip(observed.tolist(), top, strict=True)])
         both.append((own, step_down(observed, top)))
     return np.max([own for own, _ in both], axis=0), np.max([adjusted for _, adjusted in both], axis=0)
 
 
-def judged_by_holm(found: Sequence[_Measures]) -> tuple[Floats, Floats]:
+def judged_by_holm(results: Sequence[_Measures]) -> tuple[Floats, Floats]:
     """Return p-values, each by itself and adjusted by Holm, whatever the dependence."""
-    own = np.array([m[0][1][0] for m in found])
+    own = np.array([m[0][1][0] for m in results])
     return own, holm(own)
 
 
 def p_values(data: Predictions | Sketch, lines: Sequence[Line], draws: int, seed: int) -> tuple[Floats, Floats, str]:
     """Return p-values of the sizes beyond the overall gap, each by itself and adjusted for all, and the law."""
-    if in_units(data):
+    if in_clusters(data):
         return *judged(signed_measures(lines, lines, shared_residuals(data, lines, draws, seed))), SIGNED
     if isinstance(data, Predictions) and affordable(data, len(lines), draws):
         rng = np.random.default_rng([seed, STREAM, 2])
-        found = simulated_measures(lines, lines, shared_residuals(data, lines, draws, seed), rng)
-        return *judged(found), EXACT
+        result = simulated_measures(lines, lines, shared_residuals(data, lines, draws, seed), rng)
+        return *judged(result), EXACT
     return *judged_by_holm(gaussian_measures(lines, lines, seed)), GAUSSIAN

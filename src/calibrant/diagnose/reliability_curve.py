@@ -28,9 +28,9 @@ from calibrant.kernels.draws import Draws, tallies
 from calibrant.kernels.isotonic import isotonic
 from calibrant.results import Curve
 from calibrant.stats.cells import summed
-from calibrant.stats.nulls import CHUNK, UnitSums, critical, null_cases, p_value
+from calibrant.stats.clusters.clusters import Clusters
+from calibrant.stats.nulls import CHUNK, ClusterSums, critical, null_events, p_value
 from calibrant.stats.smoothing import WIDTH_STEPS, Runs, density, effective, half_width, run_starts, runs_of, weights
-from calibrant.stats.units.units import Units
 from calibrant.views.points import SIGNS
 from calibrant.views.population import Population, everyone
 
@@ -42,7 +42,7 @@ NEAREST = 2.0**-15  # half a cell of the sketch: the logit of a score is cut off
 GRID_STEPS = 1.0 / 1000  # of the axis, to which an isotonic fit resolves the score
 CELLS = 1 << 14  # of the score, in which rows of units are joined before smoothing: as many as a sketch has
 FEWEST = 20  # units under which random signs say little: 30 keep the level, of 10 every tenth is one large one
-LEAST_UNITS = 10  # effective units that a drawn point rests on
+LEAST_CLUSTERS = 10  # effective units that a drawn point rests on
 STREAM = 0x5CA1E  # of the signs and outcomes of units, apart from other methods at the same seed
 SIMULATED = "exact: outcomes of every weighted row simulated at its score"
 SCALE_DRAWS = 199  # of a stream of their own, which only set the scale of each point of an isotonic curve
@@ -97,11 +97,11 @@ def reliability_curve(
     Curve
         Columns: ``x`` (the score); ``predicted`` (smoothed score) and ``observed`` (``predicted + gap``, kept in [0,
         1]); ``gap``; ``low``, ``high`` (simultaneous); ``low_point``, ``high_point`` (each point by itself); ``rows``
-        (effective rows: whose plain mean would be as noisy; isotonic: rows of the constant stretch); ``density_cases``,
-        ``density_noncases`` (of the scores of each class, per unit of the axis); ``stretch`` (a new number after each
-        hole). In ``settings``: ``p_value`` of the whole curve, ``statistic``, ``critical``, the half-width used as
-        ``bandwidth``, and ``masked``, the number of points left out; of clusters or weighted rows also ``null`` (where
-        it comes from), ``units`` and ``effective_units``. ``.chart()`` draws it.
+        (effective rows: whose plain mean would be as noisy; isotonic: rows of the constant stretch);
+        ``density_events``, ``density_nonevents`` (of the scores of each class, per unit of the axis); ``stretch`` (a
+        new number after each hole). In ``settings``: ``p_value`` of the whole curve, ``statistic``, ``critical``, the
+        half-width used as ``bandwidth``, and ``masked``, the number of points left out; of clusters or weighted rows
+        also ``null`` (where it comes from), ``clusters`` and ``effective_clusters``. ``.chart()`` draws it.
 
     Raises
     ------
@@ -193,8 +193,8 @@ def curve_of(q: Population, how: Drawing) -> Curve:
         "x": s.scores[fit.kept],
         **gap_columns(fit.predicted, fit.gap, limit * fit.noise, critical(fit.deviations, how.alpha) * fit.noise),
         "rows": fit.rows,
-        "density_cases": density(s.runs.x, s.runs.cases, s.grid[fit.kept], s.half),
-        "density_noncases": density(s.runs.x, s.runs.rows - s.runs.cases, s.grid[fit.kept], s.half),
+        "density_events": density(s.runs.x, s.runs.events, s.grid[fit.kept], s.half),
+        "density_nonevents": density(s.runs.x, s.runs.rows - s.runs.events, s.grid[fit.kept], s.half),
         "stretch": np.cumsum(np.diff(fit.kept, prepend=fit.kept[0]) > 1),
     }
     return Curve(
@@ -214,7 +214,7 @@ def curve_of(q: Population, how: Drawing) -> Curve:
             "smallest": how.smallest,
             "statistic": observed,
             "trim": list(TRIM),
-            **s.told,
+            **s.reported,
         },
     )
 
@@ -245,10 +245,10 @@ class Scored:
     scores: Floats
     rows: RowsInRuns | None = None
 
-    def cases(self, draws: int, seed: int, stream: int = 0) -> Iterator[Floats]:
+    def events(self, draws: int, seed: int, stream: int = 0) -> Iterator[Floats]:
         """Yield simulated events of each run, shape (some draws, runs)."""
         if self.rows is None:
-            yield from null_cases(self.runs.rows, self.runs.rate, draws, seed, stream)
+            yield from null_events(self.runs.rows, self.runs.rate, draws, seed, stream)
             return
         for drawn in self.rows.drawn(draws, seed, stream):
             yield self.runs.score + drawn
@@ -260,24 +260,24 @@ class Scored:
             return by_rows
         return np.maximum(by_rows, self.rows.sums.spread(average), dtype=np.float64)
 
-    def in_units(self, average: Floats) -> NDArray[np.bool_]:
+    def in_clusters(self, average: Floats) -> NDArray[np.bool_]:
         """Return which means of runs rest on enough clusters; of independent rows all."""
         if self.rows is None or self.rows.sums is None:
             return np.ones(len(average), dtype=bool)
-        enough: NDArray[np.bool_] = self.rows.sums.effective(average) >= LEAST_UNITS
+        enough: NDArray[np.bool_] = self.rows.sums.effective(average) >= LEAST_CLUSTERS
         return enough
 
     @property
-    def told(self) -> dict[str, str | float]:
+    def reported(self) -> dict[str, str | float]:
         """What settings tell of clusters; nothing of independent rows."""
         if self.rows is None:
             return {}
-        u = self.rows.units
-        kish = float(u.given_size.sum() ** 2 / (u.given_size**2).sum())
+        u = self.rows.clusters
+        kish = float(u.size_at.sum() ** 2 / (u.size_at**2).sum())
         return {
             "null": SIMULATED if self.rows.sums is None else SIGNS,
-            "units": u.count,
-            "effective_units": kish,
+            "clusters": u.count,
+            "effective_clusters": kish,
         }
 
 
@@ -287,7 +287,7 @@ class RowsInRuns:
 
     Parameters
     ----------
-    units : Units
+    clusters : Units
         With the rows' weights as given, none of them a pilot's.
     run : int32 array of shape (n,)
     runs : int
@@ -295,18 +295,23 @@ class RowsInRuns:
         By run; None where every row is a cluster.
     """
 
-    units: Units
+    clusters: Clusters
     run: NDArray[np.int32]
     runs: int
-    sums: UnitSums | None
+    sums: ClusterSums | None
 
     @classmethod
-    def of(cls, units: Units, run: Ints, runs: int) -> RowsInRuns:
+    def of(cls, clusters: Clusters, run: Ints, runs: int) -> RowsInRuns:
         """Add residuals and weights of each cluster up."""
-        if units.count == len(units.unit):
-            return cls(units, run.astype(np.int32), runs, None)
-        residual = units.given * (units.y - units.p)
-        return cls(units, run.astype(np.int32), runs, UnitSums.of(run, units.unit, runs, residual, units.given))
+        if clusters.count == len(clusters.cluster):
+            return cls(clusters, run.astype(np.int32), runs, None)
+        residual = clusters.input_weights * (clusters.y - clusters.p)
+        return cls(
+            clusters,
+            run.astype(np.int32),
+            runs,
+            ClusterSums.of(run, clusters.cluster, runs, residual, clusters.input_weights),
+        )
 
     def drawn(self, draws: int, seed: int, stream: int) -> Iterator[Floats]:
         """Yield residual sums of each run under calibration: by random signs of clusters, or of simulated outcomes."""
@@ -314,12 +319,12 @@ class RowsInRuns:
         if self.sums is not None:
             yield self.sums.signed(draws, rng)
             return
-        u, ids = self.units, identities_of(len(self.run), seed)
+        u, ids = self.clusters, identities_of(len(self.run), seed)
         salt, step = int(rng.integers(2**63)), max(CHUNK // self.runs, 1)
-        expected = summed(self.run, u.given * u.p, self.runs)
+        expected = summed(self.run, u.input_weights * u.p, self.runs)
         for first in range(0, draws, step):
-            asked = Draws(first, min(step, draws - first), salt)
-            yield tallies(ids, u.p, u.given, self.run[:, None], self.runs, asked).T - expected
+            options = Draws(first, min(step, draws - first), salt)
+            yield tallies(ids, u.p, u.input_weights, self.run[:, None], self.runs, options).T - expected
 
 
 def to_axis(axis: Axis) -> Callable[[Floats], Floats]:
@@ -337,7 +342,7 @@ def to_axis(axis: Axis) -> Callable[[Floats], Floats]:
 def scored(q: Population, how: Drawing) -> Scored:
     """Place a population on an axis: neighbouring cells are joined up to a fiftieth of the half-width."""
     place = to_axis(how.axis)
-    cells = _counted(q) if q.units is None else _weighed(q.units)
+    cells = _counted(q) if q.clusters is None else _weighed(q.clusters)
     expected, n = float(cells.mean @ cells.rows), float(cells.rows.sum())
     if min(expected, n - expected) < EVENTS:
         raise NotComputable(f"a curve needs at least {EVENTS} expected events and {EVENTS} expected non-events")
@@ -364,20 +369,20 @@ class _Cells:
 
     Parameters
     ----------
-    rows, mass, cases, score : float arrays of shape (cells,)
+    rows, mass, events, score : float arrays of shape (cells,)
         Rows; what they weigh; weighted events and scores.
     square : float array of shape (cells,) or None
         Squared weights; None where rows weigh one each.
-    units, cell : Units and int array of shape (n,), or None
+    clusters, cell : Units and int array of shape (n,), or None
         The rows themselves, and the cell of each.
     """
 
     rows: Floats
     mass: Floats
-    cases: Floats
+    events: Floats
     score: Floats
     square: Floats | None = None
-    units: Units | None = None
+    clusters: Clusters | None = None
     cell: Ints | None = None
 
     @property
@@ -396,14 +401,14 @@ class _Cells:
 
     def joined(self, x: Floats, width: float, smallest: int) -> tuple[Runs, RowsInRuns | None]:
         """Join neighbours, and place rows in what comes of it."""
-        if self.units is None or self.cell is None or self.square is None:
-            return runs_of(x, self.rows, self.cases, self.score, width, smallest), None
+        if self.clusters is None or self.cell is None or self.square is None:
+            return runs_of(x, self.rows, self.events, self.score, width, smallest), None
         starts = run_starts(self.rows, smallest, x, width)
-        mass, at, cases, score, square = (
-            np.add.reduceat(v, starts) for v in (self.mass, self.mass * x, self.cases, self.score, self.square)
+        mass, at, events, score, square = (
+            np.add.reduceat(v, starts) for v in (self.mass, self.mass * x, self.events, self.score, self.square)
         )
         run = np.searchsorted(starts, self.cell, side="right") - 1
-        return Runs(at / mass, mass, cases, score, square), RowsInRuns.of(self.units, run, len(starts))
+        return Runs(at / mass, mass, events, score, square), RowsInRuns.of(self.clusters, run, len(starts))
 
 
 def _counted(q: Population) -> _Cells:
@@ -414,18 +419,26 @@ def _counted(q: Population) -> _Cells:
     return _Cells(rows, rows, totals[:, 1].astype(float), q.cells.score_sums[at].sum(axis=1))
 
 
-def _weighed(units: Units) -> _Cells:
+def _weighed(cluster_sums: Clusters) -> _Cells:
     """Return the cells of rows that come in units or are weighted, at their weights as given."""
-    if units.count < FEWEST:
-        raise NotComputable(f"{units.count} clusters: random signs need at least {FEWEST} to say how far chance goes")
-    fine = np.minimum((units.p * CELLS).astype(np.int64), CELLS - 1)
+    if cluster_sums.count < FEWEST:
+        raise NotComputable(
+            f"{cluster_sums.count} clusters: random signs need at least {FEWEST} to say how far chance goes"
+        )
+    fine = np.minimum((cluster_sums.p * CELLS).astype(np.int64), CELLS - 1)
     cells, cell = np.unique(fine, return_inverse=True)
     cell = cell.reshape(-1)
-    rows, mass, cases, score, square = (
+    rows, mass, events, score, square = (
         summed(cell, v, len(cells))
-        for v in (np.ones(len(cell)), units.given, units.given * units.y, units.given * units.p, units.given**2)
+        for v in (
+            np.ones(len(cell)),
+            cluster_sums.input_weights,
+            cluster_sums.input_weights * cluster_sums.y,
+            cluster_sums.input_weights * cluster_sums.p,
+            cluster_sums.input_weights**2,
+        )
     )
-    return _Cells(rows, mass, cases, score, square, units, cell)
+    return _Cells(rows, mass, events, score, square, cluster_sums, cell)
 
 
 def _grid(grid: int | Sequence[float], runs: Runs, place: Callable[[Floats], Floats]) -> Floats:
@@ -478,16 +491,16 @@ def _smoothed(s: Scored, how: Drawing) -> _Fit:
     runs = s.runs
     w = weights(runs.x, runs.rows, s.grid, s.half)
     rows, says, null = effective(w, runs.squares), np.clip(w @ runs.score, 0.0, 1.0), s.null(w)
-    kept = np.flatnonzero(supported(rows, says, null) & s.in_units(w))
+    kept = np.flatnonzero(supported(rows, says, null) & s.in_clusters(w))
     if not len(kept):
         raise NotComputable(
             f"at no score are there {LEAST_ROWS} people and {LEAST_EVENTS} expected events and non-events "
-            f"within reach{'' if s.rows is None else f', of {LEAST_UNITS} clusters'}: give a wider bandwidth"
+            f"within reach{'' if s.rows is None else f', of {LEAST_CLUSTERS} clusters'}: give a wider bandwidth"
         )
     w, rows, says, null = w[kept], rows[kept], says[kept], null[kept]
-    gap = w @ (runs.cases - runs.score)
+    gap = w @ (runs.events - runs.score)
     standard = (w / null[:, None]).T
-    deviations = np.concatenate([np.abs((y - runs.score) @ standard) for y in s.cases(how.draws, how.seed)])
+    deviations = np.concatenate([np.abs((y - runs.score) @ standard) for y in s.events(how.draws, how.seed)])
     # Where the model is off, outcomes vary by the observed rate: the band takes the larger of the two errors.
     rate = np.clip(runs.rate + np.interp(runs.x, s.grid[kept], gap), 0.0, 1.0)
     noise = np.maximum(null, np.sqrt((w * w) @ runs.noise_at(rate)))
@@ -497,23 +510,23 @@ def _smoothed(s: Scored, how: Drawing) -> _Fit:
 def _monotone(s: Scored, how: Drawing) -> _Fit:
     """Regress the outcome on the score under the one assumption that it does not fall (CORP); no point is left out."""
     runs, says = s.runs, np.interp(s.grid, s.runs.x, s.runs.rate)
-    fit = _isotonic(runs.cases, runs.rows)
+    fit = _isotonic(runs.events, runs.rows)
 
     def deviations(drawn: Iterable[Floats]) -> Floats:
         fits = (_isotonic(y, runs.rows) for part in drawn for y in part)
         return np.array([np.interp(s.grid, runs.x, f) - says for f in fits])
 
-    scale = np.sqrt((deviations(s.cases(SCALE_DRAWS, how.seed, stream=1)) ** 2).mean(axis=0))
+    scale = np.sqrt((deviations(s.events(SCALE_DRAWS, how.seed, stream=1)) ** 2).mean(axis=0))
     scale = np.maximum(scale, 1e-3 * max(float(scale.max()), 1e-12))  # a point that never moves counts little, not all
-    found = np.abs(deviations(s.cases(how.draws, how.seed))) / scale
+    result = np.abs(deviations(s.events(how.draws, how.seed))) / scale
     # Rows of a point are those of the constant stretch that it lies in.
     block = np.cumsum(np.diff(fit, prepend=fit[0]) != 0)
     nearest = np.clip(np.searchsorted(runs.x, s.grid, side="right") - 1, 0, len(fit) - 1)
     rows = np.bincount(block, runs.rows)[block[nearest]]
     gap = np.interp(s.grid, runs.x, fit) - says
-    return _Fit(np.arange(len(s.grid)), says, gap, rows, scale, scale, found)
+    return _Fit(np.arange(len(s.grid)), says, gap, rows, scale, scale, result)
 
 
-def _isotonic(cases: Floats, rows: Floats) -> Floats:
+def _isotonic(events: Floats, rows: Floats) -> Floats:
     """Return the non-decreasing event rates closest to the observed ones, weighted by rows."""
-    return np.clip(isotonic(cases / rows, rows), 0.0, 1.0)
+    return np.clip(isotonic(events / rows, rows), 0.0, 1.0)

@@ -10,10 +10,10 @@ from math import lgamma, log
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.data.specs.traits import between
+from calibrant.data.specs.attributes import between
 from calibrant.search.corners import CORNERS
-from calibrant.search.detectors import Question, halves_of
-from calibrant.search.models import Rows, dealt
+from calibrant.search.detectors import DetectorInputs, halves_of
+from calibrant.search.models import Rows, hash_split
 from calibrant.stats.cusum import Boundary, beyond
 from calibrant.views.rules import Columns, Condition, Flags, Floats, Rule, extended
 
@@ -104,7 +104,7 @@ BINS = 255  # of a number, of about as many rows each: a tree's cut is known to 
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _Candidate:
     """One column that a tree reads: bins of a number, from the lowest value to the highest, or whether a level."""
 
     variable: str
@@ -120,7 +120,7 @@ class Binned:
     Parameters
     ----------
     columns : Columns
-    asked : tuple of _Asked
+    candidates : tuple of _Asked
     codes : uint8 array of shape (columns, n)
         Bin of each row; a column's last one holds what is missing.
     first, last : int64 arrays of shape (columns,)
@@ -128,7 +128,7 @@ class Binned:
     """
 
     columns: Columns
-    asked: tuple[_Asked, ...]
+    candidates: tuple[_Candidate, ...]
     codes: NDArray[np.uint8]
     first: Rows
     last: Rows
@@ -156,18 +156,18 @@ class Binned:
         w = np.ones(len(target)) if weights is None else weights
         measures, out = np.stack([np.ones(len(target)), w, w * target]), []
 
-        def visit(rows: Rows, rule: Rule, levels: int) -> None:
-            split = self._split(rows, measures, least) if levels and len(rows) >= 2 * least else None
+        def visit(rows: Rows, rule: Rule, steps: int) -> None:
+            split = self._split(rows, measures, least) if steps and len(rows) >= 2 * least else None
             if split is None:
                 return
             column, cut, missing = split
             bins = self.codes[column, rows]
-            below = np.where(bins == len(self.asked[column].low), missing, bins <= cut)
+            below = np.where(bins == len(self.candidates[column].low), missing, bins <= cut)
             for low in (True, False):
                 out.append(extended(rule, _condition(self, column, cut, low, missing == low), self.columns))
-                visit(rows[below == low], out[-1], levels - 1)
+                visit(rows[below == low], out[-1], steps - 1)
 
-        if self.asked:
+        if self.candidates:
             visit(np.arange(len(target)), (), depth)
         return out
 
@@ -179,11 +179,11 @@ class Binned:
             at = codes[rows].astype(np.intp)  # a column at a time, for memory
             parts.append([np.bincount(at, v, bins) for v in own])
         sums = np.concatenate(parts, axis=1)
-        column = np.repeat(np.arange(len(self.asked)), self.last - self.first + 1)
+        column = np.repeat(np.arange(len(self.candidates)), self.last - self.first + 1)
         run = np.cumsum(sums, axis=1)
         below = run - (run - sums)[:, self.first[column]]
         whole, absent = own.sum(axis=1)[:, None], sums[:, self.last[column]]
-        base, best, found = float(whole[2, 0] ** 2 / whole[1, 0]), 1e-12, None
+        base, best, result = float(whole[2, 0] ** 2 / whole[1, 0]), 1e-12, None
         # (2) The cut that takes most off the squared error, with what is missing above it or below.
         for missing in (False, True):
             low = below + absent if missing else below
@@ -196,11 +196,11 @@ class Binned:
                 gain = np.where(open_, low[2] ** 2 / low[1] + high[2] ** 2 / high[1] - base, 0.0)
             at = int(np.argmax(gain))
             if gain[at] > best:
-                best, found = float(gain[at]), (int(column[at]), int(at - self.first[column[at]]), missing)
-        return found
+                best, result = float(gain[at]), (int(column[at]), int(at - self.first[column[at]]), missing)
+        return result
 
 
-def _numbers(columns: Columns) -> Iterator[tuple[_Asked, Rows]]:
+def _numbers(columns: Columns) -> Iterator[tuple[_Candidate, Rows]]:
     for name, values in columns.numbers.items():
         there = ~np.isnan(values)
         known = np.sort(values[there])
@@ -212,22 +212,22 @@ def _numbers(columns: Columns) -> Iterator[tuple[_Asked, Rows]]:
         low = known[np.searchsorted(known, np.append(-np.inf, high[:-1]), side="right")[: len(high)]]
         bins = np.full(len(values), len(high), dtype=np.int64)
         bins[there] = np.searchsorted(high, values[there])
-        yield _Asked(variable=name, label=None, low=low, high=high), bins
+        yield _Candidate(variable=name, label=None, low=low, high=high), bins
 
 
-def _levels(columns: Columns) -> Iterator[tuple[_Asked, Rows]]:
+def _levels(columns: Columns) -> Iterator[tuple[_Candidate, Rows]]:
     two = np.arange(2.0)
     for name, codes in columns.codes.items():
         labels = columns.labels[name]
         rows = np.bincount(codes, minlength=len(labels))
         kept = [k for k in np.argsort(-rows, kind="stable") if rows[k] > 0][:LEVELS]
         for k in kept[: 1 if (rows > 0).sum() == 2 else None] if len(kept) > 1 else []:
-            yield _Asked(variable=name, label=labels[k], low=two, high=two), (codes == k).astype(np.int64)
+            yield _Candidate(variable=name, label=labels[k], low=two, high=two), (codes == k).astype(np.int64)
 
 
 def _condition(binned: Binned, at: int, cut: int, low: bool, missing: bool) -> Condition:
     """Return the condition of one side of a split."""
-    columns, column = binned.columns, binned.asked[at]
+    columns, column = binned.columns, binned.candidates[at]
     if column.label is not None:
         one = (column.label,)
         return Condition(
@@ -334,8 +334,8 @@ class Hunt:
     @classmethod
     def of(cls, ballot: Ballot, fold: Rows, least: int, depth: int, most: int) -> Hunt:
         """Find the conditions that enough rows meet, and if there are too many, those that stand out most."""
-        asked = conditions_of(ballot.columns, CUTS)
-        made = [(c, rows) for c in asked if least <= (rows := ballot.columns.select(c)).sum() < len(rows)]
+        candidates = conditions_of(ballot.columns, CUTS)
+        made = [(c, rows) for c in candidates if least <= (rows := ballot.columns.select(c)).sum() < len(rows)]
         if len(made) > MOST:
             alone = [float(ballot.excess(ballot.measures @ rows, least)) for _, rows in made]
             made = [made[k] for k in np.sort(np.argsort(alone, kind="stable")[-MOST:])]
@@ -410,8 +410,8 @@ class Hunt:
     def _worth(self, excess: Floats, terms: Sequence[int]) -> Floats:
         """Return the square of excesses less their price."""
         paid = np.array([price(t, len(self.conditions)) for t in terms])
-        found: Floats = np.where(excess > 0, np.maximum(excess, 0.0) ** 2, -1e9) - paid
-        return found
+        result: Floats = np.where(excess > 0, np.maximum(excess, 0.0) ** 2, -1e9) - paid
+        return result
 
     def _value(self, rule: Rule, left: Flags, least: int) -> float:
         return float(self._worth(np.array([self._excess(rule, left, least)]), [_terms(rule)])[0])
@@ -427,9 +427,9 @@ class Hunt:
                 parts = _some(np.arange(len(step.rules)), AT_ONCE)
                 sums = [values @ step.met(part, rows).T for part in parts] if len(rows) else []
                 if sums:
-                    found = self._worth(self.ballot.excess(np.hstack(sums), least), [_terms(r) for r in step.rules])
-                    at = int(np.argmax(found))
-                    best = max(best, (float(found[at]), step.rules[at]), key=lambda v: v[0])
+                    result = self._worth(self.ballot.excess(np.hstack(sums), least), [_terms(r) for r in step.rules])
+                    at = int(np.argmax(result))
+                    best = max(best, (float(result[at]), step.rules[at]), key=lambda v: v[0])
             if best[0] <= worth + 1e-9:  # no step is worth a rounding
                 break
             worth, rule = best
@@ -486,7 +486,7 @@ def _selected(columns: Columns, conditions: Sequence[Condition], part: Rows, row
 
 FEWEST = 20  # rows that a rule must have in the half that judges it: a rate of 20 rows is known within about 20 points
 GROWN = 25_000  # rows of either half that are read, a uniform sample: beyond it rules gain little and take minutes
-FOUND = 0.5  # overlap from which a rule was found again
+DETECTED = 0.5  # overlap from which a rule was found again
 GROW = 0x62071
 SEARCHES = 5  # again, each without one of as many parts of the growing half
 SHARES = (1.0, 0.3, 0.1, 0.03)  # of the rows, those that the models suspect most: a tree is grown on each
@@ -516,7 +516,7 @@ class Search:
     stability: tuple[float, ...]
 
 
-def search(q: Question, columns: Columns, most: int, depth: int, min_share: float) -> Search:
+def search(q: DetectorInputs, columns: Columns, most: int, depth: int, min_share: float) -> Search:
     """Find at most so many rules in the first of two halves; `columns` are what rules may name of the same rows."""
     # (1) Models fitted to this half by sums, or the user's; the last is the mean of all. They predict the other half.
     d = halves_of(q if q.settings.models is not None else replace(q, pool=CORNERS))
@@ -533,7 +533,7 @@ def search(q: Question, columns: Columns, most: int, depth: int, min_share: floa
         alternative=q.settings.alternative,
     )
     least = max(round(FEWEST * len(seen) / len(mine)), round(min_share * len(seen)), 1)
-    fold = dealt(q.n, 2 * SEARCHES, q.settings.seed, q.cluster)[seen] // 2  # this half holds the even ones of ten
+    fold = hash_split(q.n, 2 * SEARCHES, q.settings.seed, q.cluster)[seen] // 2  # this half holds the even ones of ten
     hunt = Hunt.of(ballot, fold, least, depth, most)
     # (3) Rules from trees over the other half's covariates and from all pairs, chosen by this half's outcomes.
     fresh = columns.rows(d.rows[at])
@@ -545,7 +545,7 @@ def search(q: Question, columns: Columns, most: int, depth: int, min_share: floa
         model=d.fits.pool.names[model],
         rules=tuple(rules),
         sides=tuple(ballot.side(ballot.columns.matching(r)) for r in rules),
-        stability=tuple(_share_found(rule, again, fresh) for rule in rules),
+        stability=tuple(_share_detected(rule, again, fresh) for rule in rules),
     )
 
 
@@ -553,7 +553,7 @@ def _sample(rng: np.random.Generator, rows: Rows) -> Rows:
     return rows if len(rows) <= GROWN else np.sort(rng.choice(rows, GROWN, replace=False))
 
 
-def _nodes(q: Question, columns: Columns, rows: Rows, g: Floats, how: tuple[int, float]) -> list[Rule]:
+def _nodes(q: DetectorInputs, columns: Columns, rows: Rows, g: Floats, how: tuple[int, float]) -> list[Rule]:
     """Grow trees over some rows on predictions beyond the tolerance, signed, of all and of those suspected most."""
     excess, upper = beyond(g, q.edge.rows(rows), q.settings.alternative)
     binned, (depth, min_share) = Binned.of(columns), how
@@ -566,6 +566,6 @@ def _nodes(q: Question, columns: Columns, rows: Rows, g: Floats, how: tuple[int,
     return list(out)
 
 
-def _share_found(rule: Rule, again: Sequence[Sequence[Rule]], columns: Columns) -> float:
+def _share_detected(rule: Rule, again: Sequence[Sequence[Rule]], columns: Columns) -> float:
     inside = columns.matching(rule)
-    return float(np.mean([any(overlap(inside, columns.matching(r)) >= FOUND for r in found) for found in again]))
+    return float(np.mean([any(overlap(inside, columns.matching(r)) >= DETECTED for r in result) for result in again]))

@@ -1,244 +1,134 @@
-"""Readable rules for who is badly served, found in one half of the rows and judged on the other."""
+"""Unlisted subgroups in which probabilities are off: certified in a fixed family, or searched and then tested."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Literal, get_args
 
-import numpy as np
-
-from calibrant.arguments import checked_alpha, number, one_source, whole
+from calibrant.arguments import choice, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.diagnose.rule_search import FEWEST, Search, search
-from calibrant.errors import NotComputable
+from calibrant.diagnose.fixed_subgroups import fixed_subgroups
+from calibrant.diagnose.searched_subgroups import searched_subgroups
+from calibrant.errors import BadInput
 from calibrant.results import Curve
-from calibrant.search.detectors import FOLDS, LEAST_ROWS, Question, Settings, question_of
-from calibrant.search.models import Models, Rows
-from calibrant.stats.betting import Units, rate_evidence, rate_limits, ratio_evidence, ratio_limits
+from calibrant.search.models import Models
 from calibrant.stats.cusum import Alternative
-from calibrant.stats.nulls import holm
-from calibrant.views.features import rows_of
-from calibrant.views.rules import Columns, columns_of, text_of
 
-COLUMNS = (
-    "rule",
-    "rows",
-    "share",
-    "predicted",
-    "observed",
-    "observed_low",
-    "observed_high",
-    "gap",
-    "low",
-    "high",
-    "excess",
-    "p_value",
-    "p_adjusted",
-    "side",
-    "stability",
-    "finding",
-)
+Method = Literal["fixed", "searched"]
 
 
 @one_source
 def subgroups(
     data: Predictions | Sketch,
     *,
+    method: Method = "fixed",
     variables: Iterable[str] | str | None = None,
-    tolerance: float = 0.0,
-    alternative: Alternative = "two-sided",
     alpha: float = 0.05,
     seed: int = 0,
     rules: int = 5,
-    depth: int = 3,
-    min_share: float = 0.01,
+    order: int | None = None,
+    min_size: float | None = None,
+    limit: float | None = None,
+    tolerance: float | None = None,
+    alternative: Alternative | None = None,
+    depth: int | None = None,
+    min_share: float | None = None,
     models: Models | None = None,
 ) -> Curve:
-    r"""Describe who is badly served by rules such as "age over 72 and sex = female".
+    r"""Unlisted subgroups in which probabilities are off, such as "age over 76 and income up to 25".
 
-    Estimand, for each rule R: ``E[Y - p | R]``, the mean of what happened minus what the model says.
+    Estimand, for each subgroup: the mean over its rows of the event rate given score and covariates, minus the score.
 
     Parameters
     ----------
     data : Predictions or Sketch
-        Of a sketch (made with ``tests=True``) its uniform sample of rows. Weights and clusters are used.
+        A sketch made with ``tests=True`` brings its own covariates and seed.
+    method : {"fixed", "searched"}
+        ``"fixed"``: a family of subgroups fixed before labels are read, with ranges that hold for all of them at once.
+        ``"searched"``: rules found in one half of the rows by models of the residual, and tested on the other half.
     variables : str or sequence of str, optional
-        Covariates that rules may name in addition to the score; all of them by default.
-    tolerance : float in [0, 1)
-        How far off a probability may be.
-    alternative : {"two-sided", "greater", "less"}
-        ``"greater"``: only groups to whom more happens than the model says.
+        Covariates beside the score; all that can be used by default.
     alpha : float in (0, 1)
-        Probability, at most, that any interval misses, and that any rule is a false finding.
+        Probability, at most, that any range misses, and that any subgroup is falsely reported.
     seed : int
     rules : int from 1 to 20
-        At most so many.
-    depth : int from 1 to 6
-        Conditions of a rule.
-    min_share : float in [0, 0.5)
-        Share of the rows that a rule must have, about; and never fewer than 20 rows of the half that judges.
+        At most so many subgroups.
+    order : {1, 2, 3}, optional
+        Of "fixed": most attributes that a subgroup combines; 2 by default.
+    min_size : float in [0, 1), optional
+        Of "fixed": least share of the rows that a subgroup has; 0.01 by default. It has 20 rows in any event.
+    limit : float in (0, 1), optional
+        Of "fixed": how far off a subgroup may be; ``over`` says which are shown to be further off.
+    tolerance : float in [0, 1), optional
+        Of "searched": how far off a probability may be; 0 by default.
+    alternative : {"two-sided", "greater", "less"}, optional
+        Of "searched": ``"greater"`` reports only subgroups that the model underpredicts; "two-sided" by default.
+    depth : int from 1 to 6, optional
+        Of "searched": conditions of a rule; 3 by default.
+    min_share : float in [0, 0.5), optional
+        Of "searched": share of the rows that a rule must have, about; 0.01 by default.
     models : sequence of (str, estimator), optional
-        Your own scikit-learn models of the residual, as in `strong_calibration_test`.
+        Of "searched": your own scikit-learn models of the residual, as in `strong_calibration_test`.
 
     Returns
     -------
     Curve
-        A line for each rule, the largest standardised ``excess`` first; none if nothing was worth judging. ``rule`` in
-        words; ``share`` of all rows; and of the judging half alone: ``rows``, ``predicted`` (mean score), ``observed``
-        (event rate) with limits ``observed_low`` to ``observed_high``, ``gap`` with limits ``low`` to ``high``,
-        simultaneously at ``1 - alpha``; ``excess`` beyond the tolerance in standard deviations, ``p_value`` and Holm's
-        ``p_adjusted`` against "the gap is within the tolerance, on this side"; ``side`` ("underpredicts",
-        "overpredicts": what the model says, as the half that found the rule saw it; the other half's ``gap`` may lie on
-        the other side of a rule that is no finding); ``stability``, the share of five searches among pairs alone, each
-        without a fifth of the growing half, that lead to a rule with at least half of the rows in common; ``finding``,
-        whether ``p_adjusted`` is at most `alpha`. ``settings["conditions"]`` holds the rules as data. ``.chart()``
-        draws it.
+        A line for each subgroup. Of both methods: ``rule`` in words, ``rows``, ``share``, ``predicted``, ``observed``,
+        ``gap`` with limits ``low`` to ``high``, ``side`` and ``stability``. "fixed" adds ``floor`` (how far off at
+        least), ``evidence``, ``gap_left`` and ``rows_left`` (without the rows of earlier subgroups) and ``over``;
+        "searched" adds ``observed_low``, ``observed_high``, ``excess``, ``p_value``, ``p_adjusted`` and ``finding``.
+        ``settings["conditions"]`` holds the rules as data. ``.chart()`` draws it.
 
     Raises
     ------
     BadInput
-        An argument that cannot be used.
+        No such covariate, a setting that cannot be used, or one of the other method.
     NotComputable
-        Under 40 rows; under 20 clusters.
+        Too few rows or clusters for the method.
 
     Notes
     -----
     **Assumes.** Rows (or clusters) independent given scores and covariates.
-    **Guarantee.** Finite-sample: the judging half's outcomes play no part in finding the rules, and alpha is shared
-    over the rules judged. Limits and p-values are Clopper's and Pearson's, which hold for unequal rates (Hoeffding
-    1956); with weights or clusters, bets on the weighted residuals (of whole clusters). They are of the rows given, as
-    they are, and so of those rows' mean rate. **Method.** Two sources of rules in the growing half. Residual models are
-    fitted to it, those of `strong_calibration_test` with ``null="refit"``; what their mean predicts of the other half's
-    covariates beyond the tolerance is the target of four trees of the given depth: over all of these rows, and with
-    nothing but the 30, 10 and 3% of largest prediction. And all pairs of simple conditions (nine cuts a number, twenty
-    levels a category, at most 500 conditions) are tried at once. The rule with the largest squared standardised excess
-    in the growing half, less what the best of so many rules reaches by chance, is then improved one condition at a
-    time; the next is the best over the rows that are left, and is judged only if worth more than chance. Cuts are
-    numbers with few digits; missing numbers are a side of their own. Departure: a tree alone overlapped a planted group
-    of 8% half as often, as its first cut ignores the second.
-    **Cost.** One fit of the models to a half, none after a split by the same; and six searches on at most 25,000 rows
-    of either half. **Reads.** Rows.
+    **Guarantee.** Finite-sample, of both. "fixed": the family is fixed before labels are read, and the limits hold for
+    all its subgroups at once. "searched": the half that tests plays no part in finding the rules, and alpha is shared
+    over the rules tested.
+    **Method.** `calibrant.diagnose.fixed_subgroups` and `calibrant.diagnose.searched_subgroups` describe the steps.
+    **Reads.** "fixed": rows, or the sketch's tables and its sample. "searched": rows.
 
     References
     ----------
-    Feng, Gossmann, Pirracchio, Petrick, Pennello, Sahiner (2024), "Is this model reliable for everyone? Testing for
-    strong calibration", AISTATS. Hoeffding (1956), doi:10.1214/aoms/1177728178. Clopper, Pearson (1934),
-    doi:10.1093/biomet/26.4.404.
+    Hoeffding (1956), doi:10.1214/aoms/1177728178. Clopper, Pearson (1934), doi:10.1093/biomet/26.4.404. Friedman,
+    Fisher (1999), "Bump hunting in high-dimensional data", Statistics and Computing 9. Feng, Gossmann, Pirracchio,
+    Petrick, Pennello, Sahiner (2024), "Is this model reliable for everyone? Testing for strong calibration", AISTATS.
 
     Examples
     --------
     >>> import calibrant as cal
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> sex, ward = rng.choice(["female", "male"], 3000), rng.choice(["a", "b", "c", "d"], 3000)
-    >>> p = rng.uniform(0.1, 0.5, 3000)
-    >>> y = rng.random(3000) < np.where((ward == "b") & (sex == "female"), p + 0.3, p)
-    >>> table = cal.diagnose.subgroups(cal.predictions(y, p, {"sex": sex, "ward": ward}), tolerance=0.02)
-    >>> sorted(table.columns["rule"][0].split(" and ")), table.columns["side"][0]
-    (['sex = female', 'ward = b'], 'underpredicts')
-    >>> table.columns["finding"][0], table.columns["low"][0] < 0.3 < table.columns["high"][0]
-    (True, True)
+    >>> age, income, p = rng.uniform(20, 90, 5000), rng.uniform(10, 60, 5000), rng.uniform(0.1, 0.6, 5000)
+    >>> y = rng.random(5000) < np.where((age > 75) & (income < 25), p + 0.3, p)
+    >>> data = cal.predictions(y, p, {"age": age, "income": income})
+    >>> cal.diagnose.subgroups(data).columns["rule"]
+    ('age over 76 and income up to 25',)
+    >>> cal.diagnose.subgroups(data, method="searched", tolerance=0.02).columns["finding"][0]
+    True
     """
-    rules, depth = whole("rules", rules, 1, 20), whole("depth", depth, 1, 6)
-    min_share = number("min_share", min_share, least=0, below=0.5, what="a share of the rows", hint="such as 0.01")
-    level, rows = checked_alpha(alpha), rows_of(data)
-    settings = Settings(variables=variables, tolerance=tolerance, alternative=alternative, seed=seed, models=models)
-    q = question_of(rows, settings)
-    asked = Asked(rules=rules, depth=depth, min_share=min_share, alpha=level)
-    return described(q, columns_of(rows, q.settings.variables), asked)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What is asked of the rules; each is described with `subgroups`."""
-
-    rules: int = 5
-    depth: int = 3
-    min_share: float = 0.01
-    alpha: float = 0.05
-
-
-def described(q: Question, columns: Columns, asked: Asked) -> Curve:
-    """Return the rules of a question in the words of some columns of its rows, such as those with small levels pooled.
-
-    Models, rows and halves are the question's, whatever the columns: they are those of its split test.
-    """
-    if q.n < 2 * LEAST_ROWS:
-        raise NotComputable(f"there are {q.n} rows: two halves need at least {2 * LEAST_ROWS}")
-    if q.cluster is not None and q.units < 4 * FOLDS:
-        raise NotComputable(f"there are {q.units} clusters: two halves need at least {4 * FOLDS}")
-    found = search(q, columns, asked.rules, asked.depth, asked.min_share)
-    lines = _judged(q, columns, found, asked.alpha)
-    return Curve(
-        method="diagnose.subgroups",
-        columns={k: tuple(line[k] for line in lines) for k in COLUMNS},
-        settings={
-            "alpha": asked.alpha,
-            "alternative": q.settings.alternative,
-            "conditions": tuple(tuple(c.to_dict() for c in line["conditions"]) for line in lines),
-            "depth": asked.depth,
-            "fewest": FEWEST,
-            "min_share": asked.min_share,
-            "model": found.model,
-            "rows_grown": q.n - len(found.judges),
-            "rows_judged": len(found.judges),
-            "seed": q.settings.seed,
-            "tolerance": q.edge.tolerance,
-        },
-    )
-
-
-def _judged(q: Question, columns: Columns, found: Search, alpha: float) -> list[dict[str, Any]]:
-    """Judge the rules on the other half, all together; the largest excess first."""
-    inside = [columns.matching(rule) for rule in found.rules]
-    kept = [j for j, rows in enumerate(inside) if rows[found.judges].sum() >= FEWEST]
-    delta, w, lines = alpha / max(len(kept), 1), q.sample.mass_of(np.arange(q.n)), []
-    for j in kept:
-        rows = found.judges[inside[j][found.judges]]
-        lines.append(
-            {
-                "conditions": found.rules[j],
-                "rule": text_of(found.rules[j]),
-                "rows": len(rows),
-                "share": float(w[inside[j]].sum() / w.sum()),
-                "stability": found.stability[j],
-                "side": "underpredicts" if found.sides[j] > 0 else "overpredicts",
-                **_evidence(q, rows, found.sides[j], delta),
-            }
-        )
-    for line, p in zip(lines, holm(np.array([line["p_value"] for line in lines])), strict=True):
-        line |= {"p_adjusted": float(p), "finding": bool(p <= alpha)}
-    return sorted(lines, key=lambda line: (-line["excess"], line["rule"]))
-
-
-def _evidence(q: Question, rows: Rows, side: float, delta: float) -> dict[str, float]:
-    """Return rates, limits and the p-value of one rule, from the rows that judge it."""
-    y, p = q.sample.y[rows], q.edge.p[rows]
-    edge = (q.edge.high if side > 0 else q.edge.low)[rows]
-    w = q.sample.mass_of(rows)
-    mass, clusters = float(w.sum()), q.clusters_of(rows)
-    predicted, observed, at = (float(w @ v) / mass for v in (p, y, edge))
-    spread = float(np.sqrt((w**2 * edge * (1.0 - edge)).sum()))
-    if q.sample.weights is None and clusters is None:
-        n, cases = len(rows), int(y.sum())
-        low, high = rate_limits(cases, n, delta)
-        gap_low, gap_high = low - predicted, high - predicted
-        level = float(rate_evidence(cases, n, at) if side > 0 else rate_evidence(n - cases, n, 1.0 - at))
-    else:
-        units = Units.of_residuals(y, p, w, np.arange(len(rows)) if clusters is None else clusters[0])
-        gap_low, gap_high = ratio_limits(units, delta)
-        low, high = max(predicted + gap_low, 0.0), min(predicted + gap_high, 1.0)
-        level = ratio_evidence(units, at - predicted, side)
-    return {
-        "predicted": predicted,
-        "observed": observed,
-        "observed_low": low,
-        "observed_high": high,
-        "gap": observed - predicted,
-        "low": gap_low,
-        "high": gap_high,
-        "p_value": level,
-        "excess": side * (observed - at) * mass / spread if spread > 0 else 0.0,
+    choice("method", method, get_args(Method))
+    fixed = {"order": order, "min_size": min_size, "limit": limit}
+    searched = {
+        "tolerance": tolerance,
+        "alternative": alternative,
+        "depth": depth,
+        "min_share": min_share,
+        "models": models,
     }
+    own, other = (fixed, searched) if method == "fixed" else (searched, fixed)
+    for name, value in other.items():
+        if value is not None:
+            needs = "searched" if method == "fixed" else "fixed"
+            raise BadInput(f"{name}= is of method={needs!r}, and method is {method!r}: set method, or leave it out")
+    settings = {name: value for name, value in own.items() if value is not None}
+    compute = fixed_subgroups if method == "fixed" else searched_subgroups
+    return compute(data, variables=variables, alpha=alpha, seed=seed, rules=rules, **settings)  # type: ignore[arg-type]

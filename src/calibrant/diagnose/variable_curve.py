@@ -13,7 +13,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.diagnose.bands import Band, Banded, Layout, banded, gap_columns, plan_of
 from calibrant.results import Curve
 from calibrant.stats.strata import View
-from calibrant.views.along import checked_view
+from calibrant.views.by_variable import checked_view
 
 BAND = (
     "simultaneous over every point: if the model is calibrated, it holds zero everywhere with probability at least the "
@@ -135,8 +135,8 @@ def variable_curve(
     level, seed = checked_alpha(alpha), checked_seed(seed)
     draws = checked_draws(draws, level)
     plan = plan_of(data, layout)
-    found = banded(data, plan, level, draws, seed)
-    parts = [_points(b) for b in found.bands]
+    result = banded(data, plan, level, draws, seed)
+    parts = [_points(b) for b in result.bands]
     pair = not isinstance(variable, str)
     return Curve(
         method="diagnose.variable_curve",
@@ -153,15 +153,15 @@ def variable_curve(
             "draws": draws,
             "seed": seed,
             "n": plan.whole.n,
-            "shift": plan.whole.shift,
-            "p_value": found.p_value,
-            "statistic": found.statistic,
-            "critical": found.critical,
-            "null": found.law,
+            "gap": plan.whole.gap,
+            "p_value": result.p_value,
+            "statistic": result.statistic,
+            "critical": result.critical,
+            "null": result.law,
             "band": BAND,
-            "masked": found.masked,
-            **_worst(found),
-            **_consistency(found),
+            "masked": result.masked,
+            **_worst(result),
+            **_consistency(result),
         },
     )
 
@@ -188,7 +188,7 @@ def _points(b: Band) -> dict[str, list[Any]]:
 # ---- What the curve says as a whole: where it is worst, and whether it lies on one side ----
 
 
-def _worst(found: Banded) -> dict[str, Any]:
+def _worst(result: Banded) -> dict[str, Any]:
     """Return the point of the largest gap, and an interval for the largest gap wherever it is.
 
     The low end is the largest distance from zero that the band shows anywhere, the high end the farthest that it
@@ -196,7 +196,7 @@ def _worst(found: Banded) -> dict[str, Any]:
     """
     best: tuple[float, Band | None, int] = (-1.0, None, 0)
     low = high = 0.0
-    for b in found.bands:
+    for b in result.bands:
         looked = np.flatnonzero(b.panel.kind[b.kept] != 0)
         if not len(looked):
             continue
@@ -220,10 +220,10 @@ def _worst(found: Banded) -> dict[str, Any]:
     }
 
 
-def _consistency(found: Banded) -> dict[str, Any]:
+def _consistency(result: Banded) -> dict[str, Any]:
     """Return the side on which the curve lies everywhere, if it does, and what that rests on (Definition 5.3)."""
-    gap = np.concatenate([b.gap for b in found.bands])
-    wide = np.concatenate([b.wide for b in found.bands])
+    gap = np.concatenate([b.gap for b in result.bands])
+    wide = np.concatenate([b.wide for b in result.bands])
     side = "over" if (gap < 0).all() else "under" if (gap > 0).all() else None
     clear = np.abs(gap) > wide
     if side is None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import LANES
-from calibrant.kernels.runtime import few, inlined, kernel, plain, sealed
+from calibrant.kernels.runtime import as_readonly, few, inlined, kernel, plain
 from calibrant.kernels.tally import SCORE_BITS, fixed
 
 Cells = NDArray[np.uint8]
@@ -40,8 +40,8 @@ def box_sums(cells: ArrayLike, p: ArrayLike, y: ArrayLike, tables: ArrayLike, si
     out : int64 array of shape (cells of all tables, 4)
         Rows, cases, sums of scores and of null variances; the cell of the last trait changes fastest.
     """
-    where = sealed(tables, np.int64), sealed(sizes, np.int64)
-    rows = sealed(cells, np.uint8), sealed(p, np.float64), sealed(y, np.int8)
+    where = as_readonly(tables, np.int64), as_readonly(sizes, np.int64)
+    rows = as_readonly(cells, np.uint8), as_readonly(p, np.float64), as_readonly(y, np.int8)
     if few(len(rows[1])):
         plain(__name__).box_sums(*rows, *where, out)
     else:
@@ -52,7 +52,7 @@ def box_sums(cells: ArrayLike, p: ArrayLike, y: ArrayLike, tables: ArrayLike, si
 def _box_sums(cells: Cells, p: Floats, y: Labels, tables: Ints, sizes: Ints, out: Ints) -> None:
     # (1) Two words a row: one and its score, its label and its null variance. Their sums over a turn do not run over
     words, at = np.empty((_TURN, 2), dtype=np.int64), np.empty(_TURN, dtype=np.uint32)
-    held = np.zeros((sizes.max() ** 3, 2), dtype=np.int64)
+    kept = np.zeros((sizes.max() ** 3, 2), dtype=np.int64)
     for first in range(0, p.shape[0], _TURN):
         rows = min(_TURN, p.shape[0] - first)
         for i in range(rows):
@@ -63,9 +63,9 @@ def _box_sums(cells: Cells, p: Floats, y: Labels, tables: Ints, sizes: Ints, out
             size = _places(cells[:, first : first + rows], tables[t], sizes, at)
             for i in range(rows):
                 own = at[i]
-                held[own, 0] += words[i, 0]
-                held[own, 1] += words[i, 1]
-            _unpack(held[:size], out[tables[t, 3] :])
+                kept[own, 0] += words[i, 0]
+                kept[own, 1] += words[i, 1]
+            _unpack(kept[:size], out[tables[t, 3] :])
 
 
 @kernel
@@ -74,24 +74,24 @@ def _places(cells: Cells, table: Ints, sizes: Ints, at: NDArray[np.uint32]) -> i
     size = sizes[table[0]]
     for i in range(cells.shape[1]):
         at[i] = cells[table[0], i]
-    for trait in table[1:3]:
-        if trait >= 0:
-            size *= sizes[trait]
+    for attribute in table[1:3]:
+        if attribute >= 0:
+            size *= sizes[attribute]
             for i in range(cells.shape[1]):
-                at[i] = at[i] * np.uint32(sizes[trait]) + cells[trait, i]
+                at[i] = at[i] * np.uint32(sizes[attribute]) + cells[attribute, i]
     return int(size)
 
 
 @kernel
-def _unpack(held: Ints, out: Ints) -> None:
+def _unpack(values: Ints, out: Ints) -> None:
     """Add what is held of each cell to its four sums, and empty it."""
     low = np.int64((1 << _LOW) - 1)
-    for c in range(held.shape[0]):
-        out[c, 0] += held[c, 0] >> _LOW
-        out[c, 1] += held[c, 1] >> _LOW
-        out[c, 2] += held[c, 0] & low
-        out[c, 3] += held[c, 1] & low
-    held[:] = 0
+    for c in range(values.shape[0]):
+        out[c, 0] += values[c, 0] >> _LOW
+        out[c, 1] += values[c, 1] >> _LOW
+        out[c, 2] += values[c, 0] & low
+        out[c, 3] += values[c, 1] & low
+    values[:] = 0
 
 
 # ---- Sums of simulated outcomes: 64 draws a word, added up plane by plane as bits ----
@@ -115,8 +115,8 @@ def lane_sums(words: ArrayLike, order: ArrayLike, starts: ArrayLike) -> NDArray[
     -------
     int32 array of shape (cells, 64 w)
     """
-    bits = sealed(np.transpose(words), np.uint64)
-    cells = sealed(order, np.int64), sealed(starts, np.int64)
+    bits = as_readonly(np.transpose(words), np.uint64)
+    cells = as_readonly(order, np.int64), as_readonly(starts, np.int64)
     if few(bits.size, WORDS_PER_ROW, often=True):
         sums: NDArray[np.int32] = plain(__name__).lane_sums(bits, *cells)
         return sums
@@ -191,13 +191,13 @@ def _read(plane: np.uint64, worth: int, lanes: NDArray[np.int32]) -> None:
 
 
 def box_peaks(
-    cases: NDArray[np.int32], first: ArrayLike, second: ArrayLike, mean: ArrayLike, scale: ArrayLike, peaks: Floats
+    events: NDArray[np.int32], first: ArrayLike, second: ArrayLike, mean: ArrayLike, scale: ArrayLike, peaks: Floats
 ) -> None:
     """Raise `peaks` to the largest residual of all boxes, too many cases and too few, in every draw.
 
     Parameters
     ----------
-    cases : int32 array of shape (a, b, draws)
+    events : int32 array of shape (a, b, draws)
         Cases in each cell of a table of two traits.
     first, second : int64 arrays of shape (k, 4) and (l, 4)
         Sets of cells of each trait: cells from column 0 to below 1, and from 2 to below 3.
@@ -206,22 +206,24 @@ def box_peaks(
     scale : float64 array of shape (k, l)
         Of each box; one of scale 0 is not looked at.
     peaks : float64 array of shape (2, draws), written
-        Largest ``scale (cases - mean[0])``, and largest ``scale (mean[1] - cases)``.
+        Largest ``scale (events - mean[0])``, and largest ``scale (mean[1] - events)``.
     """
-    sets = sealed(first, np.int64), sealed(second, np.int64)
-    boxes = sealed(mean, np.float64), sealed(scale, np.float64)
-    if few(np.size(scale) * cases.shape[2], BOXES_PER_ROW, often=True):
-        plain(__name__).box_peaks(sealed(cases, np.int32), *sets, *boxes, peaks)
+    sets = as_readonly(first, np.int64), as_readonly(second, np.int64)
+    boxes = as_readonly(mean, np.float64), as_readonly(scale, np.float64)
+    if few(np.size(scale) * events.shape[2], BOXES_PER_ROW, often=True):
+        plain(__name__).box_peaks(as_readonly(events, np.int32), *sets, *boxes, peaks)
     else:
-        _box_peaks(sealed(cases, np.int32), *sets, *boxes, peaks)
+        _box_peaks(as_readonly(events, np.int32), *sets, *boxes, peaks)
 
 
 @kernel
-def _box_peaks(cases: NDArray[np.int32], first: Ints, second: Ints, mean: Floats, scale: Floats, peaks: Floats) -> None:
-    b, draws = cases.shape[1:]
+def _box_peaks(
+    events: NDArray[np.int32], first: Ints, second: Ints, mean: Floats, scale: Floats, peaks: Floats
+) -> None:
+    b, draws = events.shape[1:]
     up, down = peaks[0], peaks[1]
     # (1) Sums over the first cells of the first trait: those of a set are differences
-    over, run = _over(cases), np.zeros((b + 1, draws), dtype=np.int32)
+    over, run = _over(events), np.zeros((b + 1, draws), dtype=np.int32)
     for k in range(first.shape[0]):
         if not scale[k].any():
             continue
@@ -243,18 +245,18 @@ def _box_peaks(cases: NDArray[np.int32], first: Ints, second: Ints, mean: Floats
 
 
 @kernel
-def _over(cases: NDArray[np.int32]) -> NDArray[np.int32]:
+def _over(events: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the sums over none, one, two ... cells of the first axis; NumPy's take thrice as long."""
-    a, b, draws = cases.shape
+    a, b, draws = events.shape
     out = np.zeros((a + 1, b, draws), dtype=np.int32)
     for i in range(a):
         for j in range(b):
             for d in range(draws):
-                out[i + 1, j, d] = out[i, j, d] + cases[i, j, d]
+                out[i + 1, j, d] = out[i, j, d] + events[i, j, d]
     return out
 
 
-def subset_peaks(cases: ArrayLike, levels: ArrayLike, extra: float, fewest: float, peaks: Floats) -> None:
+def subset_peaks(events: ArrayLike, levels: ArrayLike, extra: float, fewest: float, peaks: Floats) -> None:
     """Raise `peaks` to the largest ``|S| / sqrt(V + extra)`` over subsets of levels, not of all, that have rows enough.
 
     Linear-time subset scanning (Neill 2012): only the first one, two, three ... levels in the order of ``S / V`` are
@@ -263,7 +265,7 @@ def subset_peaks(cases: ArrayLike, levels: ArrayLike, extra: float, fewest: floa
 
     Parameters
     ----------
-    cases : int32 array of shape (levels, draws)
+    events : int32 array of shape (levels, draws)
     levels : float64 array of shape (levels, 3)
         Expected cases, null variance and rows of each; one without variance is left out.
     extra, fewest : float
@@ -271,22 +273,22 @@ def subset_peaks(cases: ArrayLike, levels: ArrayLike, extra: float, fewest: floa
     peaks : float64 array of shape (2, draws), written
         As `box_peaks`. A draw that cannot exceed what it holds costs a pass over its levels.
     """
-    given = sealed(cases, np.int32), sealed(levels, np.float64), float(extra), float(fewest)
-    if few(given[0].size, SEEN_PER_ROW, often=True):
-        plain(__name__).subset_peaks(*given, peaks)
+    inputs = as_readonly(events, np.int32), as_readonly(levels, np.float64), float(extra), float(fewest)
+    if few(inputs[0].size, SEEN_PER_ROW, often=True):
+        plain(__name__).subset_peaks(*inputs, peaks)
     else:
-        _subset_peaks(*given, peaks)
+        _subset_peaks(*inputs, peaks)
 
 
 @kernel
-def _most(cases: NDArray[np.int32], levels: Floats, extra: float) -> Floats:
+def _most(events: NDArray[np.int32], levels: Floats, extra: float) -> Floats:
     """Return what no subset's square exceeds in a draw: S^2 <= V sum S_i^2 / V_i over its levels (Cauchy, Schwarz)."""
-    out, whole = np.zeros((2, cases.shape[1])), 0.0
+    out, whole = np.zeros((2, events.shape[1])), 0.0
     for v in range(levels.shape[0]):
         if levels[v, 1] > 0.0:
             whole += levels[v, 1]
-            for d in range(cases.shape[1]):
-                r = cases[v, d] - levels[v, 0]
+            for d in range(events.shape[1]):
+                r = events[v, d] - levels[v, 0]
                 out[0, d] += max(r, 0.0) ** 2 / levels[v, 1]
                 out[1, d] += min(r, 0.0) ** 2 / levels[v, 1]
     out *= SLACK * whole / max(whole + extra, TINY)
@@ -305,29 +307,29 @@ def _reached(peak: float, most: float) -> bool:
 # a direction (a, b). As the value grows with S it is on the upper side, a > 0: the levels with S_i / V_i > -b / a,
 # the first ones of the order. Levels of one ratio lie on one edge of the zonotope, so their order does not matter.
 @kernel
-def _subset_peaks(cases: NDArray[np.int32], levels: Floats, extra: float, fewest: float, peaks: Floats) -> None:
+def _subset_peaks(events: NDArray[np.int32], levels: Floats, extra: float, fewest: float, peaks: Floats) -> None:
     ratio, order = np.empty(levels.shape[0]), np.empty(levels.shape[0], dtype=np.int64)
-    most = _most(cases, levels, extra)
-    for d in range(cases.shape[1]):
+    most = _most(events, levels, extra)
+    for d in range(events.shape[1]):
         if _reached(peaks[0, d], most[0, d]) and _reached(peaks[1, d], most[1, d]):
             continue
         # (1) Levels in the order of their residual in units of their null variance, by insertion: they are few
-        held = 0
+        kept = 0
         for v in range(levels.shape[0]):
             if levels[v, 1] > 0.0:
-                r = (cases[v, d] - levels[v, 0]) / levels[v, 1]
-                at = held
+                r = (events[v, d] - levels[v, 0]) / levels[v, 1]
+                at = kept
                 while at > 0 and ratio[at - 1] < r:
                     ratio[at], order[at] = ratio[at - 1], order[at - 1]
                     at -= 1
                 ratio[at], order[at] = r, v
-                held += 1
+                kept += 1
         # (2) From the top for too many cases, from the bottom for too few
         for side in range(2):
             s, variance, rows = 0.0, 0.0, 0.0
-            for i in range(held - 1):
-                v = order[i if side == 0 else held - 1 - i]
-                s += cases[v, d] - levels[v, 0]
+            for i in range(kept - 1):
+                v = order[i if side == 0 else kept - 1 - i]
+                s += events[v, d] - levels[v, 0]
                 variance += levels[v, 1]
                 rows += levels[v, 2]
                 if rows >= fewest:
@@ -338,12 +340,12 @@ def _subset_peaks(cases: NDArray[np.int32], levels: Floats, extra: float, fewest
 # ---- What units add up to in boxes of two traits ----
 
 PARTS = 4  # of a row: one, its weight, its weighted residual, and its weighted score
-UNITS, INSIDE, SQUARE, CROSS, SPREAD, LARGEST, MOST_P, MOST_Q = range(8)  # of a box
+CLUSTERS, INSIDE, SQUARE, CROSS, SPREAD, LARGEST, MOST_P, MOST_Q = range(8)  # of a box
 BOX_PARTS = 8
-UNIT_BOXES_PER_ROW = 8  # of units, that take as long as a row of other kernels
+CLUSTER_BOXES_PER_ROW = 8  # of units, that take as long as a row of other kernels
 
 
-def unit_boxes(cells: ArrayLike, starts: ArrayLike, parts: ArrayLike, first: ArrayLike, second: ArrayLike) -> Floats:
+def cluster_boxes(cells: ArrayLike, starts: ArrayLike, parts: ArrayLike, first: ArrayLike, second: ArrayLike) -> Floats:
     """Return what units add up to in the boxes of two traits.
 
     Parameters
@@ -363,23 +365,23 @@ def unit_boxes(cells: ArrayLike, starts: ArrayLike, parts: ArrayLike, first: Arr
         With t, W and P a unit's sums of residuals, weights and scores in the box: units with rows in it, and with no
         row elsewhere; sums of ``t^2``, ``t W`` and ``W^2``; the largest W, P and ``W - P``.
     """
-    rows = sealed(cells, np.int64), sealed(starts, np.int64), sealed(parts, np.float64)
-    sets = sealed(first, np.int64), sealed(second, np.int64)
-    if few(len(rows[1]) * len(sets[0]) * len(sets[1]), UNIT_BOXES_PER_ROW):
-        found: Floats = plain(__name__).unit_boxes(*rows, *sets)
-        return found
+    rows = as_readonly(cells, np.int64), as_readonly(starts, np.int64), as_readonly(parts, np.float64)
+    sets = as_readonly(first, np.int64), as_readonly(second, np.int64)
+    if few(len(rows[1]) * len(sets[0]) * len(sets[1]), CLUSTER_BOXES_PER_ROW):
+        result: Floats = plain(__name__).cluster_boxes(*rows, *sets)
+        return result
     out = np.zeros((len(sets[0]), len(sets[1]), BOX_PARTS))
-    _unit_boxes(*rows, *sets, out)
+    _cluster_boxes(*rows, *sets, out)
     return out
 
 
 @kernel
-def _unit_boxes(cells: Ints, starts: Ints, parts: Floats, first: Ints, second: Ints, out: Floats) -> None:
+def _cluster_boxes(cells: Ints, starts: Ints, parts: Floats, first: Ints, second: Ints, out: Floats) -> None:
     a = max(cells[0].max() + 1, first[:, 1].max(), first[:, 3].max())
     b = max(cells[1].max() + 1, second[:, 1].max(), second[:, 3].max())
     over, run = np.zeros((a + 1, b, PARTS)), np.zeros((b + 1, PARTS))
     for g in range(starts.shape[0] - 1):
-        _unit_over(cells, parts, starts[g], starts[g + 1], over)
+        _cluster_over(cells, parts, starts[g], starts[g + 1], over)
         rows = float(starts[g + 1] - starts[g])
         for k in range(first.shape[0]):
             # For one set of the first trait, sums over the first cells of the second: each set of it makes a box
@@ -392,7 +394,7 @@ def _unit_boxes(cells: Ints, starts: Ints, parts: Floats, first: Ints, second: I
 
 
 @kernel
-def _unit_over(cells: Ints, parts: Floats, start: int, end: int, over: Floats) -> None:
+def _cluster_over(cells: Ints, parts: Floats, start: int, end: int, over: Floats) -> None:
     """Put a unit's sums over none, one, two ... cells of the first trait."""
     over[:] = 0.0
     for i in range(start, end):
@@ -414,7 +416,7 @@ def _add(run: Floats, second: Ints, rows: float, boxes: Floats) -> None:
             w = run[y, 1] - run[x, 1] + run[y2, 1] - run[x2, 1]
             t = run[y, 2] - run[x, 2] + run[y2, 2] - run[x2, 2]
             p = run[y, 3] - run[x, 3] + run[y2, 3] - run[x2, 3]
-            boxes[m, UNITS] += 1.0
+            boxes[m, CLUSTERS] += 1.0
             boxes[m, INSIDE] += 1.0 if inside > rows - 0.5 else 0.0
             boxes[m, SQUARE] += t * t
             boxes[m, CROSS] += t * w

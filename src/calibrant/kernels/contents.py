@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import mix, mixed
-from calibrant.kernels.runtime import few, inlined, kernel, plain, sealed
+from calibrant.kernels.runtime import as_readonly, few, inlined, kernel, plain
 from calibrant.kernels.tally import fixed
 
 Floats = NDArray[np.float64]
@@ -26,7 +26,7 @@ _NONE, _ONE = np.uint64(0), np.uint64(1)
 
 def tags_of(p: ArrayLike) -> Words:
     """Return one number a score in [0, 1]: equal for equal scores, the cell of the score in its lowest bits."""
-    scores = sealed(p, np.float64)
+    scores = as_readonly(p, np.float64)
     if few(len(scores)):
         tags: Words = plain(__name__).tags_of(scores)
         return tags
@@ -56,15 +56,15 @@ def fold(words: Words, column: ArrayLike) -> None:
     if few(len(words)):
         whole = values.dtype != np.float64
         words[:] = mix(
-            words ^ (values.astype(np.uint64) if whole else plain(__name__).bits_of(sealed(values, np.float64)))
+            words ^ (values.astype(np.uint64) if whole else plain(__name__).bits_of(as_readonly(values, np.float64)))
         )
     elif values.dtype == np.float64:
-        numbers = sealed(values, np.float64)
+        numbers = as_readonly(values, np.float64)
         _fold_numbers(numbers, numbers.view(np.uint64), words)
     elif values.dtype == np.uint64:
-        _fold_words(sealed(values, np.uint64), words)
+        _fold_words(as_readonly(values, np.uint64), words)
     else:
-        _fold_codes(sealed(values, np.int32), words)
+        _fold_codes(as_readonly(values, np.int32), words)
 
 
 @kernel
@@ -87,7 +87,7 @@ def _fold_words(values: Words, words: Words) -> None:
 
 def total(words: Words, y: ArrayLike) -> int:
     """Return the sum of the rows' numbers, three times where the label is 1, modulo 2^64: the same in any order."""
-    numbers, labels = sealed(words, np.uint64), sealed(y, np.int8)
+    numbers, labels = as_readonly(words, np.uint64), as_readonly(y, np.int8)
     if few(len(numbers)):
         return int(plain(__name__).total(numbers, labels))
     return int(_total(numbers, labels))
@@ -115,7 +115,7 @@ def count(words: Words, tags: Words, y: ArrayLike, limit: np.uint64, table: Word
         A power of two of places; a word is looked for from its lowest bits on. The word 0 counts as 1. The line after
         the places begins with the number of different words.
     """
-    rows = sealed(words, np.uint64), sealed(tags, np.uint64), sealed(y, np.int8)
+    rows = as_readonly(words, np.uint64), as_readonly(tags, np.uint64), as_readonly(y, np.int8)
     if few(len(words)):
         return int(plain(__name__).count(*rows, limit, table))
     return int(_count(*rows, limit, table))

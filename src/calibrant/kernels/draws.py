@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.runtime import few, inlined, kernel, plain, sealed
+from calibrant.kernels.runtime import as_readonly, few, inlined, kernel, plain
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.uint64]
@@ -57,10 +57,10 @@ def mix(x: ArrayLike) -> Ids:
         return z ^ (z >> _31)
 
 
-def dealt(hashed: Ids, blocks: int) -> NDArray[np.int64]:
+def hash_split(hashed: Ids, blocks: int) -> NDArray[np.int64]:
     """Return the block of each row, 0 to ``blocks - 1``, equally likely, by the upper half of its hashed identity."""
-    found: NDArray[np.int64] = (((hashed >> _32) * np.uint64(blocks)) >> _32).astype(np.int64)
-    return found
+    result: NDArray[np.int64] = (((hashed >> _32) * np.uint64(blocks)) >> _32).astype(np.int64)
+    return result
 
 
 def uniforms(ids: ArrayLike, salt: int) -> Floats:
@@ -90,7 +90,7 @@ def uniform(state: np.uint64) -> np.float64:
 
 def stream(ids: ArrayLike, first: int, salt: int) -> Stream:
     """Return a stream as the kernels take it."""
-    return Stream(sealed(ids, np.uint64), np.uint64(first), np.uint64(salt))
+    return Stream(as_readonly(ids, np.uint64), np.uint64(first), np.uint64(salt))
 
 
 # ---- Names hashed to identities ----
@@ -106,7 +106,7 @@ def hash_bytes(offsets: ArrayLike, data: ArrayLike, seed: int) -> Ids:
     data : uint8 array
     seed : int
     """
-    starts, text = sealed(offsets, np.int64), sealed(data, np.uint8)
+    starts, text = as_readonly(offsets, np.int64), as_readonly(data, np.uint8)
     longest = int(np.diff(starts).max(initial=0))
     if few(len(text) + LONG * longest, 8):
         ids: Ids = plain(__name__).hash_bytes(starts, text, np.uint64(seed))
@@ -148,7 +148,7 @@ def outcomes(ids: ArrayLike, rate: ArrayLike, first: int, draws: int, salt: int)
     """
     out = np.empty((np.size(ids), draws), dtype=np.uint8)
     write = plain(__name__).outcomes if few(out.size, DRAWS_PER_ROW, often=True) else _outcomes
-    write(stream(ids, first, salt), sealed(rate, np.float64), out)
+    write(stream(ids, first, salt), as_readonly(rate, np.float64), out)
     return out
 
 
@@ -184,7 +184,7 @@ def tallies(
     float64 array of shape (cells, draws)
     """
     last = draws.first + draws.count
-    rows = sealed(rate, np.float64), sealed(weight, np.float64), sealed(codes, np.int32)
+    rows = as_readonly(rate, np.float64), as_readonly(weight, np.float64), as_readonly(codes, np.int32)
     parts = []
     for first in range(draws.first, last, AT_ONCE):
         out = np.zeros((cells, min(AT_ONCE, last - first)))
@@ -236,7 +236,7 @@ def words(ids: ArrayLike, low: ArrayLike, high: ArrayLike, first: int, salt: int
     """
     out = np.empty((np.size(ids), 2), dtype=np.uint64)
     write = plain(__name__).words if few(len(out), often=True) else _words
-    write(stream(ids, first, salt), sealed(low, np.float64), sealed(high, np.float64), out)
+    write(stream(ids, first, salt), as_readonly(low, np.float64), as_readonly(high, np.float64), out)
     return out
 
 
@@ -273,9 +273,9 @@ def peaks(word: ArrayLike, at: ArrayLike, gain: ArrayLike, drift: ArrayLike, sca
     float64 array of shape (64,)
     """
     best = np.full(LANES, float(floor))
-    steps = sealed(gain, np.float64), sealed(drift, np.float64), sealed(scale, np.float64)
+    steps = as_readonly(gain, np.float64), as_readonly(drift, np.float64), as_readonly(scale, np.float64)
     rise = plain(__name__).peaks if few(len(steps[0]), often=True) else _peaks
-    rise(sealed(word, np.uint64), sealed(at, np.uint64), *steps, best)
+    rise(as_readonly(word, np.uint64), as_readonly(at, np.uint64), *steps, best)
     return best
 
 
@@ -307,12 +307,12 @@ class Walks(NamedTuple):
     high: Floats
 
 
-def extremes(cases: ArrayLike, weight: ArrayLike, expected: ArrayLike, read: ArrayLike, walks: Walks) -> None:
-    """Continue the walks ``sum weight cases - expected`` over some rows, in place.
+def extremes(events: ArrayLike, weight: ArrayLike, expected: ArrayLike, read: ArrayLike, walks: Walks) -> None:
+    """Continue the walks ``sum weight events - expected`` over some rows, in place.
 
     Parameters
     ----------
-    cases : int32 array of shape (m, draws)
+    events : int32 array of shape (m, draws)
         Cases of each entry in each draw.
     weight, expected : float64 arrays of shape (m,)
         Weight of an event, and what is to be subtracted in all up to and with each entry.
@@ -320,28 +320,28 @@ def extremes(cases: ArrayLike, weight: ArrayLike, expected: ArrayLike, read: Arr
         Where the walk is looked at.
     walks : Walks of shape (draws,), written
     """
-    rows = sealed(weight, np.float64), sealed(expected, np.float64), sealed(read, np.bool_)
-    walk = plain(__name__).extremes if few(np.size(cases), DRAWS_PER_ROW, often=True) else _extremes
-    walk(sealed(cases, np.int32), *rows, walks)
+    rows = as_readonly(weight, np.float64), as_readonly(expected, np.float64), as_readonly(read, np.bool_)
+    walk = plain(__name__).extremes if few(np.size(events), DRAWS_PER_ROW, often=True) else _extremes
+    walk(as_readonly(events, np.int32), *rows, walks)
 
 
 @kernel
 def _extremes(
-    cases: NDArray[np.int32], weight: Floats, expected: Floats, read: NDArray[np.bool_], walks: Walks
+    events: NDArray[np.int32], weight: Floats, expected: Floats, read: NDArray[np.bool_], walks: Walks
 ) -> None:
     at, low, high = walks.at, walks.low, walks.high
-    draws = cases.shape[1]
-    for i in range(cases.shape[0]):
+    draws = events.shape[1]
+    for i in range(events.shape[0]):
         w, e = weight[i], expected[i]
         if read[i]:
             for b in range(draws):
-                at[b] += w * cases[i, b]
+                at[b] += w * events[i, b]
                 seen = at[b] - e
                 low[b] = min(low[b], seen)
                 high[b] = max(high[b], seen)
         else:
             for b in range(draws):
-                at[b] += w * cases[i, b]
+                at[b] += w * events[i, b]
 
 
 # ---- Refits: sums of outcomes in tables of two columns, and peaks of what refitted models make of them ----
@@ -407,10 +407,10 @@ def table_sums(bits: Ids, weight: Floats | None, codes: NDArray[np.uint8], table
     -------
     float64 array of shape (cells, 64)
     """
-    out, where = np.zeros((cells, LANES)), Tables(*(sealed(v, np.int64) for v in tables))
-    drawn, at = sealed(bits, np.uint64), sealed(codes, np.uint8)
+    out, where = np.zeros((cells, LANES)), Tables(*(as_readonly(v, np.int64) for v in tables))
+    drawn, at = as_readonly(bits, np.uint64), as_readonly(codes, np.uint8)
     if weight is not None:
-        _table_sums(drawn, sealed(weight, np.float64), at, where, out)
+        _table_sums(drawn, as_readonly(weight, np.float64), at, where, out)
         return out
     for first in range(0, len(drawn), COUNTED):
         rows, counts = slice(first, first + COUNTED), np.zeros((cells, LANES), dtype=np.uint16)
@@ -480,39 +480,39 @@ def refit_peaks(
     float64 array of shape (sets, 3)
     """
     out = np.zeros((refits.size.shape[1], 3))
-    own, at = sealed(bits, np.uint64), sealed(codes, np.uint8)
-    said = np.empty((2, own.shape[0]), dtype=np.float32)
+    own, at = as_readonly(bits, np.uint64), as_readonly(codes, np.uint8)
+    stated = np.empty((2, own.shape[0]), dtype=np.float32)
     sums = np.empty((3, look[0], 4))
-    tops = sealed(refits.tops(), np.float64)
-    rules = Refits(sealed(refits.bounds, np.int64), sealed(refits.size, np.float32), refits.second)
-    rows, where = Bars(*(sealed(v, np.float64) for v in bars)), sealed(ends, np.int64)
+    tops = as_readonly(refits.tops(), np.float64)
+    rules = Refits(as_readonly(refits.bounds, np.int64), as_readonly(refits.size, np.float32), refits.second)
+    rows, where = Bars(*(as_readonly(v, np.float64) for v in bars)), as_readonly(ends, np.int64)
     for lane in range(len(out)):
-        _say(at, where, rules, lane, said)
-        _levels((own >> np.uint64(lane)) & _ONE, said, rows, tops[lane], sums)
+        _say(at, where, rules, lane, stated)
+        _levels((own >> np.uint64(lane)) & _ONE, stated, rows, tops[lane], sums)
         _highest(sums, float(look[1]), float(look[2]), out[lane])
     return out
 
 
 @kernel
 def _say(
-    codes: NDArray[np.uint8], ends: NDArray[np.int64], refits: Refits, lane: int, said: NDArray[np.float32]
+    codes: NDArray[np.uint8], ends: NDArray[np.int64], refits: Refits, lane: int, stated: NDArray[np.float32]
 ) -> None:
     """Add up the rules that hold each row, for the two learners of its fold."""
-    said[:] = np.float32(0.0)
+    stated[:] = np.float32(0.0)
     for f in range(ends.shape[0] - 1):
         first, stop = ends[f], ends[f + 1]
         for s in range(refits.size.shape[2]):
             by, b = refits.size[f, lane, s], refits.bounds[f, lane, s]
-            g = said[0 if s < refits.second else 1, first:stop]
+            g = stated[0 if s < refits.second else 1, first:stop]
             one, other = codes[b[0], first:stop], codes[b[3], first:stop]
             lo, hi, low, high = np.uint8(b[1]), np.uint8(b[2]), np.uint8(b[4]), np.uint8(b[5])
             for i in range(g.shape[0]):
-                held = (one[i] >= lo) & (one[i] <= hi) & (other[i] >= low) & (other[i] <= high)
-                g[i] += by * np.float32(held)
+                kept = (one[i] >= lo) & (one[i] <= hi) & (other[i] >= low) & (other[i] <= high)
+                g[i] += by * np.float32(kept)
 
 
 @kernel
-def _levels(y: Ids, said: NDArray[np.float32], bars: Bars, tops: Floats, sums: Floats) -> None:
+def _levels(y: Ids, stated: NDArray[np.float32], bars: Bars, tops: Floats, sums: Floats) -> None:
     """Add up scores, variances, events and weight of each level beyond the bar, of two learners and of their mean."""
     levels, half = sums.shape[1], np.float32(0.5)
     per = np.array([levels / tops[0], levels / tops[1], levels / tops[2]])
@@ -521,7 +521,7 @@ def _levels(y: Ids, said: NDArray[np.float32], bars: Bars, tops: Floats, sums: F
         rate, w = bars.rate[i], bars.weight[i]
         spread, score = rate * (1.0 - rate), w * (np.float64(y[i]) - rate)
         for m in range(3):
-            g = np.float64(said[m, i] if m < 2 else half * said[0, i] + half * said[1, i])
+            g = np.float64(stated[m, i] if m < 2 else half * stated[0, i] + half * stated[1, i])
             up, down = g - bars.above[i], -g - bars.below[i]
             excess = up if up > down else down
             if excess > 0.0:

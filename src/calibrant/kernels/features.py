@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import mix
-from calibrant.kernels.runtime import few, kernel, plain, sealed
+from calibrant.kernels.runtime import as_readonly, few, kernel, plain
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -21,7 +21,7 @@ Steps = NDArray[np.int16]
 COORDINATE = 4096  # steps of a coordinate in one standard deviation
 REACH = 8  # standard deviations within which coordinates are kept
 CELLS = 4096  # of the table of a function of one coordinate, 16 steps each
-UNIT = 8192  # steps of a feature in one
+CLUSTER = 8192  # steps of a feature in one
 LOGIT = 512  # steps of the logit in one
 PER_UNIT = 1024  # entries of the bell's table per unit of the exponent
 VARIANCE = 1 << 18  # steps of p (1 - p) in one
@@ -47,14 +47,14 @@ def variances(p: Floats, ids: ArrayLike) -> Floats:
 def logits(p: Floats) -> Floats:
     """Return the logit of the score in whole steps, kept within plus and minus 16."""
     with np.errstate(divide="ignore"):
-        return np.rint(np.clip(np.log(p) - np.log1p(-p), -UNIT / LOGIT, UNIT / LOGIT) * LOGIT)
+        return np.rint(np.clip(np.log(p) - np.log1p(-p), -CLUSTER / LOGIT, CLUSTER / LOGIT) * LOGIT)
 
 
 @cache
 def bell_table() -> Floats:
     """Return ``exp(-t)`` in feature steps at the middles of intervals of t; the last entry is zero."""
-    last = int(np.log(2.0 * UNIT) * PER_UNIT) + 1
-    table = np.rint(UNIT * np.exp(-(np.arange(last + 1) + 0.5) / PER_UNIT))
+    last = int(np.log(2.0 * CLUSTER) * PER_UNIT) + 1
+    table = np.rint(CLUSTER * np.exp(-(np.arange(last + 1) + 0.5) / PER_UNIT))
     table[-1] = 0.0
     table.flags.writeable = False
     return table
@@ -102,14 +102,14 @@ class Tables:
 
     def __init__(self, tables: Sequence[Steps], start: int) -> None:
         flat = [np.ascontiguousarray(t, dtype=np.int16).reshape(-1) for t in tables]
-        self._flat = sealed(np.concatenate(flat) if flat else None, np.int16)
-        self._first = sealed(np.cumsum([0, *(len(t) for t in flat)])[:-1], np.int64)
-        self._start = sealed(np.cumsum([start, *(t.shape[1] for t in tables)]), np.int64)
+        self._flat = as_readonly(np.concatenate(flat) if flat else None, np.int16)
+        self._first = as_readonly(np.cumsum([0, *(len(t) for t in flat)])[:-1], np.int64)
+        self._start = as_readonly(np.cumsum([start, *(t.shape[1] for t in tables)]), np.int64)
 
     def write(self, cells: ArrayLike, out: Floats) -> None:
         """Write ``tables[j][cells[:, j]]`` into the columns of `out`, shape (n, columns), from that table's first."""
         write = plain(__name__).looked_up if few(len(out), often=True) else _looked_up
-        write(sealed(cells, np.int64), self._flat, self._first, self._start, out)
+        write(as_readonly(cells, np.int64), self._flat, self._first, self._start, out)
 
 
 @kernel

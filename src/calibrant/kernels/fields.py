@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.runtime import few, inlined, kernel, plain, sealed
+from calibrant.kernels.runtime import as_readonly, few, inlined, kernel, plain
 
 Bytes = NDArray[np.uint8]
 
@@ -64,7 +64,7 @@ class Words(NamedTuple):
     means: NDArray[np.int64]
 
 
-class Found(NamedTuple):
+class FieldScan(NamedTuple):
     """What is found: see `scan`; and fields to note: columns, lines, where they begin and end, what they can be."""
 
     seen: NDArray[np.uint32]
@@ -99,7 +99,7 @@ def scan(
         line of the first row with another number of fields, and that number; lines of the first quote that is not
         closed, and of the first that ends before its field does. Scanning stops at any of the last three.
     """
-    block, weight = sealed(data, np.uint8), _weights(delimiter)
+    block, weight = as_readonly(data, np.uint8), _weights(delimiter)
     if few(len(block), PER_ROW):
         plain(__name__).scan(block.tobytes(), final, delimiter, seen, first, tally)
         if not final:
@@ -109,7 +109,7 @@ def scan(
     before, begun = -1, tally[TAKEN]
     while tally[TAKEN] > before:  # again where `odd` was full
         before = tally[TAKEN]
-        count = _scan(block, final, weight, Found(seen, tally, odd))
+        count = _scan(block, final, weight, FieldScan(seen, tally, odd))
         # the first of a block by regular expressions, and what is left when these told all: most texts need no more
         if few(count) and (before == begun or count <= LEFT):
             plain(__name__).mean(block, odd[:count], seen, first)
@@ -125,7 +125,7 @@ def _weights(delimiter: int) -> NDArray[np.int64]:
     weight[ZERO : NINE + 1] = 0
     weight[POINT] = 1
     weight[[delimiter, LF, CR]] = END
-    return sealed(weight, np.int64)
+    return as_readonly(weight, np.int64)
 
 
 def _words() -> Words:
@@ -134,7 +134,7 @@ def _words() -> Words:
     for i, (word, _) in enumerate(words):
         table[i, : len(word)] = list(word)
     sizes, means = [len(w) for w, _ in words], [c for _, c in words]
-    return Words(sealed(table, np.uint8), sealed(sizes, np.int64), sealed(means, np.int64))
+    return Words(as_readonly(table, np.uint8), as_readonly(sizes, np.int64), as_readonly(means, np.int64))
 
 
 _WORDS = _words()
@@ -144,14 +144,14 @@ _WORDS = _words()
 
 
 @kernel
-def _scan(data: Bytes, final: bool, weight: NDArray[np.int64], found: Found) -> int:
+def _scan(data: Bytes, final: bool, weight: NDArray[np.int64], result: FieldScan) -> int:
     """Find rows until `odd` is full; return how many fields it holds.
 
     What happens to every field stands here: calling or inlining functions of arrays would take twice as long.
     """
-    seen, tally, odd = found.seen, found.tally, found.odd
-    columns, size, i, held = seen.shape[0], data.shape[0], tally[TAKEN], 0
-    while i < size and held < ODD:
+    seen, tally, odd = result.seen, result.tally, result.odd
+    columns, size, i, kept = seen.shape[0], data.shape[0], tally[TAKEN], 0
+    while i < size and kept < ODD:
         # 1. the fields of a row, unless the line is empty
         start, line, fields = i, tally[LINE] + 1, 0
         while not (fields == 0 and (data[i] == LF or data[i] == CR)):
@@ -160,7 +160,7 @@ def _scan(data: Bytes, final: bool, weight: NDArray[np.int64], found: Found) -> 
                 i, begin, end, how, lines = _quoted(data, i + 1, weight)
                 if how >= UNCLOSED:
                     tally[OPEN if how == UNCLOSED else ENDED] = line
-                    return held
+                    return kept
                 line += lines
                 code = ODDLY if how == PLAIN else TEXT
             else:
@@ -176,8 +176,8 @@ def _scan(data: Bytes, final: bool, weight: NDArray[np.int64], found: Found) -> 
                 real = POINTED if grouped else REAL
                 code = CODE if coded else ODDLY if not number else real if total else whole
             if wanted and not seen[fields] & np.uint32(1 << code):
-                odd[held, 0], odd[held, 1], odd[held, 2], odd[held, 3], odd[held, 4] = fields, at, begin, end, code
-                held += 1
+                odd[kept, 0], odd[kept, 1], odd[kept, 2], odd[kept, 3], odd[kept, 4] = fields, at, begin, end, code
+                kept += 1
             fields += 1
             if data[i] == LF or data[i] == CR:
                 break
@@ -186,14 +186,14 @@ def _scan(data: Bytes, final: bool, weight: NDArray[np.int64], found: Found) -> 
         end = i
         i = _line_end(data, i, final)
         if i < 0:
-            return held
+            return kept
         tally[ROWS] += fields == columns
         if fields != columns and (fields > 1 or not _blank(data, start, end)):
             tally[RAGGED], tally[FIELDS] = tally[LINE] + 1, fields
-            return held
+            return kept
         tally[MULTILINE] |= line > tally[LINE] + 1
         tally[LINE], tally[TAKEN] = line, i
-    return held
+    return kept
 
 
 @inlined

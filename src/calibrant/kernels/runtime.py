@@ -69,10 +69,10 @@ class _Kernel(Generic[P, R]):
 
     def _replace_in_file(self) -> None:
         file = cast("dict[str, Any]", cast("Any", self._function).__globals__)
-        held = {name: value for name, value in file.items() if isinstance(value, _Kernel)}
-        own = [v for v in held.values() if v._function.__globals__ is file]
+        kept = {name: value for name, value in file.items() if isinstance(value, _Kernel)}
+        own = [v for v in kept.values() if v._function.__globals__ is file]
         made = {v: v._prepared() for v in (self, *own)}
-        file.update({name: made[v] if v in made else v.compiled() for name, v in held.items()})
+        file.update({name: made[v] if v in made else v.compiled() for name, v in kept.items()})
         for v, function in made.items():  # last, for other threads do not wait once they see it
             v._compiled = function
 
@@ -80,10 +80,10 @@ class _Kernel(Generic[P, R]):
 @cache
 def interpreted() -> bool:
     """Tell whether kernels run without being compiled: where it is asked for."""
-    asked = os.environ.get("CALIBRANT_KERNELS", "")
-    if asked not in ("", "plain"):
-        raise BadInput(f"CALIBRANT_KERNELS={asked!r}: leave it out, or set it to 'plain'")
-    return asked == "plain"
+    options = os.environ.get("CALIBRANT_KERNELS", "")
+    if options not in ("", "plain"):
+        raise BadInput(f"CALIBRANT_KERNELS={options!r}: leave it out, or set it to 'plain'")
+    return options == "plain"
 
 
 def _quietly(function: Callable[P, R]) -> Callable[P, R]:
@@ -134,7 +134,7 @@ def plain(kernels: str) -> ModuleType:
     return import_module(f"calibrant.kernels.plain.{kernels.rpartition('.')[2]}")
 
 
-def sealed(values: ArrayLike | None, dtype: type[Number]) -> NDArray[Number]:
+def as_readonly(values: ArrayLike | None, dtype: type[Number]) -> NDArray[Number]:
     """Return a read-only contiguous view, of nothing for None: so a kernel sees one type, and is compiled once."""
     view = np.ascontiguousarray([] if values is None else values, dtype=dtype).view()
     view.flags.writeable = False
@@ -198,8 +198,8 @@ def own_directory() -> str:
     where = Path(tempfile.gettempdir()) / f"calibrant-compiled-{me}"
     try:
         where.mkdir(mode=0o700, exist_ok=True)
-        found = where.lstat()
+        result = where.lstat()
     except OSError:
         return tempfile.mkdtemp(prefix="calibrant-compiled-")
-    mine = stat.S_ISDIR(found.st_mode) and (os.name == "nt" or (found.st_uid == me and not found.st_mode & 0o022))
+    mine = stat.S_ISDIR(result.st_mode) and (os.name == "nt" or (result.st_uid == me and not result.st_mode & 0o022))
     return str(where) if mine else tempfile.mkdtemp(prefix="calibrant-compiled-")

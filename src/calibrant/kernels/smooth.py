@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.runtime import few, kernel, plain, sealed
+from calibrant.kernels.runtime import as_readonly, few, kernel, plain
 
 Floats = NDArray[np.float64]
 
@@ -59,8 +59,8 @@ def operator(
     -------
     float64 arrays of shape (points, cells)
     """
-    cells = Cells(sealed(x, np.float64), sealed(rows, np.float64), sealed(mass, np.float64))
-    points = sealed(grid, np.float64)
+    cells = Cells(as_readonly(x, np.float64), as_readonly(rows, np.float64), as_readonly(mass, np.float64))
+    points = as_readonly(grid, np.float64)
     if few(len(points) * len(cells.x), CELLS_PER_ROW, often=True):
         fits: tuple[Floats, Floats] = plain(__name__).operator(*cells, points, float(need), int(degree))
         return fits
@@ -82,8 +82,8 @@ def _window(x: Floats, rows: Floats, t: float, need: float) -> Window:
     last = x.shape[0]
     right = int(np.searchsorted(x, t))
     left = right
-    held, h, near = 0.0, -1.0, np.inf
-    while (held < need - 1e-9 or h <= near) and (left > 0 or right < last):  # 1e-9: rounding of the rows' sum
+    kept, h, near = 0.0, -1.0, np.inf
+    while (kept < need - 1e-9 or h <= near) and (left > 0 or right < last):  # 1e-9: rounding of the rows' sum
         if right >= last or (left > 0 and t - x[left - 1] <= x[right] - t):
             left -= 1
             far, n = t - x[left], rows[left]
@@ -91,7 +91,7 @@ def _window(x: Floats, rows: Floats, t: float, need: float) -> Window:
             far, n = x[right] - t, rows[right]
             right += 1
         near, h = min(near, far), far
-        held += n
+        kept += n
     if h <= near:
         h = 1.5 * near if near > 0.0 else 1.0
     while left > 0 and t - x[left - 1] < h:
@@ -173,9 +173,9 @@ def smooth(
     bandwidth, slope, curvature : float
         Half-width of the window, and bounds on the derivatives of the rate.
     """
-    points, known = sealed(at, np.float64), sealed(scores, np.float64)
+    points, known = as_readonly(at, np.float64), as_readonly(scores, np.float64)
     bounds = float(slope), float(curvature)
-    return Smoothed(*_smooth(points, known, sealed(labels, np.float64), float(bandwidth), *bounds))
+    return Smoothed(*_smooth(points, known, as_readonly(labels, np.float64), float(bandwidth), *bounds))
 
 
 @kernel
@@ -262,7 +262,7 @@ def taut_string(counts: ArrayLike, sums: ArrayLike, radius: float) -> Floats:
     counts, sums : float64 arrays of shape (m,)
     radius : float
     """
-    return _taut_string(sealed(counts, np.float64), sealed(sums, np.float64), float(radius))
+    return _taut_string(as_readonly(counts, np.float64), as_readonly(sums, np.float64), float(radius))
 
 
 @kernel

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import GOLDEN, Draws, Stream, start, stream, uniform
-from calibrant.kernels.runtime import few, kernel, plain, sealed
+from calibrant.kernels.runtime import as_readonly, few, kernel, plain
 from calibrant.kernels.tally import fixed
 
 Floats = NDArray[np.float64]
@@ -44,17 +44,17 @@ def bin_sums(
     float64 array of shape (bins, 6)
         Rows, weight, weight of cases, weighted scores, squared weighted residuals, squared weights.
     """
-    inner, scores, labels = sealed(edges, np.float64), sealed(p, np.float64), sealed(y, np.int8)
+    inner, scores, labels = as_readonly(edges, np.float64), as_readonly(p, np.float64), as_readonly(y, np.int8)
     if few(len(scores)):
         sums: Floats = plain(__name__).bin_sums(
-            scores, labels, (sealed(count, np.float64), sealed(weight, np.float64)), inner, bins
+            scores, labels, (as_readonly(count, np.float64), as_readonly(weight, np.float64)), inner, bins
         )
         return sums
     out = np.zeros((bins, 6))
     if count is None and weight is None:
         _row_sums(scores, labels, inner, out)
     else:
-        _point_sums(scores, labels, sealed(count, np.float64), sealed(weight, np.float64), inner, out)
+        _point_sums(scores, labels, as_readonly(count, np.float64), as_readonly(weight, np.float64), inner, out)
     return out
 
 
@@ -104,8 +104,8 @@ def spread(p: ArrayLike, y: ArrayLike, count: ArrayLike | None, weight: ArrayLik
     Weighted residuals, each shared between the two points next to its score in proportion to nearness, so that
     mass and mean are kept; their squares, and the squared weights, at the nearer point.
     """
-    scores, labels = sealed(p, np.float64), sealed(y, np.int8)
-    each = sealed(count, np.float64), sealed(weight, np.float64)
+    scores, labels = as_readonly(p, np.float64), as_readonly(y, np.int8)
+    each = as_readonly(count, np.float64), as_readonly(weight, np.float64)
     if few(len(scores)):
         points: Floats = plain(__name__).spread(scores, labels, each, steps)
         return points
@@ -162,7 +162,7 @@ class Typed(NamedTuple):
 
 
 def _typed(seen: Seen) -> Typed:
-    return Typed(sealed(seen.p, np.float64), sealed(seen.weight, np.float64), bool(seen.confidence))
+    return Typed(as_readonly(seen.p, np.float64), as_readonly(seen.weight, np.float64), bool(seen.confidence))
 
 
 def locate(x: ArrayLike, edges: ArrayLike) -> Cells:
@@ -177,12 +177,12 @@ def locate(x: ArrayLike, edges: ArrayLike) -> Cells:
     -------
     int32 array of shape (n,)
     """
-    values, ends = sealed(x, np.float64), sealed(edges, np.float64)
+    values, ends = as_readonly(x, np.float64), as_readonly(edges, np.float64)
     if not len(ends):
         return np.isnan(values).astype(np.int32)
     if few(len(values)):
-        found: Cells = plain(__name__).locate(values, ends)
-        return found
+        result: Cells = plain(__name__).locate(values, ends)
+        return result
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         scale = np.float64(BUCKETS * len(ends) - 1) / (ends[-1] - ends[0])
     scale = scale if np.isfinite(scale) else np.float64(0.0)
@@ -190,7 +190,7 @@ def locate(x: ArrayLike, edges: ArrayLike) -> Cells:
     starts = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=BUCKETS * len(ends)))])
     out = np.empty(len(values), dtype=np.int32)
     padded = np.append(ends, [np.inf, np.inf])  # what is read past the last edge is above every value
-    _locate(values, sealed(padded, np.float64), sealed(starts, np.uint32), scale, out)
+    _locate(values, as_readonly(padded, np.float64), as_readonly(starts, np.uint32), scale, out)
     return out
 
 
@@ -237,7 +237,12 @@ def strata_sums(cell: ArrayLike, cells: int, y: ArrayLike, seen: Seen, x: ArrayL
     -------
     float64 array of shape (cells, 8)
     """
-    where, labels, typed, place = sealed(cell, np.int32), sealed(y, np.int8), _typed(seen), sealed(x, np.float64)
+    where, labels, typed, place = (
+        as_readonly(cell, np.int32),
+        as_readonly(y, np.int8),
+        _typed(seen),
+        as_readonly(x, np.float64),
+    )
     if few(len(where)):
         sums: Floats = plain(__name__).strata_sums(where, cells, labels, typed, place)
         return sums
@@ -287,7 +292,7 @@ def null_sums(ids: ArrayLike, cell: ArrayLike, cells: int, seen: Seen, draws: Dr
     float64 array of shape (cells, draws)
     """
     out = np.zeros((cells, draws.count))
-    _null_sums(stream(ids, draws.first, draws.salt), sealed(cell, np.int32), _typed(seen), out)
+    _null_sums(stream(ids, draws.first, draws.salt), as_readonly(cell, np.int32), _typed(seen), out)
     return out
 
 
@@ -322,10 +327,10 @@ def power_sums(residual: ArrayLike, cell: ArrayLike, block: ArrayLike, cells: in
     """
     if few(np.size(cell)):
         at = np.asarray(block, dtype=np.int64) * cells + np.asarray(cell)
-        sums: Floats = plain(__name__).power_sums(sealed(residual, np.float64), at, blocks * cells)
+        sums: Floats = plain(__name__).power_sums(as_readonly(residual, np.float64), at, blocks * cells)
         return sums.reshape(blocks, cells, 5)
     out = np.zeros((blocks, cells, 5))
-    _power_sums(sealed(residual, np.float64), sealed(cell, np.int32), sealed(block, np.uint8), out)
+    _power_sums(as_readonly(residual, np.float64), as_readonly(cell, np.int32), as_readonly(block, np.uint8), out)
     return out
 
 
@@ -357,8 +362,8 @@ def fine_sums(
     out : int64 array of shape (cells, 2, 2, 4)
         Rows, ``q = min(floor(p 2^30), 2^30 - 1)``, ``(q >> 14)^2``, place in the cell in 65,535 steps.
     """
-    values, edges = sealed(x, np.float64), sealed(ends, np.float64)
-    rows = sealed(cell, np.int32), values, edges, sealed(p, np.float64), sealed(y, np.int8)
+    values, edges = as_readonly(x, np.float64), as_readonly(ends, np.float64)
+    rows = as_readonly(cell, np.int32), values, edges, as_readonly(p, np.float64), as_readonly(y, np.int8)
     if few(len(rows[0])):
         plain(__name__).fine_sums(*rows, out)
     else:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import mixed
-from calibrant.kernels.runtime import few, inlined, kernel, plain, sealed
+from calibrant.kernels.runtime import as_readonly, few, inlined, kernel, plain
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -106,12 +106,12 @@ class Counters(NamedTuple):
     group_levels: Ints
 
 
-class Dealt(NamedTuple):
+class HashSplit(NamedTuple):
     """Scratch: rows dealt to blocks, as ``label << 31 | q``, with their levels, and how many each block holds."""
 
     words: NDArray[np.uint32]
     levels: NDArray[np.int32]
-    held: Ints
+    kept: Ints
 
 
 class Packed:
@@ -130,7 +130,7 @@ class Packed:
             np.zeros((blocks, groups, LEVELS), dtype=np.int64),
         )
         self.at_once = AT_ONCE if groups else AT_ONCE_ALONE
-        self.dealt = Dealt(  # mostly unused pages
+        self.split = HashSplit(  # mostly unused pages
             np.empty((blocks, self.at_once), dtype=np.uint32),
             np.empty((groupings, blocks, self.at_once), dtype=np.int32),
             np.empty(blocks, dtype=np.int64),
@@ -155,18 +155,18 @@ def tally(rows: Rows, packed: Packed, faults: Ints) -> None:
     """Add rows to packed counters, which have room for them; faulty rows are counted in `faults`, of shape (8,)."""
     packed.rows += len(rows.p)
     one_type = Rows(
-        sealed(rows.p, np.float64),
-        sealed(rows.y, np.int8),
-        sealed(rows.codes, np.int32),
-        sealed(rows.bases, np.int64),
-        sealed(rows.ids, np.uint64),
+        as_readonly(rows.p, np.float64),
+        as_readonly(rows.y, np.int8),
+        as_readonly(rows.codes, np.int32),
+        as_readonly(rows.bases, np.int64),
+        as_readonly(rows.ids, np.uint64),
         int(rows.first_row),
         np.uint64(rows.salt),
     )
     if few(len(one_type.p)):
         plain(__name__).tally(one_type, packed.counters, faults)
     else:
-        _tally(one_type, packed.dealt, packed.counters, faults)
+        _tally(one_type, packed.split, packed.counters, faults)
 
 
 @inlined
@@ -177,12 +177,12 @@ def _note(faults: Ints, slot: int, row: int) -> None:
 
 
 @kernel
-def _deal(rows: Rows, dealt: Dealt, faults: Ints) -> None:
+def _split(rows: Rows, split: HashSplit, faults: Ints) -> None:
     """Deal each row to its block, or note what is wrong with it."""
-    p, y, codes, held = rows.p, rows.y, rows.codes, dealt.held
-    blocks = np.uint64(held.shape[0])
+    p, y, codes, kept = rows.p, rows.y, rows.codes, split.kept
+    blocks = np.uint64(kept.shape[0])
     own_ids = rows.ids.shape[0] > 0
-    held[:] = 0
+    kept[:] = 0
     for i in range(p.shape[0]):
         s, label = p[i], np.int64(y[i])
         if not (s >= 0.0 and s <= 1.0 and (label == 0 or label == 1)):
@@ -198,19 +198,19 @@ def _deal(rows: Rows, dealt: Dealt, faults: Ints) -> None:
         q = fixed(s)
         who = rows.ids[i] if own_ids else np.uint64(rows.first_row + i)
         b = ((mixed(who ^ rows.salt) >> _S32) * blocks) >> _S32
-        at = np.uint64(held[b])
-        held[b] += 1
-        dealt.words[b, at] = np.uint32(q | (label << 31))
+        at = np.uint64(kept[b])
+        kept[b] += 1
+        split.words[b, at] = np.uint32(q | (label << 31))
         for v in range(codes.shape[0]):
-            dealt.levels[v, b, at] = codes[v, i]
+            split.levels[v, b, at] = codes[v, i]
 
 
 @kernel
-def _tally(rows: Rows, dealt: Dealt, counters: Counters, faults: Ints) -> None:
+def _tally(rows: Rows, split: HashSplit, counters: Counters, faults: Ints) -> None:
     """Deal the rows to blocks first, so that the counters of one block at a time stay in the cache."""
-    _deal(rows, dealt, faults)
-    for b in range(dealt.held.shape[0]):
-        words, own, fine = dealt.words[b, : dealt.held[b]], counters.cells[b, 0], counters.levels[b]
+    _split(rows, split, faults)
+    for b in range(split.kept.shape[0]):
+        words, own, fine = split.words[b, : split.kept[b]], counters.cells[b, 0], counters.levels[b]
         for at in range(words.shape[0]):
             word = np.uint64(words[at])
             q, label = word & _Q, word >> _S31
@@ -219,7 +219,7 @@ def _tally(rows: Rows, dealt: Dealt, counters: Counters, faults: Ints) -> None:
             own[q >> _S16, 2] += rest * rest
             fine[_level(q)] += 1 + np.int64(label) * _POSITIVE
         for v in range(rows.codes.shape[0]):
-            mine, groups, group_fine = dealt.levels[v, b], counters.group_cells[b], counters.group_levels[b]
+            mine, groups, group_fine = split.levels[v, b], counters.group_cells[b], counters.group_levels[b]
             for at in range(words.shape[0]):
                 word = np.uint64(words[at])
                 q, label = word & _Q, word >> _S31

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.runtime import few, inlined, kernel, plain, sealed
+from calibrant.kernels.runtime import as_readonly, few, inlined, kernel, plain
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.uint8]
@@ -80,7 +80,9 @@ def gradients(log_odds: ArrayLike, y: ArrayLike, weight: ArrayLike, gradient: Fl
     ``p = expit(log_odds)``; all arrays of shape (n,), the last two written.
     """
     write = plain(__name__).gradients if few(len(gradient), often=True) else _gradients
-    write(sealed(log_odds, np.float64), sealed(y, np.int8), sealed(weight, np.float64), gradient, hessian)
+    write(
+        as_readonly(log_odds, np.float64), as_readonly(y, np.int8), as_readonly(weight, np.float64), gradient, hessian
+    )
 
 
 @kernel
@@ -106,13 +108,13 @@ def grow(columns: Columns, gradient: ArrayLike, hessian: ArrayLike, rows: ArrayL
     nodes = (1 << rule.depth) - 1
     feature, left = np.zeros(nodes, dtype=np.int32), np.full(nodes, EVERY, dtype=np.uint64)
     tree = Tree(feature, left, np.empty(nodes + 1))
-    own = Columns(sealed(columns.codes, np.uint8), sealed(columns.ordered, np.bool_))
-    sums = sealed(gradient, np.float64), sealed(hessian, np.float64)
+    own = Columns(as_readonly(columns.codes, np.uint8), as_readonly(columns.ordered, np.bool_))
+    sums = as_readonly(gradient, np.float64), as_readonly(hessian, np.float64)
     how = Rule(int(rule.depth), float(rule.ridge), float(rule.least))
     if few(np.size(rows), often=True):
-        plain(__name__).grow(own, sums, sealed(rows, np.int32), how, tree)
+        plain(__name__).grow(own, sums, as_readonly(rows, np.int32), how, tree)
     else:
-        _grow(own, *sums, sealed(rows, np.int32), how, tree)
+        _grow(own, *sums, as_readonly(rows, np.int32), how, tree)
     return tree
 
 
@@ -153,14 +155,14 @@ def _split(
     best, column, mask = 0.0, 0, _EVERY
     for f in range(hist.shape[0]):
         own = hist[f]
-        held = _order_of(own, ordered[f], rule.ridge, order, step)
+        kept = _order_of(own, ordered[f], rule.ridge, order, step)
         g, h = 0.0, 0.0
-        for j in range(held):
+        for j in range(kept):
             g += own[order[j], 0]
             h += own[order[j], 1]
         base = g**2 / (h + rule.ridge)
         a, b, where, light = 0.0, 0.0, -1, True
-        for j in range(held):
+        for j in range(kept):
             a += own[order[j], 0]
             b += own[order[j], 1]
             rest, other = g - a, h - b
@@ -170,7 +172,7 @@ def _split(
                     best, where, light = gain, j, ordered[f] or b <= other
         if where >= 0:
             column, mask = f, np.uint64(0)
-            for j in range(held):
+            for j in range(kept):
                 if (j <= where) == light:
                     mask |= _ONE << np.uint64(order[j])
     return column, mask
@@ -183,24 +185,24 @@ def _order_of(own: Floats, ordered: bool, ridge: float, order: NDArray[np.int64]
         for c in range(own.shape[0]):
             order[c] = c
         return own.shape[0]
-    held = 0
+    kept = 0
     for c in range(own.shape[0]):
         if own[c, 1] > 0.0:
             s = own[c, 0] / (own[c, 1] + ridge)
-            j = held
+            j = kept
             while j > 0 and step[j - 1] > s:  # insertion keeps ties in order
                 step[j], order[j] = step[j - 1], order[j - 1]
                 j -= 1
             step[j], order[j] = s, c
-            held += 1
-    return held
+            kept += 1
+    return kept
 
 
 def add_trees(codes: ArrayLike, trees: Tree, out: Floats) -> None:
     """Add the values of some trees to `out`, of shape (n,), in place; `codes` as in `Columns`."""
-    feature, left = sealed(trees.feature, np.int32), sealed(trees.left, np.uint64)
+    feature, left = as_readonly(trees.feature, np.int32), as_readonly(trees.left, np.uint64)
     add = plain(__name__).add_trees if few(len(out), often=True) else _add_trees
-    add(sealed(codes, np.uint8), Tree(feature, left, sealed(trees.value, np.float64)), out)
+    add(as_readonly(codes, np.uint8), Tree(feature, left, as_readonly(trees.value, np.float64)), out)
 
 
 @kernel
@@ -250,19 +252,19 @@ def cell_sums(codes: ArrayLike, by: Grouping, y: ArrayLike, p: ArrayLike, weight
     -------
     float64 array of shape (cells, 3)
     """
-    rows = sealed(y, np.int8), sealed(p, np.float64), sealed(weight, np.float64)
+    rows = as_readonly(y, np.int8), as_readonly(p, np.float64), as_readonly(weight, np.float64)
     if few(len(rows[0]), often=True):
-        sums: Floats = plain(__name__).cell_sums(sealed(codes, np.uint8), Grouping(*map(int, by)), *rows)
+        sums: Floats = plain(__name__).cell_sums(as_readonly(codes, np.uint8), Grouping(*map(int, by)), *rows)
         return sums
     out = np.zeros((by.cells, 3))
-    _cell_sums(sealed(codes, np.uint8), Grouping(*map(int, by)), *rows, out)
+    _cell_sums(as_readonly(codes, np.uint8), Grouping(*map(int, by)), *rows, out)
     return out
 
 
-def shift(codes: ArrayLike, by: Grouping, table: ArrayLike, p: Floats) -> None:
+def gap(codes: ArrayLike, by: Grouping, table: ArrayLike, p: Floats) -> None:
     """Add each row's entry of `table`, a number a cell, to its score, in place, and clip to [0, 1]."""
-    move = plain(__name__).shift if few(len(p), often=True) else _shift
-    move(sealed(codes, np.uint8), Grouping(*map(int, by)), sealed(table, np.float64), p)
+    move = plain(__name__).gap if few(len(p), often=True) else _gap
+    move(as_readonly(codes, np.uint8), Grouping(*map(int, by)), as_readonly(table, np.float64), p)
 
 
 @inlined
@@ -283,7 +285,7 @@ def _cell_sums(codes: Codes, by: Grouping, y: NDArray[np.int8], p: Floats, weigh
 
 
 @kernel
-def _shift(codes: Codes, by: Grouping, table: Floats, p: Floats) -> None:
+def _gap(codes: Codes, by: Grouping, table: Floats, p: Floats) -> None:
     for i in range(p.shape[0]):
         s = p[i] + table[_cell(codes, i, by, p[i])]
         p[i] = min(max(s, 0.0), 1.0)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.runtime import few, kernel, plain, sealed
+from calibrant.kernels.runtime import as_readonly, few, kernel, plain
 from calibrant.kernels.tally import fixed
 
 Ints = NDArray[np.int64]
@@ -65,7 +65,7 @@ def numbers_of(p: ArrayLike, table: Table) -> Numbers:
         In [0, 1].
     table : Table
     """
-    scores = sealed(p, np.float64)
+    scores = as_readonly(p, np.float64)
     if few(len(scores)):
         numbers: Numbers = plain(__name__).numbers_of(scores, table)
         return numbers
@@ -106,7 +106,12 @@ def count_numbers(numbers: ArrayLike, y: ArrayLike, groups: ArrayLike, bases: Ar
         Where each grouping's groups start.
     counts : int64 array of shape (1 + groups, 1024, 2)
     """
-    one_type = sealed(numbers, np.int16), sealed(y, np.int8), sealed(groups, np.int32), sealed(bases, np.int64)
+    one_type = (
+        as_readonly(numbers, np.int16),
+        as_readonly(y, np.int8),
+        as_readonly(groups, np.int32),
+        as_readonly(bases, np.int64),
+    )
     if few(len(one_type[0])):
         plain(__name__).count_numbers(*one_type, counts)
     else:

@@ -8,13 +8,13 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_alpha, checked_seed, choice, number, one_source, whole
+from calibrant.arguments import check_int, checked_alpha, checked_seed, choice, number, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.kernels.strata import spread
 from calibrant.results import Estimate
 from calibrant.stats.measures import bounded_ends, rate_interval
-from calibrant.stats.nulls import Sizes, UnitSums, at_least, noise, peak_interval, total_interval
+from calibrant.stats.nulls import ClusterSums, Sizes, at_least, noise, peak_interval, total_interval
 from calibrant.stats.smoothing import SMALLEST, STEPS, coarser, fixed_point, length, noise_steps, smoothed, steps_for
 from calibrant.stats.strata import Bins, Strategy
 from calibrant.views.points import Points, points
@@ -119,7 +119,7 @@ def ece(
         return sizes
 
     draws, level = binned.gap_noise(DRAWS, np.random.default_rng([seed, STREAM])), q.level(alpha)
-    sizes = _with_shift(q, total_interval(binned.gap, draws, size, level), binned.used, level)
+    sizes = _with_gap(q, total_interval(binned.gap, draws, size, level), binned.used, level)
     return q.estimate(
         "ece",
         sizes.middle if debiased else sizes.plug_in,
@@ -142,7 +142,7 @@ def ece(
     )
 
 
-def _with_shift(q: Points, sizes: Sizes, bins: int, alpha: float) -> Sizes:
+def _with_gap(q: Points, sizes: Sizes, bins: int, alpha: float) -> Sizes:
     """Return limits that hold for error on one side too, whose size is the overall gap, however few events there are.
 
     The noise of the inversion is Gaussian. Where the rarer outcome has under three rows a bin, or 30, the low end is no
@@ -158,10 +158,10 @@ def _with_shift(q: Points, sizes: Sizes, bins: int, alpha: float) -> Sizes:
 
 def binned_points(q: Points, bins: int, strategy: Strategy) -> Bins:
     """Return the points in bins, or refuse the settings."""
-    bins = whole("bins", bins, 1, 100_000, hint="such as 15")
+    bins = check_int("bins", bins, 1, 100_000, hint="such as 15")
     how = choice("strategy", strategy, get_args(Strategy))
-    if q.unit is not None:
-        return Bins.by_unit(q.p, q.y.astype(np.float64), q.each_weighs, q.unit, bins, how)
+    if q.cluster is not None:
+        return Bins.by_cluster(q.p, q.y.astype(np.float64), q.each_weighs, q.cluster, bins, how)
     return Bins.of(q.p, q.y, q.count, q.weight, bins, how)
 
 
@@ -267,10 +267,10 @@ def _with_each_bin(q: Points, sizes: Sizes, binned: Bins, noises: Floats, alpha:
     ends, which share alpha.
     """
     low = high = 0.0
-    spread = np.zeros(binned.used) if binned.units is None else noises.var(axis=0)
-    for (rows, weight, cases, score), by_unit in zip(binned.sums[:, :4].tolist(), spread.tolist(), strict=True):
-        rate, says, n = cases / weight, score / weight, rows * q.effective / q.n
-        seen = max(rate * (1.0 - rate) / n, by_unit)
+    spread = np.zeros(binned.used) if binned.clusters is None else noises.var(axis=0)
+    for (rows, weight, events, score), by_cluster in zip(binned.sums[:, :4].tolist(), spread.tolist(), strict=True):
+        rate, says, n = events / weight, score / weight, rows * q.effective / q.n
+        seen = max(rate * (1.0 - rate) / n, by_cluster)
         below, above = bounded_ends(rate, seen, n, alpha)
         high = max(high, above - says, says - below)
         below, above = bounded_ends(rate, seen, n, alpha / binned.used)
@@ -364,7 +364,7 @@ def smooth_ece(
     value = float(length(density))
     level = q.level(alpha)
     sizes = _sizes(q, sums, width, level, np.random.default_rng([seed, SMOOTH_ECE_STREAM]))
-    sizes = _with_shift(q, sizes, BINS, level)
+    sizes = _with_gap(q, sizes, BINS, level)
     return q.estimate(
         "smooth_ece",
         value,
@@ -387,11 +387,11 @@ def _spread(q: Points, steps: int) -> Floats:
     return spread(q.p, q.y, q.count, q.weight, steps)
 
 
-def _unit_sums(q: Points, unit: NDArray[np.intp], steps: int) -> UnitSums:
+def _cluster_sums(q: Points, cluster: NDArray[np.intp], steps: int) -> ClusterSums:
     """Return what each cluster adds to each grid point: a row is shared by the two next to its score."""
     below = np.minimum((q.p * steps).astype(np.intp), steps - 1)
     part = np.stack([1.0 - (q.p * steps - below), q.p * steps - below], axis=1) * q.each_weighs[:, None]
-    return UnitSums.of(np.stack([below, below + 1], axis=1), unit, steps + 1, part * (q.y - q.p)[:, None], part)
+    return ClusterSums.of(np.stack([below, below + 1], axis=1), cluster, steps + 1, part * (q.y - q.p)[:, None], part)
 
 
 def _sizes(q: Points, sums: Floats, width: float, alpha: float, rng: np.random.Generator) -> Sizes:
@@ -402,11 +402,11 @@ def _sizes(q: Points, sums: Floats, width: float, alpha: float, rng: np.random.G
     steps = noise_steps(width)
     mean, square, weight = (coarser(column, steps) for column in sums.T)
     rows = q.effective
-    rate = float((q.mass * q.y).sum() / q.mass.sum()) if q.weight is not None else q.cases / q.n
+    rate = float((q.mass * q.y).sum() / q.mass.sum()) if q.weight is not None else q.events / q.n
     likely = (rate * rows + 1) / (rows + 2)
     extra = max(likely * (1 - likely) - rate * (1 - rate), 0.0)
     second = (square + extra * weight) / weight.sum()
     draws = smoothed(noise(second, mean, rows, rng.standard_normal((SMOOTH_ECE_DRAWS, len(mean)))), width)
-    if q.unit is not None:
-        draws = at_least(smoothed(_unit_sums(q, q.unit, steps).gap_noise(SMOOTH_ECE_DRAWS, rng), width), draws)
+    if q.cluster is not None:
+        draws = at_least(smoothed(_cluster_sums(q, q.cluster, steps).gap_noise(SMOOTH_ECE_DRAWS, rng), width), draws)
     return total_interval(smoothed(mean, width), draws, length, alpha)

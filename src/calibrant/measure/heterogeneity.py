@@ -16,10 +16,10 @@ from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
+from calibrant.stats.clusters.between import pooled
+from calibrant.stats.clusters.one_stage import Likelihoods, Residuals, alone, fitted
 from calibrant.stats.logistic import recalibrate
 from calibrant.stats.measures import normal_quantile
-from calibrant.stats.units.between import pooled
-from calibrant.stats.units.one_stage import Likelihoods, Residuals, alone, fitted
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -65,8 +65,8 @@ def heterogeneity(
         ``tau`` with ``tau_low`` to ``tau_high``; ``p_value`` of "all sites are alike"; ``sites``; ``unshown``, sites of
         fewer, which count and are not shown; of an intercept ``ratio``, ``ratio_low``, ``ratio_high``,
         ``ratio_new_low`` and ``ratio_new_high``, the same as observed over expected events of all rows; with clusters
-        within sites ``units`` and their ``design_effect``; of a slope ``without``, sites that have none, and Cochran's
-        ``q`` and ``i2``. ``.chart()`` draws it.
+        within sites ``clusters`` and their ``design_effect``; of a slope ``without``, sites that have none, and
+        Cochran's ``q`` and ``i2``. ``.chart()`` draws it.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def heterogeneity(
     choice("measure", measure, MEASURES)
     level, rows = checked_alpha(alpha), checked_data(data, Predictions)
     q = _sites(rows, site, clip)
-    found, estimate, low, high = (_intercepts if measure == "intercept" else _slopes)(q, level)
+    result, estimate, low, high = (_intercepts if measure == "intercept" else _slopes)(q, level)
     order = np.argsort(estimate, kind="stable")
     shown = order[(q.people[order] >= MASK) & np.isfinite(estimate[order])]
     columns = (np.array(q.names, dtype=object), q.rows, q.predicted, q.observed, estimate, low, high)
@@ -126,7 +126,7 @@ def heterogeneity(
         "site": q.column,
         "sites": len(q.rows),
         "unshown": int((q.people < MASK).sum()),
-        **found,
+        **result,
     }
     return Curve(method="diagnose.heterogeneity", columns=table, settings=settings)
 
@@ -140,7 +140,7 @@ class _Sites:
     code: Codes
     p: Floats
     y: Floats
-    unit: Codes | None = None
+    cluster: Codes | None = None
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -149,9 +149,9 @@ class _Sites:
     @property
     def people(self) -> NDArray[np.int64]:
         """Return how many people each site has: its clusters where these lie in it, else its rows."""
-        if self.unit is None:
+        if self.cluster is None:
             return self.rows
-        first = np.unique(self.unit, return_index=True)[1]
+        first = np.unique(self.cluster, return_index=True)[1]
         return np.bincount(self.code[first], minlength=len(self.names))
 
     @property
@@ -177,9 +177,9 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
     if not 0.0 <= clip < 0.5:
         raise BadInput(f"clip={clip!r}: pass a number from 0 and below 0.5, such as 1e-6")
     names, code = _named(rows, site)
-    unit: Codes | None = None
+    cluster: Codes | None = None
     if site is not None and rows.cluster is not None:
-        unit = _within(code, rows, site)
+        cluster = _within(code, rows, site)
     p = np.clip(rows.p, clip, 1.0 - clip) if clip else rows.p
     if extreme := int(((p == 0.0) | (p == 1.0)).sum()):
         raise NotComputable(
@@ -187,19 +187,19 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
         )
     if len(names) < FEWEST_SITES:
         raise NotComputable(f"the spread between sites needs {FEWEST_SITES} sites; there are {len(names)}")
-    return _Sites("cluster" if site is None else site, names, code, p, rows.y.astype(np.float64), unit)
+    return _Sites("cluster" if site is None else site, names, code, p, rows.y.astype(np.float64), cluster)
 
 
 def _within(code: Codes, rows: Predictions, site: str) -> Codes | None:
     """Return the clusters within sites; None where they are the sites, or single rows."""
-    unit = np.unique(np.asarray(rows.cluster), return_inverse=True)[1].reshape(-1)
-    units, sites = int(unit.max()) + 1, int(code.max()) + 1
-    if len(np.unique(np.column_stack([code, unit]), axis=0)) > units or rows.crossing is not None:
+    cluster_code = np.unique(np.asarray(rows.cluster), return_inverse=True)[1].reshape(-1)
+    cluster_sums, sites = int(cluster_code.max()) + 1, int(code.max()) + 1
+    if len(np.unique(np.column_stack([code, cluster_code]), axis=0)) > cluster_sums or rows.crossing is not None:
         raise NotComputable(
             f"sites {site!r} are not independent: clusters (cluster=) have rows at several of them; name a site that "
             "holds whole clusters"
         )
-    return None if units in (sites, rows.n) else unit
+    return None if cluster_sums in (sites, rows.n) else cluster_code
 
 
 def _named(rows: Predictions, site: str | None) -> tuple[list[str], Codes]:
@@ -222,24 +222,24 @@ def _intercepts(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Flo
 
     logit, count = q.logit, len(q.names)
     sites = Likelihoods(q.code, logit, q.y, count)
-    for word, have in (("an event", sites.cases > 0), ("a row without", sites.cases < sites.rows)):
+    for word, have in (("an event", sites.events > 0), ("a row without", sites.events < sites.rows)):
         if (few := int(have.sum())) < FEWEST_SITES:
             raise NotComputable(
                 f"the spread between sites needs {FEWEST_SITES} with {word}; there are {few}: use "
                 "measure.calibration_intercept"
             )
     within: dict[str, object] = {}
-    if q.unit is not None:
-        effect = sites.alike(Residuals(q.code, q.unit, logit, q.y))
-        within = {"units": int(q.unit.max()) + 1, "design_effect": effect}
+    if q.cluster is not None:
+        effect = sites.intraclass_correlation(Residuals(q.code, q.cluster, logit, q.y))
+        within = {"clusters": int(q.cluster.max()) + 1, "design_effect": effect}
     fit = fitted(sites, alpha)
 
-    def ratio(shift: float) -> float:
-        return float(expit(logit + shift).sum() / q.p.sum())
+    def ratio(gap: float) -> float:
+        return float(expit(logit + gap).sum() / q.p.sum())
 
-    told = asdict(fit)
-    told["mean_low"], told["mean_high"] = told.pop("low"), told.pop("high")
-    told |= within | {
+    reported = asdict(fit)
+    reported["mean_low"], reported["mean_high"] = reported.pop("low"), reported.pop("high")
+    reported |= within | {
         "ratio": ratio(fit.mean),
         "ratio_low": ratio(fit.low),
         "ratio_high": ratio(fit.high),
@@ -249,12 +249,12 @@ def _intercepts(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Flo
         "new_degrees": count - 2,
         "method": "one stage: exact binomial likelihoods, REML",
     }
-    return told, *alone(sites, alpha)
+    return reported, *alone(sites, alpha)
 
 
 def _slopes(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Floats, Floats]:
     """Return what is found of all sites' slopes, and each one's estimate with its limits; NaN inside where none is."""
-    if q.unit is not None:
+    if q.cluster is not None:
         raise NotComputable(
             'slopes take rows of one site as independent, and those of one cluster are not: "intercept"'
         )
@@ -262,8 +262,8 @@ def _slopes(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Floats,
     for j in range(len(q.names)):
         at = q.code == j
         x, y = logit[at], q.y[at]
-        cases = int(y.sum())
-        if min(cases, len(y) - cases) < OUTCOMES or np.ptp(x) == 0:
+        events = int(y.sum())
+        if min(events, len(y) - events) < OUTCOMES or np.ptp(x) == 0:
             continue
         one = np.ones(len(y))
         fit = recalibrate(x, y, one, one, True, None)
@@ -276,9 +276,9 @@ def _slopes(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Floats,
             'use measure="intercept"'
         )
     fit_all = pooled(value[have], error[have] ** 2, alpha, "reml")
-    told = {k: v for k, v in asdict(fit_all).items() if k not in ("weight", "tau2", "tau2_low", "tau2_high")}
-    told["mean_low"], told["mean_high"] = told.pop("low"), told.pop("high")
-    told |= {
+    reported = {k: v for k, v in asdict(fit_all).items() if k not in ("weight", "tau2", "tau2_low", "tau2_high")}
+    reported["mean_low"], reported["mean_high"] = reported.pop("low"), reported.pop("high")
+    reported |= {
         "tau": float(np.sqrt(fit_all.tau2)),
         "tau_low": float(np.sqrt(fit_all.tau2_low)),
         "tau_high": float(np.sqrt(fit_all.tau2_high)),
@@ -288,4 +288,4 @@ def _slopes(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Floats,
         "method": "two stages: REML, Hartung and Knapp",
     }
     half = normal_quantile(alpha) * error
-    return told, value, value - half, value + half
+    return reported, value, value - half, value + half

@@ -18,7 +18,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval
 from calibrant.stats.measures import Inferred, Quantity, Sums, inferred_gap_of, inferred_mean_of
 from calibrant.stats.strata import MISSING, Strata
-from calibrant.views.along import checked_rows, covariate, finite_values, strata_of
+from calibrant.views.by_variable import checked_rows, covariate, finite_values, strata_of
 from calibrant.views.points import WEIGHTED
 from calibrant.views.population import INDEPENDENT
 
@@ -87,19 +87,19 @@ class Inferring:
             hint = "inferred_mean without level describes its mean, and text such as the year has levels"
             raise BadInput(f"covariate {self.name!r} is a date, which has no level but 'missing': {hint}")
         try:
-            found = np.equal(x, float(level))  # type: ignore[arg-type]  # what is no number is refused below
+            result = np.equal(x, float(level))  # type: ignore[arg-type]  # what is no number is refused below
         except (TypeError, ValueError):
             raise BadInput(f"level={shown(level)}: {self.name!r} is a number; pass one of its values") from None
         if not self.single.all():
             raise NotComputable(f"the sketch keeps ranges of {self.name!r} and not each value: pass rows")
-        if not found.any():
+        if not result.any():
             raise BadInput(f"level={shown(level)} does not occur in {self.name!r}: pass one of its values")
-        return found
+        return result
 
     def estimate(
         self,
         method: str,
-        found: Inferred,
+        result: Inferred,
         quantity: Quantity,
         alpha: float,
         span: tuple[float, float],
@@ -107,10 +107,10 @@ class Inferring:
         **settings: Any,
     ) -> Estimate:
         """Wrap what was found, with its large-sample interval."""
-        low, high = found.ends(alpha, span)
+        low, high = result.ends(alpha, span)
         return Estimate(
             method=f"measure.{method}",
-            value=found.value,
+            value=result.value,
             unit=unit,
             n=settings.pop("n", self.n),
             interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="asymptotic"),
@@ -118,11 +118,11 @@ class Inferring:
             settings={
                 "variable": self.name,
                 "quantity": quantity,
-                "inferred": found.inferred,
-                "observed": found.observed,
-                "bias": found.inferred - found.observed,
-                "error": found.error,
-                "freedom": found.freedom,
+                "inferred": result.inferred,
+                "observed": result.observed,
+                "bias": result.inferred - result.observed,
+                "error": result.error,
+                "freedom": result.freedom,
                 "missing": self.missing,
                 "reads": self.reads,
                 "weights": self.weighted,
@@ -196,8 +196,8 @@ def _coded(column: Any, name: str) -> tuple[NDArray[np.int32], tuple[str, ...], 
 
 def _sketched(strata: Strata, name: str) -> Inferring:
     square = strata.score - strata.noise
-    both = (strata.cases + square - strata.resid2) / 2.0
-    sums = Sums(strata.rows, strata.score, strata.cases, square, both, np.ones(strata.size))
+    both = (strata.events + square - strata.resid2) / 2.0
+    sums = Sums(strata.rows, strata.score, strata.events, square, both, np.ones(strata.size))
     return Inferring(
         name=name,
         sums=sums,
@@ -297,21 +297,21 @@ def described(q: Inferring, level: object, wanted: Quantity, alpha: float) -> Es
         x, kept = q.at(level).astype(np.float64), np.ones(len(q.code), dtype=np.bool_)
         span, unit = (-1.0 if wanted == "bias" else 0.0, 1.0), "probability"
     sums = q.sums.of(kept)
-    told = x[(sums.score > 0) | (sums.cases > 0)]
-    if len(told) and (told == told[0]).all():
-        where = "" if len(told) == len(x) else " where p or y is above zero"
+    reported = x[(sums.score > 0) | (sums.events > 0)]
+    if len(reported) and (reported == reported[0]).all():
+        where = "" if len(reported) == len(x) else " where p or y is above zero"
         raise NotComputable(f"{q.name!r} has one value only{where}, so that nothing is inferred about it")
-    found = inferred_mean_of(sums, x, wanted)
+    result = inferred_mean_of(sums, x, wanted)
     named = {"level": None if level is None else str(level)}
     return q.estimate(
         "inferred_mean",
-        found,
+        result,
         wanted,
         alpha,
         span,
         unit,
         n=int(sums.rows.sum()),
-        cases=int(sums.cases.sum()),
+        events=int(sums.events.sum()),
         clusters=sums.clusters,
         **named,
     )
@@ -421,11 +421,11 @@ def compared(q: Inferring, level: object, reference: object, wanted: Quantity, a
     rows = [int(q.sums.rows[mask].sum()) for mask in (group, other)]
     kept = group | other
     sums = q.sums.of(kept)
-    found = inferred_gap_of(sums, group[kept], other[kept], wanted)
+    result = inferred_gap_of(sums, group[kept], other[kept], wanted)
     named = {"level": str(level), "reference": None if reference is None else str(reference)}
     return q.estimate(
         "inferred_gap",
-        found,
+        result,
         wanted,
         alpha,
         (-1.0, 1.0),

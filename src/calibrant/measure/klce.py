@@ -19,9 +19,9 @@ from calibrant.views.kernel_rows import (
     checked_classes,
     checked_rows,
     checked_size,
+    cluster_kernel,
     coded,
     residuals_of,
-    unit_kernel,
 )
 from calibrant.views.local_sums import kernel_bound, natural, squared_error, sums_of_rows
 
@@ -125,9 +125,9 @@ def klce(
     if isinstance(rows, Predictions) and rows.cluster is not None:
         raise NotComputable(CLUSTERED)
     how = coded(rows, variables)
-    unit = unit_kernel(rows, how)
-    checked_size(unit)
-    kernel, told = shape.of(unit, 0)
+    cluster = cluster_kernel(rows, how)
+    checked_size(cluster)
+    kernel, reported = shape.of(cluster, 0)
     # Equation 4, summed over classes: the kernel of classes is the identity.
     with one_thread():
         each = off_diagonal(kernel, residuals_of(rows)[1])[0]
@@ -135,7 +135,7 @@ def klce(
     # Theorem 3.6. A positive kernel over all pairs is at least 0, and the pairs of a row with itself are at most n B.
     radius = pair_radius(alpha / 2.0, rows.n // 2, bound)
     settings = {
-        **told,
+        **reported,
         "features": "exact",
         "variables": tuple(c.name for c in how if c.kind != "constant"),
         "dropped": tuple(c.name for c in how if c.kind == "constant"),
@@ -155,13 +155,13 @@ def _sums(data: object, variables: Iterable[str] | str | None, seed: int) -> Loc
             raise NotComputable(CLUSTERED)
         return sums_of_rows(rows, variables, 0, "auto", seed, LANDMARKS)[0]
     sketch = data.checked()
-    if sketch.by_units:
+    if sketch.by_clusters:
         raise NotComputable(CLUSTERED)
     if "local" not in sketch.parts:
         raise BadInput("this sketch holds no sums for tests: make it with cal.sketch(..., variables=[...], tests=True)")
-    held = tuple(c.name for c in sketch.spec.codings)
-    if variables is not None and set(names("variables", variables, what="a covariate")) != set(held):
-        raise BadInput(f"variables={variables!r}: this sketch holds sums for all of {', '.join(held)} jointly")
+    kept = tuple(c.name for c in sketch.spec.codings)
+    if variables is not None and set(names("variables", variables, what="a covariate")) != set(kept):
+        raise BadInput(f"variables={variables!r}: this sketch holds sums for all of {', '.join(kept)} jointly")
     if sketch.n < 2:
         raise NotComputable(SINGLE)
     return sketch.parts["local"]

@@ -229,18 +229,18 @@ def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     checked_alpha(alpha)
     q = points(data)
     both_outcomes(q, "the AUROC")
-    found = ranking(q.p, q.y, q.times, q.each_weighs, q.unit)
-    low, high = area_interval(found, q.level(alpha))
+    result = ranking(q.p, q.y, q.times, q.each_weighs, q.cluster)
+    low, high = area_interval(result, q.level(alpha))
     return q.estimate(
         "auroc",
-        found.auroc,
+        result.auroc,
         (low, high),
         alpha,
         "probability",
         interval=AREA,
-        standard_error=found.error,
-        cases=q.cases,
-        others=q.n - q.cases,
+        standard_error=result.error,
+        events=q.events,
+        others=q.n - q.events,
     )
 
 
@@ -375,33 +375,33 @@ def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alph
     checked_alpha(alpha)
     q = points(data)
     logit, clipped = _logits(q, clip, "the calibration intercept")
-    fit = recalibrate(logit, q.y.astype(np.float64), q.times, q.each_weighs, False, q.unit)
-    found, w = _estimate(q, "calibration_intercept", fit, alpha, clip=clip, clipped=clipped), q.weighed
+    fit = recalibrate(logit, q.y.astype(np.float64), q.times, q.each_weighs, False, q.cluster)
+    result, w = _estimate(q, "calibration_intercept", fit, alpha, clip=clip, clipped=clipped), q.weighed
 
-    def rates(shift: float) -> Floats:
-        return np.asarray(expit(shift + logit))
+    def rates(gap: float) -> Floats:
+        return np.asarray(expit(gap + logit))
 
-    low, high = rate_interval(w, found.value, rates, lambda rate, start: _shift(w, logit, rate, start), q.level(alpha))
-    interval = replace(found.interval, low=low, high=high)
-    return replace(found, interval=interval, settings={**found.settings, "interval": COUNTED})
+    low, high = rate_interval(w, result.value, rates, lambda rate, start: _gap(w, logit, rate, start), q.level(alpha))
+    interval = replace(result.interval, low=low, high=high)
+    return replace(result, interval=interval, settings={**result.settings, "interval": COUNTED})
 
 
-def _shift(w: Weighed, logit: Floats, rate: float, start: float) -> float:
+def _gap(w: Weighed, logit: Floats, rate: float, start: float) -> float:
     """Return what to add to the logits so that the rates have this mean: Newton's method on a logarithm."""
     from scipy.special import expit
 
-    shift = start
+    gap = start
     for _ in range(STEPS):
-        there = expit(shift + logit)
+        there = expit(gap + logit)
         mean, slope = w.mean(there), max(w.mean(there * (1.0 - there)), 1e-300)
         if not (0.0 < rate < 1.0 and 0.0 < mean < 1.0):  # no shift that is finite leads there
             raise NotComputable(UNLIMITED)
         rest = np.log(rate / mean) * mean if rate < 0.5 else np.log((1.0 - mean) / (1.0 - rate)) * (1.0 - mean)
         step = min(max(float(rest) / slope, -5.0), 5.0)
-        shift += step
+        gap += step
         if abs(step) < 1e-9:
             break
-    return shift
+    return gap
 
 
 @one_source
@@ -459,15 +459,15 @@ def calibration_slope(data: Predictions | Sketch, *, clip: float = 0.0, alpha: f
     checked_alpha(alpha)
     q = points(data)
     logit, clipped = _logits(q, clip, "the calibration slope")
-    few = min(q.cases, q.n - q.cases)
+    few = min(q.events, q.n - q.events)
     if few < FEWEST:
         raise NotComputable(f"the calibration slope needs {FEWEST} rows of each outcome; one has {few}")
     if np.ptp(logit) == 0:
         raise NotComputable("the calibration slope needs scores that differ; all are equal")
-    case, other = logit[q.y == 1], logit[q.y == 0]
-    if case.min() >= other.max() or case.max() <= other.min():
+    event, other = logit[q.y == 1], logit[q.y == 0]
+    if event.min() >= other.max() or event.max() <= other.min():
         raise NotComputable("the calibration slope is infinite: the scores separate the outcomes")
-    fit = recalibrate(logit, q.y.astype(np.float64), q.times, q.each_weighs, True, q.unit)
+    fit = recalibrate(logit, q.y.astype(np.float64), q.times, q.each_weighs, True, q.cluster)
     return _estimate(q, "calibration_slope", fit, alpha, clip=clip, clipped=clipped)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from calibrant.arguments import names, one_source, whole
+from calibrant.arguments import check_int, names, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.unlabelled import CELLS
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.unlabelled.who import adjusted, independence, standardised_difference
-from calibrant.views.unlabelled import Cells, UnitCells, kept_groups
+from calibrant.views.unlabelled import Cells, ClusterCells, kept_groups
 
 METHOD = "diagnose.missing_labels"
 RANGES = 5  # of the score
@@ -103,12 +103,12 @@ def missing_labels(
     >>> [round(share, 1) for share in found.columns["share"][-2:]]
     [0.3, 0.1]
     """
-    count, named = whole("ranges", ranges, 2, MOST), names("by", by)
-    held = kept_groups(data, named, intersections, seed)
-    cells = Cells.of(held)
+    count, named = check_int("ranges", ranges, 2, MOST), names("by", by)
+    kept = kept_groups(data, named, intersections, seed)
+    cells = Cells.of(kept)
     if not cells.missing:
         raise NotComputable("no label is missing")
-    return compared((by_score(cells, held.spec.score, cells.ranges(count)), *_by_group(held)), cells)
+    return compared((by_score(cells, kept.spec.score, cells.ranges(count)), *_by_group(kept)), cells)
 
 
 def by_score(cells: Cells, score: str, ranges: Sequence[tuple[int, int]]) -> Family:
@@ -120,28 +120,28 @@ def _part(there: Cells, low: int, high: int) -> Part:
     return Part(f"{low / CELLS:.3g} to {high / CELLS:.3g}", there.rows, there.missing)
 
 
-def _by_group(held: Sketch) -> Iterable[Family]:
+def _by_group(sketch: Sketch) -> Iterable[Family]:
     """Yield the levels of each grouping that have people."""
-    rows, first = held.group_levels.sum(axis=(1, 2, 3)), 0
-    apart = held.parts["unlabelled"].held[1:, :, 0].sum(axis=1)
-    for g, (variables, size) in enumerate(zip(held.spec.groupings, held.spec.sizes, strict=True)):
-        levels = [", ".join(level for _, level in name) for name in held.spec.group_names(g)]
+    rows, first = sketch.group_levels.sum(axis=(1, 2, 3)), 0
+    apart = sketch.parts["unlabelled"].stored[1:, :, 0].sum(axis=1)
+    for g, (variables, size) in enumerate(zip(sketch.spec.groupings, sketch.spec.sizes, strict=True)):
+        levels = [", ".join(level for _, level in name) for name in sketch.spec.group_names(g)]
         parts = [Part(v, int(rows[first + i]), int(apart[first + i])) for i, v in enumerate(levels)]
         yield Family("group", ", ".join(variables), [part for part in parts if part.rows + part.unlabelled])
         first += size
 
 
-def compared(families: Sequence[Family], cells: Cells, told: Sequence[Sequence[Part]] = ()) -> Curve:
-    """Return families as a table; `told` are their parts as they may be reported, where that is not exactly."""
+def compared(families: Sequence[Family], cells: Cells, reported: Sequence[Sequence[Part]] = ()) -> Curve:
+    """Return families as a table; `reported` are their parts as they may be reported, where that is not exactly."""
     p_values = [
         None
-        if isinstance(cells, UnitCells)
+        if isinstance(cells, ClusterCells)
         else independence([s.rows for s in f.parts], [s.unlabelled for s in f.parts])
         for f in families
     ]
     lines = []
     for f, parts, p, together in zip(
-        families, told or [f.parts for f in families], p_values, adjusted(p_values), strict=True
+        families, reported or [f.parts for f in families], p_values, adjusted(p_values), strict=True
     ):
         n, m = sum(s.rows for s in parts), sum(s.unlabelled for s in parts)
         for s in parts:

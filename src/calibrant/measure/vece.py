@@ -9,7 +9,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_alpha, checked_seed, choice, one_source, shown, whole
+from calibrant.arguments import check_int, checked_alpha, checked_seed, choice, one_source, shown
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.sketches.sketch import Sketch
@@ -17,25 +17,25 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import Draws
 from calibrant.kernels.strata import Seen, null_sums
 from calibrant.results import Estimate, Interval
-from calibrant.stats.measures import effective_units, studied
-from calibrant.stats.nulls import Sizes, UnitSums, p_value, total_interval
+from calibrant.stats.measures import effective_clusters, studied
+from calibrant.stats.nulls import ClusterSums, Sizes, p_value, total_interval
 from calibrant.stats.strata import (
     Bins,
     Strata,
     Strategy,
     View,
-    beyond_shift,
+    beyond_gap,
     matched_residuals,
     quantile_cells,
     widened,
 )
-from calibrant.views.along import (
-    along_of,
-    by_unit,
+from calibrant.views.by_variable import (
+    by_cluster,
+    by_variable_of,
     checked_view,
     numbers_of,
     pair_of,
-    rows_along,
+    rows_by_variable,
     sketched_strata,
     strata_of,
 )
@@ -73,7 +73,7 @@ def vece(
     r"""Expected calibration error along a variable, whatever the score: errors that cancel over scores show here.
 
     Estimand: ``sum_b P(b) |E[Y - p | b]|`` over the bins or levels b of the variable, or of a pair of variables; in
-    probability units. ``settings["beyond_shift"]`` is the same of ``Y - p - E[Y - p]``: what is left when everyone's
+    probability units. ``settings["beyond_gap"]`` is the same of ``Y - p - E[Y - p]``: what is left when everyone's
     probability is moved by the overall mean residual.
 
     Parameters
@@ -100,8 +100,8 @@ def vece(
     -------
     Estimate
         ``value`` is the size from which noise would produce the plain value on average (with `paper`, the plain one);
-        smaller is better. Settings: ``plug_in`` (the plain value), ``beyond_shift`` and ``beyond_shift_plug_in``,
-        ``shift``, ``p_value`` (of the plain value) and ``p_beyond_shift``, ``bins_used``, ``bins_collapsed``.
+        smaller is better. Settings: ``plug_in`` (the plain value), ``beyond_gap`` and ``beyond_gap_plug_in``,
+        ``gap``, ``p_value`` (of the plain value) and ``p_beyond_gap``, ``bins_used``, ``bins_collapsed``.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def vece(
     **Assumes.** Independent rows, or rows sampled with known weights. Bins are cut without looking at outcomes.
     **Guarantee.** The p-values keep their level exactly for a calibrated model: they compare with outcomes simulated as
     ``Y* ~ Bernoulli(p)``, independent given scores and variables (of a sketch, with binomials of each bin's exact mean
-    and variance: approximate). ``p_beyond_shift`` is the larger of this and the one with the noise seen in the bins, so
+    and variance: approximate). ``p_beyond_gap`` is the larger of this and the one with the noise seen in the bins, so
     that in large samples it keeps its level too for a model that is off in ways that have nothing to do with the
     variable. With clusters whole clusters have random signs in place of simulated outcomes: asymptotic in their number.
     The interval is asymptotic; for a certified one see `certify.variable`. **Method.** Equation 7 of the paper, without
@@ -143,26 +143,26 @@ def vece(
     """
     checked_alpha(alpha)
     seed = checked_seed(seed)
-    bins = whole("bins", bins, 1, 4096, hint="such as 10")
+    bins = check_int("bins", bins, 1, 4096, hint="such as 10")
     choice("strategy", strategy, get_args(Strategy))
-    draws = whole("draws", draws, 99, 100_000, hint="such as 999")
+    draws = check_int("draws", draws, 99, 100_000, hint="such as 999")
     if paper:
-        found, asked = _published(data, variable, bins, checked_view(view)), bins
+        result, options = _published(data, variable, bins, checked_view(view)), bins
     else:
-        found, asked = _binned(data, variable, bins, checked_view(view), strategy)
-    units = None
-    if not isinstance(data, Sketch) and found.cell is not None:
-        units = by_unit(data, found.cell, found.strata.size, view)
-    plain, beyond = _sizes(replace(found.strata.as_bins(), units=units), alpha, seed)
-    p_plain, p_beyond = _p_values(data, found, units, draws, seed)
+        result, options = _binned(data, variable, bins, checked_view(view), strategy)
+    clusters = None
+    if not isinstance(data, Sketch) and result.cell is not None:
+        clusters = by_cluster(data, result.cell, result.strata.size, view)
+    plain, beyond = _sizes(replace(result.strata.as_bins(), clusters=clusters), alpha, seed)
+    p_plain, p_beyond = _p_values(data, result, clusters, draws, seed)
     reads = "rows" if not isinstance(data, Sketch) else "the sketch's cells by the variable"
     weighted = not isinstance(data, Sketch) and data.weights is not None
-    law = "exact simulation" if found.cell is not None else "binomials of each bin's mean and variance"
+    law = "exact simulation" if result.cell is not None else "binomials of each bin's mean and variance"
     return Estimate(
         method="measure.vece",
         value=plain.plug_in if paper else plain.middle,
         unit="probability",
-        n=found.strata.n,
+        n=result.strata.n,
         interval=Interval(low=plain.low, high=min(plain.high, 1.0), level=1.0 - alpha, guarantee="asymptotic"),
         assumes=INDEPENDENT if isinstance(data, Sketch) else assumed(data),
         settings={
@@ -172,22 +172,22 @@ def vece(
             "weights": weighted,
             "strategy": "published quantiles" if paper else strategy,
             "bins": bins,
-            "bins_used": found.strata.size,
-            "bins_collapsed": asked - found.strata.size,
+            "bins_used": result.strata.size,
+            "bins_collapsed": options - result.strata.size,
             "paper": paper,
-            "missing": found.strata.missing,
+            "missing": result.strata.missing,
             "plug_in": plain.plug_in,
             "without_noise": plain.middle,
-            "shift": found.strata.shift,
-            "beyond_shift": beyond.middle,
-            "beyond_shift_plug_in": beyond.plug_in,
+            "gap": result.strata.gap,
+            "beyond_gap": beyond.middle,
+            "beyond_gap_plug_in": beyond.plug_in,
             "p_value": p_plain,
-            "p_beyond_shift": p_beyond,
+            "p_beyond_gap": p_beyond,
             "draws": draws,
             "interval": INVERSION,
             "seed": seed,
-            "null": law if units is None else SIGNS,
-            **({} if units is None else {"units": units.units}),
+            "null": law if clusters is None else SIGNS,
+            **({} if clusters is None else {"clusters": clusters.clusters}),
         },
     )
 
@@ -201,15 +201,15 @@ def _binned(
         if isinstance(data, Sketch):
             strata = sketched_strata(data, pair, view)
             return Binned(strata, None), strata.size
-        found, sizes = pair_of(data, pair, bins, strategy, view)
-        return Binned(found.strata, found.cell), int(
+        result, sizes = pair_of(data, pair, bins, strategy, view)
+        return Binned(result.strata, result.cell), int(
             np.prod([s if level else bins + extra for s, level, extra in sizes])
         )
     if isinstance(data, Sketch):
         strata, cell = Binned(strata_of(data, variable, view), None)
     else:
-        along = along_of(data, variable, view)
-        strata, cell = Binned(along.strata, along.cell)
+        by_variable = by_variable_of(data, variable, view)
+        strata, cell = Binned(by_variable.strata, by_variable.cell)
     group = strata.bin_of(bins, strategy)
     joined = strata.joined(group)
     cell = None if cell is None else group[cell].astype(np.int32)
@@ -232,14 +232,18 @@ def _published(data: Predictions | Sketch, variable: str | Sequence[str], bins: 
     if np.isnan(values).any() or data.weights is not None:
         raise NotComputable("the published procedure knows no missing values and no weights")
     cell = quantile_cells(values, bins)
-    return Binned(rows_along(data, variable, values, cell, view), cell)
+    return Binned(rows_by_variable(data, variable, values, cell, view), cell)
 
 
 def _sizes(binned: Bins, alpha: float, seed: int) -> tuple[Sizes, Sizes]:
     """Return sizes and intervals of the residuals, and of what is left of them beyond the overall gap."""
-    alpha = alpha if binned.units is None else studied(alpha, effective_units(binned.units.weight.sum(axis=0), None))
+    alpha = (
+        alpha
+        if binned.clusters is None
+        else studied(alpha, effective_clusters(binned.clusters.weight.sum(axis=0), None))
+    )
     noise = binned.gap_noise(DRAWS, np.random.default_rng([seed, STREAM]))
-    gap_left, noise_left = (beyond_shift(v, binned.share) for v in (binned.gap, noise))
+    gap_left, noise_left = (beyond_gap(v, binned.share) for v in (binned.gap, noise))
     return total_interval(binned.gap, noise, _total, alpha), total_interval(gap_left, noise_left, _total, alpha)
 
 
@@ -249,22 +253,22 @@ def _total(gap: Floats) -> Floats:
 
 
 def _p_values(
-    data: Predictions | Sketch, found: Binned, units: UnitSums | None, draws: int, seed: int
+    data: Predictions | Sketch, result: Binned, clusters: ClusterSums | None, draws: int, seed: int
 ) -> tuple[float, float]:
     """Return p-values of the plain value, and of that beyond the overall gap, which other error must not feign."""
-    s = found.strata
-    if units is not None:
-        simulated = units.signed(draws, np.random.default_rng([seed, STREAM, 3])) / s.total
-    elif found.cell is None or isinstance(data, Sketch):
+    s = result.strata
+    if clusters is not None:
+        simulated = clusters.signed(draws, np.random.default_rng([seed, STREAM, 3])) / s.total
+    elif result.cell is None or isinstance(data, Sketch):
         simulated = matched_residuals(s, draws, np.random.default_rng([seed, STREAM, 1])) / s.total
     else:
         ids, steps = identities_of(data.n, seed), range(0, draws, SIMULATED)
         seen = Seen(data.p, data.weights, s.view == "confidence")
-        cases = [null_sums(ids, found.cell, s.size, seen, Draws(k, min(SIMULATED, draws - k), STREAM)) for k in steps]
-        simulated = (np.concatenate(cases, axis=1).T - s.score) / s.total
+        events = [null_sums(ids, result.cell, s.size, seen, Draws(k, min(SIMULATED, draws - k), STREAM)) for k in steps]
+        simulated = (np.concatenate(events, axis=1).T - s.score) / s.total
     share, gap = s.weight / s.total, s.residual / s.total
-    left = float(_total(beyond_shift(gap, share)))
+    left = float(_total(beyond_gap(gap, share)))
     # Signs of units have the noise that is seen in them already.
-    wide = widened(simulated, s, np.random.default_rng([seed, STREAM, 2])) if units is None else simulated
-    beyond = max(p_value(left, _total(beyond_shift(v, share))) for v in (simulated, wide))
+    wide = widened(simulated, s, np.random.default_rng([seed, STREAM, 2])) if clusters is None else simulated
+    beyond = max(p_value(left, _total(beyond_gap(v, share))) for v in (simulated, wide))
     return p_value(float(_total(gap)), _total(simulated)), beyond

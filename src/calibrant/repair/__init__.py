@@ -13,37 +13,37 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # for editors and type checkers; a recipe that is not listed works all the same
     from calibrant.repair import objectives as objectives
     from calibrant.repair.calibrated_classifier import CalibratedClassifier as CalibratedClassifier
+    from calibrant.repair.calibrators.augmented import AugmentedBeta as AugmentedBeta
+    from calibrant.repair.calibrators.augmented import AugmentedLogistic as AugmentedLogistic
+    from calibrant.repair.calibrators.binning import BBQ as BBQ
+    from calibrant.repair.calibrators.binning import Histogram as Histogram
+    from calibrant.repair.calibrators.binning import ScalingBinning as ScalingBinning
+    from calibrant.repair.calibrators.boosting import Trees as Trees
+    from calibrant.repair.calibrators.curves import Beta as Beta
+    from calibrant.repair.calibrators.curves import Platt as Platt
+    from calibrant.repair.calibrators.curves import Temperature as Temperature
+    from calibrant.repair.calibrators.dirichlet import Dirichlet as Dirichlet
+    from calibrant.repair.calibrators.display import Jitter as Jitter
+    from calibrant.repair.calibrators.display import Rounding as Rounding
+    from calibrant.repair.calibrators.isotonic import Isotonic as Isotonic
+    from calibrant.repair.calibrators.local_bias import LocalBias as LocalBias
+    from calibrant.repair.calibrators.multicalibrator import Groups as Groups
+    from calibrant.repair.calibrators.multicalibrator import Multicalibrator as Multicalibrator
+    from calibrant.repair.calibrators.multicalibrator import ProportionalMulticalibrator as ProportionalMulticalibrator
+    from calibrant.repair.calibrators.variable_tree import VariableTree as VariableTree
     from calibrant.repair.catalogue import recipes as recipes
-    from calibrant.repair.fitted import FittedMap as FittedMap
+    from calibrant.repair.fitted import Calibrator as Calibrator
     from calibrant.repair.judge.compare import compare as compare
     from calibrant.repair.judge.verdict import Comparison as Comparison
-    from calibrant.repair.maps.augmented import AugmentedBeta as AugmentedBeta
-    from calibrant.repair.maps.augmented import AugmentedLogistic as AugmentedLogistic
-    from calibrant.repair.maps.binning import BBQ as BBQ
-    from calibrant.repair.maps.binning import Histogram as Histogram
-    from calibrant.repair.maps.binning import ScalingBinning as ScalingBinning
-    from calibrant.repair.maps.boosting import Trees as Trees
-    from calibrant.repair.maps.curves import Beta as Beta
-    from calibrant.repair.maps.curves import Platt as Platt
-    from calibrant.repair.maps.curves import Temperature as Temperature
-    from calibrant.repair.maps.dirichlet import Dirichlet as Dirichlet
-    from calibrant.repair.maps.display import Jitter as Jitter
-    from calibrant.repair.maps.display import Rounding as Rounding
-    from calibrant.repair.maps.isotonic import Isotonic as Isotonic
-    from calibrant.repair.maps.local_bias import LocalBias as LocalBias
-    from calibrant.repair.maps.multicalibrator import Groups as Groups
-    from calibrant.repair.maps.multicalibrator import Multicalibrator as Multicalibrator
-    from calibrant.repair.maps.multicalibrator import ProportionalMulticalibrator as ProportionalMulticalibrator
-    from calibrant.repair.maps.variable_tree import VariableTree as VariableTree
     from calibrant.repair.recalibrator import Recalibrator as Recalibrator
 
 _WHERE = {  # public names that are not recipes
     "CalibratedClassifier": "calibrant.repair.calibrated_classifier",
     "Comparison": "calibrant.repair.judge.verdict",
-    "FittedMap": "calibrant.repair.fitted",
+    "Calibrator": "calibrant.repair.fitted",
     "Recalibrator": "calibrant.repair.recalibrator",
-    "Groups": "calibrant.repair.maps.multicalibrator",
-    "Trees": "calibrant.repair.maps.boosting",
+    "Groups": "calibrant.repair.calibrators.multicalibrator",
+    "Trees": "calibrant.repair.calibrators.boosting",
     "compare": "calibrant.repair.judge.compare",
     "recipes": "calibrant.repair.catalogue",
 }

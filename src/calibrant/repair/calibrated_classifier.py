@@ -18,13 +18,21 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
 
 from calibrant.errors import BadInput
-from calibrant.repair.class_maps import ClassMaps, ClassRows, checked_classes, checked_recipe, checked_weights
+from calibrant.repair.calibrators.curves import Platt
+from calibrant.repair.calibrators.dirichlet import Dirichlet
+from calibrant.repair.class_calibrators import (
+    ClassCalibrators,
+    ClassRows,
+    checked_classes,
+    checked_recipe,
+    checked_weights,
+)
 from calibrant.repair.classifier_data import (
+    ClassifierInputs,
     Columns,
     Features,
     Labels,
-    Said,
-    Taken,
+    Stated,
     answers,
     chosen,
     row_identities,
@@ -32,9 +40,7 @@ from calibrant.repair.classifier_data import (
     table_of,
     unlabelled,
 )
-from calibrant.repair.fitted import FittedMap, Recipe
-from calibrant.repair.maps.curves import Platt
-from calibrant.repair.maps.dirichlet import Dirichlet
+from calibrant.repair.fitted import Calibrator, Recipe
 from calibrant.repair.regression import Floats, Whole
 
 if TYPE_CHECKING:
@@ -46,7 +52,7 @@ Metadata = dict[str, object]  # what scikit-learn passes on by name
 
 
 @dataclass(frozen=True)
-class Repaired(ClassMaps):
+class Repaired(ClassCalibrators):
     """A fitted classifier and the maps of its scores.
 
     Parameters
@@ -109,16 +115,16 @@ class ClassifierFit:
         params = {k: _part(v, train, len(self.y)) for k, v in self.params.items()}
         return estimator.fit(self.rows(train, train), self.y[train], **params)
 
-    def repaired(self, estimator: BaseEstimator, said: Said, rows: Whole) -> Repaired:
+    def repaired(self, estimator: BaseEstimator, stated: Stated, rows: Whole) -> Repaired:
         """Fit the repair to what a classifier says of rows."""
         every = self.table()
         table = None if every is None else every.take(rows)
         weights = None if self.weights is None else self.weights[rows]
         if weights is not None and not weights.any():
             raise BadInput("sample_weight is 0 in every row of a fold: leave such rows out")
-        data = ClassRows(said, self.index[rows], len(self.classes), table, weights)
-        found = data.counted().fitted(self.recipe)
-        return Repaired(maps=found.maps, scale=found.scale, estimator=estimator)
+        data = ClassRows(stated, self.index[rows], len(self.classes), table, weights)
+        result = data.counted().fitted(self.recipe)
+        return Repaired(calibrators=result.calibrators, scale=result.scale, estimator=estimator)
 
 
 def _part(value: object, at: Whole, n: int) -> object:
@@ -168,7 +174,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         Folds used; 0 if the classifier was fitted already.
     estimator_ : classifier
         The fitted classifier; with ``ensemble=True`` there are several and this raises `AttributeError`.
-    map_ : FittedMap
+    calibrator_ : FittedMap
         The one map, whose ``to_json`` deploys it without pickle; `AttributeError` if there are several.
     n_features_in_, feature_names_in_
         Of X, as scikit-learn has them.
@@ -207,7 +213,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     >>> X = np.repeat(rng.normal(size=(2000, 1)), 4, axis=1)  # four times the same: naive Bayes is too sure
     >>> y = np.where(rng.normal(size=2000) < X[:, 0], "bought", "left")
     >>> model = cal.repair.CalibratedClassifier(GaussianNB(), cal.repair.Platt()).fit(X, y)
-    >>> bool(0.2 < model.map_.slope < 0.6), model.classes_.tolist()
+    >>> bool(0.2 < model.calibrator_.slope < 0.6), model.classes_.tolist()
     (True, ['bought', 'left'])
     """
 
@@ -256,7 +262,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         checked_classes(self.classes_, index, weights)
         params = params if weights is None else {**params, "sample_weight": weights}
         to_split, to_fit = self._routed(params)
-        self._taken, self._beside = self._columns(X, covariates)
+        self._taken, self._attached = self._columns(X, covariates)
         fit = ClassifierFit(
             X,
             y,
@@ -274,13 +280,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def _checked(self, X: Features, y: ArrayLike | None) -> tuple[Features, Labels]:
         if y is None:
             raise BadInput("CalibratedClassifier requires y to be passed, but the target y is None")
-        X, given = indexable(X, y)
-        if not len(given):
+        X, inputs = indexable(X, y)
+        if not len(inputs):
             raise BadInput("X has 0 sample(s): a repair needs rows")
         if np.shape(X)[1:] == (0,):
             raise BadInput(f"0 feature(s) (shape={np.shape(X)}) while a minimum of 1 is required.")
         validate_data(self, X, skip_check_array=True)
-        labels: Labels = column_or_1d(given, warn=True)
+        labels: Labels = column_or_1d(inputs, warn=True)
         assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
         return X, labels
@@ -296,26 +302,26 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
         return LogisticRegression()
 
-    def _columns(self, X: Features, covariates: Columns | None) -> tuple[Taken, tuple[str, ...] | None]:
+    def _columns(self, X: Features, covariates: Columns | None) -> tuple[ClassifierInputs, tuple[str, ...] | None]:
         """Decide which columns of X the repair reads, or which of the covariates passed in addition to it."""
         wanted = self.variables if self.variables is not None else getattr(self.repair, "variables", None)
         wanted = (wanted,) if isinstance(wanted, (str, int)) else wanted
         if covariates is not None:
-            return Taken(), () if wanted is None else tuple(str(v) for v in wanted)
-        return (Taken() if wanted is None else chosen(X, wanted)), None
+            return ClassifierInputs(), () if wanted is None else tuple(str(v) for v in wanted)
+        return (ClassifierInputs() if wanted is None else chosen(X, wanted)), None
 
     def _table(self, X: Features, covariates: Columns | None, n: int) -> pa.Table | None:
-        if self._beside is None:
+        if self._attached is None:
             if covariates is not None:
                 raise BadInput("covariates= was not given to fit: leave it out, or fit with it")
             return table_of(self._taken.of(X), n)
         if covariates is None:
             raise BadInput("the repair was fitted with covariates=: pass those of these rows")
         table = unlabelled(np.zeros(n), covariates).covariates
-        for name in self._beside:
+        for name in self._attached:
             if name not in table.schema.names:
                 raise BadInput(f"covariates have no column {name!r}; they have {', '.join(table.schema.names[:8])}")
-        return table.select(list(self._beside)) if self._beside else table
+        return table.select(list(self._attached)) if self._attached else table
 
     def _routed(self, params: Metadata) -> tuple[Metadata, Metadata]:
         """Divide metadata between the splitter and the classifier's fit."""
@@ -346,11 +352,11 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         folds = self._folds(fit, to_split)
         self.folds_ = len(folds)
         models = Parallel(n_jobs=self.n_jobs)(delayed(fit.trained)(clone(base), train) for train, _ in folds)
-        said = [
+        stated = [
             answers(m, fit.rows(test, train), self.classes_) for m, (train, test) in zip(models, folds, strict=True)
         ]
         if self.ensemble:
-            for model, s, (_, test) in zip(models, said, folds, strict=True):
+            for model, s, (_, test) in zip(models, stated, folds, strict=True):
                 yield fit.repaired(model, s, test)
             return
         tests = [test for _, test in folds]
@@ -359,7 +365,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             raise BadInput(
                 "cv: every row must be left out exactly once to fit one calibrator; use such folds, or ensemble=True"
             )
-        yield fit.repaired(fit.trained(clone(base), None), stacked(said, tests, len(fit.y)), np.arange(len(fit.y)))
+        yield fit.repaired(fit.trained(clone(base), None), stacked(stated, tests, len(fit.y)), np.arange(len(fit.y)))
 
     def _folds(self, fit: ClassifierFit, to_split: Metadata) -> list[tuple[Whole, Whole]]:
         cv, fewest = self.cv, int(np.bincount(fit.index).min())
@@ -409,12 +415,12 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return self._only().estimator
 
     @property
-    def map_(self) -> FittedMap:
+    def calibrator_(self) -> Calibrator:
         """The fitted map."""
-        maps = self._only().maps
-        if len(maps) > 1:
+        calibrators = self._only().calibrators
+        if len(calibrators) > 1:
             raise AttributeError("one calibrator a class: see repaired_[0].maps")
-        return maps[0]
+        return calibrators[0]
 
     def _only(self) -> Repaired:
         if not hasattr(self, "repaired_"):

@@ -1,6 +1,6 @@
 """Every recipe there is: each declares itself where it is written, and whoever names, lists or makes one asks here.
 
-To add a recalibrator, write one file in `maps/`: the map as a `FittedMap`, and the recipe under ``@recipe(...)``. From
+To add a recalibrator, write one file in `maps/`: the map as a `Calibrator`, and the recipe under ``@recipe(...)``. From
 then on `calibrant.repair` has it by name, JSON finds its map, the command offers it, the judge knows how simple it is
 and the report what to call it.
 """
@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 
 from calibrant.arguments import one_source
 
-MAPS = "calibrant.repair.maps"  # the folder whose files declare recipes
+MAPS = "calibrant.repair.calibrators"  # the folder whose files declare recipes
 DECLARATION = re.compile(r"^@recipe\((.*?)\)\n(?:@[^\n]*\n)*class (\w+)", re.MULTILINE | re.DOTALL)
 WORDS = re.compile(r'\bwords="([^"\\]+)"')
 Tried = Literal["always", "unless quick", "when named"]
@@ -34,7 +34,7 @@ class Entry:
     ----------
     recipe : type
         The class, whose name is the recipe's in Python, in JSON and in tables.
-    maps : tuple of type
+    calibrators : tuple of type
         Classes of the maps that it fits, whose names are their ``kind`` in JSON.
     words : str
         What it is called in the middle of a sentence: ``"Platt scaling"``.
@@ -51,7 +51,7 @@ class Entry:
     """
 
     recipe: type
-    maps: tuple[type, ...]
+    calibrators: tuple[type, ...]
     words: str
     simplicity: int
     command: str = ""
@@ -65,8 +65,8 @@ class Entry:
 
     def fits(self, several: bool) -> bool:
         """Return whether it is fitted on several classes at once (`multiclass_predictions`), or on two."""
-        maps: tuple[Any, ...] = self.maps
-        return any(m.several == several for m in maps)
+        calibrators: tuple[Any, ...] = self.calibrators
+        return any(m.several == several for m in calibrators)
 
     def make(self, variables: Sequence[str] = ()) -> Any:
         """Return the recipe with its default settings; `variables` are the covariates that it may read."""
@@ -78,7 +78,7 @@ _DECLARED: dict[str, Entry] = {}
 
 def recipe(
     *,
-    maps: Sequence[type],
+    calibrators: Sequence[type],
     words: str,
     simplicity: int,
     command: str = "",
@@ -92,7 +92,7 @@ def recipe(
         made.fit = one_source(made.fit)
         _DECLARED[own.__name__] = Entry(
             recipe=own,
-            maps=tuple(maps),
+            calibrators=tuple(calibrators),
             words=words,
             simplicity=simplicity,
             command=command,
@@ -137,8 +137,8 @@ def words_of(name: str) -> str | None:
 def _written_words() -> Mapping[str, str]:
     """Return the words of the recipes that the text of the files declares."""
     texts = (f.read_text(encoding="utf-8") for f in files(MAPS).iterdir() if f.name.endswith(".py"))
-    found = ((name, WORDS.search(said)) for text in texts for said, name in DECLARATION.findall(text))
-    return {name: words[1] for name, words in found if words is not None}
+    results = ((name, WORDS.search(stated)) for text in texts for stated, name in DECLARATION.findall(text))
+    return {name: words[1] for name, words in results if words is not None}
 
 
 @cache
@@ -148,9 +148,9 @@ def _read_all() -> None:
         import_module(f"{MAPS}.{file.name}")
 
 
-def map_classes() -> Mapping[str, type]:
+def calibrator_classes() -> Mapping[str, type]:
     """Return the classes of fitted maps by name."""
-    return {kind.__name__: kind for entry in recipes().values() for kind in entry.maps}
+    return {kind.__name__: kind for entry in recipes().values() for kind in entry.calibrators}
 
 
 def tried_by_default(variables: Sequence[str], *, quick: bool = True) -> dict[str, Any]:

@@ -28,7 +28,7 @@ Columns: TypeAlias = Mapping[str, Features] | Features  # covariates, as `calibr
 
 
 @dataclass(frozen=True)
-class Taken:
+class ClassifierInputs:
     """Columns of X that the repair reads: their places, and the names by which its maps know them."""
 
     at: tuple[int, ...] = ()
@@ -46,7 +46,7 @@ class Taken:
         return {name: _column(X, j) for j, name in zip(self.at, self.names, strict=True)}
 
 
-def chosen(X: Features, variables: Sequence[str | int]) -> Taken:
+def chosen(X: Features, variables: Sequence[str | int]) -> ClassifierInputs:
     """Find variables among the columns of X: by name in a frame, by number or as ``"x0"`` in an array.
 
     A frame whose columns are not all named by text has none of its own, as scikit-learn reads it: ``"x0"`` finds them.
@@ -67,7 +67,7 @@ def chosen(X: Features, variables: Sequence[str | int]) -> Taken:
     at = tuple(_place(v, names) for v in variables)
     if len(set(at)) < len(at):
         raise BadInput(f"variables={tuple(variables)!r} names a column twice: name each once")
-    return Taken(at, tuple(names[j] for j in at))
+    return ClassifierInputs(at, tuple(names[j] for j in at))
 
 
 def _place(variable: str | int, names: list[str]) -> int:
@@ -106,7 +106,7 @@ ROUNDING = 1e-6  # single-precision probabilities may pass 0 and 1 by this much
 
 
 @dataclass(frozen=True)
-class Said:
+class Stated:
     """Answers of a classifier.
 
     Parameters
@@ -141,7 +141,7 @@ class Said:
         return float(np.sqrt((each * (self.values - mean) ** 2).sum())) or 1.0
 
 
-def answers(estimator: BaseEstimator, X: Features, classes: Labels) -> Said:
+def answers(estimator: BaseEstimator, X: Features, classes: Labels) -> Stated:
     """Ask a fitted classifier for probabilities, or for decision values if it has none.
 
     Raises
@@ -166,19 +166,19 @@ def answers(estimator: BaseEstimator, X: Features, classes: Labels) -> Said:
     if decision:
         if len(classes) > 2 and values.shape != (len(values), len(classes)):
             raise BadInput(f"{name} gives decision values of shape {values.shape}: ask it for one column a class")
-        return Said(values, True)
+        return Stated(values, True)
     values = values[:, 1] if len(classes) == 2 else values
     if values.size and (values.min() < -ROUNDING or values.max() > 1 + ROUNDING):
         raise BadInput(f"{name}.predict_proba gives {values.min():.6g} to {values.max():.6g}: it must lie in [0, 1]")
-    return Said(np.clip(values, 0.0, 1.0), False)
+    return Stated(np.clip(values, 0.0, 1.0), False)
 
 
-def stacked(parts: list[Said], rows: list[Whole], n: int) -> Said:
+def stacked(parts: list[Stated], rows: list[Whole], n: int) -> Stated:
     """Put the answers of several classifiers, each about its own rows, into one array."""
     values = np.empty((n, *parts[0].values.shape[1:]))
     for part, index in zip(parts, rows, strict=True):
         values[index] = part.values
-    return Said(values, parts[0].decision)
+    return Stated(values, parts[0].decision)
 
 
 def shares(scores: Floats) -> Floats:

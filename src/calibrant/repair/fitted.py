@@ -19,9 +19,9 @@ from calibrant.data.specs.coding import QUANTILES, TOP, Coding, Encoded, encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import mix
 from calibrant.plugins import OUTPUTS
-from calibrant.repair.catalogue import map_classes
-from calibrant.repair.map_file import parsed
-from calibrant.repair.told import MASK
+from calibrant.repair.calibrator_file import parsed
+from calibrant.repair.catalogue import calibrator_classes
+from calibrant.repair.disclosure import MASK
 from calibrant.results import frozen, plain
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class FittedOn:
 
     Parameters
     ----------
-    rows, cases : int
+    rows, events : int
         0 rows: nothing was fitted.
     digest : str
         Of the scores and labels, whatever their order; empty if nothing was fitted.
@@ -59,7 +59,7 @@ class FittedOn:
     """
 
     rows: int = 0
-    cases: int = 0
+    events: int = 0
     digest: str = ""
     sample: tuple[str, ...] = ()
     repeated: float = 1.0
@@ -75,7 +75,7 @@ def fitted_on(data: Predictions | MulticlassPredictions) -> FittedOn:
     once, repeated, distinct = _looked_at(score_hashes(data))
     return FittedOn(
         rows=len(data.y),
-        cases=int(np.count_nonzero(data.y)),
+        events=int(np.count_nonzero(data.y)),
         digest=_digest(row_hashes(data)),
         sample=tuple(f"{int(h):016x}" for h in once[:KEPT]),
         repeated=repeated,
@@ -111,8 +111,8 @@ def _looked_at(hashes: Hashes) -> tuple[Hashes, float, int]:
         near = hashes[hashes <= np.uint64(int(LOOK / len(hashes) * 2**64))]
         if len(near) < KEPT:  # few distinct rows, each many times: all of them are looked at
             near = hashes
-    found, count = np.unique(near, return_counts=True)
-    return found[count == 1], float(count[count > 1].sum() / max(count.sum(), 1)), min(len(found), KEPT)
+    result, count = np.unique(near, return_counts=True)
+    return result[count == 1], float(count[count > 1].sum() / max(count.sum(), 1)), min(len(result), KEPT)
 
 
 def overlap(fitted: FittedOn, data: Predictions | MulticlassPredictions) -> str:
@@ -133,11 +133,11 @@ def overlap(fitted: FittedOn, data: Predictions | MulticlassPredictions) -> str:
     sample = np.array([int(h, 16) for h in fitted.sample], dtype=np.uint64)
     if not len(sample):
         return ""
-    found = int(np.isin(sample, hashes[hashes <= sample.max()]).sum())
+    result = int(np.isin(sample, hashes[hashes <= sample.max()]).sum())
     chance = max(_looked_at(hashes)[1], fitted.repeated) + 1.0 / (n + 1)
-    if found < 2 or chance >= 1.0 or bdtrc(found - 1, len(sample), chance) > CHANCE:
+    if result < 2 or chance >= 1.0 or bdtrc(result - 1, len(sample), chance) > CHANCE:
         return ""
-    return f"rows it was fitted on: {found} of {len(sample)} looked for are here"
+    return f"rows it was fitted on: {result} of {len(sample)} looked for are here"
 
 
 # ---- What a fitted repair is: a small immutable value that turns scores into scores, and that JSON can carry ----
@@ -157,7 +157,7 @@ class Batch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FittedMap:
+class Calibrator:
     """A fitted repair: call it on data to repair the scores; `to_json` and `from_json` carry it without pickle.
 
     Parameters
@@ -167,7 +167,7 @@ class FittedMap:
     settings : Mapping
         Its settings, and facts about the fit.
     mask : int
-        Rows on which every level, cut and knot rests at least: of fewer people it tells nothing (`repair.told`).
+        Rows on which every level, cut and knot rests at least: of fewer people it tells nothing (`repair.reported`).
     codings : tuple of Coding
         How the covariates that it reads become numbers and levels; empty for a map of the score alone.
     fitted_on : FittedOn
@@ -263,7 +263,7 @@ class FittedMap:
         Examples
         --------
         >>> import calibrant as cal
-        >>> fitted = cal.repair.Rounding(levels=2).fit()
+        >>> fitted = cal.repair.Rounding(steps=2).fit()
         >>> fitted.to_sql("duckdb", score="p", table="scores").splitlines()[-1]
         'FROM "scores"'
         """
@@ -281,16 +281,16 @@ class FittedMap:
         own = [f"{c}_repaired" for c in columns] if output is None else self._columns("output", output)
         return query(row, dict(zip(own, results, strict=True)), writer, table=table, keep=keep)
 
-    def _columns(self, argument: str, given: str | Sequence[str]) -> tuple[str, ...]:
+    def _columns(self, argument: str, inputs: str | Sequence[str]) -> tuple[str, ...]:
         """Return a column for each score of a row, as they were given."""
-        names = (given,) if isinstance(given, str) else tuple(given)
+        names = (inputs,) if isinstance(inputs, str) else tuple(inputs)
         if len(names) != self.classes or len(set(names)) != len(names):
             what = (
                 "of one score: name its column"
                 if self.classes == 1
                 else f"of {self.classes} classes: name a column each (--scores)"
             )
-            raise BadInput(f"{argument}={given!r}: this calibrator is {what}")
+            raise BadInput(f"{argument}={inputs!r}: this calibrator is {what}")
         return names
 
     def to_javascript(self, name: str = "repaired") -> str:
@@ -321,7 +321,7 @@ class FittedMap:
         Examples
         --------
         >>> import calibrant as cal
-        >>> cal.repair.Rounding(levels=2).fit().to_javascript("shown").splitlines()[0]
+        >>> cal.repair.Rounding(steps=2).fit().to_javascript("shown").splitlines()[0]
         'function shown(score, row = {}) {'
         """
         if not (name.isascii() and name.isidentifier()):
@@ -373,7 +373,7 @@ class FittedMap:
         return replace(data, p=out, cache={})
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return FittedMap.from_dict, (self.to_dict(),)
+        return Calibrator.from_dict, (self.to_dict(),)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the map as plain lists, dictionaries, numbers and strings."""
@@ -386,7 +386,7 @@ class FittedMap:
         return json.dumps(self.to_dict(), allow_nan=False, indent=1)
 
     @staticmethod
-    def from_dict(d: Mapping[str, Any]) -> FittedMap:
+    def from_dict(d: Mapping[str, Any]) -> Calibrator:
         """Rebuild the map that `to_dict` described.
 
         Raises
@@ -395,9 +395,9 @@ class FittedMap:
             It is not a map, was written by a newer calibrant, or lacks something.
         """
         if not isinstance(d, Mapping) or d.get("format") != FORMAT:
-            found = d.get("format") if isinstance(d, Mapping) else type(d).__name__
-            raise BadInput(f"not a calibrator of this version of calibrant: format is {found!r}, not {FORMAT!r}")
-        kind, known = d.get("kind"), map_classes()
+            result = d.get("format") if isinstance(d, Mapping) else type(d).__name__
+            raise BadInput(f"not a calibrator of this version of calibrant: format is {result!r}, not {FORMAT!r}")
+        kind, known = d.get("kind"), calibrator_classes()
         if not isinstance(kind, str) or kind not in known:
             raise BadInput(f"calibrator of an unknown kind {kind!r}: this calibrant knows {', '.join(sorted(known))}")
         try:
@@ -406,15 +406,15 @@ class FittedMap:
             raise BadInput(f"calibrator of kind {kind!r} cannot be used: {e}") from None
 
     @staticmethod
-    def from_json(text: str) -> FittedMap:
+    def from_json(text: str) -> Calibrator:
         """Rebuild the map from JSON text, which may come from anyone: size, depth and numbers are bounded first."""
-        return FittedMap.from_dict(parsed(text))
+        return Calibrator.from_dict(parsed(text))
 
 
 class Recipe(Protocol):
     """A repair with its settings, not fitted yet."""
 
-    def fit(self, data: Predictions) -> FittedMap:
+    def fit(self, data: Predictions) -> Calibrator:
         """Fit it to rows."""
 
 
@@ -423,7 +423,7 @@ class Recipe(Protocol):
 
 LARGEST = 1.7e308  # a little below the largest float, so that rounding on the way does not make it infinite
 CODED = 10_000  # covariates of a map
-Decoded = TypeVar("Decoded", bound=FittedMap)
+Decoded = TypeVar("Decoded", bound=Calibrator)
 
 
 def _decoded(kind: type[Decoded], d: Mapping[str, Any]) -> Decoded:
@@ -431,10 +431,10 @@ def _decoded(kind: type[Decoded], d: Mapping[str, Any]) -> Decoded:
     import msgspec
 
     one = msgspec.convert(d, kind)
-    parts: list[tuple[type[FittedMap | FittedOn | Coding], Mapping[str, Any]]] = [(kind, d)]
+    parts: list[tuple[type[Calibrator | FittedOn | Coding], Mapping[str, Any]]] = [(kind, d)]
     parts += [(FittedOn, d.get("fitted_on", {})), *((Coding, c) for c in d.get("codings", ()))]
-    for of, given in parts:
-        extra = sorted(set(given) - {f.name for f in fields(of)})
+    for of, inputs in parts:
+        extra = sorted(set(inputs) - {f.name for f in fields(of)})
         sound(not extra, f"unknown field {', '.join(map(repr, extra))}")
     for f in fields(one):
         sound(f.name == "settings" or _finite(getattr(one, f.name)), f"{f.name} is not what a fit leaves there")

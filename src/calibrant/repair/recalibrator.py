@@ -15,11 +15,26 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from calibrant.arguments import choice
 from calibrant.errors import BadInput
-from calibrant.repair.class_maps import ClassMaps, ClassRows, checked_classes, checked_recipe, checked_weights
-from calibrant.repair.classifier_data import ROUNDING, Features, Labels, Said, Taken, chosen, row_identities, table_of
-from calibrant.repair.fitted import FittedMap, Recipe
-from calibrant.repair.maps.curves import Platt
-from calibrant.repair.maps.dirichlet import Dirichlet
+from calibrant.repair.calibrators.curves import Platt
+from calibrant.repair.calibrators.dirichlet import Dirichlet
+from calibrant.repair.class_calibrators import (
+    ClassCalibrators,
+    ClassRows,
+    checked_classes,
+    checked_recipe,
+    checked_weights,
+)
+from calibrant.repair.classifier_data import (
+    ROUNDING,
+    ClassifierInputs,
+    Features,
+    Labels,
+    Stated,
+    chosen,
+    row_identities,
+    table_of,
+)
+from calibrant.repair.fitted import Calibrator, Recipe
 from calibrant.repair.regression import Floats
 
 if TYPE_CHECKING:
@@ -56,9 +71,9 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Labels; the second of two is the event.
     decision_ : bool
         The scores are read as decision values.
-    maps_ : tuple of FittedMap
+    calibrators_ : tuple of FittedMap
         One, or with three classes or more one a class unless the recipe repairs all at once.
-    map_ : FittedMap
+    calibrator_ : FittedMap
         The one map, whose ``to_json`` deploys it without pickle; `AttributeError` if there are several.
     n_features_in_, feature_names_in_
         Of X, as scikit-learn has them.
@@ -131,21 +146,21 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values = self._values(X)
         inside = bool(((values >= -ROUNDING) & (values <= 1.0 + ROUNDING)).all())
         self.decision_ = not inside if self.scale == "auto" else self.scale == "decision"
-        units = None if groups is None else column_or_1d(groups)
-        if units is not None and len(units) != len(labels):
-            raise BadInput(f"groups has {len(units)} values: pass one for each of the {len(labels)} rows")
-        rows = ClassRows(self._said(values), index, len(self.classes_), self._table(X), weights, units)
-        found = rows.counted().fitted(recipe)
-        self.maps_, self._divisor = found.maps, found.scale
+        clusters = None if groups is None else column_or_1d(groups)
+        if clusters is not None and len(clusters) != len(labels):
+            raise BadInput(f"groups has {len(clusters)} values: pass one for each of the {len(labels)} rows")
+        rows = ClassRows(self._stated(values), index, len(self.classes_), self._table(X), weights, clusters)
+        result = rows.counted().fitted(recipe)
+        self.calibrators_, self._divisor = result.calibrators, result.scale
         return self
 
     def predict_proba(self, X: Features) -> Floats:
         """Return repaired probabilities, float64 array of shape (n, K), columns in the order of `classes_`."""
         check_is_fitted(self)
         X = self._as_rows(X, reset=False)
-        maps = ClassMaps(self.maps_, self._divisor)
-        ids = row_identities(X) if maps.draw else None
-        return maps.of(self._said(self._values(X)), self._table(X), ids)
+        calibrators = ClassCalibrators(self.calibrators_, self._divisor)
+        ids = row_identities(X) if calibrators.draw else None
+        return calibrators.of(self._stated(self._values(X)), self._table(X), ids)
 
     def predict(self, X: Features) -> Labels:
         """Return the label of the largest repaired probability."""
@@ -154,18 +169,18 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     @property
-    def map_(self) -> FittedMap:
+    def calibrator_(self) -> Calibrator:
         """The fitted map."""
-        maps: tuple[FittedMap, ...] = getattr(self, "maps_", ())
-        if len(maps) != 1:
-            raise AttributeError("one calibrator a class: see maps_" if maps else "not fitted yet")
-        return maps[0]
+        calibrators: tuple[Calibrator, ...] = getattr(self, "calibrators_", ())
+        if len(calibrators) != 1:
+            raise AttributeError("one calibrator a class: see maps_" if calibrators else "not fitted yet")
+        return calibrators[0]
 
     def _checked(self, X: Features, y: ArrayLike | None) -> tuple[Features, Labels]:
         if y is None:
             raise BadInput("Recalibrator requires y to be passed, but the target y is None")
-        X, given = indexable(self._as_rows(X, reset=True), y)
-        labels: Labels = column_or_1d(given, warn=True)
+        X, inputs = indexable(self._as_rows(X, reset=True), y)
+        labels: Labels = column_or_1d(inputs, warn=True)
         assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
         return X, labels
@@ -207,15 +222,15 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         wanted = self.variables if self.variables is not None else getattr(self.recipe, "variables", None)
         return (wanted,) if isinstance(wanted, (str, int)) else () if wanted is None else wanted
 
-    def _variables(self, X: Features) -> Taken:
+    def _variables(self, X: Features) -> ClassifierInputs:
         named = self._named()
-        return chosen(self._labelled(X), named) if named else Taken()
+        return chosen(self._labelled(X), named) if named else ClassifierInputs()
 
     def _scores(self, X: Features, classes: int) -> tuple[int, ...]:
         """Return the places of the columns that hold scores."""
         if self.scores is not None:
-            asked = (self.scores,) if isinstance(self.scores, (str, int)) else tuple(self.scores)
-            at = chosen(self._labelled(X), asked).at
+            options = (self.scores,) if isinstance(self.scores, (str, int)) else tuple(self.scores)
+            at = chosen(self._labelled(X), options).at
         else:
             at = tuple(j for j in range(self.n_features_in_) if j not in self._taken.at)
             at = at[-1:] if classes == 2 else at
@@ -242,14 +257,14 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _values(self, X: Features) -> Floats:
         """Return the scores, shape (n,) of two classes or (n, K)."""
         if isinstance(X, np.ndarray):
-            held = X[:, self._at]
+            kept = X[:, self._at]
         else:
-            columns = Taken(self._at, tuple(f"score {j}" for j in self._at)).of(X)
-            held = np.column_stack([np.asarray(columns[f"score {j}"]) for j in self._at])  # type: ignore[index]
-        out: Floats = check_array(held, dtype=np.float64, input_name="X")
+            columns = ClassifierInputs(self._at, tuple(f"score {j}" for j in self._at)).of(X)
+            kept = np.column_stack([np.asarray(columns[f"score {j}"]) for j in self._at])  # type: ignore[index]
+        out: Floats = check_array(kept, dtype=np.float64, input_name="X")
         return out[:, 0] if len(self._at) == 1 else out
 
-    def _said(self, values: Floats) -> Said:
+    def _stated(self, values: Floats) -> Stated:
         if not self.decision_:
             wrong = (values < -ROUNDING) | (values > 1.0 + ROUNDING)
             if wrong.any():
@@ -258,7 +273,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "Then fit with scale='decision'"
                 )
             values = np.clip(values, 0.0, 1.0)
-        return Said(values, self.decision_)
+        return Stated(values, self.decision_)
 
     def _table(self, X: Features) -> pa.Table | None:
         return table_of(self._taken.of(X), X.shape[0] if hasattr(X, "shape") else len(X))

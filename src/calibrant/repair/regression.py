@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.specs.coding import Coding, Encoded, encode
 from calibrant.errors import BadInput, NotComputable
-from calibrant.repair.told import MASK, cells, told_codings
+from calibrant.repair.disclosure import MASK, cells, reported_codings
 from calibrant.stats.logistic import Design, maximise
 
 Floats = NDArray[np.float64]
@@ -28,7 +28,7 @@ def fit_rows(data: object, recipe: str, fewest: int = 2) -> Predictions:
     if not isinstance(data, Predictions):
         way = "pass calibrant.predictions(...) or calibrant.read(...)"
         raise BadInput(f"{recipe} is fitted on rows: {way}, not a {type(data).__name__}")
-    if data.cases in (0, data.n):
+    if data.events in (0, data.n):
         raise NotComputable(f"{recipe} cannot be fitted: every one of the {data.n:,} rows has outcome {int(data.y[0])}")
     if data.n < fewest:
         raise NotComputable(f"{recipe} needs at least {fewest} rows and there are {data.n}")
@@ -41,9 +41,9 @@ def taken(data: Predictions, rows: Whole) -> Predictions:
     y, p = data.y[rows], data.p[rows]
     y.flags.writeable = p.flags.writeable = False
     weights, cluster = (None if v is None else v[rows] for v in (data.weights, data.cluster))
-    known = None if data.unit_ids is None else data.unit_ids[rows]
+    known = None if data.cluster_ids is None else data.cluster_ids[rows]
     chosen = replace(data, y=y, p=p, covariates=table, weights=weights, cluster=cluster, dropped=0, cache={})
-    return replace(chosen, unit_ids=known)
+    return replace(chosen, cluster_ids=known)
 
 
 def weights_of(rows: Predictions) -> Floats:
@@ -66,8 +66,8 @@ def clusters_of(data: Predictions, rows: Rows = slice(None)) -> Whole | None:
 def targets(rows: Predictions) -> Floats:
     """Return Platt's targets: outcomes drawn in a little, so that a fit stays finite when the classes separate."""
     weight = weights_of(rows)
-    cases, rest = float(weight @ rows.y), float(weight @ (1 - rows.y))
-    return np.where(rows.y == 1, (cases + 1.0) / (cases + 2.0), 1.0 / (rest + 2.0))  # Platt 1999, eq. 2.2
+    events, rest = float(weight @ rows.y), float(weight @ (1 - rows.y))
+    return np.where(rows.y == 1, (events + 1.0) / (events + 2.0), 1.0 / (rest + 2.0))  # Platt 1999, eq. 2.2
 
 
 def distinct(rows: Predictions) -> tuple[Floats, Floats, Floats]:
@@ -81,28 +81,28 @@ def distinct(rows: Predictions) -> tuple[Floats, Floats, Floats]:
     if rows.weights is None:
         keys = (p.view(np.uint64) << one) | rows.y.astype(np.uint64)  # positive floats order like their bits
         keys.sort()
-        scores, cases, weight = (keys >> one).view(np.float64), (keys & one).astype(np.float64), None
+        scores, events, weight = (keys >> one).view(np.float64), (keys & one).astype(np.float64), None
     else:
         order = np.argsort(p, kind="stable")
         scores, weight = p[order], rows.weights[order]
-        cases = rows.y[order] * weight
+        events = rows.y[order] * weight
     first = np.flatnonzero(np.concatenate([[True], scores[1:] != scores[:-1]]))
     if len(first) == len(scores):
-        return scores, np.ones(len(scores)) if weight is None else weight, cases
+        return scores, np.ones(len(scores)) if weight is None else weight, events
     if weight is None:
         total = np.diff(np.append(first, len(scores))).astype(np.float64)
     else:
         total = np.add.reduceat(weight, first)
-    return scores[first], total, np.add.reduceat(cases, first)
+    return scores[first], total, np.add.reduceat(events, first)
 
 
 def scores_of(rows: Predictions, fewest: int) -> tuple[Floats, Floats, Floats]:
-    """Return `distinct` scores, neighbours joined until each stands for so many rows; see `repair.told`."""
-    scores, weight, cases = distinct(rows)
+    """Return `distinct` scores, neighbours joined until each stands for so many rows; see `repair.reported`."""
+    scores, weight, events = distinct(rows)
     if fewest < 2:
-        return scores, weight, cases
-    held = weight if rows.weights is None else np.bincount(np.searchsorted(scores, rows.p), minlength=len(scores))
-    return cells(scores, weight, cases, held.astype(np.int64), fewest)
+        return scores, weight, events
+    kept = weight if rows.weights is None else np.bincount(np.searchsorted(scores, rows.p), minlength=len(scores))
+    return cells(scores, weight, events, kept.astype(np.int64), fewest)
 
 
 # ---- Scores as log-odds, finite at 0 and 1 and without new ties ----
@@ -158,7 +158,7 @@ def encoded(
     data: Predictions | MulticlassPredictions, names: Sequence[str] | None
 ) -> tuple[tuple[Coding, ...], Encoded, tuple[str, ...]]:
     """Fix the codings of the variables of rows; return them, the encoded rows and the constants left out."""
-    how = told_codings(data.covariates, names)
+    how = reported_codings(data.covariates, names)
     kept = tuple(c for c in how if c.kind != "constant")
     if data.covariates is None:
         raise BadInput("variables: the data has no covariates; pass them to calibrant.predictions or read")
@@ -215,7 +215,7 @@ class Trial:
     features : float64 array of shape (n, k)
         The first `free` columns are not penalised, the last `joint` less or more than the others.
     free, joint : int
-    fold, unit : int64 arrays of shape (n,)
+    fold, cluster : int64 arrays of shape (n,)
         The fold of each row, and the independent unit (row or cluster) that it belongs to.
     """
 
@@ -226,7 +226,7 @@ class Trial:
     free: int
     joint: int
     fold: Whole
-    unit: Whole
+    cluster: Whole
 
     def penalty(self, strength: float, joint: float) -> Floats:
         """Return the diagonal of the penalty; infinite where a feature is left out."""
@@ -239,8 +239,8 @@ class Trial:
     def fitted(self, penalty: Floats) -> Floats:
         """Return the penalised maximum likelihood coefficients."""
         design = Design(self.features, self.weight, self.base, penalty)
-        found: Floats = maximise(design, design.sums(self.y)).coefficients[0]
-        return found
+        result: Floats = maximise(design, design.sums(self.y)).coefficients[0]
+        return result
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ def chosen(t: Trial, strengths: Sequence[float] = PENALTIES, shares: Sequence[fl
         for strength in strengths:
             penalty = t.penalty(strength, share)
             after = losses(t.y, t.base + _held_out(t, steps, penalty))
-            gain, error = paired(t.weight * (before - after), t.unit)
+            gain, error = paired(t.weight * (before - after), t.cluster)
             if gain > max(error, best.gain):
                 best = Choice(penalty, strength, share, gain, error)
     return best
@@ -316,13 +316,13 @@ def newton_step(information: Floats, gradient: Floats, penalty: Floats) -> Float
 def folds_of(rows: Predictions, rng: np.random.Generator) -> tuple[Whole, Whole]:
     """Return the independent unit of each row (its cluster, or itself), and a fold that keeps clusters whole."""
     clusters = clusters_of(rows)
-    unit = np.arange(rows.n) if clusters is None else clusters
-    return unit, rng.permutation(np.arange(unit.max() + 1) % FOLDS)[unit]
+    cluster = np.arange(rows.n) if clusters is None else clusters
+    return cluster, rng.permutation(np.arange(cluster.max() + 1) % FOLDS)[cluster]
 
 
-def paired(gains: Floats, unit: Whole) -> tuple[float, float]:
+def paired(gains: Floats, cluster: Whole) -> tuple[float, float]:
     """Return the mean gain of the rows, and its standard error over independent clusters."""
-    sums, n = np.bincount(unit, gains), len(gains)
+    sums, n = np.bincount(cluster, gains), len(gains)
     return float(gains.sum()) / n, float(sums.std() * np.sqrt(len(sums)) / n)
 
 

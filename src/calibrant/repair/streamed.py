@@ -17,7 +17,7 @@ from calibrant.data.sources.source import Source
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
-from calibrant.repair.fitted import FittedMap, Hashes
+from calibrant.repair.fitted import Calibrator, Hashes
 
 
 def repaired_name(score: str) -> str:
@@ -30,7 +30,7 @@ def fitted_name(score: str) -> str:
     return f"{score}_fitted_on"
 
 
-def checked_map(one: FittedMap, source: Source, score: str) -> None:
+def checked_calibrator(one: Calibrator, source: Source, score: str) -> None:
     """Refuse a map that cannot be applied to a source."""
     if one.several:
         raise BadInput("this calibrator repairs several classes at once: call it in Python on multiclass_predictions")
@@ -53,8 +53,8 @@ class Output:
     fitted_rows: Hashes | None = None
 
 
-def apply_map(
-    one: FittedMap,
+def apply_calibrator(
+    one: Calibrator,
     source: Source,
     spec: Spec,
     output: Output,
@@ -84,7 +84,7 @@ def apply_map(
     """
     import pyarrow as pa
 
-    faults, score = Faults(asker=COMMAND), spec.score
+    faults, score = Faults(caller=COMMAND), spec.score
     named = replace(spec, seed=0)  # a map's own seed decides what it draws
 
     def added(batch: pa.RecordBatch, part: str, row: int) -> dict[str, pa.Array]:
@@ -124,5 +124,5 @@ def among(hashes: Hashes, ordered: Hashes) -> NDArray[np.bool_]:
     if not len(ordered):
         return np.zeros(len(hashes), dtype=bool)
     at = np.minimum(np.searchsorted(ordered, hashes), len(ordered) - 1)
-    found: NDArray[np.bool_] = ordered[at] == hashes
-    return found
+    result: NDArray[np.bool_] = ordered[at] == hashes
+    return result

@@ -6,15 +6,15 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.arguments import LEVELS, MASK, TAB
+from calibrant.arguments import MASK, STEPS, TAB
 from calibrant.audit.about import About
 from calibrant.audit.record import AuditRecord
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 EVERY = "*"  # all columns that can be used
 WIDTH = 84  # characters of a line of a command
 DEFAULTS: Mapping[str, object] = {
-    "--levels": LEVELS,
+    "--steps": STEPS,
     "--alpha": 0.05,
     "--tolerance": 0.0,
     "--seed": 0,
@@ -33,7 +33,7 @@ REPAIRING = (  # options that `repair` takes too
         "--bins",
         "--variables",
     ),
-    *("--limit", "--judge", "--threshold", "--costs", "--levels", "--alpha", "--seed"),
+    *("--limit", "--judge", "--threshold", "--costs", "--steps", "--alpha", "--seed"),
     *("--encoding", "--delimiter", "--decimal", "--sheet", "--format"),
 )
 GROUPS = 2  # columns that a report proposes
@@ -67,19 +67,19 @@ def repair(record: AuditRecord, method: str = "") -> str:
     kept = [(k, v) for k, v in _flags(record) if k in REPAIRING and DEFAULTS.get(k) != v]
     switches = {"--percent": bool(data.get("percent")), "--drop-missing": bool(dropped(data))}
     words = [start, *_typed(kept), *(k for k, wanted in switches.items() if wanted)]
-    return _wrapped([*words, *([f"--method {visible(method)}"] if method else []), "--map map.json"])
+    return _wrapped([*words, *([f"--method {sanitize(method)}"] if method else []), "--calibrator map.json"])
 
 
 def naming_groups(record: AuditRecord) -> str:
     """Return the option that names groups, such as ``--by branch``: columns that are categories, if there are any."""
-    held = record.data.get("columns") or {}
+    is_kept = record.data.get("columns") or {}
     taken = record.curve("dependence").columns.get("column", ())  # what rows belong to is no group
-    usable = [name for name, c in held.items() if c.get("kind") == "category" and c.get("used") == "covariate"]
-    found = [name for name in usable if name not in taken]
-    return _typed([("--by", _list(found[:GROUPS]) or COLUMN)])[0]
+    usable = [name for name, c in is_kept.items() if c.get("kind") == "category" and c.get("used") == "covariate"]
+    results = [name for name in usable if name not in taken]
+    return _typed([("--by", _list(results[:GROUPS]) or COLUMN)])[0]
 
 
-def by_units(column: str) -> list[str]:
+def by_clusters(column: str) -> list[str]:
     """Return the option that names the cluster of each row."""
     return _typed([("--cluster", column)])
 
@@ -104,7 +104,7 @@ def _start(record: AuditRecord, what: str) -> str:
     if not sources or _untypable(record, sources):
         return ""
     paths = (f"./{x}" if x.startswith("-") and x != "-" else x for x in sources)
-    return visible(f"calibrant {what} {' '.join(map(shlex.quote, paths))}")
+    return sanitize(f"calibrant {what} {' '.join(map(shlex.quote, paths))}")
 
 
 def _typed(flags: Sequence[tuple[str, object]]) -> list[str]:
@@ -112,7 +112,7 @@ def _typed(flags: Sequence[tuple[str, object]]) -> list[str]:
     out = []
     for flag, value in flags:
         typed = shlex.quote(TAB if (flag, value) == ("--delimiter", "\t") else str(value))
-        out.append(visible(f"{flag}={typed}" if typed.startswith(("-", "'-")) else f"{flag} {typed}"))
+        out.append(sanitize(f"{flag}={typed}" if typed.startswith(("-", "'-")) else f"{flag} {typed}"))
     return out
 
 
@@ -139,17 +139,17 @@ def _odd(name: str) -> bool:
 def _flags(record: AuditRecord) -> list[tuple[str, object]]:
     """Return every option with a value that changes the result, but those that were not given."""
     data, s = record.data, record.settings
-    asked, files = s.get("variables", (EVERY,)), listed(data.get("files"))
+    options, files = s.get("variables", (EVERY,)), listed(data.get("files"))
     named_after_file = len(files) == 1 and files[0].split(".")[0] == record.name
     flags: list[tuple[str, object]] = [("--label", data.get("label")), ("--score", data.get("score"))]
     flags += [("--positive", data.get("positive")), ("--key", _list(listed(data.get("key"))))]
-    units = list(data.get("crossed") or ()) or [*listed(data.get("cluster")), *(data.get("nested") or ())]
-    flags += [("--cluster", _list(units)), ("--weights", data.get("weights"))]
+    clusters = list(data.get("two_way") or ()) or [*listed(data.get("cluster")), *(data.get("nested") or ())]
+    flags += [("--cluster", _list(clusters)), ("--weights", data.get("weights"))]
     flags += [("--by", _list(_group_columns(record)))]
     flags += [("--missing", data["missing"] if data.get("missing") in ("refuse", "keep") else None)]
     flags += [("--bins", f"{name}={','.join(map(_edge, edges))}") for name, edges in cuts(record).items()]
-    flags += [("--variables", None if tuple(asked) == (EVERY,) else _list(asked) or "none")]
-    flags += [(f"--{k}", s.get(k)) for k in ("limit", "levels", "alpha", "tolerance", "seed")]
+    flags += [("--variables", None if tuple(options) == (EVERY,) else _list(options) or "none")]
+    flags += [(f"--{k}", s.get(k)) for k in ("limit", "steps", "alpha", "tolerance", "seed")]
     flags += [("--missing-odds", s.get("missing_odds") if data.get("missing") == "keep" else None)]
     flags += [("--mask", s.get("mask") if s.get("mask") != MASK else None)]
     flags += [("--fail-on", ",".join(listed(s.get("fail_on"))) or None), ("--outcome", s.get("outcome"))]
@@ -188,8 +188,8 @@ def groupings(record: AuditRecord) -> list[tuple[str, ...]]:
 
 def described(record: AuditRecord) -> Mapping[str, Mapping[str, Any]]:
     """Return how each group variable was read: its kind, its edges, and how many values share one level."""
-    held: Mapping[str, Mapping[str, Any]] = record.data.get("variables") or {}
-    return held
+    values: Mapping[str, Mapping[str, Any]] = record.data.get("variables") or {}
+    return values
 
 
 def cuts(record: AuditRecord) -> dict[str, Sequence[float]]:

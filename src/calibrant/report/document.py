@@ -283,7 +283,7 @@ class Follows:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class Columns:
     """A picture next to words."""
 
     text: Text
@@ -393,7 +393,7 @@ Node: TypeAlias = (
     | Decision
     | Changes
     | Follows
-    | Beside
+    | Columns
     | Figure
     | Details
 )

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from calibrant.audit.about import NOUN
-from calibrant.audit.record import AuditRecord, Check, Finding
+from calibrant.audit.record import AuditRecord, CheckRecord, Finding
 from calibrant.report.commands import groupings
 from calibrant.results import Estimate, Outcome
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
-RANK = {"broken": 0, "undecided": 1, "met": 2, "none": 3}
+RANK = {"over": 0, "undecided": 1, "within": 2, "not_checked": 3}
 MOST_ROWS = 500  # groups in the long table; the others are in the JSON only
 SIMULATED = ("simulation", "sign")  # in the law of a p-value that is a rank among draws
-UNTOLD = 0.5  # a certified upper end from here on tells nothing
+UNREPORTED = 0.5  # a certified upper end from here on tells nothing
 FEW = 50  # expected cases, and expected non-cases, that a curve needs
 STRONG = "strong-calibration"
 TOGETHER = "dependence"
-POCKETS = "pockets"  # the code of their check, and the name of their estimate and curve
+SUBGROUPS = "subgroups"  # the code of their check, and the name of their estimate and curve
 FIXED = "fixed"  # the curve of everyone, groups and pockets before and after a repair
 Side = Literal["low", "high", "unclear"]
-Pockets = Literal["broken", "undecided", "uncleared", "met", "measured", "absent"]
+Subgroups = Literal["over", "undecided", "error_shown", "within", "measured", "absent"]
 
 
 def ordered(groups: Sequence[Finding]) -> list[Finding]:
@@ -30,7 +30,7 @@ def ordered(groups: Sequence[Finding]) -> list[Finding]:
 
     def key(f: Finding) -> tuple[float, float, float, str]:
         low, high = -f.lower.interval.low, -f.upper.interval.high
-        first, second = (high, low) if f.verdict == "met" else (low, high)
+        first, second = (high, low) if f.verdict == "within" else (low, high)
         return RANK.get(f.verdict, 3), first, second, f.id
 
     return sorted(groups, key=key)
@@ -41,10 +41,10 @@ def with_verdict(record: AuditRecord, verdict: str) -> list[Finding]:
     return [f for f in ordered(record.groups) if f.verdict == verdict]
 
 
-def told(record: AuditRecord) -> list[Finding]:
+def reported(record: AuditRecord) -> list[Finding]:
     """Return the findings whose counts the page tells as people: the worst broken group, and everyone."""
-    broken = with_verdict(record, "broken")[:1]
-    return ([record.everyone] if record.everyone.verdict == "broken" else []) + broken
+    broken = with_verdict(record, "over")[:1]
+    return ([record.everyone] if record.everyone.verdict == "over" else []) + broken
 
 
 def only_together(record: AuditRecord) -> int:
@@ -66,64 +66,64 @@ def limit_of(record: AuditRecord) -> float | None:
 
 def noun(record: AuditRecord) -> str:
     """Return what the rows are called, in the plural: "people" only where somebody said so."""
-    said = (record.settings.get("about") or {}).get("noun")
-    return visible(said).strip() or NOUN if said else NOUN
+    stated = (record.settings.get("about") or {}).get("noun")
+    return sanitize(stated).strip() or NOUN if stated else NOUN
 
 
-def units_of(record: AuditRecord) -> Mapping[str, Any]:
+def cluster_totals(record: AuditRecord) -> Mapping[str, Any]:
     """Return what is known of clusters and weights; empty where rows are independent and count alike."""
-    return record.data.get("units") or {}
+    return record.data.get("clusters") or {}
 
 
 def crossing(record: AuditRecord) -> Mapping[str, int]:
     """Return the two columns whose clusters cross, each with its number of clusters; empty where none do."""
-    return record.data.get("crossed") or {}
+    return record.data.get("two_way") or {}
 
 
-def withheld(record: AuditRecord) -> bool:
+def suppressed(record: AuditRecord) -> bool:
     """Return whether nothing is decided, for rows are copies."""
-    return bool(record.data.get("withheld"))
+    return bool(record.data.get("suppressed"))
 
 
 def together(record: AuditRecord) -> tuple[str, float] | None:
     """Return the column whose rows are alike beyond chance, though no cluster was named, and its design effect."""
     c = record.curve(TOGETHER).columns
     of = zip(c.get("column", ()), c.get("design_effect", ()), c.get("found", ()), strict=True)
-    return next(((str(name), float(effect)) for name, effect, found in of if found), None)
+    return next(((str(name), float(effect)) for name, effect, result in of if result), None)
 
 
-def unit_effects(record: AuditRecord) -> Mapping[str, float]:
+def cluster_effects(record: AuditRecord) -> Mapping[str, float]:
     """Return the design effect of each column by which rows may belong together."""
     c = record.curve(TOGETHER).columns
     return dict(zip(map(str, c.get("column", ())), map(float, c.get("design_effect", ())), strict=True))
 
 
-def units_looked_for(record: AuditRecord) -> bool:
+def clusters_searched(record: AuditRecord) -> bool:
     """Return whether identifiers, which are no covariates, were tested too by the rows that share them."""
     return bool(record.curve(TOGETHER).settings.get("identifiers"))
 
 
 def needed(record: AuditRecord) -> str:
     """Return what more is needed of, in the plural: clusters where rows share them, else what rows are called."""
-    return f"clusters ({visible(record.data['cluster'])})" if record.data.get("cluster") else noun(record)
+    return f"clusters ({sanitize(record.data['cluster'])})" if record.data.get("cluster") else noun(record)
 
 
 def screened(record: AuditRecord) -> Mapping[str, Any]:
     """Return which columns the tests read, and which rows chose them; empty where they read all of them."""
-    found: Mapping[str, Any] = record.data.get("screen") or {}
-    return found
+    results: Mapping[str, Any] = record.data.get("screen") or {}
+    return results
 
 
 def tested_rows(record: AuditRecord) -> int | None:
     """Return how many rows tests and subgroups read, where others chose the columns; None where they read all."""
-    found = screened(record)
-    return int(found["rows_tested"]) if found else None
+    result = screened(record)
+    return int(result["rows_tested"]) if result else None
 
 
-def said_of(record: AuditRecord, what: str) -> str:
+def stated_of(record: AuditRecord, what: str) -> str:
     """Return what the caller said of the model, its use, the rows or the limit; empty where nothing was said."""
-    said = (record.settings.get("about") or {}).get(what)
-    return visible(said).strip() if said else ""
+    stated = (record.settings.get("about") or {}).get(what)
+    return sanitize(stated).strip() if stated else ""
 
 
 def by_gap(record: AuditRecord) -> bool:
@@ -145,7 +145,7 @@ def ends(record: AuditRecord, finding: Finding) -> tuple[float, float]:
 def cancels(record: AuditRecord) -> bool:
     """Return whether everyone's gap is judged and the calibration error is certified over the limit: errors cancel."""
     limit, least = limit_of(record), record.everyone.lower.interval.low
-    return by_gap(record) and limit is not None and record.everyone.verdict != "broken" and least > limit
+    return by_gap(record) and limit is not None and record.everyone.verdict != "over" and least > limit
 
 
 def size(low: float, high: float) -> tuple[float, float]:
@@ -155,9 +155,9 @@ def size(low: float, high: float) -> tuple[float, float]:
 
 def decided(low: float, high: float, verdict: str | None, limit: float | None) -> tuple[float, float]:
     """Return two ends moved to the limit where the verdict is known to be beyond it."""
-    if limit is not None and verdict == "broken":
+    if limit is not None and verdict == "over":
         return max(low, limit), high
-    return (low, min(high, limit)) if limit is not None and verdict == "met" else (low, high)
+    return (low, min(high, limit)) if limit is not None and verdict == "within" else (low, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class Off:
         The subgroup's; empty for one that cannot be shown.
     side : {"low", "high", "unclear"}
         Whether the probabilities of a subgroup are too low or too high.
-    traits : tuple of str
+    attributes : tuple of str
         The variables of a subgroup's rule.
     levels : tuple of pairs of str
         Variables and levels of a subgroup that is one level of each, as a named group is reported; else empty.
@@ -188,7 +188,7 @@ class Off:
     finding: Finding | None = None
     rule: str = ""
     side: Side = "unclear"
-    traits: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
     levels: tuple[tuple[str, str], ...] = ()
     most: float = 1.0
     rows: int = 0
@@ -197,32 +197,32 @@ class Off:
 def groups_off(record: AuditRecord) -> list[Off]:
     """Return the named groups over the limit, the farthest off first; without a limit all that are off."""
     limit = limit_of(record)
-    found = [Off(ends(record, f)[0], f) for f in record.groups if f.verdict == "broken" or limit is None]
-    return sorted((o for o in found if o.least > 0), key=_by_size)
+    results = [Off(ends(record, f)[0], f) for f in record.groups if f.verdict == "over" or limit is None]
+    return sorted((o for o in results if o.least > 0), key=_by_size)
 
 
-def pockets_off(record: AuditRecord) -> list[Off]:
+def subgroups_over(record: AuditRecord) -> list[Off]:
     """Return the subgroups over the limit, the farthest off first; without a limit all that are off."""
     limit = limit_of(record)
-    if limit is not None and record.verdicts["pockets"] != "broken":
+    if limit is not None and record.verdicts["subgroups"] != "over":
         return []
-    return pockets_known(record, limit or 0.0)
+    return subgroups_known(record, limit or 0.0)
 
 
-def pockets_known(record: AuditRecord, beyond: float = 0.0) -> list[Off]:
+def subgroups_known(record: AuditRecord, beyond: float = 0.0) -> list[Off]:
     """Return the subgroups that are certified to be off by more than this, the farthest off first."""
-    e, curve = record.estimates.get(POCKETS), record.curve(POCKETS)
-    found = []
+    e, curve = record.estimates.get(SUBGROUPS), record.curve(SUBGROUPS)
+    results = []
     for i, least in enumerate(curve.columns.get("floor", ())):
         if least > beyond:
             rule, low, high, rows = (curve.columns[k][i] for k in ("rule", "low", "high", "rows"))
-            asked = curve.settings["conditions"][i]
-            traits = tuple(dict.fromkeys(str(c["variable"]) for c in asked))
+            options = curve.settings["conditions"][i]
+            attributes = tuple(dict.fromkeys(str(c["variable"]) for c in options))
             most, where = size(float(low), float(high))[1], side(float(low), float(high))
-            found.append(Off(float(least), None, str(rule), where, traits, _levels(asked), most, int(rows)))
-    if not found and e is not None and e.interval.low > beyond:
-        found = [Off(e.interval.low)]
-    return sorted(found, key=_by_size)
+            results.append(Off(float(least), None, str(rule), where, attributes, _levels(options), most, int(rows)))
+    if not results and e is not None and e.interval.low > beyond:
+        results = [Off(e.interval.low)]
+    return sorted(results, key=_by_size)
 
 
 def _levels(conditions: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
@@ -236,26 +236,26 @@ def _by_size(o: Off) -> tuple[float, str, str]:
     return -o.least, "" if o.finding is None else o.finding.id, o.rule
 
 
-def check_of(record: AuditRecord, code: str) -> Check | None:
+def check_of(record: AuditRecord, code: str) -> CheckRecord | None:
     """Return the check with this code, or None."""
     return next((c for c in record.checks if c.code == code), None)
 
 
-def ran(record: AuditRecord, code: str) -> Check | None:
+def ran(record: AuditRecord, code: str) -> CheckRecord | None:
     """Return the check with this code where its test was run, or None."""
     check = check_of(record, code)
     return check if check is not None and check.outcome is not None else None
 
 
-def stands(record: AuditRecord, check: Check) -> bool:
+def stands(record: AuditRecord, check: CheckRecord) -> bool:
     """Return whether a test finds error that counts.
 
     The strong test is one of the two searches that the test of subgroups joins: joined, they count once. By itself it
     counts where subgroups were not tested, or somebody asked for it by name.
     """
-    joined = ran(record, POCKETS)
+    joined = ran(record, SUBGROUPS)
     once = check.code == STRONG and joined is not None and STRONG not in (record.settings.get("fail_on") or ())
-    return record.found(check) and (not once or joined is None or record.found(joined))
+    return record.error_shown(check) and (not once or joined is None or record.error_shown(joined))
 
 
 def draws_of(outcome: Outcome) -> int | None:
@@ -274,10 +274,10 @@ def side(low: float, high: float) -> Side:
     return "low" if low > 0 else "high" if high < 0 else "unclear"
 
 
-def shift_side(record: AuditRecord) -> Side | None:
+def gap_side(record: AuditRecord) -> Side | None:
     """Return the direction of the overall gap, or None where it could not be computed."""
-    shift: Estimate | None = record.estimates.get("shift")
-    return None if shift is None else side(shift.interval.low, shift.interval.high)
+    gap: Estimate | None = record.estimates.get("gap")
+    return None if gap is None else side(gap.interval.low, gap.interval.high)
 
 
 def carries_curve(record: AuditRecord) -> bool:
@@ -293,16 +293,16 @@ def few(record: AuditRecord) -> bool:
 
 def need_of(finding: Finding) -> tuple[int, bool] | None:
     """Return how many rows, or clusters, would decide, and whether that is a least; None where nobody can say."""
-    found = finding.rows_needed if finding.units_needed is None else finding.units_needed
-    return None if found is None else (found, finding.rows_at_least)
+    result = finding.rows_needed if finding.clusters_needed is None else finding.clusters_needed
+    return None if result is None else (result, finding.rows_at_least)
 
 
-def pockets_need(worst: Estimate) -> tuple[int, bool] | None:
+def subgroups_need(worst: Estimate) -> tuple[int, bool] | None:
     """Return the same of unlisted subgroups: how many rows, or clusters, would decide on the worst of them."""
-    told = worst.settings
-    noun = "rows" if told.get("units_needed") is None else "units"
-    need = told.get(f"{noun}_needed")
-    return None if need is None else (int(need), bool(told[f"{noun}_at_least"]))
+    reported = worst.settings
+    noun = "rows" if reported.get("clusters_needed") is None else "clusters"
+    need = reported.get(f"{noun}_needed")
+    return None if need is None else (int(need), bool(reported[f"{noun}_at_least"]))
 
 
 def median_need(groups: Sequence[Finding]) -> tuple[int, bool] | None:
@@ -312,10 +312,11 @@ def median_need(groups: Sequence[Finding]) -> tuple[int, bool] | None:
     return (needs[half - 1][0], any(least for _, least in needs[:half])) if 0 < half <= len(needs) else None
 
 
-def pockets_state(record: AuditRecord) -> Pockets:
+def subgroups_state(record: AuditRecord) -> Subgroups:
     """Return what is known of unlisted subgroups.
 
-    ``"uncleared"``: error was found, and no subgroup is certified over the limit. ``"absent"``: they were not searched.
+    ``"error_shown"``: error was found, and no subgroup is certified over the limit. ``"absent"``: they were not
+    searched.
     """
-    state = record.verdicts["pockets"]
-    return {"not-cleared": "uncleared", "none": "measured"}.get(state, state)  # type: ignore[return-value]
+    state = record.verdicts["subgroups"]
+    return {"error_shown": "error_shown", "not_checked": "measured"}.get(state, state)  # type: ignore[return-value]

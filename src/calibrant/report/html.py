@@ -23,7 +23,7 @@ from calibrant.report.document import Cell, Column, Document, Kind, Node, seen
 from calibrant.report.outline import document
 from calibrant.report.spans import plain
 from calibrant.report.wording.terms import MARKS
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 if TYPE_CHECKING:
     from jinja2 import BytecodeCache, Environment
@@ -63,9 +63,9 @@ def brief(record: AuditRecord) -> str:
 def written(of: Document, record: AuditRecord) -> str:
     """Return a document as a page that holds its record."""
     context = _context(of) | {
-        "version": visible(record.versions.get("calibrant", "")),
+        "version": sanitize(record.versions.get("calibrant", "")),
         "name": record.name,
-        **held(record),
+        **embedded(record),
     }
     return environment().get_template("page.html.j2").render(context)
 
@@ -87,7 +87,7 @@ def _context(of: Document, *, alone: bool = False) -> dict[str, object]:
     }
 
 
-def held(record: AuditRecord) -> dict[str, str]:
+def embedded(record: AuditRecord) -> dict[str, str]:
     """Return the record as the page holds it, and what its element says it is: plain JSON, packed if it is long."""
     text = island(record.to_dict())
     if len(text) <= PLAIN:
@@ -156,7 +156,7 @@ def _compiled() -> BytecodeCache:
     """Return where compiled templates are kept: with the byte code of this file, where and if Python keeps that."""
     from jinja2 import FileSystemBytecodeCache, __version__
 
-    class Beside(FileSystemBytecodeCache):
+    class Attached(FileSystemBytecodeCache):
         """As it is, in a folder that may not be there, or be written by nobody, and of files that may be damaged."""
 
         def get_bucket(self, environment: Environment, name: str, filename: str | None, source: str) -> Bucket:
@@ -173,4 +173,4 @@ def _compiled() -> BytecodeCache:
                     super().dump_bytecode(bucket)
 
     tag = sys.implementation.cache_tag  # Jinja itself tells versions of Python apart, but not kinds of it
-    return Beside(str(Path(cache_from_source(__file__)).parent), f"%s.{tag}.jinja2-{__version__}.template")
+    return Attached(str(Path(cache_from_source(__file__)).parent), f"%s.{tag}.jinja2-{__version__}.template")

@@ -6,14 +6,14 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from calibrant.data.sources.taken import FIXES
+from calibrant.data.sources.inferred_types import FIXES
 from calibrant.data.specs.confidences import of_column
-from calibrant.look.looked import UNLABELLED, Column, Look
+from calibrant.inspect.looked import UNLABELLED, Column, Look
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap
 from calibrant.report.wording.confidences import MEANS
 from calibrant.report.wording.notices import UNFINISHED
-from calibrant.visible import edged, visible
+from calibrant.sanitize import quote_blank, sanitize
 
 WIDTH = 80
 NAME, KIND, HOLDS = 24, 14, 29  # cells of the table's columns, at most
@@ -22,12 +22,15 @@ VALUES = 3  # values of a category
 LISTED = 4  # columns in a sentence
 SPELT = 24  # cells of a value
 GROUPED, LARGE = 10_000, 1e15  # whole numbers are written with spaces, and as powers of ten, from here on
-TELLS = {  # what is to know, by the code of its warning; the report says the same of an audit's data
+REPORTS = {  # what is to know, by the code of its warning; the report says the same of an audit's data
     "one-class": ("One outcome", "Every row has the same outcome: nothing can be said of the other."),
     "repeated-rows": ("Repeated rows", "Rows that repeat an earlier one count twice: the ranges become too narrow."),
     "equal-rows": ("Equal rows", "Some rows equal an earlier one: by chance, or copied; the audit says which."),
     "likely-id": ("Identifiers", "Columns that look like identifiers are not ranked and not tested."),
-    "several-rows-per-unit": ("Shared clusters", "Several rows share a cluster; the ranges assume independent rows."),
+    "several-rows-per-cluster": (
+        "Shared clusters",
+        "Several rows share a cluster; the ranges assume independent rows.",
+    ),
     "missing-label": ("Missing labels", "Rows without a label are refused, left out with --missing drop, or kept."),
     "missing-score": ("Missing scores", "Rows without a score are refused, or left out with --missing drop."),
     "scores-look-like-percent": ("Scores", "The scores run to 100: pass --percent."),
@@ -45,8 +48,8 @@ TELLS = {  # what is to know, by the code of its warning; the report says the sa
 def written(seen: Look) -> str:
     """Return the look for a terminal of 80 columns, without colour codes."""
     blocks = ["\n".join(wrap(_heading(seen), "", WIDTH)), "\n".join(_table(seen))]
-    told = [line for lead, text in sentences(seen) for line in _item(lead, text)]
-    blocks += ["\n".join(told)] if told else []
+    reported = [line for lead, text in sentences(seen) for line in _item(lead, text)]
+    blocks += ["\n".join(reported)] if reported else []
     blocks += ["\n".join(_in_the_way(seen))] if seen.refusals else []
     blocks.append(f"{_run(seen)}\n" + "\n".join(f"  {line}" for line in typed(seen.command)))
     return "\n\n".join(blocks)
@@ -58,9 +61,9 @@ def brief(seen: Look) -> str:
     lines = [_heading(seen), f"columns: {kinds}"]
     lines += [f"{lead.lower()}: {text}" for lead, text in list(sentences(seen))[:5]]
     if seen.refusals:
-        lines.append(f"in the way: {visible(seen.refusals[0])}")
+        lines.append(f"in the way: {sanitize(seen.refusals[0])}")
         lines += [f"and {len(seen.refusals) - 1} more in the way"] if len(seen.refusals) > 1 else []
-    lines.append(f"run: {visible(seen.command)}")
+    lines.append(f"run: {sanitize(seen.command)}")
     return "\n".join(clip(line, 4 * WIDTH) for line in lines)
 
 
@@ -74,10 +77,10 @@ def html(seen: Look) -> str:
         heads=("Column", "Interpreted as", "Missing", "Holds"),
         rows=[_cells(c, seen) for c in seen.columns[: 10 * MOST]],
         more=len(seen.columns) - 10 * MOST,
-        told=[(lead, visible(text)) for lead, text in sentences(seen)],
-        refusals=[visible(r) for r in seen.refusals],
+        reported=[(lead, sanitize(text)) for lead, text in sentences(seen)],
+        refusals=[sanitize(r) for r in seen.refusals],
         run=_run(seen),
-        command=visible(seen.command),
+        command=sanitize(seen.command),
     )
 
 
@@ -103,7 +106,7 @@ def short(seen: Look) -> str:
 def _in_the_way(seen: Look) -> list[str]:
     lines = ["In the way:"] if seen.refusals else []
     for i, refusal in enumerate(seen.refusals, 1):
-        lines += wrap(visible(refusal), f"{i:>3}. ", WIDTH)
+        lines += wrap(sanitize(refusal), f"{i:>3}. ", WIDTH)
     return lines
 
 
@@ -112,7 +115,7 @@ def _in_the_way(seen: Look) -> list[str]:
 
 def _heading(seen: Look) -> str:
     columns = f"{num.count(len(seen.columns))} column{'s' * (len(seen.columns) != 1)}"
-    name = clip(visible(seen.name), NAME)
+    name = clip(sanitize(seen.name), NAME)
     if seen.holds == "sketch":
         return f"{name}: a sketch of {num.count(seen.rows_read)} rows, {columns}"
     if seen.whole:
@@ -146,12 +149,12 @@ def _weight(c: Column, seen: Look) -> int:
     if first < 2 or len(seen.columns) <= MOST:
         return first
     offered = {name for names in seen.candidates.values() for name in names}
-    return 2 if c.role in ("group", "key") else 3 if c.name in offered else 4 if c.kind in ("id", "unit") else 5
+    return 2 if c.role in ("group", "key") else 3 if c.name in offered else 4 if c.kind in ("id", "cluster") else 5
 
 
 def _cells(c: Column, seen: Look) -> tuple[str, str, str, str]:
-    role = c.role if c.role in ("label", "score", "key", "weights") else "unit" if c.role == "cluster" else c.kind
-    return visible(c.name) or "(no name)", role, _missing(c, seen), visible(_holds(c))
+    role = c.role if c.role in ("label", "score", "key", "weights") else "cluster" if c.role == "cluster" else c.kind
+    return sanitize(c.name) or "(no name)", role, _missing(c, seen), sanitize(_holds(c))
 
 
 def _missing(c: Column, seen: Look) -> str:
@@ -165,8 +168,8 @@ def _missing(c: Column, seen: Look) -> str:
 def part_of(n: int, rows: int) -> str:
     """Write a number of rows with its share: "1,204 (1.2%)"."""
     share = 100 * n / max(rows, 1)
-    told = "all" if n == rows else "<0.1%" if share < 0.1 else ">99.9%" if share > 99.9 else f"{share:.1f}%"
-    return f"{num.count(n)} ({told})"
+    reported = "all" if n == rows else "<0.1%" if share < 0.1 else ">99.9%" if share > 99.9 else f"{share:.1f}%"
+    return f"{num.count(n)} ({reported})"
 
 
 def _holds(c: Column) -> str:
@@ -179,11 +182,12 @@ def _holds(c: Column) -> str:
     if c.frequent and (c.role == "label" or c.kind in ("yes/no", "category", "code", "constant")):
         kept = LISTED if c.role == "label" else VALUES
         shown = [
-            clip(edged(v), SPELT) + (f" {num.count(n)}" if c.role == "label" else "") for v, n in c.frequent[:kept]
+            clip(quote_blank(v), SPELT) + (f" {num.count(n)}" if c.role == "label" else "")
+            for v, n in c.frequent[:kept]
         ]
         more = (c.distinct or 0) - len(shown)
         return ", ".join(shown) + (f" and {num.count(more)} more" if more > 0 else "")
-    if (c.kind in ("id", "unit") or (c.kind in ("category", "code") and not c.frequent)) and c.distinct is not None:
+    if (c.kind in ("id", "cluster") or (c.kind in ("category", "code") and not c.frequent)) and c.distinct is not None:
         return f"{num.count(c.distinct)} different"
     if c.low is not None and c.high is not None:
         return f"{_end(c.low)} to {_end(c.high)}"
@@ -204,14 +208,14 @@ def _end(value: float | str) -> str:
 
 def sentences(seen: Look) -> Iterator[tuple[str, str]]:
     """Yield what is to know, each with the word that leads it."""
-    rows, held = seen.rows_read, {c.name: c for c in seen.columns}
+    rows, kept = seen.rows_read, {c.name: c for c in seen.columns}
     if seen.holds == "sketch":
         yield from _of_sketch(seen)
     yield from _of_log(seen)
-    if seen.label in held and seen.label_values:
+    if seen.label in kept and seen.label_values:
         yield "Label", _label(seen)
-    if seen.score in held and seen.holds == "rows":
-        yield "Score", _score(seen, held[seen.score])
+    if seen.score in kept and seen.holds == "rows":
+        yield "Score", _score(seen, kept[seen.score])
     yield from _of_missing(seen)
     if seen.repeats:
         same = "Where columns take few values chance does that; copies would count twice, and the audit says which."
@@ -225,13 +229,13 @@ def _of_log(seen: Look) -> Iterator[tuple[str, str]]:
     log = seen.settings.get("log")
     if not log:
         return
-    found = [(visible(name), visible(field)) for name, field in log["confidences"].items()]
-    told = [f"{name} from {field} ({MEANS[of_column(name)]})" for name, field in found]
-    yield "Log", f"{visible(log['tool'])}: {'; '.join(told)}." if told else f"{visible(log['tool'])}."
+    results = [(sanitize(name), sanitize(field)) for name, field in log["confidences"].items()]
+    reported = [f"{name} from {field} ({MEANS[of_column(name)]})" for name, field in results]
+    yield "Log", f"{sanitize(log['tool'])}: {'; '.join(reported)}." if reported else f"{sanitize(log['tool'])}."
     if log.get("unfinished"):
-        yield "Partial", f"{'; '.join(map(visible, log['unfinished']))}. {UNFINISHED}"
+        yield "Partial", f"{'; '.join(map(sanitize, log['unfinished']))}. {UNFINISHED}"
     if log["compare"]:
-        yield "Several", f"{visible(log['compare'])} compares them."
+        yield "Several", f"{sanitize(log['compare'])} compares them."
 
 
 def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
@@ -248,67 +252,69 @@ def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
             "Kept",
             (f"{part_of(unlabelled, of)} rows have no label: counted apart; the report shows what they could change."),
         )
-    beside = any(seen.settings.get(name) for name in ("cluster", "weights"))  # with these nothing is kept
-    if unlabelled and not keeps and not beside and not any("score" in why for why in gone):
+    row_attributes = any(seen.settings.get(name) for name in ("cluster", "weights"))  # with these nothing is kept
+    if unlabelled and not keeps and not row_attributes and not any("score" in why for why in gone):
         keep = f"--missing keep, in place of drop, counts the {num.count(unlabelled)} rows without a label apart"
         yield "Or keep", f"{keep} and reports what they could change."
 
 
 def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
     """Yield what is to know of the columns other than label and score."""
-    held = {role: list(names) for role, names in seen.candidates.items()}
-    if (units := held.get("unit")) and not seen.settings.get("cluster"):
-        option, both = (f"--cluster {shlex.quote(visible(','.join(units[:k])))}" for k in (1, 2))
-        more = f" With {both} both count: the coarser, or the worse of two that cross." if len(units) > 1 else ""
-        yield "Clusters", f"Rows share {_names(units)}: without {option} ranges assume independent rows.{more}"
-    if (weights := held.get("weights")) and not seen.settings.get("weights"):
-        name = visible(weights[0])
+    kept = {role: list(names) for role, names in seen.candidates.items()}
+    if (clusters := kept.get("cluster")) and not seen.settings.get("cluster"):
+        option, both = (f"--cluster {shlex.quote(sanitize(','.join(clusters[:k])))}" for k in (1, 2))
+        more = f" With {both} both count: the coarser, or the worse of two that cross." if len(clusters) > 1 else ""
+        yield "Clusters", f"Rows share {_names(clusters)}: without {option} ranges assume independent rows.{more}"
+    if (weights := kept.get("weights")) and not seen.settings.get("weights"):
+        name = sanitize(weights[0])
         option = f"--weights {shlex.quote(name)}"
         yield "Weights", f"Does {name} say how many people a row stands for? Without {option} every row counts once."
     lost = [c for c in seen.columns if c.kind == "unusable" and not c.stored and c.why not in ("", *seen.refusals)]
     for why in list(dict.fromkeys(c.why for c in lost))[:LISTED]:
-        yield "Not read", f"{_names([c.name for c in lost if c.why == why])}: {visible(why)}."
+        yield "Not read", f"{_names([c.name for c in lost if c.why == why])}: {sanitize(why)}."
     marked = {c.name: fix for c in seen.columns for why, fix in FIXES.items() if c.why.endswith(f": {why}")}
     for c in [c for c in seen.columns if c.name in marked and c.role not in ("label", "score")][:LISTED]:
-        yield "Text", f"{visible(c.name)}: {visible(c.why)}. For numbers, {marked[c.name]}."
-    if out := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("id", "unit")]:
+        yield "Text", f"{sanitize(c.name)}: {sanitize(c.why)}. For numbers, {marked[c.name]}."
+    if out := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("id", "cluster")]:
         yield "Left out", f"{_names(out)}: {'looks like an identifier' if len(out) == 1 else 'look like identifiers'}."
-    if alike := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")]:
-        yield "Left out", f"{_names(alike)}: one value only, or none."
-    if output := held.get("output"):
+    if intraclass_correlation := [
+        c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")
+    ]:
+        yield "Left out", f"{_names(intraclass_correlation)}: one value only, or none."
+    if output := kept.get("output"):
         yield "Output", f"{_names(output)}: also a model's output? Name --variables to leave it out."
-    if (groups := held.get("by")) and not seen.settings.get("by"):
+    if (groups := kept.get("by")) and not seen.settings.get("by"):
         yield "Groups", f"--by could name {_names(groups)}. Choose before you see results."
     if "words-for-missing" in seen.warnings:
-        yield "Words", TELLS["words-for-missing"][1]
+        yield "Words", REPORTS["words-for-missing"][1]
 
 
 def _of_sketch(seen: Look) -> Iterator[tuple[str, str]]:
     s = seen.settings
     tests = "and what tests need, whole rows among it" if s["tests"] else "and not what tests need"
     yield "Holds", f"sums by score, label and group, {num.count(int(s['covariates']))} covariates, {tests}."
-    if s["crossed"]:
-        yield "Pairs", f"{_names(list(s['crossed']))}."
+    if s["two_way"]:
+        yield "Pairs", f"{_names(list(s['two_way']))}."
 
 
 def _label(seen: Look) -> str:
     total = sum(n for _, n in seen.label_values)
     values = dict(seen.label_values)
-    name, case = visible(seen.label), visible(seen.case)
-    if seen.case not in values:
-        return f"{name} holds no {case!r}, which would be the event."
-    told = f"{name} = {case} is the event: {part_of(values[seen.case], total)} rows."
+    name, is_event = sanitize(seen.label), sanitize(seen.event)
+    if seen.event not in values:
+        return f"{name} holds no {is_event!r}, which would be the event."
+    reported = f"{name} = {is_event} is the event: {part_of(values[seen.event], total)} rows."
     named = seen.settings.get("positive") is not None or {v.lower() for v in values} <= {"0", "1", "true", "false"}
-    others = [v for v in values if v != seen.case]
+    others = [v for v in values if v != seen.event]
     if not others:
-        return f"{told} No row holds another value."
+        return f"{reported} No row holds another value."
     if named or seen.holds == "sketch":
-        return told
-    return f"{told} If it is {visible(others[0])!r}, pass --positive {shlex.quote(visible(others[0]))}."
+        return reported
+    return f"{reported} If it is {sanitize(others[0])!r}, pass --positive {shlex.quote(sanitize(others[0]))}."
 
 
 def _score(seen: Look, c: Column) -> str:
-    name = visible(seen.score)
+    name = sanitize(seen.score)
     run = f"{name} runs {_end(c.low)} to {_end(c.high)}" if c.low is not None and c.high is not None else name
     return run + {
         "probability": ": probabilities.",
@@ -322,7 +328,7 @@ def _score(seen: Look, c: Column) -> str:
 
 def _names(names: Sequence[str]) -> str:
     """Write names of columns as a list: "a, b and 3 more"."""
-    shown = [clip(visible(n), NAME) for n in names[:LISTED]]
+    shown = [clip(sanitize(n), NAME) for n in names[:LISTED]]
     more = len(names) - len(shown)
     if more:
         return f"{', '.join(shown)} and {num.count(more)} more"
@@ -345,7 +351,7 @@ def _run(seen: Look) -> str:
 def typed(command: str) -> list[str]:
     """Return a command as lines of at most 80 cells, to be pasted into a shell; an option stays with its value."""
     if not command.startswith("calibrant "):
-        return [visible(command)]
+        return [sanitize(command)]
     words: list[str] = []
     for word in shlex.split(command):
         quoted = shlex.quote(word)

@@ -73,8 +73,8 @@ def _node(node: Node) -> list[str]:
         case Items():
             return ["\n".join(f"- {marked(t)}" for t in node.items)]
         case Entries():
-            told = (e for e in node.entries if "markdown" in e.where)
-            return ["\n".join(f"- **{e.term}:** {marked(e.text)}" for e in told)]
+            reported = (e for e in node.entries if "markdown" in e.where)
+            return ["\n".join(f"- **{e.term}:** {marked(e.text)}" for e in reported)]
         case Command():
             fence = "`" * max(3, _longest(node.text) + 1)
             return [f"{fence}sh\n{node.text}\n{fence}"] if node.text else []
@@ -95,8 +95,8 @@ def _of_the_brief(node: Node) -> list[str]:
         case Changes():
             return _changes(node)
         case Follows():
-            told = [marked(f.title) + (f" ({marked(f.note)})" if f.note else "") for f in node.items]
-            return ["\n".join(f"- {t}" for t in told), *([marked(node.more)] if node.more else [])]
+            reported = [marked(f.title) + (f" ({marked(f.note)})" if f.note else "") for f in node.items]
+            return ["\n".join(f"- {t}" for t in reported), *([marked(node.more)] if node.more else [])]
         case _:
             return []  # what is drawn is for the page
 

@@ -86,9 +86,9 @@ def bounds(finding: Finding, limit: float | None, judge: str) -> tuple[str, str]
     its calibration error too; one within the limit by its gap need not be.
     """
     low, high = finding.lower.interval.low, finding.upper.interval.high
-    if limit is not None and finding.verdict == "broken":
+    if limit is not None and finding.verdict == "over":
         low = max(low, limit)
-    if limit is not None and finding.verdict == "met" and judge == "error":
+    if limit is not None and finding.verdict == "within" and judge == "error":
         high = min(high, limit)
     return lower_bound(low, limit), upper_bound(high, limit)
 
@@ -134,7 +134,7 @@ def rates(predicted: float, observed: float) -> tuple[str, str]:
     return nearest(predicted), nearest(observed)
 
 
-def told_rate(rate: float, rows: float, digits: int = 1) -> str:
+def reported_rate(rate: float, rows: float, digits: int = 1) -> str:
     """Write a rate in 100 of people who are rounded to multiples of five: 0 of them stands for fewer than five.
 
     `rows` is the people as reported; 0 where the rate is not of a set of people, such as a point of a smooth line.
@@ -144,7 +144,7 @@ def told_rate(rate: float, rows: float, digits: int = 1) -> str:
     return f"under {written(cut(exact(min(FIVE / rows, 1.0)), digits, ROUND_CEILING))}"
 
 
-def told_of_every(rows: int, people: float, d: int) -> str:
+def reported_of_every(rows: int, people: float, d: int) -> str:
     """Write how many of every `d` people so many of `rows` are, both in multiples of five: 0 is fewer than five."""
     return count(_whole(people * d / rows)) if people else f"under {count(math.ceil(min(FIVE / rows, 1.0) * d))}"
 
@@ -180,8 +180,8 @@ def denominator(findings: Iterable[Finding]) -> int:
     The least of 100, 1,000 and 10,000 at which rounding to whole people changes no difference between
     what happened and what was expected by over a tenth.
     """
-    told = list(findings)
-    return next((d for d in DENOMINATORS if all(_fair(f, d) for f in told)), DENOMINATORS[-1])
+    reported = list(findings)
+    return next((d for d in DENOMINATORS if all(_fair(f, d) for f in reported)), DENOMINATORS[-1])
 
 
 def _fair(finding: Finding, d: int) -> bool:
@@ -192,7 +192,7 @@ def _fair(finding: Finding, d: int) -> bool:
 
 def of_every(finding: Finding, d: int) -> tuple[int, int]:
     """Return how many of every `d` people the model expects, and how many there were."""
-    return _whole(finding.expected * d / finding.rows), _whole(finding.cases * d / finding.rows)
+    return _whole(finding.expected * d / finding.rows), _whole(finding.events * d / finding.rows)
 
 
 def _whole(x: float) -> int:
@@ -214,11 +214,11 @@ def percent(share: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def step(levels: int) -> str:
+def step(steps: int) -> str:
     """Write the step between the scores shown: "2%" for 50 levels, "1/64" where no short decimal does."""
-    points = Decimal(100) / Decimal(int(levels))
+    points = Decimal(100) / Decimal(int(steps))
     short = points.quantize(Decimal("0.01")).normalize()
-    return f"{short:f}%" if short == points else f"1/{int(levels)}"
+    return f"{short:f}%" if short == points else f"1/{int(steps)}"
 
 
 def p_value(p: float, *, draws: int | None = None) -> str:

@@ -12,23 +12,23 @@ from functools import cache
 from importlib import import_module
 from typing import NamedTuple
 
-from calibrant.audit.record import AuditRecord, Check
+from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report.brief.brief import facts
 from calibrant.report.document import Document, Entry, Node, Section
 from calibrant.report.findings import stands
 from calibrant.report.wording import page_title
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 SECTIONS = "calibrant.report.sections"  # the folder whose files declare sections
 
 
-class Asked(NamedTuple):
+class OutlineCheck(NamedTuple):
     """What a check asks, the numbers it found, what that means, and whether it found error, where that is known."""
 
     question: str
     numbers: str
     meaning: str
-    found: bool | None = None
+    error_shown: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Declared:
     verdict: Callable[[AuditRecord], str] = lambda _: ""
     methods: Callable[[AuditRecord], Iterable[Entry]] = lambda _: ()
     words: Callable[[AuditRecord], Iterable[Entry]] = lambda _: ()
-    checks: Mapping[str, Callable[[Check, AuditRecord], Asked]] = field(default_factory=dict)
+    checks: Mapping[str, Callable[[CheckRecord, AuditRecord], OutlineCheck]] = field(default_factory=dict)
     closed: Callable[[AuditRecord], str] = lambda _: ""
     there: Callable[[AuditRecord], bool] = lambda _: True
 
@@ -75,8 +75,8 @@ def declared() -> tuple[Declared, ...]:
     """Return the sections that the files of the folder declare, in order."""
     folder = import_module(SECTIONS)
     files = (import_module(f"{SECTIONS}.{m.name}") for m in pkgutil.iter_modules(folder.__path__))
-    found: list[Declared] = [d for f in files for d in getattr(f, "DECLARED", ())]
-    return tuple(sorted(found, key=lambda d: d.order))
+    results: list[Declared] = [d for f in files for d in getattr(f, "DECLARED", ())]
+    return tuple(sorted(results, key=lambda d: d.order))
 
 
 def shown(record: AuditRecord) -> tuple[Declared, ...]:
@@ -87,7 +87,7 @@ def shown(record: AuditRecord) -> tuple[Declared, ...]:
 def document(record: AuditRecord) -> Document:
     """Return the report of a record as one tree."""
     return Document(
-        name=visible(record.name),
+        name=sanitize(record.name),
         title=page_title(record),
         facts=tuple(facts(record)),
         sections=tuple(
@@ -109,9 +109,9 @@ def mark(of: Declared, record: AuditRecord) -> str:
     """
     own = of.verdict(record)
     if own:
-        return "measured" if own == "none" else own
+        return "measured" if own == "not_checked" else own
     made = [c for c in record.checks if c.code in of.checks]
     done = [c for c in made if c.status not in UNDONE]
-    if any(stands(record, c) or of.checks[c.code](c, record).found for c in done):
+    if any(stands(record, c) or of.checks[c.code](c, record).error_shown for c in done):
         return "found"
     return "measured" if done else "absent" if of.checks else REFERENCE

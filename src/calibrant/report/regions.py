@@ -32,16 +32,16 @@ def regions(curve: Curve) -> list[dict[str, Any]]:
     """
     c = curve.columns
     axes = [a for a in curve.settings["axes"] if "places" in a]
-    along = ("x", "x2")[: len(axes)]
+    by_variable = ("x", "x2")[: len(axes)]
     at = [{v: i for i, v in enumerate(a["places"])} for a in axes]
     group = c.get("group", (None,) * len(c["gap"]))
-    found: dict[Any, dict[Point, int]] = {}
+    results: dict[Any, dict[Point, int]] = {}
     for i, p in enumerate(c["p_adjusted"]):
         if p <= curve.settings["alpha"] and c["gap"][i]:
-            point = tuple(at[j][c[n][i]] for j, n in enumerate(along)) if axes else (i,)
-            found.setdefault((group[i], 1 if c["gap"][i] > 0 else -1), {})[point] = i
-    told = [_told(curve, g, sign, run) for (g, sign), points in found.items() for run in _runs(points, axes)]
-    return sorted(told, key=lambda r: (-_least(r), -abs(r["gap"]), str(r["group"]), r["label"]))
+            point = tuple(at[j][c[n][i]] for j, n in enumerate(by_variable)) if axes else (i,)
+            results.setdefault((group[i], 1 if c["gap"][i] > 0 else -1), {})[point] = i
+    reported = [_reported(curve, g, sign, run) for (g, sign), points in results.items() for run in _runs(points, axes)]
+    return sorted(reported, key=lambda r: (-_least(r), -abs(r["gap"]), str(r["group"]), r["label"]))
 
 
 def _least(region: dict[str, Any]) -> float:
@@ -69,7 +69,7 @@ def _runs(points: dict[Point, int], axes: Sequence[dict[str, Any]]) -> list[list
     return out
 
 
-def _told(curve: Curve, group: str | None, sign: int, run: list[int]) -> dict[str, Any]:
+def _reported(curve: Curve, group: str | None, sign: int, run: list[int]) -> dict[str, Any]:
     """Describe a region: its extent, and its extreme point."""
     c = curve.columns
     worst = max(run, key=lambda i: (sign * (c["low"][i] if sign > 0 else c["high"][i]), -i))

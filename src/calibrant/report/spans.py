@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from calibrant.audit.record import Finding
-from calibrant.visible import edged, visible
+from calibrant.sanitize import quote_blank, sanitize
 
 Kind = Literal[
     "text", "strong", "code", "name", "given", "missing", "title", "small", "quiet", "square", "lead", "break"
@@ -58,12 +58,12 @@ def strong(text: str) -> Span:
 
 def code(text: object) -> Span:
     """Return what is typed or was given, such as a column or an option."""
-    return Span(visible(text), "code")
+    return Span(sanitize(text), "code")
 
 
-def given(text: object) -> Span:
+def literal(text: object) -> Span:
     """Return a word the caller gave, such as the outcome."""
-    return Span(visible(text), "given")
+    return Span(sanitize(text), "given")
 
 
 def title(text: str) -> Span:
@@ -93,13 +93,13 @@ def clipped(text: str, most: int = 90) -> str:
 
 def shown(text: object) -> str:
     """Return the name of a variable or a level as it is read."""
-    made = visible(text)
-    return edged(made) if made.strip() else "(blank)"
+    made = sanitize(text)
+    return quote_blank(made) if made.strip() else "(blank)"
 
 
 def sentence(text: object) -> str:
     """Return a reason as a sentence: a capital first, a full stop last."""
-    shown = visible(text).strip()
+    shown = sanitize(text).strip()
     return shown[:1].upper() + shown[1:] + ("" if shown.endswith((".", "!", "?")) or not shown else ".")
 
 

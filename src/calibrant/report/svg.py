@@ -13,7 +13,7 @@ from html import escape
 from itertools import accumulate, groupby, pairwise
 from unicodedata import east_asian_width
 
-from calibrant.report.along import Along, Bar, Bin, Point
+from calibrant.report.by_variable import Bar, Bin, ByVariable, Point
 from calibrant.report.places import Track, Window, anchor, percent, place, ruler_ticks, signed, ticks
 from calibrant.results import Curve
 
@@ -44,24 +44,24 @@ class Svg(str):
 
 def tag(name: str, *inside: str, **attributes: object) -> Svg:
     """Return an element; ``cls`` is its class, an underscore in a name a hyphen; None leaves an attribute out."""
-    given = "".join(
+    inputs = "".join(
         f' {"class" if k == "cls" else k.replace("_", "-")}="{escape(f"{v:.5g}" if isinstance(v, float) else str(v))}"'
         for k, v in attributes.items()
         if v is not None
     )
-    return Svg(f"<{name}{given}>{''.join(inside)}</{name}>" if inside else f"<{name}{given}/>")
+    return Svg(f"<{name}{inputs}>{''.join(inside)}</{name}>" if inside else f"<{name}{inputs}/>")
 
 
 # ---- signs and keys ----
 
 ICONS = {
-    "met": '<circle cx="8" cy="8" r="7.2" fill="currentColor"/><path d="M4.6 8.3l2.3 2.3 4.5-5" fill="none" '
+    "within": '<circle cx="8" cy="8" r="7.2" fill="currentColor"/><path d="M4.6 8.3l2.3 2.3 4.5-5" fill="none" '
     'stroke="var(--bg)" stroke-width="1.9" stroke-linecap="round" stroke-linejoin="round"/>',
-    "broken": '<path d="M8 .4L15.6 8 8 15.6.4 8z" fill="currentColor"/><path d="M5.8 5.8l4.4 4.4M10.2 5.8l-4.4 4.4" '
+    "over": '<path d="M8 .4L15.6 8 8 15.6.4 8z" fill="currentColor"/><path d="M5.8 5.8l4.4 4.4M10.2 5.8l-4.4 4.4" '
     'stroke="var(--bg)" stroke-width="1.8" stroke-linecap="round"/>',
     "undecided": '<circle cx="8" cy="8" r="6.3" fill="none" stroke="currentColor" stroke-width="1.5"/>'
     '<path d="M5.2 8h5.6" stroke="currentColor" stroke-width="1.7" stroke-linecap="round"/>',
-    "not-cleared": '<path d="M8 1.4L14.6 8 8 14.6 1.4 8z" fill="none" stroke="currentColor" stroke-width="1.5"/>'
+    "error_shown": '<path d="M8 1.4L14.6 8 8 14.6 1.4 8z" fill="none" stroke="currentColor" stroke-width="1.5"/>'
     '<path d="M8 4.9v3.8M8 10.6v.6" stroke="currentColor" stroke-width="1.7" stroke-linecap="round"/>',
     "reference": '<path d="M3.2 3.5h9.6M3.2 8h9.6M3.2 12.5h6" stroke="currentColor" stroke-width="1.3"/>',
     "found": '<path d="M2.5 8h8.2M7.4 4.2L11.4 8l-4 3.8" fill="none" stroke="currentColor" stroke-width="1.8"/>',
@@ -93,7 +93,7 @@ def swatch(kind: str) -> Svg:
 
 def track(t: Track) -> Svg:
     """Return a certified range on its axis, with the limit and the estimate where there is one."""
-    corner = 1.5 if t.kind == "broken" else 4.5  # a square end: the worst stands out without its colour
+    corner = 1.5 if t.kind == "over" else 4.5  # a square end: the worst stands out without its colour
     range_ = tag("rect", cls=f"ivl {t.kind}", x=t.x, width=t.width, y=-4.5, height=9, rx=corner)
     over = tag("path", cls=f"ivl {t.kind}", d="M1 -7l8 7l-8 7z")
     parts = [
@@ -123,7 +123,7 @@ def signed_track(low: float, at: float, high: float, top: float, limit: float | 
     """Return a gap with its certified range, on an axis from `top` points below zero to `top` above, between limits."""
     first, middle = (place(v * 100, top, -top) for v in (low, at))
     width = percent((min(high * 100, top) - max(low * 100, -top)) / (2 * top))
-    range_ = tag("rect", cls=f"ivl {kind}", x=first, width=width, y=-4.5, height=9, rx=1.5 if kind == "broken" else 4.5)
+    range_ = tag("rect", cls=f"ivl {kind}", x=first, width=width, y=-4.5, height=9, rx=1.5 if kind == "over" else 4.5)
     edges = () if limit is None else (place(-limit * 100, top, -top), place(limit * 100, top, -top))
     parts = [
         tag("line", cls="row0", x2="100%", y1="50%", y2="50%"),
@@ -191,7 +191,7 @@ def dots(picture: Dots, label: str, radius: float) -> Svg:
     """Return dots: a diamond is broken, an open circle undecided, a square a person beyond what was expected."""
     parts = []
     for kind, x, y in picture.dots:
-        if kind == "broken":
+        if kind == "over":
             parts.append(tag("path", cls="ivl broken", d=f"M{x:g} {y - 6:g}l6 6l-6 6l-6-6z"))
         elif kind == "undecided":
             parts.append(tag("circle", cls="wu", cx=x, cy=y, r=4))
@@ -340,18 +340,18 @@ def plot(p: Plot, label: str, low: object, high: object, kind: str = "") -> Svg:
     for m in p.marks:
         parts.append(tag("text", escape(m.text), cls=m.kind, x=m.x, y=m.y, dy=m.dy, text_anchor=m.anchor))
     parts.append(tag("line", cls="cursor", y2="100%"))
-    given = {"role": "img", "aria_label": label, "data_lo": low, "data_hi": high}
-    return tag("svg", *parts, cls=f"plot {kind}".strip(), **given)
+    inputs = {"role": "img", "aria_label": label, "data_lo": low, "data_hi": high}
+    return tag("svg", *parts, cls=f"plot {kind}".strip(), **inputs)
 
 
-def gaps(along: Along, limit: float | None, top: float, noun: str = "rows") -> Plot:
+def gaps(by_variable: ByVariable, limit: float | None, top: float, noun: str = "rows") -> Plot:
     """Return the gap as a line in its band, over the zone of the limit and the strip of people; words at each.
 
     A point with no neighbour is a dot with its range; of levels nothing is drawn.
 
     Parameters
     ----------
-    along : Along
+    by_variable : Along
     limit : float or None
         Drawn as a zone around zero, for scale.
     top : float
@@ -359,7 +359,7 @@ def gaps(along: Along, limit: float | None, top: float, noun: str = "rows") -> P
     noun : str
         What the rows of the data are, for the words at the strip.
     """
-    axis = along.axis
+    axis = by_variable.axis
     if axis is None:
         return Plot((), (), ())
 
@@ -373,26 +373,26 @@ def gaps(along: Along, limit: float | None, top: float, noun: str = "rows") -> P
     if limit is not None:
         edge = min(limit * 100, top)
         shapes.append(("okzone", f"M0 {y(edge)}h{SIZE}V{y(-edge)}H0z"))
-    shares = [Bar(axis.share(b.low), axis.share(b.high), b.density) for b in along.strip]
+    shares = [Bar(axis.share(b.low), axis.share(b.high), b.density) for b in by_variable.strip]
     shapes.append(("hist", _strip(shares)))
-    runs = _runs(along.line)
+    runs = _runs(by_variable.line)
     for run in runs:
         low, high = [at(p, p.low) for p in run], [at(p, p.high) for p in run]
         lone = len(run) == 1
         shapes.append(("whisker", f"M{low[0][0]} {low[0][1]}V{high[0][1]}") if lone else ("band", area(low, high)))
     shapes.append(("zero", f"M0 {y(0)}h{SIZE}"))
-    if along.shift is not None:
-        shapes.append(("shift", f"M0 {y(along.shift * 100)}h{SIZE}"))
+    if by_variable.gap is not None:
+        shapes.append(("gap", f"M0 {y(by_variable.gap * 100)}h{SIZE}"))
     shapes += [("curve" if len(run) > 1 else "lone", path([at(p, p.gap) for p in run])) for run in runs]
     labels = tuple((percent(y(v) / SIZE), signed(v)) for v in (top * k / 2 for k in (2, 1, 0, -1, -2)))
     across = tuple((percent(axis.share(t)), axis.labelled(t)) for t in axis.ticks)
-    marks = [Mark("100%", "100%", -5, "end", "mark small", noun)] if along.strip else []
+    marks = [Mark("100%", "100%", -5, "end", "mark small", noun)] if by_variable.strip else []
     at_right = True  # where words at a line stand clear of the curve
-    if along.shift is not None and abs(along.shift) * 100 < top:
-        at_right, place_ = _clear(along.line, along.shift), percent(y(along.shift * 100) / SIZE)
-        marks.append(_words(at_right, place_, -5, f"everyone {signed(round(along.shift * 100, 1))}"))
+    if by_variable.gap is not None and abs(by_variable.gap) * 100 < top:
+        at_right, place_ = _clear(by_variable.line, by_variable.gap), percent(y(by_variable.gap * 100) / SIZE)
+        marks.append(_words(at_right, place_, -5, f"everyone {signed(round(by_variable.gap * 100, 1))}"))
     if limit is not None and limit * 100 < top:
-        free = not at_right if along.shift is not None else _clear(along.line, -limit)
+        free = not at_right if by_variable.gap is not None else _clear(by_variable.line, -limit)
         marks.append(_words(free, percent(y(-limit * 100) / SIZE), 14, f"limit ±{limit * 100:g}, on average"))
     return Plot(labels, across, tuple(s for s in shapes if s[1]), marks=tuple(marks))
 
@@ -409,9 +409,9 @@ def _clear(line: Sequence[Point], value: float) -> bool:
     return right >= left
 
 
-def rates(along: Along) -> Plot:
+def rates(by_variable: ByVariable) -> Plot:
     """Return what the model says, dashed, and what happened, solid."""
-    axis, (low, high) = along.axis, along.across
+    axis, (low, high) = by_variable.axis, by_variable.across
     if axis is None:
         return Plot((), (), ())
 
@@ -419,14 +419,14 @@ def rates(along: Along) -> Plot:
         return round(axis.share(float(p.x or 0.0)) * SIZE), round((high - value * 100) / (high - low) * SIZE)
 
     shapes = []
-    for run in _runs(along.line):
+    for run in _runs(by_variable.line):
         shapes.append(("says" if len(run) > 1 else "lone", path([at(p, p.predicted) for p in run])))
         shapes.append(("curve" if len(run) > 1 else "lone", path([at(p, p.observed) for p in run])))
-    labels = ticks(along.across, 5 if high - low in FOURTHS else 6)
+    labels = ticks(by_variable.across, 5 if high - low in FOURTHS else 6)
     up = tuple((percent((high - v) / (high - low)), f"{v:g}%") for v in labels)
     every = 1 if len(axis.ticks) < 4 else 2  # the picture is narrow
     across = tuple((percent(axis.share(t)), axis.labelled(t)) for t in axis.ticks)[::every]
-    return Plot(up, across, tuple(shapes), marks=_two(along.line, at))
+    return Plot(up, across, tuple(shapes), marks=_two(by_variable.line, at))
 
 
 def _two(line: Sequence[Point], at: Callable[[Point, float], At]) -> tuple[Mark, ...]:
@@ -436,14 +436,14 @@ def _two(line: Sequence[Point], at: Callable[[Point, float], At]) -> tuple[Mark,
         return ()
     tilt = [abs(a.observed - b.observed) for a, b in zip(inner, inner[3:], strict=False)]
     p = inner[tilt.index(min(tilt)) + 1]
-    x, said = at(p, p.predicted)
+    x, stated = at(p, p.predicted)
     _, happened = at(p, p.observed)
-    over = happened <= said  # of the picture, whose foot is its largest number
+    over = happened <= stated  # of the picture, whose foot is its largest number
 
     def words(y: int, above: bool, text: str) -> Mark:
         return Mark(percent(x / SIZE), percent(y / SIZE), -8 if above else 17, "middle", "mark small", text)
 
-    return words(happened, over, "happened"), words(said, not over, "the model says")
+    return words(happened, over, "happened"), words(stated, not over, "the model says")
 
 
 def cross(bins: Sequence[Bin], across: Window) -> Plot:
@@ -462,14 +462,14 @@ def cross(bins: Sequence[Bin], across: Window) -> Plot:
     return Plot(up, right, shapes, tuple(rings), ruled=True)
 
 
-def control(curve: Curve, crossed: str, peak: str) -> Plot | None:
+def control(curve: Curve, two_way: str, peak: str) -> Plot | None:
     """Return the control chart: evidence over people, paths of simulated repeats, its line and its peak.
 
     Parameters
     ----------
     curve : Curve
         Of `diagnose.control_chart`.
-    crossed, peak : str
+    two_way, peak : str
         The words at the line, and at the peak.
 
     Returns
@@ -505,7 +505,7 @@ def control(curve: Curve, crossed: str, peak: str) -> Plot | None:
     near = 0.09 * (high - low)  # a line of words
     if line is not None and (top is None or abs(top[1] - line) > 1.3 * near):  # else over the peak's words
         over = any(line - 0.2 * near < y < line + near for x, y in zip(share, score, strict=True) if x > 0.5)
-        marks.append(Mark("100%", percent(at(0, line)[1] / SIZE), 15 if over else -6, "end", "mark t-lim", crossed))
+        marks.append(Mark("100%", percent(at(0, line)[1] / SIZE), 15 if over else -6, "end", "mark t-lim", two_way))
     if top is not None:
         x, y = at(*top)
         shapes.append(("peak", f"M{x} {y}h0"))
@@ -521,7 +521,7 @@ def control(curve: Curve, crossed: str, peak: str) -> Plot | None:
     return Plot(up, tuple((f"{v}%", f"{v}%") for v in (0, 25, 50, 75, 100)), tuple(shapes), marks=tuple(marks))
 
 
-def spark(along: Along, top: float) -> Svg:
+def spark(by_variable: ByVariable, top: float) -> Svg:
     """Return the gap in a few strokes; it reaches from `top` points below zero to `top` above."""
     width, height = SPARK
 
@@ -529,9 +529,9 @@ def spark(along: Along, top: float) -> Svg:
         return round(height / 2 * (1 - max(-1.0, min(1.0, value * 100 / top))))
 
     shapes: list[Shape] = [("zero", f"M0 {height // 2}h{width}")]
-    if along.axis is not None:
-        axis = along.axis
-        for run in _runs(along.line):
+    if by_variable.axis is not None:
+        axis = by_variable.axis
+        for run in _runs(by_variable.line):
             every = -(-len(run) // SPARK_POINTS)
             few = (*run[:-1:every], run[-1])
             x = [round(axis.share(float(p.x or 0.0)) * width) for p in few]
@@ -541,7 +541,7 @@ def spark(along: Along, top: float) -> Svg:
             )
             shapes += [("band", area(low, high)), ("curve" if len(few) > 1 else "lone", path(mid))]
     else:
-        some = along.levels[:SPARK_POINTS]
+        some = by_variable.levels[:SPARK_POINTS]
         x = [round((i + 0.5) * width / len(some)) for i in range(len(some))]
         shapes.append(("whisker", "".join(f"M{i} {y(p.high)}V{y(p.low)}" for i, p in zip(x, some, strict=True))))
         shapes.append(("lone", "".join(f"M{i} {y(p.gap)}h0" for i, p in zip(x, some, strict=True))))

@@ -32,14 +32,14 @@ from calibrant.report.spans import Text, plain
 from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.terms import VERDICTS, capital, fitted_to
 from calibrant.results import Estimate
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 if TYPE_CHECKING:
     from calibrant.repair.judge.verdict import Comparison
 
 WIDTH = 88  # cells of a line: two windows side by side, and it can be quoted in a mail
 NAME = 34  # cells for a name in the table; with the other columns it fits the width
-GLYPHS = {"met": "●", "broken": "◆", "undecided": "○", "not-cleared": "◇", "absent": "–", "measured": "·"}
+GLYPHS = {"within": "●", "over": "◆", "undecided": "○", "error_shown": "◇", "absent": "–", "measured": "·"}
 FLOOR = re.compile(", the smallest that [^ ]+ simulations can show")
 
 
@@ -72,9 +72,9 @@ def _lines(node: Node) -> list[str]:
         case Heading():
             return [f"{node.text}:"]
         case Items():
-            return [line for text in node.items for line in wrap(_said(text), "- ")]
+            return [line for text in node.items for line in wrap(_stated(text), "- ")]
         case Paragraph():
-            return wrap(_said(node.text))
+            return wrap(_stated(node.text))
         case _:
             return _of_the_brief(node)
 
@@ -87,21 +87,21 @@ def _of_the_brief(node: Node) -> list[str]:
             return [*(line for p in node.parts for line in wrap(_part(p), f"{GLYPHS.get(p.status, '·')} ")), ""]
         case Decision():
             command = [f"    {line}" for line in node.command.split("\n")] if node.command else []
-            return [*wrap(f"What to do: {_said(node.text)}"), *command, ""]
+            return [*wrap(f"What to do: {_stated(node.text)}"), *command, ""]
         case Changes():
             return _changes(node)
         case Ruler():
             return _ruler(node)
         case Follows():
-            told = (f"{_said(f.title)} ({_said(f.note)})" if f.note else _said(f.title) for f in node.items)
-            more = wrap(_said(node.more), "  ") if node.more else []
-            return [*(line for text in told for line in wrap(text, "- ")), *more]
+            reported = (f"{_stated(f.title)} ({_stated(f.note)})" if f.note else _stated(f.title) for f in node.items)
+            more = wrap(_stated(node.more), "  ") if node.more else []
+            return [*(line for text in reported for line in wrap(text, "- ")), *more]
         case _:
             return []
 
 
 def _part(part: Part) -> str:
-    return f"{part.who}: {part.word.lower()}. {_said(part.text)}".strip()
+    return f"{part.who}: {part.word.lower()}. {_stated(part.text)}".strip()
 
 
 def _changes(changes: Changes) -> list[str]:
@@ -110,8 +110,8 @@ def _changes(changes: Changes) -> list[str]:
     wide = [
         max(map(cells, names)),
         *(
-            max(map(cells, (head, *told)))
-            for head, told in (("now", [c.now for c in changes.rows]), ("after", [c.after for c in changes.rows]))
+            max(map(cells, (head, *reported)))
+            for head, reported in (("now", [c.now for c in changes.rows]), ("after", [c.after for c in changes.rows]))
         ),
     ]
     out = [f"  {pad('', wide[0])}  {'now':>{wide[1]}}  {'after':>{wide[2]}}"]
@@ -136,7 +136,7 @@ def _ruler(ruler: Ruler) -> list[str]:
     return out
 
 
-def _said(text: Text) -> str:
+def _stated(text: Text) -> str:
     """Return a sentence without what is too long for a terminal: how fine a simulation can see."""
     return FLOOR.sub("", plain(text))
 
@@ -176,17 +176,17 @@ def wrap(text: str, start: str = "", width: int = WIDTH) -> list[str]:
 # ---- certificates and plans ----
 
 
-def certificates(found: Sequence[Estimate], missed: Mapping[str, str], cluster: str = "") -> str:
+def certificates(results: Sequence[Estimate], missed: Mapping[str, str], cluster: str = "") -> str:
     """Return two lines a certificate: bounds in points, rounded outward, and what they are about.
 
     `missed` are those that cannot be had, with the reason; `cluster` is the column of clusters, if there is one.
     """
-    units = next((e.settings["units"] for e in found if "units" in e.settings), 0) if cluster else 0
-    of = f" of {num.count(int(units))} clusters ({visible(cluster)})" if units else ""
-    if crossed := next((e.settings["crossed"] for e in found if "crossed" in e.settings), ()):
-        of = f"; clusters ({' and '.join(map(visible, crossed))}) cross"
-    lines = [f"{num.count(found[0].n)} rows{of}. 1 point = 1 person in 100; bounds are rounded outward."]
-    for e in found:
+    cluster_sums = next((e.settings["clusters"] for e in results if "clusters" in e.settings), 0) if cluster else 0
+    of = f" of {num.count(int(cluster_sums))} clusters ({sanitize(cluster)})" if cluster_sums else ""
+    if two_way := next((e.settings["two_way"] for e in results if "two_way" in e.settings), ()):
+        of = f"; clusters ({' and '.join(map(sanitize, two_way))}) cross"
+    lines = [f"{num.count(results[0].n)} rows{of}. 1 point = 1 person in 100; bounds are rounded outward."]
+    for e in results:
         low, high = num.lower_bound(e.interval.low), num.upper_bound(e.interval.high)
         span = num.between(low, high)
         if e.interval.high >= 1.0:
@@ -199,20 +199,20 @@ def certificates(found: Sequence[Estimate], missed: Mapping[str, str], cluster: 
     return "\n".join(lines)
 
 
-def plan(found: Estimate) -> str:
+def plan(result: Estimate) -> str:
     """Return the rows needed, to two digits, and what they were planned for."""
-    s = found.settings
-    shown = f"in {s['levels']} rounding steps" if s["method"] == "rounded" else f"jittered by {s['bandwidth']:g}"
+    s = result.settings
+    shown = f"in {s['steps']} rounding steps" if s["method"] == "rounded" else f"jittered by {s['bandwidth']:g}"
     about = "the raw score, from below" if s["side"] == "lower" else f"the score {shown}"
-    if not math.isfinite(found.value):
-        return f"No number of {found.unit} up to 10^12 gives a gap of {s['gap']:g} for {about}."
-    scale = 10 ** max(len(str(int(found.value))) - 2, 0)
-    rows = num.count(math.ceil(found.value / scale) * scale)
+    if not math.isfinite(result.value):
+        return f"No number of {result.unit} up to 10^12 gives a gap of {s['gap']:g} for {about}."
+    scale = 10 ** max(len(str(int(result.value))) - 2, 0)
+    rows = num.count(math.ceil(result.value / scale) * scale)
     points = f"{100 * s['gap']:g} point" + "s" * (s["gap"] != 0.01)
     side = {"upper": "an upper bound", "lower": "a lower bound", "two-sided": "both bounds"}[s["side"]]
     return (
-        f"About {rows} {found.unit} for {side} within {points} of the error, on average, for {about}\n"
-        f"(level {found.interval.level:g}; {found.assumes}). A plan, not a certificate."
+        f"About {rows} {result.unit} for {side} within {points} of the error, on average, for {about}\n"
+        f"(level {result.interval.level:g}; {result.assumes}). A plan, not a certificate."
     )
 
 
@@ -227,8 +227,8 @@ HOW = {
     ),
     "fitted": "Fitted before; judged on {rows_judged} rows.",
 }
-FITTED, JUDGED = "{rows_fit} rows of {units_fit}", "{rows_judged} rows of {units_judged}"
-OF_UNITS = {
+FITTED, JUDGED = "{rows_fit} rows of {clusters_fit}", "{rows_judged} rows of {clusters_judged}"
+OF_CLUSTERS = {
     "halves": f"Fitted on {FITTED} clusters, judged on {JUDGED} other clusters.",
     "fit_on": f"Fitted on {FITTED} other clusters, judged on {JUDGED} clusters.",
     "folds": (
@@ -240,40 +240,42 @@ OF_UNITS = {
 HEAD = ("", "error", "Brier", "log loss", "AUROC", "accuracy", "local p", "groups +/-")
 
 
-def comparison(found: Comparison) -> str:
+def comparison(result: Comparison) -> str:
     """Return the before-and-after table, a line for each repair, and the recommendation."""
-    s = found.settings
-    how = (OF_UNITS if s.get("units_judged") else HOW)[s["how"]]
-    told = {name: num.count(s.get(name) or 0) for name in ("rows_fit", "units_fit", "rows_judged", "units_judged")}
-    lines = wrap(how.format(folds=s["folds"], **told))
-    rows = [HEAD, *(_compared(found.row(name)) for name in found.table.columns["probability"])]
+    s = result.settings
+    how = (OF_CLUSTERS if s.get("clusters_judged") else HOW)[s["how"]]
+    reported = {
+        name: num.count(s.get(name) or 0) for name in ("rows_fit", "clusters_fit", "rows_judged", "clusters_judged")
+    }
+    lines = wrap(how.format(folds=s["folds"], **reported))
+    rows = [HEAD, *(_compared(result.row(name)) for name in result.table.columns["probability"])]
     wide = [max(len(r[i]) for r in rows) for i in range(len(HEAD))]
     kept = [i for i in range(len(HEAD)) if i == 0 or any(r[i] for r in rows[1:])]
     lines += ["  ".join(r[i].ljust(wide[i]) if i == 0 else r[i].rjust(wide[i]) for i in kept).rstrip() for r in rows]
-    lines += ["", *(v["line"] + "." for v in found.verdicts.values())]
-    c = found.table.columns
+    lines += ["", *(v["line"] + "." for v in result.verdicts.values())]
+    c = result.table.columns
     made = zip(c["probability"], map(fitted_to, c["scale"]), strict=True)
-    lines += [visible(f"{name}: {words}.") for name, words in made if words]
+    lines += [sanitize(f"{name}: {words}.") for name, words in made if words]
     lines += [f"{name}: left out, {reason}." for name, reason in s["left_out"]]
-    if found.fixed.columns:
-        lines += ["", *before_and_after(found)]
-    lines.append(recommendation(found))
+    if result.fixed.columns:
+        lines += ["", *before_and_after(result)]
+    lines.append(recommendation(result))
     spent = f"{100 * (1 - s['alpha']):g}%, all rows of the table simultaneously"
-    error = f"error: certified range in points ({spent}), upper bounds of the score in {s['levels']} rounding steps.  "
+    error = f"error: certified range in points ({spent}), upper bounds of the score in {s['steps']} rounding steps.  "
     shown = error if HEAD.index("error") in kept else ""  # of units none is certified here
     lines.append(f"{shown}Better and worse: wrong with probability at most {s['alpha']:g}, simultaneously.")
     return "\n".join(lines)
 
 
-def before_and_after(found: Comparison) -> list[str]:
+def before_and_after(result: Comparison) -> list[str]:
     """Return who is over the limit before and after the repair recommended, and how many are under each repair."""
-    c, s = found.fixed.columns, found.fixed.settings
+    c, s = result.fixed.columns, result.fixed.settings
     limit, after = float(s["limit"]), s["candidate"]
     what = "calibration error" if s["judge"] == "error" else "gap"
     heads = ("", "rows", "now", "", *((f"after {after}", "") if after else ()))
     rows = [heads]
     for i, who in enumerate(c["who"]):
-        line = [visible(who), num.count(c["rows"][i])]
+        line = [sanitize(who), num.count(c["rows"][i])]
         for when in ("now", "after") if after else ("now",):
             low, high, verdict = c[f"{when}_low"][i], c[f"{when}_high"][i], c[when][i]
             low, high = size(low, high) if c["measure"][i] == "gap" else (low, high)
@@ -298,16 +300,16 @@ def before_and_after(found: Comparison) -> list[str]:
     return lines
 
 
-def recommendation(found: Comparison) -> str:
+def recommendation(result: Comparison) -> str:
     """Return the recommendation in one line, and below it what it is shown to lose at a threshold."""
-    if found.recommended == AS_AUDITED:
+    if result.recommended == AS_AUDITED:
         return "Recommended: leave it as it is; no repair is shown to be better."
     first = ""
-    if found.fixed.columns:
+    if result.fixed.columns:
         first = "with the fewest over the limit, then the fewest undecided, then the least left in the worst, then "
     why = f"{first}the simplest that is shown better and not shown worse than the best."
-    lost = lost_by_repair(found.decisions, found.recommended) if found.decisions.columns else ""
-    return "\n".join((f"Recommended: {found.recommended}, {why}", *(wrap(f"But: {lost}") if lost else ())))
+    lost = lost_by_repair(result.decisions, result.recommended) if result.decisions.columns else ""
+    return "\n".join((f"Recommended: {result.recommended}, {why}", *(wrap(f"But: {lost}") if lost else ())))
 
 
 def _compared(row: Mapping[str, Any]) -> tuple[str, ...]:

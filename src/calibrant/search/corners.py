@@ -24,7 +24,7 @@ Codes = NDArray[np.uint8]
 # Corners cut at quartiles found a little less than at these shares; 60 steps instead of 10 find corners as often and
 # smooth errors less (8 data sets of 60,000 rows each).
 TENTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-ALONG = (TENTHS, (0.1, 0.3, 0.5, 0.7, 0.9), (0.3, 0.5, 0.7), (0.5,))  # shares of the rows at which steps lie
+BY_VARIABLE = (TENTHS, (0.1, 0.3, 0.5, 0.7, 0.9), (0.3, 0.5, 0.7), (0.5,))  # shares of the rows at which steps lie
 ACROSS = ((0.1, 0.3, 0.7, 0.9), (0.3, 0.7), (0.5,))  # and the sides of corners: the finest that are not too many
 STEPS_AT_MOST, AT_MOST = 1_200, 3_000  # steps, and steps and corners: an overlap of any two is kept, 36 MB
 STEPS, RATE = (20, 10), 0.2  # steps of the two learners, and how much of what a step promises is taken
@@ -60,16 +60,16 @@ class Cuts:
     def of(cls, x: Features) -> Cuts:
         """Cut columns at shares of the rows: finely, or coarsely where there are many of them."""
         width = x.flat.shape[1]
-        along = next((s for s in ALONG if width * len(s) <= STEPS_AT_MOST), ALONG[-1])
+        by_variable = next((s for s in BY_VARIABLE if width * len(s) <= STEPS_AT_MOST), BY_VARIABLE[-1])
         # a column is put in order at a time, for memory; what corners may be cut at is kept of each
-        columns = [_cuts(np.sort(x.flat[:, j]), along) for j in range(width)]
+        columns = [_cuts(np.sort(x.flat[:, j]), by_variable) for j in range(width)]
         knots = tuple(own for own, _ in columns)
         pairs = x.pairs[x.pairs[:, 0] != x.pairs[:, 1]]
         for k in range(len(ACROSS)):
-            found = cls(knots, tuple(coarse[k] for _, coarse in columns), pairs)
-            if len(found.rules) <= AT_MOST:
+            result = cls(knots, tuple(coarse[k] for _, coarse in columns), pairs)
+            if len(result.rules) <= AT_MOST:
                 break
-        return found
+        return result
 
     @cached_property
     def alone(self) -> int:
@@ -112,27 +112,27 @@ class Cuts:
         return out
 
 
-def _cuts(column: NDArray[np.float32], along: tuple[float, ...]) -> tuple[Floats, list[Rows]]:
+def _cuts(column: NDArray[np.float32], by_variable: tuple[float, ...]) -> tuple[Floats, list[Rows]]:
     """Return the steps of a sorted column, and which of them bound its corners, from the finest to the coarsest."""
-    knots = _knots(column, along)
+    knots = _knots(column, by_variable)
     return knots, [_bounds(column, knots, across) for across in ACROSS]
 
 
 def _knots(column: NDArray[np.float32], shares: tuple[float, ...]) -> Floats:
     """Return the values at these shares of a sorted column, and one below its largest if there is any."""
-    found = np.unique(column[[int(s * (len(column) - 1)) for s in shares]])
-    found = found[found < column[-1]]
-    if not len(found):
-        found = column[column < column[-1]][-1:]
-    knots: Floats = found.astype(np.float64)
+    result = np.unique(column[[int(s * (len(column) - 1)) for s in shares]])
+    result = result[result < column[-1]]
+    if not len(result):
+        result = column[column < column[-1]][-1:]
+    knots: Floats = result.astype(np.float64)
     return knots
 
 
 def _bounds(column: NDArray[np.float32], knots: Floats, shares: tuple[float, ...]) -> Rows:
     """Return which knots lie at these shares of a sorted column or next to them."""
     wanted = column[[int(s * (len(column) - 1)) for s in shares]]
-    found: Rows = np.unique(np.minimum(np.searchsorted(knots, wanted), len(knots) - 1))
-    return found[found >= 0]
+    result: Rows = np.unique(np.minimum(np.searchsorted(knots, wanted), len(knots) - 1))
+    return result[result >= 0]
 
 
 def _sides(at: Rows) -> list[tuple[int, int]]:
@@ -165,9 +165,9 @@ class Overlaps(NamedTuple):
         if n > SAMPLED:
             some = np.sort(np.random.default_rng(SCATTER).choice(n, SAMPLED, replace=False))
             codes, weights = codes[:, some], weights[some]
-        held = cuts.member(codes)
-        held *= np.sqrt(weights * (float(sizes[0]) / len(weights))).astype(np.float32)
-        both = held @ held.T
+        kept = cuts.member(codes)
+        kept *= np.sqrt(weights * (float(sizes[0]) / len(weights))).astype(np.float32)
+        both = kept @ kept.T
         # No two sets share more than the smaller holds, whatever the sample says.
         size = sizes.astype(np.float32)
         for i, own in enumerate(size):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import checked_seed, choice, names, number, whole
+from calibrant.arguments import check_int, checked_seed, choice, names, number
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import NotComputable
@@ -22,7 +22,7 @@ from calibrant.search.models import (
     Rows,
     Sample,
     cross_fit,
-    dealt,
+    hash_split,
     predicted,
 )
 from calibrant.search.pools import pool_of
@@ -57,14 +57,14 @@ class Settings:
             detector=choice("detector", self.detector, DETECTORS),
             tolerance=number("tolerance", self.tolerance, least=0, below=1, hint="such as 0.05"),
             min_size=number("min_size", self.min_size, least=0, below=1, hint="such as 0.05"),
-            folds=whole("folds", self.folds, 2, 20),
+            folds=check_int("folds", self.folds, 2, 20),
             seed=checked_seed(self.seed),
             variables=None if self.variables is None else names("variables", self.variables, what="a covariate"),
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class DetectorInputs:
     """Data and settings put together: everything that fixes the test.
 
     Parameters
@@ -94,27 +94,27 @@ class Question:
         return len(self.edge.p)
 
     @property
-    def units(self) -> int:
+    def clusters(self) -> int:
         """Rows, or clusters: what is independent of each other."""
         return self.n if self.cluster is None else int(self.cluster.max()) + 1
 
     @cached_property
     def fold(self) -> Rows:
         """Fold of each row, dealt without looking at labels."""
-        return dealt(self.n, self.settings.folds, self.settings.seed, self.cluster)
+        return hash_split(self.n, self.settings.folds, self.settings.seed, self.cluster)
 
     @cached_property
     def ids(self) -> Ids:
         """Identities of the rows, which key their simulated outcomes."""
-        found: Ids = identities_of(self.n, self.settings.seed)
-        return found
+        result: Ids = identities_of(self.n, self.settings.seed)
+        return result
 
     def clusters_of(self, rows: Rows) -> tuple[Rows, Ids] | None:
         """Return the clusters of some rows, numbered from 0, and the identities that key their signs; None for none."""
         if self.cluster is None:
             return None
         kept, codes = np.unique(self.cluster[rows], return_inverse=True)
-        return codes, identities_of(self.units, self.settings.seed)[kept]
+        return codes, identities_of(self.clusters, self.settings.seed)[kept]
 
     def paths(self, g: Floats, rows: Rows | None = None) -> tuple[Path, ...]:
         """Return the path of each model; of some rows, numbered again, if they are given."""
@@ -123,11 +123,11 @@ class Question:
         s = self.settings
         return tuple(path(one, edge, s.alternative, s.detector, weights, s.min_size) for one in g)
 
-    def with_outcomes(self, y: NDArray[Any]) -> Question:
+    def with_outcomes(self, y: NDArray[Any]) -> DetectorInputs:
         """Return the same question of other outcomes, which remembers nothing."""
         return replace(self, sample=replace(self.sample, y=np.asarray(y, dtype=np.float64)), memory={})
 
-    def part(self, rows: Rows) -> Question:
+    def part(self, rows: Rows) -> DetectorInputs:
         """Return the question of some rows, which remembers nothing."""
         own = self.clusters_of(rows)
         sample, cluster = self.sample.part(rows), None if own is None else own[0]
@@ -160,13 +160,13 @@ class Question:
         return f"{gap[self.settings.alternative]} <= {self.edge.tolerance:g} for every row"
 
 
-def question_of(data: object, settings: Settings) -> Question:
+def detector_inputs(data: object, settings: Settings) -> DetectorInputs:
     """Check the settings, and put them together with the rows."""
     rows, s = rows_of(data), settings.checked()
     if rows.n < LEAST_ROWS:
         raise NotComputable(f"there are {rows.n} rows: residual models need at least {LEAST_ROWS}")
     weights = None if rows.weights is None else rows.weights / rows.weights.mean()
-    return Question(
+    return DetectorInputs(
         settings=s,
         sample=Sample(features_of(rows, s.variables), rows.y.astype(np.float64), rows.p, weights),
         edge=Boundary.of(rows.p, s.tolerance),
@@ -239,7 +239,7 @@ class Detectors:
         What predicted them.
     """
 
-    question: Question
+    question: DetectorInputs
     rows: Rows
     g: Floats
     fits: Fits
@@ -250,7 +250,7 @@ class Detectors:
         return self.question.paths(self.g, self.rows)
 
 
-def detectors_of(q: Question) -> Detectors:
+def detectors_of(q: DetectorInputs) -> Detectors:
     """Return the detectors of all rows, each predicted from the other folds; fitted once.
 
     The fits do not depend on the tolerance, the alternative or `min_size`: changing those fits nothing again.
@@ -264,12 +264,12 @@ def detectors_of(q: Question) -> Detectors:
     return Detectors(question=q, rows=np.arange(q.n), g=g, fits=Fits(pool=pool, fitted=fitted, part=q.fold))
 
 
-def halves_of(q: Question) -> Detectors:
+def halves_of(q: DetectorInputs) -> Detectors:
     """Return the detectors of one half of the rows, by models fitted to the other; fitted once."""
     s = q.settings
     key = ("strong halves", s.variables, q.pool.identity, s.seed)
     if key not in q.memory:
-        half = dealt(q.n, 2, s.seed, q.cluster)
+        half = hash_split(q.n, 2, s.seed, q.cluster)
         fitted = q.pool.fitted(q.sample, np.flatnonzero(half == 0), s.seed)
         rows = np.flatnonzero(half == 1)
         fits = Fits(pool=q.pool, fitted=(fitted,), part=half - 1)

@@ -271,8 +271,8 @@ class _Logistic:
 
     def _eta(self, z: NDArray[np.float32]) -> Floats:
         z64 = z.astype(np.float64)
-        found: Floats = np.einsum("ij,ij->i", z64 @ self.square + self.linear, z64) + self.intercept
-        return found
+        result: Floats = np.einsum("ij,ij->i", z64 @ self.square + self.linear, z64) + self.intercept
+        return result
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ class _Rate:
 
 
 @dataclass(frozen=True)
-class Given:
+class FixedModels:
     """A scikit-learn estimator of the user's: a regressor of ``Y - p``, or a classifier of Y, less the score."""
 
     name: str
@@ -318,11 +318,11 @@ class Given:
             if not extra:
                 raise
             raise BadInput(f"models: {self.name!r} takes no sample_weight ({e}), and the data have weights") from None
-        return _Given(self.name, model, two)
+        return _FixedModels(self.name, model, two)
 
 
 @dataclass(frozen=True)
-class _Given:
+class _FixedModels:
     name: str
     model: Any
     two: bool
@@ -331,8 +331,8 @@ class _Given:
         return np.concatenate([self._part(x.flat[part], p[part]) for part in _parts(rows)])
 
     def _part(self, z: NDArray[np.float32], p: Floats) -> Floats:
-        said = self.model.predict_proba(z)[:, 1] - p if self.two else self.model.predict(z)
-        g: Floats = np.asarray(said, dtype=np.float64)
+        stated = self.model.predict_proba(z)[:, 1] - p if self.two else self.model.predict(z)
+        g: Floats = np.asarray(stated, dtype=np.float64)
         if g.shape in ((len(z), 1), (len(z),)) and np.isfinite(g).all():
             return g.reshape(-1)
         raise BadInput(f"models: {self.name!r} predicts no finite number for each row: predict must return shape (n,)")
@@ -386,12 +386,12 @@ class Pool:
 # ---- Cross-fitting: who is fitted to whom ----
 
 
-def dealt(n: int, folds: int, seed: int, groups: Rows | None = None) -> Rows:
+def hash_split(n: int, folds: int, seed: int, groups: Rows | None = None) -> Rows:
     """Return the fold of each row, at random and label free; all rows of a group (0 to G - 1) share one."""
-    units = n if groups is None else int(groups.max()) + 1
+    clusters = n if groups is None else int(groups.max()) + 1
     rng = np.random.default_rng([seed, STREAM])
-    fold = np.empty(units, dtype=np.int64)
-    fold[rng.permutation(units)] = np.arange(units) % folds
+    fold = np.empty(clusters, dtype=np.int64)
+    fold[rng.permutation(clusters)] = np.arange(clusters) % folds
     return fold if groups is None else fold[groups]
 
 

@@ -12,11 +12,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import choice, whole
+from calibrant.arguments import check_int, choice
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import outcomes
 from calibrant.search.corners import CORNERS
-from calibrant.search.detectors import Detectors, Fits, Question, detectors_of, halves_of
+from calibrant.search.detectors import DetectorInputs, Detectors, Fits, detectors_of, halves_of
 from calibrant.search.models import Floats, Rows, cross_fit, predicted
 from calibrant.search.pools import FEW
 from calibrant.search.repeats import Repeats
@@ -35,7 +35,7 @@ AGAIN = 0xAEF17  # of the outcomes to which models are fitted again
 EXCEEDANCES = 10  # after which repeated fitting stops (Besag and Clifford); a p-value of 0.1 takes a hundred draws
 REFIT_TREES = 10  # of each of the paper's forests, for data and repeats alike: a tenth, as there are a hundred fits
 START = 2  # folds that the first models of `forward` are fitted to
-STAKES = (0.125, 0.25, 0.5, 1.0)  # shares of the predicted residual that the test martingale bets on
+BET_SIZES = (0.125, 0.25, 0.5, 1.0)  # shares of the predicted residual that the test martingale bets on
 
 SPLIT = "finite-sample: exact simulation given models fitted to other rows"
 LAWS: Mapping[str, str] = {
@@ -112,26 +112,26 @@ class Verdict:
 # ---- Which null, and how many draws ----
 
 
-def may_hold(q: Question) -> bool:
+def may_hold(q: DetectorInputs) -> bool:
     """Return whether the models may be held: the tolerance must exceed the noise of a mean over all rows, or clusters.
 
     A calibrated model then lies so far within a two-sided tolerance that what the fold models learn of each other's
     rows no longer matters. Nearer to 0, and one-sided, where the null is simulated at the truth itself, it does: with
     100 to 1,000 rows up to 18% of calibrated models were rejected at 10%, and none too many from 0.5 / sqrt(n) on.
     """
-    return q.settings.alternative == "two-sided" and q.edge.tolerance * q.units**0.5 >= SLACK
+    return q.settings.alternative == "two-sided" and q.edge.tolerance * q.clusters**0.5 >= SLACK
 
 
-def chosen_null(q: Question, null: Any) -> str:
+def chosen_null(q: DetectorInputs, null: Any) -> str:
     """Return the null to use: what is asked for, or by guarantee and size."""
-    asked = choice("null", null, NULLS)
+    options = choice("null", null, NULLS)
     wide = q.edge.tolerance > 0 and q.settings.alternative == "two-sided"
-    if asked == "refit" and wide:
+    if options == "refit" and wide:
         raise BadInput(
             "null='refit' simulates no single law for a two-sided tolerance above 0: pass 'fixed' or 'forward'"
         )
-    if asked != "auto":
-        return asked
+    if options != "auto":
+        return options
     if may_hold(q):
         return "fixed"
     # One-sided with a tolerance, the law of a split is that of every model within it, that of repeats of its edge.
@@ -139,21 +139,21 @@ def chosen_null(q: Question, null: Any) -> str:
     return "split" if wide or q.cluster is not None or slow else "refit"
 
 
-def _slow(q: Question) -> bool:
+def _slow(q: DetectorInputs) -> bool:
     """Return whether a refit takes all fits again, not sums alone."""
     return under(q, "refit").pool is not CORNERS
 
 
-def checked_draws(draws: Any, q: Question | None = None, null: str = "fixed") -> int:
+def checked_draws(draws: Any, q: DetectorInputs | None = None, null: str = "fixed") -> int:
     """Return how many draws to make, by default as many as the null takes for the question."""
     if draws is None:
         if q is None or null != "refit":
             return DRAWS
         return REFITS if _slow(q) else next(d for n, d in BY_ROWS if q.n <= n)
-    return whole("draws", draws, LEAST_DRAWS, hint="such as 999")
+    return check_int("draws", draws, LEAST_DRAWS, hint="such as 999")
 
 
-def under(q: Question, null: str) -> Question:
+def under(q: DetectorInputs, null: str) -> DetectorInputs:
     """Return the question with the models that a null is for: those of `refit` are fitted by sums alone.
 
     So are those of `split` where `auto` takes it instead of `refit`, for the many rows.
@@ -164,24 +164,24 @@ def under(q: Question, null: str) -> Question:
     return replace(q, pool=CORNERS) if plain and sums else q
 
 
-def verdict_of(q: Question, null: str, draws: int) -> Verdict:
+def verdict_of(q: DetectorInputs, null: str, draws: int) -> Verdict:
     """Return the verdict under one null; the last one on some predictions is remembered with them.
 
     So the test and what explains it are computed once: the same models, rows and simulated outcomes.
     """
     q = under(q, null)
     s = q.settings
-    asked = (s.variables, q.pool.identity, s.seed, s.folds, s.tolerance, s.alternative, s.detector, s.min_size)
-    key = (*asked, null, draws)
-    held = q.memory.get(LAST)
-    if held is None or held[0] != key:
+    options = (s.variables, q.pool.identity, s.seed, s.folds, s.tolerance, s.alternative, s.detector, s.min_size)
+    key = (*options, null, draws)
+    kept = q.memory.get(LAST)
+    if kept is None or kept[0] != key:
         # The pool is kept beside it: estimators of the user's are told apart by where they lie in memory.
-        held = q.memory[LAST] = (key, q.pool, _verdict(q, null, draws))
-    found: Verdict = held[2]
-    return found
+        kept = q.memory[LAST] = (key, q.pool, _verdict(q, null, draws))
+    result: Verdict = kept[2]
+    return result
 
 
-def _verdict(q: Question, null: str, draws: int) -> Verdict:
+def _verdict(q: DetectorInputs, null: str, draws: int) -> Verdict:
     if null == "fixed":
         return fixed(detectors_of(q), draws)
     if null == "split":
@@ -191,7 +191,7 @@ def _verdict(q: Question, null: str, draws: int) -> Verdict:
     return refit(q, draws) if null == "refit" else forward(q, draws)
 
 
-def law_held(q: Question) -> str:
+def law_assumed(q: DetectorInputs) -> str:
     """Say what the null with models held rests on."""
     return LAWS["fixed"] + ("" if may_hold(q) else INFLATED)
 
@@ -213,25 +213,25 @@ def _level(statistic: float, null: Floats) -> float:
 # ---- Models held: outcomes simulated at the edge of the tolerance, for rows in the order of their paths ----
 
 
-def judged(q: Question, paths: Sequence[Path], rows: Rows, draws: int, law: str, salt: int = SALT) -> Verdict:
+def judged(q: DetectorInputs, paths: Sequence[Path], rows: Rows, draws: int, law: str, salt: int = SALT) -> Verdict:
     """Compare the paths of some rows with outcomes simulated for those rows, models held (Theorem 1).
 
     Two-sided, one uniform number a row gives its outcome at either edge, and each model takes the edge on its side
     (Theorem 4); that is `simulated`. Clusters keep their scores, with one random sign each.
     """
     y, detector, clusters = q.sample.y[rows], q.settings.detector, q.clusters_of(rows)
-    found = observed(paths, y, detector)
+    result = observed(paths, y, detector)
     if clusters is None:
         null = simulated(paths, q.edge.rows(rows), q.ids[rows], draws, salt, detector)
     else:
         law = by_cluster(law)
         null = multiplied(paths, y, clusters, draws, salt, detector)
-    best = int(np.argmax(found))
+    best = int(np.argmax(result))
     return Verdict(
-        statistic=_number(found[best]),
-        p_value=_level(found[best], null.max(axis=1)),
-        statistics=tuple(_number(v) for v in found),
-        p_values=tuple(_level(v, null[:, m]) for m, v in enumerate(found)),
+        statistic=_number(result[best]),
+        p_value=_level(result[best], null.max(axis=1)),
+        statistics=tuple(_number(v) for v in result),
+        p_values=tuple(_level(v, null[:, m]) for m, v in enumerate(result)),
         law=law,
         path=paths[best],
         chosen=best,
@@ -243,7 +243,7 @@ def judged(q: Question, paths: Sequence[Path], rows: Rows, draws: int, law: str,
 
 def fixed(d: Detectors, draws: int) -> Verdict:
     """Hold the cross-fitted models (Theorems 3 and 4)."""
-    return replace(judged(d.question, d.paths, d.rows, draws, law_held(d.question)), fits=d.fits)
+    return replace(judged(d.question, d.paths, d.rows, draws, law_assumed(d.question)), fits=d.fits)
 
 
 def split(d: Detectors, draws: int) -> Verdict:
@@ -251,7 +251,7 @@ def split(d: Detectors, draws: int) -> Verdict:
     return replace(judged(d.question, d.paths, d.rows, draws, LAWS["split"]), fits=d.fits)
 
 
-def forward(q: Question, draws: int) -> Verdict:
+def forward(q: DetectorInputs, draws: int) -> Verdict:
     """Test each block with models fitted to the blocks before it, and join the p-values by Fisher's method.
 
     Given the blocks before it, each p-value is that of a split: uniform or larger, so that their product is Fisher's.
@@ -290,7 +290,7 @@ def forward(q: Question, draws: int) -> Verdict:
 # ---- The whole procedure again and again ----
 
 
-def refit(q: Question, most: int) -> Verdict:
+def refit(q: DetectorInputs, most: int) -> Verdict:
     """Repeat the whole procedure on outcomes drawn at the edge, until ten reach the statistic (Besag-Clifford)."""
     if q.cluster is not None:
         raise NotComputable(
@@ -302,7 +302,7 @@ def refit(q: Question, most: int) -> Verdict:
         null, kept = _again(q, float(first.max()), most)
     else:
         search = Repeats(q, AGAIN)
-        first, paths, fits = search.found()
+        first, paths, fits = search.result()
         null, kept = _at_once(search, float(first.max()), most)
     # Stopped at the tenth of k draws, 10 / k would keep the level; (1 + reached) / (k + 1), which is never smaller, is
     # at most alpha exactly where the statistic is beyond the critical value of these draws.
@@ -323,18 +323,18 @@ def refit(q: Question, most: int) -> Verdict:
     )
 
 
-def _again(q: Question, statistic: float, most: int) -> tuple[Floats, list[Drawn]]:
+def _again(q: DetectorInputs, statistic: float, most: int) -> tuple[Floats, list[Drawn]]:
     """Repeat the procedure on one draw after the other, whatever the models."""
     null: list[Floats] = []
     kept: list[Drawn] = []
     reached = 0
     while len(null) < most and reached < EXCEEDANCES:
         drawn = drawn_at_edge(q, len(null))
-        found, others, _ = procedure(drawn)
+        result, others, _ = procedure(drawn)
         if len(kept) < SHOWN:
-            kept.append(_drawn(drawn, others[int(np.argmax(found))]))
-        null.append(found)
-        reached += int(reaching(statistic, found.max()))
+            kept.append(_drawn(drawn, others[int(np.argmax(result))]))
+        null.append(result)
+        reached += int(reaching(statistic, result.max()))
     return np.array(null), kept
 
 
@@ -357,28 +357,28 @@ def _at_once(search: Repeats, statistic: float, most: int) -> tuple[Floats, list
     return np.concatenate(parts), kept
 
 
-def _drawn(q: Question, path: Path) -> Drawn:
+def _drawn(q: DetectorInputs, path: Path) -> Drawn:
     return Drawn.of(path, q.sample.y, q.sample.mass_of(np.arange(q.n)))
 
 
-def drawn_at_edge(q: Question, draw: int) -> Question:
+def drawn_at_edge(q: DetectorInputs, draw: int) -> DetectorInputs:
     """Return the question of outcomes drawn at the edge of the tolerance, of the side that is looked at."""
     rate = q.edge.low if q.settings.alternative == "less" else q.edge.high
     return q.with_outcomes(outcomes(q.ids, rate, draw, 1, AGAIN)[:, 0])
 
 
-def procedure(q: Question) -> tuple[Floats, tuple[Path, ...], Fits]:
+def procedure(q: DetectorInputs) -> tuple[Floats, tuple[Path, ...], Fits]:
     """Fit, order and sum: everything that depends on the outcomes."""
     g, fitted = cross_fit(q.sample, q.pool, q.fold, q.settings.seed)
     paths = q.paths(g)
-    found: Floats = observed(paths, q.sample.y, q.settings.detector)
-    return found, paths, Fits(pool=q.pool, fitted=fitted, part=q.fold)
+    result: Floats = observed(paths, q.sample.y, q.settings.detector)
+    return result, paths, Fits(pool=q.pool, fitted=fitted, part=q.fold)
 
 
 # ---- A test martingale ----
 
 
-def eprocess(q: Question) -> Verdict:
+def eprocess(q: DetectorInputs) -> Verdict:
     r"""Bet on each row's outcome with models fitted to earlier blocks.
 
     A row whose predicted residual lies beyond the tolerance multiplies the wealth by ``(r / t)^y ((1 - r) / (1 - t))^(1
@@ -388,7 +388,7 @@ def eprocess(q: Question) -> Verdict:
     if q.cluster is not None or q.sample.weights is not None:
         raise NotComputable("the test martingale is proved for independent rows without weights: use null='split'")
     models = len(q.pool.names)
-    total, bets, seen = np.zeros((models, len(STAKES))), [], []
+    total, bets, seen = np.zeros((models, len(BET_SIZES))), [], []
     for block in range(1, q.settings.folds):
         # (1) Models fitted to earlier blocks set the bets on this one before its outcomes are seen.
         fitted = q.pool.fitted(q.sample, np.flatnonzero(q.fold < block), q.settings.seed)
@@ -400,9 +400,9 @@ def eprocess(q: Question) -> Verdict:
         total = bets[-1][:, :, -1]
         seen.append((g, rows))
     # (3) By Ville's inequality, wealth reaches 1 / alpha at any time with probability at most alpha.
-    log = np.concatenate(bets, axis=2).reshape(models * len(STAKES), -1)
+    log = np.concatenate(bets, axis=2).reshape(models * len(BET_SIZES), -1)
     mixed = max(float(_mean_exp(log).max()), 0.0)
-    each = [max(float(_mean_exp(v).max()), 0.0) for v in log.reshape(models, len(STAKES), -1)]
+    each = [max(float(_mean_exp(v).max()), 0.0) for v in log.reshape(models, len(BET_SIZES), -1)]
     best = int(np.argmax(each))
     tested = np.concatenate([rows for _, rows in seen])
     return Verdict(
@@ -414,7 +414,7 @@ def eprocess(q: Question) -> Verdict:
         path=q.paths(np.hstack([g for g, _ in seen]), tested)[best],
         chosen=best,
         rows=tested,
-        facts={"stakes": STAKES, "final_log_wealth": float(_mean_exp(log)[-1])},
+        facts={"stakes": BET_SIZES, "final_log_wealth": float(_mean_exp(log)[-1])},
     )
 
 
@@ -425,13 +425,13 @@ def _mean_exp(log: Floats) -> Floats:
     return mean
 
 
-def _bets(q: Question, rows: Rows, g: Floats) -> NDArray[np.float64]:
+def _bets(q: DetectorInputs, rows: Rows, g: Floats) -> NDArray[np.float64]:
     """Return the logarithm of what each stake makes of each row, shape (stakes, rows)."""
     edge = q.edge.rows(rows)
     excess, upper = beyond(g, edge, q.settings.alternative)
     t = np.where(upper, edge.high, edge.low)
     live = (excess > 0) & (t > 0) & (t < 1)
-    moved = np.where(upper, excess, -excess)[None, :] * np.array(STAKES)[:, None]
+    moved = np.where(upper, excess, -excess)[None, :] * np.array(BET_SIZES)[:, None]
     r = np.where(live, np.clip(t + moved, 1e-9, 1.0 - 1e-9), t)  # 1e-9: no bet on certainty, which could lose all
     r = np.where(upper, np.maximum(r, t), np.minimum(r, t))
     with np.errstate(divide="ignore", invalid="ignore"):

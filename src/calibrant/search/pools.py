@@ -7,7 +7,7 @@ from typing import Any
 
 from calibrant.errors import BadInput
 from calibrant.search.corners import STEPS, Greedy
-from calibrant.search.models import Boosted, Forest, Given, Learner, Models, Pool, Quadratic
+from calibrant.search.models import Boosted, FixedModels, Forest, Learner, Models, Pool, Quadratic
 
 FEW = 2_000  # rows up to which the pool with a tolerance has corners too, and slow fits are repeated
 TREES = 100  # of each of the paper's forests: with 2,000, as in the authors' program, most of the time goes into them
@@ -72,7 +72,7 @@ def _users(models: Any) -> Pool:
     names = [name for name, _ in pairs]
     if not pairs or len(set(names)) < len(names):
         raise BadInput(f"models names {names}: pass at least one pair (name, estimator), each name once")
-    learners = tuple(Given(name, estimator) for name, estimator in pairs)
+    learners = tuple(FixedModels(name, estimator) for name, estimator in pairs)
     if len(learners) == 1:
         return Pool(learners, tuple(names), ((1.0,),))
     return Pool(learners, (*names, "mean"), _each_and_mean(len(learners)))

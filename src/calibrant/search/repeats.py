@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from calibrant.kernels.draws import LANES, Bars, Ids, Refits, Tables, outcomes, refit_peaks, table_sums, words
 from calibrant.kernels.runtime import one_thread
 from calibrant.search.corners import CORNERS, PART, STEPS, Codes, Cuts, Overlaps, Singles, Sum, boosted
-from calibrant.search.detectors import Fits, Question
+from calibrant.search.detectors import DetectorInputs, Fits
 from calibrant.search.models import Floats, Rows
-from calibrant.stats.cusum import EVENTS, SHARE, Path, along, beyond
+from calibrant.stats.cusum import EVENTS, SHARE, Path, beyond, by_variable
 
 LEVELS = 512  # of predicted residuals, from none to the most they can be: rows of one level are taken together
 SMALL = 4_000  # rows up to which compiling costs more than it spares
@@ -27,7 +27,7 @@ FEWEST = EVENTS * (1.0 - SHARE)  # null variance from which on a level is looked
 MOST = 512  # data sets looked at together; 64 at first, as ten of them often decide
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """What the search finds in the data: each model's peak, its path, and the fits that predict the rows."""
 
     peaks: Floats
@@ -47,7 +47,7 @@ class Repeats:
         Of simulated outcomes.
     """
 
-    q: Question
+    q: DetectorInputs
     salt: int
 
     # ---- Fixed before any outcome is seen; rows stand in the order of their folds ----
@@ -60,8 +60,8 @@ class Repeats:
     @cached_property
     def ends(self) -> Rows:
         """Where each fold starts, and the last ends."""
-        found: Rows = np.searchsorted(self.q.fold[self.order], np.arange(self.q.settings.folds + 1))
-        return found
+        result: Rows = np.searchsorted(self.q.fold[self.order], np.arange(self.q.settings.folds + 1))
+        return result
 
     @cached_property
     def folds(self) -> tuple[slice, ...]:
@@ -113,7 +113,7 @@ class Repeats:
         """Weight in each step and corner, of all rows."""
         if self.few:
             own = zip(self.folds, self._member, strict=True)
-            parts = [held @ self.bars.weight[rows].astype(np.float32) for rows, held in own]
+            parts = [kept @ self.bars.weight[rows].astype(np.float32) for rows, kept in own]
             return np.asarray(np.sum(parts, axis=0), dtype=np.float64)
         return np.asarray(self._corners(self._in_cells(self.bars.weight, slice(None)))[0], dtype=np.float64)
 
@@ -124,20 +124,20 @@ class Repeats:
 
     # ---- One data set ----
 
-    def found(self) -> Found:
+    def result(self) -> SearchResult:
         """Search the data themselves."""
         y = self.q.sample.y
         bits = (y[self.order] > 0).astype(np.uint8)
         with one_thread():
             refits = self._fitted(self._sums_few(bits[None]) if self.few else self._sums_one(bits))
-        fits, said, tops = self.fits(refits), self._said(refits, 0), refits.tops()[0]
-        paths = tuple(self._path(v, top) for v, top in zip(said, tops, strict=True))
+        fits, stated, tops = self.fits(refits), self._stated(refits, 0), refits.tops()[0]
+        paths = tuple(self._path(v, top) for v, top in zip(stated, tops, strict=True))
         peaks = np.array([max(0.0, float(np.nanmax(v.curve(y), initial=0.0))) for v in paths])
-        return Found(peaks, paths, fits)
+        return SearchResult(peaks, paths, fits)
 
     def path(self, refits: Refits, b: int, model: int) -> Path:
         """Return the path that one model makes in one of several data sets."""
-        return self._path(self._said(refits, b)[model], refits.tops()[b, model])
+        return self._path(self._stated(refits, b)[model], refits.tops()[b, model])
 
     def fits(self, refits: Refits) -> Fits:
         """Return the fits to the first data set."""
@@ -148,23 +148,23 @@ class Repeats:
         bounds, far, k = refits.bounds[f, b], refits.size[f, b], refits.second
         return Sum(self.cuts, bounds[:k], far[:k]), Sum(self.cuts, bounds[k:], far[k:])
 
-    def _said(self, refits: Refits, b: int) -> Singles:
+    def _stated(self, refits: Refits, b: int) -> Singles:
         """Return what the models of one data set predict, shape (models, n)."""
-        said = np.empty((3, self.q.n), dtype=np.float32)
+        stated = np.empty((3, self.q.n), dtype=np.float32)
         for f, rows in enumerate(self.folds):
             for m, one in enumerate(self._fold_fits(refits, f, b)):
-                said[m, rows] = one.add_up(self.codes[:, rows])
-        said[2] = np.float32(0.5) * said[0] + np.float32(0.5) * said[1]
-        return said
+                stated[m, rows] = one.add_up(self.codes[:, rows])
+        stated[2] = np.float32(0.5) * stated[0] + np.float32(0.5) * stated[1]
+        return stated
 
-    def _path(self, said: Singles, top: float) -> Path:
+    def _path(self, stated: Singles, top: float) -> Path:
         """Return the path of a model's predictions, cut into levels as everywhere here."""
         s, g = self.q.settings, np.empty(self.q.n)
-        g[self.order] = said
+        g[self.order] = stated
         excess, upper = beyond(g, self.q.edge, s.alternative)
         level = np.minimum((excess * (LEVELS / top)).astype(np.int64), LEVELS - 1)
         excess = np.where(excess > 0.0, (level + 0.5) / LEVELS * top, 0.0)
-        return along((excess, upper), self.q.edge, s.detector, self.q.sample.weights, s.min_size)
+        return by_variable((excess, upper), self.q.edge, s.detector, self.q.sample.weights, s.min_size)
 
     # ---- Simulated data sets ----
 
@@ -200,12 +200,12 @@ class Repeats:
         """Return the peaks of data sets of few rows, outcomes of shape (sets, n), and their fits."""
         with one_thread():
             chosen, far = self._chosen(self._sums_few(y))
-        said = np.zeros((2, *y.shape), dtype=np.float32)
-        for f, (rows, held) in enumerate(zip(self.folds, self._member, strict=True)):
+        stated = np.zeros((2, *y.shape), dtype=np.float32)
+        for f, (rows, kept) in enumerate(zip(self.folds, self._member, strict=True)):
             for s in range(sum(STEPS)):
-                said[int(s >= STEPS[0]), :, rows] += far[f, :, s, None] * held[chosen[f, :, s]]
+                stated[int(s >= STEPS[0]), :, rows] += far[f, :, s, None] * kept[chosen[f, :, s]]
         refits = Refits(self.cuts.rules[chosen], far, STEPS[0])
-        every = (*said, np.float32(0.5) * said[0] + np.float32(0.5) * said[1])
+        every = (*stated, np.float32(0.5) * stated[0] + np.float32(0.5) * stated[1])
         residual = (y - self.bars.rate) * self.bars.weight
         return np.stack([self._peaks(*v, residual) for v in zip(every, refits.tops().T, strict=True)], axis=1), refits
 
@@ -239,18 +239,18 @@ class Repeats:
     def _sums_few(self, y: NDArray[np.uint8]) -> Singles:
         """Add up so that the number of data sets makes no difference, not even of rounding: counts are exact."""
         out = []
-        for rows, held, expected in zip(self.folds, self._member, self._expected_few, strict=True):
+        for rows, kept, expected in zip(self.folds, self._member, self._expected_few, strict=True):
             if self.q.sample.weights is None:
-                cases = (y[:, rows].astype(np.float32) @ held.T).astype(np.float64)
+                events = (y[:, rows].astype(np.float32) @ kept.T).astype(np.float64)
             else:
-                cases = (y[:, rows] * self.bars.weight[rows]) @ held.T.astype(np.float64)
-            out.append((cases - expected).astype(np.float32))
+                events = (y[:, rows] * self.bars.weight[rows]) @ kept.T.astype(np.float64)
+            out.append((events - expected).astype(np.float32))
         return np.stack(out)
 
     @cached_property
     def _expected_few(self) -> list[Floats]:
         expected = self.p * self.bars.weight
-        return [held.astype(np.float64) @ expected[rows] for rows, held in zip(self.folds, self._member, strict=True)]
+        return [kept.astype(np.float64) @ expected[rows] for rows, kept in zip(self.folds, self._member, strict=True)]
 
     def _sums_many(self, bits: Ids, count: int) -> Singles:
         """Add up outcomes of data sets in tables of two columns, and those to residuals in steps and corners."""
@@ -265,8 +265,8 @@ class Repeats:
         """The same of one data set."""
         return self._residuals(self._in_cells(y[rows] * self.bars.weight[rows], rows) for rows in self.folds)
 
-    def _residuals(self, cases: Iterable[Floats]) -> Singles:
-        return np.stack([self._corners(own - less) for own, less in zip(cases, self._expected, strict=True)])
+    def _residuals(self, events: Iterable[Floats]) -> Singles:
+        return np.stack([self._corners(own - less) for own, less in zip(events, self._expected, strict=True)])
 
     def _in_cells(self, values: Floats, rows: slice) -> Floats:
         """Return sums of values of some rows in the cells of the tables, shape (cells, 1)."""
@@ -322,13 +322,13 @@ class Repeats:
 
     # ---- Peaks over levels ----
 
-    def _peaks(self, said: Singles, tops: Floats, residual: Floats) -> Floats:
+    def _peaks(self, stated: Singles, tops: Floats, residual: Floats) -> Floats:
         """Return the peak of each data set: `kernels.draws.refit_peaks` in plain NumPy."""
-        sets, per = len(said), (LEVELS / tops)[:, None]
+        sets, per = len(stated), (LEVELS / tops)[:, None]
         if self._open:
-            excess, signed = np.abs(said), np.where(said > 0.0, residual, -residual)
+            excess, signed = np.abs(stated), np.where(stated > 0.0, residual, -residual)
         else:
-            up, down = said - self.bars.above, -said - self.bars.below
+            up, down = stated - self.bars.above, -stated - self.bars.below
             excess, signed = np.maximum(up, down), np.where(up > down, residual, -residual)
         level = np.minimum(np.maximum(excess, 0.0) * per, LEVELS - 1).astype(np.int64)
         at = np.arange(1, sets + 1)[:, None] * LEVELS - 1 - level

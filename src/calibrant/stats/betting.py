@@ -29,7 +29,7 @@ Excess = Callable[[float], float]
 
 
 @dataclass(frozen=True)
-class Stakes:
+class BetSizes:
     """Bets to average over.
 
     Parameters
@@ -57,12 +57,12 @@ class Stakes:
         return np.array(self.weights or (1.0 / len(self.multiples),) * len(self.multiples))
 
 
-UPPER = Stakes((5.0, 9.0, 16.0, 28.0), largest=0.95)  # gamma sqrt(n) of Theorem U (theory 1.4)
-JITTERED = Stakes(UPPER.multiples, (0.55, 0.2, 0.15, 0.1), 0.95)  # few effective cells favour the small one
-MEAN = Stakes((0.5, 1.0, 2.0, 4.0, 8.0))  # doubled each time: none is far from the best at any delta
-FORWARD = Stakes((2.0, 4.0, 8.0, 16.0))  # kappa sqrt(n) of Theorem L's forward recursion (theory 1.4)
-RATE = Stakes(FORWARD.multiples)  # sizes overstate the noise of rare events, so large multiples too
-DIFFERENCE = Stakes((2.0, 4.0, 8.0), (0.25, 0.5, 0.25))  # around the best for several comparisons at once, about 3.5
+UPPER = BetSizes((5.0, 9.0, 16.0, 28.0), largest=0.95)  # gamma sqrt(n) of Theorem U (theory 1.4)
+JITTERED = BetSizes(UPPER.multiples, (0.55, 0.2, 0.15, 0.1), 0.95)  # few effective cells favour the small one
+MEAN = BetSizes((0.5, 1.0, 2.0, 4.0, 8.0))  # doubled each time: none is far from the best at any delta
+FORWARD = BetSizes((2.0, 4.0, 8.0, 16.0))  # kappa sqrt(n) of Theorem L's forward recursion (theory 1.4)
+RATE = BetSizes(FORWARD.multiples)  # sizes overstate the noise of rare events, so large multiples too
+DIFFERENCE = BetSizes((2.0, 4.0, 8.0), (0.25, 0.5, 0.25))  # around the best for several comparisons at once, about 3.5
 
 
 def gammas(n: int) -> Floats:
@@ -139,10 +139,10 @@ class Above:
             return 0.0
         x = 1.0
         for _ in range(NEWTON):
-            found, share = _tilted(-self.phi - self.n * np.log1p(-self.gamma * x), self.weights)
-            if not found > target:  # at the first step: not even an error of one is refuted
+            result, share = _tilted(-self.phi - self.n * np.log1p(-self.gamma * x), self.weights)
+            if not result > target:  # at the first step: not even an error of one is refuted
                 break
-            step = (found - target) / float(share @ (self.n * self.gamma / (1.0 - self.gamma * x)))
+            step = (result - target) / float(share @ (self.n * self.gamma / (1.0 - self.gamma * x)))
             x = max(x - step, 0.0)
             if step <= SMALLEST:
                 break
@@ -160,19 +160,19 @@ class Below:
     ----------
     growth : array of shape (m,)
         Log wealth of each e-value at ``x = 0``.
-    stakes, rows : arrays of shape (m, b)
+    bet_sizes, rows : arrays of shape (m, b)
         Bets in [0, 1) and rows per block.
     weights : array of shape (m,)
     """
 
     growth: Floats
-    stakes: Floats
+    bet_sizes: Floats
     rows: Floats
     weights: Floats
 
     def at(self, x: float) -> float:
         """Return the log e-value, which falls with x."""
-        return log_mean_exp(self.growth - (self.rows * np.log1p(self.stakes * x)).sum(axis=1), self.weights)
+        return log_mean_exp(self.growth - (self.rows * np.log1p(self.bet_sizes * x)).sum(axis=1), self.weights)
 
     def limit(self, delta: float) -> float:
         """Return the error at which it falls to ``1 / delta``, in [0, 1].
@@ -181,12 +181,12 @@ class Below:
         """
         target, x = -float(np.log(delta)), 0.0
         for _ in range(NEWTON):
-            staked = self.stakes * x
-            found, share = _tilted(self.growth - (self.rows * np.log1p(staked)).sum(axis=1), self.weights)
-            if not found > target:  # at the first step: not even an error of zero is refuted
+            staked = self.bet_sizes * x
+            result, share = _tilted(self.growth - (self.rows * np.log1p(staked)).sum(axis=1), self.weights)
+            if not result > target:  # at the first step: not even an error of zero is refuted
                 break
-            slope = float(share @ (self.rows * self.stakes / (1.0 + staked)).sum(axis=1))
-            step = (found - target) / slope if slope > 0.0 else 1.0
+            slope = float(share @ (self.rows * self.bet_sizes / (1.0 + staked)).sum(axis=1))
+            step = (result - target) / slope if slope > 0.0 else 1.0
             x = min(x + step, 1.0)
             if step <= SMALLEST:
                 break
@@ -234,50 +234,52 @@ def refuted_up_to(excess: Excess, start: float, stop: float) -> float:
 # ``(1 + kappa CE)^n``, is a test supermartingale started at one: whoever could win much more than the error
 # allows has shown that the error is larger.
 
-DEALS = 4  # random orders of the blocks, averaged: the bound then hardly depends on the seed
+BLOCK_ORDERS = 4  # random orders of the blocks, averaged: the bound then hardly depends on the seed
 SWITCH = 0.1  # prior chance that the sign changes from one cell to the next: once in ten equal-mass cells
 SOFT = 0.25  # the largest variance of one row, added to a cell's: so few rows have no firm sign
-DEALT = 0xCA11  # stream of random numbers, apart from those of other methods at the same seed
+SPLIT = 0xCA11  # stream of random numbers, apart from those of other methods at the same seed
 
 Learn = Callable[[Ints], tuple[Floats, float]]  # past blocks -> signal, its mean square winnings per row
 Grow = Callable[[int, Floats], float]  # block, stake times signal -> log wealth gained
 
 
-class Wager(NamedTuple):
+class Bet(NamedTuple):
     """Log wealth if the error were zero, stakes per block, rows per block."""
 
     log_wealth: float
-    stakes: Floats
+    bet_sizes: Floats
     rows: Floats | Ints
 
 
-def deals(blocks: int, seed: int) -> list[Ints]:
+def block_orders(blocks: int, seed: int) -> list[Ints]:
     """Random orders of the blocks; each starts with a different block while there are enough."""
     if blocks < 2:
         raise BadInput(
             "a lower bound learns on some rows and is judged on others, and rows without identity cannot be assigned: "
             "pass key= (columns that identify a row) when sketching"
         )
-    rng = np.random.default_rng([seed, DEALT])
+    rng = np.random.default_rng([seed, SPLIT])
     base = rng.permutation(blocks)
-    return [np.concatenate(([base[i % blocks]], rng.permutation(np.delete(base, i % blocks)))) for i in range(DEALS)]
+    return [
+        np.concatenate(([base[i % blocks]], rng.permutation(np.delete(base, i % blocks)))) for i in range(BLOCK_ORDERS)
+    ]
 
 
-def wager(block_rows: Ints, order: Ints, delta: float, learn: Learn, grow: Grow) -> Wager:
+def bet(block_rows: Ints, order: Ints, delta: float, learn: Learn, grow: Grow) -> Bet:
     """Bet on each block of an order but the first, with a signal learnt on the blocks before it."""
     rows = block_rows[order[1:]]
-    log_wealth, stakes = 0.0, np.zeros(len(rows))
+    log_wealth, bet_sizes = 0.0, np.zeros(len(rows))
     for i, block in enumerate(order[1:]):
         signal, moment = learn(order[: i + 1])
         # With mean winnings mu and mean square m a row, a stake of kappa grows by about n (kappa mu - kappa^2 m / 2):
         # ln(1 / delta) is reached from mu = ln(1 / delta) / (n kappa) + kappa m / 2 on, which is least at this kappa.
         # The cap keeps wealth above zero whatever a row brings, and 1e-12 the stake finite for a signal that is zero.
-        stakes[i] = min(np.sqrt(2.0 * -np.log(delta) / max(rows.sum() * moment, 1e-12)), FORWARD.largest)
-        log_wealth += grow(int(block), stakes[i] * signal)
-    return Wager(log_wealth, stakes, rows)
+        bet_sizes[i] = min(np.sqrt(2.0 * -np.log(delta) / max(rows.sum() * moment, 1e-12)), FORWARD.largest)
+        log_wealth += grow(int(block), bet_sizes[i] * signal)
+    return Bet(log_wealth, bet_sizes, rows)
 
 
-def steady(block_rows: Ints, variances: Floats, order: Ints, delta: float, grow: Grow) -> list[Wager]:
+def steady(block_rows: Ints, variances: Floats, order: Ints, delta: float, grow: Grow) -> list[Bet]:
     """Bet on every row that its score is too low, and on every row that it is too high: a plain shift is shown so.
 
     The witness is constant, so nothing is learnt of the outcomes, and every block is bet on. Both bets are made and
@@ -285,13 +287,13 @@ def steady(block_rows: Ints, variances: Floats, order: Ints, delta: float, grow:
     """
     rows = block_rows[order]
     return [
-        Wager(sum(grow(int(b), np.array(sign * k)) for b, k in zip(order, stakes, strict=True)), stakes, rows)
-        for stakes in steady_stakes(rows, variances[order], delta, FORWARD.largest)
+        Bet(sum(grow(int(b), np.array(sign * k)) for b, k in zip(order, bet_sizes, strict=True)), bet_sizes, rows)
+        for bet_sizes in steady_bet_sizes(rows, variances[order], delta, FORWARD.largest)
         for sign in (1.0, -1.0)
     ]
 
 
-def steady_stakes(rows: Ints, variances: Floats, delta: float, largest: float) -> Floats:
+def steady_bet_sizes(rows: Ints, variances: Floats, delta: float, largest: float) -> Floats:
     """Return stakes on a shift that are the best at `delta`, shape (bets, blocks); valid at every other.
 
     `variances` are the blocks' sums of ``p (1 - p)``: the stake on a block is the best for the scores of the blocks
@@ -333,15 +335,15 @@ def sign_paths(log_wealth: Floats, switch: float) -> float:
     return total
 
 
-def joined(wagers: Sequence[Wager], weights: ArrayLike) -> Below:
+def joined(wagers: Sequence[Bet], weights: ArrayLike) -> Below:
     """Return the average of the wagers' e-values."""
-    stakes, rows = np.zeros((2, len(wagers), max(len(stakes) for _, stakes, _ in wagers)))
+    bet_sizes, rows = np.zeros((2, len(wagers), max(len(bet_sizes) for _, bet_sizes, _ in wagers)))
     for i, (_, k, r) in enumerate(wagers):
-        stakes[i, : len(k)], rows[i, : len(r)] = k, r
-    return Below(np.array([w for w, _, _ in wagers]), stakes, rows, np.asarray(weights, dtype=np.float64))
+        bet_sizes[i, : len(k)], rows[i, : len(r)] = k, r
+    return Below(np.array([w for w, _, _ in wagers]), bet_sizes, rows, np.asarray(weights, dtype=np.float64))
 
 
-def solve(wagers: Sequence[Wager], weights: ArrayLike, delta: float) -> float:
+def solve(wagers: Sequence[Bet], weights: ArrayLike, delta: float) -> float:
     """Average the wagers' e-values and return the error at which they reach ``1 / delta``."""
     return joined(wagers, weights).limit(delta)
 
@@ -385,7 +387,7 @@ def residual_mean_limits(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Units:
+class Clusters:
     """What clusters add to a sum, and what they could have added.
 
     Parameters
@@ -405,10 +407,10 @@ class Units:
     scale: float
 
     @classmethod
-    def of_residuals(cls, y: ArrayLike, p: Floats, weights: Floats, unit: NDArray[np.intp]) -> Units:
+    def of_residuals(cls, y: ArrayLike, p: Floats, weights: Floats, cluster: NDArray[np.intp]) -> Clusters:
         """Add up ``w (y - p)`` and w over the rows of each cluster (0 to U - 1)."""
-        value, least, most = (summed(unit, weights * (v - p)) for v in (np.asarray(y), 0.0, 1.0))
-        size = summed(unit, weights)
+        value, least, most = (summed(cluster, weights * (v - p)) for v in (np.asarray(y), 0.0, 1.0))
+        size = summed(cluster, weights)
         return cls(value=value, least=least, most=most, size=size, scale=float(np.sqrt((size**2).sum())))
 
     @classmethod
@@ -419,7 +421,7 @@ class Units:
         ends: tuple[Floats, Floats],
         weight: Floats | None = None,
         cluster: NDArray[np.intp] | None = None,
-    ) -> Units:
+    ) -> Clusters:
         """Return clusters whose mean is the (weighted) mean over rows of one of two numbers each.
 
         Whatever two repairs are compared in (Brier score, log loss, accuracy, the residual of a group), a row
@@ -446,16 +448,16 @@ class Units:
         noise = (z1 - z0) ** 2 * rate * (1.0 - rate)
         if cluster is None:
             return cls(value=value, least=least, most=most, size=np.ones(n), scale=float(np.sqrt(noise.mean() * n)))
-        units = int(cluster.max()) + 1
-        share = units / n
+        clusters = int(cluster.max()) + 1
+        share = clusters / n
         value, least, most, noise = (summed(cluster, v) for v in (value, least, most, noise))
         spread = np.sqrt(noise.mean()) * share**0.75  # between independent rows and rows of one fate
         return cls(
             value=value * share,
             least=least * share,
             most=most * share,
-            size=np.ones(units),
-            scale=float(spread * np.sqrt(units)),
+            size=np.ones(clusters),
+            scale=float(spread * np.sqrt(clusters)),
         )
 
     @property
@@ -469,7 +471,7 @@ class Units:
 GRID = 201  # hypotheses scanned from the far end, so that every one beyond a limit is refuted
 
 
-def rate_evidence(cases: ArrayLike, rows: ArrayLike, rate: ArrayLike) -> Floats:
+def rate_evidence(events: ArrayLike, rows: ArrayLike, rate: ArrayLike) -> Floats:
     """Return p-values against "the mean event rate is at most `rate`", for independent rows of unequal rates.
 
     The binomial tail bounds that of unequal rates from ``rows x rate + 1`` events on (Hoeffding 1956); below, the
@@ -477,34 +479,34 @@ def rate_evidence(cases: ArrayLike, rows: ArrayLike, rate: ArrayLike) -> Floats:
     """
     from scipy.special import betainc
 
-    k, n, r = (np.asarray(v, dtype=np.float64) for v in (cases, rows, rate))
+    k, n, r = (np.asarray(v, dtype=np.float64) for v in (events, rows, rate))
     tail = betainc(np.maximum(k, 1.0), n - k + 1.0, np.minimum(r, 1.0))
     out: Floats = np.where(k == 1.0, np.minimum(n * r, 1.0), np.where(k < n * r + 1.0, 1.0, tail))
     return out
 
 
-def lower_rates(cases: ArrayLike, rows: ArrayLike, delta: ArrayLike) -> Floats:
+def lower_rates(events: ArrayLike, rows: ArrayLike, delta: ArrayLike) -> Floats:
     """Return limits that the mean event rate of independent rows reaches with probability at least ``1 - delta``.
 
     Clopper and Pearson's, but for a single case, whose limit is that of the expected number; and never above
-    ``(cases - 1) / rows``, from where on the binomial tail bounds that of unequal rates (Hoeffding 1956). Up to a delta
-    of 1/4 no limit is that high.
+    ``(events - 1) / rows``, from where on the binomial tail bounds that of unequal rates (Hoeffding 1956). Up to a
+    delta of 1/4 no limit is that high.
     """
     from scipy.special import betaincinv
 
-    k, n, d = (np.asarray(v, dtype=np.float64) for v in (cases, rows, delta))
+    k, n, d = (np.asarray(v, dtype=np.float64) for v in (events, rows, delta))
     exact = betaincinv(np.maximum(k, 1.0), n - k + 1.0, d)
     out: Floats = np.where(k <= 1.0, k * d / n, np.minimum(exact, (k - 1.0) / n))
     return out
 
 
-def rate_limits(cases: int, rows: int, delta: float) -> tuple[float, float]:
+def rate_limits(events: int, rows: int, delta: float) -> tuple[float, float]:
     """Return limits that hold the mean event rate of independent rows with probability at least ``1 - delta``."""
-    low, high = lower_rates((cases, rows - cases), rows, delta / 2.0)
+    low, high = lower_rates((events, rows - events), rows, delta / 2.0)
     return float(low), 1.0 - float(high)
 
 
-def ratio_evidence(units: Units, mean: float, side: float) -> float:
+def ratio_evidence(clusters: Clusters, mean: float, side: float) -> float:
     """Return a p-value against "expected value over size is at most `mean`" (`side` 1), or at least it (-1).
 
     Notes
@@ -512,10 +514,10 @@ def ratio_evidence(units: Units, mean: float, side: float) -> float:
     For a bet k fixed by what the outcomes cannot change, ``prod (1 + k (a_u - m b_u))`` has mean at most one if ``E sum
     a = m sum b``, whatever each cluster's own mean; so has an average over bets.
     """
-    return float(min(1.0, np.exp(-_log_wealth(units, mean, side))))
+    return float(min(1.0, np.exp(-_log_wealth(clusters, mean, side))))
 
 
-def ratio_limits(units: Units, delta: float) -> tuple[float, float]:
+def ratio_limits(clusters: Clusters, delta: float) -> tuple[float, float]:
     """Return limits that hold ``E sum value / sum size`` with probability at least ``1 - delta``."""
     target = float(np.log(2.0 / delta))
 
@@ -523,19 +525,19 @@ def ratio_limits(units: Units, delta: float) -> tuple[float, float]:
         means = np.linspace(-side, side, GRID)
         before = float(means[0])
         for m in map(float, means):
-            if _log_wealth(units, m, side) <= target:
-                return m if m == before else crossing(lambda v: _log_wealth(units, v, side) - target, before, m)
+            if _log_wealth(clusters, m, side) <= target:
+                return m if m == before else crossing(lambda v: _log_wealth(clusters, v, side) - target, before, m)
             before = m
         return before
 
     return float(limit(1.0)), float(limit(-1.0))
 
 
-def _log_wealth(units: Units, mean: float, side: float) -> float:
+def _log_wealth(clusters: Clusters, mean: float, side: float) -> float:
     """Return the logarithm of the mean, over bets, of what they make of the clusters."""
-    worst = float((side * mean * units.size - np.minimum(side * units.least, side * units.most)).max())
-    stakes = RATE.bets(units.scale, worst)
-    gain = np.log1p(stakes[:, None] * side * (units.value - mean * units.size)[None, :]).sum(axis=1)
+    worst = float((side * mean * clusters.size - np.minimum(side * clusters.least, side * clusters.most)).max())
+    bet_sizes = RATE.bets(clusters.scale, worst)
+    gain = np.log1p(bet_sizes[:, None] * side * (clusters.value - mean * clusters.size)[None, :]).sum(axis=1)
     return log_mean_exp(gain, RATE.shares)
 
 
@@ -544,7 +546,7 @@ def _log_wealth(units: Units, mean: float, side: float) -> float:
 CELLS = 1024  # of the values' range; what the log evidence loses is about 2e-6 (range / sd)^2
 
 
-def mean_limits(u: Units, delta: float) -> tuple[float, float]:
+def mean_limits(u: Clusters, delta: float) -> tuple[float, float]:
     r"""Return limits that hold the mean of ``E[z | scores]`` over the clusters with probability at least ``1 - delta``.
 
     For clusters independent given the scores with means ``mu_u``, and kappa fixed by the scores, ``E prod (1 - kappa
@@ -572,8 +574,8 @@ def _spread_out(value: Floats) -> tuple[Floats, Floats]:
     share = place - cell
     rows, part = np.bincount(cell, minlength=CELLS), np.bincount(cell, share, CELLS)
     weight: Floats = np.append(rows - part, 0.0) + np.append(0.0, part)
-    held = np.flatnonzero(weight > 0)
-    return np.asarray(low + width * held, dtype=np.float64), weight[held]
+    kept = np.flatnonzero(weight > 0)
+    return np.asarray(low + width * kept, dtype=np.float64), weight[kept]
 
 
 def _upper(at: Floats, weight: Floats, ends: tuple[float, float], kappas: Floats, delta: float) -> float:

@@ -9,18 +9,19 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.notch import notch_peaks
+from calibrant.kernels.quadratic_penalty import penalty_peaks
 from calibrant.stats.betting import (
-    DEALS,
+    BLOCK_ORDERS,
     FORWARD,
     SOFT,
     SWITCH,
     Above,
     Below,
+    Bet,
     Learn,
-    Wager,
     bernstein,
-    deals,
+    bet,
+    block_orders,
     gammas,
     joined,
     log_mean_exp,
@@ -28,8 +29,7 @@ from calibrant.stats.betting import (
     sign_paths,
     solve,
     steady,
-    steady_stakes,
-    wager,
+    steady_bet_sizes,
 )
 from calibrant.stats.cells import SCALE, Cells, log_growth, summed
 from calibrant.stats.jitter import jittered_upper, mean_displacement
@@ -71,13 +71,18 @@ def product_evidence(s: ArrayLike, n: ArrayLike, k: ArrayLike) -> Above:
     For each of four bets ``gamma`` one product uses the linear form in every level, another the form, linear or
     notch, whose expected cost in a calibrated model, a function of ``n`` and ``s`` alone, is smaller.
     """
-    held = np.asarray(n) > 0
-    s, n, k = (np.asarray(v, dtype=float)[held] for v in (s, n, k))
+    is_kept = np.asarray(n) > 0
+    s, n, k = (np.asarray(v, dtype=float)[is_kept] for v in (s, n, k))
     rows = int(n.sum())
     bets = gammas(rows)
     linear = linear_cost(s, n, k, bets[:, None])  # (1) -ln q of each bet and level, linear in the bets
-    notch, better = notch_cost(s, n, k, bets[:, None])  # (2) the same by the notch, where it should cost less
-    both = linear.sum(axis=1), np.where(better, notch, linear).sum(axis=1)  # (3) Phi of both products of each bet
+    quadratic_penalty, better = penalty_cost(
+        s, n, k, bets[:, None]
+    )  # (2) the same by the notch, where it should cost less
+    both = (
+        linear.sum(axis=1),
+        np.where(better, quadratic_penalty, linear).sum(axis=1),
+    )  # (3) Phi of both products of each bet
     return Above(np.stack(both, axis=1).ravel(), np.repeat(bets, 2), np.full(8, 1 / 8), rows)
 
 
@@ -98,7 +103,7 @@ def linear_cost(s: Floats, n: Floats, k: Floats, gamma: float | Floats) -> Float
     return -np.minimum(over, under)
 
 
-def notch_cost(s: Floats, n: Floats, k: Floats, gamma: float | Floats) -> tuple[Floats, Flags]:
+def penalty_cost(s: Floats, n: Floats, k: Floats, gamma: float | Floats) -> tuple[Floats, Flags]:
     """Return ``-ln q`` of the notch form, per level, and where it is expected to be the cheaper.
 
     Levels 0 and 1 have no notch (their null variance is zero); there the cost is infinite.
@@ -108,17 +113,17 @@ def notch_cost(s: Floats, n: Floats, k: Floats, gamma: float | Floats) -> tuple[
     inner = (s > 0) & (s < 1)
     if not inner.any():
         return cost, better
-    t, m, cases = s[inner], n[inner], k[inner]
+    t, m, events = s[inner], n[inner], k[inner]
     variance = m * t * (1 - t)
-    a = notch_width(gamma * np.sqrt(variance))
+    a = penalty_width(gamma * np.sqrt(variance))
     alpha = a / variance
-    normaliser = notch_normaliser(t, m, gamma, alpha)
-    cost[..., inner] = 0.5 * alpha * (cases - m * t) ** 2 + normaliser
+    normaliser = penalty_normaliser(t, m, gamma, alpha)
+    cost[..., inner] = 0.5 * alpha * (events - m * t) ** 2 + normaliser
     better[..., inner] = 0.5 * a + normaliser < expected_linear_cost(t, m, gamma)
     return cost, better
 
 
-def notch_width(g: Floats) -> Floats:
+def penalty_width(g: Floats) -> Floats:
     """Return the a that minimises ``a/2 - ln(1 + a)/2 + g^2 (1 + a) / (2 a)``: the root of ``a^3 = g^2 (1 + a)``."""
     # The root tends to g ** (2/3) for small g and to g for large g, so a start within a quarter of it is known. From
     # there on the cubic rises and is convex: Newton's first step lands above the root, the others come down to it.
@@ -130,20 +135,20 @@ def notch_width(g: Floats) -> Floats:
     return a
 
 
-def notch_normaliser(s: Floats, n: Floats, gamma: float | Floats, alpha: Floats) -> Floats:
+def penalty_normaliser(s: Floats, n: Floats, gamma: float | Floats, alpha: Floats) -> Floats:
     r"""Return ``N = max_e [ln E exp(-alpha (k - n s)^2 / 2) - n ln(1 - gamma |e - s|)]``, ``k ~ Binomial(n, e)``.
 
     On each side of s the change of variable ``e' = e (1 - gamma (1 - s)) / (1 - gamma (e - s))`` turns the
     objective into a binomial mean of a Gaussian in k about a shifted centre: a Bernstein polynomial of a
-    log-concave sequence, hence unimodal, whose peak `notch_peaks` finds. The search ignores that e
+    log-concave sequence, hence unimodal, whose peak `penalty_peaks` finds. The search ignores that e
     stops at s, which can only raise N.
     """
     side = np.array([1.0, -1.0]).reshape(2, *(1 for _ in alpha.shape))  # e above s, and below
     up, down = np.log1p(-side * gamma * (1 - s)), np.log1p(side * gamma * s)
-    shift = (down - up) / alpha
-    constant = -n * down + 0.5 * alpha * shift * (2 * n * s + shift)
-    trials, curvature = (np.broadcast_to(v, shift.shape).ravel() for v in (n, alpha))
-    peaks = notch_peaks(trials, (n * s + shift).ravel(), curvature).reshape(shift.shape)
+    gap = (down - up) / alpha
+    constant = -n * down + 0.5 * alpha * gap * (2 * n * s + gap)
+    trials, curvature = (np.broadcast_to(v, gap.shape).ravel() for v in (n, alpha))
+    peaks = penalty_peaks(trials, (n * s + gap).ravel(), curvature).reshape(gap.shape)
     return np.maximum(*(constant + peaks)) + SLACK * (1.0 + 1e-6 * n)
 
 
@@ -175,7 +180,7 @@ def debiased_error(s: Floats, n: Floats | Ints, k: Floats | Ints) -> float:
 BINS = 10  # of equal mass, edges from the first block: "more cells lose power" (theory 1.1)
 # Of the evidence, what is bet on a plain shift, the commonest error. By simulation (1,000 to 60,000 rows): with a half
 # the floor of a shift rises by a sixth, to that of the shift's own interval; an error that alternates loses a twelfth.
-SHIFT = 0.5
+GAP = 0.5
 
 
 def lower_bound(cells: Cells, delta: float, seed: int = 0) -> float:
@@ -185,13 +190,13 @@ def lower_bound(cells: Cells, delta: float, seed: int = 0) -> float:
 
 def lower_evidence(cells: Cells, delta: float, seed: int = 0) -> Below:
     """Return the evidence that `lower_bound` solves, with the stakes that are the best at `delta`; made once."""
-    asked = ("lower", delta, seed)
-    if asked not in cells.cache:
-        cells.cache[asked] = joined(*_wagers(cells, delta, seed))
-    return cast(Below, cells.cache[asked])
+    options = ("lower", delta, seed)
+    if options not in cells.cache:
+        cells.cache[options] = joined(*_wagers(cells, delta, seed))
+    return cast(Below, cells.cache[options])
 
 
-def _wagers(cells: Cells, delta: float, seed: int) -> tuple[list[Wager], Floats]:
+def _wagers(cells: Cells, delta: float, seed: int) -> tuple[list[Bet], Floats]:
     """Return what is bet, and the weights.
 
     `SHIFT` of the evidence comes from bets that all scores are too low, or all too high; the rest in equal parts from
@@ -199,22 +204,22 @@ def _wagers(cells: Cells, delta: float, seed: int) -> tuple[list[Wager], Floats]
     forward recursion over all rows that learns nothing. Signs are those of `BINS` bins along the score; of a score of
     few values, in the first order, those of each cell, as its error may alternate.
     """
-    held = cells.held
+    kept = cells.nonempty
 
     def learner(order: Ints, first: bool) -> Learn:
-        own = first and held.few
-        return _signs_of(held, order, np.arange(held.size) if own else held.equal_mass(BINS, order[:1]))
+        own = first and kept.few
+        return _signs_of(kept, order, np.arange(kept.size) if own else kept.equal_mass(BINS, order[:1]))
 
     def grow(block: int, tilt: Floats) -> float:
-        return log_growth(held, block, tilt)
+        return log_growth(kept, block, tilt)
 
-    orders = deals(held.blocks, seed)
+    orders = block_orders(kept.blocks, seed)
     parts = (
-        [wager(held.block_rows, order, delta, learner(order, k == 0), grow) for k, order in enumerate(orders)],
-        [_forward(held, stake) for stake in FORWARD.multiples],
-        steady(held.block_rows, held.variances.sum(axis=1), orders[0], 0.5 * SHIFT * delta, grow),
+        [bet(kept.block_rows, order, delta, learner(order, k == 0), grow) for k, order in enumerate(orders)],
+        [_forward(kept, bet_size) for bet_size in FORWARD.multiples],
+        steady(kept.block_rows, kept.variances.sum(axis=1), orders[0], 0.5 * GAP * delta, grow),
     )
-    shares = ((1.0 - SHIFT) / 2.0, (1.0 - SHIFT) / 2.0, SHIFT)
+    shares = ((1.0 - GAP) / 2.0, (1.0 - GAP) / 2.0, GAP)
     weights = [share / len(part) for share, part in zip(shares, parts, strict=True) for _ in part]
     return [w for part in parts for w in part], np.array(weights)
 
@@ -236,19 +241,19 @@ def _signs_of(cells: Cells, order: Ints, bins: Ints) -> Learn:
     return lambda past: (signal[len(past) - 1][run], float(moment[len(past) - 1]))
 
 
-def _forward(cells: Cells, stake: float) -> Wager:
+def _forward(cells: Cells, bet_size: float) -> Bet:
     """Average, over paths of signs in {-1, 0, 1} along the score, of the wealth over all rows.
 
     Signs and stake are fixed given the scores alone.
     """
-    kappa = min(stake / np.sqrt(max(cells.n, 1)), FORWARD.largest)
+    kappa = min(bet_size / np.sqrt(max(cells.n, 1)), FORWARD.largest)
     chords, log_wealth = cells.joined.chords, np.zeros((BINS, 3))
     if ("bins",) not in cells.cache:
         cells.cache["bins",] = cells.equal_mass(BINS)[chords.cell]
     bins = cells.cache["bins",]
     for column, sign in ((0, -1.0), (2, 1.0)):
         log_wealth[:, column] = np.bincount(bins, chords.weight * np.log1p(sign * kappa * chords.at), BINS)
-    return Wager(sign_paths(log_wealth, SWITCH), np.array([kappa]), np.array([cells.n]))
+    return Bet(sign_paths(log_wealth, SWITCH), np.array([kappa]), np.array([cells.n]))
 
 
 # ---- The gap E[Y - p], signed ----
@@ -268,12 +273,12 @@ class GapEvidence:
         At the ends of each cell, by label.
     weight : array of shape (blocks, cells, 2, 2)
         Rows that the chord puts there.
-    stakes : array of shape (bets, blocks)
+    bet_sizes : array of shape (bets, blocks)
     """
 
     residual: Floats
     weight: Floats
-    stakes: Floats
+    bet_sizes: Floats
 
     @classmethod
     def of(cls, cells: Cells, delta: float) -> GapEvidence:
@@ -283,17 +288,17 @@ class GapEvidence:
         counts, sums = (np.add.reduceat(v, starts, axis=1) for v in (cells.counts, cells.sums))
         width = np.where(high > low, high - low, 1.0)[:, None]
         share = np.clip((sums / SCALE / np.maximum(counts, 1) - low[:, None]) / width, 0.0, 1.0)
-        held = counts.sum(axis=(0, 2)) > 0
+        is_kept = counts.sum(axis=(0, 2)) > 0
         residual = np.array([0.0, 1.0])[None, :, None] - np.stack([low, high], axis=1)[:, None]
         weight = counts[..., None] * np.stack([1.0 - share, share], axis=-1)
         largest = FORWARD.largest / 2.0  # a residual less a mean is below 2
-        stakes = steady_stakes(cells.block_rows, cells.variances.sum(axis=1), delta, largest)
-        return cls(residual[held], weight[:, held], stakes)
+        bet_sizes = steady_bet_sizes(cells.block_rows, cells.variances.sum(axis=1), delta, largest)
+        return cls(residual[is_kept], weight[:, is_kept], bet_sizes)
 
     def at(self, mean: float, side: float) -> float:
         """Return the log e-value against "the gap is at most `mean`" (`side` 1), or at least (-1)."""
         away = side * (self.residual - mean)
-        growth = [(self.weight * np.log1p(k[:, None, None, None] * away)).sum() for k in self.stakes]
+        growth = [(self.weight * np.log1p(k[:, None, None, None] * away)).sum() for k in self.bet_sizes]
         return log_mean_exp(growth, np.full(len(growth), 1.0 / len(growth)))
 
     def limit(self, delta: float, side: float) -> float:
@@ -320,9 +325,9 @@ def distance_upper(cells: Cells, delta: float) -> tuple[float, str]:
     share = delta / (len(STEPS) + len(BANDWIDTHS))
     routes = []
     for k in STEPS:
-        values, rows, cases, moved = dyadic_levels(cells, k)
+        values, rows, events, moved = dyadic_levels(cells, k)
         moved += np.sqrt(-np.log(0.1 * share) / (2 * cells.n)) / (2 * k)
-        routes.append((moved, f"rounded to {k} steps", partial(product_upper, values, rows, cases, 0.9 * share)))
+        routes.append((moved, f"rounded to {k} steps", partial(product_upper, values, rows, events, 0.9 * share)))
     for h in BANDWIDTHS:
         mean, largest = mean_displacement(cells, h)
         moved = mean + largest * np.sqrt(-np.log(0.1 * share) / (2 * cells.n))
@@ -342,9 +347,9 @@ def dyadic_levels(cells: Cells, steps: int) -> tuple[Floats, Floats, Floats, flo
     where = cells.occupied()
     level = np.floor(cells.middle[where] * steps + 0.5).astype(np.int64)
     values, counts = np.arange(steps + 1) / steps, cells.totals[where]
-    rows, cases = (summed(level, v, steps + 1) for v in (counts.sum(axis=1), counts[:, 1]))
+    rows, events = (summed(level, v, steps + 1) for v in (counts.sum(axis=1), counts[:, 1]))
     moved = np.abs(cells.score_sums[where].sum(axis=1) - counts.sum(axis=1) * values[level]).sum() / cells.n
-    return values, rows, cases, float(moved)
+    return values, rows, events, float(moved)
 
 
 def distance_lower(cells: Cells, delta: float, seed: int = 0) -> float:
@@ -368,8 +373,8 @@ def distance_lower(cells: Cells, delta: float, seed: int = 0) -> float:
         n = cells.counts[block, where]
         return float((n[:, 0] * np.log1p(-tilt * middle[where]) + n[:, 1] * np.log1p(tilt * (1 - middle[where]))).sum())
 
-    wagers = [wager(cells.block_rows, order, delta, learn, grow) for order in deals(cells.blocks, seed)]
-    return max(solve(wagers, np.full(DEALS, 1 / DEALS), delta) - 0.5 / cells.size, 0.0)
+    wagers = [bet(cells.block_rows, order, delta, learn, grow) for order in block_orders(cells.blocks, seed)]
+    return max(solve(wagers, np.full(BLOCK_ORDERS, 1 / BLOCK_ORDERS), delta) - 0.5 / cells.size, 0.0)
 
 
 def lipschitz_witness(gain: Floats) -> Floats:
@@ -393,12 +398,12 @@ def lipschitz_witnesses(gains: Floats) -> Floats:
     b = np.tile(np.concatenate([np.zeros(2 * k), np.ones(2 * (k - 1))]), m)
     bounds = ([(-1.0, 1.0)] * k + [(0.0, 1.0)]) * m
     cost = np.column_stack([-gains[some], np.zeros(m)]).reshape(-1)
-    found = linprog(cost, A_ub=block_diag([a] * m, format="csr"), b_ub=b, bounds=bounds, method="highs")
-    if found.status != 0:
+    result = linprog(cost, A_ub=block_diag([a] * m, format="csr"), b_ub=b, bounds=bounds, method="highs")
+    if result.status != 0:
         if m > 1:  # each by itself: one that is not solved must not silence the others
             out[some] = [lipschitz_witness(gain) for gain in gains[some]]
         return out  # alone: what is not solved stays 0, which wins nothing and is allowed
-    w = np.clip(found.x.reshape(m, k + 1)[:, :k], -1.0, 1.0)
+    w = np.clip(result.x.reshape(m, k + 1)[:, :k], -1.0, 1.0)
     reach = np.abs(w).max(axis=1) + KNOTS * np.abs(np.diff(w, axis=1)).max(axis=1)
     out[some] = w / np.maximum(reach, 1.0)[:, None]  # the solver's tolerance
     return out
@@ -439,12 +444,12 @@ def variation_upper(cells: Cells, variation: float, delta: float, single: Flags)
 
 def _runs(rows: Ints, m: int) -> Ints:
     """Assign consecutive cells to runs that close as soon as another cell would take them over `m` rows."""
-    out, run, held = np.empty(len(rows), dtype=np.int64), 0, 0
+    out, run, kept = np.empty(len(rows), dtype=np.int64), 0, 0
     for i, r in enumerate(rows):
-        if held and held + r > m:
-            run, held = run + 1, 0
+        if kept and kept + r > m:
+            run, kept = run + 1, 0
         out[i] = run
-        held += int(r)
+        kept += int(r)
     return out
 
 
@@ -452,11 +457,11 @@ def _plug_in(cells: Cells, m: int, single: Flags) -> tuple[float, float]:
     """Upper bound on ``sum |run mean - p| / n``, and the largest run that is not a single score."""
     where = cells.occupied()
     counts = cells.totals[where].sum(axis=1)
-    cases = cells.totals[where, 1]
+    events = cells.totals[where, 1]
     score = cells.sums[:, where].sum(axis=(0, 2)) / SCALE
     run = _runs(counts, m)
     size = np.bincount(run, counts)
-    mean = (np.bincount(run, cases) / size)[run]
+    mean = (np.bincount(run, events) / size)[run]
     low, high = cells.low[where], cells.high[where]
     inside = (low < mean) & (mean < high)
     share = np.clip((score / counts - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)

@@ -71,7 +71,7 @@ class Cells:
         return Cells(counts, sums, self.low[starts], self.high[ends], self.few)
 
     @cached_property
-    def held(self) -> Cells:
+    def nonempty(self) -> Cells:
         """The thinned cells that hold rows: all that a bet can be about."""
         cells = self.thinned()
         where = cells.occupied()
@@ -149,7 +149,7 @@ class Cells:
         return int(self.block_rows.sum())
 
     @cached_property
-    def cases(self) -> int:
+    def events(self) -> int:
         """Rows with label 1."""
         return int(self.totals[:, 1].sum())
 
@@ -227,7 +227,7 @@ def log_growth(cells: Cells, block: int, tilt: Floats) -> float:
     block : int
     tilt : float array of shape (cells,) or (), in (-1, 1)
     """
-    found = cells.chords
-    own = slice(found.starts[block], found.starts[block + 1])
-    here = tilt[found.cell[own]] if tilt.ndim else tilt
-    return float(found.weight[own] @ np.log1p(here * found.at[own]))
+    result = cells.chords
+    own = slice(result.starts[block], result.starts[block + 1])
+    here = tilt[result.cell[own]] if tilt.ndim else tilt
+    return float(result.weight[own] @ np.log1p(here * result.at[own]))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import Walks, extremes, outcomes
-from calibrant.stats.nulls import CHUNK, UnitSums, null_cases
+from calibrant.stats.nulls import CHUNK, ClusterSums, null_events
 from calibrant.stats.strata import equal_mass_edges
 
 Floats = NDArray[np.float64]
@@ -56,7 +56,7 @@ def range_tail(x: float) -> float:
 
 # ---- Rows in order of their score, tied rows counted together where there are many, and outcomes simulated ----
 
-HELD = 1 << 21  # simulated outcomes held at once: 2 MB
+AT_ONCE = 1 << 21  # simulated outcomes held at once: 2 MB
 TIED = 16  # rows a distinct score, on average, from which drawing a binomial a cell is faster than drawing rows
 SALT = 0xC1A551C  # of simulated outcomes, apart from those of other methods
 
@@ -67,7 +67,7 @@ class Scored:
 
     Parameters
     ----------
-    p, cases : float arrays of shape (m,)
+    p, events : float arrays of shape (m,)
         Score of each entry, and how many of its rows have the outcome.
     rows : int64 array of shape (m,) or None
         Rows of each entry; None for one each.
@@ -75,16 +75,16 @@ class Scored:
         Sampling weight of each of those rows; None for one.
     grade : int64 array of shape (m,) or None
         Non-decreasing numbers of the grades; None for a single one.
-    unit : int array of shape (m,) or None
+    cluster : int array of shape (m,) or None
         Cluster of each entry, 0 to G - 1, whose rows may depend on one another; then entries are single rows.
     """
 
     p: Floats
-    cases: Floats
+    events: Floats
     rows: Ints | None
     weight: Floats | None
     grade: Ints | None
-    unit: Places | None = None
+    cluster: Places | None = None
 
     @cached_property
     def times(self) -> Floats:
@@ -109,7 +109,7 @@ class Scored:
     @cached_property
     def residual(self) -> Floats:
         """Weighted events less expected events."""
-        return self.each_weighs * (self.cases - self.times * self.p)
+        return self.each_weighs * (self.events - self.times * self.p)
 
     @cached_property
     def variance(self) -> Floats:
@@ -124,15 +124,17 @@ class Scored:
     def where(self, keep: NDArray[np.bool_] | Places) -> Scored:
         """Return the entries that are kept."""
         rows, grade = (None if v is None else v[keep] for v in (self.rows, self.grade))
-        unit = None if self.unit is None else self.unit[keep]
+        cluster = None if self.cluster is None else self.cluster[keep]
         weight = None if self.weight is None else self.weight[keep]
-        return Scored(self.p[keep], self.cases[keep], rows, weight, grade, unit)
+        return Scored(self.p[keep], self.events[keep], rows, weight, grade, cluster)
 
 
-def in_units(p: Floats, y: NDArray[np.int8] | Floats, weight: Floats | None, unit: Places) -> Scored:
+def in_clusters(p: Floats, y: NDArray[np.int8] | Floats, weight: Floats | None, cluster: Places) -> Scored:
     """Sort rows that come in units by score."""
     order = np.argsort(p, kind="stable")
-    return Scored(p[order], y[order].astype(float), None, None if weight is None else weight[order], None, unit[order])
+    return Scored(
+        p[order], y[order].astype(float), None, None if weight is None else weight[order], None, cluster[order]
+    )
 
 
 def scored(p: Floats, y: NDArray[np.int8] | Floats, weight: Floats | None = None, grade: Ints | None = None) -> Scored:
@@ -142,17 +144,17 @@ def scored(p: Floats, y: NDArray[np.int8] | Floats, weight: Floats | None = None
     """
     keys = tuple(k for k in (weight, p, grade) if k is not None)
     order = np.argsort(p, kind="stable") if len(keys) == 1 else np.lexsort(keys)
-    s, case = p[order], y[order].astype(float)
+    s, event = p[order], y[order].astype(float)
     w, g = None if weight is None else weight[order], None if grade is None else grade[order]
     new = np.zeros(len(s) - 1, dtype=bool)
     for v in (s, w, g):
         new |= False if v is None else np.diff(v) != 0
     first = np.flatnonzero(np.append(True, new))
     if len(first) * TIED > len(s):
-        return Scored(s, case, None, w, g)
+        return Scored(s, event, None, w, g)
     rows = np.diff(np.append(first, len(s)))
-    cases = np.add.reduceat(case, first)
-    return Scored(s[first], cases, rows, None if w is None else w[first], None if g is None else g[first])
+    events = np.add.reduceat(event, first)
+    return Scored(s[first], events, rows, None if w is None else w[first], None if g is None else g[first])
 
 
 Block = tuple[slice, slice, NDArray[np.uint8] | Floats]  # which entries, which draws, and the cases of both
@@ -177,11 +179,11 @@ def simulated(q: Scored, ids: Ids, draws: int, seed: int) -> Iterator[Block]:
     m = len(q.p)
     if q.rows is not None:
         done = 0
-        for block in null_cases(q.rows, q.p, draws, seed):
+        for block in null_events(q.rows, q.p, draws, seed):
             yield slice(0, m), slice(done, done + len(block)), block.T
             done += len(block)
         return
-    step = max(1, HELD // draws)
+    step = max(1, AT_ONCE // draws)
     for start in range(0, m, step):
         at = slice(start, min(start + step, m))
         yield at, slice(0, draws), outcomes(ids[at], q.p[at], 0, draws, SALT)
@@ -211,8 +213,8 @@ def simulated_sums(q: Scored, terms: Floats, ids: Ids, draws: int, seed: int) ->
     float array of shape (draws, t)
     """
     out = np.zeros((draws, terms.shape[1]))
-    for at, numbers, cases in simulated(q, ids, draws, seed):
-        out[numbers] += cases.T.astype(float) @ terms[at]
+    for at, numbers, events in simulated(q, ids, draws, seed):
+        out[numbers] += events.T.astype(float) @ terms[at]
     return out
 
 
@@ -232,12 +234,12 @@ def simulated_totals(q: Scored, first: Places, ids: Ids, draws: int, seed: int) 
     float array of shape (draws, runs)
     """
     out = np.zeros((draws, len(first)))
-    for at, numbers, cases in simulated(q, ids, draws, seed):
+    for at, numbers, events in simulated(q, ids, draws, seed):
         low, high = np.searchsorted(first, [at.start, at.stop - 1], side="right") - 1
         for run in range(low, high + 1):
             begin = max(int(first[run]), at.start) - at.start
             end = (min(int(first[run + 1]), at.stop) if run + 1 < len(first) else at.stop) - at.start
-            part = cases[begin:end]
+            part = events[begin:end]
             here = slice(at.start + begin, at.start + end)
             out[numbers, run] += part.sum(axis=0, dtype=float) if q.weight is None else q.weight[here] @ part
     return out
@@ -273,9 +275,9 @@ def correlated_totals(q: Scored, first: Places, rho: float, draws: int, seed: in
     step = max(1, CHUNK // len(q.p))
     for start in range(0, draws, step):
         some = slice(start, min(start + step, draws))
-        given = ndtr((threshold - math.sqrt(rho) * factor[some, None]) / math.sqrt(1.0 - rho))
-        cases = rng.random(given.shape) < given if q.rows is None else rng.binomial(q.rows, given)
-        out[some] = np.add.reduceat(cases.astype(float), first, axis=1)
+        inputs = ndtr((threshold - math.sqrt(rho) * factor[some, None]) / math.sqrt(1.0 - rho))
+        events = rng.random(inputs.shape) < inputs if q.rows is None else rng.binomial(q.rows, inputs)
+        out[some] = np.add.reduceat(events.astype(float), first, axis=1)
     return out
 
 
@@ -310,9 +312,9 @@ def simulated_extremes(q: Scored, ids: Ids, draws: int, seed: int) -> tuple[Floa
     expected = np.cumsum(q.each_weighs * q.times * q.p)
     read = np.zeros(len(q.p), dtype=bool)
     read[q.ends] = True
-    for at, numbers, cases in simulated(q, ids, draws, seed):
+    for at, numbers, events in simulated(q, ids, draws, seed):
         walks = Walks(so_far[numbers], low[numbers], high[numbers])
-        extremes(cases, q.each_weighs[at], expected[at], read[at], walks)
+        extremes(events, q.each_weighs[at], expected[at], read[at], walks)
     return low, high
 
 
@@ -349,7 +351,7 @@ def groups_of(q: Scored, bins: int) -> Groups:
     edges = equal_mass_edges(q.p, mass, bins)
     first = runs_of(np.searchsorted(edges, q.p, side="right"))
     square = q.each_weighs**2 * q.times
-    values = (q.times, q.each_weighs * q.cases, q.each_weighs * q.times * q.p, square, square * q.p)
+    values = (q.times, q.each_weighs * q.events, q.each_weighs * q.times * q.p, square, square * q.p)
     rows, observed, expected, size, scores = (np.add.reduceat(v, first) for v in values)
     mean = np.clip(scores / size, 0.0, 1.0)
     return Groups(first, rows, observed, expected, size * mean * (1.0 - mean))
@@ -375,31 +377,33 @@ def efficient_scores(sums: Floats, information: Floats) -> tuple[Floats, Floats]
 # ---- The same of rows that come in units: a random sign for each unit's residuals (wild bootstrap, null imposed) ----
 
 
-def unit_terms(q: Scored, unit: Places, terms: Floats) -> UnitSums:
+def cluster_terms(q: Scored, cluster: Places, terms: Floats) -> ClusterSums:
     """Return each cluster's residual sums times some terms of shape (m, t), as t cells."""
     cell = np.broadcast_to(np.arange(terms.shape[1]), terms.shape)
-    return UnitSums.of(cell, unit, terms.shape[1], q.residual[:, None] * terms, q.each_weighs[:, None] * np.abs(terms))
+    return ClusterSums.of(
+        cell, cluster, terms.shape[1], q.residual[:, None] * terms, q.each_weighs[:, None] * np.abs(terms)
+    )
 
 
-def unit_variance(sums: UnitSums) -> Floats:
+def cluster_variance(sums: ClusterSums) -> Floats:
     """Return the sum over clusters of the products of their sums: the variance if each has mean 0, shape (t, t)."""
     product: Floats = (sums.residual @ sums.residual.T).toarray()
     return product
 
 
-def signed_extremes(q: Scored, unit: Places, draws: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def signed_extremes(q: Scored, cluster: Places, draws: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Return the lowest and the highest point of walks whose clusters have random signs, each of shape (draws,)."""
     low, high = np.zeros(draws), np.zeros(draws)
-    step = max(1, HELD // len(q.p))
+    step = max(1, AT_ONCE // len(q.p))
     for start in range(0, draws, step):
         some = slice(start, min(start + step, draws))
-        signs = 2.0 * rng.integers(0, 2, (some.stop - start, int(unit.max()) + 1)) - 1.0
-        walks = np.cumsum(signs[:, unit] * q.residual, axis=1)[:, q.ends]
+        signs = 2.0 * rng.integers(0, 2, (some.stop - start, int(cluster.max()) + 1)) - 1.0
+        walks = np.cumsum(signs[:, cluster] * q.residual, axis=1)[:, q.ends]
         low[some], high[some] = np.minimum(walks.min(axis=1), 0.0), np.maximum(walks.max(axis=1), 0.0)
     return low, high
 
 
-def posterior_tails(cases: ArrayLike, rows: ArrayLike, rate: ArrayLike, alternative: str) -> Floats:
+def posterior_tails(events: ArrayLike, rows: ArrayLike, rate: ArrayLike, alternative: str) -> Floats:
     """Return the Jeffreys probability against each alternative: small where the events speak for it.
 
     Under ``Beta(k + 1/2, n - k + 1/2)``: that the event rate is at most `rate` (for "greater"), at least `rate`
@@ -407,7 +411,7 @@ def posterior_tails(cases: ArrayLike, rows: ArrayLike, rate: ArrayLike, alternat
     """
     from scipy.special import betainc, betaincc
 
-    k, n = np.asarray(cases), np.asarray(rows)
+    k, n = np.asarray(events), np.asarray(rows)
     a, b = k + 0.5, n - k + 0.5
     if alternative == "greater":
         return betainc(a, b, rate)
@@ -440,7 +444,7 @@ def paired(q: Scored, tolerance: float, ids: Ids, draws: int, seed: int) -> Iter
     """
     low, high = edges(q.p, tolerance)
     if q.rows is None:
-        step = max(1, HELD // draws)
+        step = max(1, AT_ONCE // draws)
         for start in range(0, len(q.p), step):
             at = slice(start, min(start + step, len(q.p)))
             few, many = (outcomes(ids[at], v[at], 0, draws, SALT) for v in (low, high))
@@ -487,7 +491,7 @@ class Contrasts:
         """Return the statistics of the data."""
         low, high = edges(q.p, tolerance)
         w = q.each_weighs
-        above, below = w * (q.cases - q.times * high), w * (q.times * low - q.cases)
+        above, below = w * (q.events - q.times * high), w * (q.times * low - q.events)
         return self.squares(above @ self.up + below @ self.down)
 
     def simulated(self, q: Scored, tolerance: float, ids: Ids, draws: int, seed: int) -> Floats:
@@ -522,16 +526,16 @@ def group_squares(
 def paired_totals(q: Scored, first: Places, tolerance: float, ids: Ids, draws: int, seed: int) -> tuple[Floats, Floats]:
     """Return the weighted events of each run of entries for each draw, at the lower and at the upper edge."""
     out = np.zeros((2, draws, len(first)))
-    for at, numbers, *cases in paired(q, tolerance, ids, draws, seed):
+    for at, numbers, *events in paired(q, tolerance, ids, draws, seed):
         begin, end = np.searchsorted(first, [at.start, at.stop - 1], side="right") - 1
         starts = np.maximum(first[begin : end + 1], at.start) - at.start
-        for side, drawn in enumerate(cases):
+        for side, drawn in enumerate(events):
             weighted = q.each_weighs[at, None] * drawn
             out[side, numbers, begin : end + 1] += np.add.reduceat(weighted, starts, axis=0).T
     return out[0], out[1]
 
 
-def along_logit(q: Scored, x: Floats, alternative: str) -> Contrasts:
+def by_logit(q: Scored, x: Floats, alternative: str) -> Contrasts:
     """Return the sums that speak for a shift and for a slope of the logit x.
 
     Two-sided: the constant and ``x`` less its mean (under the null variance), each way, with the sign of the detector

@@ -29,7 +29,7 @@ Alternative = Literal["two-sided", "greater", "less"]
 Detector = Literal["default", "paper", "authors"]
 EVENTS = 2.0  # null variance, in expected events, that a studentised sum must cover (theory 4)
 FEWEST = 4  # rows beyond the tolerance below which the authors' program leaves a model out
-SHIFT = 2.0  # mean that the authors' program gives to its weights
+GAP = 2.0  # mean that the authors' program gives to its weights
 EMPTY: dict[str, float] = {"default": 0.0, "paper": 0.0, "authors": -np.inf}  # the empty set of rows counts, or not
 SHARE = 1e-9  # of a sum over rows, its rounding
 
@@ -168,10 +168,10 @@ def path(
     Path
     """
     # (1) Soft-threshold at the tolerance.
-    return along(beyond(g, edge, alternative, detector == "authors"), edge, detector, weights, min_size)
+    return by_variable(beyond(g, edge, alternative, detector == "authors"), edge, detector, weights, min_size)
 
 
-def along(
+def by_variable(
     past: tuple[Floats, Flags],
     edge: Boundary,
     detector: Detector = "default",
@@ -181,8 +181,8 @@ def along(
     """Order the rows by what is past the tolerance, as `beyond` returns it; the rest as `path`."""
     # (1) Order by what is left, the largest first.
     excess, upper = past
-    found = np.flatnonzero(excess > 0)
-    rows = found[np.argsort(-excess[found], kind="stable")]
+    result = np.flatnonzero(excess > 0)
+    rows = result[np.argsort(-excess[result], kind="stable")]
     h, side, rate = excess[rows], upper[rows], np.where(upper[rows], edge.high[rows], edge.low[rows])
     # (2) Weigh each score by what is left, towards its side.
     own = np.ones(len(rows)) if weights is None else weights[rows]
@@ -199,8 +199,8 @@ def _authors(h: Floats) -> Floats:
     """Return the weights of the authors' program, which are constant where the predictions are."""
     spread = float(h.std()) if len(h) else 0.0
     if spread == 0.0:
-        return np.full(len(h), SHIFT)
-    return np.maximum(0.0, h / spread - float((h / spread).mean()) + SHIFT)
+        return np.full(len(h), GAP)
+    return np.maximum(0.0, h / spread - float((h / spread).mean()) + GAP)
 
 
 def _scale(detector: Detector, weight: Floats, rate: Floats, n: int) -> Floats:
@@ -388,7 +388,7 @@ def multiplied_squares(
     return _all_squares(_signs(ids, salt), steps, draws)
 
 
-def _each(q: BinnedPath, at: Rows, gain: Floats, shift: Floats) -> list[Steps]:
+def _each(q: BinnedPath, at: Rows, gain: Floats, gap: Floats) -> list[Steps]:
     """Return a path for each group whose outcomes can vary: one that is looked at where the group ends."""
     out = []
     for first, stop in q.cuts:
@@ -396,7 +396,7 @@ def _each(q: BinnedPath, at: Rows, gain: Floats, shift: Floats) -> list[Steps]:
         if spread > 0:
             here, last = slice(first, stop), np.zeros(stop - first)
             last[-1] = 1.0 / spread
-            drift = np.full(stop - first, shift[here].sum())
+            drift = np.full(stop - first, gap[here].sum())
             out.append(Steps(at[here].astype(np.uint64), gain[here], drift, last))
     return out
 

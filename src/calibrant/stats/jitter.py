@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import DEALS, JITTERED, bernstein, deals, gammas, solve, solve_upper, wager
+from calibrant.stats.betting import BLOCK_ORDERS, JITTERED, bernstein, bet, block_orders, gammas, solve, solve_upper
 from calibrant.stats.cells import Cells
 
 Floats = NDArray[np.float64]
@@ -70,8 +70,8 @@ class Jitter:
         """Return a grid point for each cell c, drawn from ``K(.|c)`` by exact inversion of uniform numbers."""
         start = self.size - 1 - cells
         low, high = self._below[start], self._below[start + self.size]
-        found = np.searchsorted(self._below, low + uniform * (high - low), side="right") - 1
-        return (np.clip(found - start, 0, self.size - 1) + 0.5) / self.size
+        result = np.searchsorted(self._below, low + uniform * (high - low), side="right") - 1
+        return (np.clip(result - start, 0, self.size - 1) + 0.5) / self.size
 
     @cached_property
     def _below(self) -> Floats:
@@ -151,8 +151,8 @@ def jittered_lower(cells: Cells, bandwidth: float, delta: float, seed: int = 0) 
     def grow(block: int, tilt: Floats) -> float:
         return float((cells.counts[block] * np.log1p(np.clip(tilt, LEAST, None))).sum())
 
-    wagers = [wager(cells.block_rows, order, delta, learn, grow) for order in deals(cells.blocks, seed)]
-    return solve(wagers, np.full(DEALS, 1 / DEALS), delta)
+    wagers = [bet(cells.block_rows, order, delta, learn, grow) for order in block_orders(cells.blocks, seed)]
+    return solve(wagers, np.full(BLOCK_ORDERS, 1 / BLOCK_ORDERS), delta)
 
 
 def jittered_estimate(cells: Cells, bandwidth: float) -> float:

@@ -210,8 +210,8 @@ def typical_distance(kernel: Kernel, order: ArrayLike, sample: int = SAMPLE) -> 
     square[square < EQUAL * own.max(initial=0.0)] = 0.0
     for a, penalty in enumerate(few.penalties):
         square += 2.0 * penalty * (few.codes[:, a][:, None] != few.codes[:, a])
-    found = square[square > 0]
-    return float(np.sqrt(np.median(found))) if len(found) else 1.0
+    result = square[square > 0]
+    return float(np.sqrt(np.median(result))) if len(result) else 1.0
 
 
 # ---- A Gaussian kernel on the score alone, exact to rounding through a few dozen points: linear in the rows ----
@@ -270,9 +270,9 @@ def nodes_of(p: Floats, width: float) -> Nodes:
     while True:  # convergence is geometric
         m = int(number)
         at = low + (high - low) * (0.5 - 0.5 * np.cos(np.pi * np.arange(m) / (m - 1)))
-        found = Nodes(at, _gauss(at, at, width))
-        if np.abs(found.weights(probe) @ (found.kernel @ found.weights(few).T) - want).max() < PRECISION:
-            return found
+        result = Nodes(at, _gauss(at, at, width))
+        if np.abs(result.weights(probe) @ (result.kernel @ result.weights(few).T) - want).max() < PRECISION:
+            return result
         number *= 1.2
 
 
@@ -284,7 +284,7 @@ def _gauss(a: Floats, b: Floats, width: float) -> Floats:
 
 NAMES = ("raw", "centred", "intercept", "intercept and slope")
 STREAM = 0x4B4C  # of random numbers, apart from those of other methods at the same seed
-HELD = 1 << 26  # residuals held at once: 256 MB
+AT_ONCE = 1 << 26  # residuals held at once: 256 MB
 CHUNK = 1 << 12  # rows turned into residuals at once
 
 
@@ -299,7 +299,7 @@ class Rows:
     ----------
     rate : float64 array of shape (cells,)
         Score.
-    rows, cases : float64 arrays of shape (cells,)
+    rows, events : float64 arrays of shape (cells,)
         One and the label, if rows are not joined.
     ids : uint64 array of shape (cells,), or None
         Identities that key the simulated outcomes; None for joined rows, whose events are drawn as Binomial.
@@ -311,7 +311,7 @@ class Rows:
 
     rate: Floats
     rows: Floats
-    cases: Floats | NDArray[np.intp]
+    events: Floats | NDArray[np.intp]
     ids: Ids | None = None
     clusters: NDArray[np.int64] | None = None
     start: int = 0
@@ -324,12 +324,12 @@ class Rows:
     @cached_property
     def contradicted(self) -> int:
         """Rows whose outcome the score called impossible."""
-        return int(self.cases[self.rate == 0].sum() + (self.rows - self.cases)[self.rate == 1].sum())
+        return int(self.events[self.rate == 0].sum() + (self.rows - self.events)[self.rate == 1].sum())
 
     @cached_property
     def residual(self) -> Floats:
         """Events minus expected events, shape (cells,)."""
-        return self.cases - self.rows * self.rate
+        return self.events - self.rows * self.rate
 
     def drawn(self, first: int, count: int, seed: int) -> Drawn:
         """Return simulated events, or for clusters signs as 0 and 1, from draw `first` on: shape (cells, count)."""
@@ -346,11 +346,11 @@ class Rows:
     def part(self, at: slice) -> Rows:
         """Return some of the cells, with draws of their own that are independent of those of other parts."""
         ids, clusters = None if self.ids is None else self.ids[at], None if self.clusters is None else self.clusters[at]
-        return Rows(self.rate[at], self.rows[at], self.cases[at], ids, clusters, self.start + at.start)
+        return Rows(self.rate[at], self.rows[at], self.events[at], ids, clusters, self.start + at.start)
 
     def with_data(self, drawn: Drawn) -> Drawn:
         """Return simulated events with those of the data (for clusters: signs that change nothing) as first column."""
-        own = np.ones(len(self.rate)) if self.clusters is not None else self.cases
+        own = np.ones(len(self.rate)) if self.clusters is not None else self.events
         return np.column_stack([own.astype(drawn.dtype), drawn])
 
     def residuals(self, drawn: Drawn, at: slice) -> Floats:
@@ -417,20 +417,20 @@ def statistics(kernel: Kernel, rows: Rows, draws: int, seed: int, tile: int = TI
     sum is put together from them in float64. Both sums leave out the pairs of a row with itself, so that under the
     null they have mean zero, whatever the spread of the outcomes.
     """
-    held = max(1, HELD // len(rows.rate))
-    found: list[Floats] = []
-    for first in range(-1, draws, held):
-        count = min(held, draws - first)
+    kept = max(1, AT_ONCE // len(rows.rate))
+    results: list[Floats] = []
+    for first in range(-1, draws, kept):
+        count = min(kept, draws - first)
         drawn = rows.drawn(max(first, 0), count - (first < 0), seed)
-        found.append(statistics_of(kernel, rows, rows.with_data(drawn) if first < 0 else drawn, tile))
-    return np.concatenate(found, axis=1)
+        results.append(statistics_of(kernel, rows, rows.with_data(drawn) if first < 0 else drawn, tile))
+    return np.concatenate(results, axis=1)
 
 
 def statistics_of(kernel: Kernel, rows: Rows, drawn: Drawn, tile: int = TILE) -> Floats:
     """Return the four statistics of the outcomes in each column of `drawn`, float64 of shape (4, columns)."""
-    basis, held = basis_of(rows), max(1, HELD // len(rows.rate))
+    basis, kept = basis_of(rows), max(1, AT_ONCE // len(rows.rate))
     with one_thread():
-        parts = [_block(kernel, rows, basis, drawn[:, b : b + held], tile) for b in range(0, drawn.shape[1], held)]
+        parts = [_block(kernel, rows, basis, drawn[:, b : b + kept], tile) for b in range(0, drawn.shape[1], kept)]
     return np.concatenate(parts, axis=1)
 
 

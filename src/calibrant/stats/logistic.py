@@ -176,11 +176,11 @@ def _advance(
     at = _Point(*(v.copy() for v in (at.b, at.value, at.gradient, at.information)))
     size = 1.0
     for _ in range(HALVINGS):
-        found = _evaluate(design, penalty, sums[left], at.b[left] + size * move[left])
-        better = found.value >= at.value[left] - 1e-15 * np.abs(at.value[left])  # 1e-15: rounding of the sum
+        result = _evaluate(design, penalty, sums[left], at.b[left] + size * move[left])
+        better = result.value >= at.value[left] - 1e-15 * np.abs(at.value[left])  # 1e-15: rounding of the sum
         won = left[better]
-        at.b[won], at.value[won] = found.b[better], found.value[better]
-        at.gradient[won], at.information[won] = found.gradient[better], found.information[better]
+        at.b[won], at.value[won] = result.b[better], result.value[better]
+        at.gradient[won], at.information[won] = result.gradient[better], result.information[better]
         left, size = left[~better], 0.5 * size
         if not len(left):
             break
@@ -242,9 +242,9 @@ def regress(
         part = replace(design, features=np.ascontiguousarray(x[:, ::stride]).T, weight=weight[::stride])
         tried = maximise(part, part.sums(target[::stride]), reach=reach)
         start = tried.coefficients[0] if tried.settled[0] else None
-    found = maximise(design, design.sums(target), start, reach=reach).coefficients[0]
-    slopes = found[:d] * scale
-    return slopes, float(found[d] - slopes @ centre) if intercept else 0.0
+    result = maximise(design, design.sums(target), start, reach=reach).coefficients[0]
+    slopes = result[:d] * scale
+    return slopes, float(result[d] - slopes @ centre) if intercept else 0.0
 
 
 # ---- Recalibration: outcomes as a line in the logit of their probabilities (Cox 1958) ----
@@ -330,7 +330,7 @@ def recalibrate(
     count: Floats,
     weight: Floats,
     slope: bool,
-    unit: NDArray[np.intp] | None = None,
+    cluster: NDArray[np.intp] | None = None,
 ) -> Recalibration:
     """Fit intercept and slope, or the intercept alone with slope one, to points of `count` rows.
 
@@ -348,9 +348,9 @@ def recalibrate(
     terms = np.array([np.ones(len(logit)), logit])[:kept]
     score = terms * (weight * (y - expit(a + b * logit)))
     meat = (score * count) @ score.T
-    if unit is not None:
-        by_unit = np.array([summed(unit, row) for row in score])
-        meat = by_unit @ by_unit.T * (by_unit.shape[1] / (by_unit.shape[1] - 1.0))
+    if cluster is not None:
+        by_cluster = np.array([summed(cluster, row) for row in score])
+        meat = by_cluster @ by_cluster.T * (by_cluster.shape[1] / (by_cluster.shape[1] - 1.0))
     inverse = np.linalg.pinv(fit.information[0, :kept, :kept])
     robust, model = inverse @ meat @ inverse, inverse * float((mass * weight).sum() / mass.sum())
     errors = np.sqrt(np.maximum(np.diag(robust), np.diag(model)))

@@ -32,17 +32,17 @@ def normal_quantile(alpha: float) -> float:
     return float(-ndtri(alpha / 2))
 
 
-def effective_units(mass: Floats, unit: NDArray[np.intp] | None) -> float:
+def effective_clusters(mass: Floats, cluster: NDArray[np.intp] | None) -> float:
     """Return Kish's effective number of clusters, by the weight of each."""
-    each = mass if unit is None else summed(unit, mass)
+    each = mass if cluster is None else summed(cluster, mass)
     return float(each.sum()) ** 2 / float(each @ each)
 
 
-def studied(alpha: float, units: float) -> float:
-    """Return the alpha of a normal quantile that is Student's at `alpha` with ``units - 1`` degrees of freedom."""
+def studied(alpha: float, clusters: float) -> float:
+    """Return the alpha of a normal quantile that is Student's at `alpha` with ``clusters - 1`` degrees of freedom."""
     from scipy.special import ndtr, stdtrit
 
-    return 2.0 * float(ndtr(stdtrit(max(units - 1.0, 1.0), alpha / 2.0)))
+    return 2.0 * float(ndtr(stdtrit(max(clusters - 1.0, 1.0), alpha / 2.0)))
 
 
 @dataclass(frozen=True)
@@ -54,30 +54,30 @@ class Weighed:
     y : array of shape (m,)
     mass, square : float arrays of shape (m,)
         Count times weight, and count times squared weight.
-    unit : int array of shape (m,) or None
+    cluster : int array of shape (m,) or None
         Cluster of each entry, 0 to G - 1, whose rows may depend on one another; then entries are single rows.
     """
 
     y: Labels
     mass: Floats
     square: Floats
-    unit: NDArray[np.intp] | None = None
+    cluster: NDArray[np.intp] | None = None
 
     @cached_property
     def rows(self) -> float:
         """Kish's effective number of rows, over the outcomes' design effect where rows come in units, if above 1."""
         rows = float(self.mass.sum()) ** 2 / float(self.square.sum())
-        return rows if self.unit is None else rows / self._design_effect(rows)
+        return rows if self.cluster is None else rows / self._design_effect(rows)
 
     def _design_effect(self, rows: float) -> float:
         """Return how much more the mean outcome varies than that of independent rows; at most rows a cluster."""
-        alone = replace(self, unit=None).variance(self.y)
-        most = rows / effective_units(self.mass, self.unit)
+        alone = replace(self, cluster=None).variance(self.y)
+        most = rows / effective_clusters(self.mass, self.cluster)
         return max(min(self.variance(self.y) / alone, most), 1.0) if alone > 0.0 else max(most, 1.0)
 
     def level(self, alpha: float) -> float:
         """Return the alpha at which a normal quantile is Student's, with a degree of freedom fewer than clusters."""
-        return alpha if self.unit is None else studied(alpha, effective_units(self.mass, self.unit))
+        return alpha if self.cluster is None else studied(alpha, effective_clusters(self.mass, self.cluster))
 
     def mean(self, values: Floats | Labels) -> float:
         """Return the weighted mean."""
@@ -85,8 +85,8 @@ class Weighed:
 
     def variance(self, values: Floats | Labels) -> float:
         """Return the variance of the weighted mean, as far as it was seen; by clusters where there are some."""
-        if self.unit is not None:
-            sums = summed(self.unit, self.mass * (values - self.mean(values)))
+        if self.cluster is not None:
+            sums = summed(self.cluster, self.mass * (values - self.mean(values)))
             return float(sums @ sums) / float(self.mass.sum()) ** 2 * len(sums) / (len(sums) - 1.0)
         return float(self.square @ (values - self.mean(values)) ** 2) / float(self.mass.sum()) ** 2
 
@@ -176,15 +176,15 @@ def rate_interval(
         return (low, high) if rarer else (1.0 - high, 1.0 - low)
 
     at = rates(start)
-    least, found = max(q.variance(q.y - at), q.modelled(at)), []
+    least, result = max(q.variance(q.y - at), q.modelled(at)), []
     for side in (0, 1):
         t = solve(ends(least)[side], start)
         for _ in range(LOOKS):
             there = rates(t)
             variance = max(least, q.variance(q.y - there), q.modelled(there) if side == fewer else 0.0)
             t = solve(ends(variance)[side], t)
-        found.append(t)
-    return found[0], found[1]
+        result.append(t)
+    return result[0], result[1]
 
 
 def isotonic_parts(p: Floats, y: Labels, mass: Floats) -> dict[str, float]:
@@ -194,13 +194,13 @@ def isotonic_parts(p: Floats, y: Labels, mass: Floats) -> dict[str, float]:
     doi:10.1073/pnas.2016191118).
     """
     order = np.argsort(p, kind="stable")
-    s, w, case = p[order], mass[order], (mass * y)[order]
+    s, w, event = p[order], mass[order], (mass * y)[order]
     first = np.flatnonzero(np.concatenate([[True], np.diff(s) > 0]))
-    weight, cases = np.add.reduceat(w, first), np.add.reduceat(case, first)
+    weight, events = np.add.reduceat(w, first), np.add.reduceat(event, first)
     total = weight.sum()
-    fit = isotonic(cases / weight, weight)
-    rate, score = cases.sum() / total, float((mass * (p - y) ** 2).sum() / total)
-    best = float((cases * (1.0 - fit) ** 2 + (weight - cases) * fit**2).sum() / total)
+    fit = isotonic(events / weight, weight)
+    rate, score = events.sum() / total, float((mass * (p - y) ** 2).sum() / total)
+    best = float((events * (1.0 - fit) ** 2 + (weight - events) * fit**2).sum() / total)
     uncertainty = float(rate * (1.0 - rate))
     return {"reliability": score - best, "resolution": uncertainty - best, "uncertainty": uncertainty}
 
@@ -211,29 +211,29 @@ class Ranking:
 
     auroc: float
     error: float
-    cases: float
+    events: float
     others: float
 
 
-def placements(p: Floats, case: NDArray[np.bool_], weight: Floats) -> tuple[float, Floats]:
+def placements(p: Floats, event: NDArray[np.bool_], weight: Floats) -> tuple[float, Floats]:
     """Return the area under the ROC curve, and each row's placement value.
 
     That of an event is the share of non-events it outscores, that of a non-event the share of events that outscore it.
     """
     score, at = np.unique(p, return_inverse=True)
-    area, below, above = _midranks(*(summed(at, np.where(rows, weight, 0.0), len(score)) for rows in (case, ~case)))
-    return area, np.where(case, below[at], above[at])
+    area, below, above = _midranks(*(summed(at, np.where(rows, weight, 0.0), len(score)) for rows in (event, ~event)))
+    return area, np.where(event, below[at], above[at])
 
 
-def _midranks(case: Floats, other: Floats) -> tuple[float, Floats, Floats]:
+def _midranks(event: Floats, other: Floats) -> tuple[float, Floats, Floats]:
     """Return the area, and at each score the share of non-events below and of events above, ties half."""
-    m, n = case.sum(), other.sum()
+    m, n = event.sum(), other.sum()
     below = (np.cumsum(other) - 0.5 * other) / n
-    above = (m - np.cumsum(case) + 0.5 * case) / m
-    return float(case @ below / m), below, above
+    above = (m - np.cumsum(event) + 0.5 * event) / m
+    return float(event @ below / m), below, above
 
 
-def ranking(p: Floats, y: Labels, count: Floats, weight: Floats, unit: NDArray[np.intp] | None = None) -> Ranking:
+def ranking(p: Floats, y: Labels, count: Floats, weight: Floats, cluster: NDArray[np.intp] | None = None) -> Ranking:
     """Return the chance that an event outscores a non-event, ties half (DeLong, DeLong & Clarke-Pearson 1988).
 
     Placement values are weighted midranks (Sun & Xu 2014); with sampling weights the squared influence of a row
@@ -245,18 +245,18 @@ def ranking(p: Floats, y: Labels, count: Floats, weight: Floats, unit: NDArray[n
     f, w = count[order], weight[order]
     first = np.flatnonzero(np.concatenate([[True], np.diff(s) > 0]))
     mass = f * w
-    case, other = (np.add.reduceat(np.where(k, mass, 0.0), first) for k in (label, ~label))
-    m, n = case.sum(), other.sum()
-    area, below, above = _midranks(case, other)
+    event, other = (np.add.reduceat(np.where(k, mass, 0.0), first) for k in (label, ~label))
+    m, n = event.sum(), other.sum()
+    area, below, above = _midranks(event, other)
     variance, rows = 0.0, []
     for mask, value, total in ((label, below, m), (~label, above, n)):
         size = float(f[mask].sum())
         square = np.add.reduceat(np.where(mask, f * w**2, 0.0), first) @ (value - area) ** 2
         variance += float(square) / total**2 * size / max(size - 1.0, 1.0)
         rows.append(float(total**2 / (f * w**2)[mask].sum()))
-    if unit is not None:
+    if cluster is not None:
         at = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(s))))
-        sums = summed(unit[order], np.where(label, w * (below[at] - area) / m, w * (above[at] - area) / n))
+        sums = summed(cluster[order], np.where(label, w * (below[at] - area) / m, w * (above[at] - area) / n))
         variance = max(variance, float(sums @ sums) * len(sums) / (len(sums) - 1.0))
     return Ranking(area, float(np.sqrt(variance)), *rows)
 
@@ -274,7 +274,7 @@ def area_interval(r: Ranking, alpha: float) -> tuple[float, float]:
     """
     from scipy.special import stdtrit
 
-    fewer = max(min(r.cases, r.others) - 1.0, 1.0)
+    fewer = max(min(r.events, r.others) - 1.0, 1.0)
     low, _ = _area_ends(r, normal_quantile(alpha))
     _, high = _area_ends(r, float(stdtrit(fewer, 1.0 - alpha / 2.0)))
     return low, high
@@ -282,7 +282,7 @@ def area_interval(r: Ranking, alpha: float) -> tuple[float, float]:
 
 def _area_ends(r: Ranking, z: float) -> tuple[float, float]:
     low, high = score_ends(r, z)
-    if 0.0 < r.auroc < 1.0 and r.error > 0.0 and min(r.cases, r.others) >= 2:
+    if 0.0 < r.auroc < 1.0 and r.error > 0.0 and min(r.events, r.others) >= 2:
         centre, half = np.log(r.auroc / (1 - r.auroc)), z * r.error / (r.auroc * (1 - r.auroc))
         below, above = 1 / (1 + np.exp(-np.array([centre - half, centre + half])))
         low, high = min(low, float(below)), max(high, float(above))
@@ -295,14 +295,14 @@ def score_ends(r: Ranking, z: float) -> tuple[float, float]:
     Where DeLong's variance is larger at the estimate, V is larger by that factor everywhere; where it is smaller, V is
     smaller only as far as there are events and others to rely on it.
     """
-    middle = 0.5 * (r.cases + r.others) - 1.0
+    middle = 0.5 * (r.events + r.others) - 1.0
 
     def variance(t: float) -> float:
-        return t * (1 - t) * (1 + middle * ((1 - t) / (2 - t) + t / (1 + t))) / (r.cases * r.others)
+        return t * (1 - t) * (1 + middle * ((1 - t) / (2 - t) + t / (1 + t))) / (r.events * r.others)
 
     own = variance(r.auroc)
     ratio = r.error**2 / own if own > 0.0 else 1.0
-    trusted = 1.0 - min(TRUSTED / min(r.cases, r.others), 1.0)
+    trusted = 1.0 - min(TRUSTED / min(r.events, r.others), 1.0)
     wider = max(ratio, 1.0 + trusted * (ratio - 1.0))
 
     def ends(stop: float) -> float:
@@ -328,26 +328,26 @@ class Sums:
 
     Parameters
     ----------
-    rows, score, cases, square, both : float arrays of shape (m,)
+    rows, score, events, square, both : float arrays of shape (m,)
         Rows, and sums over them of p, y, p^2 and p y.
     weight : float array of shape (m,)
         Sampling weight of each row of the entry.
-    unit : int array of shape (m,) or None
+    cluster : int array of shape (m,) or None
         Cluster of each entry, 0 to G - 1; then entries are single rows.
     """
 
     rows: Floats
     score: Floats
-    cases: Floats
+    events: Floats
     square: Floats
     both: Floats
     weight: Floats
-    unit: NDArray[np.intp] | None = None
+    cluster: NDArray[np.intp] | None = None
 
     @property
     def clusters(self) -> int:
         """Clusters that have an entry; 0 for independent rows."""
-        return 0 if self.unit is None else len(np.unique(self.unit))
+        return 0 if self.cluster is None else len(np.unique(self.cluster))
 
     def size(self, total: Floats, square: Floats, of: str) -> float:
         """Return Kish's effective number of rows, or clusters, from sums of a quantity and of its square per entry.
@@ -358,10 +358,10 @@ class Sums:
             There are fewer than two, too few for a spread.
         """
         part = self.weight * total
-        squares = self.weight**2 * square if self.unit is None else summed(self.unit, part) ** 2
+        squares = self.weight**2 * square if self.cluster is None else summed(self.cluster, part) ** 2
         size = float(part.sum()) ** 2 / float(squares.sum()) if part.any() else 0.0
         if size < 2.0 - 1e-6:
-            what = "rows" if self.unit is None else "clusters"
+            what = "rows" if self.cluster is None else "clusters"
             whole = "is none" if not size else "is one" if size < 1.0 + 1e-6 else ""
             there = whole or f"are effectively {np.floor(100 * size) / 100:g}, for they count unevenly"
             raise NotComputable(f"an interval needs two {what} or more {of}: there {there}")
@@ -369,17 +369,17 @@ class Sums:
 
     def of(self, kept: Flags) -> Sums:
         """Return some of the entries."""
-        rows, score, cases = self.rows[kept], self.score[kept], self.cases[kept]
-        unit = None if self.unit is None else self.unit[kept]
-        return Sums(rows, score, cases, self.square[kept], self.both[kept], self.weight[kept], unit)
+        rows, score, events = self.rows[kept], self.score[kept], self.events[kept]
+        cluster = None if self.cluster is None else self.cluster[kept]
+        return Sums(rows, score, events, self.square[kept], self.both[kept], self.weight[kept], cluster)
 
     def variance(self, a: Floats, b: Floats, c: Floats) -> float:
         """Return the variance of a sum whose rows contribute ``w (a p + b y + c)``, of mean 0, by rows or clusters."""
-        if self.unit is not None:
-            total = summed(self.unit, self.weight * (a * self.score + b * self.cases + c * self.rows))
+        if self.cluster is not None:
+            total = summed(self.cluster, self.weight * (a * self.score + b * self.events + c * self.rows))
             return float((total**2).sum())
-        squares = a**2 * self.square + b**2 * self.cases + c**2 * self.rows
-        products = a * b * self.both + a * c * self.score + b * c * self.cases
+        squares = a**2 * self.square + b**2 * self.events + c**2 * self.rows
+        products = a * b * self.both + a * c * self.score + b * c * self.events
         return max(float((self.weight**2 * (squares + 2.0 * products)).sum()), 0.0)
 
     def modelled(self) -> Sums:
@@ -388,13 +388,13 @@ class Sums:
         The rate is that of events to events expected. In an entry of many rows the sums of q and of p q are bounded
         alike, as wholes. Where every p is 0 all rows have one q.
         """
-        expected, cases = float(self.weight @ self.score), float(self.weight @ self.cases)
+        expected, events = float(self.weight @ self.score), float(self.weight @ self.events)
         if expected > 0:
-            rate = cases / expected
+            rate = events / expected
             likely, both = np.minimum(rate * self.score, self.rows), np.minimum(rate * self.square, self.score)
         else:
-            likely, both = self.rows * cases / float(self.weight @ self.rows), np.zeros(len(self.rows))
-        return replace(self, cases=likely, both=both, unit=None)
+            likely, both = self.rows * events / float(self.weight @ self.rows), np.zeros(len(self.rows))
+        return replace(self, events=likely, both=both, cluster=None)
 
 
 @dataclass(frozen=True)
@@ -428,14 +428,14 @@ def inferred_mean_of(sums: Sums, x: Floats, quantity: Quantity) -> Inferred:
         Effectively fewer than two rows or clusters have an event, or a probability above zero.
     """
     weighed = sums.size(sums.score, sums.square, "with a probability above zero")
-    size = sums.size(sums.cases, sums.cases, "with the event")
+    size = sums.size(sums.events, sums.events, "with the event")
     size = weighed if quantity == "inferred" else size
-    expected, cases = float(sums.weight @ sums.score), float(sums.weight @ sums.cases)
-    inferred, observed = (float((sums.weight * v) @ x / t) for v, t in ((sums.score, expected), (sums.cases, cases)))
+    expected, events = float(sums.weight @ sums.score), float(sums.weight @ sums.events)
+    inferred, observed = (float((sums.weight * v) @ x / t) for v, t in ((sums.score, expected), (sums.events, events)))
     use = USE[quantity]
     model, zero = sums.modelled(), np.zeros(len(x))
-    centre = float((sums.weight * model.cases) @ x / (sums.weight @ model.cases))
-    a, b, b_model = use[0] * (x - inferred) / expected, use[1] * (x - observed) / cases, use[1] * (x - centre) / cases
+    centre = float((sums.weight * model.events) @ x / (sums.weight @ model.events))
+    a, b, b_model = use[0] * (x - inferred) / expected, use[1] * (x - observed) / events, use[1] * (x - centre) / events
     variance = max(sums.variance(a, b, zero), model.variance(a, b_model, zero)) * size / (size - 1.0)
     value = {"bias": inferred - observed, "inferred": inferred, "observed": observed}[quantity]
     return Inferred(inferred, observed, value, float(np.sqrt(variance)), size - 1.0)
@@ -449,7 +449,7 @@ def inferred_gap_of(sums: Sums, group: Flags, other: Flags, quantity: Quantity) 
     NotComputable
         A group has effectively fewer than two rows or clusters; or outcomes are asked about and all are the same.
     """
-    if quantity != "inferred" and not 0.0 < float(sums.cases.sum()) < float(sums.rows.sum()):
+    if quantity != "inferred" and not 0.0 < float(sums.events.sum()) < float(sums.rows.sum()):
         raise NotComputable("an interval for a difference of event rates needs an event and a row without the event")
     use, model, mass = USE[quantity], sums.modelled(), sums.weight * sums.rows
     means, sizes = [], []
@@ -458,7 +458,7 @@ def inferred_gap_of(sums: Sums, group: Flags, other: Flags, quantity: Quantity) 
         there = sums.rows * mask
         size = sums.size(there, there, "in each group")
         total = float(mass[mask].sum())
-        mean = [float((sums.weight * v)[mask].sum() / total) for v in (sums.score, sums.cases, model.cases)]
+        mean = [float((sums.weight * v)[mask].sum() / total) for v in (sums.score, sums.events, model.events)]
         grown = float(np.sqrt(size / (size - 1.0)))
         h[mask] = sign * grown / total
         c[mask], c_model[mask] = (-sign * grown / total * (use[0] * mean[0] + use[1] * mean[k]) for k in (1, 2))

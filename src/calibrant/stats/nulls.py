@@ -23,7 +23,7 @@ CHUNK = 1 << 20  # numbers held at once: 8 MB
 STREAM = 0x5EED  # of random numbers, apart from those of other methods at the same seed
 
 
-def null_cases(rows: ArrayLike, rate: ArrayLike, draws: int, seed: int, stream: int = 0) -> Iterator[Floats]:
+def null_events(rows: ArrayLike, rate: ArrayLike, draws: int, seed: int, stream: int = 0) -> Iterator[Floats]:
     """Yield arrays of simulated events, ``Binomial(rows, rate)``, a draw a row; the same for any chunk size.
 
     Parameters
@@ -66,8 +66,8 @@ def critical(simulated: Floats, alpha: float) -> Floats:
     rank = int(np.ceil(round((1.0 - alpha) * (draws + 1), 9)))  # 9 digits: 0.95 (999 + 1) is 950, not a little more
     if rank > draws:
         return np.full(simulated.shape[1:], np.inf)[()]
-    found = np.partition(simulated, rank - 1, axis=0)[rank - 1]
-    return found + ROUNDING * np.maximum(1.0, np.abs(found))
+    result = np.partition(simulated, rank - 1, axis=0)[rank - 1]
+    return result + ROUNDING * np.maximum(1.0, np.abs(result))
 
 
 def ranked(statistics: ArrayLike) -> Floats:
@@ -171,7 +171,7 @@ def holm(p: ArrayLike) -> Floats:
 
 
 @dataclass(frozen=True)
-class UnitSums:
+class ClusterSums:
     """Sums by cell of what each cluster's rows add: sparse matrices of shape (cells, clusters).
 
     Parameters
@@ -186,26 +186,28 @@ class UnitSums:
     weight: Any
 
     @classmethod
-    def of(cls, cell: Places, unit: Places, size: int, residual: Floats, weight: Floats) -> UnitSums:
+    def of(cls, cell: Places, cluster: Places, size: int, residual: Floats, weight: Floats) -> ClusterSums:
         """Add rows up; a row of weight and residual w and r has both in its cell, 0 to `size` - 1.
 
         With cells of shape (n, k) a row is shared among k cells, as the columns of `residual` and `weight` say.
         """
         from scipy.sparse import coo_array
 
-        where = np.broadcast_to(unit if cell.ndim == 1 else unit[:, None], cell.shape).ravel()
-        shape = (size, int(unit.max()) + 1)
+        where = np.broadcast_to(cluster if cell.ndim == 1 else cluster[:, None], cell.shape).ravel()
+        shape = (size, int(cluster.max()) + 1)
         made = (coo_array((v.ravel(), (cell.ravel(), where)), shape=shape).tocsr() for v in (residual, weight))
         return cls(*made)
 
     @property
-    def units(self) -> int:
+    def clusters(self) -> int:
         """Clusters."""
         return int(self.residual.shape[1])
 
     def signed(self, draws: int, rng: np.random.Generator) -> Floats:
         """Return the residual sums with a random sign for each cluster, shape (draws, cells)."""
-        parts = [(self.residual @ (2.0 * rng.integers(0, 2, (self.units, some)) - 1.0)).T for some in self._some(draws)]
+        parts = [
+            (self.residual @ (2.0 * rng.integers(0, 2, (self.clusters, some)) - 1.0)).T for some in self._some(draws)
+        ]
         return np.concatenate(parts)
 
     def spread(self, average: Floats) -> Floats:
@@ -221,7 +223,7 @@ class UnitSums:
     def _squares(self, average: Floats, of_weights: bool) -> Floats:
         """Sum the squares of each cluster's part of means of cells, a few means at once."""
         each = self.weight if of_weights else self.residual
-        step = max(1, CHUNK // self.units)
+        step = max(1, CHUNK // self.clusters)
         parts = [((average[at : at + step] @ each) ** 2).sum(axis=1) for at in range(0, len(average), step)]
         return np.concatenate(parts)
 
@@ -233,11 +235,11 @@ class UnitSums:
         each = self.weight.sum(axis=0)
         total = float(each.sum())
         gap = self.residual.sum(axis=1) / total
-        if len(gap) < self.units:
+        if len(gap) < self.clusters:
             with_weight = np.outer(self.residual @ each, gap)
             products = (self.residual @ self.residual.T).toarray() - with_weight - with_weight.T
             spread, axes = np.linalg.eigh(products + (each @ each) * np.outer(gap, gap))
-            scale = np.sqrt(np.maximum(spread, 0.0) * self.units / (self.units - 1.0)) / total
+            scale = np.sqrt(np.maximum(spread, 0.0) * self.clusters / (self.clusters - 1.0)) / total
             return np.asarray((rng.standard_normal((draws, len(gap))) * scale) @ axes.T)
         parts = [((self.residual @ z).T - np.outer(each @ z, gap)) / total for z in self._shocks(draws, rng)]
         return np.concatenate(parts)
@@ -251,12 +253,12 @@ class UnitSums:
 
     def _shocks(self, draws: int, rng: np.random.Generator) -> Iterator[Floats]:
         """Yield normal numbers with the variance ``G / (G - 1)``, shape (clusters, some draws)."""
-        scale = float(np.sqrt(self.units / (self.units - 1.0)))
-        return (scale * rng.standard_normal((self.units, some)) for some in self._some(draws))
+        scale = float(np.sqrt(self.clusters / (self.clusters - 1.0)))
+        return (scale * rng.standard_normal((self.clusters, some)) for some in self._some(draws))
 
     def _some(self, draws: int) -> list[int]:
         """Split draws so that no more numbers are held at once than `CHUNK`."""
-        step = max(1, CHUNK // self.units)
+        step = max(1, CHUNK // self.clusters)
         return [min(step, draws - start) for start in range(0, draws, step)]
 
 

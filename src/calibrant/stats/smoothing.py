@@ -96,13 +96,13 @@ WIDTH_STEPS = 50  # parts of a half-width to which the score is resolved before 
 
 @dataclass(frozen=True)
 class Runs:
-    """Neighbouring score cells added together; nothing here depends on a label except `cases`.
+    """Neighbouring score cells added together; nothing here depends on a label except `events`.
 
     Parameters
     ----------
     x : float array of shape (runs,)
         Position on the axis of smoothing, increasing: the mean score, or its logit.
-    rows, cases : float arrays of shape (runs,)
+    rows, events : float arrays of shape (runs,)
         Where rows are weighted, their weights added up.
     score : float array of shape (runs,)
         Sum of the scores, weighted too.
@@ -112,7 +112,7 @@ class Runs:
 
     x: Floats
     rows: Floats
-    cases: Floats
+    events: Floats
     score: Floats
     square: Floats | None = None
 
@@ -141,19 +141,19 @@ def run_starts(rows: Floats | Ints, smallest: int, x: Floats | None = None, widt
 
     With positions `x` a run also goes on while it spans at most `width`.
     """
-    starts, held, first = [0], 0, 0
+    starts, kept, first = [0], 0, 0
     for i, n in enumerate(rows.tolist()):
-        if i > first and held >= smallest and (x is None or x[i] - x[first] > width):
+        if i > first and kept >= smallest and (x is None or x[i] - x[first] > width):
             starts.append(i)
-            held, first = 0, i
-        held += n
-    if held < smallest and len(starts) > 1:
+            kept, first = 0, i
+        kept += n
+    if kept < smallest and len(starts) > 1:
         starts.pop()
     return starts
 
 
 def runs_of(
-    x: Floats, rows: Floats | Ints, cases: Floats | Ints, score: Floats, width: float, smallest: int = 1
+    x: Floats, rows: Floats | Ints, events: Floats | Ints, score: Floats, width: float, smallest: int = 1
 ) -> Runs:
     """Join neighbouring cells while they span at most `width`, and further until they hold `smallest` rows.
 
@@ -161,14 +161,14 @@ def runs_of(
     ----------
     x : array of shape (cells,)
         Positions of the occupied cells, non-decreasing.
-    rows, cases, score : arrays of shape (cells,)
+    rows, events, score : arrays of shape (cells,)
     width : float
         In the cluster of `x`.
     smallest : int
         A short last run joins the one before.
     """
     starts = run_starts(rows, smallest, x, width)
-    n, k, s, at = (np.add.reduceat(np.asarray(v, dtype=float), starts) for v in (rows, cases, score, rows * x))
+    n, k, s, at = (np.add.reduceat(np.asarray(v, dtype=float), starts) for v in (rows, events, score, rows * x))
     return Runs(at / n, n, k, s)
 
 
@@ -280,22 +280,22 @@ def _knots(x: Floats, rows: Floats, least: int) -> Floats:
     """Return the ends, and the cuts of the k-d tree at the rows' medians, each a value of the data."""
     upto = np.cumsum(rows)
     gap = MARGIN * max(x[-1] - x[0], 1e-10 * max(abs(x[0]), abs(x[-1])) + 1e-30)
-    found = {float(x[0] - gap), float(x[-1] + gap)}
+    results = {float(x[0] - gap), float(x[-1] + gap)}
     todo = [(0, int(upto[-1]) - 1)]
     while todo:
         first, last = todo.pop()
         middle = (first + last) // 2
         cut = float(x[int(np.searchsorted(upto, middle, side="right"))])
-        if last - first + 1 > least and cut not in found:
-            found.add(cut)
+        if last - first + 1 > least and cut not in results:
+            results.add(cut)
             todo += [(first, middle), (middle + 1, last)]
-    return np.array(sorted(found))
+    return np.array(sorted(results))
 
 
 # ---- Kernel-weighted mean residuals: at the points of a map with their simulated null, and at rows ----
 
 BLOCK = 8192  # rows taken at once, at most
-HELD = 1 << 22  # kernel weights held at once, about: 32 MB
+AT_ONCE = 1 << 22  # kernel weights held at once, about: 32 MB
 PLACES = 20_000  # distinct places up to which every row stays where it is; more cost time, not accuracy
 FAR = -300.0  # least exponent of a kernel weight: smaller ones are slow subnormal numbers, and their squares nothing
 REACH = 0.01  # kernel weights in all, under which a row has no others within reach
@@ -438,7 +438,7 @@ def means(points: Spots, s: Sample) -> Means:
     columns = (np.ones(len(w)), w, w * s.p, w * s.y, w * w, w * w * v, w * w * e * e, w * w * e)
     sums = np.column_stack([s.cells.sums(column) for column in columns])  # one at a time, for memory
     total = np.zeros((len(points), 8))
-    step = max(1, min(BLOCK, HELD // len(points)))
+    step = max(1, min(BLOCK, AT_ONCE // len(points)))
     for a in range(0, len(sums), step):
         k = affinity(points, s.cells.spots[a : a + step])
         total[:, :4] += k @ sums[a : a + step, :4]
@@ -460,8 +460,8 @@ def simulated(points: Spots, s: Sample, draws: int, salt: int) -> Floats:
     for at, cells, starts in _blocks(s.cells, len(points)):
         k = affinity(points, s.cells.spots[cells])
         w = s.weight[at]
-        cases = outcomes(s.ids[at], s.p[at], 0, draws, salt)
-        drawn = cases * w[:, None] if weighted else cases
+        events = outcomes(s.ids[at], s.p[at], 0, draws, salt)
+        drawn = events * w[:, None] if weighted else events
         mass += k @ np.add.reduceat(w, starts)
         says += k @ np.add.reduceat(w * s.p[at], starts)
         total += k @ _added(drawn, starts)
@@ -480,7 +480,7 @@ def _added(drawn: NDArray[np.uint8] | Floats, starts: Places) -> Floats:
 
 def _blocks(c: Cells, points: int) -> Iterator[tuple[Places, slice, Places]]:
     """Yield rows, the cells they lie in, and where each cell starts among them."""
-    step = max(512, min(BLOCK, HELD // points))
+    step = max(512, min(BLOCK, AT_ONCE // points))
     for a in range(0, len(c.order), step):
         b = min(a + step, len(c.order))
         first, last = np.searchsorted(c.starts, a, side="right") - 1, np.searchsorted(c.starts, b)
@@ -514,18 +514,18 @@ def signed(points: Spots, s: Sample, draws: int, salt: int) -> Signed:
     ends = np.append(starts[1:], len(ids))
     total, noise = np.zeros((len(points), draws)), np.zeros(len(points))
     mass, square = np.zeros(len(points)), np.zeros(len(points))
-    a, step = 0, max(512, min(BLOCK, HELD // len(points)))
+    a, step = 0, max(512, min(BLOCK, AT_ONCE // len(points)))
     while a < len(starts):
         b = max(a + 1, int(np.searchsorted(ends, starts[a] + step, side="right")))
         rows = order[starts[a] : ends[b - 1]]
         k = affinity(points, s.spots[rows]) * s.weight[rows]
         cut = starts[a:b] - starts[a]
-        sums, held = (np.add.reduceat(v, cut, axis=1) for v in (k * (s.y[rows] - s.p[rows]), k))
+        sums, kept = (np.add.reduceat(v, cut, axis=1) for v in (k * (s.y[rows] - s.p[rows]), k))
         signs = 2.0 * outcomes(ids[starts[a:b]], np.full(b - a, 0.5), 0, draws, salt) - 1.0
         total += sums @ signs
         noise += (sums * sums).sum(axis=1)
-        mass += held.sum(axis=1)
-        square += (held * held).sum(axis=1)
+        mass += kept.sum(axis=1)
+        square += (kept * kept).sum(axis=1)
         a = b
     one = np.where(square > 0, mass, 1.0)
     clusters = np.where(square > 0, mass / np.where(square > 0, square, 1.0) * mass, 0.0)

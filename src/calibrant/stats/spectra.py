@@ -76,17 +76,19 @@ def centred(score: Floats, gram: Floats) -> Centred:
     kept = values > SAME * max(values[-1], 1e-300)
     half = (vectors[:, kept] / np.sqrt(values[kept])) / size[:, None]
     # (2) What every other column shares with them goes from sums and covariance.
-    along, base = gram[:, :2] @ half, half.T @ score[:2]
-    covariance = gram - along @ along.T
+    projection, base = gram[:, :2] @ half, half.T @ score[:2]
+    covariance = gram - projection @ projection.T
     nothing = np.diag(covariance) <= SAME * np.diag(gram)
-    left = score - along @ base
+    left = score - projection @ base
     covariance[nothing], covariance[:, nothing], left[nothing] = 0.0, 0.0, 0.0
     total = max(float(gram[0, 0]), 1e-300)
     # (3) The two by themselves: the sum of residuals, what the logit's sum has beside it, and both.
     everyone = {"intercept": score[0] ** 2 / total}
     if kept.all():
-        beside = float(gram[0, 1]) / total
-        everyone["slope"] = (score[1] - beside * score[0]) ** 2 / (float(gram[1, 1]) - beside * float(gram[0, 1]))
+        row_attributes = float(gram[0, 1]) / total
+        everyone["slope"] = (score[1] - row_attributes * score[0]) ** 2 / (
+            float(gram[1, 1]) - row_attributes * float(gram[0, 1])
+        )
     return Centred(left, covariance, everyone | {"intercept and slope": (base**2).sum(axis=0)}, gram[:, 0] / total)
 
 
@@ -141,8 +143,8 @@ def spectrum(c: Centred, columns: Columns, weights: Floats | float = 1.0) -> Spe
     kept = values > max(TOLERANCE * values[-1], 0.0)
     if not kept.any():
         return None
-    along = (root[:, None] * vectors[:, kept]).T @ c.score[columns]
-    return Spectrum(values[kept], along**2 / values[kept][:, None])
+    projection = (root[:, None] * vectors[:, kept]).T @ c.score[columns]
+    return Spectrum(values[kept], projection**2 / values[kept][:, None])
 
 
 def level_weights(c: Centred, columns: Columns) -> Floats:
@@ -301,17 +303,17 @@ def additive(c: Centred, blocks: Sequence[Block]) -> Spectrum | None:
 
 def surprise(c: Centred, b: Block, least: float) -> Floats | None:
     """Return the largest of what one variable's spectrum, its steps and its trend say; None if nothing is left."""
-    said = []
+    stated = []
     s = spectrum(c, b.smooth, level_weights(c, b.smooth) if b.levels else 1.0)
     if s is not None:
-        said.append(s.surprise(GAMMA))
+        stated.append(s.surprise(GAMMA))
     kept, squares = scanned(c, b.steps, least)
     if len(kept):
-        said.append(surprise_of(squares))
+        stated.append(surprise_of(squares))
     line = straight(c, b, least)
     if line is not None:
-        said.append(surprise_of(line[None, :]))
-    return np.max(said, axis=0) if said else None
+        stated.append(surprise_of(line[None, :]))
+    return np.max(stated, axis=0) if stated else None
 
 
 def together(p: Mapping[str, Floats], weights: Mapping[str, float]) -> float:

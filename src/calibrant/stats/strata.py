@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.strata import bin_sums
 from calibrant.stats.cells import summed
-from calibrant.stats.nulls import UnitSums, at_least, noise
+from calibrant.stats.nulls import ClusterSums, at_least, noise
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -46,7 +46,7 @@ def equal_mass_edges(p: Floats, mass: Floats | None, bins: int) -> Floats:
     return np.unique(edges[(edges > s[0]) & np.isfinite(edges)])
 
 
-ROWS, WEIGHT, CASES, SCORES, SQUARES, WEIGHT2 = range(6)  # columns of the sums of bins
+ROWS, WEIGHT, EVENTS, SCORES, SQUARES, WEIGHT2 = range(6)  # columns of the sums of bins
 LEAST = 0.5  # of the variance that the judged event rate implies: a bin whose rows happen to agree is not noiseless
 
 
@@ -58,15 +58,15 @@ class Bins:
     ----------
     sums : float64 array of shape (bins, 6)
         Rows, weight, weight of events, weighted scores, squared weighted residuals, squared weights.
-    asked : int
+    requested : int
         Bins asked for; fewer may hold rows.
-    units : UnitSums or None
+    clusters : UnitSums or None
         What each cluster adds to each bin, where rows of one cluster may depend on one another.
     """
 
     sums: Floats
-    asked: int
-    units: UnitSums | None = None
+    requested: int
+    clusters: ClusterSums | None = None
 
     @classmethod
     def of(cls, p: Floats, y: ArrayLike, count: Floats | None, weight: Floats | None, bins: int, strategy: str) -> Bins:
@@ -84,13 +84,13 @@ class Bins:
         return equal_mass_edges(p, mass, bins)
 
     @classmethod
-    def by_unit(cls, p: Floats, y: Floats, weight: Floats, unit: Places, bins: int, strategy: str) -> Bins:
+    def by_cluster(cls, p: Floats, y: Floats, weight: Floats, cluster: Places, bins: int, strategy: str) -> Bins:
         """Bin rows that come in units."""
         edges = cls.edges(p, None, weight, bins, strategy)
         wide = np.minimum((p * bins).astype(np.intp), bins - 1)
         cell = np.unique(wide if edges is None else np.searchsorted(edges, p, "right"), return_inverse=True)[1]
-        found = cls.of(p, y, None, weight, bins, strategy)
-        return replace(found, units=UnitSums.of(cell, unit, found.used, weight * (y - p), weight))
+        result = cls.of(p, y, None, weight, bins, strategy)
+        return replace(result, clusters=ClusterSums.of(cell, cluster, result.used, weight * (y - p), weight))
 
     @property
     def used(self) -> int:
@@ -105,7 +105,7 @@ class Bins:
     @cached_property
     def gap(self) -> Floats:
         """Weighted mean residual ``y - p`` over the bin's share: adds up to the overall mean residual."""
-        return (self.sums[:, CASES] - self.sums[:, SCORES]) / self.sums[:, WEIGHT].sum()
+        return (self.sums[:, EVENTS] - self.sums[:, SCORES]) / self.sums[:, WEIGHT].sum()
 
     @cached_property
     def effective(self) -> float:
@@ -126,15 +126,15 @@ class Bins:
         rates are raised until events, and non-events, are overall as frequent as with two more of each (Agresti & Coull
         1998).
         """
-        rows, cases, scores = (self.sums[:, k] * self.scale for k in (WEIGHT, CASES, SCORES))
+        rows, events, scores = (self.sums[:, k] * self.scale for k in (WEIGHT, EVENTS, SCORES))
         # (1) What the scores lead one to expect: their odds, times what takes the overall odds to those seen.
-        half, n, k = 0.5 * rows / rows.sum(), rows.sum(), cases.sum()
+        half, n, k = 0.5 * rows / rows.sum(), rows.sum(), events.sum()
         yes = (k + 0.5) * (scores + half) / (scores.sum() + 0.5)
         no = (n - k + 0.5) * (rows - scores + half) / (n - scores.sum() + 0.5)
         expected = yes / (yes + no)
         # (2) Each bin's rate, with the expectation as a prior of at most as many rows.
         prior = np.minimum(1.0 / (expected * (1.0 - expected)), self.kish)
-        rate = (self.kish * cases / rows + prior * expected) / (self.kish + prior)
+        rate = (self.kish * events / rows + prior * expected) / (self.kish + prior)
         # (3) At least as many cases, and as many non-cases, as with two more of each.
         few = min((k + 2) / (n + 4) * n / float(rows @ rate), 0.5 / float(rate.max()))
         rate = rate * few if few > 1 else rate
@@ -149,7 +149,7 @@ class Bins:
     @cached_property
     def second_moment(self) -> Floats:
         """Second moment of ``1_bin (y - p)``, per effective row, with label noise at `noise_rate`."""
-        rate, total = self.sums[:, CASES] / self.sums[:, WEIGHT], self.sums[:, WEIGHT].sum()
+        rate, total = self.sums[:, EVENTS] / self.sums[:, WEIGHT], self.sums[:, WEIGHT].sum()
         change = self.noise_rate * (1 - self.noise_rate) - rate * (1 - rate)
         least = self.share * self.noise_rate * (1 - self.noise_rate) * LEAST
         return np.maximum(self.effective * (self.sums[:, SQUARES] + change * self.sums[:, WEIGHT2]) / total**2, least)
@@ -163,7 +163,7 @@ class Bins:
     def gap_noise(self, draws: int, rng: np.random.Generator) -> Floats:
         """Simulate the noise of `gap`, shape (draws, bins)."""
         alone = noise(self.second_moment, self.gap, self.effective, self.shocks(draws, rng))
-        return alone if self.units is None else at_least(self.units.gap_noise(draws, rng), alone)
+        return alone if self.clusters is None else at_least(self.clusters.gap_noise(draws, rng), alone)
 
     def mean_noise(self, draws: int, rng: np.random.Generator) -> Floats:
         """Simulate the noise of each bin's own mean residual ``gap / share``, shape (draws, bins)."""
@@ -171,7 +171,7 @@ class Bins:
         least = LEAST * self.noise_rate * (1 - self.noise_rate)
         spread = np.maximum(self.second_moment / self.share - mean**2, least) / self.share
         alone = noise(spread, np.zeros(self.used), self.effective, self.shocks(draws, rng))
-        return alone if self.units is None else at_least(self.units.mean_noise(draws, rng), alone)
+        return alone if self.clusters is None else at_least(self.clusters.mean_noise(draws, rng), alone)
 
 
 # ---- Cells along one variable: sums of outcomes and scores from which errors along it are read ----
@@ -180,7 +180,7 @@ View = Literal["probability", "confidence"]
 Strategy = Literal["quantile", "uniform"]  # of bins, in scikit-learn's words
 MISSING = "missing"
 UNSPACED = 10_000  # numbers below, years among them, are written without a comma between thousands
-SUMS = ("rows", "weight", "weight2", "cases", "score", "noise", "resid2")
+SUMS = ("rows", "weight", "weight2", "events", "score", "noise", "resid2")
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class Strata:
         NaN for the cell of missing values.
     rows, weight, weight2 : float64 arrays of shape (c,)
         Rows, and sums of their weights and squared weights.
-    cases, score : float64 arrays of shape (c,)
+    events, score : float64 arrays of shape (c,)
         Weighted sums of outcomes and of scores, of the view.
     noise, resid2 : float64 arrays of shape (c,)
         Sums of ``w^2 p (1 - p)``, the variance of the residual sum if the model is calibrated, and of ``w^2 (y -
@@ -220,7 +220,7 @@ class Strata:
     rows: Floats
     weight: Floats
     weight2: Floats
-    cases: Floats
+    events: Floats
     score: Floats
     noise: Floats
     resid2: Floats
@@ -256,10 +256,10 @@ class Strata:
     @cached_property
     def residual(self) -> Floats:
         """Weighted residual sums ``sum w (y - p)``, shape (c,)."""
-        return self.cases - self.score
+        return self.events - self.score
 
     @cached_property
-    def shift(self) -> float:
+    def gap(self) -> float:
         """Overall mean residual."""
         return float(self.residual.sum() / self.total)
 
@@ -286,11 +286,11 @@ class Strata:
         each = noise / self.weight2[live]
         error = max(common, 1.0) * np.maximum(1.0 - 4.0 * each, 0.0) / (each * rows) + 2.0 / rows**2
         # (2) How much they differ beyond that, from Cochran's Q, and what is kept of each cell's own.
-        held = 1.0 / error
-        excess = float(held @ (own - common) ** 2) - (len(own) - 1.0)
-        apart = max(excess, 0.0) / float(held.sum() - (held @ held) / held.sum())
-        found: Floats = common + apart / (apart + error) * (own - common)
-        return found
+        kept = 1.0 / error
+        excess = float(kept @ (own - common) ** 2) - (len(own) - 1.0)
+        apart = max(excess, 0.0) / float(kept.sum() - (kept @ kept) / kept.sum())
+        result: Floats = common + apart / (apart + error) * (own - common)
+        return result
 
     @cached_property
     def effective(self) -> Floats:
@@ -346,13 +346,13 @@ class Strata:
             bottom, top = float(self.low[0]), float(self.high[self.there - 1])
             raw = np.floor(bins * (x - bottom) / max(top - bottom, 1e-300))
         raw = np.maximum.accumulate(np.clip(raw, 0, bins - 1).astype(np.int64))
-        found = np.unique(raw, return_inverse=True)[1]
-        return np.append(found, found[-1] + 1 if len(found) else 0) if self.missing else found
+        result = np.unique(raw, return_inverse=True)[1]
+        return np.append(result, result[-1] + 1 if len(result) else 0) if self.missing else result
 
-    def as_bins(self, asked: int | None = None) -> Bins:
+    def as_bins(self, requested: int | None = None) -> Bins:
         """Return the cells in the form that intervals for binned errors read."""
-        columns = (self.rows, self.weight, self.cases, self.score, self.resid2, self.weight2)
-        return Bins(np.stack(columns, axis=1), asked or self.size)
+        columns = (self.rows, self.weight, self.events, self.score, self.resid2, self.weight2)
+        return Bins(np.stack(columns, axis=1), requested or self.size)
 
     def titles(self) -> tuple[str, ...]:
         """Return a name for each cell: the level, or the range of values, and "missing"."""
@@ -369,7 +369,7 @@ class Strata:
         return text if abs(v) >= UNSPACED else text.replace(",", "")
 
 
-def beyond_shift(gap: Floats, share: Floats) -> Floats:
+def beyond_gap(gap: Floats, share: Floats) -> Floats:
     """Return residual sums over the whole, shape (..., cells), without their overall mean, shared by weight."""
     return gap - share * gap.sum(axis=-1, keepdims=True)
 

@@ -16,8 +16,9 @@ from calibrant.stats.betting import (
     MEAN,
     SOFT,
     SWITCH,
-    Wager,
-    deals,
+    Bet,
+    bet,
+    block_orders,
     gammas,
     log_mean_exp,
     refuted_up_to,
@@ -25,7 +26,6 @@ from calibrant.stats.betting import (
     solve,
     solve_upper,
     steady,
-    wager,
 )
 from calibrant.stats.cells import summed
 from calibrant.stats.jitter import Jitter
@@ -48,14 +48,14 @@ class Ledger(Protocol):
     def sums(self) -> Floats:
         """Rows, sums of residuals and of their squares, per block and cell: shape (blocks, cells, 3)."""
 
-    def growth(self, tilt: Floats, shift: float = 0.0, block: int | None = None) -> Floats:
-        """Return at most ``sum ln(1 + tilt (r - shift))`` per cell, of one block or of all.
+    def growth(self, tilt: Floats, gap: float = 0.0, block: int | None = None) -> Floats:
+        """Return at most ``sum ln(1 + tilt (r - gap))`` per cell, of one block or of all.
 
         Parameters
         ----------
         tilt : float array of shape (cells,)
-            ``|tilt| (1 + |shift|) < 1``.
-        shift : float
+            ``|tilt| (1 + |gap|) < 1``.
+        gap : float
         block : int, optional
         """
 
@@ -86,11 +86,11 @@ class RowLedger:
         """See `Ledger`."""
         return _powers(self)[..., :3]
 
-    def growth(self, tilt: Floats, shift: float = 0.0, block: int | None = None) -> Floats:
+    def growth(self, tilt: Floats, gap: float = 0.0, block: int | None = None) -> Floats:
         """See `Ledger`."""
         rows = slice(None) if block is None else self.block == block
         cell = self.cell[rows]
-        return summed(cell, np.log1p(tilt[cell] * (self.residual[rows] - shift)), self.cells)
+        return summed(cell, np.log1p(tilt[cell] * (self.residual[rows] - gap)), self.cells)
 
     def merged(self) -> RowLedger:
         """See `Ledger`."""
@@ -125,15 +125,15 @@ class PowerLedger:
         """See `Ledger`."""
         return self.powers[..., :3]
 
-    def growth(self, tilt: Floats, shift: float = 0.0, block: int | None = None) -> Floats:
+    def growth(self, tilt: Floats, gap: float = 0.0, block: int | None = None) -> Floats:
         """See `Ledger`."""
         raw = self.powers.sum(axis=0) if block is None else self.powers[block]
         n, a, b, c, d = (raw[:, k] for k in range(TAIL + 1))
-        m = -shift
+        m = -gap
         first, second = a + n * m, b + 2 * a * m + n * m**2
         third = c + 3 * b * m + 3 * a * m**2 + n * m**3
         fourth = d + 4 * c * m + 6 * b * m**2 + 4 * a * m**3 + n * m**4
-        most = np.abs(tilt) * (1.0 + abs(shift))
+        most = np.abs(tilt) * (1.0 + abs(gap))
         rest = 0.25 + most / (5.0 * (1.0 - most))
         return tilt * first - tilt**2 * second / 2 + tilt**3 * third / 3 - tilt**4 * fourth * rest
 
@@ -186,7 +186,7 @@ class ChordLedger:
         first, second = n * label - s, n * label - 2 * s * label + square
         return np.stack([v.sum(axis=(2, 3)) for v in (n, first, second)], axis=-1)
 
-    def growth(self, tilt: Floats, shift: float = 0.0, block: int | None = None) -> Floats:
+    def growth(self, tilt: Floats, gap: float = 0.0, block: int | None = None) -> Floats:
         """See `Ledger`."""
         n, s = (v.sum(axis=0) if block is None else v[block] for v in (self.counts, self.scores))
         q = None if self.squares is None else (self.squares.sum(axis=0) if block is None else self.squares[block])
@@ -194,12 +194,12 @@ class ChordLedger:
         out = np.zeros(len(tilt))
         for label in (0, 1):
             rows, total = n[..., label], s[..., label]
-            left, right = label - shift - self.low, label - shift - self.high
+            left, right = label - gap - self.low, label - gap - self.high
             share = np.clip((total / np.maximum(rows, 1) - self.low) / width, 0.0, 1.0)
             won = rows * ((1.0 - share) * np.log1p(t * left) + share * np.log1p(t * right))
             if q is not None:
-                first = rows * (label - shift) - total
-                second = rows * (label - shift) ** 2 - 2 * (label - shift) * total + q[..., label]
+                first = rows * (label - gap) - total
+                second = rows * (label - gap) ** 2 - 2 * (label - gap) * total + q[..., label]
                 most = np.abs(t) * np.maximum(np.abs(left), np.abs(right))
                 won = np.maximum(won, t * first - t**2 * second * (0.5 + most / (3.0 * (1.0 - most))))
             out += won.sum(axis=1)
@@ -224,7 +224,7 @@ def ledger_of(rows: RowLedger) -> RowLedger | PowerLedger:
 # With a jitter of the variable the cells are those of a grid; a row shows at grid point t with probability ``K(t|c)``.
 
 NONE = (0.0,)
-SHIFT = 0.25  # of the evidence from below, what is bet on one sign for all cells; half of the plain score's certificate
+GAP = 0.25  # of the evidence from below, what is bet on one sign for all cells; half of the plain score's certificate
 ROOM = 2.0  # residuals less an unknown shift lie within two of zero: bets are capped by this, whatever the data say
 
 
@@ -256,25 +256,25 @@ class Smear:
         return np.concatenate([self.kernel.gather(f[: self.points]), f[self.points :]])
 
 
-def upper_bound(ledger: Ledger, delta: float, shifts: tuple[float, ...] = NONE, smear: Smear | None = None) -> float:
+def upper_bound(ledger: Ledger, delta: float, gaps: tuple[float, ...] = NONE, smear: Smear | None = None) -> float:
     """Return an upper bound that fails with probability at most `delta`, for the worst of the shifts m.
 
     In between two shifts nothing is larger: ``-ln(1 + t (r - m))`` is convex in m. Bets depend on the number of rows
     only.
     """
     rows = ledger.sums[..., 0].sum(axis=0)
-    bets = np.minimum(gammas(int(rows.sum())), FORWARD.largest / _room(shifts))
-    phi = [max(_cost(ledger, g, m, smear) for m in shifts) for g in bets]
+    bets = np.minimum(gammas(int(rows.sum())), FORWARD.largest / _room(gaps))
+    phi = [max(_cost(ledger, g, m, smear) for m in gaps) for g in bets]
     return solve_upper(np.array(phi), bets, JITTERED.shares, int(rows.sum()), delta)
 
 
-def _room(shifts: tuple[float, ...]) -> float:
-    return 1.0 if shifts == NONE else ROOM
+def _room(gaps: tuple[float, ...]) -> float:
+    return 1.0 if gaps == NONE else ROOM
 
 
-def _cost(ledger: Ledger, gamma: float, shift: float, smear: Smear | None) -> float:
+def _cost(ledger: Ledger, gamma: float, gap: float, smear: Smear | None) -> float:
     cells = ledger.sums.shape[1]
-    up, down = (ledger.growth(np.full(cells, sign * gamma), shift) for sign in (1.0, -1.0))
+    up, down = (ledger.growth(np.full(cells, sign * gamma), gap) for sign in (1.0, -1.0))
     if smear is not None:
         up, down = smear.spread(up), smear.spread(down)
     return float(-np.minimum(up, down).sum())
@@ -285,7 +285,7 @@ def lower_bound(
     delta: float,
     seed: int,
     ordered: bool,
-    shifts: tuple[float, ...] = NONE,
+    gaps: tuple[float, ...] = NONE,
     smear: Smear | None = None,
 ) -> float:
     """Return a lower bound that fails with probability at most `delta`, for the worst of the shifts.
@@ -294,32 +294,32 @@ def lower_bound(
     signs that learns nothing, where there is no jitter; and from one sign for all cells, where no shift is taken out.
     Neither signs nor stakes may read the shifts, which come from all rows: signs are learnt about the mean of the past.
     """
-    room = _room(shifts)
+    room = _room(gaps)
     block_rows = ledger.sums[..., 0].sum(axis=1)
     forward = (
-        [] if smear is not None else [_forward(ledger, stake, ordered, shifts, room) for stake in FORWARD.multiples]
+        [] if smear is not None else [_forward(ledger, bet_size, ordered, gaps, room) for bet_size in FORWARD.multiples]
     )
-    learnt: list[Wager] = []
+    learnt: list[Bet] = []
     cells, blocks = ledger.sums.shape[1], len(block_rows)
 
     def grow(block: int, tilt: Floats) -> float:
         tilts = np.broadcast_to(tilt, cells)
-        return float(np.min([ledger.growth(tilts, m, block) for m in shifts], axis=0).sum())
+        return float(np.min([ledger.growth(tilts, m, block) for m in gaps], axis=0).sum())
 
     if blocks > 1:
 
         def learn(past: Ints) -> tuple[Floats, float]:
             return _learn(ledger.sums[past].sum(axis=0), room, smear)
 
-        for order in deals(blocks, seed):
-            wealth, stakes, own = wager(block_rows, order, delta, learn, grow)
-            learnt.append(Wager(wealth, stakes / room, own))  # signals are of size 1 / room at most
-    constant: list[Wager] = []
-    if shifts == NONE:
+        for order in block_orders(blocks, seed):
+            wealth, bet_sizes, own = bet(block_rows, order, delta, learn, grow)
+            learnt.append(Bet(wealth, bet_sizes / room, own))  # signals are of size 1 / room at most
+    constant: list[Bet] = []
+    if gaps == NONE:
         spread = ledger.sums[..., 2].sum(axis=1)
-        constant = steady(block_rows, spread, np.arange(blocks), 0.5 * SHIFT * delta, grow)
+        constant = steady(block_rows, spread, np.arange(blocks), 0.5 * GAP * delta, grow)
     others = [part for part in (learnt, forward) if part]
-    kept = SHIFT if constant and others else float(bool(constant))
+    kept = GAP if constant and others else float(bool(constant))
     shares = [*((part, (1.0 - kept) / len(others)) for part in others), *([(constant, kept)] if constant else [])]
     weights = [share / len(part) for part, share in shares for _ in part]
     return solve([w for part, _ in shares for w in part], np.array(weights), delta)
@@ -329,8 +329,8 @@ def _learn(past: Floats, room: float, smear: Smear | None) -> tuple[Floats, floa
     """Soft signs of the cells' residuals, about their mean if a shift is allowed for, and mean square winnings."""
     from scipy.special import ndtr
 
-    shift = 0.0 if room == 1.0 else float(past[:, 1].sum()) / max(float(past[:, 0].sum()), 1.0)
-    n, first, square = past[:, 0], past[:, 1] - shift * past[:, 0], past[:, 2]
+    gap = 0.0 if room == 1.0 else float(past[:, 1].sum()) / max(float(past[:, 0].sum()), 1.0)
+    n, first, square = past[:, 0], past[:, 1] - gap * past[:, 0], past[:, 2]
     mean, noise = (first, square) if smear is None else (smear.spread(first), smear.spread_square(square))
     signal = (2.0 * ndtr(mean / np.sqrt(noise + SOFT)) - 1.0) / room
     if smear is not None:
@@ -338,37 +338,37 @@ def _learn(past: Floats, room: float, smear: Smear | None) -> tuple[Floats, floa
     return signal, float((signal**2 * square).sum()) / max(float(n.sum()), 1.0)
 
 
-def _forward(ledger: Ledger, stake: float, ordered: bool, shifts: tuple[float, ...], room: float) -> Wager:
+def _forward(ledger: Ledger, bet_size: float, ordered: bool, gaps: tuple[float, ...], room: float) -> Bet:
     """Average, over signs in {-1, 0, 1} of the cells, of the wealth over all rows.
 
     Along a number or date the signs follow a Markov chain that seldom changes; levels have independent signs.
     """
     cells, n = ledger.sums.shape[1], float(ledger.sums[..., 0].sum())
-    kappa = min(stake / np.sqrt(max(n, 1.0)), FORWARD.largest / room)
+    kappa = min(bet_size / np.sqrt(max(n, 1.0)), FORWARD.largest / room)
     log_wealth = np.zeros((cells, 3))
     for column, sign in ((0, -1.0), (2, 1.0)):
         tilt = np.full(cells, sign * kappa)
-        log_wealth[:, column] = np.min([ledger.growth(tilt, m) for m in shifts], axis=0)
-    return Wager(sign_paths(log_wealth, SWITCH if ordered else 2.0 / 3.0), np.array([kappa]), np.array([n]))
+        log_wealth[:, column] = np.min([ledger.growth(tilt, m) for m in gaps], axis=0)
+    return Bet(sign_paths(log_wealth, SWITCH if ordered else 2.0 / 3.0), np.array([kappa]), np.array([n]))
 
 
-def shift_limits(ledger: Ledger, delta: float) -> tuple[float, float]:
+def gap_limits(ledger: Ledger, delta: float) -> tuple[float, float]:
     """Return limits that hold the overall mean residual with probability at least ``1 - delta``."""
-    whole = ledger.merged()
-    kappas = MEAN.bets(0.5 * np.sqrt(whole.sums[0, 0, 0]), ROOM)  # no standard deviation is above one half
+    sketch = ledger.merged()
+    kappas = MEAN.bets(0.5 * np.sqrt(sketch.sums[0, 0, 0]), ROOM)  # no standard deviation is above one half
 
     def excess(m: float, sign: float) -> float:
-        won = [whole.growth(np.array([sign * k]), m)[0] for k in kappas]
+        won = [sketch.growth(np.array([sign * k]), m)[0] for k in kappas]
         return log_mean_exp(won, MEAN.shares) - float(np.log(2.0 / delta))
 
     return refuted_up_to(lambda m: excess(m, 1.0), -1.0, 1.0), refuted_up_to(lambda m: excess(m, -1.0), 1.0, -1.0)
 
 
-def debiased_error(ledger: Ledger, beyond_shift: bool = False, smear: Smear | None = None) -> float:
+def debiased_error(ledger: Ledger, beyond_gap: bool = False, smear: Smear | None = None) -> float:
     """Return the plain error without the noise of its cells: ``sum sqrt(max(0, R^2 - V)) / n``."""
     n, first, square = (ledger.sums.sum(axis=0)[:, k] for k in range(3))
     total = n.sum()
-    if beyond_shift:
+    if beyond_gap:
         m = first.sum() / total
         first, square = first - m * n, square - 2 * m * first + m**2 * n
     if smear is not None:

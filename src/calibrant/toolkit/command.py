@@ -5,35 +5,35 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from calibrant.faces import Face
+from calibrant.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from calibrant.cli import options as options
-    from calibrant.cli.commands import given as given
+    from calibrant.cli.commands import inputs_of as inputs_of
     from calibrant.cli.commands import reading as reading
     from calibrant.cli.commands import source as source
-    from calibrant.cli.methods import asked as asked
+    from calibrant.cli.methods import run_method as run_method
     from calibrant.cli.options import Command as Command
     from calibrant.cli.options import names as names
     from calibrant.cli.parser import asking as asking
     from calibrant.cli.progress import Progress as Progress
     from calibrant.cli.words import APPLY_STATUS as APPLY_STATUS
-    from calibrant.cli.words import ASKED as ASKED
-    from calibrant.cli.words import ASKED_STATUS as ASKED_STATUS
+    from calibrant.cli.words import CHECK as CHECK
+    from calibrant.cli.words import CHECK_STATUS as CHECK_STATUS
 
 _WHERE = {
     "APPLY_STATUS": "calibrant.cli.words",
-    "ASKED": "calibrant.cli.words",
-    "ASKED_STATUS": "calibrant.cli.words",
+    "CHECK": "calibrant.cli.words",
+    "CHECK_STATUS": "calibrant.cli.words",
     "Command": "calibrant.cli.options",
     "Progress": "calibrant.cli.progress",
-    "asked": "calibrant.cli.methods",
+    "run_method": "calibrant.cli.methods",
     "asking": "calibrant.cli.parser",
-    "given": "calibrant.cli.commands",
+    "inputs_of": "calibrant.cli.commands",
     "names": "calibrant.cli.options",
     "options": "calibrant.cli.options:",
     "reading": "calibrant.cli.commands",
     "source": "calibrant.cli.commands",
 }
 __all__ = sorted(_WHERE)
-sys.modules[__name__].__class__ = Face
+sys.modules[__name__].__class__ = LazyModule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from calibrant.faces import Face
+from calibrant.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from calibrant.data.columns import Floats as Floats
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from calibrant.data.columns import level_codes as level_codes
     from calibrant.data.columns import number_texts as number_texts
     from calibrant.data.columns import require as require
-    from calibrant.data.given import levels_of as levels_of
-    from calibrant.data.given import unit_codes as unit_codes
-    from calibrant.data.given import weights_of as weights_of
+    from calibrant.data.inputs import cluster_codes as cluster_codes
+    from calibrant.data.inputs import levels_of as levels_of
+    from calibrant.data.inputs import weights_of as weights_of
     from calibrant.data.layouts import decoded as decoded
     from calibrant.data.layouts import plain as plain
     from calibrant.data.predictions import checked_data as checked_data
@@ -88,7 +88,7 @@ _WHERE = {
     "in_memory": "calibrant.data.read",
     "is_number": "calibrant.data.columns",
     "level_codes": "calibrant.data.columns",
-    "levels_of": "calibrant.data.given",
+    "levels_of": "calibrant.data.inputs",
     "number_texts": "calibrant.data.columns",
     "open_source": "calibrant.data.sources.opened",
     "plain": "calibrant.data.layouts",
@@ -96,10 +96,10 @@ _WHERE = {
     "rewrite": "calibrant.data.rewrite",
     "seen_in": "calibrant.data.sources.formats.cells",
     "type_of": "calibrant.data.sources.formats.cells",
-    "unit_codes": "calibrant.data.given",
-    "weights_of": "calibrant.data.given",
+    "cluster_codes": "calibrant.data.inputs",
+    "weights_of": "calibrant.data.inputs",
     "whole": "calibrant.data.sources.formats.cells",
     "written": "calibrant.data.targets",
 }
 __all__ = sorted(_WHERE)
-sys.modules[__name__].__class__ = Face
+sys.modules[__name__].__class__ = LazyModule

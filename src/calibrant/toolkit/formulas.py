@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from calibrant.faces import Face
+from calibrant.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from calibrant.data.specs.coding import Coding as Coding
@@ -24,4 +24,4 @@ _WHERE = {
     "Writer": "calibrant.repair.formulas.writer",
 }
 __all__ = sorted(_WHERE)
-sys.modules[__name__].__class__ = Face
+sys.modules[__name__].__class__ = LazyModule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from calibrant.faces import Face
+from calibrant.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from calibrant.audit.record import Finding as Finding
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from calibrant.report.document import Table as Table
     from calibrant.report.document import number_table as number_table
     from calibrant.report.findings import by_gap as by_gap
+    from calibrant.report.findings import cluster_totals as cluster_totals
     from calibrant.report.findings import crossing as crossing
     from calibrant.report.findings import limit_of as limit_of
     from calibrant.report.findings import noun as noun
     from calibrant.report.findings import ordered as ordered
-    from calibrant.report.findings import said_of as said_of
     from calibrant.report.findings import screened as screened
+    from calibrant.report.findings import stated_of as stated_of
     from calibrant.report.findings import together as together
-    from calibrant.report.findings import units_of as units_of
     from calibrant.report.markdown import inside as inside
     from calibrant.report.markdown import marked as marked
     from calibrant.report.markdown import written as written
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from calibrant.report.spans import Text as Text
     from calibrant.report.spans import clipped as clipped
     from calibrant.report.spans import code as code
-    from calibrant.report.spans import given as given
     from calibrant.report.spans import label as label
+    from calibrant.report.spans import literal as literal
     from calibrant.report.spans import name as name
     from calibrant.report.spans import plain as plain
     from calibrant.report.spans import say as say
@@ -62,11 +62,11 @@ if TYPE_CHECKING:
     from calibrant.report.wording import repair_named as repair_named
     from calibrant.report.wording.answers import certified_range as certified_range
     from calibrant.report.wording.answers import judged_range as judged_range
+    from calibrant.report.wording.clusters import counted as counted
     from calibrant.report.wording.headline import headline as headline
     from calibrant.report.wording.headline import page_title as page_title
     from calibrant.report.wording.notices import notices as notices
     from calibrant.report.wording.parts import verdict_word as verdict_word
-    from calibrant.report.wording.units import counted as counted
     from calibrant.views.grouped import keyed as keyed
 
 _WHERE = {
@@ -94,13 +94,13 @@ _WHERE = {
     "clip": "calibrant.report.terminal",
     "clipped": "calibrant.report.spans",
     "code": "calibrant.report.spans",
-    "counted": "calibrant.report.wording.units",
+    "counted": "calibrant.report.wording.clusters",
     "crossing": "calibrant.report.findings",
     "decision": "calibrant.report.brief.action",
     "document": "calibrant.report.outline",
     "error_bounds": "calibrant.report.wording",
     "facts": "calibrant.report.brief.brief",
-    "given": "calibrant.report.spans",
+    "literal": "calibrant.report.spans",
     "headline": "calibrant.report.wording.headline",
     "inside": "calibrant.report.markdown",
     "judged_range": "calibrant.report.wording.answers",
@@ -120,16 +120,16 @@ _WHERE = {
     "plain": "calibrant.report.spans",
     "repair_named": "calibrant.report.wording",
     "results": "calibrant.report.outputs.results:",
-    "said_of": "calibrant.report.findings",
+    "stated_of": "calibrant.report.findings",
     "say": "calibrant.report.spans",
     "screened": "calibrant.report.findings",
     "sentence": "calibrant.report.spans",
     "tables": "calibrant.report.outputs.tables:",
     "together": "calibrant.report.findings",
-    "units_of": "calibrant.report.findings",
+    "cluster_totals": "calibrant.report.findings",
     "verdict_word": "calibrant.report.wording.parts",
     "write_all": "calibrant.report.outputs.files",
     "written": "calibrant.report.markdown",
 }
 __all__ = sorted(_WHERE)
-sys.modules[__name__].__class__ = Face
+sys.modules[__name__].__class__ = LazyModule

@@ -139,7 +139,7 @@ def _axis(table: Any, c: Coding, delta: bool) -> Axis:
     lost = np.isnan(x)
     values = np.unique(x[~lost])
     if delta and len(values) <= FEW:
-        labels = (*(said(v, c.kind) for v in values), MISSING)
+        labels = (*(stated(v, c.kind) for v in values), MISSING)
         level = np.where(lost, len(values), np.searchsorted(values, x))
         return Axis(c.name, "category", np.zeros(len(x)), level, labels)
     plain = Axis(c.name, c.kind, x, lost.astype(np.int64), (), c.ranks, c.whole)
@@ -147,7 +147,7 @@ def _axis(table: Any, c: Coding, delta: bool) -> Axis:
     return Axis(c.name, c.kind, position, lost.astype(np.int64), (), c.ranks, c.whole)
 
 
-def said(value: float, kind: str) -> str:
+def stated(value: float, kind: str) -> str:
     """Write a value of a number or a date in the user's unit."""
     if kind == "date":
         return (EPOCH + datetime.timedelta(days=int(np.floor(value)))).isoformat()
@@ -182,10 +182,10 @@ def places_of(axis: Axis, grid: int | Sequence[Any] | None, points: int) -> Plac
     if grid is None or isinstance(grid, (int, np.integer)):
         values = _spaced(axis, there, int(points if grid is None else grid))
     else:
-        values = _given(axis, grid)
+        values = _passed(axis, grid)
     position, level = axis.placed(values), np.zeros(len(values), dtype=np.int64)
-    shown: list[Any] = [said(v, "date") if axis.kind == "date" else float(v) for v in values]
-    labels = [said(v, axis.kind) for v in values]
+    shown: list[Any] = [stated(v, "date") if axis.kind == "date" else float(v) for v in values]
+    labels = [stated(v, axis.kind) for v in values]
     if (axis.level == 1).any():
         position, level = np.append(position, 0.0), np.append(level, 1)
         shown, labels = [*shown, None], [*labels, MISSING]
@@ -194,14 +194,14 @@ def places_of(axis: Axis, grid: int | Sequence[Any] | None, points: int) -> Plac
 
 def _levels(axis: Axis, grid: int | Sequence[Any] | None) -> Places:
     """Return the levels that occur; or those asked for."""
-    held = np.flatnonzero(np.bincount(axis.level, minlength=len(axis.labels)))
+    kept = np.flatnonzero(np.bincount(axis.level, minlength=len(axis.labels)))
     if grid is not None and not isinstance(grid, (int, np.integer)):
         unknown = [v for v in grid if str(v) not in axis.labels]
         if unknown:
             raise BadInput(f"grid: {unknown[0]!r} is not a level of {axis.name!r}")
-        held = np.array([axis.labels.index(str(v)) for v in grid], dtype=np.int64)
-    names = tuple(axis.labels[v] for v in held)
-    return Places(names, names, np.zeros(len(held)), held)
+        kept = np.array([axis.labels.index(str(v)) for v in grid], dtype=np.int64)
+    names = tuple(axis.labels[v] for v in kept)
+    return Places(names, names, np.zeros(len(kept)), kept)
 
 
 def _spaced(axis: Axis, there: Floats, points: int) -> Floats:
@@ -218,7 +218,7 @@ def _spaced(axis: Axis, there: Floats, points: int) -> Floats:
     return np.linspace(low, high, points)
 
 
-def _given(axis: Axis, grid: Sequence[Any]) -> Floats:
+def _passed(axis: Axis, grid: Sequence[Any]) -> Floats:
     try:
         values = np.array([_days(v) if axis.kind == "date" else float(v) for v in grid])
     except (TypeError, ValueError):
@@ -243,8 +243,8 @@ def groups_of(data: Predictions, names: tuple[str, ...]) -> tuple[tuple[str, ...
         if a.numeric:
             raise BadInput(f"by: {a.name!r} is a {a.kind} of more than {FEW} values: cut it into groups first")
     codes = np.column_stack([a.level for a in axes])
-    found, row = np.unique(codes, axis=0, return_inverse=True)
-    labels = (" and ".join(f"{a.name} {a.labels[v]}" for a, v in zip(axes, levels, strict=True)) for levels in found)
+    result, row = np.unique(codes, axis=0, return_inverse=True)
+    labels = (" and ".join(f"{a.name} {a.labels[v]}" for a, v in zip(axes, levels, strict=True)) for levels in result)
     return tuple(labels), row.reshape(-1)
 
 
@@ -258,17 +258,17 @@ def widths_of(axes: Sequence[Axis], bandwidth: Bandwidth, at: NDArray[np.bool_],
 
     Where the rows of the group do not differ along a number, all rows set its bandwidth.
     """
-    asked = _asked(axes, bandwidth)
+    options = _requested(axes, bandwidth)
     d = sum(a.numeric for a in axes)
     everyone = np.ones(len(at), dtype=bool)
     out = []
     for a in axes:
-        own = asked.get(a.name) or (width_of(a, at, noise, d) if a.numeric else 1.0)
+        own = options.get(a.name) or (width_of(a, at, noise, d) if a.numeric else 1.0)
         out.append(own or width_of(a, everyone, noise, d) or 1.0)
     return tuple(out)
 
 
-def _asked(axes: Sequence[Axis], bandwidth: Bandwidth) -> dict[str, float]:
+def _requested(axes: Sequence[Axis], bandwidth: Bandwidth) -> dict[str, float]:
     numeric = [a.name for a in axes if a.numeric]
     if bandwidth is None:
         return {}
@@ -276,12 +276,12 @@ def _asked(axes: Sequence[Axis], bandwidth: Bandwidth) -> dict[str, float]:
         raise BadInput(f"bandwidth={bandwidth!r}: no axis of this map is a number; leave it out")
     if not isinstance(bandwidth, Mapping) and len(numeric) > 1:
         raise BadInput(f"bandwidth: with axes {', '.join(numeric)} pass a dictionary of widths by axis")
-    given = bandwidth if isinstance(bandwidth, Mapping) else {numeric[0]: bandwidth}
-    for name in given:
+    inputs = bandwidth if isinstance(bandwidth, Mapping) else {numeric[0]: bandwidth}
+    for name in inputs:
         if name not in numeric:
             raise BadInput(f"bandwidth names {name!r}, which is not a number of this map: {', '.join(numeric)}")
-    unit = "a positive width in the unit of {!r}, or None to choose it"
-    return {name: positive("bandwidth", h, what=unit.format(name)) for name, h in given.items()}
+    cluster = "a positive width in the unit of {!r}, or None to choose it"
+    return {name: positive("bandwidth", h, what=cluster.format(name)) for name, h in inputs.items()}
 
 
 def width_of(axis: Axis, at: NDArray[np.bool_], noise: Floats, axes: int) -> float:

@@ -33,11 +33,11 @@ def first_look(
             column = plain(table.column(name), name)
             if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
                 refuse_identifier(name, column)
-    found = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted)
-    if found is None:
+    result = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted)
+    if result is None:
         order = smallest(ids, LOOK, lambda: (data.p,))
         return data.p[order], pa.table({}), (), ()
-    return found.p, found.table, codings(found.table, found.names), found.left_out
+    return result.p, result.table, codings(result.table, result.names), result.left_out
 
 
 def chunks(data: Predictions, how: Sequence[Coding], ids: Ids) -> Iterator[Rows]:

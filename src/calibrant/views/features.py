@@ -76,8 +76,8 @@ class Features:
 
 def rows_of(data: object) -> Predictions:
     """Return predictions, or a sketch's uniform sample of rows; refuse what has no rows of one score."""
-    given = checked_data(data, Predictions, Sketch)
-    return given if isinstance(given, Predictions) else given.rows()
+    inputs = checked_data(data, Predictions, Sketch)
+    return inputs if isinstance(inputs, Predictions) else inputs.rows()
 
 
 def features_of(data: Predictions, variables: Iterable[str] | str | None) -> Features:
@@ -86,8 +86,8 @@ def features_of(data: Predictions, variables: Iterable[str] | str | None) -> Fea
     key = ("strong features", wanted)
     if key not in data.cache:
         data.cache[key] = _features(data, wanted)
-    found: Features = data.cache[key]
-    return found
+    result: Features = data.cache[key]
+    return result
 
 
 def _features(data: Predictions, variables: tuple[str, ...] | None) -> Features:
@@ -115,8 +115,8 @@ def _features(data: Predictions, variables: tuple[str, ...] | None) -> Features:
 def _usable(data: Predictions) -> tuple[str, ...]:
     """Return the covariates that an audit would use: identifiers and what cannot be read are none."""
     every = () if data.covariates is None else (EVERY,)
-    found = survey_rows(data, Spec(label="y_true", score="y_prob"), every)
-    return () if found is None else found.names
+    result = survey_rows(data, Spec(label="y_true", score="y_prob"), every)
+    return () if result is None else result.names
 
 
 def _indicators(x: Encoded) -> list[tuple[int, int]]:

@@ -16,9 +16,9 @@ from calibrant.data.profile import Profile
 from calibrant.data.read import make_spec
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput
+from calibrant.views.clusters import Members
 from calibrant.views.points import Points, cell_points
 from calibrant.views.population import counted, group
-from calibrant.views.units import Members
 
 Group = tuple[tuple[str, str], ...]
 
@@ -70,10 +70,10 @@ def grouped_sketch(data: Predictions | Sketch, by: tuple[str, ...], intersection
     return counted(data, seed, by, intersections)
 
 
-def named_groups(whole: Sketch) -> list[tuple[Group, int]]:
+def named_groups(sketch: Sketch) -> list[tuple[Group, int]]:
     """Return name and index of every group of a sketch that has rows."""
-    names = [n for g in range(len(whole.spec.groupings)) for n in whole.spec.group_names(g)]
-    rows = whole.group_levels.sum(axis=(1, 2, 3)) if len(names) else np.zeros(0)
+    names = [n for g in range(len(sketch.spec.groupings)) for n in sketch.spec.group_names(g)]
+    rows = sketch.group_levels.sum(axis=(1, 2, 3)) if len(names) else np.zeros(0)
     return [(name, i) for i, name in enumerate(names) if rows[i] > 0]
 
 
@@ -90,7 +90,7 @@ def some_rows(data: Predictions, rows: NDArray[np.intp]) -> Predictions:
         covariates=None,
         weights=some(data.weights),
         cluster=some(data.cluster),
-        unit_ids=some(data.unit_ids),
+        cluster_ids=some(data.cluster_ids),
         crossing=None if data.crossing is None else data.crossing.part(rows),
         cache={},
     )
@@ -103,11 +103,11 @@ def parts(
     if isinstance(data, Predictions) and by:
         yield from ((name, some_rows(data, rows)) for name, rows in rows_of_groups(data, by, intersections))
         return
-    whole = grouped_sketch(data, by, intersections, seed=0)
-    if whole.by_units:
-        members, rows = Members.of(whole, whole), whole.rows()
-        for name, index in named_groups(whole):
-            if len(held := np.flatnonzero(members.rows((index,)))):
-                yield name, some_rows(rows, held)
+    sketch = grouped_sketch(data, by, intersections, seed=0)
+    if sketch.by_clusters:
+        members, rows = Members.of(sketch, sketch), sketch.rows()
+        for name, index in named_groups(sketch):
+            if len(kept := np.flatnonzero(members.rows((index,)))):
+                yield name, some_rows(rows, kept)
         return
-    yield from ((name, cell_points(group(whole, index))) for name, index in named_groups(whole))
+    yield from ((name, cell_points(group(sketch, index))) for name, index in named_groups(sketch))

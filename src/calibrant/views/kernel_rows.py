@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import choice, names, number, whole
+from calibrant.arguments import check_int, choice, names, number
 from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import Coding, Encoded, codings, encode
@@ -33,7 +33,7 @@ def checked_family(family: object, degree: object) -> tuple[Family, int]:
     chosen = choice("family", family, FAMILIES)
     if degree is not None and chosen != "polynomial":
         raise BadInput(f"degree={degree!r} has no meaning with family={chosen!r}: leave it out")
-    return chosen, DEGREE if degree is None else whole("degree", degree, 1, MOST_DEGREE)
+    return chosen, DEGREE if degree is None else check_int("degree", degree, 1, MOST_DEGREE)
 
 
 def checked_width(name: str, value: object, hint: str = "") -> float:
@@ -70,9 +70,9 @@ class Shape:
         family, degree = checked_family(self.family, self.degree)
         usual = USUAL * typical_distance(unit, identities_of(unit.rows, seed))
         widths = self.score_width or usual, self.covariate_width or usual
-        told: dict[str, str | float] = {"family": family, "score_width": widths[0], "covariate_width": widths[1]}
+        reported: dict[str, str | float] = {"family": family, "score_width": widths[0], "covariate_width": widths[1]}
         made = narrowed(replace(unit, family=family, degree=degree), *widths)
-        return made, told | ({"degree": degree} if family == "polynomial" else {})
+        return made, reported | ({"degree": degree} if family == "polynomial" else {})
 
 
 def checked_rows(data: object, weighted: bool = False) -> Predictions:
@@ -125,7 +125,7 @@ def residuals_of(data: Predictions | MulticlassPredictions) -> tuple[Floats, Flo
     return data.p[:, None], (data.y - data.p)[:, None]
 
 
-def unit_kernel(data: Predictions | MulticlassPredictions, how: tuple[Coding, ...]) -> Kernel:
+def cluster_kernel(data: Predictions | MulticlassPredictions, how: tuple[Coding, ...]) -> Kernel:
     """Return the kernel of width one on these rows."""
     return scaled_kernel(data.p, encode(data.covariates, how))
 
@@ -171,7 +171,7 @@ def joined(kernel: Kernel, rows: Rows) -> tuple[Kernel, Rows]:
     starts = np.flatnonzero(np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)])
     if len(starts) > len(order) // 2:
         return kernel, rows
-    count, cases = (np.add.reduceat(v[order], starts) for v in (rows.rows, rows.cases))
+    count, events = (np.add.reduceat(v[order], starts) for v in (rows.rows, rows.events))
     first = order[starts]
     cells = replace(kernel, points=kernel.points[first], codes=kernel.codes[first])
-    return cells, Rows(rows.rate[first], count, cases)
+    return cells, Rows(rows.rate[first], count, events)

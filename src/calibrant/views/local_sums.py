@@ -27,13 +27,15 @@ from calibrant.data.specs.local import (
 )
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import outcomes
-from calibrant.kernels.features import COORDINATE, HALF, LOGIT, PER_UNIT, ROWS, SCORE_STEPS, UNIT, VARIANCE
+from calibrant.kernels.features import CLUSTER, COORDINATE, HALF, LOGIT, PER_UNIT, ROWS, SCORE_STEPS, VARIANCE
 from calibrant.kernels.runtime import one_thread
 from calibrant.stats.spectra import Block
 from calibrant.views.coded import chunks, first_look
 
 Floats = NDArray[np.float64]
-BELL = 0.5 / PER_UNIT + 0.5 / UNIT  # how far a tabulated bell is from the bell, at most: middle of an entry, rounding
+BELL = (
+    0.5 / PER_UNIT + 0.5 / CLUSTER
+)  # how far a tabulated bell is from the bell, at most: middle of an entry, rounding
 
 
 # ---- from rows in memory to sums ----
@@ -111,19 +113,19 @@ def weighted_sums(data: Predictions, spec: LocalSpec, how: Sequence[Coding], dra
     """Add up rows that weigh, with so many simulated outcomes of each."""
     d, ids, size = spec.columns, identities_of(data.n, spec.seed), steps_of(spec)
     weights = np.ones(data.n) if data.weights is None else data.weights / data.weights.mean()
-    score, gram, held, own, first = np.zeros((d, 1 + draws)), np.zeros((d, d)), np.zeros((2, d)), 0.0, 0
+    score, gram, kept, own, first = np.zeros((d, 1 + draws)), np.zeros((d, d)), np.zeros((2, d)), 0.0, 0
     features, joint = Features(spec), slice(2, 2 + spec.joint)
     for rows in chunks(data, how, ids):
         for start in range(0, len(rows.p), ROWS):
             at = slice(start, start + ROWS)
             p, y, f = rows.p[at], rows.y[at], np.empty((len(rows.p[at]), d))
             features.of(p, part_of(rows.encoded, at), f)
-            held[1] += f.sum(axis=0) / size
+            kept[1] += f.sum(axis=0) / size
             f *= weights[first : first + len(f), None] / size  # what a row weighs, in natural units
             drawn = np.column_stack([y, outcomes(rows.ids[at], p, 0, draws, salt_of(spec.seed))])
             score += f.T @ (drawn - p[:, None])
             gram += f.T @ ((p * (1.0 - p))[:, None] * f)
-            held[0] += f.sum(axis=0)
+            kept[0] += f.sum(axis=0)
             own += float(((f[:, joint] ** 2).sum(axis=1) * (y - p) ** 2).sum())
             first += len(f)
     impossible = int(np.count_nonzero(np.where(data.y == 1, data.p == 0.0, data.p == 1.0)))
@@ -132,9 +134,9 @@ def weighted_sums(data: Predictions, spec: LocalSpec, how: Sequence[Coding], dra
         spec,
         score,
         gram,
-        held[0],
-        held[1],
-        np.array([data.n, data.cases, impossible]),
+        kept[0],
+        kept[1],
+        np.array([data.n, data.events, impossible]),
         float(data.p.sum()),
         float((score[joint, 0] ** 2).sum() - own) / pairs,
     )
@@ -157,10 +159,10 @@ def natural(sums: LocalSums | WeightedSums) -> tuple[Floats, Floats, Floats]:
 def steps_of(spec: LocalSpec) -> Floats:
     """Return the whole-numbered steps of each feature in one cluster of it."""
     out = np.ones(spec.columns)
-    out[1], out[2 : 2 + spec.joint] = LOGIT, UNIT
+    out[1], out[2 : 2 + spec.joint] = LOGIT, CLUSTER
     for b in blocks_of(spec):
         if not b.levels:
-            out[b.smooth] = UNIT
+            out[b.smooth] = CLUSTER
     return out
 
 
@@ -194,7 +196,7 @@ def squared_error(sums: LocalSums | WeightedSums, score: Floats) -> float:
     if isinstance(sums, WeightedSums):
         return sums.squared
     n, joint = int(sums.counts[0]), slice(2, 2 + sums.spec.joint)
-    own = float(joined(sums.diagonal)[0]) / UNIT / SQUARE
+    own = float(joined(sums.diagonal)[0]) / CLUSTER / SQUARE
     return (float((score[joint] ** 2).sum()) - own) / (n * (n - 1.0))
 
 
@@ -211,4 +213,4 @@ def kernel_bound(spec: LocalSpec) -> float:
     with one_thread():
         projected = whitening.T @ np.exp(-distances(marks, marks) * spec.scale) @ whitening
         length = np.sqrt(np.linalg.norm(projected, 2)) + np.linalg.norm(whitening, 2) * BELL * np.sqrt(len(marks))
-    return float(length + 0.5 / UNIT * np.sqrt(spec.joint)) ** 2
+    return float(length + 0.5 / CLUSTER * np.sqrt(spec.joint)) ** 2

@@ -14,33 +14,33 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
 from calibrant.stats.cells import SCALE
-from calibrant.stats.measures import Weighed, effective_units
+from calibrant.stats.measures import Weighed, effective_clusters
+from calibrant.views.clusters import named, one_cluster
 from calibrant.views.population import INDEPENDENT, Population, everyone
-from calibrant.views.units import named, one_unit
 
 Floats = NDArray[np.float64]
 
 ROWS = "rows"
 SIGNS = "random signs of whole clusters, asymptotic in their number"
 WEIGHTED = "independent rows, sampled with probability inversely proportional to weights="
-IN_UNITS = "independent clusters (cluster=), rows of one cluster as dependent as they like"
-WEIGHTED_UNITS = f"{IN_UNITS}, sampled with probability inversely proportional to weights="
+IN_CLUSTERS = "independent clusters (cluster=), rows of one cluster as dependent as they like"
+WEIGHTED_CLUSTERS = f"{IN_CLUSTERS}, sampled with probability inversely proportional to weights="
 
 
 def assumed(rows: Predictions) -> str:
     """Return what is assumed of rows, in one line: whether they come in units, and whether they are weighted."""
     if rows.cluster is not None:
-        return IN_UNITS if rows.weights is None else WEIGHTED_UNITS
+        return IN_CLUSTERS if rows.weights is None else WEIGHTED_CLUSTERS
     return INDEPENDENT if rows.weights is None else WEIGHTED
 
 
-def unit_codes(rows: Predictions) -> NDArray[np.intp] | None:
+def cluster_codes(rows: Predictions) -> NDArray[np.intp] | None:
     """Return the cluster of each row, 0 to G - 1, or None where rows are independent; refuse a single unit."""
     if rows.cluster is None:
         return None
     code = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
     if not code.any():
-        raise one_unit(rows)
+        raise one_cluster(rows)
     return code
 
 
@@ -59,10 +59,10 @@ class Points:
         Rows.
     reads : str
         For `settings`: ``"rows"``, or the cells of the sketch.
-    unit : int array of shape (m,) or None
+    cluster : int array of shape (m,) or None
         Cluster of each entry, whose rows may depend on one another; then entries are single rows.
     columns : tuple of str
-        Where several columns named clusters: the coarsest, which is `unit`, and the others.
+        Where several columns named clusters: the coarsest, which is `cluster`, and the others.
     population : Population or None
         What points of a sketch's cells were made of, which has finer counts.
     """
@@ -73,7 +73,7 @@ class Points:
     weight: Floats | None
     n: int
     reads: str
-    unit: NDArray[np.intp] | None = None
+    cluster: NDArray[np.intp] | None = None
     columns: tuple[str, ...] = ()
     population: Population | None = None
 
@@ -100,67 +100,67 @@ class Points:
         )
 
     @property
-    def effective_units(self) -> float:
+    def effective_clusters(self) -> float:
         """Kish's effective number of clusters; of rows, where these are independent."""
-        return self.effective if self.unit is None else effective_units(self.mass, self.unit)
+        return self.effective if self.cluster is None else effective_clusters(self.mass, self.cluster)
 
     @property
     def weighed(self) -> Weighed:
         """Return the outcomes with their counts, weights and clusters."""
-        return Weighed(self.y.astype(np.float64), self.mass, self.mass * self.each_weighs, self.unit)
+        return Weighed(self.y.astype(np.float64), self.mass, self.mass * self.each_weighs, self.cluster)
 
     def level(self, alpha: float) -> float:
         """Return the alpha whose normal quantile is that of Student's law for as many clusters; of rows `alpha`."""
         return self.weighed.level(alpha)
 
     @cached_property
-    def cases(self) -> int:
+    def events(self) -> int:
         """Rows with outcome 1."""
         return int(self.times[self.y == 1].sum())
 
     @property
     def assumes(self) -> str:
         """The assumption, in one line."""
-        if self.unit is None:
+        if self.cluster is None:
             return INDEPENDENT if self.weight is None else WEIGHTED
-        return IN_UNITS if self.weight is None else WEIGHTED_UNITS
+        return IN_CLUSTERS if self.weight is None else WEIGHTED_CLUSTERS
 
     def estimate(
-        self, method: str, value: float, ends: tuple[float, float], alpha: float, unit: str, **settings: Any
+        self, method: str, value: float, ends: tuple[float, float], alpha: float, cluster: str, **settings: Any
     ) -> Estimate:
         """Wrap a number and its large-sample interval."""
         low, high = ends
         interval = Interval(low=float(low), high=float(high), level=1.0 - alpha, guarantee="asymptotic")
-        known = {"reads": self.reads, "weights": self.weight is not None, **self._units(), **settings}
+        known = {"reads": self.reads, "weights": self.weight is not None, **self._clusters(), **settings}
         return Estimate(
             method=f"measure.{method}",
             value=float(value),
-            unit=unit,
+            unit=cluster,
             n=self.n,
             interval=interval,
             assumes=self.assumes,
             settings=known,
         )
 
-    def _units(self) -> dict[str, object]:
+    def _clusters(self) -> dict[str, object]:
         """Return for `settings` how many clusters there are, and effectively."""
-        if self.unit is None:
+        if self.cluster is None:
             return {}
-        count = int(self.unit.max()) + 1
-        return named(self.columns) | {"units": count, "effective_units": self.effective_units}
+        count = int(self.cluster.max()) + 1
+        return named(self.columns) | {"clusters": count, "effective_clusters": self.effective_clusters}
 
 
 def points(data: Points | Predictions | Sketch) -> Points:
     """Return the points of predictions or of a sketch; refuse anything else."""
     if isinstance(data, Points):
         return data
-    given = checked_data(data, Predictions, Sketch)
-    if isinstance(given, Sketch):
-        return cell_points(everyone(given))
-    if given.n == 0:
+    inputs = checked_data(data, Predictions, Sketch)
+    if isinstance(inputs, Sketch):
+        return cell_points(everyone(inputs))
+    if inputs.n == 0:
         raise NotComputable("there are no rows")
-    columns = tuple(name for name, _ in given.levels)
-    return Points(given.p, given.y, None, given.weights, given.n, ROWS, unit_codes(given), columns)
+    columns = tuple(name for name, _ in inputs.levels)
+    return Points(inputs.p, inputs.y, None, inputs.weights, inputs.n, ROWS, cluster_codes(inputs), columns)
 
 
 def cell_points(population: Population) -> Points:
@@ -170,11 +170,11 @@ def cell_points(population: Population) -> Points:
     where, label = np.nonzero(count)
     rows = count[where, label].astype(np.float64)
     score = np.clip(total[where, label] / rows, 0.0, 1.0)
-    told, n = f"{population.grid} score cells", int(count.sum())
-    return Points(score, label.astype(np.int8), rows, None, n, told, population=population)
+    reported, n = f"{population.grid} score cells", int(count.sum())
+    return Points(score, label.astype(np.int8), rows, None, n, reported, population=population)
 
 
 def both_outcomes(q: Points, what: str) -> None:
     """Refuse data in which every outcome is the same."""
-    if q.cases in (0, q.n):
-        raise NotComputable(f"{what} needs both outcomes; all {q.n:,} rows have outcome {int(q.cases > 0)}")
+    if q.events in (0, q.n):
+        raise NotComputable(f"{what} needs both outcomes; all {q.n:,} rows have outcome {int(q.events > 0)}")

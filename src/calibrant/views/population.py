@@ -14,35 +14,35 @@ from calibrant.arguments import checked_alpha, checked_seed, choice, number
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.read import sketch_rows
 from calibrant.data.reading import Reading
+from calibrant.data.sketches.clusters import which_clusters
 from calibrant.data.sketches.sample import HERE, identities
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sketches.units import which_units
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import NotComputable
-from calibrant.kernels.draws import dealt
+from calibrant.kernels.draws import hash_split
 from calibrant.kernels.values import MOST
 from calibrant.results import Side
 from calibrant.stats.betting import Evidence
 from calibrant.stats.bounds import GapEvidence, debiased_error, lower_evidence, shown_evidence
 from calibrant.stats.cells import FINE_GRID, SCALE, Cells, thin_starts
-from calibrant.stats.units.above import Above
-from calibrant.stats.units.below import below_of, gap_of
-from calibrant.stats.units.crossed import MeanAbove, MeanBelow, MeanGap, Shifted, debiased
-from calibrant.stats.units.units import Tallies, Units
-from calibrant.views.units import (
+from calibrant.stats.clusters.above import Above
+from calibrant.stats.clusters.below import below_of, gap_of
+from calibrant.stats.clusters.clusters import Clusters, Tallies
+from calibrant.stats.clusters.two_way import DiagonalBlocks, MeanAbove, MeanBelow, MeanGap, debiased
+from calibrant.views.clusters import (
     UNPROVED,
     Members,
     alone,
     assumed,
-    assumed_of_crossed,
-    crossed_of,
-    told,
-    told_of_crossed,
-    units_of,
+    assumed_of_two_way,
+    cluster_totals,
+    reported,
+    reported_of_two_way,
+    two_way_of,
 )
 
 FINE = 200  # levels a sketch keeps
-EXACT_LEVELS = (10, 20, 50, 100)
+EXACT_STEPS = (10, 20, 50, 100)
 ROWS_A_VALUE = 10  # rows, in the mean, that each value must have where the score is certified as it is
 QUANTISATION = 2.0**-30  # scores are read as whole multiples of this, rounded down
 WHOLE = "the score rounded to whole percent"
@@ -73,10 +73,10 @@ class Shown:
     about : str
         Which score that is, in words.
     display : dict
-        ``{"values": m}`` for the score itself, which takes m values, or ``{"levels": K}`` for a display in K steps.
+        ``{"values": m}`` for the score itself, which takes m values, or ``{"steps": K}`` for a display in K steps.
     tallies : Tallies or None
         The clusters' sums by value, where rows are not independent or do not count alike.
-    crossed : tuple of Tallies
+    two_way : tuple of Tallies
         Those of every shift, where columns of clusters cross.
     """
 
@@ -84,31 +84,31 @@ class Shown:
     about: str
     display: dict[str, int]
     tallies: Tallies | None = None
-    crossed: tuple[Tallies, ...] = ()
+    two_way: tuple[Tallies, ...] = ()
 
     @property
     def above(self) -> Evidence:
         """Evidence that this score's error is smaller: Theorem U, or CU of clusters; made once."""
         if self.tallies is None:
             return shown_evidence(self.cells)
-        if ("units",) not in self.cells.cache:
-            of = [Above.of(t) for t in self.crossed or (self.tallies,)]
-            self.cells.cache["units",] = MeanAbove(of) if self.crossed else of[0]
-        return cast(Evidence, self.cells.cache["units",])
+        if ("clusters",) not in self.cells.cache:
+            of = [Above.of(t) for t in self.two_way or (self.tallies,)]
+            self.cells.cache["clusters",] = MeanAbove(of) if self.two_way else of[0]
+        return cast(Evidence, self.cells.cache["clusters",])
 
     def below(self, delta: float, seed: int) -> Evidence:
         """Return evidence that this score's error is larger, with the stakes that are the best at `delta`."""
         if self.tallies is None:
             return lower_evidence(self.cells, delta, seed)
-        if self.crossed:
-            return MeanBelow([below_of(t, delta, seed, few=False) for t in self.crossed])
+        if self.two_way:
+            return MeanBelow([below_of(t, delta, seed, few=False) for t in self.two_way])
         return below_of(self.tallies, delta, seed, few=False)
 
     @property
     def debiased(self) -> float:
         """The error as estimated, less what noise adds."""
-        if self.crossed:
-            return debiased(self.crossed)
+        if self.two_way:
+            return debiased(self.two_way)
         if self.tallies is not None:
             return self.tallies.debiased
         return debiased_error(self.cells.low, self.cells.totals.sum(axis=1), self.cells.totals[:, 1])
@@ -130,12 +130,12 @@ class Population:
         Rows by label of each.
     shown : dict
         The score as it is shown in so many steps, and in 0 as it is, once it was made.
-    units : Units or None
+    clusters : Units or None
         Whose rows are certified, where these are not independent or do not count alike.
     whose : str
         Which clusters these are, where a sketch does not hold all; empty where they are all.
-    crossed : tuple of Units
-        The blocks of every shift, where columns of clusters cross; `units` are then those of the first.
+    two_way : tuple of Units
+        The blocks of every shift, where columns of clusters cross; `clusters` are then those of the first.
     """
 
     raw: NDArray[np.int64]
@@ -143,14 +143,14 @@ class Population:
     scores: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     by_score: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     shown: dict[int, Shown] = field(default_factory=dict, repr=False, compare=False, kw_only=True)
-    units: Units | None = field(default=None, compare=False, kw_only=True)
+    clusters: Clusters | None = field(default=None, compare=False, kw_only=True)
     whose: str = field(default="", kw_only=True)
-    crossed: tuple[Units, ...] = field(default=(), compare=False, kw_only=True)
+    two_way: tuple[Clusters, ...] = field(default=(), compare=False, kw_only=True)
 
     @property
     def cells(self) -> Cells:
         """Cells of the raw score, of rows that are independent and count alike: what is proved for these alone."""
-        if self.units is not None:
+        if self.clusters is not None:
             raise NotComputable(UNPROVED)
         return self.counted
 
@@ -168,7 +168,7 @@ class Population:
         return int(self.fine.sum())
 
     @cached_property
-    def cases(self) -> int:
+    def events(self) -> int:
         """Rows with the outcome."""
         return int(self.fine[..., 1].sum())
 
@@ -201,30 +201,30 @@ class Population:
     @property
     def assumes(self) -> str:
         """What certificates of these rows take for granted."""
-        if self.units is None:
+        if self.clusters is None:
             return INDEPENDENT
-        if self.crossed:
-            return assumed_of_crossed(self.crossed)
-        return f"{assumed(self.units)}; {self.whose}" if self.whose else assumed(self.units)
+        if self.two_way:
+            return assumed_of_two_way(self.two_way)
+        return f"{assumed(self.clusters)}; {self.whose}" if self.whose else assumed(self.clusters)
 
     @property
-    def told(self) -> dict[str, object]:
+    def reported(self) -> dict[str, object]:
         """What a result tells of clusters, for its settings; nothing of independent rows."""
-        if self.crossed:
-            return told_of_crossed(self.crossed)
-        return {} if self.units is None else told(self.units)
+        if self.two_way:
+            return reported_of_two_way(self.two_way)
+        return {} if self.clusters is None else reported(self.clusters)
 
     def below(self, delta: float, seed: int) -> Evidence:
         """Return evidence that the raw score's error is larger: Theorem L, or CL of clusters.
 
         With the stakes that are the best at `delta`; about scores as they are read, up to `QUANTISATION` less.
         """
-        if self.units is None:
+        if self.clusters is None:
             return lower_evidence(self.cells, delta, seed)
-        found = [below_of(self._signed(u), delta, seed, few=self.exact) for u in self.crossed or (self.units,)]
-        return MeanBelow(found) if self.crossed else found[0]
+        results = [below_of(self._signed(u), delta, seed, few=self.exact) for u in self.two_way or (self.clusters,)]
+        return MeanBelow(results) if self.two_way else results[0]
 
-    def _signed(self, u: Units) -> Tallies:
+    def _signed(self, u: Clusters) -> Tallies:
         """Return the clusters' residuals by cell of the raw score, of which signs are learnt."""
         if self.exact:
             return u.tallies(np.searchsorted(self.scores, fixed_scores(u.p)), len(self.scores), u.p)
@@ -232,17 +232,17 @@ class Population:
 
     def gap(self, delta: float) -> Gap:
         """Return evidence about the mean residual, with the stakes that are the best at `delta`."""
-        if self.crossed:
-            return MeanGap([gap_of(u, delta) for u in self.crossed])
-        return GapEvidence.of(self.cells, delta) if self.units is None else gap_of(self.units, delta)
+        if self.two_way:
+            return MeanGap([gap_of(u, delta) for u in self.two_way])
+        return GapEvidence.of(self.cells, delta) if self.clusters is None else gap_of(self.clusters, delta)
 
     @property
     def off(self) -> float:
         """The mean residual as estimated."""
-        if self.crossed:
-            total = [u.total for u in self.crossed]
-            return float(np.average([u.mean for u in self.crossed], weights=total)) if sum(total) else 0.0
-        return (self.cases - self.expected) / self.n if self.units is None else self.units.mean
+        if self.two_way:
+            total = [u.total for u in self.two_way]
+            return float(np.average([u.mean for u in self.two_way], weights=total)) if sum(total) else 0.0
+        return (self.events - self.expected) / self.n if self.clusters is None else self.clusters.mean
 
     def levels(self, steps: int) -> Cells:
         """Return the score rounded to multiples of ``1 / steps``, one cell a level.
@@ -250,7 +250,7 @@ class Population:
         Exact for 10, 20, 50, 100 and powers of two; otherwise the middle of the score's cell is rounded.
         """
         values = np.arange(steps + 1) / steps
-        if steps in EXACT_LEVELS:
+        if steps in EXACT_STEPS:
             ratio = FINE // steps
             level, counts = (np.arange(FINE) + ratio // 2) // ratio, self.fine
         else:
@@ -277,31 +277,31 @@ class Population:
         values = np.where(self.scores == round(SCALE) - 1, 1.0, self.scores / SCALE)
         about = "the raw score, which takes one value" if len(values) == 1 else OF_VALUES.format(len(values))
         tallies = []
-        for u in self.shifts:
+        for u in self.diagonals:
             cell = np.searchsorted(self.scores, fixed_scores(u.p))
             tallies.append(u.tallies(cell, len(values), values[cell]))
         self.shown[0] = self._shown(Cells.levels(self.by_score[None], values), about, {"values": len(values)}, tallies)
         return self.shown[0]
 
     @property
-    def shifts(self) -> tuple[Units, ...]:
+    def diagonals(self) -> tuple[Clusters, ...]:
         """The clusters of every shift, or those that there are; none of independent rows."""
-        return self.crossed or (() if self.units is None else (self.units,))
+        return self.two_way or (() if self.clusters is None else (self.clusters,))
 
     def _shown(self, cells: Cells, about: str, display: dict[str, int], tallies: Sequence[Tallies]) -> Shown:
         """Return a score shown, with the clusters' sums of every shift."""
         first = tallies[0] if tallies else None
-        return Shown(cells, about, display, first, tuple(tallies) if self.crossed else ())
+        return Shown(cells, about, display, first, tuple(tallies) if self.two_way else ())
 
     def as_shown(self, steps: int) -> Shown:
         """Return the raw score shown in so many steps; made once."""
         if steps not in self.shown:
             about = WHOLE if steps == 100 else IN_STEPS.format(steps)
             tallies = []
-            for u in self.shifts:
+            for u in self.diagonals:
                 level = (2 * steps * fixed_scores(u.p) + round(SCALE)) >> 31  # halves up, exactly
                 tallies.append(u.tallies(level, steps + 1, level / steps))
-            self.shown[steps] = self._shown(self.levels(steps), about, {"levels": steps}, tallies)
+            self.shown[steps] = self._shown(self.levels(steps), about, {"steps": steps}, tallies)
         return self.shown[steps]
 
     def judged(self, steps: int) -> Shown:
@@ -309,13 +309,13 @@ class Population:
         return self.as_it_is() if self.exact else self.as_shown(steps)
 
 
-def few(whole: Sketch) -> bool:
+def few(sketch: Sketch) -> bool:
     """Return whether the score takes so few values that it is certified as it is: decided once, for every group alike.
 
     Only scores decide, of all rows and never of a group, and no label.
     """
-    held = whole.parts["values"]
-    return not held.many and are_few(len(held.scores), whole.n)
+    kept = sketch.parts["values"]
+    return not kept.many and are_few(len(kept.scores), sketch.n)
 
 
 def are_few(values: int, rows: int) -> bool:
@@ -330,29 +330,29 @@ def values_of_scores(p: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def fixed_scores(p: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return scores out of ``2^30`` as a sketch reads them."""
-    found: NDArray[np.int64] = np.minimum(np.floor(p * SCALE), SCALE - 1.0).astype(np.int64)
-    return found
+    result: NDArray[np.int64] = np.minimum(np.floor(p * SCALE), SCALE - 1.0).astype(np.int64)
+    return result
 
 
 def sketch_of(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
     """Return a sketch of predictions, or the sketch itself."""
     seed = checked_seed(seed)
-    given = data if isinstance(data, Sketch) else checked_data(data, Predictions, Sketch)
-    if isinstance(given, Sketch) and given.by_units:
-        named = " and ".join(given.spec.beside)
+    inputs = data if isinstance(data, Sketch) else checked_data(data, Predictions, Sketch)
+    if isinstance(inputs, Sketch) and inputs.by_clusters:
+        named = " and ".join(inputs.spec.row_attributes)
         raise NotComputable(
             f"a sketch's counts take rows as independent and of equal weight, not by {named}: pass its rows()"
         )
-    if isinstance(given, Predictions) and (given.weights is not None or given.cluster is not None):
+    if isinstance(inputs, Predictions) and (inputs.weights is not None or inputs.cluster is not None):
         raise NotComputable(UNPROVED)
-    if isinstance(given, Sketch):
-        return given.checked()
-    return sketch_rows(given, Reading(by=tuple(by), intersections=intersections, seed=seed))
+    if isinstance(inputs, Sketch):
+        return inputs.checked()
+    return sketch_rows(inputs, Reading(by=tuple(by), intersections=intersections, seed=seed))
 
 
 def counted(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
-    """Return a sketch of rows whose counts are reported, clusters or not: certifying clusters reads `units_of`."""
-    if isinstance(data, Sketch) and data.by_units:
+    """Return a sketch of rows with reported counts, clusters or not: certifying clusters reads `cluster_totals`."""
+    if isinstance(data, Sketch) and data.by_clusters:
         checked_seed(seed)
         return data.checked()
     return sketch_of(alone(data) if isinstance(data, Predictions) else data, seed, by, intersections)
@@ -360,48 +360,58 @@ def counted(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), inter
 
 def everyone(data: Predictions | Sketch, seed: int = 0) -> Population:
     """Return the population of all rows; of a sketch with clusters, counts are of all rows, and clusters those held."""
-    whole = counted(data, checked_seed(seed))
-    crossed = tuple(s.units for s in crossed_of(data, seed))
-    units = crossed[0] if crossed else units_of(data, seed)
-    if whole.n == 0:
+    sketch = counted(data, checked_seed(seed))
+    two_way = tuple(s.clusters for s in two_way_of(data, seed))
+    clusters = two_way[0] if two_way else cluster_totals(data, seed)
+    if sketch.n == 0:
         raise NotComputable("there are no rows")
-    of = _by_score(whole, None)
-    return Population(whole.cells, whole.levels, *of, units=units, whose=which_units(data), crossed=crossed)
+    of = _by_score(sketch, None)
+    return Population(sketch.cells, sketch.levels, *of, clusters=clusters, whose=which_clusters(data), two_way=two_way)
 
 
 def groups_of(
-    data: Predictions | Sketch, whole: Sketch, groups: Sequence[Sequence[int]], seed: int
+    data: Predictions | Sketch, sketch: Sketch, groups: Sequence[Sequence[int]], seed: int
 ) -> list[Population]:
     """Return populations of one group each, or of several pooled, of the sketch that was made of the data."""
-    found = [group(whole, each[0]) if len(each) == 1 else pooled(whole, each) for each in groups]
-    if shifts := crossed_of(data, seed):
-        return _crossed_groups(Members.of(data, whole), shifts, found, groups)
-    units = units_of(data, seed)
-    if units is None:
-        return found
-    members, whose = Members.of(data, whole), which_units(data)
+    results = [group(sketch, each[0]) if len(each) == 1 else pooled(sketch, each) for each in groups]
+    if diagonals := two_way_of(data, seed):
+        return _two_way_groups(Members.of(data, sketch), diagonals, results, groups)
+    clusters = cluster_totals(data, seed)
+    if clusters is None:
+        return results
+    members, whose = Members.of(data, sketch), which_clusters(data)
     return [
-        replace(q, units=units.within(members.rows(each)), whose=whose) for q, each in zip(found, groups, strict=True)
+        replace(q, clusters=clusters.within(members.rows(each)), whose=whose)
+        for q, each in zip(results, groups, strict=True)
     ]
 
 
-def _crossed_groups(
-    members: Members, shifts: Sequence[Shifted], found: Sequence[Population], groups: Sequence[Sequence[int]]
+def _two_way_groups(
+    members: Members,
+    diagonals: Sequence[DiagonalBlocks],
+    results: Sequence[Population],
+    groups: Sequence[Sequence[int]],
 ) -> list[Population]:
     """Return groups with the blocks of their rows, of the shifts that have any."""
     out = []
-    for q, each in zip(found, groups, strict=True):
+    for q, each in zip(results, groups, strict=True):
         rows = members.rows(each)
-        parts = [s.within(rows).units for s in shifts]
-        held = tuple(u for u in parts if u.count) or (parts[0],)
-        out.append(replace(q, units=held[0], crossed=tuple(replace(u, columns=shifts[0].units.columns) for u in held)))
+        parts = [s.within(rows).clusters for s in diagonals]
+        is_kept = tuple(u for u in parts if u.count) or (parts[0],)
+        out.append(
+            replace(
+                q,
+                clusters=is_kept[0],
+                two_way=tuple(replace(u, columns=diagonals[0].clusters.columns) for u in is_kept),
+            )
+        )
     return out
 
 
 def part_of(data: Predictions, scores: NDArray[np.int64], seed: int = 0) -> Population:
     """Return the population of some rows, whose score is certified as it is in the values given; in none, as shown."""
-    whole = sketch_of(data, seed)
-    q = Population(whole.cells, whole.levels)
+    sketch = sketch_of(data, seed)
+    q = Population(sketch.cells, sketch.levels)
     if not len(scores):
         return q
     at = np.searchsorted(scores, fixed_scores(data.p))
@@ -427,7 +437,7 @@ class Dealing:
     def of(cls, rows: int, seed: int) -> Dealing:
         """Deal so many rows."""
         spec = Spec(label="y_true", score="y_prob", seed=seed)
-        return cls(dealt(identities(rows, 0, HERE.salt(spec)), spec.blocks), spec.blocks)
+        return cls(hash_split(identities(rows, 0, HERE.salt(spec)), spec.blocks), spec.blocks)
 
     def cells(self, q: NDArray[np.int64], y: NDArray[np.int8], few: bool) -> Cells:
         """Return the thinned cells of some rows, of scores out of ``2^30``: as of a sketch of these rows alone."""
@@ -439,22 +449,22 @@ class Dealing:
         return Cells(counts, sums, edges[:-1], edges[1:], few)
 
 
-def group(whole: Sketch, index: int) -> Population:
+def group(sketch: Sketch, index: int) -> Population:
     """Return the population of one group of a sketch."""
-    return Population(whole.group_cells[index], whole.group_levels[index], *_by_score(whole, [index]))
+    return Population(sketch.group_cells[index], sketch.group_levels[index], *_by_score(sketch, [index]))
 
 
-def pooled(whole: Sketch, indices: Sequence[int]) -> Population:
+def pooled(sketch: Sketch, indices: Sequence[int]) -> Population:
     """Return several groups of a sketch as one population."""
     rows = list(indices)
-    cells, levels = whole.group_cells[rows].sum(axis=0), whole.group_levels[rows].sum(axis=0)
-    return Population(cells, levels, *_by_score(whole, rows))
+    cells, levels = sketch.group_cells[rows].sum(axis=0), sketch.group_levels[rows].sum(axis=0)
+    return Population(cells, levels, *_by_score(sketch, rows))
 
 
-def _by_score(whole: Sketch, groups: Sequence[int] | None) -> tuple[NDArray[np.int64], ...]:
+def _by_score(sketch: Sketch, groups: Sequence[int] | None) -> tuple[NDArray[np.int64], ...]:
     """Return the score's values and the rows of each where they are few, otherwise nothing."""
-    held = whole.parts["values"]
-    return (held.scores, held.counts(groups)) if few(whole) else ()
+    kept = sketch.parts["values"]
+    return (kept.scores, kept.counts(groups)) if few(sketch) else ()
 
 
 def shares(alpha: float, side: Side) -> tuple[float, float]:

@@ -155,8 +155,8 @@ class Columns:
         """Return which rows meet a condition."""
         if condition.kind == "category":
             labels = self.labels[condition.variable]
-            asked = [(not condition.levels or v in condition.levels) and v not in condition.others for v in labels]
-            wanted: Flags = np.array(asked)
+            options = [(not condition.levels or v in condition.levels) and v not in condition.others for v in labels]
+            wanted: Flags = np.array(options)
             return wanted[self.codes[condition.variable]]
         x = self.numbers[condition.variable]
         absent = np.isnan(x)

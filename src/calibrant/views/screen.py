@@ -23,7 +23,7 @@ from calibrant.data.sketches.sample import identities
 from calibrant.data.specs.local import MOST
 from calibrant.data.specs.spec import Spec
 from calibrant.kernels.strata import locate
-from calibrant.views.along import finite_values
+from calibrant.views.by_variable import finite_values
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.integer]
@@ -69,7 +69,7 @@ def full(named: Sequence[str]) -> bool:
     return len(named) >= MOST
 
 
-def dealt(n: int, seed: int) -> tuple[Rows, Rows]:
+def hash_split(n: int, seed: int) -> tuple[Rows, Rows]:
     """Return the rows that choose, and the rows that are tested; labels play no part."""
     ids = identities(n, 0, Spec(label="y", score="p", seed=seed).salt("screen"))
     pilot = ids < np.uint64(PILOT * 2.0**64)
@@ -87,12 +87,12 @@ def strongest(pilot: Predictions, most: int = CHOSEN, always: Sequence[str] = ()
     table = pilot.covariates if pilot.covariates is not None else pa.table({})
     residual, variance = pilot.y - pilot.p, pilot.p * (1.0 - pilot.p)
     first = [name for name in dict.fromkeys(always) if name in table.column_names][:MOST]
-    found = {}
+    results = {}
     for name in table.column_names:
         if name not in first:
             cell, ordered = _cells(decoded(table.column(name), name), name)
-            found[name] = departure(cell, residual, variance, ordered)
-    rest = sorted(found, key=lambda name: -found[name])  # of equal ones the first column
+            results[name] = departure(cell, residual, variance, ordered)
+    rest = sorted(results, key=lambda name: -results[name])  # of equal ones the first column
     return (*first, *rest[: min(most, MOST - len(first))])
 
 
@@ -134,7 +134,7 @@ def departure(cell: Places, residual: Floats, variance: Floats, ordered: int) ->
         return 0.0
     left = sums - noise / total * sums.sum()
     # (2) Trend and bend over the ranks of the cells in order
-    found = [0.0]
+    results = [0.0]
     there = np.flatnonzero(noise[:ordered] > 0.0)
     if len(there) > 1:
         rank, root = np.cumsum(noise[there]) - 0.5 * noise[there], np.sqrt(noise[there])
@@ -144,7 +144,7 @@ def departure(cell: Places, residual: Floats, variance: Floats, ordered: int) ->
             column = column - basis @ np.linalg.lstsq(basis * root[:, None], column * root, rcond=None)[0]
             size = float(column**2 @ noise[there])
             if size > 1e-12 * total:
-                found.append(abs(float(column @ left[there])) / np.sqrt(size))
+                results.append(abs(float(column @ left[there])) / np.sqrt(size))
                 basis = np.column_stack([basis, column])
     # (3) Cell by cell: the one that stands out most, less what the most of so many do, and all of them together
     few = noise < LEAST
@@ -155,7 +155,7 @@ def departure(cell: Places, residual: Floats, variance: Floats, ordered: int) ->
     cells = int(kept.sum())
     if cells > 1:
         squares = left[kept] ** 2 / (noise[kept] * (1.0 - noise[kept] / total))
-        found.append(float(np.sqrt(squares.max())) - np.sqrt(2.0 * np.log(cells)) + 1.0)
+        results.append(float(np.sqrt(squares.max())) - np.sqrt(2.0 * np.log(cells)) + 1.0)
         mean = float(squares.sum()) / cells  # by Wilson and Hilferty's cube root a chi-square is about normal
-        found.append((mean ** (1.0 / 3.0) - (1.0 - 2.0 / (9.0 * cells))) / np.sqrt(2.0 / (9.0 * cells)))
-    return float(max(found))
+        results.append((mean ** (1.0 / 3.0) - (1.0 - 2.0 / (9.0 * cells))) / np.sqrt(2.0 / (9.0 * cells)))
+    return float(max(results))

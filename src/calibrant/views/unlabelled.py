@@ -18,12 +18,12 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.unlabelled import CELLS, REST, SCALE
 from calibrant.errors import NotComputable
 from calibrant.kernels.tally import CELL_BITS, GROUP_BITS
+from calibrant.stats.unlabelled.clusters import ClusterCounts, ClusterRange, of_rows
 from calibrant.stats.unlabelled.lines import Counts
 from calibrant.stats.unlabelled.ranges import Ends, Range
-from calibrant.stats.unlabelled.units import UnitCounts, UnitRange, of_rows
+from calibrant.views.clusters import Members, alone
 from calibrant.views.grouped import grouped_sketch
 from calibrant.views.population import sketch_of
-from calibrant.views.units import Members, alone
 
 NONE_KEPT = (
     'rows without a label were not kept: pass missing="keep" (--missing keep) to predictions, read, sketch or audit'
@@ -48,25 +48,25 @@ class Cells:
     sums: NDArray[np.int64]
 
     @classmethod
-    def of(cls, whole: Sketch, *groups: int) -> Cells:
+    def of(cls, sketch: Sketch, *groups: int) -> Cells:
         """Read everyone's, or those of a group, or of several, by their numbers; of clusters with their rows."""
-        found = cls.counted(whole, *groups)
-        if whole.kept is None:
-            return found
-        return UnitCells(found.labelled, found.unlabelled, found.sums, unit_rows(whole).within(groups))
+        result = cls.counted(sketch, *groups)
+        if sketch.kept is None:
+            return result
+        return ClusterCells(result.labelled, result.unlabelled, result.sums, cluster_rows(sketch).within(groups))
 
     @classmethod
-    def counted(cls, whole: Sketch, *groups: int) -> Cells:
+    def counted(cls, sketch: Sketch, *groups: int) -> Cells:
         """Count them, whatever they weigh."""
         if not groups:
-            held = whole.cells.sum(axis=0).reshape(CELLS, -1, whole.cells.shape[-1])
-            counts = held[..., :2].sum(axis=1)
-            place = np.arange(held.shape[1]) << (REST - (CELL_BITS - GROUP_BITS))
-            rest = (held[..., :2].sum(axis=-1) * place).sum(axis=1) + held[..., 2:4].sum(axis=(1, 2))
+            stored = sketch.cells.sum(axis=0).reshape(CELLS, -1, sketch.cells.shape[-1])
+            counts = stored[..., :2].sum(axis=1)
+            place = np.arange(stored.shape[1]) << (REST - (CELL_BITS - GROUP_BITS))
+            rest = (stored[..., :2].sum(axis=-1) * place).sum(axis=1) + stored[..., 2:4].sum(axis=(1, 2))
         else:
-            own = whole.group_cells[list(groups)].sum(axis=(0, 1))
+            own = sketch.group_cells[list(groups)].sum(axis=(0, 1))
             counts, rest = own[:, :2], own[:, 2:4].sum(axis=1)
-        apart = whole.parts["unlabelled"].held[[1 + g for g in groups] or [0]].sum(axis=0)
+        apart = sketch.parts["unlabelled"].stored[[1 + g for g in groups] or [0]].sum(axis=0)
         start = np.arange(CELLS, dtype=np.int64) << REST
         sums = np.stack([counts.sum(axis=1) * start + rest, apart[:, 0] * start + apart[:, 1]], axis=1)
         return cls(counts, apart[:, 0], sums)
@@ -111,37 +111,37 @@ class Cells:
         """Return those of a range of cells."""
         return Cells(self.labelled[low:high], self.unlabelled[low:high], self.sums[low:high])
 
-    def ranged(self, levels: int, odds: float, *, labelled_only: bool = False) -> Ends:
+    def ranged(self, steps: int, odds: float, *, labelled_only: bool = False) -> Ends:
         """Return what certifies the people under an assumption, by step of the score."""
-        return Range(self.stepped(levels, labelled_only=labelled_only), odds)
+        return Range(self.stepped(steps, labelled_only=labelled_only), odds)
 
-    def stepped(self, levels: int, *, labelled_only: bool = False) -> Counts:
+    def stepped(self, steps: int, *, labelled_only: bool = False) -> Counts:
         """Return people by step of the score, of which there are so many to one: the middle of a cell is rounded."""
-        step = steps_of(np.arange(CELLS), levels)
-        known, cases, unknown, sums = (np.zeros(levels + 1, dtype=np.int64) for _ in range(4))
+        step = steps_of(np.arange(CELLS), steps)
+        known, events, unknown, sums = (np.zeros(steps + 1, dtype=np.int64) for _ in range(4))
         np.add.at(known, step, self.labelled.sum(axis=1))
-        np.add.at(cases, step, self.labelled[:, 1])
+        np.add.at(events, step, self.labelled[:, 1])
         np.add.at(sums, step, self.sums[:, 0])
         if not labelled_only:
             np.add.at(unknown, step, self.unlabelled)
             np.add.at(sums, step, self.sums[:, 1])
         there = known + unknown > 0
         score = sums[there] / (known + unknown)[there] / SCALE
-        return Counts(known[there], cases[there], unknown[there], score)
+        return Counts(known[there], events[there], unknown[there], score)
 
 
-def steps_of(cell: NDArray[np.int64], levels: int) -> NDArray[np.int64]:
+def steps_of(cell: NDArray[np.int64], steps: int) -> NDArray[np.int64]:
     """Return the step of the score of each cell."""
-    return np.floor((cell + 0.5) / CELLS * levels + 0.5).astype(np.int64)
+    return np.floor((cell + 0.5) / CELLS * steps + 0.5).astype(np.int64)
 
 
 @dataclass(frozen=True)
-class UnitRows:
+class ClusterRows:
     """Every row, with a label or without, of data whose rows share clusters or count more.
 
     Parameters
     ----------
-    unit, cell : int64 arrays of shape (n,)
+    cluster, cell : int64 arrays of shape (n,)
     y : float64 array of shape (n,)
         NaN without a label.
     p, weight : float64 arrays of shape (n,)
@@ -149,30 +149,30 @@ class UnitRows:
         Numbers of the sketch's groups.
     """
 
-    unit: NDArray[np.int64]
+    cluster: NDArray[np.int64]
     cell: NDArray[np.int64]
     y: NDArray[np.float64]
     p: NDArray[np.float64]
     weight: NDArray[np.float64]
     group: NDArray[np.int64]
 
-    def within(self, groups: Sequence[int]) -> UnitRows:
+    def within(self, groups: Sequence[int]) -> ClusterRows:
         """Return the rows of some groups; of none named all."""
         if not groups:
             return self
         at = np.isin(self.group, list(groups)).any(axis=0)
-        return UnitRows(self.unit[at], self.cell[at], self.y[at], self.p[at], self.weight[at], self.group[:, at])
+        return ClusterRows(self.cluster[at], self.cell[at], self.y[at], self.p[at], self.weight[at], self.group[:, at])
 
     def people(self, of: int, *, labelled: bool) -> NDArray[np.int64]:
         """Return how many clusters have rows with a label, or without, in each of so many groups."""
         at = np.isnan(self.y) != labelled
-        pairs = np.unique(self.group[:, at] * (int(self.unit.max()) + 1) + self.unit[at])
-        found: NDArray[np.int64] = np.bincount(pairs // (int(self.unit.max()) + 1), minlength=of)
-        return found
+        pairs = np.unique(self.group[:, at] * (int(self.cluster.max()) + 1) + self.cluster[at])
+        result: NDArray[np.int64] = np.bincount(pairs // (int(self.cluster.max()) + 1), minlength=of)
+        return result
 
 
 @dataclass(frozen=True)
-class UnitCells(Cells):
+class ClusterCells(Cells):
     """Counts of people, and their rows by cluster, which are certified.
 
     Parameters
@@ -180,49 +180,49 @@ class UnitCells(Cells):
     rows_of : UnitRows
     """
 
-    rows_of: UnitRows
+    rows_of: ClusterRows
 
-    def ranged(self, levels: int, odds: float, *, labelled_only: bool = False) -> Ends:
+    def ranged(self, steps: int, odds: float, *, labelled_only: bool = False) -> Ends:
         """Return what certifies the clusters under an assumption; those counted once serve every other."""
-        return UnitRange(self._stepped(levels, labelled_only), odds)
+        return ClusterRange(self._stepped(steps, labelled_only), odds)
 
-    def _stepped(self, levels: int, labelled_only: bool) -> UnitCounts:
-        if (levels, labelled_only) not in self._made:
+    def _stepped(self, steps: int, labelled_only: bool) -> ClusterCounts:
+        if (steps, labelled_only) not in self._made:
             q = self.rows_of
             at = ~np.isnan(q.y) if labelled_only else np.ones(len(q.y), dtype=np.bool_)
-            step = steps_of(q.cell[at], levels)
-            self._made[levels, labelled_only] = of_rows(q.unit[at], step, q.y[at], q.p[at], q.weight[at])
-        return self._made[levels, labelled_only]
+            step = steps_of(q.cell[at], steps)
+            self._made[steps, labelled_only] = of_rows(q.cluster[at], step, q.y[at], q.p[at], q.weight[at])
+        return self._made[steps, labelled_only]
 
     @cached_property
-    def _made(self) -> dict[tuple[int, bool], UnitCounts]:
+    def _made(self) -> dict[tuple[int, bool], ClusterCounts]:
         return {}
 
     @property
-    def units(self) -> tuple[int, int]:
+    def clusters(self) -> tuple[int, int]:
         """Clusters, and those of them that have a row without a label."""
         q = self.rows_of
-        return len(np.unique(q.unit)), len(np.unique(q.unit[np.isnan(q.y)]))
+        return len(np.unique(q.cluster)), len(np.unique(q.cluster[np.isnan(q.y)]))
 
 
-def unit_rows(whole: Sketch) -> UnitRows:
+def cluster_rows(sketch: Sketch) -> ClusterRows:
     """Return every row of data that were kept in memory; made once."""
-    data = whole.kept
+    data = sketch.kept
     apart = None if data is None else data.unlabelled
     if data is None or apart is None:
         raise NotComputable(NONE_KEPT)
-    key = ("unlabelled units", whole.spec.digest)
+    key = ("unlabelled units", sketch.spec.digest)
     if key not in data.cache:
         n, m = data.n, len(apart.p)
-        unit: NDArray[np.int64] = np.arange(n + m)
+        cluster: NDArray[np.int64] = np.arange(n + m)
         if data.cluster is not None:
-            unit = np.unique(np.concatenate([data.cluster, apart.cluster]), return_inverse=True)[1].reshape(-1)
+            cluster = np.unique(np.concatenate([data.cluster, apart.cluster]), return_inverse=True)[1].reshape(-1)
         weights = [np.ones(k) if w is None else w for k, w in ((n, data.weights), (m, apart.weights))]
         p = np.concatenate([data.p, apart.p])
         q = np.minimum(np.floor(p * SCALE), SCALE - 1.0).astype(np.int64)
-        groups = [Members.of_rows(table, k, whole).group for table, k in ((data.covariates, n), (apart.covariates, m))]
-        data.cache[key] = UnitRows(
-            unit=unit.astype(np.int64),
+        groups = [Members.of_rows(table, k, sketch).group for table, k in ((data.covariates, n), (apart.covariates, m))]
+        data.cache[key] = ClusterRows(
+            cluster=cluster.astype(np.int64),
             cell=q >> REST,
             y=np.concatenate([data.y.astype(np.float64), np.full(m, np.nan)]),
             p=p,

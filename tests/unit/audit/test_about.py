@@ -12,9 +12,9 @@ from calibrant.audit.about import About
 @pytest.mark.parametrize("name", ["noun", "model", "intended_use", "period", "population", "set_by"])
 def test_empty_words_and_line_breaks_are_refused_in_one_line(name: str, words: str) -> None:
     for given in ({"about": {name: words}}, {name: words}):
-        with pytest.raises(cal.BadInput, match=f"{name}=.*: pass words in one line, or leave it out") as told:
+        with pytest.raises(cal.BadInput, match=f"{name}=.*: pass words in one line, or leave it out") as reported:
             About.of(**given)
-        assert len(str(told.value).splitlines()) == 1
+        assert len(str(reported.value).splitlines()) == 1
 
 
 def test_a_file_with_a_line_break_is_refused(tmp_path: Path) -> None:
@@ -25,5 +25,5 @@ def test_a_file_with_a_line_break_is_refused(tmp_path: Path) -> None:
 
 
 def test_words_of_one_line_are_kept_as_they_are() -> None:
-    told = About.of({"noun": "loans", "model": " risk 3.1 "}, noun="people, once a year", period=None)
-    assert told == About(noun="people, once a year", model=" risk 3.1 ")
+    reported = About.of({"noun": "loans", "model": " risk 3.1 "}, noun="people, once a year", period=None)
+    assert reported == About(noun="people, once a year", model=" risk 3.1 ")

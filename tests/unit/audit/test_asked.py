@@ -11,13 +11,13 @@ import pytest
 import calibrant as cal
 from calibrant.arguments import COMMAND, PYTHON
 from calibrant.audit.judging import Judging, worst
-from calibrant.data.progress import Doing, counted
+from calibrant.data.progress import ProgressEvent, counted
 from calibrant.data.reading import Reading
 from calibrant.errors import BadInput
 
 GATES = ("local-calibration", "strong-calibration")
 ROWS = {"y": [0, 1, 1, 0] * 20, "p": [0.2, 0.7, 0.9, 0.4] * 20, "g": ["a", "b"] * 40}
-BOTH = pytest.mark.parametrize(("asker", "said"), [(PYTHON, "{}="), (COMMAND, "--{}")], ids=["python", "command"])
+BOTH = pytest.mark.parametrize(("caller", "stated"), [(PYTHON, "{}="), (COMMAND, "--{}")], ids=["python", "command"])
 
 
 @BOTH
@@ -26,20 +26,20 @@ BOTH = pytest.mark.parametrize(("asker", "said"), [(PYTHON, "{}="), (COMMAND, "-
     [
         ({"limit": 1.5}, "1.5: pass a number between 0 and 1, such as 0.02 for two points"),
         ({"limit": True}, "True: pass a number between 0 and 1"),
-        ({"levels": 1}, "1: pass a whole number of steps from 2 to 1,024"),
+        ({"steps": 1}, "1: pass a whole number of steps from 2 to 1,024"),
         ({"alpha": 0}, "0: pass an error probability between 0 and 1, such as 0.05"),
         ({"tolerance": 1}, "1: pass a number from 0 to below 1"),
     ],
 )
-def test_a_setting_is_refused_by_its_name(asker: Any, said: str, given: dict[str, Any], words: str) -> None:
+def test_a_setting_is_refused_by_its_name(caller: Any, stated: str, given: dict[str, Any], words: str) -> None:
     with pytest.raises(BadInput) as refused:
-        Judging.of(gates=GATES, asker=asker, **given)
-    name = said.format(next(iter(given))).removesuffix("=")
+        Judging.of(gates=GATES, caller=caller, **given)
+    name = stated.format(next(iter(given))).removesuffix("=")
     assert str(refused.value).startswith(f"{name}={words}")
 
 
 @pytest.mark.parametrize(
-    ("asker", "quick", "words"),
+    ("caller", "quick", "words"),
     [
         (PYTHON, False, "fail_on='brier': pass 'local-calibration' or 'strong-calibration'"),
         (COMMAND, False, "--fail-on='brier': pass 'local-calibration' or 'strong-calibration'"),
@@ -47,14 +47,14 @@ def test_a_setting_is_refused_by_its_name(asker: Any, said: str, given: dict[str
         (COMMAND, True, "--fail-on='local-calibration' needs the tests that --quick leaves out: drop one of the two"),
     ],
 )
-def test_a_gate_must_be_a_test_that_is_run(asker: Any, quick: bool, words: str) -> None:
+def test_a_gate_must_be_a_test_that_is_run(caller: Any, quick: bool, words: str) -> None:
     with pytest.raises(BadInput) as refused:
-        Judging.of(gates=GATES, asker=asker, quick=quick, fail_on="local-calibration" if quick else "brier")
+        Judging.of(gates=GATES, caller=caller, quick=quick, fail_on="local-calibration" if quick else "brier")
     assert str(refused.value) == words
 
 
 @BOTH
-def test_what_a_source_brings_is_not_given_again(asker: Any, said: str) -> None:
+def test_what_a_source_brings_is_not_given_again(caller: Any, stated: str) -> None:
     whole = cal.sketch(ROWS, label="y", score="p", seed=3)
 
     def refusal(asked: Reading, refuse: Any) -> str:
@@ -62,32 +62,32 @@ def test_what_a_source_brings_is_not_given_again(asker: Any, said: str) -> None:
             refuse(asked)
         return str(refused.value)
 
-    label, by, seed, drop = (said.format(n) for n in ("label", "by", "seed", "drop_missing"))
-    drop = "--drop-missing" if asker is COMMAND else drop
-    asked = Reading.of(asker=asker, label="y", by="g", seed=4)
-    told = refusal(asked, lambda a: a.for_a_sketch(whole.spec))
-    assert told == f"a sketch brings its own columns, groups and seed: leave {label}, {by} and {seed} out"
-    Reading.of(asker=asker, variables="*", seed=3).for_a_sketch(whole.spec)
-    told = refusal(Reading.of(asker=asker, label="y", drop_missing=True), lambda a: a.for_predictions())
-    assert told == f"predictions bring their own labels and scores: leave {label} and {drop} out"
-    like = "--like" if asker is COMMAND else "spec="
-    told = refusal(Reading.of(asker=asker, spec=whole.spec, by="g"), lambda a: a.for_a_spec())
-    assert told == f"{like} brings columns, groups, key, positive value and seed: leave {by} out"
-    Reading.of(asker=asker, spec=whole.spec, drop_missing=True).for_a_spec()
-    told = refusal(Reading.of(asker=asker, label="y"), lambda a: a.named())
-    assert told.startswith(f"name the columns: {label} for the labels")
+    label, by, seed, drop = (stated.format(n) for n in ("label", "by", "seed", "drop_missing"))
+    drop = "--drop-missing" if caller is COMMAND else drop
+    asked = Reading.of(caller=caller, label="y", by="g", seed=4)
+    reported = refusal(asked, lambda a: a.for_a_sketch(whole.spec))
+    assert reported == f"a sketch brings its own columns, groups and seed: leave {label}, {by} and {seed} out"
+    Reading.of(caller=caller, variables="*", seed=3).for_a_sketch(whole.spec)
+    reported = refusal(Reading.of(caller=caller, label="y", drop_missing=True), lambda a: a.for_predictions())
+    assert reported == f"predictions bring their own labels and scores: leave {label} and {drop} out"
+    like = "--like" if caller is COMMAND else "spec="
+    reported = refusal(Reading.of(caller=caller, spec=whole.spec, by="g"), lambda a: a.for_a_spec())
+    assert reported == f"{like} brings columns, groups, key, positive value and seed: leave {by} out"
+    Reading.of(caller=caller, spec=whole.spec, drop_missing=True).for_a_spec()
+    reported = refusal(Reading.of(caller=caller, label="y"), lambda a: a.named())
+    assert reported.startswith(f"name the columns: {label} for the labels")
 
 
 @BOTH
 @pytest.mark.parametrize(
     "given", [{"quick": "no"}, {"name": 3}, {"outcome": b"employed"}, {"date": dt.date(2026, 1, 31)}]
 )
-def test_a_flag_is_true_or_false_and_words_are_text(asker: Any, said: str, given: dict[str, Any]) -> None:
+def test_a_flag_is_true_or_false_and_words_are_text(caller: Any, stated: str, given: dict[str, Any]) -> None:
     with pytest.raises(BadInput) as refused:
-        Judging.of(gates=GATES, asker=asker, **given)
+        Judging.of(gates=GATES, caller=caller, **given)
     name, value = next(iter(given.items()))
     fix = "True or False" if name == "quick" else "text, such as '2026-01-31'" if name == "date" else "text"
-    assert str(refused.value) == f"{said.format(name).removesuffix('=')}={value!r}: pass {fix}"
+    assert str(refused.value) == f"{stated.format(name).removesuffix('=')}={value!r}: pass {fix}"
 
 
 @pytest.mark.parametrize("flag", ["drop_missing", "intersections", "tests"])
@@ -127,26 +127,30 @@ def test_sketch_and_audit_refuse_alike() -> None:
 
 def test_the_verdict_is_three_valued_and_the_worst_counts() -> None:
     judging = Judging.of(gates=GATES, limit=0.02)
-    assert [judging.verdict(*r) for r in ((0.021, 0.03), (0.0, 0.02), (0.02, 0.03))] == ["broken", "met", "undecided"]
-    assert Judging.of(gates=GATES).verdict(0.5, 0.6) == "none"
-    assert [worst(v) for v in (("met", "undecided"), ("undecided", "broken"), ())] == ["undecided", "broken", "none"]
+    assert [judging.verdict(*r) for r in ((0.021, 0.03), (0.0, 0.02), (0.02, 0.03))] == ["over", "within", "undecided"]
+    assert Judging.of(gates=GATES).verdict(0.5, 0.6) == "not_checked"
+    assert [worst(v) for v in (("within", "undecided"), ("undecided", "over"), ())] == [
+        "undecided",
+        "over",
+        "not_checked",
+    ]
 
 
 def test_progress_is_told_what_is_done_and_the_rows_so_far() -> None:
-    told: list[Doing] = []
-    add = counted(told.append, "reading", 9)
+    reported: list[ProgressEvent] = []
+    add = counted(reported.append, "reading", 9)
     assert add is not None
     add(3)
     add(4)
-    assert told == [Doing(step="reading", rows=n, of=9) for n in (0, 3, 7)]
+    assert reported == [ProgressEvent(step="reading", rows=n, of=9) for n in (0, 3, 7)]
     assert counted(None, "reading") is None
-    told.clear()
-    cal.audit(ROWS, label="y", score="p", quick=True, progress=told.append)
-    assert told[0].step.startswith("data: 80 rows"), "a look comes first"
-    steps = [d.step for d in told]
+    reported.clear()
+    cal.audit(ROWS, label="y", score="p", quick=True, progress=reported.append)
+    assert reported[0].step.startswith("data: 80 rows"), "a look comes first"
+    steps = [d.step for d in reported]
     assert steps.index("reading") < steps.index("certifying everyone")
     assert steps[-1] == "ranking variables"
-    assert {(d.rows, d.of) for d in told if d.step == "reading"} == {(0, 80), (80, 80)}
-    shares = [d.share for d in told if d.share is not None]
+    assert {(d.rows, d.of) for d in reported if d.step == "reading"} == {(0, 80), (80, 80)}
+    shares = [d.share for d in reported if d.share is not None]
     assert shares == sorted(shares)
-    assert all(d.share is not None and d.left is not None for d in told if "certifying" in d.step)
+    assert all(d.share is not None and d.left is not None for d in reported if "certifying" in d.step)

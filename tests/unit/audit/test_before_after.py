@@ -20,7 +20,7 @@ from calibrant.data.engines.reduce import chosen_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sources.opened import open_source
 from calibrant.repair.catalogue import tried_by_default
-from calibrant.repair.judge.rows import dealt
+from calibrant.repair.judge.rows import hash_split
 from calibrant.report.sections.repair import command
 
 LIMIT = 0.05
@@ -37,18 +37,18 @@ def rows(n: int = 8_000, seed: int = 1) -> Any:
     return cal.predictions(rng.uniform(size=n) < p + off, p, {"site": site, "rare": rare, "x": x})
 
 
-ASKED = ("error-everyone", "error-groups", "pockets", "repair")
+REQUESTED = ("error-everyone", "error-groups", "subgroups", "repair")
 
 
 def audited(data: Any, **settings: Any) -> AuditRecord:
     """Return the record of an audit that asks only what is looked at here, and makes no test."""
-    run, pockets, evidence = (
-        import_module(f"calibrant.{name}") for name in ("audit.run", "audit.checks.pockets", "repair.judge.evidence")
+    run, subgroups, evidence = (
+        import_module(f"calibrant.{name}") for name in ("audit.run", "audit.checks.subgroups", "repair.judge.evidence")
     )
-    own = tuple(q for q in run.questions() if q.code in ASKED)
+    own = tuple(q for q in run.all_checks() if q.code in REQUESTED)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(run, "questions", lambda: own)
-        patched.setattr(pockets, "_searched", lambda _: None)
+        patched.setattr(run, "all_checks", lambda: own)
+        patched.setattr(subgroups, "_searched", lambda _: None)
         patched.setattr(evidence, "TESTS", {})
         return cal.audit(data, **settings)
 
@@ -64,13 +64,13 @@ def lines(record: AuditRecord) -> list[dict[str, Any]]:
 
 
 def test_everyone_and_whom_the_audit_found_over_the_limit_are_there(record: AuditRecord) -> None:
-    broken = {g.id for g in record.groups if g.verdict == "broken"}
+    broken = {g.id for g in record.groups if g.verdict == "over"}
     assert broken
-    told = {line["id"] for line in lines(record)}
-    assert {"everyone", *broken} <= told
-    assert "pocket-1" in told
+    reported = {line["id"] for line in lines(record)}
+    assert {"everyone", *broken} <= reported
+    assert "subgroup-1" in reported
     north = next(line for line in lines(record) if line["value"] == "north")
-    assert (north["variable"], north["now"]) == ("site", "broken")
+    assert (north["variable"], north["now"]) == ("site", "over")
     assert north["rows"] % 5 == 0
     assert abs(north["rows"] - 800) < 120
     assert north["after_high"] < north["now_low"]
@@ -98,7 +98,9 @@ def test_counts_are_those_of_the_lines(record: AuditRecord) -> None:
     chosen = record.curve("fixed").settings["candidate"]
     counts = next(c for c in record.curve("fixed").settings["candidates"] if c["name"] == chosen)
     after = [line["after"] for line in lines(record)]
-    assert [counts[k] for k in ("over", "undecided", "met")] == [after.count(v) for v in ("broken", "undecided", "met")]
+    assert [counts[k] for k in ("over", "undecided", "within")] == [
+        after.count(v) for v in ("over", "undecided", "within")
+    ]
 
 
 @pytest.mark.slow
@@ -110,16 +112,16 @@ def test_the_gap_is_judged_where_it_is_asked_for() -> None:
 @pytest.mark.slow
 def test_without_a_limit_ranges_have_no_verdict() -> None:
     found = lines(audited(rows(4000), by="site"))
-    assert found[0]["now"] == "none"
+    assert found[0]["now"] == "not_checked"
     assert all(line["kind"] != "group" for line in found)
 
 
 def test_the_table_is_as_the_schema_says(record: AuditRecord) -> None:
-    path = Path(__file__).parents[3] / "docs/schema/calibrant-3.json"
+    path = Path(__file__).parents[3] / "docs/schema/calibrant-4.json"
     schema = json.loads(path.read_text(encoding="utf-8"))
     about = schema["properties"]["curves"]["properties"]["fixed"]
-    told = json.loads(record.to_json())["curves"]["fixed"]
-    Draft202012Validator({**about, "$defs": schema.get("$defs", {})}).validate(told)
+    reported = json.loads(record.to_json())["curves"]["fixed"]
+    Draft202012Validator({**about, "$defs": schema.get("$defs", {})}).validate(reported)
 
 
 @pytest.mark.parametrize("key", [(), ("id",)])
@@ -134,8 +136,8 @@ def test_the_command_judges_the_rows_that_the_audit_judged(tmp_path: Path, key: 
     held = cal.sketch(str(tmp_path / "log.parquet"), tests=True, **asked).parts["sample"].predictions()
     reading = Reading.of(**asked).named()
     chosen = chosen_rows(open_source(str(tmp_path / "log.parquet")), reading.rows_spec(), ("site", "x"), 300_000)
-    half = dealt(held, 2, 0) == 1
-    assert np.array_equal(held.p[half], chosen.data.p[dealt(chosen.data, 2, 0) == 1])
+    half = hash_split(held, 2, 0) == 1
+    assert np.array_equal(held.p[half], chosen.data.p[hash_split(chosen.data, 2, 0) == 1])
 
 
 @pytest.mark.slow

@@ -12,14 +12,14 @@ import pytest
 
 import calibrant as cal
 from calibrant.audit import checks
-from calibrant.audit.checks import gates, questions
+from calibrant.audit.checks import all_checks, gates
 from calibrant.audit.checks.reliability import _fixed_ranges, _people, _shares
 from calibrant.report import markdown
 from calibrant.views.population import everyone
 
 ADDED = """
-from calibrant.audit.question import Answer, Question
-from calibrant.audit.record import Check
+from calibrant.audit.context import CheckResult, Check
+from calibrant.audit.record import CheckRecord
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
 
@@ -29,9 +29,10 @@ def spread(case, so_far):
     assert so_far["reliability"].method == "diagnose.reliability_curve"
     found = Estimate(method="spread", value=0.25, unit="probability", n=case.everyone.n, assumes="nothing",
                      interval=Interval(low=0.2, high=0.3, level=0.95, guarantee="finite-sample"))
-    return Answer(checks=(Check(code="spread", status="measured", estimate=found),), estimates={"spread": found})
+    check = CheckRecord(code="spread", status="measured", estimate=found)
+    return CheckResult(checks=(check,), estimates={"spread": found})
 
-DECLARED = (Question(code="spread", order=65, make=spread, step="spreading", gate=True,
+DECLARED = (Check(code="spread", order=65, make=spread, step="spreading", gate=True,
                      asks="Spread of the scores", means="wide tells people apart"),)
 """
 
@@ -47,38 +48,38 @@ def one_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One more file in the folder of checks, and nothing else."""
     (tmp_path / "spread.py").write_text(ADDED, encoding="utf-8")
     monkeypatch.setattr(checks, "__path__", [*checks.__path__, str(tmp_path)])
-    questions.cache_clear()
+    all_checks.cache_clear()
     yield
     sys.modules.pop("calibrant.audit.checks.spread", None)
-    questions.cache_clear()
+    all_checks.cache_clear()
 
 
 def test_codes_and_orders_are_each_ones_own() -> None:
-    asked = questions()
+    asked = all_checks()
     assert len({q.code for q in asked}) == len({q.order for q in asked}) == len(asked)
-    assert gates() == ("local-calibration", "strong-calibration", "pockets")
+    assert gates() == ("local-calibration", "strong-calibration", "subgroups")
 
 
 def test_a_record_lists_every_check_in_order_even_where_it_was_not_run() -> None:
     listed = [c.code for c in cal.audit(rows(60), by="site", quick=True).checks]
-    order = {q.code: i for i, q in enumerate(questions())}
+    order = {q.code: i for i, q in enumerate(all_checks())}
     assert [order[c] for c in listed] == sorted(order[c] for c in listed)
     assert {"error-everyone", "error-groups", "reliability", "local-calibration", "repair"} <= set(listed)
 
 
 def test_a_file_in_the_folder_is_a_check_everywhere(one_more: None) -> None:
-    told: list[str] = []
-    record = cal.audit(rows(), quick=True, progress=lambda doing: told.append(doing.step))
+    reported: list[str] = []
+    record = cal.audit(rows(), quick=True, progress=lambda event_now: reported.append(event_now.step))
     assert record.estimates["spread"].value == 0.25
-    assert set(record.certified) == {"shift", "distance", "jittered", "spread"}
+    assert set(record.certified) == {"gap", "distance", "jittered", "spread"}
     codes = [c.code for c in record.checks]
     assert codes.index("reliability") < codes.index("spread") < codes.index("variables")
-    assert "spreading" in told
+    assert "spreading" in reported
     assert "| Spread of the scores | Measured | 20.0 to 30.0 points | wide tells rows apart |" in markdown.render(
         record
     )
     assert "| spread | 20.0 to 30.0 |  | `nothing` |" in markdown.render(record)  # among what is certified
-    assert gates() == ("spread", "local-calibration", "strong-calibration", "pockets")
+    assert gates() == ("spread", "local-calibration", "strong-calibration", "subgroups")
     few = next(c for c in cal.audit(rows(60), quick=True).checks if c.code == "spread")
     assert (few.status, few.reason) == ("not-applicable", "fewer than 100 people")
 
@@ -87,10 +88,10 @@ def test_a_file_in_the_folder_is_a_check_everywhere(one_more: None) -> None:
     ("source", "asked", "code", "reason"),
     [
         (lambda: rows(), {"quick": True}, "strong-calibration", "left out by --quick"),
-        (lambda: rows(), {"quick": True}, "pockets", "left out by --quick"),
-        (lambda: rows(), {"variables": None}, "pockets", "no covariates were given"),
-        (lambda: rows(20), {}, "pockets", "at least 20"),
-        (lambda: cal.sketch(rows(), variables="x"), {}, "pockets", "without what tests need"),
+        (lambda: rows(), {"quick": True}, "subgroups", "left out by --quick"),
+        (lambda: rows(), {"variables": None}, "subgroups", "no covariates were given"),
+        (lambda: rows(20), {}, "subgroups", "at least 20"),
+        (lambda: cal.sketch(rows(), variables="x"), {}, "subgroups", "without what tests need"),
         (lambda: rows(), {"variables": None}, "variables", "no covariates were given"),
         (lambda: rows(), {"variables": None}, "repair", "no rows were kept"),
         (lambda: rows(), {"quick": True}, "error-groups", "no groups were given"),
@@ -112,13 +113,13 @@ def test_no_score_of_a_certified_unit_moves_an_edge_of_its_ranges() -> None:
     patient, p = np.repeat(np.arange(200), 5), rng.beta(2, 4, 1000)
     y = (rng.uniform(size=1000) < p).astype(int)
     first = everyone(cal.predictions(y, p, cluster=patient))
-    assert first.units is not None
-    certified = first.units.certified[first.units.unit]
+    assert first.clusters is not None
+    certified = first.clusters.certified[first.clusters.cluster]
     other = np.where(certified, p**3, p)
     second = everyone(cal.predictions(y, other, cluster=patient))
-    assert second.units is not None
-    ranges = _fixed_ranges(first, first.units)
-    np.testing.assert_array_equal(ranges, _fixed_ranges(second, second.units))
+    assert second.clusters is not None
+    ranges = _fixed_ranges(first, first.clusters)
+    np.testing.assert_array_equal(ranges, _fixed_ranges(second, second.clusters))
     # every run of ranges that people may ask for has its share
     alone = _shares(ranges, ranges, 0.05)
     joined = _people(second, ranges, 20)

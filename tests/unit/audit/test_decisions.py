@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.audit.decisions.line import CERTIFIED_ENDS, clopper_pearson
-from calibrant.audit.decisions.whom import told
+from calibrant.audit.decisions.whom import reported
 from calibrant.audit.record import AuditRecord
 from calibrant.cli import main
 from calibrant.report import html, markdown, terminal
@@ -19,7 +19,7 @@ from calibrant.report.brief.brief import nodes
 from calibrant.report.commands import repair
 from calibrant.report.document import Paragraph
 from calibrant.report.outputs import notebook
-from calibrant.report.wording.decisions import acted, worst_told
+from calibrant.report.wording.decisions import acted, worst_reported
 
 
 def table(n: int = 3000, seed: int = 0, off: float = 0.1) -> dict[str, np.ndarray]:
@@ -48,7 +48,7 @@ def test_numbers_by_hand(record: AuditRecord) -> None:
         on = p >= t
         assert c["acts_from"][i] == t
         assert abs(c["acted"][i] - on.sum()) < 5
-        assert abs(c["cases_left"][i] - y[~on].sum()) < 5
+        assert abs(c["events_left"][i] - y[~on].sum()) < 5
         wrong, missed = 1 - y[on].mean(), y[~on].mean()
         assert c["wrong_low"][i] < wrong < c["wrong_high"][i]
         assert c["missed_low"][i] < missed < c["missed_high"][i]
@@ -120,7 +120,7 @@ def test_thresholds_that_part_few_people_are_not_both_told() -> None:
 
 
 def test_no_group_is_told_where_nobody_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert told([], 0, 20, set()) == []
+    assert reported([], 0, 20, set()) == []
 
 
 @pytest.mark.slow
@@ -130,10 +130,10 @@ def test_units_are_certified_by_units() -> None:
     data = {k: v[order] for k, v in data.items()}
     data["unit"] = np.arange(3000) // 10
     alone = audited({k: v for k, v in data.items() if k != "unit"}, threshold=0.2, allow_same=True)
-    units = audited(data, threshold=0.2, cluster="unit")
-    a, b = (r.curve("decisions").columns for r in (alone, units))
+    clusters = audited(data, threshold=0.2, cluster="unit")
+    a, b = (r.curve("decisions").columns for r in (alone, clusters))
     assert b["wrong_low"][0] < a["wrong_low"][0] < a["wrong_high"][0] < b["wrong_high"][0]
-    assert "cluster" in units.curve("decisions").settings["assumes"]
+    assert "cluster" in clusters.curve("decisions").settings["assumes"]
 
 
 @pytest.mark.parametrize(
@@ -179,14 +179,14 @@ def test_the_record_goes_to_json_and_back_and_to_the_page(record: AuditRecord, t
 def test_the_brief_says_the_worst(record: AuditRecord) -> None:
     lines = acted(record)
     assert lines[0].everyone
-    assert not worst_told(audited(table(3000, off=0.0), threshold=0.2))
+    assert not worst_reported(audited(table(3000, off=0.0), threshold=0.2))
     wrong = table(3000)
     wrong["y"] = (np.random.default_rng(1).uniform(size=3000) < 0.05).astype(int)
     worse = audited(wrong, threshold=0.2)
-    told = "".join(s.text for s in worst_told(worse))
-    assert told.startswith("Acting from 20% on: for everyone acting on nobody is better, by at least ")
+    reported = "".join(s.text for s in worst_reported(worse))
+    assert reported.startswith("Acting from 20% on: for everyone acting on nobody is better, by at least ")
     shown = [n for n in nodes(worse) if isinstance(n, Paragraph)]
-    assert told in ["".join(s.text for s in n.text) for n in shown]
+    assert reported in ["".join(s.text for s in n.text) for n in shown]
 
 
 @pytest.mark.slow
@@ -195,10 +195,10 @@ def test_every_output_says_from_where_error_costs_and_the_repair_it_prints_asks_
     path.write_text("y,p\n" + "".join(f"{y},{p}\n" for y, p in zip(data["y"], data["p"], strict=True)))
     asked = {"label": "y", "score": "p", "quick": True, "limit": 0.02}
     costly = cal.audit(path, threshold=0.2, **asked)
-    said = "".join(s.text for s in worst_told(costly))
-    assert said.startswith("Acting from 20% on, error costs at least ")
+    stated = "".join(s.text for s in worst_reported(costly))
+    assert stated.startswith("Acting from 20% on, error costs at least ")
     marks = re.escape("Acting from 20% on, **error costs at least ")
-    assert said in " ".join(terminal.render(costly).split())
+    assert stated in " ".join(terminal.render(costly).split())
     assert re.search(rf"^{marks}", markdown.render(costly), re.MULTILINE)
     assert "Acting from 20% on" in notebook.record(costly)
     assert "Every check" not in terminal.render(costly) + notebook.record(costly)

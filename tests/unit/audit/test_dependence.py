@@ -14,10 +14,10 @@ import pytest
 import calibrant as cal
 from calibrant.audit.record import AuditRecord
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.cluster_names import names_cluster, numbered
 from calibrant.data.specs.spec import Spec
-from calibrant.data.specs.unit_names import names_unit, numbered
 from calibrant.report import markdown, terminal
-from calibrant.stats.units.alike import alike
+from calibrant.stats.clusters.intraclass_correlation import intraclass_correlation
 
 # the whole file takes seconds: it waits for --rest
 pytestmark = pytest.mark.slow
@@ -57,34 +57,34 @@ def found_in(record: AuditRecord) -> dict[str, bool]:
 
 def test_copies_decide_nothing_and_say_so_first() -> None:
     record = cal.audit(copied().drop_columns("own"), by="sex", **READ)
-    assert record.data["withheld"]
+    assert record.data["suppressed"]
     assert {record.verdict, *record.verdicts.values()} <= {"undecided", "absent"}
     assert record.exit_status == 3
-    assert {c.code for c in record.checks if c.status in ("met", "broken")} == set()
+    assert {c.code for c in record.checks if c.status in ("within", "over")} == set()
     assert all(f.rows_needed is None for f in (record.everyone, *record.groups))
-    for told in (terminal.render(record), markdown.render(record), repr(record)):
-        assert "Not certified: rows are copies of others" in told
-    told = terminal.render(record)
-    assert "2.2 times too narrow" in told.replace("\n  ", " ")
-    assert "--key" in told
-    assert "What the error varies with" not in told
+    for reported in (terminal.render(record), markdown.render(record), repr(record)):
+        assert "Not certified: rows are copies of others" in reported
+    reported = terminal.render(record)
+    assert "2.2 times too narrow" in reported.replace("\n  ", " ")
+    assert "--key" in reported
+    assert "What the error varies with" not in reported
 
 
 def test_the_same_rows_once_are_judged() -> None:
     record = cal.audit(copied(1).drop_columns("own"), by="sex", **READ)
-    assert not record.data["withheld"]
+    assert not record.data["suppressed"]
     assert "copies" not in terminal.render(record)
 
 
 def test_what_tells_rows_apart_or_holds_copies_together_lets_them_be_judged() -> None:
     t = copied()
     apart = t.append_column("visit", pa.array(np.arange(len(t))))
-    assert not cal.audit(apart, key="visit", variables="age", quick=True, **READ).data["withheld"]
-    by_unit = cal.audit(t, cluster="own", quick=True, **READ)
-    assert not by_unit.data["withheld"]
-    assert by_unit.data["units"]["design_effect"] > 3.0
+    assert not cal.audit(apart, key="visit", variables="age", quick=True, **READ).data["suppressed"]
+    by_cluster = cal.audit(t, cluster="own", quick=True, **READ)
+    assert not by_cluster.data["suppressed"]
+    assert by_cluster.data["clusters"]["design_effect"] > 3.0
     meant = cal.audit(t, allow_same=True, quick=True, **READ)
-    assert not meant.data["withheld"]
+    assert not meant.data["suppressed"]
     assert meant.settings["allow_same"]
 
 
@@ -92,7 +92,7 @@ def test_few_copies_are_told_and_leave_the_verdict() -> None:
     record = cal.audit(copied(2, 2000, share=0.05).drop_columns("own"), quick=True, label="y", score="p", limit=0.3)
     assert "repeated-rows" in record.data["warnings"]
     assert 1.0 < record.data["repeats"]["times"] < 1.2
-    assert (record.data["withheld"], record.verdict) == (False, "met")
+    assert (record.data["suppressed"], record.verdict) == (False, "within")
 
 
 @pytest.mark.parametrize("decimals", [1, 2])
@@ -102,7 +102,7 @@ def test_rows_that_repeat_by_chance_are_judged(decimals: int) -> None:
     t = {"y": (rng.uniform(size=5000) < p) * 1, "p": p, "sex": rng.integers(0, 2, 5000)}
     record = cal.audit(t, quick=True, label="y", score="p", limit=0.3)
     assert record.data["repeats"]["times"] > 5.0
-    assert (record.data["withheld"], record.verdict) == (False, "met")
+    assert (record.data["suppressed"], record.verdict) == (False, "within")
 
 
 # ---- a column that joins rows ----
@@ -115,11 +115,11 @@ def test_a_column_whose_rows_are_alike_is_named_with_the_command(text: bool, tmp
     pq.write_table(clinic(shared=1.3, text=text), tmp_path / "visits.parquet")
     record = cal.audit(tmp_path / "visits.parquet", **READ)
     assert found_in(record) == {"patient": True}
-    told = " ".join(terminal.render(record).split())
-    assert "Rows of one patient are more correlated than their scores explain: design effect" in told
-    assert "--cluster patient" in told
-    assert "times too narrow" in told
-    assert "--by patient" not in told
+    reported = " ".join(terminal.render(record).split())
+    assert "Rows of one patient are more correlated than their scores explain: design effect" in reported
+    assert "--cluster patient" in reported
+    assert "times too narrow" in reported
+    assert "--by patient" not in reported
     assert "cluster='patient'" in repr(record)
 
 
@@ -167,7 +167,7 @@ def seen() -> AuditRecord:
 def test_identifiers_that_rows_share_are_tested_under_quick_too(seen: AuditRecord) -> None:
     c = seen.curves["dependence"].columns
     assert found_in(seen) == {"ref": True, "customer": True}
-    assert dict(zip(c["column"], zip(c["units"], c["rows"], strict=True), strict=True)) == {
+    assert dict(zip(c["column"], zip(c["clusters"], c["rows"], strict=True), strict=True)) == {
         "ref": (1500, 4500),
         "customer": (1499, 4497),  # a missing name is nobody's
     }
@@ -183,12 +183,12 @@ def test_identifiers_are_the_same_in_a_file_a_frame_and_in_parts(seen: AuditReco
 
     pq.write_table(visits(), tmp_path / "visits.parquet", row_group_size=4000)
     pyarrow.csv.write_csv(visits(), tmp_path / "visits.csv")
-    told = seen.curves["dependence"].columns
+    reported = seen.curves["dependence"].columns
     for name in ("visits.parquet", "visits.csv"):
-        assert cal.audit(tmp_path / name, quick=True, **READ).curves["dependence"].columns == told
+        assert cal.audit(tmp_path / name, quick=True, **READ).curves["dependence"].columns == reported
     rows = visits()
     p = cal.predictions(rows["y"], rows["p"], covariates=rows.drop_columns(["y", "p"]))
-    assert cal.audit(p, quick=True, limit=0.02).curves["dependence"].columns == told
+    assert cal.audit(p, quick=True, limit=0.02).curves["dependence"].columns == reported
 
 
 def test_columns_beside_the_variables_and_parts_of_a_key_are_tested(tmp_path: Any) -> None:
@@ -200,8 +200,8 @@ def test_columns_beside_the_variables_and_parts_of_a_key_are_tested(tmp_path: An
 
 def test_of_identifiers_nothing_is_told_but_their_names(seen: AuditRecord) -> None:
     rows = visits()
-    told = seen.to_json() + terminal.render(seen) + markdown.render(seen)
-    assert not [v for v in (*rows["ref"].to_pylist()[:50], *rows["customer"].to_pylist()[:50]) if v and v in told]
+    reported = seen.to_json() + terminal.render(seen) + markdown.render(seen)
+    assert not [v for v in (*rows["ref"].to_pylist()[:50], *rows["customer"].to_pylist()[:50]) if v and v in reported]
     held = cal.sketch(rows, label="y", score="p", variables="*", tests=True)
     assert "candidates" not in held.parts
     assert found_in(cal.audit(held, limit=0.02, quick=True)) == {"customer": True}  # UUIDs are no covariate
@@ -210,9 +210,9 @@ def test_of_identifiers_nothing_is_told_but_their_names(seen: AuditRecord) -> No
 def test_independent_rows_of_identifiers_are_left_in_peace() -> None:
     record = cal.audit(visits(0.0), quick=True, **READ)
     assert found_in(record) == {"ref": False, "customer": False}
-    told = " ".join(terminal.render(record).split())
-    assert "those of one customer are hardly more correlated than others" in told
-    assert "If one names a household" not in told
+    reported = " ".join(terminal.render(record).split())
+    assert "those of one customer are hardly more correlated than others" in reported
+    assert "If one names a household" not in reported
 
 
 def test_whole_units_are_held_however_the_rows_were_split() -> None:
@@ -232,10 +232,10 @@ def test_whole_units_are_held_however_the_rows_were_split() -> None:
     whole, parts = summed([]), summed([40_001, 65_900])
     assert whole.to_bytes(level=1) == parts.to_bytes(level=1)
     held = whole.parts["candidates"]
-    units, p, _ = held.of("user_id")
-    assert 29_000 < len(units) <= 30_000
+    clusters, p, _ = held.of("user_id")
+    assert 29_000 < len(clusters) <= 30_000
     share = held.share("user_id")
-    assert abs(len(np.unique(units)) / share / 10_000 - 1) < 0.03
+    assert abs(len(np.unique(clusters)) / share / 10_000 - 1) < 0.03
     score, user = rows["p"].to_numpy(), rows["user_id"].to_numpy()
     kept = np.isin(user, user[np.isin(score, p)])  # every row of a unit of which one is held
     assert sorted(score[kept]) == sorted(p)
@@ -244,7 +244,7 @@ def test_whole_units_are_held_however_the_rows_were_split() -> None:
 def test_names_of_units_are_not_those_of_what_is_about_them() -> None:
     yes = ("patient", "userId", "customer_no", "id", "member key", "household")
     no = ("patient_age", "user_segment", "household_income_band", "sex", "number", "age")
-    assert [names_unit(n) for n in yes + no] == [True] * len(yes) + [False] * len(no)
+    assert [names_cluster(n) for n in yes + no] == [True] * len(yes) + [False] * len(no)
     assert numbered(tuple(f"P{i:03d}" for i in range(30)))
     assert not numbered(tuple(f"{'ABC'[i % 3]}{i}" for i in range(30)))  # codes of kinds, such as of diagnoses
     assert not numbered(tuple(map(str, range(30))))
@@ -257,9 +257,9 @@ def test_the_design_effect_is_that_of_copies() -> None:
     rng = np.random.default_rng(1)
     p = rng.uniform(size=2000)
     y = (rng.uniform(size=2000) < p) * 1.0
-    found = alike(np.repeat(np.arange(2000), 3), np.repeat(p, 3), np.repeat(y, 3))
+    found = intraclass_correlation(np.repeat(np.arange(2000), 3), np.repeat(p, 3), np.repeat(y, 3))
     assert abs(found.design_effect - 3.0) < 0.1
-    assert (found.units, found.rows) == (2000, 6000)
+    assert (found.clusters, found.rows) == (2000, 6000)
     assert found.p_value == 1 / 2000
 
 
@@ -268,7 +268,7 @@ def test_a_sample_of_the_rows_tells_the_design_effect_of_all() -> None:
     p, who = rng.uniform(size=60_000), np.repeat(np.arange(3000), 20)
     y = (np.where(rng.uniform(size=60_000) < 0.3, rng.uniform(size=3000)[who], rng.uniform(size=60_000)) < p) * 1.0
     some = np.flatnonzero(rng.uniform(size=60_000) < 0.25)
-    whole, part = alike(who, p, y), alike(who[some], p[some], y[some], share=0.25)
+    whole, part = intraclass_correlation(who, p, y), intraclass_correlation(who[some], p[some], y[some], share=0.25)
     assert whole.design_effect > 1.7
     assert abs(part.design_effect / whole.design_effect - 1.0) < 0.2
 
@@ -277,10 +277,10 @@ def test_a_score_that_is_wrong_makes_no_rows_alike() -> None:
     rng = np.random.default_rng(3)
     p = np.sort(rng.uniform(0.05, 0.6, size=4000))
     y = (rng.uniform(size=4000) < np.minimum(1.6 * p, 1.0)) * 1.0
-    found = alike(np.arange(4000) // 8, p, y)  # rows of one unit have about one score
+    found = intraclass_correlation(np.arange(4000) // 8, p, y)  # rows of one unit have about one score
     assert found.p_value > 0.01
 
 
 def test_where_nothing_can_differ_nothing_is_alike() -> None:
-    found = alike(np.arange(40) // 2, np.full(40, 0.3), np.ones(40))
+    found = intraclass_correlation(np.arange(40) // 2, np.full(40, 0.3), np.ones(40))
     assert (found.design_effect, found.p_value) == (1.0, 1.0)

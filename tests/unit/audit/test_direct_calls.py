@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.audit.rounding import told_along
+from calibrant.audit.rounding import reported_by_variable
 
 D = cal.detect
 ROWS, SEED, TOLERANCE = 400, 3, 0.01
@@ -59,7 +59,7 @@ def direct(rows):
         "local": D.local_calibration_test(rows, seed=SEED),
         "scan": D.scan_test(rows, tolerance=TOLERANCE, seed=SEED),
         "strong": D.strong_calibration_test(rows, tolerance=TOLERANCE, seed=SEED),
-        "pocket": D.pocket_test(rows, tolerance=TOLERANCE, seed=SEED),
+        "subgroup": D.subgroup_test(rows, tolerance=TOLERANCE, seed=SEED),
         "ranking": cal.diagnose.rank_variables(rows, seed=SEED),
     }
 
@@ -71,10 +71,10 @@ def test_tests_of_the_audit_and_by_themselves(record, direct):
     assert found["local-calibration"].statistic == direct["local"].statistic
     assert found["strong-calibration"].p_value == direct["strong"].p_value
     assert found["strong-calibration"].statistic == direct["strong"].statistic
-    assert found["pockets"].p_value == direct["pocket"].p_value
-    assert found["pockets"].parts["p_scan"] == direct["scan"].p_value
-    assert found["pockets"].parts["p_adaptive"] == direct["strong"].p_value
-    assert set(found) == {"local-calibration", "strong-calibration", "pockets"}, "a new test: compare it here"
+    assert found["subgroups"].p_value == direct["subgroup"].p_value
+    assert found["subgroups"].parts["p_scan"] == direct["scan"].p_value
+    assert found["subgroups"].parts["p_adaptive"] == direct["strong"].p_value
+    assert set(found) == {"local-calibration", "strong-calibration", "subgroups"}, "a new test: compare it here"
 
 
 @pytest.mark.slow
@@ -87,14 +87,14 @@ def test_ranking_of_the_audit_and_by_itself(record, direct):
 @pytest.mark.parametrize("name", ["age", "income", "visits", "flag"])
 def test_curve_and_worst_gap_of_the_audit_and_by_itself(record, rows, name):
     curve = cal.diagnose.variable_curve(rows, name, seed=SEED)
-    told = record.curves[f"variable_curve/{name}"]
-    assert told.settings["p_value"] == curve.settings["p_value"]
+    reported = record.curves[f"variable_curve/{name}"]
+    assert reported.settings["p_value"] == curve.settings["p_value"]
     if name == "age":  # a smooth line is told to a thousandth
-        assert told.settings["worst_gap"] == pytest.approx(curve.settings["worst_gap"], abs=0.001)
-    assert told.columns == told_along(curve, rows.n).columns
-    rounded = told_along(curve, rows.n).settings
+        assert reported.settings["worst_gap"] == pytest.approx(curve.settings["worst_gap"], abs=0.001)
+    assert reported.columns == reported_by_variable(curve, rows.n).columns
+    rounded = reported_by_variable(curve, rows.n).settings
     for number in ("worst_label", "worst_at", "worst_gap", "worst_low", "worst_high"):
-        assert told.settings[number] == rounded[number]
+        assert reported.settings[number] == rounded[number]
 
 
 def test_rows_of_a_sketch_are_in_the_order_of_the_source(rows):

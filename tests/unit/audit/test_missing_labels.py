@@ -7,9 +7,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.audit.record import AuditRecord
-from calibrant.audit.rounding import UNIT
+from calibrant.audit.rounding import MULTIPLE
 from calibrant.audit.unlabelled import Outward
-from calibrant.certify.missing_labels import Asked as Of
+from calibrant.certify.missing_labels import MissingLabelOptions as Of
 from calibrant.certify.missing_labels import ends, lines, verdict
 from calibrant.errors import BadInput
 from calibrant.report import html, markdown, terminal
@@ -50,8 +50,8 @@ def test_every_group_has_its_lines_and_the_check_the_worst_verdict() -> None:
     assert record.settings["missing_odds"] == 2.0
     assert record.data["unlabelled"] == LOST.sum()
     assert checked(record) == "undecided"
-    assert by_people(record, "verdict")["everyone"] == "met"
-    assert checked(audited(limit=0.9)) == "met"
+    assert by_people(record, "verdict")["everyone"] == "within"
+    assert checked(audited(limit=0.9)) == "within"
     assert checked(audited(limit=None)) == "measured"
 
 
@@ -71,11 +71,11 @@ def test_over_the_limit_under_an_assumption_is_not_the_verdict() -> None:
     happened = np.where(low, 1.0, HAPPENED)  # of c, whoever has a low score is off, and hardly anyone has a label
     lost = low & (np.random.default_rng(4).uniform(size=N) < 0.4)
     record = audited(lost, happened=happened, limit=0.03, missing_odds=1.0)
-    assert by_people(record, "verdict")["site = c"] == "broken"
-    assert checked(record) == "broken"
-    assert record.verdict == "broken"  # by its own group
+    assert by_people(record, "verdict")["site = c"] == "over"
+    assert checked(record) == "over"
+    assert record.verdict == "over"  # by its own group
     alone = audited(lost, happened=happened, limit=0.1, missing_odds=1.0, by=None)
-    assert (alone.verdict, checked(alone)) == ("met", "met")
+    assert (alone.verdict, checked(alone)) == ("within", "within")
 
 
 def test_groups_are_told_in_fives_and_outward() -> None:
@@ -85,10 +85,10 @@ def test_groups_are_told_in_fives_and_outward() -> None:
     exact = cal.certify.missing_labels(whole, limit=0.1).columns
     assert exact["low"][:4] == record.curve("missing_labels").columns["low"][:4]  # everyone's are exact
     for column in ("rows", "unlabelled"):
-        told = record.curve("missing_labels").columns[column]
-        assert all(n % UNIT == 0 for n in told[4:])
-        assert all(abs(a - b) < UNIT for a, b in zip(told, exact[column], strict=True))
-        assert all(n % UNIT == 0 for n in record.curve("without_label").columns[column])
+        reported = record.curve("missing_labels").columns[column]
+        assert all(n % MULTIPLE == 0 for n in reported[4:])
+        assert all(abs(a - b) < MULTIPLE for a, b in zip(reported, exact[column], strict=True))
+        assert all(n % MULTIPLE == 0 for n in record.curve("without_label").columns[column])
     c = record.curve("missing_labels").columns
     assert all(a <= b for a, b in zip(c["low"], exact["low"], strict=True))
     assert all(a >= b for a, b in zip(c["high"], exact["high"], strict=True))
@@ -101,13 +101,13 @@ def test_a_verdict_stands_as_far_as_its_ends_as_told_do(judge: str, happened: np
     y = np.where(LOST, np.nan, happened)
     whole = cal.sketch({"y": y, "p": P, "site": SITE}, label="y", score="p", by="site", missing="keep")
     cells = Cells.of(whole, 0)
-    told, asked = Outward.of(cells, judge), Of(judge, 0.12, 2.0, 100)
-    rows = list(lines("site = a", cells, asked, 0.01, told))
+    reported, asked = Outward.of(cells, judge), Of(judge, 0.12, 2.0, 100)
+    rows = list(lines("site = a", cells, asked, 0.01, reported))
     beyond = [odds for odds in ODDS if odds > rows[0].stands_to][:1]
     up_to = [odds for odds in ODDS if odds <= rows[0].stands_to]
     assert len(up_to) > 1
     for odds in (*up_to[:2], *up_to[2::40], up_to[-1], *beyond):  # by the pair of ends as it is told
-        low, high = ends(cells.ranged(100, odds), judge, 0.01, told)
+        low, high = ends(cells.ranged(100, odds), judge, 0.01, reported)
         assert (verdict(low, high, 0.12) == rows[1].verdict) == (odds not in beyond)
 
 
@@ -151,7 +151,7 @@ def test_copies_decide_nothing_here_either() -> None:
     y = np.tile(np.where(LOST, np.nan, HAPPENED)[:1500], 4)
     record = cal.audit({"y": y, "p": np.tile(P[:1500] + RNG.uniform(size=1500) / 1e6, 4)}, label="y", score="p",
                        missing="keep", limit=0.2, quick=True)  # fmt: skip
-    assert record.data["withheld"]
+    assert record.data["suppressed"]
     assert checked(record) == "not-run"
 
 
@@ -176,13 +176,13 @@ def test_units_are_people_of_whom_nothing_is_told_if_they_are_few() -> None:
     assert checked(one) == "absent"
     assert one.data["unlabelled"] is None
     record = cal.audit(frame | {"y": np.where(LOST, np.nan, HAPPENED)}, **own, limit=0.3)
-    assert checked(record) in ("met", "undecided")
+    assert checked(record) in ("within", "undecided")
     assert record.data["cluster"] == "person"
-    told = " ".join(markdown.render(record).split())
+    reported = " ".join(markdown.render(record).split())
     assert (
         "150 of 150 clusters have rows without an outcome, and each cluster, with all of its rows, is one "
-        "independent observation." in told
+        "independent observation." in reported
     )
-    assert "| not tested |" in told
+    assert "| not tested |" in reported
     assert "is not tested, for the test assumes independent rows" in " ".join(html.render(record).split())
     assert AuditRecord.from_json(record.to_json()) == record

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 import calibrant as cal
 from calibrant.audit.record import AuditRecord
 
-SCHEMA = json.loads(Path(__file__).parents[3].joinpath("docs/schema/calibrant-3.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(Path(__file__).parents[3].joinpath("docs/schema/calibrant-4.json").read_text(encoding="utf-8"))
 
 
 def audited(**more: object) -> AuditRecord:
@@ -55,8 +55,8 @@ def test_the_first_screen_and_the_section_say_what_the_repair_loses(tmp_path: Pa
     record = audited(threshold=0.2, limit=0.02)
     lost = "Its decisions are shown to lose net benefit: from 20% on for everyone"
     curve = record.curve("repair_decisions")
-    told = zip(*(curve.columns[k] for k in ("population", "shown")), strict=True)
-    hurt = tuple("worse" if who == "everyone" else v for who, v in told)
+    reported = zip(*(curve.columns[k] for k in ("population", "shown")), strict=True)
+    hurt = tuple("worse" if who == "everyone" else v for who, v in reported)
     worse = replace(curve, columns={**curve.columns, "shown": hurt})
     for of, times in ((record, 0), (replace(record, curves={**record.curves, "repair_decisions": worse}), 2)):
         of.save(tmp_path / "b.md")

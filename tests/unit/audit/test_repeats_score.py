@@ -28,15 +28,15 @@ def made(n: int, seed: int = 0, spread: float = 1.0):
 
 @pytest.mark.parametrize("n", [2_000, 20_000])
 def test_copies_of_the_score_are_named_and_no_other(n: int) -> None:
-    told = repeats_score(cal.sketch(made(n), variables="*"))
-    assert set(told) == {"complement", "log odds", "decision"}
+    reported = repeats_score(cal.sketch(made(n), variables="*"))
+    assert set(reported) == {"complement", "log odds", "decision"}
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("n", [60, 150, 300])
 def test_chance_in_few_rows_is_not_told(n: int, seed: int) -> None:
-    told = set(repeats_score(cal.sketch(made(n, seed), variables="*")))
-    assert told <= {"complement", "log odds", "decision"}
+    reported = set(repeats_score(cal.sketch(made(n, seed), variables="*")))
+    assert reported <= {"complement", "log odds", "decision"}
 
 
 def test_nothing_is_told_of_scores_without_spread() -> None:

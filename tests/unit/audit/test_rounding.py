@@ -10,7 +10,16 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.audit.rounding import FEW, UNIT, Told, step, stepped, told_estimate, told_peak, two_digits
+from calibrant.audit.rounding import (
+    FEW,
+    MULTIPLE,
+    RandomRounding,
+    reported_estimate,
+    reported_peak,
+    step,
+    stepped,
+    two_digits,
+)
 from calibrant.results import Curve, Estimate, Interval
 
 
@@ -29,32 +38,35 @@ def young(data: pa.Table, edge: int) -> dict[str, Any]:
     return json.loads(record.to_json())["groups"][0]
 
 
-def told_of_the_person(seed: int, outcome: int, score: float) -> tuple[float, float, float]:
+def reported_of_the_person(seed: int, outcome: int, score: float) -> tuple[float, float, float]:
     """Return people, cases and expected cases by which two published records differ."""
     before, after = (young(people(seed, outcome, score), edge) for edge in (40, 41))
-    return tuple(after[k] - before[k] for k in ("rows", "cases", "expected"))  # type: ignore[return-value]
+    return tuple(after[k] - before[k] for k in ("rows", "events", "expected"))  # type: ignore[return-value]
 
 
 @pytest.mark.slow
 def test_no_difference_of_two_records_is_a_person() -> None:
     """Exact records would differ by (1, outcome, score); told ones differ by multiples of five, either way."""
-    found = [told_of_the_person(seed, outcome, 0.37) for seed in range(3) for outcome in (0, 1)]
-    assert {v % UNIT for line in found for v in line} == {0.0}
+    found = [reported_of_the_person(seed, outcome, 0.37) for seed in range(3) for outcome in (0, 1)]
+    assert {v % MULTIPLE for line in found for v in line} == {0.0}
     signs = [{np.sign(line[1]) for line in found[outcome::2]} for outcome in (0, 1)]
     assert all(len(s) > 1 for s in signs)  # what the cases differ by does not follow from the outcome
 
 
-def odds(shift: int, other: int, draws: int = 20_000) -> float:
+def odds(gap: int, other: int, draws: int = 20_000) -> float:
     """Return how much likelier any told difference is after one true difference than after another, at most."""
     rng = np.random.default_rng(0)
 
     def differences(by: int) -> dict[int, float]:
-        cases, expected = rng.integers(0, 1000, draws).tolist(), rng.uniform(0, 1000, draws).tolist()
-        told = [(Told.of(3000, c, e), Told.of(3001, c + by, e + 0.37)) for c, e in zip(cases, expected, strict=True)]
-        value, count = np.unique([b.cases - a.cases for a, b in told], return_counts=True)
+        events, expected = rng.integers(0, 1000, draws).tolist(), rng.uniform(0, 1000, draws).tolist()
+        reported = [
+            (RandomRounding.of(3000, c, e), RandomRounding.of(3001, c + by, e + 0.37))
+            for c, e in zip(events, expected, strict=True)
+        ]
+        value, count = np.unique([b.events - a.events for a, b in reported], return_counts=True)
         return dict(zip(value.tolist(), (count / draws).tolist(), strict=True))
 
-    one, two = differences(shift), differences(other)
+    one, two = differences(gap), differences(other)
     assert set(one) == set(two)
     return max(one[k] / two[k] for k in one)
 
@@ -69,11 +81,11 @@ def test_the_same_people_are_told_alike_wherever_and_however_often_they_appear()
     again = data.append_column("young", pa.array([str(v < 45) for v in data["age"].to_pylist()]))
     one = cal.audit(data, label="y", score="p", by="age", bins={"age": [45]}, variables=None, quick=True)
     two = cal.audit(again, label="y", score="p", by="young", variables=["young"], quick=True, seed=7)
-    told = {(g.rows, g.cases, g.expected) for g in one.groups}
-    assert told == {(g.rows, g.cases, g.expected) for g in two.groups}
+    reported = {(g.rows, g.events, g.expected) for g in one.groups}
+    assert reported == {(g.rows, g.events, g.expected) for g in two.groups}
     curve = two.curve("variable_curve/young").columns
-    assert set(curve["rows"]) == {float(rows) for rows, _, _ in told}
-    assert {round(v, 9) for v in curve["observed"]} == {round(cases / rows, 9) for rows, cases, _ in told}
+    assert set(curve["rows"]) == {float(rows) for rows, _, _ in reported}
+    assert {round(v, 9) for v in curve["observed"]} == {round(events / rows, 9) for rows, events, _ in reported}
 
 
 @pytest.mark.parametrize("people", [20, 37, 150, 2_000, 300_000])
@@ -81,7 +93,7 @@ def test_ends_move_outward_by_at_most_two_steps(people: int) -> None:
     rng, u = np.random.default_rng(people), step(people)
     assert FEW / people <= u * (1 + 1e-9) <= 2.5 * FEW / people * (1 + 1e-9)
     for i in range(300):
-        told = Told.of(people, int(rng.integers(people + 1)), float(rng.uniform(0, people)))
+        reported = RandomRounding.of(people, int(rng.integers(people + 1)), float(rng.uniform(0, people)))
         low, high = np.sort(rng.uniform(0.0, 1.0, 2)).tolist()
         of = Estimate(
             method="certify.rounded",
@@ -91,26 +103,26 @@ def test_ends_move_outward_by_at_most_two_steps(people: int) -> None:
             interval=Interval(low=low, high=high, level=0.95, guarantee="finite-sample"),
             assumes="",
         )
-        found = told_estimate(of, told)
+        found = reported_estimate(of, reported)
         assert max(low - 2.001 * u, 0.0) <= found.interval.low <= low, i
         assert high <= found.interval.high <= min(high + 2.001 * u, 1.0), i
         assert found.interval.low <= found.value <= found.interval.high
-        assert found.n == told.rows
-    trivial = told_estimate(
+        assert found.n == reported.rows
+    trivial = reported_estimate(
         Estimate.from_dict(of.to_dict() | {"interval": Interval(low=0.0, high=1.0, level=0.9, guarantee="asymptotic")}),
-        told,
+        reported,
     )
     assert (trivial.interval.low, trivial.interval.high) == (0.0, 1.0)
 
 
 def test_counts_are_right_on_average_and_none_stays_none() -> None:
     rng = np.random.default_rng(5)
-    told = [Told.of(1234, 321, 300 + float(rng.uniform(0, 1))) for _ in range(4000)]
-    assert {t.rows % UNIT for t in told} == {t.cases % UNIT for t in told} == {0}
-    assert abs(np.mean([t.rows for t in told]) - 1234) < 0.2
-    assert abs(np.mean([t.cases for t in told]) - 321) < 0.2
-    assert Told.of(22, 0, 0.0).cases == 0
-    assert Told.of(22, 22, 22.0).observed <= 1.0
+    reported = [RandomRounding.of(1234, 321, 300 + float(rng.uniform(0, 1))) for _ in range(4000)]
+    assert {t.rows % MULTIPLE for t in reported} == {t.events % MULTIPLE for t in reported} == {0}
+    assert abs(np.mean([t.rows for t in reported]) - 1234) < 0.2
+    assert abs(np.mean([t.events for t in reported]) - 321) < 0.2
+    assert RandomRounding.of(22, 0, 0.0).events == 0
+    assert RandomRounding.of(22, 22, 22.0).observed <= 1.0
 
 
 def test_steps() -> None:
@@ -130,7 +142,7 @@ def test_the_verdict_follows_from_what_is_told() -> None:
         )
         for g in record.groups:
             low, high = g.lower.interval.low, g.upper.interval.high
-            assert g.verdict == ("broken" if low > limit else "met" if high <= limit else "undecided")
+            assert g.verdict == ("over" if low > limit else "within" if high <= limit else "undecided")
 
 
 def five_sites() -> dict[str, Any]:
@@ -150,12 +162,12 @@ def site_record() -> Any:
 
 @pytest.mark.slow
 def test_one_group_is_told_alike_in_every_part_of_a_record(site_record: Any) -> None:
-    told = {g.variables[0][1]: (g.rows, g.cases, g.expected) for g in site_record.groups}
+    reported = {g.variables[0][1]: (g.rows, g.events, g.expected) for g in site_record.groups}
     curve, bias = (site_record.curve(name) for name in ("variable_curve/site", "local_bias/site"))
     for c in (curve.columns, bias.columns):
         for label, rows, observed, predicted in zip(c["label"], c["rows"], c["observed"], c["predicted"], strict=True):
-            n, cases, expected = told[label]
-            assert (rows, observed, predicted) == (n, pytest.approx(cases / n), pytest.approx(expected / n)), label
+            n, events, expected = reported[label]
+            assert (rows, observed, predicted) == (n, pytest.approx(events / n), pytest.approx(expected / n)), label
     assert bias.columns["people"] == tuple(map(int, bias.columns["rows"]))
     at = curve.columns["label"].index(curve.settings["worst_label"])
     assert curve.settings["worst_gap"] == curve.columns["gap"][at]
@@ -167,9 +179,9 @@ def test_no_number_of_some_people_is_exact_anywhere(site_record: Any) -> None:
     """Neither as a count, nor as a share of all from which the count follows."""
     assert "-0.0," not in site_record.to_json()
     peak = next(c.outcome for c in site_record.checks if c.code == "strong-calibration").parts
-    assert round(peak["peak_share"] * 1000, 6) % UNIT == 0
-    for share in site_record.curve("subgroups").columns.get("share", ()):
-        assert round(share * 1000, 6) % UNIT == 0
+    assert round(peak["peak_share"] * 1000, 6) % MULTIPLE == 0
+    for share in site_record.curve("searched_subgroups").columns.get("share", ()):
+        assert round(share * 1000, 6) % MULTIPLE == 0
     table = site_record.curve("repairs").columns
     for gap in table["largest_gap"]:
         assert gap == round(gap, 2)  # a group of half the rows has 20 to 200 people: steps of a hundredth or more
@@ -186,8 +198,8 @@ def test_the_position_of_a_peak_is_told_alike_in_its_chart() -> None:
     share = (0.0, *(k / 1000 for k in (10, 100, 130, 133, 136, 200, 900)))
     facts = {"rows_tested": 1000, "peak_rows": 133, "peak_share": 0.133, "peak_observed": 0.4, "peak_predicted": 0.2}
     columns = {"x": share, "evidence": (0.0, 1.0, 2.0, 2.5, 3.0, 2.5, 2.0, 1.0), "null_1": share}
-    told = told_peak(Curve(method="diagnose.control_chart", columns=columns, settings=facts), 20)
-    x, evidence = told.columns["x"], told.columns["evidence"]
+    reported = reported_peak(Curve(method="diagnose.control_chart", columns=columns, settings=facts), 20)
+    x, evidence = reported.columns["x"], reported.columns["evidence"]
     assert 0.133 not in x
-    assert x[evidence.index(3.0)] == told.settings["peak_share"]
+    assert x[evidence.index(3.0)] == reported.settings["peak_share"]
     assert list(x) == sorted(set(x))

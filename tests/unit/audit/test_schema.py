@@ -19,7 +19,7 @@ from calibrant.audit.record import AuditRecord
 from calibrant.errors import BadInput
 
 pytestmark = pytest.mark.xdist_group("schema")  # one process makes the records, each once
-SCHEMA = json.loads(Path(__file__).parents[3].joinpath("docs/schema/calibrant-3.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(Path(__file__).parents[3].joinpath("docs/schema/calibrant-4.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 
@@ -53,7 +53,7 @@ def answers() -> Any:
     return cal.predictions(y, p, {"sex": sex}, cluster={"person": person, "question": question})
 
 
-def told_how() -> Any:
+def reported_how() -> Any:
     """Return the record of a file of which it was said how it is written."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "log.csv"
@@ -68,7 +68,7 @@ RECORDS: dict[str, Callable[[], Any]] = {
     ),
     "intersections": lambda: cal.audit(rows(1501), by=["site", "age"], intersections=True, limit=0.2, quick=True),
     "no limit": lambda: cal.audit(rows(1501), by="site"),
-    "told how it is written": told_how,
+    "told how it is written": reported_how,
     "other labels": lambda: cal.audit(
         {"y": ["no", "yes", "?"] * 100, "p": [0.2, 3.0, 0.4] * 100},
         label="y",
@@ -77,9 +77,9 @@ RECORDS: dict[str, Callable[[], Any]] = {
         percent=True,
         quick=True,
     ),
-    "broken": lambda: cal.audit(rows(1501, power=3.0), by="age", limit=0.02),
-    "met, no groups": lambda: cal.audit(rows(3001), limit=0.3, quick=True, levels=7, name="seven steps"),
-    "units": lambda: cal.audit(visits(False), by="site", limit=0.05, quick=True),
+    "over": lambda: cal.audit(rows(1501, power=3.0), by="age", limit=0.02),
+    "met, no groups": lambda: cal.audit(rows(3001), limit=0.3, quick=True, steps=7, name="seven steps"),
+    "clusters": lambda: cal.audit(visits(False), by="site", limit=0.05, quick=True),
     "units and weights": lambda: cal.audit(visits(True), limit=0.2, quick=True),
     "clusters that cross": lambda: cal.audit(answers(), by="sex", limit=0.3, quick=True),
     "tiny": lambda: cal.audit(rows(5), by="site", limit=0.05),
@@ -141,7 +141,7 @@ def test_real_record_is_valid(name: str) -> None:
 @pytest.mark.slow
 def test_every_verdict_and_pool_is_covered() -> None:
     records = [cal.AuditRecord.from_json(written(name)) for name in RECORDS]
-    assert {r.verdict for r in records} == {"met", "broken", "undecided", "none"}
+    assert {r.verdict for r in records} == {"within", "over", "undecided", "not_checked"}
     assert any(g.pooled for r in records for g in r.groups)
     assert {c.status for r in records for c in r.checks} == set(
         SCHEMA["$defs"]["check"]["properties"]["status"]["enum"]
@@ -171,7 +171,7 @@ BROKEN_RECORDS = {
     "missing key": _drop("data", "fingerprint"),
     "other schema": _set("schema", to="calibrant/1"),
     "unknown verdict": _set("verdict", to="passed"),
-    "verdict none in spite of a limit": _set("verdict", to="none"),
+    "verdict none in spite of a limit": _set("verdict", to="not_checked"),
     "group under the mask": _set("groups", 0, "rows", to=19),
     "bound over one": _set("everyone", "upper", "interval", "high", to=1.5),
     "rows as text": _set("everyone", "rows", to="3001"),
@@ -180,7 +180,7 @@ BROKEN_RECORDS = {
     "a refusal without a reason": _set(
         "checks", -1, to={"code": "repair", "status": "not-run", "reason": "", "estimate": None, "outcome": None}
     ),
-    "infinite as a bare word": _set("estimates", "shift", "value", to="inf"),
+    "infinite as a bare word": _set("estimates", "gap", "value", to="inf"),
     "unknown estimate": _set("estimates", "accuracy", to=0.9),
     "unknown curve": _set("curves", "lift", to={"method": "", "columns": {}, "settings": {}}),
     "a bin without its rows": _drop("curves", "bins", "columns", "rows"),

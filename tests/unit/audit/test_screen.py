@@ -10,10 +10,10 @@ import pytest
 import calibrant as cal
 from calibrant.audit.checks import gates
 from calibrant.audit.checks.covariates import _map
+from calibrant.audit.context import AuditContext
 from calibrant.audit.judging import Judging
-from calibrant.audit.question import Case
 from calibrant.data.specs.local import MOST
-from calibrant.views.screen import CHOSEN, dealt, departure, strongest
+from calibrant.views.screen import CHOSEN, departure, hash_split, strongest
 
 
 def rows(n: int, columns: int, effect: float = 0.0, seed: int = 0) -> cal.Predictions:
@@ -27,52 +27,52 @@ def rows(n: int, columns: int, effect: float = 0.0, seed: int = 0) -> cal.Predic
     return cal.predictions(y, p, x)
 
 
-def case_of(data: cal.Predictions, **asked: Any) -> Case:
-    return Case(cal.sketch(data, variables="*", tests=True), Judging.of(gates=gates(), **asked))
+def event_of(data: cal.Predictions, **asked: Any) -> AuditContext:
+    return AuditContext(cal.sketch(data, variables="*", tests=True), Judging.of(gates=gates(), **asked))
 
 
 def test_a_third_of_the_rows_chooses_and_no_row_does_both() -> None:
-    pilot, rest = dealt(9000, 3)
+    pilot, rest = hash_split(9000, 3)
     assert abs(len(pilot) / 9000 - 1 / 3) < 0.03
     assert np.array_equal(np.sort(np.concatenate([pilot, rest])), np.arange(9000))
-    assert not np.array_equal(dealt(9000, 4)[0], pilot)
+    assert not np.array_equal(hash_split(9000, 4)[0], pilot)
 
 
 def test_rows_are_dealt_without_labels_and_tested_as_they_came() -> None:
     data = rows(1200, MOST + 20)
-    found = case_of(data)
-    pilot, rest = dealt(data.n, 0)
+    found = event_of(data)
+    pilot, rest = hash_split(data.n, 0)
     assert found.screen is not None
-    assert found.held is not None
+    assert found.sample_rows is not None
     assert (found.screen.pilot, found.screen.tested, found.screen.of) == (len(pilot), len(rest), MOST + 20)
-    np.testing.assert_array_equal(found.held.y, data.y[rest])
-    np.testing.assert_array_equal(found.held.p, data.p[rest])
-    assert set(found.held.covariates.column_names) == set(found.screen.chosen)
+    np.testing.assert_array_equal(found.sample_rows.y, data.y[rest])
+    np.testing.assert_array_equal(found.sample_rows.p, data.p[rest])
+    assert set(found.sample_rows.covariates.column_names) == set(found.screen.chosen)
     assert len(found.screen.chosen) == CHOSEN
 
 
 def test_what_carries_the_error_is_chosen() -> None:
-    assert case_of(rows(3000, MOST + 20, 0.12)).screen.chosen[0] == "x7"
+    assert event_of(rows(3000, MOST + 20, 0.12)).screen.chosen[0] == "x7"
 
 
 def test_labels_of_the_rows_tested_choose_nothing() -> None:
     data = rows(900, MOST + 5)
-    _, rest = dealt(data.n, 0)
+    _, rest = hash_split(data.n, 0)
     y = np.array(data.y)
     y[rest] = 1 - y[rest]
     other = cal.predictions(y, data.p, {k: data.covariates.column(k) for k in data.covariates.column_names})
-    assert case_of(other).screen == case_of(data).screen
+    assert event_of(other).screen == event_of(data).screen
 
 
 def test_up_to_a_hundred_columns_all_are_tested() -> None:
-    found = case_of(rows(300, MOST))
+    found = event_of(rows(300, MOST))
     assert found.screen is None
-    assert found.tested is found.whole
+    assert found.tested is found.sketch
 
 
 def test_group_columns_are_always_among_those_tested() -> None:
     held = cal.sketch(rows(600, MOST + 10), by=["x5", "x10"], variables="*", tests=True)
-    chosen = Case(held, Judging.of(gates=gates())).screen.chosen
+    chosen = AuditContext(held, Judging.of(gates=gates())).screen.chosen
     assert chosen[:2] == ("x5", "x10")
     assert len(chosen) == CHOSEN + 2
 
@@ -80,7 +80,7 @@ def test_group_columns_are_always_among_those_tested() -> None:
 def test_many_group_columns_are_all_tested_and_others_beside_them_while_there_is_room() -> None:
     data = rows(400, MOST + 10)
     by = [f"x{j}" for j in range(0, MOST + 10, 5)]
-    found = Case(cal.sketch(data, by=by, variables="*", tests=True), Judging.of(gates=gates())).screen
+    found = AuditContext(cal.sketch(data, by=by, variables="*", tests=True), Judging.of(gates=gates())).screen
     assert set(by) < set(found.chosen)
     assert len(found.chosen) == len(by) + CHOSEN
     assert len(strongest(data, always=[f"x{j}" for j in range(MOST - 4)])) == MOST
@@ -92,8 +92,8 @@ def test_group_columns_that_fill_the_tests_leave_no_choice_and_no_row_is_lost() 
     x = {f"x{j}": rng.choice(["a", "b"], 300) for j in range(MOST + 3)}
     data = cal.predictions(rng.random(300) < 0.3, np.full(300, 0.3), x)
     held = cal.sketch(data, by=list(x), variables="*", tests=True)
-    found = Case(held, Judging.of(gates=gates()))
-    assert (found.screen.pilot, found.screen.tested, found.held.n) == (0, 300, 300)
+    found = AuditContext(held, Judging.of(gates=gates()))
+    assert (found.screen.pilot, found.screen.tested, found.sample_rows.n) == (0, 300, 300)
     assert found.screen.chosen == tuple(x)[:MOST]
 
 
@@ -102,7 +102,7 @@ def test_shares_along_a_map_are_of_the_rows_tested() -> None:
     n, more = 3000, MOST + 2
     x = {f"x{j}": rng.choice(["a", "b"], n) for j in range(more)}
     data = cal.predictions(rng.random(n) < 0.3, rng.uniform(0.2, 0.4, n), x)
-    found = Case(cal.sketch(data, by=["x5"], variables="*", tests=True), Judging.of(gates=gates()))
+    found = AuditContext(cal.sketch(data, by=["x5"], variables="*", tests=True), Judging.of(gates=gates()))
     drawn = _map(found.rows, "x5", found)
     assert found.screen is not None
     assert sum(drawn.columns["share"]) == pytest.approx(1.0, abs=0.02)
@@ -111,18 +111,18 @@ def test_shares_along_a_map_are_of_the_rows_tested() -> None:
 @pytest.mark.slow
 def test_an_audit_of_many_columns_runs_every_check_and_says_what_it_read() -> None:
     record = cal.audit(rows(1000, MOST + 30, 0.15), limit=0.02)
-    told = record.data["screen"]
-    assert told["of"] == MOST + 30
-    assert len(told["chosen"]) == CHOSEN
-    assert "x7" in told["chosen"]
+    reported = record.data["screen"]
+    assert reported["of"] == MOST + 30
+    assert len(reported["chosen"]) == CHOSEN
+    assert "x7" in reported["chosen"]
     status = {c.code: c.status for c in record.checks}
-    for code in ("variables", "local-calibration", "pockets", "strong-calibration", "repair"):
+    for code in ("variables", "local-calibration", "subgroups", "strong-calibration", "repair"):
         assert status[code] not in ("not-run", "not-applicable"), code
     ranked = record.curve("ranking").columns
     assert len(ranked["variable"]) == MOST + 30
     assert ranked["high"][99] is not None
     assert ranked["high"][100] is None
-    assert status["pockets"] != "met"
+    assert status["subgroups"] != "within"
 
 
 def test_the_departure_sees_a_trend_a_bend_and_a_level_and_is_small_of_noise() -> None:

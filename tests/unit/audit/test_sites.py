@@ -41,11 +41,11 @@ def test_single_units_stand_in_steps_outward_and_without_name_or_count():
     data, found = visits(), audited().curve("sites")
     direct = cal.diagnose.heterogeneity(cal.predictions(data["y"], data["p"], cluster=data["hospital"])).columns
     assert set(found.columns) == {"rank", "estimate", "low", "high"}
-    for told, exact, side in (("low", "low", -1), ("high", "high", 1)):
-        off = side * (np.array(found.columns[told]) - np.array(direct[exact]))
+    for reported, exact, side in (("low", "low", -1), ("high", "high", 1)):
+        off = side * (np.array(found.columns[reported]) - np.array(direct[exact]))
         assert (off >= -1e-6).all()
         assert (off <= 0.05 + 1e-6).all()
-        assert np.allclose(np.array(found.columns[told]) * 20, np.round(np.array(found.columns[told]) * 20))
+        assert np.allclose(np.array(found.columns[reported]) * 20, np.round(np.array(found.columns[reported]) * 20))
     assert "Saint" not in audited().to_json()
 
 

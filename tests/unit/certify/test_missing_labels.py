@@ -73,10 +73,10 @@ def test_a_group_without_any_label_is_bounded_by_nothing_but_its_scores() -> Non
 def test_a_large_error_is_broken_whatever_the_missing_labels() -> None:
     y = np.where(LOST, np.nan, 0.0)
     columns = cal.certify.missing_labels(cal.predictions(y, P, missing="keep"), limit=0.05).columns
-    assert columns["verdict"] == ("broken",) * 4
+    assert columns["verdict"] == ("over",) * 4
     assert columns["stands_to"] == (math.inf,) * 4
-    units = cal.predictions(y, P, missing="keep", cluster=np.arange(len(y)) // 2)
-    assert cal.certify.missing_labels(units, limit=0.05).columns["stands_to"] == (math.inf,) * 4
+    clusters = cal.predictions(y, P, missing="keep", cluster=np.arange(len(y)) // 2)
+    assert cal.certify.missing_labels(clusters, limit=0.05).columns["stands_to"] == (math.inf,) * 4
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_what_cannot_be_done_is_said(call: object, kind: type[Exception], says: 
         call()  # type: ignore[operator]
 
 
-UNIT = np.arange(len(Y)) // 4
+CLUSTER = np.arange(len(Y)) // 4
 WEIGHT = np.random.default_rng(5).uniform(0.5, 2.0, len(Y))
 
 
 @pytest.mark.slow
 def test_units_and_weights_are_certified_and_told() -> None:
-    rows = {"y": Y, "p": P, "sex": SEX, "house": UNIT, "w": WEIGHT}
+    rows = {"y": Y, "p": P, "sex": SEX, "house": CLUSTER, "w": WEIGHT}
     plain = cal.certify.missing_labels(cal.predictions(Y, P, {"sex": SEX}, missing="keep"), by="sex", limit=0.3)
     for more in ({"cluster": "house"}, {"weights": "w"}, {"cluster": "house", "weights": "w"}):
         found = cal.certify.missing_labels(cal.read(rows, by="sex", **more, **NAMED), by="sex", limit=0.3)
@@ -122,12 +122,12 @@ def test_units_and_weights_are_certified_and_told() -> None:
         high = found.columns["high"]
         assert high[1] <= high[2] <= high[3]
     same = cal.audit(rows, by="sex", limit=0.3, quick=True, cluster="house", weights="w", **NAMED)
-    told = same.curve("missing_labels")
-    assert told.settings["units"] == found.settings["units"]
-    assert told.columns["high"][:4] == found.columns["high"][:4]
+    reported = same.curve("missing_labels")
+    assert reported.settings["clusters"] == found.settings["clusters"]
+    assert reported.columns["high"][:4] == found.columns["high"][:4]
     assert all(v is None for v in same.curve("without_label").columns["p_value"])
-    assert found.settings["units"] == len(np.unique(UNIT))
-    assert found.settings["units_unlabelled"] == len(np.unique(UNIT[LOST]))
+    assert found.settings["clusters"] == len(np.unique(CLUSTER))
+    assert found.settings["clusters_unlabelled"] == len(np.unique(CLUSTER[LOST]))
 
 
 def test_copies_of_every_row_in_one_unit_change_nothing() -> None:
@@ -142,6 +142,6 @@ def test_copies_of_every_row_in_one_unit_change_nothing() -> None:
 
 def test_stored_counts_that_no_rows_can_have_are_refused() -> None:
     whole = cal.sketch(FRAME, by="sex", **NAMED)
-    whole.parts["unlabelled"].held[1, 5, 0] += 1
+    whole.parts["unlabelled"].stored[1, 5, 0] += 1
     with pytest.raises(BadInput, match="without a label"):
         cal.Sketch.from_bytes(whole.to_bytes())

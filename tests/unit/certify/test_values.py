@@ -32,8 +32,8 @@ def test_the_upper_end_is_that_of_the_values() -> None:
     p = np.repeat([0.0, 0.125, 0.5, 1.0], [100, 200, 300, 50])
     rows = data(p)
     found = cal.certify.values(rows, side="upper", alpha=0.1)
-    cases = [int(rows.y[p == v].sum()) for v in (0.0, 0.125, 0.5, 1.0)]
-    by_hand = product_upper([0.0, 0.125, 0.5, 1.0], [100, 200, 300, 50], cases, 0.1)
+    events = [int(rows.y[p == v].sum()) for v in (0.0, 0.125, 0.5, 1.0)]
+    by_hand = product_upper([0.0, 0.125, 0.5, 1.0], [100, 200, 300, 50], events, 0.1)
     assert found.interval.high == pytest.approx(by_hand + 2.0**-30, abs=1e-12)
     assert found.interval.low == 0.0
     assert found.settings["values"] == 4
@@ -66,7 +66,7 @@ def test_few_are_at_most_1024_and_one_for_ten_rows(p: Any, exact: bool) -> None:
     q = everyone(rows)
     assert few(sketch_of(rows, 0)) is q.exact is exact
     found = judged_of(q, 100, (0.0, 0.05), 0.95, 0)
-    display = {"values": len(np.unique(p))} if exact else {"levels": 100}
+    display = {"values": len(np.unique(p))} if exact else {"steps": 100}
     assert q.judged(100).display == display
     assert display.items() <= found.settings.items()
     if exact:
@@ -79,7 +79,7 @@ def test_few_are_at_most_1024_and_one_for_ten_rows(p: Any, exact: bool) -> None:
 
 
 def test_a_display_that_is_not_of_whole_per_cent_says_its_steps() -> None:
-    found = cal.certify.rounded(data(np.linspace(0, 1, 500)), levels=50)
+    found = cal.certify.rounded(data(np.linspace(0, 1, 500)), steps=50)
     assert found.settings["about"] == "the score in 50 rounding steps"
     one = cal.certify.values(data(np.full(100, 0.25)))
     assert one.settings["about"] == "the raw score, which takes one value"
@@ -108,7 +108,7 @@ def test_one_choice_serves_every_group() -> None:
     assert {e.settings["about"] for e in ranges.values()} == {"the raw score, which takes 101 values"}
     few_rows = data(per_cent(900), sex=sex[:900])
     ranges = cal.certify.groups(few_rows, by="sex")
-    assert {e.settings["levels"] for e in ranges.values()} == {100}
+    assert {e.settings["steps"] for e in ranges.values()} == {100}
 
 
 def test_rows_a_sketch_and_a_merged_sketch_agree() -> None:
@@ -155,8 +155,8 @@ def test_an_audit_says_which_score_it_judged() -> None:
     rng = np.random.default_rng(5)
     k = rng.integers(10, 91, 40_000)
     rows = cal.predictions(rng.uniform(size=len(k)) < k / 100 + np.where(k % 2, 0.025, -0.025), k / 100)
-    record = cal.audit(rows, limit=0.02, quick=True, levels=50)
+    record = cal.audit(rows, limit=0.02, quick=True, steps=50)
     assert record.data["display"] == {"values": 81}
-    assert record.everyone.verdict != "met"
+    assert record.everyone.verdict != "within"
     assert record.everyone.upper.settings["about"] == "the raw score, which takes 81 values"
-    assert cal.certify.rounded(rows, levels=50, side="upper").interval.high < 0.02
+    assert cal.certify.rounded(rows, steps=50, side="upper").interval.high < 0.02

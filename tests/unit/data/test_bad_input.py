@@ -26,7 +26,7 @@ def with_(**columns: Any) -> dict[str, Any]:
     return GOOD | columns
 
 
-CASES: list[tuple[str, dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
+EVENTS: list[tuple[str, dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
     ("nan score", with_(p=[0.2, float("nan"), 0.9, 0.1]), {}, ("'p'", "1 value", "row 1", "drop_missing")),
     ("null score", with_(p=[0.2, None, 0.9, None]), {}, ("'p'", "2 values", "row 1")),
     ("null label", with_(y=[0, 1, None, 0]), {}, ("'y'", "row 2")),
@@ -59,18 +59,18 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("data", "options", "said"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+@pytest.mark.parametrize(("data", "options", "stated"), [c[1:] for c in EVENTS], ids=[c[0] for c in EVENTS])
 @pytest.mark.parametrize("entry", [cal.sketch, cal.audit])
-def test_one_clear_line(entry: Callable[..., Any], data: Any, options: dict[str, Any], said: tuple[str, ...]) -> None:
+def test_one_clear_line(entry: Callable[..., Any], data: Any, options: dict[str, Any], stated: tuple[str, ...]) -> None:
     with pytest.raises(BadInput) as e:
         entry(data, **({"label": "y", "score": "p"} | options))
-    for word in said:
+    for word in stated:
         assert word in str(e.value)
     assert "\n" not in str(e.value)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "stated"),
     [
         (([0, 1], [0.5]), "2 rows"),
         (([0, 2], [0.5, 0.5]), "'y_true'"),
@@ -83,26 +83,26 @@ def test_one_clear_line(entry: Callable[..., Any], data: Any, options: dict[str,
         (([0, 1, 2], np.full((3, 3), 1 / 3)), r"use calibrant.multiclass_predictions\(y_true, y_prob\)"),
     ],
 )
-def test_predictions(arguments: tuple[Any, ...], said: str) -> None:
-    with pytest.raises(BadInput, match=said):
+def test_predictions(arguments: tuple[Any, ...], stated: str) -> None:
+    with pytest.raises(BadInput, match=stated):
         cal.predictions(*arguments)
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "stated"),
     [
         ({"weights": [1.0, -1.0]}, "weights must be positive"),
         ({"weights": [1.0]}, "weights has shape"),
         ({"cluster": [1]}, "cluster has shape"),
     ],
 )
-def test_what_stands_beside_predictions(more: dict[str, Any], said: str) -> None:
-    with pytest.raises(BadInput, match=said):
+def test_what_stands_beside_predictions(more: dict[str, Any], stated: str) -> None:
+    with pytest.raises(BadInput, match=stated):
         cal.predictions([0, 1], [0.5, 0.5], **more)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "stated"),
     [
         (([0, 1, 3], np.full((3, 3), 1 / 3)), "class numbers"),
         (
@@ -117,16 +117,16 @@ def test_what_stands_beside_predictions(more: dict[str, Any], said: str) -> None
         (([0], np.full((2, 3), 1 / 3)), "one class number for each row"),
     ],
 )
-def test_multiclass_predictions(arguments: tuple[Any, ...], said: str) -> None:
-    with pytest.raises(BadInput, match=said):
+def test_multiclass_predictions(arguments: tuple[Any, ...], stated: str) -> None:
+    with pytest.raises(BadInput, match=stated):
         cal.multiclass_predictions(*arguments)
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda d: cal.certify.rounded(d, levels=1),
-        lambda d: cal.certify.rounded(d, levels=2.5),
+        lambda d: cal.certify.rounded(d, steps=1),
+        lambda d: cal.certify.rounded(d, steps=2.5),
         lambda d: cal.certify.rounded(d, alpha=0),
         lambda d: cal.certify.rounded(d, side="both"),
         lambda d: cal.certify.jittered(d, bandwidth=0),
@@ -139,7 +139,7 @@ def test_multiclass_predictions(arguments: tuple[Any, ...], said: str) -> None:
         lambda d: cal.certify.groups(d),
         lambda d: cal.certify.rounded("file.csv"),
         lambda d: cal.audit(d, limit=2),
-        lambda d: cal.audit(d, levels=0),
+        lambda d: cal.audit(d, steps=0),
     ],
 )
 def test_settings(call: Callable[[Any], Any]) -> None:
@@ -203,7 +203,7 @@ LOGITS = "apply 1 / (1 + exp(-x))"
 
 
 @pytest.mark.parametrize(
-    ("strange", "said"),
+    ("strange", "stated"),
     [
         ([np.inf], f"1 value is infinite; {MEND.format('it', 'its row')} (inf)."),
         ([-np.inf, np.inf], f"2 values are infinite; {MEND.format('them', 'their rows')} (-inf)."),
@@ -221,22 +221,22 @@ LOGITS = "apply 1 / (1 + exp(-x))"
 )
 @pytest.mark.parametrize("entry", [cal.sketch, cal.audit, cal.read])
 def test_logits_are_guessed_where_most_scores_are_outside_and_a_few_are_named(
-    entry: Callable[..., Any], strange: list[float], said: str
+    entry: Callable[..., Any], strange: list[float], stated: str
 ) -> None:
     p = IN_RANGE.copy()
     p[7 : 7 + len(strange)] = strange
-    with pytest.raises(BadInput, match=re.escape(said)):
+    with pytest.raises(BadInput, match=re.escape(stated)):
         entry({"y": BOTH[:200], "p": p}, label="y", score="p")
 
 
 @pytest.mark.parametrize("by", [None, "g"])
 def test_a_file_of_names_of_columns_alone_is_named(by: str | None, tmp_path: Path) -> None:
     (tmp_path / "march.csv").write_text("y,p,g\n")
-    said = (
+    stated = (
         r"^no rows to audit: march\.csv has the columns 'y', 'p', 'g' and nothing below them: check how it was written$"
     )
     for entry in (cal.read, cal.sketch, cal.audit):
-        with pytest.raises(BadInput, match=said):
+        with pytest.raises(BadInput, match=stated):
             entry(str(tmp_path / "march.csv"), label="y", score="p", by=by)
 
 
@@ -292,7 +292,7 @@ def test_per_cent_of_rare_cases_are_read_and_told() -> None:
         cal.audit(rare, label="y", score="p", quick=True)
     found = cal.audit(rare, label="y", score="p", quick=True, percent=True)
     assert "mostly-under-1-percent" in found.data["warnings"]
-    assert "Hardly percent: With --percent most scores are under 1 percent." in told(found)
+    assert "Hardly percent: With --percent most scores are under 1 percent." in reported(found)
     usual = cal.audit({"y": BOTH, "p": 100 * np.r_[IN_RANGE, 0.5]}, label="y", score="p", quick=True, percent=True)
     assert "mostly-under-1-percent" not in usual.data["warnings"]
 
@@ -300,7 +300,7 @@ def test_per_cent_of_rare_cases_are_read_and_told() -> None:
 # ---- labels: what counts as no case ----
 
 
-def told(found: Any) -> str:
+def reported(found: Any) -> str:
     return " ".join(terminal.render(found).split())
 
 
@@ -317,13 +317,13 @@ def test_a_case_that_is_spelt_in_two_ways_is_refused_however_rows_are_split(
         keep = whole.filter(pc.equal(whole["part"], k)) if batches == 2 else whole
         csv.write_csv(keep, tmp_path / f"{k}.csv")
     asked: dict[str, Any] = {"label": "y", "score": "p", "positive": "Yes", "drop_missing": True}
-    said = r"label column 'y' holds 'yes' next to 'Yes', which would count as a non-event: write both in one way"
+    stated = r"label column 'y' holds 'yes' next to 'Yes', which would count as a non-event: write both in one way"
     for entry in (cal.sketch, cal.audit, cal.read):
-        with pytest.raises(BadInput, match=said):
+        with pytest.raises(BadInput, match=stated):
             entry(str(tmp_path), **asked)
     words = ["--label", "y", "--score", "p", "--positive", "Yes", "--drop-missing"]
     assert main(["repair", str(tmp_path), *words]) == 2
-    assert said in capsys.readouterr().err
+    assert stated in capsys.readouterr().err
     with pytest.raises(BadInput, match="'y_true' holds 'yes' next to 'Yes'"):
         cal.predictions(labels, np.full(len(labels), 0.5), positive="Yes")
 
@@ -335,7 +335,7 @@ def test_a_few_strange_labels_may_be_codes_of_unknown_outcomes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "positive", "held", "said"),
+    ("labels", "positive", "held", "stated"),
     [
         (np.where(np.arange(201) % 10 == 7, 9, BOTH), "1", {"0": 101, "9": 20}, "0 (101), 9 (20) count as a non-event"),
         (np.where(np.arange(201) % 90 == 7, 9.0, BOTH), "1", {"0": 101, "9": None}, "0 (101), 9 count as a non-event"),
@@ -347,28 +347,28 @@ def test_a_few_strange_labels_may_be_codes_of_unknown_outcomes() -> None:
         ),
     ],
 )
-def test_values_that_count_as_no_case_are_named(labels: Any, positive: str, held: dict[str, Any], said: str) -> None:
+def test_values_that_count_as_no_case_are_named(labels: Any, positive: str, held: dict[str, Any], stated: str) -> None:
     data = {"y": labels, "p": np.r_[IN_RANGE, 0.5]}
     found = cal.audit(data, label="y", score="p", positive=positive, quick=True)
     assert found.data["other_labels"] == held
-    assert f"Other labels: {said}. If one means that the outcome is not known" in told(found)
+    assert f"Other labels: {stated}. If one means that the outcome is not known" in reported(found)
     stored = cal.sketch(data, label="y", score="p", positive=positive)
     again = type(stored).from_bytes(stored.to_bytes())
-    assert again.no_case == stored.no_case
-    assert set(again.no_case) == set(held)
+    assert again.no_event == stored.no_event
+    assert set(again.no_event) == set(held)
 
 
-def no_case(labels: Any, positive: str = "case", **more: Any) -> dict[str, int]:
+def no_event(labels: Any, positive: str = "case", **more: Any) -> dict[str, int]:
     n = len(labels)
     data = {"y": labels, "p": (np.arange(n) % 97 + 1) / 99, **more}
-    return cal.sketch(data, label="y", score="p", positive=positive, drop_missing=True).no_case
+    return cal.sketch(data, label="y", score="p", positive=positive, drop_missing=True).no_event
 
 
 def test_values_that_are_told_alike_are_counted_together() -> None:
-    assert no_case(["case"] * 9 + ["v1"] * 30 + ["v1.0"] * 70) == {"v1": 30, "v1.0": 70}
+    assert no_event(["case"] * 9 + ["v1"] * 30 + ["v1.0"] * 70) == {"v1": 30, "v1.0": 70}
     long = "x" * 60
-    assert list(no_case(["case"] * 9 + [long + "a"] * 30 + [long + "b"] * 70).values()) == [100]
-    assert no_case(np.r_[np.ones(9), np.zeros(5), np.full(4, -0.0), np.full(3, 2.5)], "1") == {"0": 9, "2.5": 3}
+    assert list(no_event(["case"] * 9 + [long + "a"] * 30 + [long + "b"] * 70).values()) == [100]
+    assert no_event(np.r_[np.ones(9), np.zeros(5), np.full(4, -0.0), np.full(3, 2.5)], "1") == {"0": 9, "2.5": 3}
 
 
 def test_other_labels_are_counted_of_the_rows_that_are_audited() -> None:
@@ -377,8 +377,8 @@ def test_other_labels_are_counted_of_the_rows_that_are_audited() -> None:
     weights = [None if i % 10 == 1 else 1.0 for i in range(200)]
     data = {"y": labels, "p": scores, "w": weights}
     whole = cal.sketch(data, label="y", score="p", weights="w", positive="case", drop_missing=True)
-    assert whole.no_case == {"a": 48, "b": 40}
-    assert sum(whole.no_case.values()) == whole.n - whole.cases
+    assert whole.no_event == {"a": 48, "b": 40}
+    assert sum(whole.no_event.values()) == whole.n - whole.events
 
 
 def test_the_most_frequent_of_many_other_labels_are_told() -> None:
@@ -387,7 +387,7 @@ def test_the_most_frequent_of_many_other_labels_are_told() -> None:
     found = cal.audit(data, label="y", score="p", positive="case", quick=True)
     assert (len(found.data["other_labels"]), found.data["other_label_count"]) == (20, 41)
     assert found.data["other_labels"]["often"] == 500
-    assert "Other labels: often (500), c00 (50), c01 (50) and 38 more count as a non-event." in told(found)
+    assert "Other labels: often (500), c00 (50), c01 (50) and 38 more count as a non-event." in reported(found)
 
 
 def test_other_labels_are_the_same_however_rows_were_split() -> None:
@@ -402,9 +402,9 @@ def test_other_labels_are_the_same_however_rows_were_split() -> None:
         joined = parts[3].copy()
         for at in (6, 0, 2, 5, 1, 4):
             joined.merge(parts[at], allow_same=True)
-        assert joined.no_case == whole.no_case
+        assert joined.no_event == whole.no_event
         assert joined.n == whole.n == n
-        assert type(whole).from_bytes(whole.to_bytes()).no_case == whole.no_case
+        assert type(whole).from_bytes(whole.to_bytes()).no_event == whole.no_event
 
 
 def test_too_many_other_labels_are_not_named() -> None:
@@ -412,11 +412,11 @@ def test_too_many_other_labels_are_not_named() -> None:
     data = {"y": labels, "p": (np.arange(6_600) % 97 + 1) / 99}
     found = cal.audit(data, label="y", score="p", positive="case", quick=True)
     assert (found.data["other_labels"], found.data["other_label_count"]) == ({}, None)
-    assert "Other labels: More than 1,000 values count as a non-event." in told(found)
+    assert "Other labels: More than 1,000 values count as a non-event." in reported(found)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "stated"),
     [
         (
             ("0", "1", "unknown"),
@@ -431,14 +431,14 @@ def test_too_many_other_labels_are_not_named() -> None:
         (("0", "1", "withdrawn"), "'withdrawn' next to 0 and 1; if"),  # a few
     ],
 )
-def test_labels_of_text_that_are_no_outcomes_are_to_be_missing(words: tuple[str, ...], said: str) -> None:
+def test_labels_of_text_that_are_no_outcomes_are_to_be_missing(words: tuple[str, ...], stated: str) -> None:
     labels = np.where(np.arange(201) % 25 == 7, words[2], np.array(words[:2])[BOTH])
     data = {"y": labels, "p": np.r_[IN_RANGE, 0.5]}
     for entry in (cal.audit, cal.read, cal.sketch):
-        with pytest.raises(BadInput, match=said):
+        with pytest.raises(BadInput, match=stated):
             entry(data, label="y", score="p")
     seen = cal.look(data)
-    assert any(said in refusal for refusal in seen.refusals)
+    assert any(stated in refusal for refusal in seen.refusals)
     assert ("positive" in seen.command) == (words[0] == "no")
     named = cal.audit(data, label="y", score="p", positive=words[1], quick=True)
     assert "other-labels" in named.data["warnings"]
@@ -462,7 +462,7 @@ def test_two_values_of_a_label_need_no_notice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("missing", "lack", "said"),
+    ("missing", "lack", "stated"),
     [
         ({"y": 40}, {"label": 40}, "40 of 901 rows left out, without label"),
         (
@@ -473,7 +473,7 @@ def test_two_values_of_a_label_need_no_notice() -> None:
         ({}, {}, ""),
     ],
 )
-def test_rows_left_out_stand_on_the_first_screen(missing: dict[str, int], lack: dict[str, int], said: str) -> None:
+def test_rows_left_out_stand_on_the_first_screen(missing: dict[str, int], lack: dict[str, int], stated: str) -> None:
     held: dict[str, list[Any]] = {"y": [i % 2 for i in range(901)], "p": [(i % 97 + 1) / 99 for i in range(901)]}
     first = 0
     for name, count in missing.items():
@@ -482,78 +482,78 @@ def test_rows_left_out_stand_on_the_first_screen(missing: dict[str, int], lack: 
     found = cal.audit(held, label="y", score="p", missing="drop", quick=True)
     assert (found.data["dropped"], found.data["dropped_for"]) == (sum(missing.values()), lack)
     screens = (
-        told(found),
+        reported(found),
         summary(found),
         markdown.render(found),
         html.render(found),
         html.brief(found),
     )
     for screen in screens:
-        assert said in screen
-        assert bool(said) == (" of 901 rows left out" in screen)
+        assert stated in screen
+        assert bool(stated) == (" of 901 rows left out" in screen)
     stored = cal.sketch(held, label="y", score="p", missing="drop")
     again = cal.audit(type(stored).from_bytes(stored.to_bytes()), quick=True)
-    assert ("49 of" in told(again) or "40 of" in told(again)) == bool(said)
+    assert ("49 of" in reported(again) or "40 of" in reported(again)) == bool(stated)
 
 
 def without(n: int, **missing: Any) -> dict[str, list[Any]]:
     """Rows of 30 units, with values that are missing where a test of the row's number says so."""
     held: dict[str, list[Any]] = {"y": [i % 2 for i in range(n)], "p": [(i % 97 + 1) / 99 for i in range(n)]}
-    held |= {"unit": [f"u{i % 30}" for i in range(n)], "w": [1.0 + i % 3 for i in range(n)], "id": [*range(n)]}
+    held |= {"cluster": [f"u{i % 30}" for i in range(n)], "w": [1.0 + i % 3 for i in range(n)], "id": [*range(n)]}
     for name, gone in missing.items():
         held[name] = [None if gone(i) else v for i, v in enumerate(held[name])]
     return held
 
 
-BY_UNITS = {"label": "y", "score": "p", "cluster": "unit", "weights": "w", "key": "id", "drop_missing": True}
+BY_CLUSTERS = {"label": "y", "score": "p", "cluster": "cluster", "weights": "w", "key": "id", "drop_missing": True}
 LACKS: list[Any] = [
-    ({"unit": lambda i: i % 20 == 3}, {"unit": 45}, "45 of 900 rows left out, without unit"),
+    ({"cluster": lambda i: i % 20 == 3}, {"cluster": 45}, "45 of 900 rows left out, without unit"),
     ({"w": lambda i: i % 20 == 3}, {"weight": 45}, "45 of 900 rows left out, without weight"),
     (
-        {"unit": lambda i: i % 20 == 3, "w": lambda i: i % 20 < 4},
-        {"unit": 45, "weight": 180},
+        {"cluster": lambda i: i % 20 == 3, "w": lambda i: i % 20 < 4},
+        {"cluster": 45, "weight": 180},
         "180 of 900 rows left out: 45 without unit, 180 without weight",
     ),
     (
-        {"y": lambda i: i % 20 in (3, 4), "unit": lambda i: i % 20 in (3, 5)},
-        {"label": 90, "unit": 90},
+        {"y": lambda i: i % 20 in (3, 4), "cluster": lambda i: i % 20 in (3, 5)},
+        {"label": 90, "cluster": 90},
         "135 of 900 rows left out: 90 without label, 90 without unit",
     ),
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("missing", "lack", "said"), LACKS)
-def test_rows_without_a_unit_do_not_lack_a_label(missing: Any, lack: dict[str, int], said: str) -> None:
+@pytest.mark.parametrize(("missing", "lack", "stated"), LACKS)
+def test_rows_without_a_unit_do_not_lack_a_label(missing: Any, lack: dict[str, int], stated: str) -> None:
     rows = without(900, **missing)
-    found = cal.audit(rows, **BY_UNITS, quick=True)
+    found = cal.audit(rows, **BY_CLUSTERS, quick=True)
     assert found.data["dropped_for"] == lack
-    assert said in told(found)
-    whole = cal.sketch(rows, **BY_UNITS)
+    assert stated in reported(found)
+    whole = cal.sketch(rows, **BY_CLUSTERS)
     parts = [cal.sketch({k: v[at::3] for k, v in rows.items()}, spec=whole.spec) for at in range(3)]
     stored = [type(whole).from_bytes(part.to_bytes()) for part in parts]
     for a, b, c in (parts, stored, (parts[2].copy(), stored[0].copy(), parts[1].copy())):
         joined = a.merge(b).merge(c)
         assert joined.dropped_for == whole.dropped_for == lack
-        assert said in told(cal.audit(type(whole).from_bytes(joined.to_bytes()), quick=True))
+        assert stated in reported(cal.audit(type(whole).from_bytes(joined.to_bytes()), quick=True))
 
 
 @pytest.mark.slow
 def test_what_rows_lack_that_were_left_out_before_is_not_known() -> None:
-    rows = without(900, unit=lambda i: i % 20 == 3)
-    held = cal.read(rows, **{k: v for k, v in BY_UNITS.items() if k != "key"})
+    rows = without(900, cluster=lambda i: i % 20 == 3)
+    held = cal.read(rows, **{k: v for k, v in BY_CLUSTERS.items() if k != "key"})
     found = cal.audit(held, quick=True)
     assert found.data["dropped_for"] == {}
-    assert "45 of 900 rows left out, without label, score, cluster or weight" in told(found)
+    assert "45 of 900 rows left out, without label, score, cluster or weight" in reported(found)
     plain = cal.read(without(900, p=lambda i: i % 20 == 3), label="y", score="p", drop_missing=True)
-    assert "45 of 900 rows left out, without label or score" in told(cal.audit(plain, quick=True))
-    units = cal.read(rows, label="y", score="p", cluster="unit", drop_missing=True)
-    assert "45 of 900 rows left out, without label, score or cluster" in told(cal.audit(units, quick=True))
+    assert "45 of 900 rows left out, without label or score" in reported(cal.audit(plain, quick=True))
+    clusters = cal.read(rows, label="y", score="p", cluster="cluster", drop_missing=True)
+    assert "45 of 900 rows left out, without label, score or cluster" in reported(cal.audit(clusters, quick=True))
 
 
-@pytest.mark.parametrize("claimed", [{"unit": 44}, {"unit": 46}, {"luck": 45}, {"unit": 45, "label": 0}])
+@pytest.mark.parametrize("claimed", [{"cluster": 44}, {"cluster": 46}, {"luck": 45}, {"cluster": 45, "label": 0}])
 def test_a_stored_sketch_cannot_claim_what_rows_lack(claimed: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = cal.sketch(without(900, unit=lambda i: i % 20 == 3), **BY_UNITS)
+    whole = cal.sketch(without(900, cluster=lambda i: i % 20 == 3), **BY_CLUSTERS)
     monkeypatch.setattr(type(whole), "dropped_for", claimed)
     raw = whole.to_bytes()
     monkeypatch.undo()

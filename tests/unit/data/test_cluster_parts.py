@@ -89,10 +89,10 @@ def test_stages_give_the_same_bytes_and_one_message_is_handed_on() -> None:
 
 
 def test_memory_is_given_back_where_the_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    freed.give_back()
+    freed.release_memory()
     freed._trim.cache_clear()
     monkeypatch.setattr("ctypes.CDLL", lambda _: object())  # a C library that knows nothing of it
-    freed.give_back()
+    freed.release_memory()
     freed._trim.cache_clear()
 
 
@@ -134,9 +134,9 @@ def test_functions_that_travel_need_no_calibrant_to_arrive() -> None:
     done = subprocess.run(
         [sys.executable, "-c", program], input=cloudpickle.dumps(sent), capture_output=True, check=True
     )
-    said = done.stdout.decode()
-    assert f"cannot import calibrant {cal.__version__}" in said
-    assert '"parts": [7]' in said
+    stated = done.stdout.decode()
+    assert f"cannot import calibrant {cal.__version__}" in stated
+    assert '"parts": [7]' in stated
 
 
 def test_a_sketch_file_is_never_unpickled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,9 +20,10 @@ def one(values: object) -> Coding:
 def test_kinds() -> None:
     rng = np.random.default_rng(5)
     days = [dt.date(2024, 1, 1) + dt.timedelta(days=int(d)) for d in rng.integers(0, 300, 50)]
-    stamps = pa.array([dt.datetime(2024, 1, 1, 6) + dt.timedelta(days=i) for i in range(9)])
+    file_versions = pa.array([dt.datetime(2024, 1, 1, 6) + dt.timedelta(days=i) for i in range(9)])
     assert [
-        one(v).kind for v in (rng.normal(size=50), ["a", "b"], [True, False], days, stamps, [3, 3, 3], pa.nulls(4))
+        one(v).kind
+        for v in (rng.normal(size=50), ["a", "b"], [True, False], days, file_versions, [3, 3, 3], pa.nulls(4))
     ] == [
         "number",
         "category",
@@ -32,7 +33,7 @@ def test_kinds() -> None:
         "constant",
         "constant",
     ]
-    assert encode(pa.table({"v": stamps}), [one(stamps)]).numbers[0, 0] == 19723.25
+    assert encode(pa.table({"v": file_versions}), [one(file_versions)]).numbers[0, 0] == 19723.25
 
 
 def test_missing_numbers_are_filled_flagged_and_kept() -> None:

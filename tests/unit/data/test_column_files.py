@@ -20,8 +20,8 @@ import calibrant as cal
 from calibrant.data.engines import reduce as engines
 from calibrant.data.engines import work
 from calibrant.data.rewrite import rewrite
+from calibrant.data.sources import file_versions
 from calibrant.data.sources import source as sources
-from calibrant.data.sources import stamps
 from calibrant.data.sources.columnar import arrow as arrow_files
 from calibrant.data.sources.opened import open_source
 from calibrant.data.sources.source import Source
@@ -239,9 +239,9 @@ def test_feather_of_the_first_version_and_encrypted_parquet(tmp_path: Path) -> N
     with pytest.raises(cal.BadInput, match="a Feather file of the first version: write it again as"):
         cal.sketch(str(tmp_path / "old.feather"), **ASK)
     (tmp_path / "d.parquet").write_bytes(b"PARE" + bytes(100) + (40).to_bytes(4, "little") + b"PARE")
-    with pytest.raises(cal.BadInput, match=r"^d\.parquet cannot be read as Parquet \(") as told:
+    with pytest.raises(cal.BadInput, match=r"^d\.parquet cannot be read as Parquet \(") as reported:
         cal.sketch(str(tmp_path / "d.parquet"), **ASK)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(reported.value)
 
 
 def test_page_checksums_are_verified(tmp_path: Path) -> None:
@@ -368,7 +368,7 @@ def test_a_file_afar_that_changes(
     tmp_path: Path, few: int, change: Callable[..., None], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such files have sizes and times; few of them are asked for one by one, many are listed anew."""
-    monkeypatch.setattr(stamps, "FEW", few)
+    monkeypatch.setattr(file_versions, "FEW", few)
     for name in ("a", "b"):
         write(table(), tmp_path / f"{name}.parquet")
     afar = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
@@ -382,7 +382,7 @@ def test_a_file_afar_that_changes(
 
 @pytest.mark.parametrize("few", [0, 32])
 def test_a_store_that_does_not_answer_is_no_change(tmp_path: Path, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stamps, "FEW", few)
+    monkeypatch.setattr(file_versions, "FEW", few)
     write(table(), tmp_path / "a.parquet")
 
     class Store:
@@ -394,11 +394,11 @@ def test_a_store_that_does_not_answer_is_no_change(tmp_path: Path, few: int, mon
             return fs.LocalFileSystem().get_file_info(asked)
 
     store = Store()
-    held = stamps.taken(store, str(tmp_path), [str(tmp_path / "a.parquet")])
+    held = file_versions.versions_of(store, str(tmp_path), [str(tmp_path / "a.parquet")])
     held.check()
     store.answers = False
     held.check()
-    stamps.taken(store, str(tmp_path), [str(tmp_path / "a.parquet")]).check()
+    file_versions.versions_of(store, str(tmp_path), [str(tmp_path / "a.parquet")]).check()
 
 
 # ---- folders ----

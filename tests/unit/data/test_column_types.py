@@ -34,8 +34,8 @@ def holed(values: list[Any], hole: Any = None) -> list[Any]:
 def numpy_columns() -> Iterator[tuple[str, Maker]]:
     for t in ("i1", "u1", "i8", ">i4", "u8", "f2", "f4", "f8", ">f8", "longdouble", "bool", "complex128"):
         yield f"numpy {t}", lambda t=t: np.array(BITS).astype(t)
-    for unit in ("Y", "M", "D", "h", "s", "ns", "ps"):
-        yield f"datetime64[{unit}]", lambda u=unit: np.array(BITS, dtype="i8").astype(f"M8[{u}]")
+    for cluster in ("Y", "M", "D", "h", "s", "ns", "ps"):
+        yield f"datetime64[{cluster}]", lambda u=cluster: np.array(BITS, dtype="i8").astype(f"M8[{u}]")
     for t in ("m8[s]", "m8[D]", "U3", "S3", "O"):
         yield f"numpy {t}", lambda t=t: np.array(BITS).astype(t)
     if hasattr(np.dtypes, "StringDType"):
@@ -169,7 +169,7 @@ def polars_columns() -> Iterator[tuple[str, Maker]]:
     yield "polars NaN", lambda: pl.Series(holed(REAL, np.nan))
 
 
-CASES = [*numpy_columns(), *python_columns(), *arrow_columns()]
+EVENTS = [*numpy_columns(), *python_columns(), *arrow_columns()]
 ROLES = (
     "label",
     "label with a case",
@@ -201,17 +201,17 @@ def used(role: str, column: Any) -> object:
 
 
 def works_or_is_refused(role: str, make: Maker) -> str:
-    said = ""
+    stated = ""
     try:
         used(role, make())
     except (BadInput, NotComputable) as e:
-        said = str(e)
-    assert "\n" not in said
-    assert len(said) < 400
-    return said
+        stated = str(e)
+    assert "\n" not in stated
+    assert len(stated) < 400
+    return stated
 
 
-@pytest.mark.parametrize("make", [c[1] for c in CASES], ids=[c[0] for c in CASES])
+@pytest.mark.parametrize("make", [c[1] for c in EVENTS], ids=[c[0] for c in EVENTS])
 def test_every_column_works_or_is_refused_in_one_line(make: Maker) -> None:
     for role in ROLES:
         works_or_is_refused(role, make)
@@ -331,7 +331,7 @@ def test_nan_labels_of_frames_are_missing() -> None:
             with pytest.raises(BadInput, match="1 value is missing"):
                 entry(frame, label="y", score="p", positive=1)
             rows = entry(frame, label="y", score="p", positive=1, drop_missing=True)
-            assert (rows.n, rows.cases) == (3, 1)
+            assert (rows.n, rows.events) == (3, 1)
 
 
 def test_masks_are_kept() -> None:
@@ -343,8 +343,8 @@ def test_masks_are_kept() -> None:
         cal.predictions([0, 1, 1], p, weights=np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]))
     with pytest.raises(BadInput, match="cluster is missing"):
         cal.predictions([0, 1, 1], p, cluster=np.ma.array([1, 2, 3], mask=[0, 1, 0]))
-    beside = cal.predictions([0, 1, 1], p, {"age": np.ma.array([30, 99, 40], mask=[0, 1, 0])}).covariates
-    assert beside.column("age").to_pylist() == [30, None, 40]
+    row_attributes = cal.predictions([0, 1, 1], p, {"age": np.ma.array([30, 99, 40], mask=[0, 1, 0])}).covariates
+    assert row_attributes.column("age").to_pylist() == [30, None, 40]
 
 
 def test_labels_beyond_double_precision_are_told_apart() -> None:

@@ -271,9 +271,11 @@ def test_intervals_and_periods_of_pandas_are_known_in_files(tmp_path: Path) -> N
         "s = cal.sketch('a.parquet', label='y', score='p', by=['span', 'month']); "
         "print([(v.kind, v.values) for v in s.spec.variables])"
     )
-    told = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    reported = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
     spelt = ("(0, 5]", "(5, 10]", "(10, 15]"), ("2024-01", "2024-02", "2024-03")
-    assert told.strip() == repr(list(zip(("category", "month"), spelt, strict=True)))
+    assert reported.strip() == repr(list(zip(("category", "month"), spelt, strict=True)))
 
 
 SIZES = {

@@ -35,9 +35,9 @@ def test_labels_of_any_kind_mean_the_same() -> None:
     prints = {cal.sketch({"y": y, "p": p}, label="y", score="p").fingerprint for y in same}
     named = cal.sketch({"y": ["n", "s", "s", "n"], "p": p}, label="y", score="p", positive="s")
     assert len(prints) == 1
-    assert named.cases == 2
-    assert cal.predictions(["n", "s", "s", "n"], p, positive="s").cases == 2
-    assert cal.predictions([1, 2, 2, 1], p, positive=2).cases == 2
+    assert named.events == 2
+    assert cal.predictions(["n", "s", "s", "n"], p, positive="s").events == 2
+    assert cal.predictions([1, 2, 2, 1], p, positive=2).events == 2
 
 
 def test_predictions_are_frozen() -> None:

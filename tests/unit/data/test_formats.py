@@ -146,7 +146,7 @@ def test_compressed_files_are_what_is_in_them(tmp_path: Path, expected: cal.Sket
 
 
 @pytest.mark.parametrize(
-    ("first", "said"),
+    ("first", "stated"),
     [
         (b"$FL2@(#)", "an SPSS file"),
         (b"<stata_dta><header>", "a Stata file"),
@@ -154,15 +154,15 @@ def test_compressed_files_are_what_is_in_them(tmp_path: Path, expected: cal.Sket
         (gzip.compress(b"X\n\0\0\0\3", mtime=0), "a file of R"),
         (b"calibrant sketch", "is a sketch: end its name in .sketch"),
         (b'{\n "name": "r",\n "verdict": "met",\n "verdicts": {', "holds no rows: .* show it by `calibrant report"),
-        (b'{"name":"a \\"b\\"","verdict":"none","verdicts":{"everyone":', "is the record of an audit"),
+        (b'{"name":"a \\"b\\"","verdict":"not_checked","verdicts":{"everyone":', "is the record of an audit"),
         (b"SQLite format 3\0", "an SQLite database"),
         (b"\x01\x02\x03", "none of Parquet, Arrow IPC, ORC, text"),
     ],
 )
 @pytest.mark.parametrize("file", ["log.dat", "log.csv"])
-def test_files_of_other_programs_are_called_by_name(tmp_path: Path, first: bytes, said: str, file: str) -> None:
+def test_files_of_other_programs_are_called_by_name(tmp_path: Path, first: bytes, stated: str, file: str) -> None:
     (tmp_path / file).write_bytes(first + bytes(600))
-    with pytest.raises(cal.BadInput, match="zero bytes" if said[:4] == "none" and file == "log.csv" else said):
+    with pytest.raises(cal.BadInput, match="zero bytes" if stated[:4] == "none" and file == "log.csv" else stated):
         cal.sketch(tmp_path / file, label="y", score="p")
 
 
@@ -191,7 +191,7 @@ SOUND = '{"y": 1, "p": 0.5}\n'
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "stated"),
     [
         (SOUND + "{y: 1}\n", "line 2 is not JSON"),
         (SOUND + '{"y": 1, "p": \n', "line 2 is not JSON"),
@@ -203,11 +203,11 @@ SOUND = '{"y": 1, "p": 0.5}\n'
         (SOUND * 2 + '{"y": 1, "p": "high"}\n', "score column 'p' holds string"),
     ],
 )
-def test_what_is_no_json_is_told_in_one_line(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_no_json_is_told_in_one_line(tmp_path: Path, text: str, stated: str) -> None:
     (tmp_path / "log.jsonl").write_text(text)
-    with pytest.raises(cal.BadInput, match=said) as told:
+    with pytest.raises(cal.BadInput, match=stated) as reported:
         cal.read(tmp_path / "log.jsonl", label="y", score="p")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(reported.value)
 
 
 def test_json_types_are_decided_on_all_values(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_json_types_are_decided_on_all_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arrays", "said"),
+    ("arrays", "stated"),
     [
         ({"y": np.array([1, "a", None], dtype=object), "p": np.zeros(3)}, "holds Python objects"),
         ({"y": np.zeros(3), "p": np.zeros(4)}, "'y' has 3 rows and 'p' 4"),
@@ -261,9 +261,9 @@ def test_json_types_are_decided_on_all_values(tmp_path: Path) -> None:
         ({}, "unpack it first|holds no arrays|cannot be read"),
     ],
 )
-def test_arrays_that_are_no_table_are_refused(tmp_path: Path, arrays: dict[str, Any], said: str) -> None:
+def test_arrays_that_are_no_table_are_refused(tmp_path: Path, arrays: dict[str, Any], stated: str) -> None:
     np.savez(tmp_path / "log.npz", **arrays)
-    with pytest.raises(cal.BadInput, match=said):
+    with pytest.raises(cal.BadInput, match=stated):
         cal.read(tmp_path / "log.npz", label="y", score="p")
 
 
@@ -333,7 +333,7 @@ def title(book: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "stated"),
     [
         (
             lambda book: book.create_sheet("more").append(["y", "p"]),
@@ -346,8 +346,8 @@ def title(book: Any) -> None:
         (lambda book: setattr(book.active["B2"], "value", "high"), "score column 'p' holds string"),
     ],
 )
-def test_sheets_that_are_no_table_are_refused(tmp_path: Path, change: Callable[[Any], object], said: str) -> None:
-    with pytest.raises(cal.BadInput, match=said):
+def test_sheets_that_are_no_table_are_refused(tmp_path: Path, change: Callable[[Any], object], stated: str) -> None:
+    with pytest.raises(cal.BadInput, match=stated):
         cal.read(workbook(tmp_path / "log.xlsx", change), label="y", score="p")
 
 

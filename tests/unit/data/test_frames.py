@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.data.sources import held as holding
+from calibrant.data.sources import in_memory as holding
 from calibrant.errors import BadInput
 
 N = 400
@@ -28,7 +28,7 @@ COLUMNS: dict[str, list[Any]] = {
     "flag": [i % 2 == 0 for i in range(N)],
 }
 TABLE = pa.table(COLUMNS)
-ASKED: dict[str, Any] = {
+REQUESTED: dict[str, Any] = {
     "label": "y",
     "score": "p",
     "by": ["site", "sex", "day"],
@@ -38,7 +38,7 @@ ASKED: dict[str, Any] = {
 
 
 def printed(source: object) -> str:
-    return cal.sketch(source, **ASKED).fingerprint
+    return cal.sketch(source, **REQUESTED).fingerprint
 
 
 class OnlyArrow:
@@ -174,18 +174,20 @@ def test_of_a_lazy_frame_only_what_is_read_is_computed() -> None:
 
 
 def test_a_stream_is_held_for_groups_and_covariates_and_said() -> None:
-    said: list[str] = []
-    whole = cal.sketch(iter(batches()), **ASKED, progress=lambda doing: said.append(f"{doing.step} {doing.rows}"))
+    stated: list[str] = []
+    whole = cal.sketch(
+        iter(batches()), **REQUESTED, progress=lambda event_now: stated.append(f"{event_now.step} {event_now.rows}")
+    )
     assert whole.fingerprint == printed(TABLE)
-    assert f"holding {N}" in said
-    assert f"reading {N}" in said
-    said.clear()
-    assert cal.sketch(batches(), label="y", score="p", progress=lambda doing: said.append(doing.step)).n == N
-    assert "holding" not in said
+    assert f"holding {N}" in stated
+    assert f"reading {N}" in stated
+    stated.clear()
+    assert cal.sketch(batches(), label="y", score="p", progress=lambda event_now: stated.append(event_now.step)).n == N
+    assert "holding" not in stated
 
 
 def test_a_long_stream_goes_through_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holding, "HELD", 2000)
+    monkeypatch.setattr(holding, "AT_ONCE", 2000)
     assert printed(batches()) == printed(TABLE)
     coded = TABLE.set_column(2, "site", TABLE.column("site").dictionary_encode())
     parts = [coded.slice(i, 90).unify_dictionaries().to_batches() for i in range(0, N, 90)]
@@ -193,7 +195,7 @@ def test_a_long_stream_goes_through_a_file(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_stream_that_finds_no_room_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holding, "HELD", 2000)
+    monkeypatch.setattr(holding, "AT_ONCE", 2000)
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
@@ -204,7 +206,7 @@ def test_a_stream_that_finds_no_room_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(
-    ("stream", "said"),
+    ("stream", "stated"),
     [
         (lambda: iter([]), "the iterator gives nothing"),
         (lambda: iter([1, 2]), "iterator gives a int"),
@@ -212,8 +214,8 @@ def test_a_stream_that_finds_no_room_is_refused(monkeypatch: pytest.MonkeyPatch)
         (lambda: iter([TABLE, 3]), "iterator gives a int"),
     ],
 )
-def test_a_stream_of_something_else_is_refused(stream: Any, said: str) -> None:
-    with pytest.raises(BadInput, match=said):
+def test_a_stream_of_something_else_is_refused(stream: Any, stated: str) -> None:
+    with pytest.raises(BadInput, match=stated):
         printed(stream())
 
 
@@ -273,8 +275,8 @@ def test_rows_are_joined_by_their_labels() -> None:
     assert rows.covariates.column("age").to_pylist() == [10, 20, 30, 40]
     assert rows.weights is not None
     assert rows.weights.tolist() == rows.cluster.tolist() == [1, 2, 3, 4]
-    beside = cal.predictions(y, p.to_numpy(), {"age": x["age"], "w": [1, 2, 3, 4]}).covariates
-    assert beside.to_pydict() == {"age": [10, 20, 30, 40], "w": [1, 2, 3, 4]}
+    row_attributes = cal.predictions(y, p.to_numpy(), {"age": x["age"], "w": [1, 2, 3, 4]}).covariates
+    assert row_attributes.to_pydict() == {"age": [10, 20, 30, 40], "w": [1, 2, 3, 4]}
     assert cal.read({"y": y, "p": p}, label="y", score="p").p.tolist() == [0.1, 0.2, 0.3, 0.4]
     turned = cal.predictions(y.reset_index(drop=True)[::-1], pd.Series([0.1, 0.2, 0.3, 0.4]))
     assert (turned.y.tolist(), turned.p.tolist()) == ([0, 1, 1, 0], [0.4, 0.3, 0.2, 0.1])
@@ -317,7 +319,7 @@ def test_several_classes_by_their_labels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "more", "said"),
+    ("labels", "more", "stated"),
     [
         (["cat", "dog", "cat"], {}, "holds text such as 'cat': pass classes="),
         (["cat", "rat", "cat"], {"classes": ["cat", "cow", "dog"]}, "'rat', which is none of the classes 'cat'"),
@@ -330,6 +332,6 @@ def test_several_classes_by_their_labels() -> None:
         (np.array(["2026-01-01"] * 3, dtype="M8[D]"), {}, "class numbers 0 to 2"),
     ],
 )
-def test_classes_that_cannot_be_told_are_refused(labels: Any, more: dict[str, Any], said: str) -> None:
-    with pytest.raises(BadInput, match=said):
+def test_classes_that_cannot_be_told_are_refused(labels: Any, more: dict[str, Any], stated: str) -> None:
+    with pytest.raises(BadInput, match=stated):
         cal.multiclass_predictions(labels, [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8], [0.5, 0.3, 0.2]], **more)

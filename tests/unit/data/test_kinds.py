@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from calibrant.data.kinds import kind_of_column
-from calibrant.data.specs.unit_names import names_code
+from calibrant.data.specs.cluster_names import names_code
 
 RNG = np.random.default_rng(0x51D5)
 N = 1000

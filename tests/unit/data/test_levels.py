@@ -38,7 +38,7 @@ def test_a_patient_of_two_hospitals_is_counted_and_refused():
 def test_persons_and_questions_cross():
     person, question = np.divmod(np.arange(18), 6)
     found = cal.predictions(Y, P, cluster={"question": question, "person": person})
-    assert (found.crossing.names, found.crossing.units) == (("question", "person"), (6, 3))
+    assert (found.crossing.names, found.crossing.clusters) == (("question", "person"), (6, 3))
     assert found.crossing.codes.tolist() == [question.tolist(), person.tolist()]
     assert len(np.unique(found.cluster)) == 1  # what knows nothing of crossing takes no two rows as independent
 
@@ -56,7 +56,7 @@ def test_rows_without_a_label_leave_their_units():
     person, question = np.divmod(np.arange(18), 6)
     y = [None if q == 5 else 1 for q in question]
     found = cal.predictions(y, P, cluster={"person": person, "question": question}, drop_missing=True)
-    assert (found.n, found.crossing.units) == (15, (5, 3))
+    assert (found.n, found.crossing.clusters) == (15, (5, 3))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_every_way_of_reading_takes_the_coarsest(cluster):
 
 def test_what_was_read_says_its_levels():
     for found in (cal.measure.brier(cal.read(VISITS, **NAMED)), cal.certify.raw_lower(cal.read(VISITS, **NAMED))):
-        assert (found.settings["unit"], found.settings["nested"]) == ("hospital", ("patient",))
+        assert (found.settings["cluster"], found.settings["nested"]) == ("hospital", ("patient",))
 
 
 def test_the_finer_column_is_no_covariate_and_the_page_says_that_it_lies_in_the_coarser(tmp_path):
@@ -185,9 +185,9 @@ def test_commands_take_several_columns(tmp_path, capsys, monkeypatch):
     pq.write_table(pa.table(VISITS), path)
     asked = ["--label", "y", "--score", "p", "--cluster", "patient,hospital"]
     assert main(["audit", str(path), *asked, "--quick"]) == 0
-    told = capsys.readouterr().out
-    assert "in which all 9 of patient lie" in told
-    assert "--cluster hospital,patient" in told
+    reported = capsys.readouterr().out
+    assert "in which all 9 of patient lie" in reported
+    assert "--cluster hospital,patient" in reported
     assert main(["measure", "brier", str(path), *asked]) == 0
     capsys.readouterr()
     text = pd.DataFrame(VISITS).to_csv(index=False)

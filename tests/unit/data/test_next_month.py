@@ -63,7 +63,7 @@ def test_new_values_missing_ones_and_outliers_have_a_place(january: Path, capsys
         )
     )
     assert (rows["other"], rows["missing"]) == (20, 5)
-    held = {c.name: (c, february.parts["fine"].held[c.name][..., 0].sum(axis=(1, 2))) for c in february.spec.codings}
+    held = {c.name: (c, february.parts["fine"].stored[c.name][..., 0].sum(axis=(1, 2))) for c in february.spec.codings}
     assert held["kind"][1][-2:].tolist() == [10, 6]
     assert held["x"][1][-1] == 8
     assert held["x"][1][0] >= 1
@@ -118,6 +118,6 @@ def test_a_column_that_changed_its_kind_is_refused(
 
 def test_sums_that_would_leave_64_bits_are_refused(january: Path) -> None:
     whole = Sketch.from_bytes(stored_sketch(january))
-    whole.parts["fine"].held["kind"][0, 1, 1, 0] = MOST
+    whole.parts["fine"].stored["kind"][0, 1, 1, 0] = MOST
     with pytest.raises(cal.BadInput, match="'kind': more than 2,147,483,648 rows"):
         whole.merge(Sketch.from_bytes(stored_sketch(january)), allow_same=True)

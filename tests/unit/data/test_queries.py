@@ -57,9 +57,9 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("text", ATTACKS)
 def test_a_query_can_only_read(log: Path, text: str) -> None:
-    with pytest.raises(cal.BadInput) as told:
+    with pytest.raises(cal.BadInput) as reported:
         cal.read(cal.sql(text), label="y", score="p")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(reported.value)
     assert [p.name for p in log.iterdir()] == ["x.parquet"]
 
 

@@ -58,12 +58,12 @@ def test_a_misspelt_class_is_refused_everywhere(reader: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "positive", "cases"),
+    ("labels", "positive", "events"),
     [([1, 5, 5], 5, 2), ([1, 5, 5], "5", 2), ([0.0, 1.0, 1.0], 1, 2), ([False, True, True], "True", 2)],
 )
-def test_a_class_is_named_as_its_user_would(labels: list[Any], positive: Any, cases: int) -> None:
-    assert cal.sketch({"y": labels, "p": [0.1, 0.2, 0.3]}, label="y", score="p", positive=positive).cases == cases
-    assert cal.predictions(labels, [0.1, 0.2, 0.3], positive=positive).cases == cases
+def test_a_class_is_named_as_its_user_would(labels: list[Any], positive: Any, events: int) -> None:
+    assert cal.sketch({"y": labels, "p": [0.1, 0.2, 0.3]}, label="y", score="p", positive=positive).events == events
+    assert cal.predictions(labels, [0.1, 0.2, 0.3], positive=positive).events == events
 
 
 def test_text_that_means_no_label_is_missing() -> None:
@@ -142,7 +142,7 @@ def test_columns_that_are_not_read_do_not_matter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "stated"),
     [
         (lambda: cal.sketch(ROWS, label="y", score="p", key="y"), "identity"),
         (lambda: cal.sketch(ROWS, label="y", score="y"), "both as the label and as the score"),
@@ -161,8 +161,8 @@ def test_columns_that_are_not_read_do_not_matter() -> None:
         (lambda: Sketch.from_bytes("path"), "not a calibrant sketch"),
     ],
 )
-def test_nothing_is_ignored_or_coerced(call: Any, said: str) -> None:
-    with pytest.raises(BadInput, match=said):
+def test_nothing_is_ignored_or_coerced(call: Any, stated: str) -> None:
+    with pytest.raises(BadInput, match=stated):
         call()
 
 
@@ -195,7 +195,7 @@ def test_plan_reads_any_data(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["shift", pytest.param("slope", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["gap", pytest.param("slope", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("error", "limit"), [(0.05, 0.025), (0.08, 0.06)])
 def test_the_rows_planned_for_the_low_end_decide_about_half_the_time(kind: str, error: float, limit: float) -> None:
     """Error of one sign, or of one change of sign; the estimate is the truth."""
@@ -205,7 +205,7 @@ def test_the_rows_planned_for_the_low_end_decide_about_half_the_time(kind: str, 
     def draw(n: int, seed: int) -> Any:
         rng = np.random.default_rng([seed, 0xDEC])
         p = rng.uniform(0.1, 0.9, n)
-        rate = p + (error if kind == "shift" else error * np.where(p < 0.5, 1, -1))
+        rate = p + (error if kind == "gap" else error * np.where(p < 0.5, 1, -1))
         return cal.predictions(rng.uniform(size=n) < rate, p)
 
     n = int(cal.certify.rows_needed(error - limit, draw(300, 0), side="lower").value)
@@ -224,17 +224,17 @@ def test_a_column_that_only_some_files_have_is_left_out_and_said(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "stated"),
     [
         ({}, r"no number: pass key= \(columns that identify a row\)$"),
-        ({"asker": COMMAND}, r"no number: pass --key \(columns that identify a row\)$"),
+        ({"caller": COMMAND}, r"no number: pass --key \(columns that identify a row\)$"),
         ({"cluster": "who"}, "or variables=None to go without covariates$"),
-        ({"cluster": "who", "asker": COMMAND}, "or --variables none to go without covariates$"),
+        ({"cluster": "who", "caller": COMMAND}, "or --variables none to go without covariates$"),
         ({"variables": "none"}, "^covariate column 'none' is not in the data"),
     ],
 )
-def test_rows_without_a_number_are_refused_by_what_is_needed_not_by_what_nobody_passed(asked: Any, said: str) -> None:
+def test_rows_without_a_number_are_refused_by_what_is_needed_not_by_what_nobody_passed(asked: Any, stated: str) -> None:
     opened = replace(source_of(ROWS | {"who": [1, 1, 2, 2]}), numbered=False)  # as of a Spark or Dask DataFrame
-    with pytest.raises(BadInput, match=said) as refusal:
+    with pytest.raises(BadInput, match=stated) as refusal:
         Reading.of(**{"label": "y", "score": "p", "variables": "*"} | asked).plain_spec(opened)
     assert "variables= needs" not in str(refusal.value)

@@ -55,8 +55,10 @@ def leaking(n: int, seed: int) -> pa.Table:
     """Return rounded scores, six traits that follow them, and a column that is the label: equal rows never differ."""
     t = rows(n, seed, 2)
     z = np.random.default_rng(seed)
-    traits = {f"trait{j}": np.digitize(t["p"].to_numpy() + 0.3 * z.normal(size=n), [0.25, 0.5, 0.75]) for j in range(6)}
-    return pa.table(dict(zip(t.column_names, t.columns, strict=True)) | traits | {"code": t["y"]})
+    attributes = {
+        f"trait{j}": np.digitize(t["p"].to_numpy() + 0.3 * z.normal(size=n), [0.25, 0.5, 0.75]) for j in range(6)
+    }
+    return pa.table(dict(zip(t.column_names, t.columns, strict=True)) | attributes | {"code": t["y"]})
 
 
 @pytest.mark.parametrize(
@@ -147,8 +149,8 @@ def test_an_audit_says_how_many_rows_repeat_and_warns() -> None:
     from_table = cal.audit(t, **READ, quick=True)
     in_memory = cal.audit(cal.read(t, **READ, by=["site", "ward"]), quick=True)
     for record in (from_table, in_memory):
-        told = {"rows": 600, "of": 750, "exact": True, "by": "row", "copied": True, "times": 5.0}
-        assert record.data["repeats"] == told
+        reported = {"rows": 600, "of": 750, "exact": True, "by": "row", "copied": True, "times": 5.0}
+        assert record.data["repeats"] == reported
         assert "repeated-rows" in record.data["warnings"]
     assert "repeated-rows" not in cal.audit(rows(750, 1), **READ, quick=True).data["warnings"]
 
@@ -219,7 +221,7 @@ def test_commands_refuse_the_same_rows_and_name_both(folder: Path, capsys: pytes
     out, read = ("--out", "sum.sketch"), ("--label", "y", "--score", "p")
     both = "calibrant: {} and {} {}, which would count twice: leave one out, or pass --allow-same if that is meant\n"
     same = both.format("{}", "{}", "hold the same 2,000 rows")
-    cases = {
+    events = {
         ("merge", "1.sketch", "1.sketch", *out): same.format("1.sketch", "1.sketch"),
         ("audit", "1.sketch", "1.sketch", "--quick"): same.format("1.sketch", "1.sketch"),
         ("merge", "2.sketch", "1.sketch", "one-again.sketch", *out): same.format("1.sketch", "one-again.sketch"),
@@ -228,14 +230,14 @@ def test_commands_refuse_the_same_rows_and_name_both(folder: Path, capsys: pytes
             "1.parquet", "one-again.parquet"
         ),
     }
-    for words, message in cases.items():
+    for words, message in events.items():
         assert run(*words) == (2, message)
         assert not (folder / "sum.sketch").exists()
     assert run("merge", "1.sketch", "2.sketch", "--out", "12.sketch")[0] == 0
     assert run("merge", "2.sketch", "3.sketch", "--out", "23.sketch")[0] == 0
     status, message = run("merge", "12.sketch", "23.sketch", *out)
     assert (status, message) == (2, both.format("12.sketch", "23.sketch", "both hold the 2,000 rows of 2.parquet"))
-    for words in cases:
+    for words in events:
         assert run(*words, "--allow-same")[0] != 2
 
 
@@ -266,7 +268,7 @@ def test_a_repair_reads_no_rows_twice_and_is_not_judged_on_its_own(
         "none",
         "--method",
         "platt",
-        "--map",
+        "--calibrator",
         str(folder / "m.json"),
     ]
     for files, message in (

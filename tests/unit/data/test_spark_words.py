@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.data.engines.spark import BUCKETS, GROUP, NO_ARROW, stages, told
+from calibrant.data.engines.spark import BUCKETS, GROUP, NO_ARROW, reported, stages
 
 
 @pytest.mark.parametrize(
@@ -19,12 +19,14 @@ from calibrant.data.engines.spark import BUCKETS, GROUP, NO_ARROW, stages, told
 )
 def test_workers_without_pyarrow_are_told_the_setting(line: str) -> None:
     trace = f'An error occurred while calling o7.collect\nTraceback (most recent call last):\n  File "a.py"\n{line}\n'
-    assert told(RuntimeError(trace)) == NO_ARROW
+    assert reported(RuntimeError(trace)) == NO_ARROW
     assert "PYSPARK_PYTHON" in NO_ARROW
 
 
 def test_another_error_is_told_by_its_last_line() -> None:
-    assert told(RuntimeError('Traceback (most recent call last):\n  File "a"\nValueError: no\n')) == "ValueError: no"
+    assert (
+        reported(RuntimeError('Traceback (most recent call last):\n  File "a"\nValueError: no\n')) == "ValueError: no"
+    )
 
 
 @pytest.mark.parametrize(

@@ -344,8 +344,8 @@ def test_wrong_forms_are_said(form: Form, why: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", [Form(), Form(delimiter=";", decimal=",")])
 def test_forms_that_are_told(encoding: str, form: Form, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes("y;p;größe\n0;0,5;ä\n".encode(encoding))
-    told = Form(encoding, form.delimiter, form.decimal)
-    assert rows_of(open_source(str(tmp_path / "a.csv"), (), told)) == {"y": [0], "p": [0.5], "größe": ["ä"]}
+    reported = Form(encoding, form.delimiter, form.decimal)
+    assert rows_of(open_source(str(tmp_path / "a.csv"), (), reported)) == {"y": [0], "p": [0.5], "größe": ["ä"]}
 
 
 THOUSANDS = "points that may stand between thousands, for commas stand before decimals"
@@ -386,8 +386,8 @@ def test_points_between_thousands_are_no_decimals(
 def test_who_wants_numbers_of_points_between_thousands_is_told_what_to_do(tmp_path: Path) -> None:
     rows = [f"{i % 2};0,{100 + i % 800};{1 + i % 90}.{100 + i % 899}" for i in range(900)]
     (tmp_path / "a.csv").write_text("\n".join(["y;p;income", *rows]))
-    told = " ".join(str(cal.look(tmp_path / "a.csv")).split())
-    assert f"Text income: '1.100' in line 2 of a.csv: {THOUSANDS}. For numbers, write" in told
+    reported = " ".join(str(cal.look(tmp_path / "a.csv")).split())
+    assert f"Text income: '1.100' in line 2 of a.csv: {THOUSANDS}. For numbers, write" in reported
     for more in ({"bins": {"income": [1000, 5000]}}, {}):
         with pytest.raises(BadInput, match=r"it is text, such as '1\.100'; write numbers without marks between"):
             cal.audit(tmp_path / "a.csv", label="y", score="p", by="income", quick=True, **more)

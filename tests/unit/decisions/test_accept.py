@@ -62,14 +62,14 @@ def test_clopper_pearson_agrees_with_scipy() -> None:
 
 def test_accepts_down_to_the_last_depth_within(answers: cal.Predictions) -> None:
     found = cal.certify.accept(answers, risk=0.2, target="rows")
-    told = of(found)
-    passed = answers.p >= told["threshold"]
-    assert told["accepted"] == passed.sum()
-    assert told["wrong"] == (answers.y[passed] == 0).sum()
-    assert found.low == told["share"] == passed.mean()
+    reported = of(found)
+    passed = answers.p >= reported["threshold"]
+    assert reported["accepted"] == passed.sum()
+    assert reported["wrong"] == (answers.y[passed] == 0).sum()
+    assert found.low == reported["share"] == passed.mean()
     assert found.interval.high == 1.0
-    assert told["certified_rate"] <= 0.2
-    assert told["rate"] < told["certified_rate"]
+    assert reported["certified_rate"] <= 0.2
+    assert reported["rate"] < reported["certified_rate"]
     deeper = np.sort(np.unique(answers.p[~passed]))[::-1]
     for t in deeper[:50]:
         more = answers.p >= t
@@ -128,11 +128,11 @@ def test_units_that_repeat_rows_certify_less(answers: cal.Predictions) -> None:
     five = np.repeat(np.arange(1200), 5)
     p, y = answers.p[:1200][five], answers.y[:1200][five]
     by_rows = cal.certify.accept(cal.predictions(y, p), risk=0.25)
-    by_units = cal.certify.accept(cal.predictions(y, p, cluster=five), risk=0.25)
-    assert by_units.low < by_rows.low
-    assert by_units.settings["units"] == 1200
+    by_clusters = cal.certify.accept(cal.predictions(y, p, cluster=five), risk=0.25)
+    assert by_clusters.low < by_rows.low
+    assert by_clusters.settings["clusters"] == 1200
     here = cal.certify.accept(cal.predictions(y, p, cluster=five), risk=0.25, target="rows")
-    assert here.low == by_units.low
+    assert here.low == by_clusters.low
     assert "these rows but those of pilot clusters, given their scores" in here.settings["about"]
 
 
@@ -154,18 +154,18 @@ def test_a_sketch_accepts_whole_cells(answers: cal.Predictions) -> None:
 
 def test_the_curve_agrees_with_what_is_accepted(answers: cal.Predictions) -> None:
     curve = cal.diagnose.acceptance_curve(answers, risk=0.2, points=1000)
-    told = curve.settings["groups"]["everyone"]
+    reported = curve.settings["groups"]["everyone"]
     within = [s for s, u in zip(curve.columns["share"], curve.columns["high"], strict=True) if u <= 0.2]
-    assert max(within) == pytest.approx(told["accepted"], abs=0.002)
-    assert told["accepted"] <= told["picked"]
+    assert max(within) == pytest.approx(reported["accepted"], abs=0.002)
+    assert reported["accepted"] <= reported["picked"]
     assert all(a <= b for a, b in zip(curve.columns["high_alone"], curve.columns["high"], strict=True))
 
 
 def test_of_a_group_without_pilot_units_nobody_is_accepted() -> None:
     rng = np.random.default_rng(0)
-    unit, p = np.repeat(np.arange(300), 4), rng.uniform(size=1200)
-    site = np.where(unit < 3, "tiny", "big")
-    data = cal.predictions(rng.uniform(size=1200) < p, p, {"site": site}, cluster=unit)
+    cluster_code, p = np.repeat(np.arange(300), 4), rng.uniform(size=1200)
+    site = np.where(cluster_code < 3, "tiny", "big")
+    data = cal.predictions(rng.uniform(size=1200) < p, p, {"site": site}, cluster=cluster_code)
     for seed in (0, 2):  # of the three units one is a pilot unit, and none
         groups = cal.certify.accept(data, risk=0.4, by="site", seed=seed).settings["groups"]
         assert groups["site = tiny"]["threshold"] is None
@@ -244,15 +244,15 @@ def test_the_command_prints_and_writes(file: Path, capsys: pytest.CaptureFixture
 def test_the_command_says_at_which_thresholds_the_rate_holds(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of units it is proved at those that pilot units chose alone, of groups as of everyone."""
     named = ["accept", str(file), "--label", "right", "--score", "confidence", "--risk", "0.3"]
-    said = {}
+    stated = {}
     for cluster in ((), ("--cluster", "question")):
         for by in ((), ("--by", "topic")):
             assert main([*named, *cluster, *by]) == 0
-            said[bool(cluster), bool(by)] = capsys.readouterr().out.splitlines()[1]
-    for (units, _), line in said.items():
-        assert ("at all thresholds" in line) != units
-        assert ("that pilot clusters chose" in line) == units
-    assert all(("in all groups at once" in line) == groups for (_, groups), line in said.items())
+            stated[bool(cluster), bool(by)] = capsys.readouterr().out.splitlines()[1]
+    for (clusters, _), line in stated.items():
+        assert ("at all thresholds" in line) != clusters
+        assert ("that pilot clusters chose" in line) == clusters
+    assert all(("in all groups at once" in line) == groups for (_, groups), line in stated.items())
 
 
 @pytest.mark.parametrize(

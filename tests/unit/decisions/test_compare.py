@@ -20,8 +20,8 @@ from calibrant.decisions.comparison import decided, least, overall
 from calibrant.decisions.terms import Terms
 from calibrant.report.outputs import comparison
 from calibrant.results import Estimate
-from calibrant.stats.decisions.areas import row_areas, side, unit_areas
-from calibrant.stats.decisions.paired import BETS, PairedUnits
+from calibrant.stats.decisions.areas import cluster_areas, row_areas, side
+from calibrant.stats.decisions.paired import BETS, PairedClusters
 
 
 @pytest.fixture(scope="module")
@@ -216,17 +216,17 @@ def test_each_target_says_what_it_is_about(
         "outcomes of different clusters independent given the scores, rows of one cluster as dependent as they like, "
         "weights that do not depend on outcomes"
     )
-    assert (found.settings["units"], "pilot_units" in found.settings) == (2000, False)
+    assert (found.settings["clusters"], "pilot_clusters" in found.settings) == (2000, False)
     main(["compare", "--help"])
-    told = " ".join(capsys.readouterr().out.split())
-    assert "about future rows like these (default), or about the rows at hand, given their scores" in told
+    reported = " ".join(capsys.readouterr().out.split())
+    assert "about future rows like these (default), or about the rows at hand, given their scores" in reported
 
 
 def test_the_limit_is_where_evidence_by_hand_refutes() -> None:
     rng = np.random.default_rng(1)
     d, w = rng.uniform(-0.3, 0.4, 60), rng.uniform(0.5, 1.0, 60)
-    units = PairedUnits(d * w, w, 1.0, 1.0)
-    _, high = units.limits(0.1)
+    clusters = PairedClusters(d * w, w, 1.0, 1.0)
+    _, high = clusters.limits(0.1)
     target, wealth = math.log(20.0), np.zeros(3)
     squares, total, size = 1.0 / 16.0, 0.0, 0.0
     for u, (z, s) in enumerate(zip(d * w, w, strict=True)):  # one unit after another
@@ -274,15 +274,19 @@ def test_areas_of_blocks_by_hand() -> None:
 def test_areas_of_units_by_hand() -> None:
     """Sums over pairs of rows of different units, by weight; no size is above what is bet on."""
     rng = np.random.default_rng(3)
-    unit = np.repeat(np.arange(7), 3)
+    cluster = np.repeat(np.arange(7), 3)
     y, w = rng.uniform(size=21) < 0.4, rng.uniform(0.2, 1.0, 21)
     scores = (rng.uniform(size=21).round(1), rng.uniform(size=21).round(1))
-    found = unit_areas(scores, y, w, unit, 3.0, np.random.default_rng(5))
-    dealt = np.empty(7, dtype=int)
-    dealt[np.random.default_rng(5).permutation(7)] = np.arange(7) % 3
+    found = cluster_areas(scores, y, w, cluster, 3.0, np.random.default_rng(5))
+    hash_split = np.empty(7, dtype=int)
+    hash_split[np.random.default_rng(5).permutation(7)] = np.arange(7) % 3
     for k in range(3):
         pairs = [(i, j) for i in np.flatnonzero(y) for j in np.flatnonzero(~y)]
-        pairs = [(i, j) for i, j in pairs if unit[i] != unit[j] and dealt[unit[i]] == dealt[unit[j]] == k]
+        pairs = [
+            (i, j)
+            for i, j in pairs
+            if cluster[i] != cluster[j] and hash_split[cluster[i]] == hash_split[cluster[j]] == k
+        ]
         own = [by_pairs(scores, np.array([i]), np.array([j])).item() * w[i] * w[j] for i, j in pairs]
         assert found.value[k] == pytest.approx(sum(own), abs=1e-12)
         assert found.size[k] == pytest.approx(sum(w[i] * w[j] for i, j in pairs), abs=1e-12)
@@ -331,10 +335,10 @@ def test_rows_of_one_unit_widen(rows: dict[str, np.ndarray]) -> None:
     thrice = {k: np.repeat(v[:2000], 3) for k, v in rows.items()}
     for target in ("population", "rows"):
         plain = cal.compare(both(thrice), thrice["y"], target=target).differences[0].interval
-        by_units = cal.compare(both(thrice), thrice["y"], cluster=rows["who"], target=target)
-        wide = by_units.differences[0].interval
+        by_clusters = cal.compare(both(thrice), thrice["y"], cluster=rows["who"], target=target)
+        wide = by_clusters.differences[0].interval
         assert wide.high - wide.low > 1.3 * (plain.high - plain.low)
-    assert cal.compare(both(thrice), thrice["y"], cluster=rows["who"]).settings["units"] == 2000
+    assert cal.compare(both(thrice), thrice["y"], cluster=rows["who"]).settings["clusters"] == 2000
 
 
 def test_weights_weigh(rows: dict[str, np.ndarray]) -> None:
@@ -368,10 +372,10 @@ def test_audits_differ_by_their_certified_ranges(rows: dict[str, np.ndarray]) ->
     assert everyone.interval.high == new.everyone.upper.interval.high - old.everyone.lower.interval.low
     assert everyone.interval.level == pytest.approx(0.8)  # both of everyone's ends have all of alpha, in both audits
     assert [g.interval.level for g in groups] == pytest.approx([0.9, 0.9])
-    told = comparison.lines(found)
+    reported = comparison.lines(found)
     assert (
         "Everyone's ranges hold at level 0.8, each bound separately at 0.9; all groups' simultaneously at 0.9, finite"
-        in told
+        in reported
     )
     assert [g.population for g in groups] == ["sex = f", "sex = m"]
     assert found.verdict == "better"
@@ -433,9 +437,9 @@ def test_the_level_of_two_audits_holds_at_both_ends(rows: dict[str, np.ndarray])
 )
 def test_bad_input_is_told_in_one_line(change: dict[str, object], why: str) -> None:
     usual = {"models": {"old": [0.5] * 4, "new": [0.4] * 4}, "y_true": [0, 1, 0, 1]}
-    with pytest.raises(cal.BadInput, match=why) as told:
+    with pytest.raises(cal.BadInput, match=why) as reported:
         cal.compare(**(usual | change))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(reported.value)
 
 
 def test_what_cannot_be_computed_says_so(rows: dict[str, np.ndarray]) -> None:
@@ -554,10 +558,10 @@ def test_the_page_shows_verdicts_and_every_range(log: str, tmp_path: Path, capsy
     out = tmp_path / "t.html"
     common = ["compare", log, "--label", "y", "--score", "old,new", "--by", "sex", "--out", str(out)]
     assert main(common) == 0
-    said = capsys.readouterr().out.splitlines()
+    stated = capsys.readouterr().out.splitlines()
     page = out.read_text(encoding="utf-8")
-    assert said[0] in page
-    assert said[1] in page
+    assert stated[0] in page
+    assert stated[1] in page
     assert page.count('<svg class="t"') == 3  # everyone, and two groups
     assert "Assumes independent rows" in page
     assert "<script" not in page

@@ -57,10 +57,12 @@ def test_weights_count_rows_and_units_are_summed() -> None:
     five = np.repeat(np.arange(400), 5)
     copied = cal.predictions(data.y[five], data.p[five], cluster=five)
     once = cal.measure.net_benefit(cal.predictions(data.y[:400], data.p[:400]), threshold=t)
-    by_units = cal.measure.net_benefit(copied, threshold=t)
-    assert by_units.value == pytest.approx(once.value)
-    assert by_units.high - by_units.value == pytest.approx(once.high - once.value, rel=0.15)  # 40 pilot units leave
-    assert by_units.settings["pilot_units"] == 40
+    by_clusters = cal.measure.net_benefit(copied, threshold=t)
+    assert by_clusters.value == pytest.approx(once.value)
+    assert by_clusters.high - by_clusters.value == pytest.approx(
+        once.high - once.value, rel=0.15
+    )  # 40 pilot units leave
+    assert by_clusters.settings["pilot_clusters"] == 40
 
 
 def test_the_curve_agrees_with_each_threshold_and_its_band_is_wider() -> None:
@@ -102,15 +104,15 @@ def test_a_sketch_gives_the_same_where_it_knows_the_threshold() -> None:
 
 
 def test_a_sketch_of_units_has_groups_of_units() -> None:
-    data, unit = made(3000), np.arange(3000) // 30
-    table = {"y": data.y, "p": data.p, "sex": data.covariates["sex"], "unit": unit}
+    data, cluster_code = made(3000), np.arange(3000) // 30
+    table = {"y": data.y, "p": data.p, "sex": data.covariates["sex"], "unit": cluster_code}
     sketch = cal.sketch(table, label="y", score="p", by="sex", cluster="unit")
-    rows = cal.predictions(data.y, data.p, {"sex": table["sex"]}, cluster=unit)
+    rows = cal.predictions(data.y, data.p, {"sex": table["sex"]}, cluster=cluster_code)
     for measure in (cal.measure.net_benefit, cal.measure.regret):
         of_rows = cal.measure.by_group(measure, rows, by="sex", threshold=0.4)
         of_sketch = cal.measure.by_group(measure, sketch, threshold=0.4)
         for name, found in of_rows.items():
-            assert found.settings["units"] == of_sketch[name].settings["units"] == 100
+            assert found.settings["clusters"] == of_sketch[name].settings["clusters"] == 100
             assert found.interval.high == pytest.approx(of_sketch[name].interval.high, abs=1e-6)
     curves = [cal.diagnose.decision_curve(d, thresholds=[0.4], by="sex").columns for d in (rows, sketch)]
     assert curves[0]["net_benefit"] == pytest.approx(curves[1]["net_benefit"])
@@ -121,9 +123,9 @@ def test_a_band_of_few_units_is_certified() -> None:
     few = cal.predictions(data.y, data.p, cluster=np.arange(2400) // 60)
     many = cal.predictions(data.y, data.p, cluster=np.arange(2400) // 40)
     heavy = cal.predictions(data.y, data.p, cluster=np.arange(2400) // 4 * (np.arange(2400) > 1200))  # one is half
-    told = [cal.diagnose.decision_curve(d, thresholds=[0.2, 0.5]).columns for d in (few, many, heavy)]
-    assert [c["guarantee"][0] for c in told] == ["finite-sample", "asymptotic", "finite-sample"]
-    for t, low, high in zip(*(told[0][k] for k in ("threshold", "low", "high")), strict=True):
+    reported = [cal.diagnose.decision_curve(d, thresholds=[0.2, 0.5]).columns for d in (few, many, heavy)]
+    assert [c["guarantee"][0] for c in reported] == ["finite-sample", "asymptotic", "finite-sample"]
+    for t, low, high in zip(*(reported[0][k] for k in ("threshold", "low", "high")), strict=True):
         one = cal.measure.net_benefit(few, threshold=t, alpha=0.05 / 2)
         assert (low, high) == pytest.approx((one.low, one.high))
 

@@ -65,10 +65,12 @@ def test_weights_and_units_count() -> None:
     assert heavy.value == pytest.approx(by_decisions(data.p, data.y, 0.2, weights), abs=0.01)
     alone = cal.measure.regret(data, threshold=0.2)
     order = np.argsort(data.y, kind="stable")
-    alike = cal.predictions(data.y[order], data.p[order], cluster=np.arange(2000) // 50)  # units of one fate
-    wider = cal.measure.regret(alike, threshold=0.2)
+    intraclass_correlation = cal.predictions(
+        data.y[order], data.p[order], cluster=np.arange(2000) // 50
+    )  # units of one fate
+    wider = cal.measure.regret(intraclass_correlation, threshold=0.2)
     assert wider.high - wider.low > 2 * (alone.high - alone.low)
-    assert "units" in wider.settings
+    assert "clusters" in wider.settings
     assert "clusters" in wider.assumes
 
 

@@ -114,13 +114,13 @@ def test_two_sided_statistics_do_not_mind_which_outcome_is_the_case(name: str, s
 @given(seed=st.integers(0, 10**6), m=st.integers(1, 40), draws=st.integers(1, 12))
 def test_compiled_walk_is_the_readable_one(seed: int, m: int, draws: int) -> None:
     rng = np.random.default_rng(seed)
-    cases, weight, expected = rng.integers(0, 5, (m, draws)), rng.random(m), np.cumsum(rng.random(m))
+    events, weight, expected = rng.integers(0, 5, (m, draws)), rng.random(m), np.cumsum(rng.random(m))
     read = rng.random(m) < 0.6
     ours, theirs = ([np.zeros(draws), np.zeros(draws), np.zeros(draws)] for _ in range(2))
     for block in (slice(0, m // 2), slice(m // 2, m)):
         if block.stop > block.start:
-            extremes(cases[block], weight[block], expected[block], read[block], Walks(*ours))
-            oracles.draws.extremes(cases[block], weight[block], expected[block], read[block], Walks(*theirs))
+            extremes(events[block], weight[block], expected[block], read[block], Walks(*ours))
+            oracles.draws.extremes(events[block], weight[block], expected[block], read[block], Walks(*theirs))
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-10)
 
@@ -134,12 +134,12 @@ def test_chunks_play_no_part(tied: bool, monkeypatch: pytest.MonkeyPatch) -> Non
 
     def drawn() -> Any:
         out = np.full((len(q.p), 30), -1)
-        for at, numbers, cases in simulated(q, ids, 30, 9):
-            out[at, numbers] = cases
+        for at, numbers, events in simulated(q, ids, 30, 9):
+            out[at, numbers] = events
         return out
 
     whole = drawn()
-    monkeypatch.setattr("calibrant.stats.classical.HELD", 700)
+    monkeypatch.setattr("calibrant.stats.classical.AT_ONCE", 700)
     monkeypatch.setattr("calibrant.stats.nulls.CHUNK", 7 if tied else 700)
     assert (drawn() == whole).all()
     assert (q.rows is not None) == tied
@@ -302,36 +302,36 @@ def test_score_test_of_one_score_tests_the_intercept() -> None:
     assert D.score_test(cal.predictions([0] * 50, [0.1] * 50)).p_value < 0.05
 
 
-UNIT_TESTS = [D.spiegelhalter_test, D.score_test, D.hosmer_lemeshow_test, D.cumulative_test]
+CLUSTER_TESTS = [D.spiegelhalter_test, D.score_test, D.hosmer_lemeshow_test, D.cumulative_test]
 
 
-def in_units(units=200, copies=3, **more):
+def in_clusters(clusters=200, copies=3, **more):
     """Return rows of which each stands there several times, in units."""
-    data = rows(units)
-    y, p, unit = (np.repeat(v, copies) for v in (data.y, data.p, np.arange(units)))
-    return cal.predictions(y, p, cluster=unit, **more)
+    data = rows(clusters)
+    y, p, cluster_code = (np.repeat(v, copies) for v in (data.y, data.p, np.arange(clusters)))
+    return cal.predictions(y, p, cluster=cluster_code, **more)
 
 
-@pytest.mark.parametrize("test", UNIT_TESTS)
+@pytest.mark.parametrize("test", CLUSTER_TESTS)
 def test_copies_in_units_add_no_evidence(test):
-    once, thrice = test(in_units(copies=1), draws=4999), test(in_units(), draws=4999)
+    once, thrice = test(in_clusters(copies=1), draws=4999), test(in_clusters(), draws=4999)
     assert thrice.p_value == pytest.approx(once.p_value, abs=0.03)
-    assert test(cal.predictions(in_units().y, in_units().p)).p_value < thrice.p_value
+    assert test(cal.predictions(in_clusters().y, in_clusters().p)).p_value < thrice.p_value
     assert thrice.law.startswith("random signs of whole clusters")
-    assert thrice.settings["units"] == 200
+    assert thrice.settings["clusters"] == 200
     assert "clusters are independent" in thrice.null
 
 
-@pytest.mark.parametrize("test", UNIT_TESTS)
+@pytest.mark.parametrize("test", CLUSTER_TESTS)
 def test_units_do_not_depend_on_the_order_of_rows_and_take_weights(test):
-    data, order = in_units(), np.random.default_rng(0).permutation(600)
+    data, order = in_clusters(), np.random.default_rng(0).permutation(600)
     turned = cal.predictions(data.y[order], data.p[order], cluster=data.cluster[order])
     assert test(turned).p_value == test(data).p_value
-    assert test(in_units(weights=1.0 + np.arange(600) % 5)).statistic != test(data).statistic
+    assert test(in_clusters(weights=1.0 + np.arange(600) % 5)).statistic != test(data).statistic
 
 
 def test_statistics_of_units_are_sums_over_them():
-    data = in_units(60)
+    data = in_clusters(60)
     x = np.log(data.p / (1 - data.p))
     each = np.array([[(r := (data.y - data.p)[data.cluster == g]).sum(), r @ x[data.cluster == g]] for g in range(60)])
     total = each.sum(axis=0)
@@ -354,10 +354,10 @@ BAD: list[tuple[Callable[[], Any], str]] = [
 ]
 NOT: list[tuple[Callable[[], Any], str]] = [
     (lambda: D.score_test(cal.predictions([0, 1], [0.3, 0.4], cluster=["a", "a"])), "one cluster"),
-    (lambda: D.score_test(in_units(50), null="asymptotic"), "random signs as its null, not an asymptotic law"),
-    (lambda: D.score_test(in_units(50), tolerance=0.1), "not room for a tolerance or one side: use strong"),
-    (lambda: D.cox_test(in_units(19)), "19 clusters are under 20"),
-    (lambda: D.jeffreys_test(in_units(50), by="g"), "those of one cluster are not: use score_test"),
+    (lambda: D.score_test(in_clusters(50), null="asymptotic"), "random signs as its null, not an asymptotic law"),
+    (lambda: D.score_test(in_clusters(50), tolerance=0.1), "not room for a tolerance or one side: use strong"),
+    (lambda: D.cox_test(in_clusters(19)), "19 clusters are under 20"),
+    (lambda: D.jeffreys_test(in_clusters(50), by="g"), "those of one cluster are not: use score_test"),
     (lambda: D.cox_test(cal.predictions([0, 1, 0, 1], [0.3, 0.2, 0.1, 0.4], weights=[1, 2, 1, 1])), "under 20"),
     (lambda: D.jeffreys_test(cal.predictions([0, 1], [0.3, 0.4], weights=[1, 2])), "weights"),
     (lambda: D.cox_test(cal.predictions([0, 0], [0.3, 0.4])), "both outcomes"),

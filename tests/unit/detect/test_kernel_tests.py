@@ -308,9 +308,11 @@ def test_the_weighted_statistic_is_the_sum_over_pairs(cluster):
 def test_weights_all_alike_change_nothing():
     d = weighted()
     plain = cal.detect.kernel_calibration_test(cal.predictions(d.y, d.p), draws=99)
-    alike = cal.detect.kernel_calibration_test(cal.predictions(d.y, d.p, weights=np.full(d.n, 2.0)), draws=99)
-    assert alike.statistic == pytest.approx(plain.statistic, rel=1e-12)
-    assert alike.p_value == plain.p_value
+    intraclass_correlation = cal.detect.kernel_calibration_test(
+        cal.predictions(d.y, d.p, weights=np.full(d.n, 2.0)), draws=99
+    )
+    assert intraclass_correlation.statistic == pytest.approx(plain.statistic, rel=1e-12)
+    assert intraclass_correlation.p_value == plain.p_value
 
 
 @pytest.mark.parametrize("null", ["simulated", "gaussian"])

@@ -17,7 +17,7 @@ from calibrant.data.specs.local import LocalSpec, local_spec
 from calibrant.detect.exact_local_test import exact_local_test
 from calibrant.detect.local_calibration_test import blocks_of, natural, outcome, populous, sums_of_rows
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.features import CELLS, REACH, UNIT
+from calibrant.kernels.features import CELLS, CLUSTER, REACH
 from calibrant.results import Outcome
 from calibrant.views.kernel_rows import Shape
 from calibrant.views.local_sums import fixed_features, weighted_sums
@@ -197,7 +197,7 @@ def test_weights_all_alike_change_nothing(cluster: Any) -> None:
     one, two = (local(rows(table(off=0.1), cluster=cluster, weights=w), draws=99) for w in (None, np.full(1500, 3.0)))
     assert one.statistic == pytest.approx(two.statistic, abs=1e-7)
     assert one.p_value == two.p_value
-    for name in ("p_global", "p_local", "p_joint", "region_variable", "region_rows", "cases"):
+    for name in ("p_global", "p_local", "p_joint", "region_variable", "region_rows", "events"):
         assert one.parts[name] == two.parts[name]
     assert one.parts["region_z"] == pytest.approx(two.parts["region_z"], rel=1e-3)
 
@@ -338,7 +338,7 @@ def test_a_trend_is_the_straight_line_between_the_knots() -> None:
     q = spec.lines[1]
     between = (z >= q.knots[0]) & (z <= q.knots[-1])
     assert x.trend is not None
-    line = q.table[between, : q.smooth] / UNIT @ x.trend
+    line = q.table[between, : q.smooth] / CLUSTER @ x.trend
     np.testing.assert_allclose(line, z[between] / np.abs(q.knots).max(), atol=0.02)
 
 
@@ -356,7 +356,7 @@ def test_a_level_of_many_rows_of_few_clusters_says_how_few() -> None:
     t = table(off=0.4)
     own = np.where(np.array(t["ward"]) == "d", np.arange(1500) % 7, 100 + np.arange(1500) // 3)
     found = local(rows(t, cluster=own), variables=["ward"], draws=99)
-    assert (found.parts["region_value"], found.parts["region_units"][0]) == ("d", 7)
+    assert (found.parts["region_value"], found.parts["region_clusters"][0]) == ("d", 7)
     assert found.parts["region_rows"] > 100
     assert "region_value" not in guarded(found, "region_", 20).parts
     assert guarded(found, "region_", 5) == found

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.detect.pocket_test import WEIGHT, joined
+from calibrant.detect.subgroup_test import WEIGHT, joined
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 from calibrant.views.rules import Condition, columns_of
@@ -114,8 +114,10 @@ def test_which_null_is_used_and_from_what() -> None:
     assert cal.detect.scan_test(data) == cal.detect.scan_test(sketch)
     assert cal.detect.scan_test(data, variables=["x0"]) == cal.detect.scan_test(sketch, variables=["x0"])
     assert cal.detect.scan_test(data).settings["null"] == "simulated"
-    alike = cal.predictions(data.y, data.p, data.covariates, weights=np.ones(data.n), cluster=np.arange(data.n))
-    assert cal.detect.scan_test(alike) == cal.detect.scan_test(data)
+    intraclass_correlation = cal.predictions(
+        data.y, data.p, data.covariates, weights=np.ones(data.n), cluster=np.arange(data.n)
+    )
+    assert cal.detect.scan_test(intraclass_correlation) == cal.detect.scan_test(data)
 
 
 def test_draws_are_counted_one_by_one() -> None:
@@ -142,15 +144,15 @@ def test_small_and_flat_data() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("traits", [20, pytest.param(100, marks=pytest.mark.slow)])
-def test_many_traits(traits: int) -> None:
+@pytest.mark.parametrize("attributes", [20, pytest.param(100, marks=pytest.mark.slow)])
+def test_many_traits(attributes: int) -> None:
     g, p, _ = uniform(6, 400)
     many = {f"x{j}": g.uniform(size=400) for j in range(101)}
     with pytest.raises(NotComputable, match="101 covariates"):
         cal.detect.scan_test(cal.predictions(g.random(400) < p, p, many))
-    some = dict(list(many.items())[:traits])
+    some = dict(list(many.items())[:attributes])
     found = cal.detect.scan_test(cal.predictions(g.random(400) < p, p, some), draws=19)
-    assert found.parts["tables"] == (traits + 1) * (traits + 2) // 2
+    assert found.parts["tables"] == (attributes + 1) * (attributes + 2) // 2
 
 
 @pytest.mark.parametrize("null", ["simulated", "bound"])
@@ -211,7 +213,7 @@ def outcome(p: float) -> Outcome:
 def test_two_p_values_are_one(scan: float, adaptive: float, by: str) -> None:
     found = joined(outcome(scan), outcome(adaptive))
     assert found.p_value == min(1.0, scan / WEIGHT, adaptive / (1 - WEIGHT))
-    assert found.parts["found_by"] == by
+    assert found.parts["detected_by"] == by
     assert (found.parts["p_scan"], found.parts["p_adaptive"]) == (scan, adaptive)
 
 
@@ -224,10 +226,10 @@ def test_the_weights_add_up_to_one_and_neither_is_nothing() -> None:
 @pytest.mark.slow
 def test_a_pocket_is_found_in_two_ways_at_once() -> None:
     data = corner(2_500)
-    found = cal.detect.pocket_test(data)
+    found = cal.detect.subgroup_test(data)
     scan, adaptive = cal.detect.scan_test(data), cal.detect.strong_calibration_test(data)
     assert found == joined(scan, adaptive)
-    assert found.parts["found_by"] == "both"
+    assert found.parts["detected_by"] == "both"
     assert found.parts["scan"]["rule"] == "x0 over 0.7 and x1 over 0.7"
     with pytest.raises(BadInput, match="alpha"):
-        cal.detect.pocket_test(data, alpha=1.0)
+        cal.detect.subgroup_test(data, alpha=1.0)

@@ -19,8 +19,8 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 from calibrant.search import models as residual_models
 from calibrant.search.corners import Summed
-from calibrant.search.detectors import Fits, Settings, detectors_of, question_of
-from calibrant.search.models import Quadratic, dealt, fit_logistic, predicted
+from calibrant.search.detectors import Fits, Settings, detector_inputs, detectors_of
+from calibrant.search.models import Quadratic, fit_logistic, hash_split, predicted
 from calibrant.search.nulls import SALT, fixed
 from calibrant.search.pools import BOOSTED, CORNERED, FEW, pool_of
 from calibrant.stats.cusum import Boundary, path, simulated
@@ -57,7 +57,7 @@ def test_finds_a_planted_group_and_names_its_null(null: Any, tolerance: float) -
     found = strong(planted(n, 0.4), tolerance=tolerance, null=null, models=models, draws=39)
     assert found.p_value <= 0.1
     assert found.settings["null"] == ("refit" if null == "auto" else null)
-    assert found.settings["asked"] == null
+    assert found.settings["requested"] == null
     assert (
         found.parts["chosen"]
         in found.parts["models"]
@@ -72,7 +72,7 @@ def test_the_default_models_find_it_and_say_which_way() -> None:
     data = planted(600)
     up, down = (strong(data, tolerance=0.05, null="fixed", alternative=a, draws=199) for a in ("greater", "less"))
     assert up.p_value <= 0.02 < down.p_value
-    assert up.parts["peak_cases"] > up.parts["peak_expected"]
+    assert up.parts["peak_events"] > up.parts["peak_expected"]
     assert up.parts["models"] == ("boosted", "logistic", "corners", "mean")
     assert "above" in up.alternative
     assert strong(data, tolerance=0.05, null="fixed", alternative="greater", draws=199) == up
@@ -289,18 +289,18 @@ def test_smallest_size_restricts_the_search() -> None:
 
 def test_clusters_share_a_fold_and_folds_are_even() -> None:
     cluster = np.random.default_rng(1).integers(0, 40, 300)
-    fold = dealt(300, 5, 0, np.unique(cluster, return_inverse=True)[1])
+    fold = hash_split(300, 5, 0, np.unique(cluster, return_inverse=True)[1])
     assert all(len(set(fold[cluster == c])) == 1 for c in set(cluster))
-    assert set(np.bincount(dealt(103, 5, 0))) == {20, 21}
+    assert set(np.bincount(hash_split(103, 5, 0))) == {20, 21}
 
 
 def test_each_row_is_predicted_from_other_folds() -> None:
     """Changing the outcomes of a fold changes the predictions of every fold but that one."""
     data = planted(200)
-    a = detectors_of(question_of(data, Settings(models=QUICK)))
+    a = detectors_of(detector_inputs(data, Settings(models=QUICK)))
     inside = a.question.fold == 2
     other = cal.predictions(np.where(inside, 1 - data.y, data.y), data.p, data.covariates)
-    b = detectors_of(question_of(other, Settings(models=QUICK)))
+    b = detectors_of(detector_inputs(other, Settings(models=QUICK)))
     same = (a.g == b.g).all(axis=0)
     assert same[inside].all()
     assert not same[~inside].any()
@@ -350,7 +350,7 @@ def test_rare_levels_do_not_hide_an_error_of_many() -> None:
     x, rare = rng.random(n), rng.choice(30, n, p=np.r_[0.971, np.full(29, 0.001)])
     covariates = {"x": x, "z": rng.random(n), "rare": np.array([f"k{k}" for k in rare])}
     data = cal.predictions(rng.random(n) < np.where(x > 0.9, 0.36, 0.3), np.full(n, 0.3), covariates)
-    q = question_of(data, Settings())
+    q = detector_inputs(data, Settings())
     summed = Summed.of(q.sample, np.arange(n))
     held = summed.cuts.member(summed.cuts.codes(q.sample.x.flat)).sum(axis=1)
     np.testing.assert_allclose(summed.overlaps.root, 1.0 / np.sqrt(held + 5.0), rtol=1e-5)
@@ -362,7 +362,7 @@ def test_rare_levels_do_not_hide_an_error_of_many() -> None:
 
 def test_boosted_trees_predict_the_whole_of_an_error() -> None:
     """Small steps cover 78 % of it, and are divided by that: a tolerance is compared with all of it."""
-    q = question_of(stepped(8_000), Settings())
+    q = detector_inputs(stepped(8_000), Settings())
     g = predicted(BOOSTED.fitted(q.sample, np.arange(4_000), 0), q.sample, BOOSTED, np.arange(4_000, 8_000))[0]
     high = q.sample.x.flat[4_000:, 1] > np.quantile(q.sample.x.flat[:, 1], 0.76)
     assert abs(g[high].mean() - 0.4) < 0.05
@@ -372,7 +372,7 @@ def test_boosted_trees_predict_the_whole_of_an_error() -> None:
 def test_boosted_trees_are_the_same_on_one_thread_and_two() -> None:
     from threadpoolctl import threadpool_limits
 
-    q, out = question_of(stepped(), Settings()), []
+    q, out = detector_inputs(stepped(), Settings()), []
     for threads in (1, 2):
         with threadpool_limits(threads):
             out.append(predicted(BOOSTED.fitted(q.sample, np.arange(q.n), 0), q.sample, BOOSTED, np.arange(q.n)))
@@ -381,7 +381,7 @@ def test_boosted_trees_are_the_same_on_one_thread_and_two() -> None:
 
 def test_a_fit_sees_a_uniform_sample_of_what_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    q = question_of(stepped(), Settings())
+    q = detector_inputs(stepped(), Settings())
     fit = residual_models.Boosted.fit
     monkeypatch.setattr(residual_models, "TRAIN", 300)
     monkeypatch.setattr(residual_models, "VALUES", 500 * len(q.sample.x.flat_of))
@@ -405,7 +405,7 @@ def test_a_variable_taken_from_other_rows_changes_its_columns_only() -> None:
 @pytest.mark.parametrize("pool", [CORNERED, BOOSTED, pool_of("paper", None, 400)])
 def test_what_reads_a_variable_moves_as_the_whole_model_does(pool: Any) -> None:
     data = planted(400)
-    q = question_of(data, Settings())
+    q = detector_inputs(data, Settings())
     rows = np.arange(q.n)
     fits = Fits(pool=pool, fitted=(pool.fitted(q.sample, rows, 0),), part=np.zeros(q.n, dtype=np.int64))
     x, p = q.sample.x, data.p
@@ -420,7 +420,7 @@ def test_what_reads_a_variable_moves_as_the_whole_model_does(pool: Any) -> None:
 
 
 def test_the_logistic_regression_predicts_by_its_products() -> None:
-    q = question_of(planted(300), Settings())
+    q = detector_inputs(planted(300), Settings())
     rows = np.arange(q.n)
     fitted = Quadratic("quadratic", 10.0).fit(q.sample, rows, 0)
     slopes = np.append(fitted.linear, fitted.square[q.sample.x.pairs[:, 0], q.sample.x.pairs[:, 1]])  # type: ignore[attr-defined]
@@ -459,7 +459,7 @@ def test_models_join_pipelines_and_the_given_order() -> None:
 
 
 def test_the_law_is_that_of_the_paths() -> None:
-    d = detectors_of(question_of(planted(200), Settings(tolerance=0.05, models=QUICK)))
+    d = detectors_of(detector_inputs(planted(200), Settings(tolerance=0.05, models=QUICK)))
     null = simulated(d.paths, d.question.edge, d.question.ids, 199, SALT).max(axis=1)
     v = fixed(d, 199)
     assert v.p_value == (1 + (null >= v.statistic - 1e-9 * max(1.0, v.statistic)).sum()) / 200
@@ -488,6 +488,6 @@ def test_a_sketch_is_tested_by_its_sample_of_rows() -> None:
         assert test(sketch, tolerance=0.05, models=QUICK, draws=99).p_value <= 0.05
     assert cal.diagnose.control_chart(sketch, tolerance=0.05, models=QUICK, draws=99).settings["p_value"] == 0.01
     assert cal.diagnose.importance(sketch, tolerance=0.05, models=QUICK, repeats=2).columns["variable"][0] == "age"
-    assert "age" in cal.diagnose.subgroups(sketch, tolerance=0.05, models=QUICK).columns["rule"][0]
+    assert "age" in cal.diagnose.subgroups(sketch, tolerance=0.05, models=QUICK, method="searched").columns["rule"][0]
     with pytest.raises(NotComputable, match="tests=True"):
         strong(cal.sketch(table, label="y", score="p"))

@@ -38,12 +38,12 @@ def test_the_line_is_the_curve_and_the_band_its_simultaneous_band() -> None:
     curve = cal.diagnose.reliability_curve(cal.predictions(y, p), draws=199, grid=21, alpha=0.1, seed=3)
     display = ReliabilityDisplay.from_predictions(y, p, name="model", draws=199, grid=21, alpha=0.1, seed=3)
     assert display.curve == curve
-    said, gap, low, high = (np.array(curve.columns[k]) for k in ("predicted", "gap", "low", "high"))
+    stated, gap, low, high = (np.array(curve.columns[k]) for k in ("predicted", "gap", "low", "high"))
     x, shown = display.line_.get_data()
-    np.testing.assert_allclose(x, said)
-    np.testing.assert_allclose(shown, said + gap, atol=1e-12)
+    np.testing.assert_allclose(x, stated)
+    np.testing.assert_allclose(shown, stated + gap, atol=1e-12)
     around = display.band_.get_paths()[0].vertices
-    for at, bottom, top in zip(said, np.clip(said + low, 0, 1), np.clip(said + high, 0, 1), strict=True):
+    for at, bottom, top in zip(stated, np.clip(stated + low, 0, 1), np.clip(stated + high, 0, 1), strict=True):
         here = around[np.abs(around[:, 0] - at) < 1e-12, 1]
         assert here.min() == pytest.approx(bottom)
         assert here.max() == pytest.approx(top)
@@ -71,15 +71,15 @@ def test_an_estimator_and_its_predictions_are_drawn_alike() -> None:
     X = rng.normal(size=(900, 2))
     y = np.where(rng.uniform(size=900) < 1 / (1 + np.exp(-X[:, 0])), "paid", "default")
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
-    said = model.predict_proba(X)
+    stated = model.predict_proba(X)
     own = ReliabilityDisplay.from_estimator(model, X, y, draws=99)
-    other = ReliabilityDisplay.from_predictions(y, said[:, 1], pos_label="paid", draws=99, name="Pipeline")
+    other = ReliabilityDisplay.from_predictions(y, stated[:, 1], pos_label="paid", draws=99, name="Pipeline")
     assert own.curve == other.curve
     assert own.ax_.get_xlabel() == other.ax_.get_xlabel() == "Predicted probability of paid"
     assert own.estimator_name == other.estimator_name
     first = ReliabilityDisplay.from_estimator(model, X, y, pos_label="default", draws=99, name="risk", ax=own.ax_)
     assert first.ax_ is own.ax_
-    assert first.curve == cal.diagnose.reliability_curve(cal.predictions(y == "default", said[:, 0]), draws=99)
+    assert first.curve == cal.diagnose.reliability_curve(cal.predictions(y == "default", stated[:, 0]), draws=99)
     labels = [t.get_text() for t in own.ax_.get_legend().get_texts()]
     assert [w.split(" (")[0] for w in labels] == ["Calibrated", "Pipeline", "risk"]  # one diagonal
 

@@ -12,8 +12,8 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 import calibrant as cal
-from calibrant.stats.units.between import paule_mandel, pooled, reml
-from calibrant.stats.units.one_stage import Fitted, Likelihoods, alone, fitted
+from calibrant.stats.clusters.between import paule_mandel, pooled, reml
+from calibrant.stats.clusters.one_stage import Fitted, Likelihoods, alone, fitted
 
 # Colditz et al. (1994), 13 trials of BCG: cases and others among vaccinated, cases and others among controls.
 BCG = np.array(
@@ -136,10 +136,10 @@ def test_sites_are_the_units_unless_named_and_the_order_of_rows_does_not_matter(
     by_name = cal.diagnose.heterogeneity(data, site="hospital")
     names = data.covariates.column("hospital").to_numpy().astype(str)
     order = np.random.default_rng(0).permutation(data.n)
-    by_unit = cal.diagnose.heterogeneity(cal.predictions(data.y[order], data.p[order], cluster=names[order]))
-    assert by_unit.columns["site"] == by_name.columns["site"]
-    assert by_unit.settings["mean"] == pytest.approx(by_name.settings["mean"], abs=1e-9)
-    assert by_unit.settings["tau"] == pytest.approx(by_name.settings["tau"], abs=1e-6)
+    by_cluster = cal.diagnose.heterogeneity(cal.predictions(data.y[order], data.p[order], cluster=names[order]))
+    assert by_cluster.columns["site"] == by_name.columns["site"]
+    assert by_cluster.settings["mean"] == pytest.approx(by_name.settings["mean"], abs=1e-9)
+    assert by_cluster.settings["tau"] == pytest.approx(by_name.settings["tau"], abs=1e-6)
 
 
 def test_the_intercept_as_observed_over_expected():
@@ -212,7 +212,7 @@ def visits(copies: int) -> cal.Predictions:
 def test_a_patient_whose_rows_are_all_alike_counts_once() -> None:
     one = cal.diagnose.heterogeneity(hospitals(8, 60), site="hospital").settings
     many = cal.diagnose.heterogeneity(visits(5), site="hospital").settings
-    assert many["units"] == 480
+    assert many["clusters"] == 480
     assert many["design_effect"] == pytest.approx(5.0, rel=0.15)
     for end in ("mean_low", "mean_high", "tau", "new_low", "new_high"):
         assert many[end] == pytest.approx(one[end], abs=0.12)
@@ -232,9 +232,9 @@ def test_sites_of_few_units_are_not_shown():
     rng = np.random.default_rng(4)
     patients = np.repeat([60, 60, 60, 5], 1)
     site = np.repeat(np.repeat(list("abcd"), patients), 20)
-    unit = np.repeat(np.arange(patients.sum()), 20)
-    p = rng.uniform(0.2, 0.6, len(unit))
-    data = cal.predictions(rng.random(len(unit)) < p, p, {"site": site}, cluster=unit)
+    cluster_code = np.repeat(np.arange(patients.sum()), 20)
+    p = rng.uniform(0.2, 0.6, len(cluster_code))
+    data = cal.predictions(rng.random(len(cluster_code)) < p, p, {"site": site}, cluster=cluster_code)
     found = cal.diagnose.heterogeneity(data, site="site")
     assert set(found.columns["site"]) == {"a", "b", "c"}
     assert found.settings["unshown"] == 1

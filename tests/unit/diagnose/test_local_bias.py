@@ -122,7 +122,7 @@ def test_weights_weigh(data: Any) -> None:
 def test_nothing_depends_on_blocks(data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [bias(data, *a, draws=99) for a in (("age",), (("z", "sex"),))]
     monkeypatch.setattr(kernels, "BLOCK", 37)
-    monkeypatch.setattr(kernels, "HELD", 1)
+    monkeypatch.setattr(kernels, "AT_ONCE", 1)
     blocked = [bias(data, *a, draws=99) for a in (("age",), (("z", "sex"),))]
     for a, b in zip(whole, blocked, strict=True):
         assert a.columns["p_adjusted"] == b.columns["p_adjusted"]

@@ -16,11 +16,11 @@ from calibrant.results import Curve
 N = 6000
 
 
-def data(shift: float = 0.03, weights: Any = None) -> cal.Predictions:
+def data(gap: float = 0.03, weights: Any = None) -> cal.Predictions:
     rng = np.random.default_rng([0xACE, N])
     p, income, height = rng.uniform(0.2, 0.8, N), rng.normal(size=N), rng.normal(size=N)
     region = np.array(["east", "west"])[rng.integers(0, 2, N)]
-    rate = p + shift + 0.1 * np.sign(income)
+    rate = p + gap + 0.1 * np.sign(income)
     table = pa.table(
         {
             "height": height,
@@ -45,11 +45,11 @@ def test_the_error_beyond_the_shift_leads_and_nothing_is_left_out_silently() -> 
     assert "identifier" in s["left_out"]["row"]
     assert c["p_adjusted"][0] == 1 / 200
     assert min(c["p_adjusted"][1:]) > 0.05
-    assert 0.08 < c["beyond_shift"][0] < 0.12
-    assert max(c["beyond_shift"][1:]) < 0.02 < min(c["vece"])
+    assert 0.08 < c["beyond_gap"][0] < 0.12
+    assert max(c["beyond_gap"][1:]) < 0.02 < min(c["vece"])
     assert c["beyond_low"][0] > 0.03
     assert all(a <= b <= z for a, b, z in zip(c["low"], c["vece"], c["high"], strict=True))
-    assert abs(c["worst_beyond_shift"][0]) == pytest.approx(abs(c["worst_gap"][0] - s["shift"]))
+    assert abs(c["worst_beyond_gap"][0]) == pytest.approx(abs(c["worst_gap"][0] - s["gap"]))
     assert Curve.from_dict(found.to_dict()) == found
 
 
@@ -57,10 +57,10 @@ def test_the_values_are_those_of_vece() -> None:
     rows = data()
     found = cal.diagnose.rank_variables(rows, draws=99)
     for name, beyond, whole in zip(
-        *(found.columns[k] for k in ("variable", "beyond_shift_plain", "vece_plain")), strict=True
+        *(found.columns[k] for k in ("variable", "beyond_gap_plain", "vece_plain")), strict=True
     ):
         own = cal.measure.vece(rows, name, draws=99).settings
-        assert beyond == pytest.approx(own["beyond_shift_plug_in"], abs=1e-12)
+        assert beyond == pytest.approx(own["beyond_gap_plug_in"], abs=1e-12)
         assert whole == pytest.approx(own["plug_in"], abs=1e-12)
 
 
@@ -70,7 +70,7 @@ def test_the_ranges_are_those_of_certify_variable() -> None:
     assert why is None
     for name in ("income", "region"):
         whole = cal.certify.variable(rows, name, alpha=0.1 / 4, seed=3).interval
-        beyond = cal.certify.variable(rows, name, beyond_shift=True, alpha=0.1 / 4, seed=3).interval
+        beyond = cal.certify.variable(rows, name, beyond_gap=True, alpha=0.1 / 4, seed=3).interval
         assert ends[name]["low"] == pytest.approx(whole.low, abs=1e-9)
         assert ends[name]["high"] == pytest.approx(whole.high, abs=1e-9)
         assert ends[name]["beyond_low"] == pytest.approx(beyond.low, abs=1e-9)
@@ -88,7 +88,7 @@ def test_ranges_of_weighted_rows_are_those_of_the_certificate() -> None:
 
 def test_without_a_proof_there_is_no_range_and_the_reason_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = data(weights=np.random.default_rng(5).uniform(0.5, 2, N))
-    monkeypatch.setattr(sys.modules["calibrant.certify.variable"], "MOST_OF_UNITS", 5)
+    monkeypatch.setattr(sys.modules["calibrant.certify.variable"], "MOST_OF_CLUSTERS", 5)
     with pytest.raises(NotComputable, match=r"11 cells are too many with cluster= or weights="):
         cal.certify.variable(rows, "height")
     found = cal.diagnose.rank_variables(rows, draws=99)
@@ -110,9 +110,9 @@ def test_many_rows_use_gaussian_sums(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_pair_is_found_only_where_it_shows_more_than_its_variables() -> None:
     rng = np.random.default_rng([0xACE, 2])
     p, a, b, c = rng.uniform(0.3, 0.7, N), *(rng.normal(size=N) for _ in range(3))
-    crossed = np.clip(p + 0.12 * np.sign(a * b), 0, 1)
+    two_way = np.clip(p + 0.12 * np.sign(a * b), 0, 1)
     added = np.clip(p + 0.1 * np.sign(a) + 0.1 * np.sign(b), 0, 1)
-    for rate, found in ((crossed, True), (added, False)):
+    for rate, found in ((two_way, True), (added, False)):
         y = rng.random(N) < rate
         made = cal.diagnose.rank_variables(cal.predictions(y, p, {"a": a, "b": b, "c": c}), draws=199, pairs=3)
         lines = dict(zip(made.columns["variable"], made.columns["p_adjusted"], strict=True))
@@ -163,7 +163,7 @@ def test_a_sketch_gives_the_same_order_and_curve() -> None:
     names = ["income", "height", "region"]
     from_rows, from_cells = (cal.diagnose.rank_variables(d, variables=names) for d in (rows, whole))
     assert from_cells.columns["variable"][0] == "income"
-    for k in ("beyond_shift_plain", "vece_plain"):
+    for k in ("beyond_gap_plain", "vece_plain"):
         ours, theirs = (dict(zip(f.columns["variable"], f.columns[k], strict=True)) for f in (from_rows, from_cells))
         assert ours == pytest.approx(theirs, abs=2e-3)
     assert from_cells.settings["null"] == GAUSSIAN

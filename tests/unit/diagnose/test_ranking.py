@@ -10,7 +10,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.diagnose.ranking import Line, lines_of
-from calibrant.stats.strata import beyond_shift
+from calibrant.stats.strata import beyond_gap
 
 
 def line(values: Any, y: Any, p: Any, **more: Any) -> Line:
@@ -77,7 +77,7 @@ def test_the_overall_shift_changes_no_statistic(kind: str) -> None:
     g = rng.integers(0, 5, 600)
     found = line([f"level {k}" for k in g] if kind == "category" else g.astype(float), y, p)
     sums = found.bins.residual / found.bins.total
-    shifted = np.stack([sums, sums + 0.1 * found.share, beyond_shift(sums, found.share)])
+    shifted = np.stack([sums, sums + 0.1 * found.share, beyond_gap(sums, found.share)])
     each = found.statistics(shifted, found.bins.noise)
     np.testing.assert_allclose(each, each[:, :1] * np.ones(3), atol=1e-9)
 

@@ -14,7 +14,7 @@ import calibrant as cal
 from calibrant.diagnose.reliability_curve import Drawing, scored
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
-from calibrant.stats.nulls import critical, null_cases, p_value
+from calibrant.stats.nulls import critical, null_events, p_value
 from calibrant.stats.smoothing import Runs, density, effective, half_width, runs_of, weights
 from calibrant.views.population import everyone
 
@@ -28,8 +28,8 @@ COLUMNS = {
     "low_point",
     "high_point",
     "rows",
-    "density_cases",
-    "density_noncases",
+    "density_events",
+    "density_nonevents",
     "stretch",
 }
 
@@ -187,7 +187,7 @@ def test_runs_keep_totals_and_the_smallest_size(n, smallest, width):
     x = np.linspace(0, 1, len(n))
     runs = runs_of(x, counts, counts // 2, counts * x, width, smallest)
     assert runs.rows.sum() == counts.sum()
-    assert runs.cases.sum() == (counts // 2).sum()
+    assert runs.events.sum() == (counts // 2).sum()
     assert np.isclose(runs.score.sum(), (counts * x).sum())
     assert (np.diff(runs.x) > 0).all()
     assert len(runs.x) == 1 or runs.rows.min() >= smallest
@@ -214,35 +214,37 @@ def test_exceeding_the_critical_value_is_the_small_p_value(simulated, statistic,
 
 def test_simulated_cases_do_not_depend_on_the_chunk(monkeypatch):
     n, p = np.array([5, 100, 1]), np.array([0.0, 0.3, 1.0])
-    whole = np.concatenate(list(null_cases(n, p, 50, 7)))
+    whole = np.concatenate(list(null_events(n, p, 50, 7)))
     monkeypatch.setattr("calibrant.stats.nulls.CHUNK", 9)
-    assert np.array_equal(np.concatenate(list(null_cases(n, p, 50, 7))), whole)
+    assert np.array_equal(np.concatenate(list(null_events(n, p, 50, 7))), whole)
     assert whole[:, 0].max() == 0
     assert whole[:, 2].min() == 1
-    assert not np.array_equal(np.concatenate(list(null_cases(n, p, 50, 7, stream=1))), whole)
+    assert not np.array_equal(np.concatenate(list(null_events(n, p, 50, 7, stream=1))), whole)
 
 
 # ---- Units and weights ----
 
 
-def in_units(seed=0, units=60, size=10, off=0.0, **more):
+def in_clusters(seed=0, clusters=60, size=10, off=0.0, **more):
     """Return rows that share part of their outcome with others of their unit."""
     rng = np.random.default_rng(seed)
-    unit = np.repeat(np.arange(units), size)
-    p = rng.uniform(0.1, 0.9, len(unit))
-    u = 0.4 * rng.uniform(size=units)[unit] + 0.6 * rng.uniform(size=len(unit))
-    given = {"cluster": unit, "weights": rng.gamma(0.5, size=len(unit)) + 0.01}
+    cluster = np.repeat(np.arange(clusters), size)
+    p = rng.uniform(0.1, 0.9, len(cluster))
+    u = 0.4 * rng.uniform(size=clusters)[cluster] + 0.6 * rng.uniform(size=len(cluster))
+    given = {"cluster": cluster, "weights": rng.gamma(0.5, size=len(cluster)) + 0.01}
     return cal.predictions(u < p + off, p, **{k: given[k] for k in more})
 
 
 def test_rows_of_one_weight_each_their_own_unit_are_as_ever():
-    data = in_units()
-    alike = cal.predictions(data.y, data.p, cluster=np.arange(data.n), weights=np.full(data.n, 3.0))
-    assert cal.diagnose.reliability_curve(alike, draws=39) == cal.diagnose.reliability_curve(data, draws=39)
+    data = in_clusters()
+    intraclass_correlation = cal.predictions(data.y, data.p, cluster=np.arange(data.n), weights=np.full(data.n, 3.0))
+    assert cal.diagnose.reliability_curve(intraclass_correlation, draws=39) == cal.diagnose.reliability_curve(
+        data, draws=39
+    )
 
 
 def test_whole_numbered_weights_draw_the_curve_of_repeated_rows():
-    data, times = in_units(), np.arange(600) % 3 + 1
+    data, times = in_clusters(), np.arange(600) % 3 + 1
     again = cal.predictions(np.repeat(data.y, times), np.repeat(data.p, times))
     grid = [0.3, 0.5, 0.7]
     weighted = cal.predictions(data.y, data.p, weights=times.astype(float))
@@ -255,28 +257,28 @@ def test_whole_numbered_weights_draw_the_curve_of_repeated_rows():
 
 def test_the_standard_error_of_units_is_that_of_their_sums():
     """By hand: the root of the sum over units of what each adds to the smoothed residual, squared."""
-    data = in_units(cluster=1, weights=1)
+    data = in_clusters(cluster=1, weights=1)
     made = cal.diagnose.reliability_curve(data, grid=[0.5], bandwidth=0.4, draws=99)
     lone = scored(everyone(data), Drawing(grid=[0.5], bandwidth=0.4))
     w = weights(lone.runs.x, lone.runs.rows, lone.grid, 0.4)[0]
     each = w[lone.rows.run] * data.weights * (data.y - data.p)
-    by_unit = np.sqrt((np.bincount(data.cluster, each) ** 2).sum())
+    by_cluster = np.sqrt((np.bincount(data.cluster, each) ** 2).sum())
     assert made.columns["gap"][0] == pytest.approx(each.sum(), abs=1e-12)
-    assert made.settings["statistic"] == pytest.approx(abs(each.sum()) / by_unit, rel=1e-9)
-    assert (made.settings["units"], made.settings["null"][:12]) == (60, "random signs")
+    assert made.settings["statistic"] == pytest.approx(abs(each.sum()) / by_cluster, rel=1e-9)
+    assert (made.settings["clusters"], made.settings["null"][:12]) == (60, "random signs")
 
 
 def test_units_make_the_band_wider_and_weights_move_it():
     def width(seed, **more):
-        c = cal.diagnose.reliability_curve(in_units(seed, **more), grid=[0.5], draws=199).columns
+        c = cal.diagnose.reliability_curve(in_clusters(seed, **more), grid=[0.5], draws=199).columns
         return c["high"][0] - c["low"][0]
 
     wider = [width(seed, cluster=1) / width(seed) for seed in range(5)]
     assert np.mean(wider) > 1.15
-    assert cal.diagnose.reliability_curve(in_units(off=0.2, cluster=1, weights=1)).settings["p_value"] < 0.02
+    assert cal.diagnose.reliability_curve(in_clusters(off=0.2, cluster=1, weights=1)).settings["p_value"] < 0.02
 
 
 def test_units_have_no_isotonic_curve():
     with pytest.raises(NotComputable, match="smooth"):
-        cal.diagnose.reliability_curve(in_units(cluster=1), method="isotonic")
-    assert cal.diagnose.reliability_curve(in_units(weights=1), method="isotonic", draws=39).settings["p_value"] > 0.0
+        cal.diagnose.reliability_curve(in_clusters(cluster=1), method="isotonic")
+    assert cal.diagnose.reliability_curve(in_clusters(weights=1), method="isotonic", draws=39).settings["p_value"] > 0.0

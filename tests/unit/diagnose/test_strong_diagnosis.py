@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,11 @@ QUICK: list[tuple[str, Any]] = [
     ("tree", DecisionTreeRegressor(max_depth=3, min_samples_leaf=10)),
     ("logistic", LogisticRegression()),
 ]
-chart_of, importance, subgroups = cal.diagnose.control_chart, cal.diagnose.importance, cal.diagnose.subgroups
+chart_of, importance, searched_subgroups = (
+    cal.diagnose.control_chart,
+    cal.diagnose.importance,
+    partial(cal.diagnose.subgroups, method="searched"),
+)
 
 
 def planted(n: int = 1000, off: float = 0.35, seed: int = 3, **more: Any) -> Any:
@@ -89,11 +94,13 @@ def test_the_test_and_what_explains_it_fit_and_draw_once(
 def test_the_first_simulated_paths_are_those_of_the_line() -> None:
     """A path read at all its points would peak where the simulation says; the points drawn come close from below."""
     from calibrant.search import nulls as strong_nulls
-    from calibrant.search.detectors import Settings, question_of
+    from calibrant.search.detectors import Settings, detector_inputs
 
     data = planted(400)
     curve = chart_of(data, tolerance=0.05, models=QUICK[:1], draws=39)
-    peaks = strong_nulls.verdict_of(question_of(data, Settings(tolerance=0.05, models=QUICK[:1])), "fixed", 39).peaks
+    peaks = strong_nulls.verdict_of(
+        detector_inputs(data, Settings(tolerance=0.05, models=QUICK[:1])), "fixed", 39
+    ).peaks
     tops = np.array([max(curve.columns[f"null_{b}"]) for b in range(1, 9)])
     assert (tops <= np.maximum(peaks[:8], 0.0) + 1e-3).all()
     assert (tops >= 0.3 * peaks[:8]).all()
@@ -123,11 +130,11 @@ def test_few_draws_have_no_line_and_nothing_beyond_has_no_chart() -> None:
         (lambda d: chart_of(d, null="forward"), "null='forward'"),  # type: ignore[arg-type]
         (lambda d: chart_of(d, alpha=1.0), "alpha=1.0"),
         (lambda d: importance(d, repeats=1), "repeats=1"),
-        (lambda d: subgroups(d, rules=0), "rules=0"),
-        (lambda d: subgroups(d, depth=9), "depth=9"),
-        (lambda d: subgroups(d, min_share=0.7), "min_share=0.7"),
-        (lambda d: subgroups(d, variables=["nobody"]), "nobody"),
-        (lambda d: subgroups(cal.multiclass_predictions([0, 1, 2], np.eye(3))), "several classes"),
+        (lambda d: searched_subgroups(d, rules=0), "rules=0"),
+        (lambda d: searched_subgroups(d, depth=9), "depth=9"),
+        (lambda d: searched_subgroups(d, min_share=0.7), "min_share=0.7"),
+        (lambda d: searched_subgroups(d, variables=["nobody"]), "nobody"),
+        (lambda d: searched_subgroups(cal.multiclass_predictions([0, 1, 2], np.eye(3))), "several classes"),
     ],
 )
 def test_bad_arguments_are_named(call: Any, word: str) -> None:
@@ -166,7 +173,7 @@ def test_importance_of_nothing_is_refused() -> None:
 
 def test_rules_name_the_group_and_keep_their_promises() -> None:
     data = planted(3000)
-    table = subgroups(data, tolerance=0.05, models=QUICK)
+    table = searched_subgroups(data, tolerance=0.05, models=QUICK)
     c = table.columns
     assert sorted(c["rule"][0].split(" and "))[1] == "ward = b"
     assert c["finding"][0]
@@ -187,17 +194,17 @@ def test_rules_name_the_group_and_keep_their_promises() -> None:
     assert list(c["excess"]) == sorted(c["excess"], reverse=True)
     assert Curve.from_dict(table.to_dict()) == table
     assert table.to_frame().num_rows == len(c["rule"])
-    assert subgroups(data, tolerance=0.05, models=QUICK) == table
+    assert searched_subgroups(data, tolerance=0.05, models=QUICK) == table
 
 
 def test_the_judging_half_cannot_change_the_rules() -> None:
     data = planted(600)
-    first = subgroups(data, models=QUICK)
-    from calibrant.search.models import dealt
+    first = searched_subgroups(data, models=QUICK)
+    from calibrant.search.models import hash_split
 
-    judges = dealt(data.n, 2, 0) == 1
+    judges = hash_split(data.n, 2, 0) == 1
     y = np.where(judges, 1 - data.y, data.y)
-    second = subgroups(cal.predictions(y, data.p, data.covariates), models=QUICK)
+    second = searched_subgroups(cal.predictions(y, data.p, data.covariates), models=QUICK)
     assert {json.dumps(r, default=list) for r in first.to_dict()["settings"]["conditions"]} == {
         json.dumps(r, default=list) for r in second.to_dict()["settings"]["conditions"]
     }
@@ -211,20 +218,20 @@ def test_weights_and_clusters(more: str) -> None:
         extra["weights"] = rng.uniform(0.5, 2.0, 2000)
     if more != "weights":
         extra["cluster"] = rng.integers(0, 300, 2000)
-    c = subgroups(planted(2000, 0.4, **extra), models=QUICK).columns
+    c = searched_subgroups(planted(2000, 0.4, **extra), models=QUICK).columns
     assert "ward = b" in c["rule"][0]
     assert c["finding"][0]
     assert 0.0 < c["low"][0] < c["gap"][0] < c["high"][0] < 0.7
 
 
 def test_one_side_only_and_small_data() -> None:
-    table = subgroups(planted(2000, -0.35), models=QUICK, alternative="greater")
+    table = searched_subgroups(planted(2000, -0.35), models=QUICK, alternative="greater")
     assert "overpredicts" not in table.columns["side"]
     with pytest.raises(NotComputable, match="two halves"):
-        subgroups(planted(30), models=QUICK)
+        searched_subgroups(planted(30), models=QUICK)
     with pytest.raises(NotComputable, match="clusters"):
-        subgroups(planted(100, cluster=np.arange(100) % 8), models=QUICK)
-    tiny = subgroups(planted(60), models=QUICK)
+        searched_subgroups(planted(100, cluster=np.arange(100) % 8), models=QUICK)
+    tiny = searched_subgroups(planted(60), models=QUICK)
     assert all(n >= 20 for n in tiny.columns["rows"])
 
 
@@ -233,13 +240,13 @@ def test_missing_numbers_are_a_side_of_their_own() -> None:
     income = np.where(rng.random(2000) < 0.2, np.nan, rng.lognormal(10, 1, 2000))
     p = rng.uniform(0.3, 0.6, 2000)
     data = cal.predictions(rng.random(2000) < np.where(np.isnan(income), p + 0.3, p), p, {"income": income})
-    assert subgroups(data, models=QUICK).columns["rule"][0] == "income missing"
+    assert searched_subgroups(data, models=QUICK).columns["rule"][0] == "income missing"
 
 
 def test_without_covariates_rules_are_about_the_score() -> None:
     rng = np.random.default_rng(7)
     p = rng.uniform(size=2000)
-    table = subgroups(cal.predictions(rng.random(2000) < np.where(p > 0.7, p - 0.2, p), p), models=QUICK)
+    table = searched_subgroups(cal.predictions(rng.random(2000) < np.where(p > 0.7, p - 0.2, p), p), models=QUICK)
     assert table.columns["rule"][0].startswith("the score over ")
     assert table.columns["side"][0] == "overpredicts"
 
@@ -250,13 +257,13 @@ def test_charts_are_drawn() -> None:
     made = [
         chart_of(data, tolerance=0.02, null="fixed", models=QUICK, draws=39),
         importance(data, models=QUICK, repeats=2),
-        subgroups(data, models=QUICK, rules=3),
+        searched_subgroups(data, models=QUICK, rules=3),
     ]
     for curve in made:
         assert "<svg" in vlc.vegalite_to_svg(curve.chart().to_json())
-    said = made[0].chart().to_json(ensure_ascii=False)
-    assert ("The curve ends at" in said) == (max(made[0].columns["x"]) < 0.995)
-    assert "The line is from" not in said
+    stated = made[0].chart().to_json(ensure_ascii=False)
+    assert ("The curve ends at" in stated) == (max(made[0].columns["x"]) < 0.995)
+    assert "The line is from" not in stated
     assert "Where a line takes in 0, the variable is not shown to be needed." in made[1].chart().to_json()
     none = {**made[2].columns, "finding": (False,) * len(made[2].columns["rule"])}
     calm = Curve(method=made[2].method, columns=none, settings=made[2].settings).chart().to_json()
@@ -265,14 +272,16 @@ def test_charts_are_drawn() -> None:
     hostile = made[2].to_dict()
     hostile["columns"]["rule"][0] = "</script> \\' \" over 3 and " + "w" * 90
     assert "<svg" in vlc.vegalite_to_svg(Curve.from_dict(hostile).chart().to_json())
-    empty = Curve(method="diagnose.subgroups", columns=dict.fromkeys(made[2].columns, ()), settings=made[2].settings)
+    empty = Curve(
+        method="diagnose.subgroups.searched", columns=dict.fromkeys(made[2].columns, ()), settings=made[2].settings
+    )
     with pytest.raises(NotComputable, match="nothing to draw"):
         empty.chart()
 
 
 def test_constant_covariates_leave_only_the_score() -> None:
     data = cal.predictions([0, 1] * 100, [0.4, 0.6] * 100, pa.table({"k": [1] * 200}))
-    assert all("k" not in r for r in subgroups(data, models=QUICK).columns["rule"])
+    assert all("k" not in r for r in searched_subgroups(data, models=QUICK).columns["rule"])
 
 
 # ---- the search for rules, against plainer ways ----

@@ -125,7 +125,7 @@ def test_consistent_over_and_under_confidence_and_theorem_5_4() -> None:
         s = cal.diagnose.variable_curve(data, "x", draws=99).settings
         assert (s["consistent"], s["consistent_how"][:5]) == (side, "shown")
         vece = cal.measure.vece(data, "x", draws=99).settings["plug_in"]
-        assert vece == pytest.approx(abs(s["shift"]), abs=1e-9)
+        assert vece == pytest.approx(abs(s["gap"]), abs=1e-9)
         assert cal.measure.ece(data, bins=10).settings["plug_in"] == pytest.approx(vece, abs=1e-9)
     calibrated = cal.diagnose.variable_curve(cal.predictions(u < p, p, {"x": x}), "x", draws=99)
     assert calibrated.settings["consistent"] is None

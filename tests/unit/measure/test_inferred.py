@@ -104,7 +104,7 @@ def test_missing_values_are_left_out_of_means_and_count_elsewhere_for_levels():
     assert without.settings["missing"] == 0
     share = MEAN(data, "age", level="missing")
     assert share.n == data.n
-    assert share.settings["observed"] == pytest.approx(data.y[~known].sum() / data.cases)
+    assert share.settings["observed"] == pytest.approx(data.y[~known].sum() / data.events)
     whole = MEAN(data, "town", level="b")
     assert whole.settings["missing"] == 18
     everyone_else = GAP(data, "town", "b").settings["rows"]
@@ -249,7 +249,7 @@ def test_dates_have_missing_values_as_a_level():
     late = cal.predictions(data.y, data.p, {"day": day})
     for d in (late, cal.sketch(late, variables="*")):
         assert GAP(d, "day", "missing").settings["rows"] == (100, 800)
-        assert MEAN(d, "day", level="missing").settings["observed"] == pytest.approx(data.y[::9].sum() / data.cases)
+        assert MEAN(d, "day", level="missing").settings["observed"] == pytest.approx(data.y[::9].sum() / data.events)
 
 
 def test_clusters_counted_are_those_described():

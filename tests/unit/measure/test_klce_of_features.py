@@ -11,7 +11,7 @@ import calibrant as cal
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.local import Features, part_of
 from calibrant.errors import BadInput, NotComputable
-from calibrant.kernels.features import UNIT
+from calibrant.kernels.features import CLUSTER
 from calibrant.report import markdown
 from calibrant.stats.kernel_sums import pair_radius
 from calibrant.views.coded import chunks
@@ -30,7 +30,7 @@ def features(data: Any, landmarks: int = 128) -> tuple[Any, Any]:
     out = np.empty((data.n, sums.spec.columns))
     (whole,) = chunks(data, how, identities_of(data.n, 0))
     Features(sums.spec).of(whole.p, part_of(whole.encoded, slice(None)), out)
-    return out[:, 2 : 2 + sums.spec.joint] / UNIT, sums.spec
+    return out[:, 2 : 2 + sums.spec.joint] / CLUSTER, sums.spec
 
 
 def test_it_is_the_double_loop_over_the_features() -> None:
@@ -130,8 +130,8 @@ def test_an_audit_says_why_it_is_not_told() -> None:
     assert of(rows(60), quick=True).reason == "left out by --quick"
     assert of(rows(60), variables=None).status == "not-run"
     assert of(cal.sketch(rows(60), variables="*")).status == "not-run"
-    units = of(rows(100, cluster=np.arange(100) // 2))
-    assert (units.status, "independent rows" in units.reason) == ("not-applicable", True)
+    clusters = of(rows(100, cluster=np.arange(100) // 2))
+    assert (clusters.status, "independent rows" in clusters.reason) == ("not-applicable", True)
 
 
 def test_the_p_value_is_the_rank_of_the_squared_sums() -> None:

@@ -88,8 +88,8 @@ def test_units_of_one_row_change_little_and_copies_add_nothing(measure):
     assert np.allclose([held.low, held.high], [plain.low, plain.high], rtol=0.03, atol=4e-3)
     if measure is not M.smooth_ece:
         assert naive.high - naive.low < 0.9 * (held.high - held.low)
-    assert held.settings["units"] == 2000
-    assert held.settings["effective_units"] == pytest.approx(2000)
+    assert held.settings["clusters"] == 2000
+    assert held.settings["effective_clusters"] == pytest.approx(2000)
     assert held.assumes.startswith("independent clusters")
     assert "weights=" in measure(cal.predictions(data.y, data.p, cluster=thrice[2][:2000], weights=data.p + 1)).assumes
 

@@ -47,12 +47,12 @@ def test_a_search_takes_the_better_candidate() -> None:
 
 def test_labels_of_text_name_the_case() -> None:
     X, y = rows()
-    said = np.where(y == 1, "a paid", "b left")  # the case is not the last label
-    model = LogisticRegression().fit(X, said)
+    stated = np.where(y == 1, "a paid", "b left")  # the case is not the last label
+    model = LogisticRegression().fit(X, stated)
     plain = cal.measure.brier(cal.predictions(y, model.predict_proba(X)[:, 0])).value
-    assert cal.measure.scorer("brier", pos_label="a paid")(model, X, said) == pytest.approx(-plain, rel=1e-12)
+    assert cal.measure.scorer("brier", pos_label="a paid")(model, X, stated) == pytest.approx(-plain, rel=1e-12)
     with pytest.raises(cal.BadInput):
-        cal.measure.scorer("brier")(model, X, said)
+        cal.measure.scorer("brier")(model, X, stated)
 
 
 def test_weights_and_groups_are_routed() -> None:

@@ -55,7 +55,7 @@ def test_weights_count_as_rows_do():
     copied = cal.predictions(data.y[twice], data.p[twice], data.covariates.take(pa.array(twice)))
     a, b = (cal.measure.vece(d, "level", draws=99).settings for d in (heavy, copied))
     assert a["plug_in"] == pytest.approx(b["plug_in"])
-    assert a["shift"] == pytest.approx(b["shift"])
+    assert a["gap"] == pytest.approx(b["gap"])
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,11 @@ def test_copies_in_units_add_nothing(variable):
     once, thrice, sure = (cal.measure.vece(d, variable, bins=5) for d in (plain, held, naive))
     assert thrice.settings["plug_in"] == pytest.approx(once.settings["plug_in"])
     assert (thrice.low, thrice.high) == pytest.approx((once.low, once.high), abs=0.012)
-    for key in ("p_value", "p_beyond_shift"):
+    for key in ("p_value", "p_beyond_gap"):
         assert thrice.settings[key] == pytest.approx(once.settings[key], abs=0.12)
     assert sure.settings["p_value"] <= thrice.settings["p_value"]
     assert thrice.settings["null"].startswith("random signs of whole clusters")
-    assert thrice.settings["units"] == 600
+    assert thrice.settings["clusters"] == 600
     assert cal.measure.vece(held, variable, bins=5, view="confidence").settings["null"] == thrice.settings["null"]
 
 

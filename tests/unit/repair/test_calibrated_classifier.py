@@ -34,7 +34,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import calibrant as cal
 from calibrant.errors import BadInput, NotComputable
-from calibrant.repair import AugmentedLogistic, Beta, CalibratedClassifier, Dirichlet, FittedMap, Jitter, Platt
+from calibrant.repair import AugmentedLogistic, Beta, CalibratedClassifier, Calibrator, Dirichlet, Jitter, Platt
 
 
 @parametrize_with_checks([CalibratedClassifier()])
@@ -77,7 +77,7 @@ class Recorder:
 
     seen: Any
 
-    def fit(self, data: Any) -> FittedMap:
+    def fit(self, data: Any) -> Calibrator:
         self.seen.append(data)
         return Platt().fit(data)
 
@@ -90,7 +90,7 @@ def test_one_map_is_fitted_to_scores_out_of_fold(two: tuple[Any, Any]) -> None:
     model = CalibratedClassifier(GaussianNB(), cv=4).fit(X, y)
     out = cross_val_predict(GaussianNB(), X, y, cv=StratifiedKFold(4), method="predict_proba")
     fitted = Platt().fit(cal.predictions(y, out))
-    assert model.map_ == fitted
+    assert model.calibrator_ == fitted
     assert model.folds_ == 4
     alone = GaussianNB().fit(X, y).predict_proba(X)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], fitted.scores(alone[:, 1]), rtol=1e-12)
@@ -102,7 +102,7 @@ def test_ensemble_agrees_with_scikit_learn(two: tuple[Any, Any]) -> None:
     theirs = CalibratedClassifierCV(LinearSVC(), method="sigmoid", cv=3, ensemble=True).fit(X, y)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=2e-5)
     assert len(ours.repaired_) == 3
-    assert not hasattr(ours, "map_")
+    assert not hasattr(ours, "calibrator_")
     assert not hasattr(ours, "estimator_")
 
 
@@ -119,7 +119,7 @@ def test_one_vs_rest_agrees_with_scikit_learn(three: tuple[Any, Any]) -> None:
     theirs = CalibratedClassifierCV(LinearSVC(), method="sigmoid", cv=3, ensemble=False).fit(X, y)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
     assert ours.classes_.tolist() == ["low", "mid", "top"]
-    assert len(ours.repaired_[0].maps) == 3
+    assert len(ours.repaired_[0].calibrators) == 3
     assert set(ours.predict(X)) == {"low", "mid", "top"}
     assert ours.score(X, y) > 0.45
 
@@ -135,7 +135,7 @@ def test_a_fitted_classifier_is_left_as_it_is(two: tuple[Any, Any], how: str) ->
     model.fit(X[500:], y[500:])
     assert pickle.dumps(forest) == before
     fitted = Platt().fit(cal.predictions(y[500:], forest.predict_proba(X[500:])))
-    assert (model.map_, model.folds_) == (fitted, 0)
+    assert (model.calibrator_, model.folds_) == (fitted, 0)
 
 
 def test_a_fitted_classifier_may_know_more_classes(three: tuple[Any, Any]) -> None:
@@ -177,7 +177,7 @@ def test_a_variable_that_the_classifier_ignores_repairs_it(people: tuple[pd.Data
 
     assert gap(plain) > 0.1
     assert gap(model) < 0.04
-    assert FittedMap.from_json(model.map_.to_json()) == model.map_
+    assert Calibrator.from_json(model.calibrator_.to_json()) == model.calibrator_
 
 
 def test_variables_beside_the_features(people: tuple[pd.DataFrame, Any]) -> None:
@@ -200,7 +200,7 @@ def test_the_recipe_may_name_the_variables(people: tuple[pd.DataFrame, Any]) -> 
     X, y = people
     base = make_pipeline(make_column_transformer(("passthrough", ["x"])), GaussianNB())
     model = CalibratedClassifier(base, AugmentedLogistic(variables=["town"]), cv=2).fit(X, y)
-    assert model.map_.reads == ("town",)
+    assert model.calibrator_.reads == ("town",)
 
 
 def test_missing_and_unseen_values_of_variables(people: tuple[pd.DataFrame, Any]) -> None:
@@ -232,9 +232,9 @@ def test_groups_stay_together(two: tuple[Any, Any]) -> None:
     groups = np.arange(len(y)) // 10
     by_hand = CalibratedClassifier(GaussianNB(), cv=list(GroupKFold(3).split(X, y, groups))).fit(X, y)
     model = CalibratedClassifier(GaussianNB(), cv=GroupKFold(3))
-    assert clone(model).fit(X, y, groups=groups).map_ == by_hand.map_
+    assert clone(model).fit(X, y, groups=groups).calibrator_ == by_hand.calibrator_
     with config_context(enable_metadata_routing=True):
-        assert clone(model).fit(X, y, groups=groups).map_ == by_hand.map_
+        assert clone(model).fit(X, y, groups=groups).calibrator_ == by_hand.calibrator_
 
 
 def test_metadata_is_routed_through_a_pipeline_and_a_search(people: tuple[pd.DataFrame, Any]) -> None:
@@ -281,7 +281,7 @@ def test_pickle_and_joblib_and_clone(two: tuple[Any, Any]) -> None:
     file.seek(0)
     for again in (pickle.loads(pickle.dumps(model)), joblib.load(file)):  # noqa: S301
         np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
-        assert again.map_ == model.map_
+        assert again.calibrator_ == model.calibrator_
     assert clone(model).get_params()["repair"] == Platt(scale="raw")
     assert not hasattr(clone(model), "repaired_")
 
@@ -290,7 +290,7 @@ def test_several_at_once_give_the_same(two: tuple[Any, Any]) -> None:
     X, y = two
     with joblib.parallel_config("threading"):
         one, two_ = (CalibratedClassifier(GaussianNB(), n_jobs=j).fit(X, y) for j in (1, 2))
-    assert one.map_ == two_.map_
+    assert one.calibrator_ == two_.calibrator_
 
 
 def test_a_kernel_matrix_is_cut_both_ways(two: tuple[Any, Any]) -> None:
@@ -336,7 +336,7 @@ def test_dirichlet_takes_weights_and_two_classes(three: tuple[Any, Any]) -> None
     two = CalibratedClassifier(GaussianNB(), Dirichlet(strength=0.0), cv=3).fit(X, y == "mid")
     beta = CalibratedClassifier(GaussianNB(), Beta(), cv=3).fit(X, y == "mid")  # the same family, a and b at least 0
     np.testing.assert_allclose(two.predict_proba(X), beta.predict_proba(X), atol=1e-3)
-    assert FittedMap.from_json(two.map_.to_json()) == two.map_
+    assert Calibrator.from_json(two.calibrator_.to_json()) == two.calibrator_
 
 
 @pytest.mark.parametrize("frame", ["array", "pandas", "polars", "sparse"])

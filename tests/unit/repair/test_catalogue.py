@@ -15,8 +15,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.repair import catalogue, maps
-from calibrant.repair.fitted import FittedMap
+from calibrant.repair import calibrators, catalogue
+from calibrant.repair.fitted import Calibrator
 from calibrant.repair.judge.verdict import simplicity
 from calibrant.report.wording import repair_named
 
@@ -26,11 +26,11 @@ ADDED = '''
 from dataclasses import dataclass
 
 from calibrant.repair.catalogue import recipe
-from calibrant.repair.fitted import Batch, FittedMap, fitted_on
+from calibrant.repair.fitted import Batch, Calibrator, fitted_on
 
 
 @dataclass(frozen=True, kw_only=True)
-class Halved(FittedMap):
+class Halved(Calibrator):
     share: float
 
     @property
@@ -41,7 +41,7 @@ class Halved(FittedMap):
         return self.share * rows.p
 
 
-@recipe(maps=[Halved], words="halving", simplicity=5, command="halving", tried="always")
+@recipe(calibrators=[Halved], words="halving", simplicity=5, command="halving", tried="always")
 @dataclass(frozen=True, kw_only=True)
 class Halving:
     def fit(self, data):
@@ -61,12 +61,12 @@ def one_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One more file in the folder of maps, and nothing else."""
     catalogue.recipes()
     (tmp_path / "halving.py").write_text(ADDED, encoding="utf-8")
-    monkeypatch.setattr(maps, "__path__", [*maps.__path__, str(tmp_path)])
+    monkeypatch.setattr(calibrators, "__path__", [*calibrators.__path__, str(tmp_path)])
     monkeypatch.setattr(catalogue, "_DECLARED", dict(catalogue._DECLARED))
     catalogue._read_all.cache_clear()
     yield
-    sys.modules.pop("calibrant.repair.maps.halving", None)
-    vars(maps).pop("halving", None)
+    sys.modules.pop("calibrant.repair.calibrators.halving", None)
+    vars(calibrators).pop("halving", None)
     vars(cal.repair).pop("Halving", None)
 
 
@@ -76,18 +76,30 @@ def test_a_file_in_the_folder_is_a_recalibrator_everywhere(
     assert "Halving" in dir(cal.repair)
     assert "Halving" in cal.repair.__all__
     fitted = cal.repair.Halving().fit(rows())
-    assert FittedMap.from_json(fitted.to_json()) == fitted
+    assert Calibrator.from_json(fitted.to_json()) == fitted
     with pytest.raises(cal.BadInput, match="share"):
-        FittedMap.from_dict(json.loads(fitted.to_json()) | {"share": "a half"})
+        Calibrator.from_dict(json.loads(fitted.to_json()) | {"share": "a half"})
     found = cal.repair.compare(rows(), variables=(), tests=())
-    assert set(found.maps) == {"Halving", "Platt", "Beta", "Isotonic"}
+    assert set(found.calibrators) == {"Halving", "Platt", "Beta", "Isotonic"}
     assert found.recommended == "Halving"  # the simplest of those that are right
     assert repair_named("Halving") == "halving"
     file, out = tmp_path / "log.csv", tmp_path / "map.json"
     lines = [f"{y},{p}" for y, p in zip(rows().y, rows().p, strict=True)]
     file.write_text("\n".join(["y,p", *lines]), encoding="utf-8")
-    told = ["repair", str(file), "--label", "y", "--score", "p", "--method", "halving", "--quick", "--map", str(out)]
-    assert main(told) == 0
+    reported = [
+        "repair",
+        str(file),
+        "--label",
+        "y",
+        "--score",
+        "p",
+        "--method",
+        "halving",
+        "--quick",
+        "--calibrator",
+        str(out),
+    ]
+    assert main(reported) == 0
     assert json.loads(out.read_text(encoding="utf-8"))["kind"] == "Halved"
     assert main(["repair", "--help"]) == 0
     assert "halving" in capsys.readouterr().out
@@ -139,7 +151,7 @@ def test_a_recipe_is_what_it_says(name: str) -> None:
     one = entry.make(("age", "town"))
     assert one == (entry.recipe(variables=("age", "town")) if entry.covariates else entry.recipe())
     assert all(p.kind is p.KEYWORD_ONLY for p in inspect.signature(entry.recipe).parameters.values())
-    assert isinstance(fitted_map(name), entry.maps)
+    assert isinstance(fitted_map(name), entry.calibrators)
     assert fitted_map(name).recipe == name
     assert entry.covariates or not fitted_map(name).reads
 
@@ -147,12 +159,12 @@ def test_a_recipe_is_what_it_says(name: str) -> None:
 @pytest.mark.parametrize("name", BINARY)
 def test_json_carries_its_map(name: str) -> None:
     one = fitted_map(name)
-    again = FittedMap.from_json(one.to_json())
+    again = Calibrator.from_json(one.to_json())
     assert again == one
     assert np.array_equal(again(rows()).p, one(rows()).p)
     for bad in ({"strange": 1}, {"fitted_on": {"strange": 1}}, {"recipe": 3}):
         with pytest.raises(cal.BadInput, match="cannot be used"):
-            FittedMap.from_dict(json.loads(one.to_json()) | bad)
+            Calibrator.from_dict(json.loads(one.to_json()) | bad)
 
 
 @pytest.mark.parametrize("name", BINARY)

@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification
 from sklearn.naive_bayes import GaussianNB
 
 import calibrant as cal
-from calibrant.repair import CalibratedClassifier, Dirichlet, FittedMap, VariableTree
+from calibrant.repair import CalibratedClassifier, Calibrator, Dirichlet, VariableTree
 
 
 def classes(n: int = 3_000, seed: int = 1, k: int = 3) -> tuple[Any, Any]:
@@ -43,7 +43,7 @@ def test_it_says_its_leaves_and_json_carries_it(settings: dict[str, Any]) -> Non
     out = fitted(data)
     assert isinstance(out, cal.MulticlassPredictions)
     assert np.abs(out.p.sum(axis=1) - 1.0).max() < 1e-12
-    again = FittedMap.from_json(fitted.to_json())
+    again = Calibrator.from_json(fitted.to_json())
     assert again == fitted
     assert np.array_equal(again(data).p, out.p)
 
@@ -125,7 +125,7 @@ def test_what_no_fit_leaves_is_refused(path: tuple[Any, ...], new: Any) -> None:
         at = at[step]
     at[path[-1]] = new
     with pytest.raises(cal.BadInput, match="cannot be used"):
-        FittedMap.from_dict(d)
+        Calibrator.from_dict(d)
 
 
 def test_a_classifier_has_all_its_classes_repaired_at_once() -> None:
@@ -136,7 +136,7 @@ def test_a_classifier_has_all_its_classes_repaired_at_once() -> None:
     shown = model.predict_proba(X, covariates={"age": age})
     assert shown.shape == (400, 3)
     assert np.abs(shown.sum(axis=1) - 1.0).max() < 1e-12
-    assert model.map_.several
+    assert model.calibrator_.several
 
 
 @pytest.mark.parametrize("paper", [False, True])
@@ -156,9 +156,9 @@ def test_weights_are_as_many_rows(paper: bool, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_files_of_scores_refuse_it(tmp_path: Any) -> None:
-    from calibrant.repair.streamed import checked_map
+    from calibrant.repair.streamed import checked_calibrator
 
     fitted: Any = VariableTree(variables="age", depth=1).fit(classes(300)[0])
     source: Any = None
     with pytest.raises(cal.BadInput, match="several classes at once: call it in Python on multiclass_predictions"):
-        checked_map(fitted, source, "score")
+        checked_calibrator(fitted, source, "score")

@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 import calibrant as cal
-from calibrant.repair.fitted import FittedMap
-from calibrant.repair.judge.rows import dealt
+from calibrant.repair.calibrators.curves import Logistic, scale_of
+from calibrant.repair.fitted import Calibrator
+from calibrant.repair.judge.rows import hash_split
 from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, Summary, recommended, simplicity
-from calibrant.repair.maps.curves import Logistic, scale_of
 from calibrant.repair.regression import taken
 from calibrant.report import numbers as num
 from calibrant.report import terminal
@@ -39,7 +39,7 @@ def found() -> Comparison:
 
 def test_names_rows_and_round_trip(found: Comparison) -> None:
     assert found.table.columns["probability"] == (AS_AUDITED, "Platt", "Platt 2")
-    assert set(found.maps) == {"Platt", "Platt 2"} == set(found.verdicts)
+    assert set(found.calibrators) == {"Platt", "Platt 2"} == set(found.verdicts)
     assert len(found.variables.columns["vece"]) == 3 * 2
     assert len(found.differences.columns["change"]) == 2 * 3
     assert Comparison.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False))) == found
@@ -47,13 +47,13 @@ def test_names_rows_and_round_trip(found: Comparison) -> None:
     assert again == found
     assert again.to_json() == found.to_json()
     assert again != replace(found, recommended="other")
-    assert len(repr(found).splitlines()) == 2 + len(found.maps)
+    assert len(repr(found).splitlines()) == 2 + len(found.calibrators)
 
 
 def test_the_scale_that_a_curve_took_stands_beside_it(found: Comparison) -> None:
-    taken_scales = (None, found.maps["Platt"].settings["scale"], "raw")
+    taken_scales = (None, found.calibrators["Platt"].settings["scale"], "raw")
     assert found.table.columns["scale"] == taken_scales
-    assert found.maps["Platt"].settings["scale_asked"] == "auto"
+    assert found.calibrators["Platt"].settings["scale_requested"] == "auto"
     others = compare(rows(800), repairs=[cal.repair.Temperature(), cal.repair.ScalingBinning(scale="raw")], tests=())
     assert others.table.columns["scale"] == (None, None, "raw")
 
@@ -79,16 +79,16 @@ def test_a_real_improvement_is_recommended_and_said(found: Comparison) -> None:
 
 def test_numbers_are_those_of_measure_and_certify(found: Comparison) -> None:
     data = rows(bend=2.0)
-    judged = taken(data, np.flatnonzero(dealt(data, 2, 0) == 1))
+    judged = taken(data, np.flatnonzero(hash_split(data, 2, 0) == 1))
     row = found.row("Platt")
-    after = found.maps["Platt"](judged)
+    after = found.calibrators["Platt"](judged)
     assert row["brier"] == pytest.approx(cal.measure.brier(after).value, abs=1e-12)
     assert row["log_loss"] == pytest.approx(cal.measure.log_loss(after).value, abs=1e-9)
     assert row["auroc"] == pytest.approx(cal.measure.auroc(after).value, abs=1e-12)
     assert row["error_low"] == pytest.approx(cal.certify.raw_lower(after, alpha=0.05 / 6).value, abs=1e-12)
-    high = cal.certify.rounded(after, levels=100, alpha=0.05 / 6, side="upper").interval.high
+    high = cal.certify.rounded(after, steps=100, alpha=0.05 / 6, side="upper").interval.high
     assert row["error_high"] == pytest.approx(high, abs=1e-12)
-    low = cal.certify.rounded(after, levels=100, alpha=0.05 / 6, side="lower").interval.low
+    low = cal.certify.rounded(after, steps=100, alpha=0.05 / 6, side="lower").interval.low
     assert row["error_shown_low"] == pytest.approx(low, abs=1e-12)
     c = found.variables.columns
     at = next(i for i, v in enumerate(c["variable"]) if v == "age" and c["probability"][i] == "Platt")
@@ -104,10 +104,10 @@ def test_numbers_are_those_of_measure_and_certify(found: Comparison) -> None:
 
 def test_halves_are_disjoint_and_the_same_again() -> None:
     data = rows(1001)
-    part = dealt(data, 2, 3)
-    assert (part == dealt(data, 2, 3)).all()
+    part = hash_split(data, 2, 3)
+    assert (part == hash_split(data, 2, 3)).all()
     assert abs(int(part.sum()) - 500) <= 1
-    assert (part != dealt(data, 2, 4)).any()
+    assert (part != hash_split(data, 2, 4)).any()
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_clusters_are_kept_together() -> None:
     data = rows(4000, bend=2.0)
     data = replace(data, cluster=np.random.default_rng(3).integers(0, 300, 4000), cache={})
     for parts in (2, 5):
-        part = dealt(data, parts, 0)
+        part = hash_split(data, parts, 0)
         assert all(len(set(part[data.cluster == c])) == 1 for c in np.unique(data.cluster))
         each = np.bincount(part[np.unique(data.cluster, return_index=True)[1]])
         assert each.max() - each.min() <= 1
@@ -133,27 +133,29 @@ def test_where_a_unit_goes_does_not_depend_on_sizes() -> None:
     rng = np.random.default_rng(5)
     first: dict[int, NDArray[np.int64]] = {}
     for _ in range(20):
-        unit = np.repeat(np.arange(60), rng.integers(1, 200, 60))
-        data = replace(rows(len(unit)), cluster=unit, cache={})
+        cluster_code = np.repeat(np.arange(60), rng.integers(1, 200, 60))
+        data = replace(rows(len(cluster_code)), cluster=cluster_code, cache={})
         for parts in (2, 5):
-            part = dealt(data, parts, 0)[np.unique(unit, return_index=True)[1]]
+            part = hash_split(data, parts, 0)[np.unique(cluster_code, return_index=True)[1]]
             assert (first.setdefault(parts, part) == part).all()
 
 
 @pytest.mark.slow
 def test_units_are_counted_on_both_sides_and_told() -> None:
     data = replace(rows(4000, bend=2.0), cluster=np.random.default_rng(3).integers(0, 300, 4000), cache={})
-    units = len(np.unique(data.cluster))
+    cluster_sums = len(np.unique(data.cluster))
     found = compare(data, repairs=[Platt()], tests=())
-    told = found.settings
-    assert told["units_fit"] + told["units_judged"] == units
+    reported = found.settings
+    assert reported["clusters_fit"] + reported["clusters_judged"] == cluster_sums
     line = terminal.comparison(found).partition("\n")[0]
-    judged = f"judged on {num.count(told['rows_judged'])} rows of {told['units_judged']} other clusters."
-    assert line.startswith(f"Fitted on {num.count(told['rows_fit'])} rows of {told['units_fit']} clusters, {judged}")
+    judged = f"judged on {num.count(reported['rows_judged'])} rows of {reported['clusters_judged']} other clusters."
+    assert line.startswith(
+        f"Fitted on {num.count(reported['rows_fit'])} rows of {reported['clusters_fit']} clusters, {judged}"
+    )
     folded = compare(data, repairs=[Platt()], folds=3, tests=())
     assert "folds of whole clusters" in terminal.comparison(folded)
     alone = compare(replace(data, cluster=None, cache={}), repairs=[Platt()], tests=())
-    assert (alone.settings["units_fit"], alone.settings["units_judged"]) == (0, 0)
+    assert (alone.settings["clusters_fit"], alone.settings["clusters_judged"]) == (0, 0)
     assert "unit" not in terminal.comparison(alone).splitlines()[0]
 
 
@@ -164,13 +166,13 @@ def test_rows_of_a_unit_are_not_fitted_on_and_judged() -> None:
     data = replace(rows(4000, bend=2.0, seed=2), cluster=patient + 290, cache={})
     with pytest.raises(cal.BadInput, match="10 of 300 clusters to judge on have rows to fit on too"):
         compare(data, repairs=[Platt()], fit_on=fit, tests=())
-    numbered_anew = compare(data, repairs=[Platt()], fit_on=fit, tests=(), distinct_units=True)
-    assert (numbered_anew.settings["units_fit"], numbered_anew.settings["units_judged"]) == (300, 300)
-    with pytest.raises(cal.BadInput, match="distinct_units= is about"):
-        compare(data, repairs=[Platt()], tests=(), distinct_units=True)
+    numbered_anew = compare(data, repairs=[Platt()], fit_on=fit, tests=(), distinct_clusters=True)
+    assert (numbered_anew.settings["clusters_fit"], numbered_anew.settings["clusters_judged"]) == (300, 300)
+    with pytest.raises(cal.BadInput, match="distinct_clusters= is about"):
+        compare(data, repairs=[Platt()], tests=(), distinct_clusters=True)
     others = replace(data, cluster=patient + 300, cache={})
     found = compare(others, repairs=[Platt()], fit_on=fit, tests=())
-    assert (found.settings["units_fit"], found.settings["units_judged"]) == (300, 300)
+    assert (found.settings["clusters_fit"], found.settings["clusters_judged"]) == (300, 300)
     assert "rows of 300 other clusters, judged on" in terminal.comparison(found)
 
 
@@ -178,7 +180,7 @@ def test_weights_change_the_scores_and_widen_the_certificates() -> None:
     data = rows(4000, bend=2.0)
     weight = np.random.default_rng(4).uniform(1, 3, 4000)
     found = compare(replace(data, weights=weight, cache={}), repairs=[Platt()], tests=())
-    judged = taken(replace(data, weights=weight, cache={}), np.flatnonzero(dealt(data, 2, 0) == 1))
+    judged = taken(replace(data, weights=weight, cache={}), np.flatnonzero(hash_split(data, 2, 0) == 1))
     assert found.row(AS_AUDITED)["brier"] == pytest.approx(cal.measure.brier(judged).value)
     assert (
         found.row(AS_AUDITED)["error_high"] > compare(data, repairs=[Platt()], tests=()).row(AS_AUDITED)["error_high"]
@@ -191,7 +193,7 @@ def test_folds_judge_every_row_and_give_a_map_of_all() -> None:
     found = compare(data, repairs=[Platt()], folds=3, by="sex", tests="local", test_rows=600, draws=99)
     assert found.settings["rows_judged"] == 3000
     assert found.settings["folds"] == 3
-    assert found.maps["Platt"].fitted_on.rows == 3000
+    assert found.calibrators["Platt"].fitted_on.rows == 3000
     assert "brier" in found.verdicts["Platt"]["better"]
     assert found.row(AS_AUDITED)["error_low"] < found.row(AS_AUDITED)["error_high"]
     assert found.row(AS_AUDITED)["local_p"] >= 0.03  # three times the smallest possible of 99 draws
@@ -207,7 +209,7 @@ def test_a_fitted_map_is_judged_on_all_rows_and_beside_recipes() -> None:
     assert compare(rows(2000), repairs=fitted, tests=()).settings["how"] == "fitted"
     both = compare(rows(2000), repairs={"old": fitted, "new": Platt()}, tests=())
     assert both.settings["rows_judged"] == 1000
-    assert both.maps["old"] == fitted
+    assert both.calibrators["old"] == fitted
 
 
 def test_a_harmful_repair_is_called_worse() -> None:
@@ -228,7 +230,7 @@ def test_a_map_that_changes_nothing_is_shown_neither_better_nor_worse(folds: int
     )
     same = Logistic(recipe="Platt", slope=1.0, intercept=0.0)
     repairs = {"same": same, "Platt": Platt()} if folds else {"same": same}
-    found = compare(data, repairs=repairs, by="g", folds=folds, levels=50, tests=())
+    found = compare(data, repairs=repairs, by="g", folds=folds, steps=50, tests=())
     row = found.row(AS_AUDITED)
     assert row["error_low"] > row["error_high"] > row["error_shown_low"]
     assert row["worst_group_low"] > row["worst_group_high"] > row["worst_group_shown_low"]
@@ -286,7 +288,7 @@ def test_the_same_counts_of_few_scores_are_no_reason_to_refuse() -> None:
 
 def test_what_was_not_fitted_may_be_judged_anywhere() -> None:
     data = rows(2000)
-    found = compare(data, repairs={"steps": cal.repair.Rounding(levels=20).fit(data)}, tests=())
+    found = compare(data, repairs={"steps": cal.repair.Rounding(steps=20).fit(data)}, tests=())
     assert found.settings["rows_judged"] == 2000
 
 
@@ -305,7 +307,7 @@ def test_what_was_not_fitted_may_be_judged_anywhere() -> None:
         ({"by": "sex", "bins": {"age": [40]}}, "bins for 'age', which is not a group column"),
         ({"variables": "agee"}, "covariate column 'agee' is not in the data"),
         ({"alpha": 0.0}, "alpha=0.0"),
-        ({"levels": 1}, "levels=1"),
+        ({"steps": 1}, "steps=1"),
         ({"draws": 5}, "draws=5"),
         ({"seed": -1}, "seed"),
     ],
@@ -337,7 +339,7 @@ def test_what_cannot_be_fitted_is_left_out_and_said() -> None:
     for folds in (0, 2):
         found = compare(rows(300), repairs={"a": Platt(), "b": Picky()}, folds=folds, tests=())
         assert found.settings["left_out"] == (("b", "it is picky"),)
-        assert set(found.maps) == {"a"}
+        assert set(found.calibrators) == {"a"}
 
 
 @pytest.mark.parametrize("p", [np.full(60, 0.3), np.tile([0.0, 1.0], 30), np.tile([0.2, 0.2, 0.7], 20)])
@@ -360,32 +362,32 @@ def table(**brier: float) -> dict[str, Summary]:
     }
 
 
-def said(better: str = "brier", worse: str = "") -> dict[str, Any]:
+def stated(better: str = "brier", worse: str = "") -> dict[str, Any]:
     return {"better": (better,) if better else (), "worse": (worse,) if worse else ()}
 
 
 def test_the_simplest_that_is_not_shown_worse_is_recommended() -> None:
     t = table(Isotonic=0.10, Platt=0.11, BBQ=0.12)
-    verdicts = {name: said() for name in ("Isotonic", "Platt", "BBQ")}
+    verdicts = {name: stated() for name in ("Isotonic", "Platt", "BBQ")}
     nothing: dict[str, tuple[str, ...]] = dict.fromkeys(t, ())
     assert recommended(t, verdicts, nothing) == "Platt"
     assert recommended(t, verdicts, {**nothing, "Platt": ("Isotonic",)}) == "Isotonic"
-    assert recommended(t, {**verdicts, "Platt": said("accuracy")}, nothing) == "Isotonic"
-    assert recommended(t, {**verdicts, "Platt": said("brier", "log_loss")}, nothing) == "Isotonic"
-    assert recommended(t, {name: said("") for name in verdicts}, nothing) == AS_AUDITED
+    assert recommended(t, {**verdicts, "Platt": stated("accuracy")}, nothing) == "Isotonic"
+    assert recommended(t, {**verdicts, "Platt": stated("brier", "log_loss")}, nothing) == "Isotonic"
+    assert recommended(t, {name: stated("") for name in verdicts}, nothing) == AS_AUDITED
     t["Platt"] = replace(t["Platt"], error_shown_low=0.2, error_high=0.3)
     assert recommended(t, verdicts, nothing) == "Isotonic"
     assert simplicity("Platt") < simplicity("VariableTree") < simplicity("yours")
 
 
 def test_by_default_the_score_is_repaired_and_with_covariates_they_are_read() -> None:
-    assert set(compare(rows(600), tests=()).maps) == {"Platt", "Beta", "Isotonic", "AugmentedLogistic"}
-    assert "AugmentedLogistic" not in compare(rows(600), variables=(), tests=()).maps
+    assert set(compare(rows(600), tests=()).calibrators) == {"Platt", "Beta", "Isotonic", "AugmentedLogistic"}
+    assert "AugmentedLogistic" not in compare(rows(600), variables=(), tests=()).calibrators
 
 
 def test_a_map_carries_what_refuses_it_through_json() -> None:
     data = rows(500)
-    again = FittedMap.from_json(Platt().fit(data).to_json())
+    again = Calibrator.from_json(Platt().fit(data).to_json())
     with pytest.raises(cal.BadInput, match="would be judged on"):
         compare(data, repairs=again, tests=())
 

@@ -32,7 +32,7 @@ def judged(n: int = N, **more: np.ndarray) -> Judged:
     return Judged(data, {AS_AUDITED: p, "raised": eta}, np.zeros(n, dtype=np.int64))
 
 
-def told(of: Judged, *thresholds: float, alpha: float = 0.05) -> list[DecisionChange]:
+def reported(of: Judged, *thresholds: float, alpha: float = 0.05) -> list[DecisionChange]:
     groups = groups_of(of.data, ["sex"], {}, 20, 0)
     return lines_of(decision_changes(of, groups, thresholds, alpha))
 
@@ -47,7 +47,7 @@ def benefit(of: Judged, name: str, t: float, some: np.ndarray) -> float:
 def test_changes_by_hand() -> None:
     of = judged()
     women = np.arange(N) % 2 == 1
-    everyone, f, m = told(of, 0.2)
+    everyone, f, m = reported(of, 0.2)
     moved = int(((of.scores["raised"] >= 0.2) & (of.data.p < 0.2)).sum())
     for line, some in ((everyone, np.ones(N, dtype=bool)), (f, women)):
         gain = benefit(of, "raised", 0.2, some) - benefit(of, AS_AUDITED, 0.2, some)
@@ -63,7 +63,7 @@ def test_changes_by_hand() -> None:
 
 def test_ends_are_those_of_the_judges_moved_outward_at_each_ones_share() -> None:
     of, t = judged(), 0.3
-    both = told(of, 0.2, t)
+    both = reported(of, 0.2, t)
     change = (of.scores["raised"] >= t).astype(float) - (of.data.p >= t)
     for line, rows in zip(both[3:5], (np.arange(N), np.arange(1, N, 2)), strict=True):
         delta = 0.05 * 0.5 / 2 / (1 if line.population == "everyone" else 2)
@@ -76,7 +76,7 @@ def test_ends_are_those_of_the_judges_moved_outward_at_each_ones_share() -> None
 def test_the_way_back_is_the_reverse() -> None:
     of = judged()
     back = replace(of, scores={AS_AUDITED: of.scores["raised"], "raised": of.data.p})
-    there, here = told(of, 0.2)[0], told(back, 0.2)[0]
+    there, here = reported(of, 0.2)[0], reported(back, 0.2)[0]
     assert (here.to_act, here.to_leave) == (there.to_leave, there.to_act)
     assert here.gain == -there.gain
     assert here.shown == "worse"
@@ -87,11 +87,11 @@ def test_of_few_who_change_side_no_more_is_told() -> None:
     few = of.data.p.copy()
     few[np.flatnonzero((of.scores["raised"] >= 0.2) & (of.data.p < 0.2))[:19]] = 0.2
     few = replace(of, scores={AS_AUDITED: of.data.p, "raised": few})
-    for line in told(few, 0.2)[:2]:
+    for line in reported(few, 0.2)[:2]:
         assert {line.to_act, line.to_leave, line.gain, line.gain_low, line.gain_high, line.shown} == {None}
     pairs = judged(cluster=np.arange(N) // 300)  # many rows of few people
-    assert told(pairs, 0.2)[0].shown is None
-    assert [line.population for line in told(pairs, 0.2)] == ["everyone"]  # of 14 people no group is told
+    assert reported(pairs, 0.2)[0].shown is None
+    assert [line.population for line in reported(pairs, 0.2)] == ["everyone"]  # of 14 people no group is told
 
 
 def shown_of(site: np.ndarray, moved: np.ndarray, smallest: int = 20) -> dict[str, int | None]:
@@ -110,20 +110,20 @@ def test_no_group_can_be_had_by_subtraction() -> None:
     def first(**many: int) -> np.ndarray:
         return np.concatenate([np.flatnonzero(site == k)[:n] for k, n in many.items()])
 
-    def told_of(**many: int) -> dict[str, int | None]:
+    def reported_of(**many: int) -> dict[str, int | None]:
         return shown_of(site, np.isin(np.arange(len(site)), first(**many)))
 
-    assert told_of(a=100, b=50, c=30) == {"everyone": 180, "site = a": 100, "site = b": 50, "site = c": 30}
+    assert reported_of(a=100, b=50, c=30) == {"everyone": 180, "site = a": 100, "site = b": 50, "site = c": 30}
     # c is few: b, with fewer than a, would give it away
-    assert told_of(a=100, b=50, c=5) == {"everyone": 155, "site = a": 100, "site = b": None, "site = c": None}
+    assert reported_of(a=100, b=50, c=5) == {"everyone": 155, "site = a": 100, "site = b": None, "site = c": None}
     # two are few and together enough
-    assert told_of(a=100, b=15, c=10) == {"everyone": 125, "site = a": 100, "site = b": None, "site = c": None}
+    assert reported_of(a=100, b=15, c=10) == {"everyone": 125, "site = a": 100, "site = b": None, "site = c": None}
     # nobody changes in c: that is told, and b would give away nothing but itself
-    assert told_of(a=100, b=50) == {"everyone": 150, "site = a": 100, "site = b": 50, "site = c": 0}
+    assert reported_of(a=100, b=50) == {"everyone": 150, "site = a": 100, "site = b": 50, "site = c": 0}
     # d has too few people to be judged, and is what everyone has more than the others
-    assert told_of(a=100, b=50, c=30, d=5) == {"everyone": 185, "site = a": 100, "site = b": 50, "site = c": None}
+    assert reported_of(a=100, b=50, c=30, d=5) == {"everyone": 185, "site = a": 100, "site = b": 50, "site = c": None}
     for many in ({"a": 100, "b": 50, "c": 5}, {"a": 40, "b": 3, "c": 2, "d": 7}, {"a": 25, "b": 24, "c": 1, "d": 1}):
-        found = told_of(**many)
+        found = reported_of(**many)
         rest = sum(many.values()) - sum(v for k, v in found.items() if v and k != "everyone")
         assert rest == 0 or rest >= 20
 
@@ -132,20 +132,22 @@ def test_units_weights_and_folds() -> None:
     copies = np.repeat(np.arange(1000), 4)
     kept = {k: p[copies] for k, p in judged().scores.items()}
     sex = {"sex": judged().data.covariates["sex"].take(copies)}
-    plain, units = (
-        told(Judged(cal.predictions(judged().data.y[copies], kept[AS_AUDITED], sex, **more), kept, 0 * copies), 0.2)[0]
+    plain, clusters = (
+        reported(
+            Judged(cal.predictions(judged().data.y[copies], kept[AS_AUDITED], sex, **more), kept, 0 * copies), 0.2
+        )[0]
         for more in ({}, {"cluster": copies})
     )
-    assert units.gain == plain.gain
-    assert units.gain_high - units.gain_low > 1.3 * (plain.gain_high - plain.gain_low)
+    assert clusters.gain == plain.gain
+    assert clusters.gain_high - clusters.gain_low > 1.3 * (plain.gain_high - plain.gain_low)
     weights = np.where(np.arange(N) % 2, 3.0, 1.0)
-    heavy = told(judged(weights=weights), 0.2)[0]
-    everyone, women = (told(judged(), 0.2)[i].gain for i in (0, 1))
+    heavy = reported(judged(weights=weights), 0.2)[0]
+    everyone, women = (reported(judged(), 0.2)[i].gain for i in (0, 1))
     assert everyone < heavy.gain < women
     folds = replace(judged(), part=np.arange(N) // 2 % 4)
-    in_folds = told(folds, 0.2)
-    assert in_folds[1].gain == told(judged(), 0.2)[1].gain
-    assert in_folds[1].gain_low <= told(judged(), 0.2)[1].gain_low
+    in_folds = reported(folds, 0.2)
+    assert in_folds[1].gain == reported(judged(), 0.2)[1].gain
+    assert in_folds[1].gain_low <= reported(judged(), 0.2)[1].gain_low
 
 
 @pytest.fixture(scope="module")

@@ -41,13 +41,13 @@ def line(found: Comparison, who: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("ends", "limit", "verdict"),
     [
-        ((0.03, 0.04), 0.02, "broken"),
+        ((0.03, 0.04), 0.02, "over"),
         ((0.01, 0.04), 0.02, "undecided"),
-        ((0.01, 0.02), 0.02, "met"),
-        ((-0.04, -0.03), 0.02, "broken"),
+        ((0.01, 0.02), 0.02, "within"),
+        ((-0.04, -0.03), 0.02, "over"),
         ((-0.04, 0.01), 0.02, "undecided"),
-        ((-0.02, 0.01), 0.02, "met"),
-        ((-0.02, 0.01), None, "none"),
+        ((-0.02, 0.01), 0.02, "within"),
+        ((-0.02, 0.01), None, "not_checked"),
     ],
 )
 def test_a_range_is_judged_on_either_side(ends: Any, limit: Any, verdict: str) -> None:
@@ -57,12 +57,12 @@ def test_a_range_is_judged_on_either_side(ends: Any, limit: Any, verdict: str) -
 def test_a_group_is_over_the_limit_before_and_not_after(found: Comparison) -> None:
     north = line(found, "site = north")
     assert found.recommended == "mended"
-    assert (north["now"], north["kind"], north["variable"], north["value"]) == ("broken", "group", "site", "north")
-    assert north["after"] in ("met", "undecided")
+    assert (north["now"], north["kind"], north["variable"], north["value"]) == ("over", "group", "site", "north")
+    assert north["after"] in ("within", "undecided")
     assert north["after_high"] < north["now_low"]
     everyone = line(found, "everyone")
     assert everyone["rows"] == found.settings["rows_judged"] > north["rows"]
-    assert everyone["after"] == "met"
+    assert everyone["after"] == "within"
     assert found.fixed.settings["candidate"] == "mended"
     assert found.fixed.settings["command"] == "augmented-logistic"
     assert found.fixed.settings["tests"]["scan"]["now"] == 0.01 < found.fixed.settings["tests"]["scan"]["after"]
@@ -74,8 +74,8 @@ def test_a_group_that_a_repair_brings_over_the_limit_is_counted(found: Compariso
     counts = {c["name"]: c for c in moved.fixed.settings["candidates"]}
     assert (counts[AS_AUDITED]["over"], counts["Platt"]["over"]) == (2, 2)  # everyone and north; north and south
     alone = {c["name"]: c for c in found.fixed.settings["candidates"]}
-    assert line(found, "site = south")["now"] != "broken"  # a few groups are all listed, and counted where over it
-    assert sum(alone[AS_AUDITED][k] for k in ("over", "undecided", "met")) == len(found.fixed.columns["id"]) - 1
+    assert line(found, "site = south")["now"] != "over"  # a few groups are all listed, and counted where over it
+    assert sum(alone[AS_AUDITED][k] for k in ("over", "undecided", "within")) == len(found.fixed.columns["id"]) - 1
     assert "Everyone and the groups over the limit now or after: as audited 2 over the limit and 0 undecided" in (
         " ".join(comparison(moved).split())
     )
@@ -123,11 +123,11 @@ def test_without_a_limit_nobody_is_held_against_it() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("beside", [{"cluster"}, {"weights"}, {"cluster", "weights"}])
-def test_units_and_weights_are_certified_as_by_certify(beside: set[str]) -> None:
+@pytest.mark.parametrize("row_attributes", [{"cluster"}, {"weights"}, {"cluster", "weights"}])
+def test_units_and_weights_are_certified_as_by_certify(row_attributes: set[str]) -> None:
     base, rows = two_sites(4000), np.arange(4000)
     given = {"cluster": rows // 4, "weights": np.linspace(1.0, 2.0, 4000)}
-    data = cal.predictions(base.y, base.p, base.covariates, **{k: given[k] for k in beside})
+    data = cal.predictions(base.y, base.p, base.covariates, **{k: given[k] for k in row_attributes})
     fitted = cal.repair.Platt().fit(two_sites(2000, seed=4))
     found = cal.repair.compare(data, repairs={"Platt": fitted}, by="site", limit=0.05, tests=())
     now, row = line(found, "everyone"), found.row("as audited")
@@ -186,7 +186,7 @@ def test_a_group_is_judged_by_the_score_that_everyone_is_judged_by() -> None:
     scores = {AS_AUDITED: data.p, "moved": data.p + 1e-4}
     judged = Judged(data, scores, np.zeros(data.n, dtype=np.int64))
     people = [People(id="small", who="small", kind="group", rows=np.flatnonzero(small), shown=False)]
-    found = Fixed.of(judged, people, Against(limit=0.05, judge="error", levels=100, alpha=0.05, seed=0))
+    found = Fixed.of(judged, people, Against(limit=0.05, judge="error", steps=100, alpha=0.05, seed=0))
     for name in scores:
         low, high = found.ends(people[0], name)
         assert 0.05 < low < 0.25 < high
@@ -215,7 +215,7 @@ def test_a_shift_over_the_limit_is_told_whatever_an_estimate_says() -> None:
     found = Fixed.of(
         Judged(data, {AS_AUDITED: p}, np.zeros(3000, dtype=np.int64)),
         people,
-        Against(limit=0.14, judge="error", levels=100, alpha=0.2, seed=0),
+        Against(limit=0.14, judge="error", steps=100, alpha=0.2, seed=0),
     )
     broken = [one.id for one in people if found.ends(one, AS_AUDITED)[0] > 0.14]
     assert broken
@@ -235,7 +235,7 @@ def taken(over: dict[str, tuple[float, ...]], shown: dict[str, tuple[str, ...]] 
     better = {"first": ("brier",), "second": ("brier",), "third": ("brier",), **(shown or {})}
     verdicts = {name: {"better": better[name], "worse": ()} for name in recipe}
     counts = {
-        name: dict(zip(("broken", "undecided", "worst"), (*left, 0.0), strict=False)) for name, left in over.items()
+        name: dict(zip(("over", "undecided", "worst"), (*left, 0.0), strict=False)) for name, left in over.items()
     }
     return recommended(table, verdicts, dict.fromkeys(table, ()), counts)
 

@@ -26,7 +26,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.repair.catalogue import recipes
-from calibrant.repair.fitted import FittedMap
+from calibrant.repair.fitted import Calibrator
 from calibrant.repair.formulas.dialects import DIALECTS, dialect_named
 
 CLOSE = 1e-12
@@ -61,7 +61,7 @@ def rows() -> cal.Predictions:
 
 
 @cache
-def asked() -> tuple[np.ndarray[Any, Any], pa.Table]:
+def requested() -> tuple[np.ndarray[Any, Any], pa.Table]:
     """Rows to repair: edges of the score, gaps, levels that no fit has seen, a number beyond all others."""
     data = rows()
     rng = np.random.default_rng([8, 0x501])
@@ -77,7 +77,7 @@ def asked() -> tuple[np.ndarray[Any, Any], pa.Table]:
 
 
 @cache
-def maps() -> dict[str, FittedMap]:
+def calibrators() -> dict[str, Calibrator]:
     """A map of every recipe, and of settings that take another form."""
     data, every = rows(), ("income", AGE, TOWN, "member", "since")
     out = {}
@@ -88,8 +88,8 @@ def maps() -> dict[str, FittedMap]:
     out |= {
         "Platt raw": r.Platt(scale="raw", ridge=1.0).fit(data),
         "Platt percent": replace(r.Platt(scale="logit").fit(data), percent=True),
-        "Rounding 7": r.Rounding(levels=7).fit(),
-        "Rounding 64": r.Rounding(levels=64).fit(),
+        "Rounding 7": r.Rounding(steps=7).fit(),
+        "Rounding 64": r.Rounding(steps=64).fit(),
         "Isotonic of few": r.Isotonic(fewest=1).fit(data),
         "AugmentedBeta as published": r.AugmentedBeta(variables=every, paper=True).fit(data),
         "AugmentedLogistic of the score": r.AugmentedLogistic(variables=every, scale="raw", quadratic=True).fit(data),
@@ -101,41 +101,41 @@ def maps() -> dict[str, FittedMap]:
     return out
 
 
-def wanted(one: FittedMap) -> list[float]:
-    scores, table = asked()
+def wanted(one: Calibrator) -> list[float]:
+    scores, table = requested()
     return [float(v) * (100.0 if one.percent else 1.0) for v in one.scores(scores, columns=table)]
 
 
-def loaded(one: FittedMap) -> pa.Table:
+def loaded(one: Calibrator) -> pa.Table:
     """The rows as a table of an engine: numbered, in the unit of the map, with three that cannot be repaired."""
-    scores, table = asked()
-    unit = 100.0 if one.percent else 1.0
+    scores, table = requested()
+    cluster = 100.0 if one.percent else 1.0
     last = table.slice(20, 3)
-    ends = pa.array([None, -0.01 * unit, 1.01 * unit], pa.float64())
+    ends = pa.array([None, -0.01 * cluster, 1.01 * cluster], pa.float64())
     whole = pa.concat_tables([table, last])
     return whole.add_column(0, "id", pa.array(range(len(whole)))).add_column(
-        1, "p", pa.concat_arrays([pa.array(scores * unit), ends])
+        1, "p", pa.concat_arrays([pa.array(scores * cluster), ends])
     )
 
 
-def agree(one: FittedMap, found: Sequence[tuple[int, float | None]]) -> None:
+def agree(one: Calibrator, found: Sequence[tuple[int, float | None]]) -> None:
     """The values are those of Python, and what Python refuses is null."""
     shown, expected = dict(found), wanted(one)
     assert len(found) == len(shown) == len(expected) + 3
     assert [shown[len(expected) + k] for k in range(3)] == [None] * 3
-    unit = 100.0 if one.percent else 1.0
+    cluster = 100.0 if one.percent else 1.0
     worst = max(abs(shown[k] - v) for k, v in enumerate(expected))  # type: ignore[operator]
-    assert worst <= CLOSE * unit
+    assert worst <= CLOSE * cluster
 
 
-def statement(one: FittedMap, dialect: str) -> str:
+def statement(one: Calibrator, dialect: str) -> str:
     return one.to_sql(dialect, score="p", table="scores", output="new", keep=["id"])
 
 
-@pytest.mark.parametrize("name", sorted(maps()))
+@pytest.mark.parametrize("name", sorted(calibrators()))
 def test_duckdb_repairs_as_python_does(name: str) -> None:
     duckdb = pytest.importorskip("duckdb")
-    one = maps()[name]
+    one = calibrators()[name]
     con = duckdb.connect()
     con.execute("SET threads = 1")
     con.register("scores", loaded(one))
@@ -160,14 +160,14 @@ def fill(con: sqlite3.Connection, table: pa.Table) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(maps()))
+@pytest.mark.parametrize("name", sorted(calibrators()))
 def test_sqlite_repairs_as_python_does(name: str) -> None:
-    one = maps()[name]
+    one = calibrators()[name]
     agree(one, in_sqlite(loaded(one), statement(one, "sqlite")))
 
 
 def test_sqlite_does_not_take_text_for_a_score() -> None:
-    one = cal.repair.Rounding(levels=10).fit()
+    one = cal.repair.Rounding(steps=10).fit()
     with contextlib.closing(sqlite3.connect(":memory:")) as con:
         con.execute("CREATE TABLE scores (id, p)")
         con.executemany("INSERT INTO scores VALUES (?, ?)", [(0, "high"), (1, 0.5)])
@@ -181,18 +181,18 @@ def test_sqlite_does_not_take_text_for_a_score() -> None:
 def test_dialects_of_services_mean_the_same(dialect: str, name: str) -> None:
     """No such service is at hand: sqlglot, which reads their SQL by its own grammar, takes it to DuckDB."""
     sqlglot, duckdb = pytest.importorskip("sqlglot"), pytest.importorskip("duckdb")
-    one = cal.repair.FittedMap.from_json(maps()[name].to_json())
-    assert isinstance(one, FittedMap)
+    one = cal.repair.Calibrator.from_json(calibrators()[name].to_json())
+    assert isinstance(one, Calibrator)
     written = statement(one, dialect)
     (tree,) = sqlglot.parse(written, read=dialect)
     columns = {c.name for c in tree.find_all(sqlglot.exp.Column)}
     assert {"p"} <= {c for c in columns if not c.startswith("calibrant_")} <= {"p", "id", *one.reads}  # as they are
     texts = tree.find_all(sqlglot.exp.Literal, sqlglot.exp.National)
-    told = {t.this.rstrip("|") for t in texts if isinstance(t.this, str)}
+    reported = {t.this.rstrip("|") for t in texts if isinstance(t.this, str)}
     text = next((c for c in one.codings if c.of_text), None)
     if name == "AugmentedLogistic":
         assert text is not None
-        assert set(text.levels) <= told | {t + " " for t in told}
+        assert set(text.levels) <= reported | {t + " " for t in reported}
     if not one.codings:
         con = duckdb.connect()
         con.register("scores", loaded(one))
@@ -205,7 +205,7 @@ CLASSES = ("no", "'; DROP TABLE scores; --", "may`be")
 
 
 @cache
-def class_maps() -> dict[str, FittedMap]:
+def class_calibrators() -> dict[str, Calibrator]:
     """Maps of three classes: one matrix, the published penalty that takes logarithms as they are, one matrix a leaf."""
     rng = np.random.default_rng([9, 0x501])
     p, age = rng.dirichlet([0.4, 0.6, 0.8], size=3000), rng.integers(18, 90, 3000).astype(float)
@@ -221,7 +221,7 @@ def class_maps() -> dict[str, FittedMap]:
     }
 
 
-def of_classes(one: FittedMap) -> tuple[pa.Table, list[list[float]]]:
+def of_classes(one: Calibrator) -> tuple[pa.Table, list[list[float]]]:
     """Rows of three classes, the last one with a score that is missing, and what Python repairs of the others."""
     rng = np.random.default_rng([10, 0x501])
     corners = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [1e-9, 1e-300, 1.0], [0.2, 0.3, 0.5]]
@@ -234,7 +234,7 @@ def of_classes(one: FittedMap) -> tuple[pa.Table, list[list[float]]]:
     return pa.table(held), wanted.tolist()
 
 
-def agree_on_classes(one: FittedMap, found: Sequence[Sequence[float | None]]) -> None:
+def agree_on_classes(one: Calibrator, found: Sequence[Sequence[float | None]]) -> None:
     """Each row is its number and three probabilities, those of Python; the last one has none."""
     _, wanted = of_classes(one)
     *rows, last = sorted(found, key=lambda row: row[0] or 0)
@@ -242,26 +242,26 @@ def agree_on_classes(one: FittedMap, found: Sequence[Sequence[float | None]]) ->
     assert np.abs(np.array([row[1:] for row in rows], dtype=float) - wanted).max() <= CLOSE
 
 
-def classes_asked(one: FittedMap, dialect: str) -> str:
+def classes_requested(one: Calibrator, dialect: str) -> str:
     return one.to_sql(dialect, score=CLASSES, table="scores", keep=["id"])
 
 
-@pytest.mark.parametrize("name", sorted(class_maps()))
+@pytest.mark.parametrize("name", sorted(class_calibrators()))
 def test_duckdb_and_sqlite_repair_several_classes_as_python_does(name: str) -> None:
-    duckdb, one = pytest.importorskip("duckdb"), class_maps()[name]
+    duckdb, one = pytest.importorskip("duckdb"), class_calibrators()[name]
     con = duckdb.connect()
     con.register("scores", of_classes(one)[0])
-    agree_on_classes(one, con.execute(classes_asked(one, "duckdb")).fetchall())
+    agree_on_classes(one, con.execute(classes_requested(one, "duckdb")).fetchall())
     every = con.execute(one.to_sql("duckdb", score=CLASSES, table="scores", output=["a", "b", "c"]))
     assert [c[0] for c in every.description] == ["id", AGE, *CLASSES, "a", "b", "c"]
-    agree_on_classes(one, in_sqlite(of_classes(one)[0], classes_asked(one, "sqlite")))
+    agree_on_classes(one, in_sqlite(of_classes(one)[0], classes_requested(one, "sqlite")))
 
 
 @pytest.mark.parametrize("dialect", ["bigquery", "tsql"])
 def test_dialects_of_services_mean_the_same_of_several_classes(dialect: str) -> None:
     sqlglot, duckdb = pytest.importorskip("sqlglot"), pytest.importorskip("duckdb")
-    one = class_maps()["Dirichlet"]
-    (tree,) = sqlglot.parse(classes_asked(one, dialect), read=dialect)
+    one = class_calibrators()["Dirichlet"]
+    (tree,) = sqlglot.parse(classes_requested(one, dialect), read=dialect)
     con = duckdb.connect()
     con.register("scores", of_classes(one)[0])
     read = re.sub(r"AS (FLOAT|REAL)(\(53\))?", "AS DOUBLE", tree.sql("duckdb"))
@@ -269,7 +269,7 @@ def test_dialects_of_services_mean_the_same_of_several_classes(dialect: str) -> 
 
 
 def test_javascript_repairs_several_classes_as_python_does() -> None:
-    for one in class_maps().values():
+    for one in class_calibrators().values():
         table, _ = of_classes(one)
         rows = [[row["id"], [row[c] for c in CLASSES], {AGE: row[AGE]}] for row in table.to_pylist()]
         calls = f"{json.dumps(rows)}.map(([id, p, row]) => [id, ...(repaired(p, row) ?? [null, null, null])])"
@@ -293,7 +293,7 @@ def in_node(script: str, calls: str) -> list[float | None]:
 
 def test_javascript_repairs_as_python_does() -> None:
     scripts, calls, expected = [], [], []
-    for k, one in enumerate(maps().values()):
+    for k, one in enumerate(calibrators().values()):
         table = loaded(one)
         held = [{c: str(v) if hasattr(v, "isoformat") else v for c, v in row.items()} for row in table.to_pylist()]
         scripts.append(one.to_javascript(f"f{k}"))
@@ -305,13 +305,13 @@ def test_javascript_repairs_as_python_does() -> None:
 
 
 def test_javascript_refuses_what_python_refuses() -> None:
-    one = maps()["AugmentedLogistic"]
+    one = calibrators()["AugmentedLogistic"]
     script = one.to_javascript()
     row = {AGE: None, TOWN: "x", "member": True, "income": 3.0, "since": "2015-03-01"}
     calls = [f"repaired({s}, {json.dumps(row)})" for s in ("'0.5'", "null", "NaN", "undefined")]
     calls.append(f"repaired(0.5, {{...{json.dumps(row)}, income: Infinity}})")
     assert in_node(script, f"[{', '.join(calls)}]") == [None] * 5
-    page = FittedMap.from_json(one.to_json().replace("O'Brien", "</script>")).to_javascript()
+    page = Calibrator.from_json(one.to_json().replace("O'Brien", "</script>")).to_javascript()
     assert "</script>" not in page
     assert "u003c/script>" in page
     with pytest.raises(cal.BadInput, match="name="):
@@ -334,8 +334,8 @@ def test_what_cannot_be_written_is_refused() -> None:
     with pytest.raises(cal.NotComputable, match="Jitter"):
         cal.repair.Jitter().fit().to_sql("duckdb")
     with pytest.raises(cal.BadInput, match="choose one of duckdb"):
-        maps()["Platt"].to_sql("mysql")
-    boosted = maps()["Multicalibrator"]
+        calibrators()["Platt"].to_sql("mysql")
+    boosted = calibrators()["Multicalibrator"]
     assert boosted.to_dict()["kind"] == "BoostedTrees"
     assert boosted.to_dict()["value"]
     with pytest.raises(cal.NotComputable, match="pass table="):
@@ -343,17 +343,17 @@ def test_what_cannot_be_written_is_refused() -> None:
     with pytest.raises(cal.BadInput, match="keep="):
         boosted.to_sql("postgres", table="scores")
     with pytest.raises(cal.BadInput, match="table="):
-        maps()["Platt"].to_sql("duckdb", output="q")
+        calibrators()["Platt"].to_sql("duckdb", output="q")
     with pytest.raises(cal.NotComputable, match="character"):
-        maps()["Platt"].to_sql("duckdb", score="a\0b")
+        calibrators()["Platt"].to_sql("duckdb", score="a\0b")
     with pytest.raises(cal.BadInput, match="score='p': this calibrator is of 3 classes: name a column each"):
-        class_maps()["Dirichlet"].to_sql("duckdb", score="p")
+        class_calibrators()["Dirichlet"].to_sql("duckdb", score="p")
     with pytest.raises(cal.BadInput, match="this calibrator is of 3 classes"):
-        class_maps()["Dirichlet"].to_sql("duckdb", score=["a", "b", "a"], table="t")
+        class_calibrators()["Dirichlet"].to_sql("duckdb", score=["a", "b", "a"], table="t")
     with pytest.raises(cal.BadInput, match="this calibrator is of one score"):
-        maps()["Platt"].to_sql("duckdb", score=["a", "b"])
+        calibrators()["Platt"].to_sql("duckdb", score=["a", "b"])
     with pytest.raises(cal.NotComputable, match="pass table="):
-        class_maps()["Dirichlet"].to_sql("duckdb", score=["a", "b", "c"])
+        class_calibrators()["Dirichlet"].to_sql("duckdb", score=["a", "b", "c"])
 
 
 @pytest.mark.parametrize("dialect", sorted(DIALECTS))
@@ -384,7 +384,7 @@ def test_broken_formulas_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     duckdb = pytest.importorskip("duckdb")
 
-    def differs(one: FittedMap) -> bool:
+    def differs(one: Calibrator) -> bool:
         con = duckdb.connect()
         con.register("scores", loaded(one))
         try:
@@ -402,13 +402,13 @@ def test_broken_formulas_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     for what, name, fault in faults:
         with monkeypatch.context() as m:
             m.setattr(expression, what, fault)
-            assert differs(maps()[name]), what
-        assert not differs(maps()[name])
+            assert differs(calibrators()[name]), what
+        assert not differs(calibrators()[name])
 
 
 def test_files_of_maps_are_as_they_were(tmp_path: Path) -> None:
-    one = maps()["Platt"]
-    assert FittedMap.from_json(one.to_json()).to_sql("spark") == one.to_sql("spark")
+    one = calibrators()["Platt"]
+    assert Calibrator.from_json(one.to_json()).to_sql("spark") == one.to_sql("spark")
 
 
 # ---- a server, and a cluster's engine ----
@@ -439,13 +439,13 @@ def postgres() -> Iterator[Callable[[str], str]]:
     listens = f"-k {held} -c listen_addresses='' -c fsync=off"
     subprocess.run([control, *where, "-w", "-l", f"{held}/log", "-o", listens, "start"], **who, **quiet)
 
-    def asked_for(statements: str) -> str:
+    def requested_for(statements: str) -> str:
         call = [client, "-h", held, "-U", "tests", "-d", "postgres", "-qAtX", "-v", "ON_ERROR_STOP=1"]
         done = subprocess.run(call, input=statements, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-500:]
         return done.stdout
 
-    yield asked_for
+    yield requested_for
     subprocess.run([control, *where, "-m", "immediate", "stop"], **who, **quiet)
     shutil.rmtree(held)
 
@@ -467,7 +467,7 @@ def in_postgres(ask: Callable[[str], str], table: pa.Table, query: str) -> list[
 @pytest.mark.slow
 @pytest.mark.parametrize("escaped", ["on", "off"])
 def test_postgres_repairs_as_python_does(postgres: Callable[[str], str], escaped: str) -> None:
-    for one in maps().values():
+    for one in calibrators().values():
         written = f"SET standard_conforming_strings = {escaped}; SET escape_string_warning = off;\n"
         table = loaded(one)
         if one.codings:  # no number, as files of floats have it, is a missing one
@@ -475,8 +475,8 @@ def test_postgres_repairs_as_python_does(postgres: Callable[[str], str], escaped
             held = [math.nan if v is None else v for v in table.column(AGE).to_pylist()]
             table = table.set_column(place, AGE, pa.array(held))
         agree(one, in_postgres(postgres, table, written + statement(one, "postgres")))
-    for one in class_maps().values():
-        agree_on_classes(one, in_postgres(postgres, of_classes(one)[0], written + classes_asked(one, "postgres")))
+    for one in class_calibrators().values():
+        agree_on_classes(one, in_postgres(postgres, of_classes(one)[0], written + classes_requested(one, "postgres")))
 
 
 @pytest.mark.slow
@@ -493,7 +493,7 @@ def test_spark_repairs_as_python_does(tmp_path: Path, monkeypatch: pytest.Monkey
         warnings.simplefilter("ignore")
         session = builder.getOrCreate()
     try:
-        for k, (name, one) in enumerate(maps().items()):
+        for k, (name, one) in enumerate(calibrators().items()):
             pq.write_table(loaded(one), tmp_path / f"{k}.parquet")
             session.read.parquet(str(tmp_path / f"{k}.parquet")).createOrReplaceTempView("scores")
             found = session.sql(statement(one, "spark")).collect()
@@ -503,9 +503,9 @@ def test_spark_repairs_as_python_does(tmp_path: Path, monkeypatch: pytest.Monkey
                 raise AssertionError(name) from e
             every = session.sql(one.to_sql("spark", score="p", table="scores"))
             assert every.columns == [*loaded(one).column_names, "p_repaired"]
-        for name, one in class_maps().items():
+        for name, one in class_calibrators().items():
             pq.write_table(of_classes(one)[0], tmp_path / f"{name}.parquet")
             session.read.parquet(str(tmp_path / f"{name}.parquet")).createOrReplaceTempView("scores")
-            agree_on_classes(one, session.sql(classes_asked(one, "spark")).collect())
+            agree_on_classes(one, session.sql(classes_requested(one, "spark")).collect())
     finally:
         session.stop()

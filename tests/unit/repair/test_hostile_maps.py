@@ -12,8 +12,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli.run import main
-from calibrant.repair import FittedMap
-from calibrant.repair.map_file import DEEPEST, LARGEST, LISTS, parsed
+from calibrant.repair import Calibrator
+from calibrant.repair.calibrator_file import DEEPEST, LARGEST, LISTS, parsed
 
 LINE = '{"format":"calibrant-map/1","kind":"Logistic","recipe":"Platt","slope":1.0,"intercept":0.0'
 HEAD = '{"format":"calibrant-map/1","recipe":"x",'
@@ -60,7 +60,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n == "many steps" else n for n in HOSTILE])
 def test_a_hostile_map_is_refused_in_one_line(name: str) -> None:
     with pytest.raises(cal.BadInput) as refused:
-        FittedMap.from_json(HOSTILE[name])
+        Calibrator.from_json(HOSTILE[name])
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 400
 

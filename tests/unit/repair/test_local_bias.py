@@ -7,8 +7,8 @@ import pytest
 from scipy.special import expit, logit
 
 import calibrant as cal
-from calibrant.repair.maps import local_bias as local_fit
-from calibrant.repair.maps.local_bias import bells, squared
+from calibrant.repair.calibrators import local_bias as local_fit
+from calibrant.repair.calibrators.local_bias import bells, squared
 
 
 def drawn(truth, p, columns, seed):
@@ -89,7 +89,7 @@ def test_without_covariates_it_is_a_curve_of_the_score():
     fitted = cal.repair.LocalBias().fit(data)
     assert fitted.reads == ()
     assert np.abs(fitted(data).p - truth).mean() < np.abs(p - truth).mean() / 2
-    assert cal.repair.FittedMap.from_json(fitted.to_json()) == fitted
+    assert cal.repair.Calibrator.from_json(fitted.to_json()) == fitted
 
 
 def test_too_few_are_refused():

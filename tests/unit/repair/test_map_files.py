@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.repair import FittedMap
+from calibrant.repair import Calibrator
 
 RECIPES = {
     "Platt": cal.repair.Platt(),
@@ -85,7 +85,7 @@ def test_a_damaged_map_is_refused_or_gives_probabilities(name: str) -> None:
         for damage in DAMAGE.values():
             worse = changed(d, path, damage)
             try:
-                shown = FittedMap.from_dict(worse)(rows()).p
+                shown = Calibrator.from_dict(worse)(rows()).p
             except cal.BadInput as e:
                 lines += len(str(e).splitlines())
                 refused += 1
@@ -107,7 +107,7 @@ def test_a_damaged_map_is_refused_or_gives_probabilities(name: str) -> None:
         ("Isotonic", ("shown", 0), -0.5),
         ("Histogram", ("edges", 0), 0.999),
         ("Histogram", ("shown",), [0.1]),
-        ("Rounding", ("levels",), 1),
+        ("Rounding", ("steps",), 1),
         ("Jitter", ("bandwidth",), 9.0),
         ("AugmentedLogistic", ("numbers",), []),
         ("AugmentedLogistic", ("codings", 0, "scale"), 0.0),
@@ -128,22 +128,22 @@ def test_a_damaged_map_is_refused_or_gives_probabilities(name: str) -> None:
 )
 def test_what_no_fit_leaves_is_refused(name: str, path: tuple[Any, ...], new: Any) -> None:
     with pytest.raises(cal.BadInput, match="cannot be used"):
-        FittedMap.from_dict(changed(json.loads(text(name)), path, lambda _: new))
+        Calibrator.from_dict(changed(json.loads(text(name)), path, lambda _: new))
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_an_honest_map_is_taken(name: str) -> None:
-    assert FittedMap.from_json(text(name)).to_json() == text(name)
+    assert Calibrator.from_json(text(name)).to_json() == text(name)
 
 
-@pytest.mark.parametrize("said", ["", "[" * 100_000, "3", '{"format": NaN}', text.__name__])
-def test_what_is_no_map_is_refused(said: str) -> None:
+@pytest.mark.parametrize("stated", ["", "[" * 100_000, "3", '{"format": NaN}', text.__name__])
+def test_what_is_no_map_is_refused(stated: str) -> None:
     with pytest.raises(cal.BadInput, match=r"JSON|not a calibrator"):
-        FittedMap.from_json(said)
+        Calibrator.from_json(stated)
 
 
 def test_covariates_of_other_rows_are_refused() -> None:
-    fitted = FittedMap.from_json(text("AugmentedLogistic"))
+    fitted = Calibrator.from_json(text("AugmentedLogistic"))
     for columns in (rows().covariates, {"age": [3.0, 4.0], "town": ["a", "b"]}):
         with pytest.raises(cal.BadInput, match="as many rows as there are scores, 2"):
             fitted.scores(np.array([0.2, 0.3]), columns=columns)
@@ -154,6 +154,6 @@ def test_covariates_of_other_rows_are_refused() -> None:
 @pytest.mark.parametrize("name", RECIPES)
 @pytest.mark.parametrize("p", [[0.5, np.nan], [0.5, -7.0], [1e9, 0.5], 0.5])
 def test_scores_that_are_no_probabilities_are_refused(name: str, p: Any) -> None:
-    fitted = FittedMap.from_json(text(name))
+    fitted = Calibrator.from_json(text(name))
     with pytest.raises(cal.BadInput, match="array of numbers from 0 to 1"):
         fitted.scores(np.array(p), columns=rows().covariates.slice(0, 2))

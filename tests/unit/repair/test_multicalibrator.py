@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.repair import FittedMap, Groups, Multicalibrator, ProportionalMulticalibrator, Trees
-from calibrant.repair.catalogue import map_classes
-from calibrant.repair.maps import boosting
-from calibrant.repair.maps.boosting import Problem, straight
+from calibrant.repair import Calibrator, Groups, Multicalibrator, ProportionalMulticalibrator, Trees
+from calibrant.repair.calibrators import boosting
+from calibrant.repair.calibrators.boosting import Problem, straight
+from calibrant.repair.catalogue import calibrator_classes
 
 WARDS = ("north", "south", "east")
 
@@ -144,8 +144,8 @@ def test_json_alone_is_enough_to_apply_the_trees():
 def test_json_round_trip_seeds_and_chunks(recipe):
     data = rows(3_000, 7, gap=1.5)[0]
     fitted = recipe.fit(data)
-    assert map_classes()[fitted.kind] is type(fitted)
-    again = FittedMap.from_json(fitted.to_json())
+    assert calibrator_classes()[fitted.kind] is type(fitted)
+    again = Calibrator.from_json(fitted.to_json())
     assert again == fitted == recipe.fit(data)
     held = rows(501, 8)[0]
     whole = fitted(held).p
@@ -220,7 +220,7 @@ def test_unseen_levels_and_missing_values(recipe):
     got = fitted.scores(np.array([0.5, 0.0, 1.0, 0.3]), columns=new)
     assert np.isfinite(got).all()
     assert ((got >= 0) & (got <= 1)).all()
-    assert FittedMap.from_json(fitted.to_json()) == fitted
+    assert Calibrator.from_json(fitted.to_json()) == fitted
 
 
 def test_many_levels_share_a_bin():
@@ -256,7 +256,7 @@ def test_degenerate_rows(recipe, name):
     got = fitted(data).p
     assert np.isfinite(got).all()
     assert ((got >= 0) & (got <= 1)).all()
-    assert FittedMap.from_json(fitted.to_json()) == fitted
+    assert Calibrator.from_json(fitted.to_json()) == fitted
 
 
 def test_refusals():

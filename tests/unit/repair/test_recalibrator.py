@@ -153,7 +153,7 @@ def test_scores_come_in_one_dimension_as_a_column_or_as_two(rows: Any) -> None:
     fitted = Platt().fit(cal.predictions(y, p))
     for X in (p, p.tolist(), pd.Series(p), p[:, None], np.column_stack([1 - p, p]), pd.DataFrame({"p": p})):
         model = Recalibrator().fit(X, y)
-        assert model.map_ == fitted
+        assert model.calibrator_ == fitted
         np.testing.assert_array_equal(model.predict_proba(X)[:, 1], fitted.scores(p))
         assert model.predict(X).dtype == bool
 
@@ -178,12 +178,12 @@ def test_weights_and_groups_reach_the_recipe(rows: Any) -> None:
     kept = weights > 0
     data = cal.predictions(y[kept], p[kept], weights=weights[kept], cluster=groups[kept])
     model = Recalibrator(Isotonic()).fit(p, y, sample_weight=weights, groups=groups)
-    assert model.map_ == Isotonic().fit(data)
+    assert model.calibrator_ == Isotonic().fit(data)
     tree = VariableTree(variables="town")
     frame = pd.DataFrame({"town": town, "p": p})
-    by_unit = tree.fit(cal.predictions(y, p, {"town": town}, cluster=groups))
-    assert Recalibrator(tree).fit(frame, y, groups=groups).map_ == by_unit
-    assert by_unit.settings != tree.fit(cal.predictions(y, p, {"town": town})).settings  # groups say something
+    by_cluster = tree.fit(cal.predictions(y, p, {"town": town}, cluster=groups))
+    assert Recalibrator(tree).fit(frame, y, groups=groups).calibrator_ == by_cluster
+    assert by_cluster.settings != tree.fit(cal.predictions(y, p, {"town": town})).settings  # groups say something
 
 
 def test_several_classes_have_a_column_each() -> None:
@@ -195,8 +195,8 @@ def test_several_classes_have_a_column_each() -> None:
     one = Recalibrator(Dirichlet(strength=0.01)).fit(p, y, sample_weight=weights)
     np.testing.assert_allclose(one.predict_proba(p), Dirichlet(strength=0.01).fit(data).scores(p), atol=1e-8)
     each = Recalibrator(Isotonic()).fit(p, y)
-    assert len(each.maps_) == 3
-    assert not hasattr(each, "map_")
+    assert len(each.calibrators_) == 3
+    assert not hasattr(each, "calibrator_")
     assert np.abs(each.predict_proba(p).sum(axis=1) - 1.0).max() < 1e-12
     assert set(each.predict(p)) == {"low", "mid", "top"}
     with pytest.raises(ValueError, match="Only binary classification is supported"):
@@ -210,11 +210,11 @@ def test_decision_values_are_read_as_scikit_learns_sigmoid_reads_them(rows: Any)
     X = rng.normal(size=(600, 3))
     y = rng.uniform(size=600) < 1 / (1 + np.exp(-2 * X[:, 0]))
     ridge = RidgeClassifier().fit(X[:300], y[:300])
-    said = ridge.decision_function(X[300:])[:, None]
-    ours = Recalibrator(Platt(scale="logit")).fit(said, y[300:])
+    stated = ridge.decision_function(X[300:])[:, None]
+    ours = Recalibrator(Platt(scale="logit")).fit(stated, y[300:])
     theirs = CalibratedClassifierCV(FrozenEstimator(ridge), ensemble=False).fit(X[300:], y[300:])
     assert ours.decision_
-    np.testing.assert_allclose(ours.predict_proba(said), theirs.predict_proba(X[300:]), atol=2e-5)
+    np.testing.assert_allclose(ours.predict_proba(stated), theirs.predict_proba(X[300:]), atol=2e-5)
 
 
 # ---- Pipelines, searches, routing ----
@@ -226,8 +226,8 @@ def test_a_pipeline_and_a_search_reach_the_settings_of_a_recipe(rows: Any) -> No
     grid = {"repair__recipe__fewest": [20, 1500]}  # all rows in one step: everybody is told the same
     search = GridSearchCV(pipe, grid, scoring=cal.measure.scorer("brier"), cv=3).fit(p[:, None], y)
     assert search.best_params_ == {"repair__recipe__fewest": 20}
-    assert search.best_estimator_["repair"].map_.settings["fewest"] == 20
-    kinds = {"repair__recipe": [Rounding(levels=2), Platt()]}
+    assert search.best_estimator_["repair"].calibrator_.settings["fewest"] == 20
+    kinds = {"repair__recipe": [Rounding(steps=2), Platt()]}
     assert GridSearchCV(pipe, kinds, scoring="neg_log_loss", cv=3).fit(p[:, None], y).best_params_ == {
         "repair__recipe": Platt()
     }
@@ -247,7 +247,7 @@ def test_metadata_is_routed(rows: Any) -> None:
         asked = Recalibrator(Isotonic()).set_fit_request(sample_weight=True, groups=True)
         model = make_pipeline(asked).fit(p[:, None], y, sample_weight=weights, groups=groups)
         expected = Isotonic().fit(cal.predictions(y, p, weights=weights, cluster=groups))
-        assert model[-1].map_ == expected
+        assert model[-1].calibrator_ == expected
         scorer = cal.measure.scorer("brier").set_score_request(sample_weight=True, groups=True)
         params = {"sample_weight": weights, "groups": groups}
         found = cross_val_score(make_pipeline(asked), p[:, None], y, scoring=scorer, cv=2, params=params)
@@ -262,7 +262,7 @@ def test_clones_pickles_and_pages(rows: Any) -> None:
     p, _, y = rows
     model = Recalibrator(Jitter(seed=3), scale="probability").fit(p, y)
     assert clone(model).get_params() == model.get_params()
-    assert not hasattr(clone(model), "maps_")
+    assert not hasattr(clone(model), "calibrators_")
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(p), model.predict_proba(p))  # noqa: S301
     np.testing.assert_array_equal(model.predict_proba(p[5:6]), model.predict_proba(p)[5:6])  # alone or among others
     assert "Jitter" in model._repr_html_()

@@ -15,8 +15,8 @@ from calibrant.kernels.draws import outcomes, uniforms
 from calibrant.repair import (
     BBQ,
     Beta,
+    Calibrator,
     Dirichlet,
-    FittedMap,
     Histogram,
     Isotonic,
     Jitter,
@@ -80,7 +80,7 @@ def classes(n, k=3, seed=2, power=2.0):
         (lambda: ScalingBinning(seed=-1), "seed"),
         (lambda: BBQ(criterion="bdeu2"), "criterion"),
         (lambda: BBQ(strategy="log"), "strategy"),
-        (lambda: Rounding(levels=1), "levels"),
+        (lambda: Rounding(steps=1), "steps"),
         (lambda: Jitter(bandwidth=1.0), "bandwidth"),
         (lambda: Jitter(seed="a"), "seed"),
         (lambda: Dirichlet(penalty="l1"), "penalty"),
@@ -128,7 +128,7 @@ def test_degenerate_rows_give_probabilities_or_a_reason(recipe, weights):
             shown = made.scores(np.array([0.0, 1e-300, 0.3, 0.5, 1.0]))
         assert np.isfinite(shown).all()
         assert ((shown >= 0) & (shown <= 1)).all()
-        assert FittedMap.from_json(made.to_json()) == made
+        assert Calibrator.from_json(made.to_json()) == made
 
 
 @pytest.mark.parametrize("recipe", FITTED, ids=repr)
@@ -201,7 +201,7 @@ def brier(data):
 def test_platt_leaves_the_log_odds_where_scores_far_out_would_rule_them():
     data, other = far_out(), far_out(20_000, seed=4)
     found = Platt().fit(data)
-    assert (found.scale, found.settings) == ("raw", {"scale": "raw", "scale_asked": "auto", "ridge": None})
+    assert (found.scale, found.settings) == ("raw", {"scale": "raw", "scale_requested": "auto", "ridge": None})
     assert found.scores(other.p) == pytest.approx(Platt(scale="raw").fit(data).scores(other.p))
     assert brier(found(other)) < brier(other) < brier(Platt(scale="logit").fit(data)(other))
 
@@ -294,11 +294,11 @@ def test_rounding_shows_the_levels_that_are_certified(levels):
     halves = (np.arange(levels) + 0.5) / levels
     p = np.concatenate([rng.uniform(size=4_000), halves, np.nextafter(halves, 0), [0.0, 1.0, 0.005, 0.995]])
     data = cal.predictions(rng.uniform(size=len(p)) < p, p)
-    shown = Rounding(levels=levels).fit()(data).p
+    shown = Rounding(steps=levels).fit()(data).p
     counted = everyone(data).levels(levels).totals.sum(axis=1)
     assert np.bincount(np.rint(shown * levels).astype(int), minlength=levels + 1).tolist() == counted.tolist()
     assert np.abs(shown - p).max() <= 0.5 / levels + 2**-15
-    assert (Rounding(levels=levels).fit().scores(shown) == shown).all() or levels not in (10, 20, 50, 100, 64, 2, 1024)
+    assert (Rounding(steps=levels).fit().scores(shown) == shown).all() or levels not in (10, 20, 50, 100, 64, 2, 1024)
 
 
 def test_uniforms_are_those_that_outcomes_are_drawn_with():

@@ -59,7 +59,7 @@ def test_recovers_planted_error(name):
 def test_json_carries_the_map(name):
     data, _ = rows(weights=True, clusters=True)
     fitted_map = RECIPES[name](variables=["age", "city", "income", "day", "same"]).fit(data)
-    again = cal.repair.FittedMap.from_json(fitted_map.to_json())
+    again = cal.repair.Calibrator.from_json(fitted_map.to_json())
     assert again == fitted_map
     assert np.array_equal(again(data).p, fitted_map(data).p)
     assert fitted_map.reads == ("age", "city", "income", "day")
@@ -161,7 +161,7 @@ def test_degenerate_rows(name, kind):
     out = fitted_map(data).p
     assert np.isfinite(out).all()
     assert ((out >= 0) & (out <= 1)).all()
-    assert cal.repair.FittedMap.from_json(fitted_map.to_json()) == fitted_map
+    assert cal.repair.Calibrator.from_json(fitted_map.to_json()) == fitted_map
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_leaves_are_told_in_words():
     assert any("age <= 5" in leaf for leaf in fitted_map.leaves)
     assert any("city is c" in leaf for leaf in fitted_map.leaves)
     assert sum(fitted_map.settings["leaf_rows"]) == 4_000
-    assert sum(fitted_map.settings["leaf_cases"]) == data.cases
+    assert sum(fitted_map.settings["leaf_events"]) == data.events
     once = cal.repair.VariableTree(variables="day", depth=1, target="outcome").fit(data)
     assert once.leaves[0].startswith("day <= 202")
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import calibrant as cal
 import factories
 from calibrant.audit.about import About
-from calibrant.audit.record import AuditRecord, Check
+from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.cli.parser import build_parser
 from calibrant.report import commands, html
 from calibrant.report.brief import before_after, sparks
@@ -69,7 +69,7 @@ def test_the_brief_by_itself_is_a_page_that_loads_nothing():
 
 
 def test_hostile_names_stay_text_in_the_brief():
-    page = html.brief(factories.hostile_pockets())
+    page = html.brief(factories.hostile_subgroups())
     assert "<img src=x" not in page
     assert "<script>document" not in page
 
@@ -87,19 +87,23 @@ def test_judged_by_the_gap_the_ruler_is_in_the_order_of_gaps():
 
 def test_the_ruler_and_what_the_error_follows_show_a_pocket_over_the_limit():
     names = tuple(f"x{i}" for i in range(8))
-    record = factories.pocketed(factories.mixture("met", ["met"]))
+    record = factories.pocketed(factories.mixture("within", ["within"]))
     record = factories.followed(record, factories.ranking(names, found=0), {})
     drawn = of(record, Ruler)
-    pocket = next(m for m in drawn.marks if m.value == factories.CORNER)
-    assert (pocket.variable, pocket.range, pocket.verdict) == ("subgroup, by its gap", "2.6–11.1", "broken")
-    said = plain(of(record, Follows).more)
-    assert said == f"A subgroup is off, though: {factories.CORNER}. Underpredicts by at least 2.6 points."
+    one_subgroup = next(m for m in drawn.marks if m.value == factories.CORNER)
+    assert (one_subgroup.variable, one_subgroup.range, one_subgroup.verdict) == (
+        "subgroup, by its gap",
+        "2.6–11.1",
+        "over",
+    )
+    stated = plain(of(record, Follows).more)
+    assert stated == f"A subgroup is off, though: {factories.CORNER}. Underpredicts by at least 2.6 points."
 
 
 def test_the_model_and_its_use_stand_over_the_brief():
     record = about(factories.employment(), model="credit-7", intended_use="lending")
-    told = [plain(f.text) for f in brief(record).facts]
-    assert told[1:3] == ["model: credit-7", "use: lending"]
+    reported = [plain(f.text) for f in brief(record).facts]
+    assert reported[1:3] == ["model: credit-7", "use: lending"]
     assert not any("model" in plain(f.text) for f in brief(factories.employment()).facts)
 
 
@@ -108,7 +112,7 @@ def test_ranges_that_say_nothing_are_told_as_too_few_rows():
     order = replace(order, columns={**order.columns, "beyond_high": (1.0, 0.7)})
     (made,) = follows(factories.followed(factories.employment(), order, {})).items
     assert (plain(made.title), made.note) == ("Too few rows to say what the error varies with", ())
-    record = factories.pocketed(factories.mixture("met", ["met"]), 0.0, 0.5, p_value=0.4)
+    record = factories.pocketed(factories.mixture("within", ["within"]), 0.0, 0.5, p_value=0.4)
     assert "Too few rows to say what no subgroup exceeds." in plain(parts(record)[2].text)
 
 
@@ -123,23 +127,23 @@ def test_a_repair_that_helps_is_the_action_with_its_whole_command():
     )
     words = shlex.split(made.command.replace("\\\n", " "))
     assert words[:3] == ["calibrant", "repair", "employment_ma.parquet"]
-    assert words[-4:] == ["--method", "augmented-logistic", "--map", "map.json"]
+    assert words[-4:] == ["--method", "augmented-logistic", "--calibrator", "map.json"]
     build_parser().parse_args(words[1:])
 
 
 def test_what_stays_over_the_limit_and_what_still_finds_error_is_said():
     after = ((0.002, 0.009), (0.0181, 0.0262), (0.0011, 0.0131))
     fixed = factories.fixed(after=after, tests={"local": {"now": 0.001, "after": 0.004}})
-    said = plain(decision(factories.drawn(factories.whole(), fixed=fixed)).text)
-    assert "foreign born stays over the limit" in said
-    assert said.replace("\N{NO-BREAK SPACE}", " ").endswith("The local test still finds error (p = 0.0040).")
+    stated = plain(decision(factories.drawn(factories.whole(), fixed=fixed)).text)
+    assert "foreign born stays over the limit" in stated
+    assert stated.replace("\N{NO-BREAK SPACE}", " ").endswith("The local test still finds error (p = 0.0040).")
 
 
 def test_that_nothing_helps_is_an_answer():
     made = decision(factories.drawn(factories.whole(), fixed=factories.fixed(candidate="")))
-    said = plain(made.text)
-    assert "none of the three repairs tried is shown to help, on 138,838 people held out" in said
-    assert said.endswith("Then audit the new scores.")
+    stated = plain(made.text)
+    assert "none of the three repairs tried is shown to help, on 138,838 people held out" in stated
+    assert stated.endswith("Then audit the new scores.")
     assert made.command == ""  # the same file again would give the same answer
 
 
@@ -155,15 +159,21 @@ def test_advice_never_repeats_a_number_that_did_not_change():
     ("record", "words", "option"),
     [
         (factories.employment(None), "Choose the largest error you can accept", "--limit 0.02"),
-        (factories.mixture("undecided", ["met"]), "Audit again when this log has grown from 204,311", "--limit 0.015"),
-        (factories.mixture("met", []), "Name the groups that matter", "--by COLUMN"),
         (
-            factories.pocketed(factories.mixture("met", ["met"]), 0.0, 0.012, p_value=0.4),
+            factories.mixture("undecided", ["within"]),
+            "Audit again when this log has grown from 204,311",
+            "--limit 0.015",
+        ),
+        (factories.mixture("within", []), "Name the groups that matter", "--by COLUMN"),
+        (
+            factories.pocketed(factories.mixture("within", ["within"]), 0.0, 0.012, p_value=0.4),
             "Say what it is for",
             '--intended-use "…"',
         ),
         (
-            about(factories.pocketed(factories.mixture("met", ["met"]), 0.0, 0.012, p_value=0.4), intended_use="x"),
+            about(
+                factories.pocketed(factories.mixture("within", ["within"]), 0.0, 0.012, p_value=0.4), intended_use="x"
+            ),
             "Nothing to repair",
             "--limit 0.015",
         ),
@@ -187,7 +197,7 @@ def test_groups_are_proposed_of_the_columns_there_are():
 
 
 def test_quick_says_how_to_search_the_pockets():
-    record = factories.mixture("met", ["met"])
+    record = factories.mixture("within", ["within"])
     quick = replace(record, settings={**record.settings, "quick": True})
     made = decision(quick)
     assert plain(made.text) == "Search the unlisted subgroups."
@@ -209,10 +219,10 @@ def test_rows_are_rows_of_the_log_and_a_time_stands_only_where_the_rate_is_known
     assert plain(rows_that_would_decide(late)).endswith("in over 50 years at your rate.")
     never = replace(record, data={**record.data, "arrival": None})
     assert plain(rows_that_would_decide(never)).endswith("people.")
-    assert rows_that_would_decide(factories.mixture("met", ["met"])) == ()
+    assert rows_that_would_decide(factories.mixture("within", ["within"])) == ()
     unclear = replace(record, groups=tuple(replace(f, rows_at_least=True) for f in record.groups))
     assert "has grown from 277,677 to at least 940,000" in plain(rows_that_would_decide(unclear))
-    two = plain(rows_that_would_decide(factories.mixture("met", ["undecided"] * 2)))
+    two = plain(rows_that_would_decide(factories.mixture("within", ["undecided"] * 2)))
     assert "One of the two would settle" in two
 
 
@@ -242,9 +252,9 @@ def outcome(after, tests=None):
 def test_a_repair_is_enough_only_where_somebody_is_within_the_limit_and_no_test_finds_error():
     mended, unclear = (0.0011, 0.0131), (0.0024, 0.0262)
     assert "nothing is over the limit any more; one stays undecided." in outcome((mended, unclear, mended))
-    for said in (outcome((mended, unclear, unclear)), outcome((mended, mended, mended), 0.001)):
-        assert "not shown to be enough" in said
-        assert "any more" not in said
+    for stated in (outcome((mended, unclear, unclear)), outcome((mended, mended, mended), 0.001)):
+        assert "not shown to be enough" in stated
+        assert "any more" not in stated
 
 
 def test_ends_that_cross_say_which_score_each_is_about():
@@ -253,19 +263,19 @@ def test_ends_that_cross_say_which_score_each_is_about():
     assert next(c.after for c in rows if c.who == "Everyone") == "raw at least 1.1, rounded at most 1.1"
 
 
-@given(st.floats(0, 0.5), st.floats(0, 0.5), st.sampled_from(["met", "undecided", "broken"]))
+@given(st.floats(0, 0.5), st.floats(0, 0.5), st.sampled_from(["within", "undecided", "over"]))
 def test_a_range_after_never_contradicts_its_verdict(a, b, verdict):
     low, high = sorted((a, b))
-    low = min(low, 0.015) if verdict == "met" else low
-    high = max(high, 0.015) if verdict == "broken" else high
+    low = min(low, 0.015) if verdict == "within" else low
+    high = max(high, 0.015) if verdict == "over" else high
     fixed = factories.fixed(0.015, after=((low, high), (0.0, 0.01), (0.0, 0.01)))
-    fixed = replace(fixed, columns={**fixed.columns, "after": (verdict, "met", "met")})
+    fixed = replace(fixed, columns={**fixed.columns, "after": (verdict, "within", "within")})
     record = factories.drawn(factories.whole(), fixed=fixed)
     shown = next(c for c in before_after.changes(record).rows if c.who == "Everyone")
     least, most = map(Decimal, shown.after.split("–"))
-    if verdict == "broken":
+    if verdict == "over":
         assert least >= Decimal("1.5")
-    if verdict == "met":
+    if verdict == "within":
         assert most <= Decimal("1.5")
 
 
@@ -294,7 +304,7 @@ def test_titles_are_findings_and_what_shows_nothing_is_said_once():
 
 
 def test_a_level_is_named_by_its_gap_and_the_other_side_too():
-    curve = factories.along("marital", labels=("married", "separated"), gaps=(0.02, -0.03))
+    curve = factories.by_variable("marital", labels=("married", "separated"), gaps=(0.02, -0.03))
     record = factories.followed(factories.employment(), factories.ranking(("marital",), found=1), {"marital": curve})
     (made,) = follows(record).items
     assert plain(made.title) == "Overpredicts for separated: −3.0 points; underpredicts for married"
@@ -310,7 +320,7 @@ def test_nothing_found_along_many_variables_is_one_sentence():
 
 @given(st.lists(st.floats(-0.5, 0.5), min_size=1, max_size=30), st.floats(0.0, 0.5))
 def test_pictures_stay_inside_their_plot(gaps, half):
-    curve = factories.along(xs=[float(i) for i in range(len(gaps))], gaps=gaps, half=half)
+    curve = factories.by_variable(xs=[float(i) for i in range(len(gaps))], gaps=gaps, half=half)
     drawn = sparks.figure(sparks_along(curve), "a label")
     heights = [int(y) for y in re.findall(r'class="(?:curve|lone)" d="M\d+ (-?\d+)', drawn)]
     assert heights
@@ -318,9 +328,9 @@ def test_pictures_stay_inside_their_plot(gaps, half):
 
 
 def sparks_along(curve):
-    from calibrant.report.along import along_of
+    from calibrant.report.by_variable import by_variable_of
 
-    return along_of("age", curve)
+    return by_variable_of("age", curve)
 
 
 # ---- what it rests on ----
@@ -330,7 +340,7 @@ def test_what_it_rests_on_is_true_of_the_data():
     record = factories.whole()
     few_values = replace(record, data={**record.data, "display": {"values": 51}})
     assert "takes 51 values, so both bounds apply to the raw score" in plain(rests(few_values)[0])
-    whole = replace(record, data={**record.data, "display": {"levels": 100}})
+    whole = replace(record, data={**record.data, "display": {"steps": 100}})
     assert "apply to the score rounded to whole percent" in plain(rests(whole)[0])
     copies = replace(record, data={**record.data, "warnings": ["repeated-rows"]})
     assert plain(rests(copies)[0]).startswith("Repeated rows: ")
@@ -349,14 +359,14 @@ def test_a_test_that_counts_by_itself_is_on_the_brief_where_it_finds_error():
 
 
 def test_what_was_not_checked_is_on_the_brief():
-    said = plain(not_checked(factories.employment()))
-    assert said.startswith("Not checked, which is not a pass: unlisted subgroups, variables, the local test")
+    stated = plain(not_checked(factories.employment()))
+    assert stated.startswith("Not checked, which is not a pass: unlisted subgroups, variables, the local test")
     quick = replace(factories.employment(), settings={**factories.employment().settings, "quick": True})
     assert plain(not_checked(quick)).endswith("--quick left out tests and repairs.")
-    unknown = replace(factories.whole(), checks=(Check(code="rain", status="not-run", reason="dry"),))
+    unknown = replace(factories.whole(), checks=(CheckRecord(code="rain", status="not-run", reason="dry"),))
     assert "rain" in plain(not_checked(unknown))
     codes = "calibration-slope", "auroc"
-    undone = tuple(Check(code=c, status="not-applicable", reason="x") for c in codes)
+    undone = tuple(CheckRecord(code=c, status="not-applicable", reason="x") for c in codes)
     measures = replace(factories.whole(), checks=undone)
     assert plain(not_checked(measures)).startswith("Not checked, which is not a pass: some standard measures.")
     done = replace(factories.whole(), checks=())
@@ -393,13 +403,13 @@ def test_printed_commands_read_the_file_as_it_was_read(between: str, typed: str,
     lines = [f"{'ja' if i % 3 else 'nein'};0,{i % 90 + 10};{'Köln' if i % 2 else 'Ulm'}" for i in range(300)]
     path = tmp_path / "daten.csv"
     path.write_text("\n".join(["fall;risiko;größe", *lines]).replace(";", between), encoding="cp1252")
-    told = {"encoding": "cp1252", "decimal": ",", "delimiter": typed}
+    reported = {"encoding": "cp1252", "decimal": ",", "delimiter": typed}
     plan = {"label": "fall", "score": "risiko", "positive": "ja", "by": "größe", "limit": 0.01, "quick": True}
-    record = cal.audit(path, **plan, **told)
+    record = cal.audit(path, **plan, **reported)
     for text in (commands.command(record), commands.audit_again(record), commands.repair(record)):
         a = build_parser().parse_args(shlex.split(text.replace("\\\n", " "))[1:])
         assert "$" not in text
-        assert {name: getattr(a, name) for name in told} == told
+        assert {name: getattr(a, name) for name in reported} == reported
     assert AuditRecord.from_dict(json.loads(json.dumps(record.to_dict()))) == record
     found_out = cal.audit({"y": [0, 1] * 50, "p": [0.25, 0.5] * 50}, label="y", score="p", quick=True)
     assert "form" not in found_out.settings

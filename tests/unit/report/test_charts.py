@@ -26,17 +26,17 @@ def found(curve: Curve, **settings: Any) -> Curve:
 PEAK = {"peak_observed": 0.5, "peak_predicted": 0.4, "rows_beyond": 10_000, "tolerance": 0.0}
 CURVES = {
     "score": factories.curve(),
-    "number": factories.along(),
-    "date": factories.along("start", xs=[18_000.0 + 30 * i for i in range(20)], date=True),
-    "levels": factories.along("sex", labels=("female", "male"), gaps=(0.02, 0.0)),
-    "number and missing": factories.along("income", xs=[1.0, 2.0, 3.0, None], gaps=[0.0, 0.0, 0.0, 0.05]),
+    "number": factories.by_variable(),
+    "date": factories.by_variable("start", xs=[18_000.0 + 30 * i for i in range(20)], date=True),
+    "levels": factories.by_variable("sex", labels=("female", "male"), gaps=(0.02, 0.0)),
+    "number and missing": factories.by_variable("income", xs=[1.0, 2.0, 3.0, None], gaps=[0.0, 0.0, 0.0, 0.05]),
     "map": factories.bias_map(),
     "map of levels": factories.bias_map("race", "category", ("asian", "black"), (0.02, 0.0)),
     "map on ranks": factories.bias_map(scaling="rank"),
     "control": found(factories.control_chart(), **PEAK),
-    "rules": factories.subgroups(),
-    "pockets": factories.pocket_lines(),
-    "pocket map": factories.pocket_map(),
+    "rules": factories.searched_subgroups(),
+    "subgroups": factories.subgroup_lines(),
+    "pocket map": factories.subgroup_map(),
 }
 
 
@@ -106,22 +106,22 @@ def test_rare_events_are_told_with_more_digits():
 def test_a_ranking_shows_what_the_error_follows():
     order = factories.ranking()
     columns = {**order.columns, "worst_gap": [0.02] * 3, "worst_rows": [100] * 3}
-    made = replace(order, columns=columns, settings={**order.settings, "shift": 0.01, "alpha": 0.05}).chart().to_dict()
+    made = replace(order, columns=columns, settings={**order.settings, "gap": 0.01, "alpha": 0.05}).chart().to_dict()
     rows = rows_with(made, "finding")
     assert [r["finding"] for r in rows] == ["error varies with it", "error varies with it", "not shown"]
 
 
 def test_pockets_show_what_is_certified_and_the_limit(drawn):
-    rows = rows_with(drawn["pockets"], "off by at least")
+    rows = rows_with(drawn["subgroups"], "off by at least")
     assert [r["off by at least"] for r in rows] == ["2.6 points", "1.1 points", "not shown"]
     assert [r["off"] for r in rows] == [True, True, False]
     assert [r["limit"] for r in rows] == ["over", "not shown to be over", "not shown to be over"]
     assert rows[0]["without those above"] == ""
     assert rows[0]["besides"] == "marital = married (61%, others 38%); x1 over 0.5 (70%, others 50%)"
-    assert rows_with(drawn["pockets"], "gap")
-    dashes = [n for n in nodes(drawn["pockets"]) if n.get("strokeDash") == [5, 4]]
+    assert rows_with(drawn["subgroups"], "gap")
+    dashes = [n for n in nodes(drawn["subgroups"]) if n.get("strokeDash") == [5, 4]]
     assert len(dashes) == 1
-    quiet = factories.pocket_lines(["sex = f"], [-0.01], [0.02], limit=None).chart().to_dict()
+    quiet = factories.subgroup_lines(["sex = f"], [-0.01], [0.02], limit=None).chart().to_dict()
     assert quiet["title"]["text"] == "The subgroup that seems worst"
 
 
@@ -134,10 +134,10 @@ def test_a_map_of_a_pair_has_a_place_for_every_cell_and_outlines_the_pocket(draw
 
 
 def test_a_map_leaves_cells_of_few_people_blank_and_levels_without_a_name():
-    curve = factories.pocket_map(("x", "site"), levels=("a", "b"))
+    curve = factories.subgroup_map(("x", "site"), levels=("a", "b"))
     axes = (curve.settings["axes"][0], {**curve.settings["axes"][1], "labels": ("a", None)})
     columns = {**curve.columns, "rows": (19, *curve.columns["rows"][1:])}
-    made = replace(found(curve, axes=axes, pockets=(((0, 2, 4, 5), (1, 2)),)), columns=columns).chart().to_dict()
+    made = replace(found(curve, axes=axes, subgroups=(((0, 2, 4, 5), (1, 2)),)), columns=columns).chart().to_dict()
     assert len(rows_with(made, "people")) == len(columns["rows"]) - 1
     assert {r["second"] for r in rows_with(made, "people")} == {"a", "not named"}
     assert [(f["x"], f["x2"]) for f in rows_with(made, "rule")] == [(0, 2), (4, 5)]
@@ -164,9 +164,9 @@ except ImportError as e:
 
 
 def test_without_the_extra_a_notebook_shows_rows_and_a_chart_says_how_to_get_it():
-    told = "Curve(method='diagnose.importance', 1 rows of variable)"
+    reported = "Curve(method='diagnose.importance', 1 rows of variable)"
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [f"{told} True", 'a chart needs Altair: pip install "calibrant[charts]"']
+    assert done.stdout.splitlines() == [f"{reported} True", 'a chart needs Altair: pip install "calibrant[charts]"']
 
 
 def test_the_page_needs_no_altair():

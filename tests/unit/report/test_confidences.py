@@ -15,7 +15,7 @@ from calibrant.data.specs.confidences import column_of
 from calibrant.report import html, markdown
 from calibrant.report.wording.confidences import HOW, MEANS
 
-SCHEMA = json.loads(Path(__file__).parents[3].joinpath("docs/schema/calibrant-3.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(Path(__file__).parents[3].joinpath("docs/schema/calibrant-4.json").read_text(encoding="utf-8"))
 FIELD = "scores.match.metadata.confidence"
 
 
@@ -57,8 +57,10 @@ def test_a_column_of_another_name_is_no_confidence(log: str) -> None:
     record = cal.audit(table, label="y", score="p", quick=True, allow_same=True)
     assert "confidence" not in record.data
     assert "Confidence" not in markdown.render(record)
-    told = cal.audit({"y": table["y"], column_of("judge"): table["p"]}, label="y", score=column_of("judge"), quick=True)
-    assert MEANS["judge"] in markdown.render(told)
+    reported = cal.audit(
+        {"y": table["y"], column_of("judge"): table["p"]}, label="y", score=column_of("judge"), quick=True
+    )
+    assert MEANS["judge"] in markdown.render(reported)
 
 
 def test_every_provenance_has_its_words() -> None:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import factories
-from calibrant.audit.record import Check
+from calibrant.audit.record import CheckRecord
 from calibrant.report import html, markdown, outline, sections, terminal
 from calibrant.report.document import MARKDOWN, NOWHERE, PAGE, TERMINAL, Cell, Column, Paragraph, Row, Table
 from calibrant.report.outline import declared, document
@@ -16,7 +16,7 @@ from calibrant.report.spans import say
 
 ADDED = """
 from calibrant.report.document import EVERYWHERE, Entry, Paragraph
-from calibrant.report.outline import Asked, Declared
+from calibrant.report.outline import OutlineCheck, Declared
 from calibrant.report.spans import say
 
 
@@ -33,7 +33,7 @@ DECLARED = (
         nodes=weather,
         methods=lambda _: [Entry("Rain", say("Somebody looked out of the window."))],
         words=lambda _: [Entry("Rain gauge", say("A glass in the garden."))],
-        checks={"rain": lambda check, _: Asked("Rain", "much", "it is wet", True)},
+        checks={"rain": lambda check, _: OutlineCheck("Rain", "much", "it is wet", True)},
     ),
 )
 """
@@ -64,7 +64,7 @@ def test_sections_have_ids_orders_and_codes_of_their_own():
 
 def test_a_file_in_the_folder_is_a_section_everywhere(one_more):
     record = factories.record()
-    record = factories.replace(record, checks=(*record.checks, Check(code="rain", status="measured")))
+    record = factories.replace(record, checks=(*record.checks, CheckRecord(code="rain", status="measured")))
     page, text, lines = (write(record) for write in WRITERS.values())
     assert page.index('<section id="variables"') < page.index('<section id="weather"') < page.index('id="hidden"')
     assert len(re.findall(r'<a href="#weather">Weather<span class="found">.*?error shown', page)) == 2
@@ -90,8 +90,8 @@ def test_each_way_of_writing_shows_what_is_marked_for_it(monkeypatch):
     page, text, lines = html.written(made, factories.record()), markdown.written(made), terminal.written(made)
     words = ("seen", "read", "typed", "hidden")
     texts = zip(WRITERS, (page, text, lines), strict=True)
-    told = {name: {w for w in words if f"This is {w}." in t} for name, t in texts}
-    assert told == {"page": {"seen"}, "markdown": {"read"}, "terminal": {"typed"}}
+    reported = {name: {w for w in words if f"This is {w}." in t} for name, t in texts}
+    assert reported == {"page": {"seen"}, "markdown": {"read"}, "terminal": {"typed"}}
     assert "| Head | Told |\n| --- | --- |\n| a | d |\n" in text
     assert page.count('<tr><th scope="row">a</th><td data-l="Drawn">b</td></tr>') == 1
     assert ">Told<" not in page

@@ -28,9 +28,9 @@ RECORDS = {
     "tiny": factories.tiny,
     "hidden": factories.hidden,
     "no groups": factories.record,
-    "met": lambda: factories.mixture("met", ["met"] * 3),
+    "within": lambda: factories.mixture("within", ["within"] * 3),
     "undecided": lambda: factories.mixture("undecided", ["undecided"] * 3),
-    "broken": lambda: factories.mixture("broken", ["broken", "met"]),
+    "over": lambda: factories.mixture("over", ["over", "within"]),
 }
 VOID = {"meta", "br", "input", "link", "img"}
 
@@ -171,7 +171,7 @@ def test_hostile_names_stay_text(pages):
     text.encode("utf-8")
 
 
-@pytest.mark.parametrize("name", ["employment", "met", "undecided", "broken"])
+@pytest.mark.parametrize("name", ["employment", "within", "undecided", "over"])
 def test_every_certified_number_is_the_json_rounded_outward(pages, name):
     text = pages[name][1]
     result = island(text)
@@ -186,7 +186,7 @@ def test_every_certified_number_is_the_json_rounded_outward(pages, name):
         assert low <= true_low < low + Decimal("0.1")
         assert high - Decimal("0.1") < true_high <= high
         says = group["verdict"]
-        assert low >= limit if says == "broken" else high <= limit if says == "met" else low <= limit < high
+        assert low >= limit if says == "over" else high <= limit if says == "within" else low <= limit < high
         assert f'class="v {says}"' in cells
     one = result["everyone"]
     ruler = re.search(r"<bdi>Everyone</bdi>.*?class=\"iv num\">([\d.]+)–([\d.]+)<", text, re.S)
@@ -196,9 +196,9 @@ def test_every_certified_number_is_the_json_rounded_outward(pages, name):
 
 def test_the_headline_is_the_title_and_every_entry_of_the_contents_has_a_mark(pages):
     text = pages["employment"][1]
-    said = "Within the limit for everyone together. Over it for foreign born"
-    assert f"<title>{said}: calibration audit of employment_ma</title>" in text
-    assert f'<h1 id="summary-h">{said}.</h1>' in text
+    stated = "Within the limit for everyone together. Over it for foreign born"
+    assert f"<title>{stated}: calibration audit of employment_ma</title>" in text
+    assert f'<h1 id="summary-h">{stated}.</h1>' in text
     for name in RECORDS:
         nav = re.search(r'<nav class="toc".*?</nav>', pages[name][1], re.S)[0]
         marks = re.findall(r'<a href="#[\w-]+">[^<]+<span class="([\w-]+)"><svg.*?"hush"> \((.*?)\)</span>', nav, re.S)
@@ -242,11 +242,11 @@ def test_extreme_ranges_are_drawn_inside_the_axis(low, high):
 
 def test_sections_that_are_not_built_say_so_in_one_line(pages):
     text = pages["employment"][1]
-    said = {
+    stated = {
         "variables": "not built in this version",
         "hidden": "not built in this version",
         "repair": "not built in this version",
     }
-    for section, words in said.items():
+    for section, words in stated.items():
         body = re.search(rf'<section id="{section}".*?</section>', text, re.S)[0]
         assert words in body

@@ -24,18 +24,18 @@ from calibrant.results import Curve
 CURVES = {
     "score": factories.curve(),
     "bins": factories.reliability(),
-    "number": factories.along(),
-    "date": factories.along("start", xs=[18_000.0 + 30 * i for i in range(20)], date=True),
-    "levels": factories.along("sex", labels=("female", "male"), gaps=(0.02, 0.0)),
-    "number and missing": factories.along("income", xs=[1.0, 2.0, 3.0, None], gaps=[0.0, 0.0, 0.0, 0.05]),
+    "number": factories.by_variable(),
+    "date": factories.by_variable("start", xs=[18_000.0 + 30 * i for i in range(20)], date=True),
+    "levels": factories.by_variable("sex", labels=("female", "male"), gaps=(0.02, 0.0)),
+    "number and missing": factories.by_variable("income", xs=[1.0, 2.0, 3.0, None], gaps=[0.0, 0.0, 0.0, 0.05]),
     "map": factories.bias_map(),
     "map of levels": factories.bias_map("race", "category", ("asian", "black"), (0.02, 0.0)),
     "control": factories.control_chart(),
 }
 TABLES = {
-    "rules": factories.subgroups(),
-    "pockets": factories.pocket_lines(),
-    "pocket map": factories.pocket_map(),
+    "rules": factories.searched_subgroups(),
+    "subgroups": factories.subgroup_lines(),
+    "pocket map": factories.subgroup_map(),
     "ranking": factories.ranking(),
     "unknown": Curve(method="other", columns={"a": (1.0, None), "b": ("x", "y")}),
     "empty": Curve(method="diagnose.reliability_curve", columns={}),
@@ -77,19 +77,19 @@ def test_a_record_is_its_first_screen(name: str) -> None:
 
 
 def test_groups_of_a_curve_are_drawn_one_by_one() -> None:
-    for curve, of in ((factories.along(), "sex = "), (factories.bias_map(), "")):
+    for curve, of in ((factories.by_variable(), "sex = "), (factories.bias_map(), "")):
         rows = len(curve.columns["x"])
         names = ("female",) * (rows // 2) + ("male",) * (rows - rows // 2)
-        told = replace(curve, columns={**curve.columns, "group": names}, settings={**curve.settings, "by": "sex"})
-        shown = told._repr_html_()
+        reported = replace(curve, columns={**curve.columns, "group": names}, settings={**curve.settings, "by": "sex"})
+        shown = reported._repr_html_()
         assert shown.count('<svg class="plot') == 4
         assert f"{of}female. By" in shown
 
 
 def test_names_from_the_data_stay_text() -> None:
-    record = factories.hostile_pockets()
+    record = factories.hostile_subgroups()
     shown = [record._repr_html_(), *(c._repr_html_() for c in record.curves.values())]
-    shown += [c._repr_html_() for c in (factories.along(factories.HOSTILE[1], labels=factories.HOSTILE),)]
+    shown += [c._repr_html_() for c in (factories.by_variable(factories.HOSTILE[1], labels=factories.HOSTILE),)]
     for text in shown:
         assert outside(re.sub(r"&lt;.*?&gt;", "", text)) == []
         assert re.findall(r"<(?!/?[a-z!])", text) == []
@@ -110,11 +110,11 @@ def test_every_rule_of_style_stays_inside_the_room() -> None:
 
 def test_colours_are_those_of_the_page_light_and_dark() -> None:
     page, room = html.asset("style.css"), notebook.palette()
-    for variable in ("--ink", "--line", "--band", "--bro", "--met"):
+    for variable in ("--ink", "--line", "--band", "--bro", "--within"):
         colours = re.findall(rf"{variable}: ([^;]+);", page)
-        light, dark, *said = re.findall(rf"{variable}: ([^;]+);", room)
+        light, dark, *stated = re.findall(rf"{variable}: ([^;]+);", room)
         assert [light, dark] == colours[:2]
-        assert said == [light, dark], "as the notebook says"
+        assert stated == [light, dark], "as the notebook says"
 
 
 # ---- a few lines ----

@@ -14,7 +14,7 @@ import yaml
 
 import calibrant as cal
 import factories
-from calibrant.apps.trackers import metrics as told_metrics
+from calibrant.apps.trackers import metrics as reported_metrics
 from calibrant.audit.record import AuditRecord
 from calibrant.errors import BadInput
 
@@ -27,22 +27,22 @@ def gated(p_value: float, limit: float | None = 0.015) -> AuditRecord:
 
 def not_run() -> AuditRecord:
     """Return a record in which a test counts that could not be run."""
-    made = factories.mixture("met", ["met"])
+    made = factories.mixture("within", ["within"])
     return replace(made, settings={**made.settings, "fail_on": ("local-calibration",)})
 
 
 RECORDS = {
     **{
         f"{one}, {' '.join(groups) or 'no groups'}": factories.mixture(one, groups)
-        for one in ("met", "undecided", "broken")
-        for groups in ((), *itertools.combinations(("met", "undecided", "broken"), 2))
+        for one in ("within", "undecided", "over")
+        for groups in ((), *itertools.combinations(("within", "undecided", "over"), 2))
     },
     "employment": factories.employment(),
     "a pocket": factories.pocketed(factories.employment()),
-    "a pocket alone": factories.pocketed(factories.mixture("met", ["met"])),
+    "a pocket alone": factories.pocketed(factories.mixture("within", ["within"])),
     "groups that cannot be shown": factories.unshown(),
     "hostile": factories.hostile(),
-    "hostile pockets": factories.hostile_pockets(),
+    "hostile pockets": factories.hostile_subgroups(),
     "tiny": factories.tiny(),
     "many": factories.many(200),
     "rare": factories.rare(),
@@ -60,10 +60,10 @@ EVERY = pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS.keys())
 @EVERY
 def test_the_assertion_passes_where_the_exit_status_is_0(record: AuditRecord) -> None:
     if record.exit_status == 0:
-        cal.testing.assert_met(record)
+        cal.testing.assert_within(record)
         return
     with pytest.raises(AssertionError) as failed:
-        cal.testing.assert_met(record)
+        cal.testing.assert_within(record)
     line = str(failed.value)
     assert line.splitlines() == [line]
     assert line.isprintable()
@@ -76,19 +76,19 @@ def test_the_suite_of_junit_fails_where_the_exit_status_is_not_0(record: AuditRe
     text = cal.testing.junit(record)
     top = Xml.fromstring(text.encode())  # noqa: S314 - our own
     (suite,) = top
-    cases = suite.findall("testcase")
+    events = suite.findall("testcase")
     assert (record.exit_status == 0) == (not suite.findall("testcase/failure"))
     assert {f.get("type") for f in suite.iter("failure")} <= {"over the limit", "undecided", "error shown"}
-    found = {"tests": cases, "failures": [*suite.iter("failure")], "skipped": [*suite.iter("skipped")]}
+    found = {"tests": events, "failures": [*suite.iter("failure")], "skipped": [*suite.iter("skipped")]}
     for whole in (top, suite):
         assert {k: int(str(whole.get(k))) for k in found} == {k: len(v) for k, v in found.items()}
-    assert len(cases) >= 2 + len(record.groups)
-    assert all(case.get("name") for case in cases)
+    assert len(events) >= 2 + len(record.groups)
+    assert all(case.get("name") for case in events)
 
 
 def test_who_fails_is_named_with_how_far_off_and_the_worst_come_first() -> None:
     with pytest.raises(AssertionError) as failed:
-        cal.testing.assert_met(factories.pocketed(factories.employment()))
+        cal.testing.assert_within(factories.pocketed(factories.employment()))
     assert re.fullmatch(
         r"employment_ma: over the limit of 1\.5 points: nativity = foreign born \(at least 1\.6\), "
         r"subgroup .+ \(at least 2\.6\); undecided: citizenship = naturalised \(1\.4 to 3\.9\), .+ and 29 more",
@@ -99,31 +99,31 @@ def test_who_fails_is_named_with_how_far_off_and_the_worst_come_first() -> None:
 @pytest.mark.parametrize(
     ("record", "settings", "passes"),
     [
-        (factories.mixture("met", ["broken"]), {"groups": False}, True),
-        (factories.mixture("broken", ["met"]), {"groups": False}, False),
-        (factories.mixture("met", ["undecided"]), {"allow_undecided": True}, True),
-        (factories.mixture("met", ["undecided", "broken"]), {"allow_undecided": True}, False),
-        (factories.pocketed(factories.mixture("met", ["met"])), {"pockets": False}, True),
-        (factories.pocketed(factories.mixture("met", ["met"])), {"groups": False}, False),
+        (factories.mixture("within", ["over"]), {"groups": False}, True),
+        (factories.mixture("over", ["within"]), {"groups": False}, False),
+        (factories.mixture("within", ["undecided"]), {"allow_undecided": True}, True),
+        (factories.mixture("within", ["undecided", "over"]), {"allow_undecided": True}, False),
+        (factories.pocketed(factories.mixture("within", ["within"])), {"subgroups": False}, True),
+        (factories.pocketed(factories.mixture("within", ["within"])), {"groups": False}, False),
         (factories.unshown(), {"groups": False}, True),
-        (factories.unshown(), {"pockets": False}, False),
+        (factories.unshown(), {"subgroups": False}, False),
     ],
 )
 def test_what_counts_can_be_said(record: AuditRecord, settings: dict[str, bool], passes: bool) -> None:
     if passes:
-        cal.testing.assert_met(record, **settings)
+        cal.testing.assert_within(record, **settings)
         return
     with pytest.raises(AssertionError):
-        cal.testing.assert_met(record, **settings)
+        cal.testing.assert_within(record, **settings)
 
 
 def test_an_audit_that_judged_nobody_is_no_pass() -> None:
     with pytest.raises(BadInput, match="judged nobody: give it a limit"):
-        cal.testing.assert_met(factories.employment(None))
+        cal.testing.assert_within(factories.employment(None))
     with pytest.raises(BadInput, match="record is a dict: pass what"):
-        cal.testing.assert_met(factories.employment().to_dict())  # type: ignore[arg-type]
+        cal.testing.assert_within(factories.employment().to_dict())  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="groups='no': pass True or False"):
-        cal.testing.assert_met(factories.employment(), groups="no")  # type: ignore[arg-type]
+        cal.testing.assert_within(factories.employment(), groups="no")  # type: ignore[arg-type]
     suite = Xml.fromstring(cal.testing.junit(factories.employment(None)).encode())[0]  # noqa: S314
     assert suite.get("tests") == suite.get("skipped")
 
@@ -136,11 +136,11 @@ def test_metrics_are_flat_finite_numbers_under_names_that_trackers_take(record: 
     found = cal.tracking.metrics(record)
     assert all(type(v) is float and math.isfinite(v) for v in found.values())
     assert all(re.fullmatch(r"[/\w.\- :]+", k, re.ASCII) for k in found)
-    assert json.loads(told_metrics.as_json(record)) == found
+    assert json.loads(reported_metrics.as_json(record)) == found
     one = record.everyone
     ends = (found["everyone/error_low"], found["everyone/error"], found["everyone/error_high"])
     assert ends == (one.lower.interval.low, one.error, one.upper.interval.high)
-    assert sum(found[f"groups_{k}"] for k in ("met", "over", "undecided")) in (0, len(record.groups))
+    assert sum(found[f"groups_{k}"] for k in ("within", "over", "undecided")) in (0, len(record.groups))
     assert sum(k.startswith("groups/") for k in found) == 7 * len({g.id for g in record.groups})
     assert found["exit_status"] == record.exit_status
 
@@ -211,8 +211,8 @@ def changed(*before: str) -> AuditRecord:
 
 
 def test_a_change_is_told_with_both_ranges_and_is_certified_where_they_do_not_meet() -> None:
-    now = factories.mixture("met", ["broken", "met", "undecided"])
-    text = cal.testing.summary(now, against=changed("broken", "met", "met", "undecided"))
+    now = factories.mixture("within", ["over", "within", "undecided"])
+    text = cal.testing.summary(now, against=changed("over", "within", "within", "undecided"))
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
     assert rows == [
         [
@@ -227,26 +227,26 @@ def test_a_change_is_told_with_both_ranges_and_is_certified_where_they_do_not_me
 
 
 def test_a_change_of_verdict_alone_is_no_certified_change() -> None:
-    now, before = factories.mixture("undecided", ["met"]), changed("met", "met", "met")
+    now, before = factories.mixture("undecided", ["within"]), changed("within", "within", "within")
     text = cal.testing.summary(now, against=before)
     assert "| Everyone | 0.2 to 0.7, within the limit | 0.4 to 3.9, undecided | none shown |" in text
     assert "1 group is in one audit only." in text
     assert "different limits" not in text
-    text = cal.testing.summary(factories.pocketed(now), against=factories.mixture("met", ["met"], limit=0.02))
+    text = cal.testing.summary(factories.pocketed(now), against=factories.mixture("within", ["within"], limit=0.02))
     assert "different limits: compare ranges" in text
     assert "Unlisted subgroups: not checked before, 1 over the limit now." in text
 
 
 def test_of_many_changes_ten_are_listed_and_the_others_counted() -> None:
-    now, before = factories.mixture("met", ["broken"] * 30), factories.mixture("met", ["met"] * 30)
+    now, before = factories.mixture("within", ["over"] * 30), factories.mixture("within", ["within"] * 30)
     text = cal.testing.summary(now, against=before)
     assert text.count("larger by at least") == 10
     assert "20 more changed." in text
 
 
 def test_no_name_acts_as_markup() -> None:
-    hostile = factories.hostile_pockets()
-    earlier = replace(hostile, groups=tuple(replace(g, verdict="met") for g in hostile.groups))
+    hostile = factories.hostile_subgroups()
+    earlier = replace(hostile, groups=tuple(replace(g, verdict="within") for g in hostile.groups))
     for text in (cal.testing.summary(hostile, against=earlier), cal.tracking.model_card(hostile).split("---\n", 2)[2]):
         bare = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", text, flags=re.DOTALL)
         assert "<img" not in bare
@@ -258,5 +258,5 @@ def test_no_name_acts_as_markup() -> None:
 @EVERY
 def test_the_same_record_gives_the_same_bytes(record: AuditRecord) -> None:
     again = AuditRecord.from_json(record.to_json())
-    for tell in (cal.testing.junit, cal.testing.summary, cal.tracking.model_card, told_metrics.as_json):
+    for tell in (cal.testing.junit, cal.testing.summary, cal.tracking.model_card, reported_metrics.as_json):
         assert tell(record) == tell(again)  # type: ignore[operator]

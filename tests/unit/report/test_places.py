@@ -6,7 +6,7 @@ import pytest
 
 import factories
 from calibrant.report import places
-from calibrant.report.along import bins_of, shown_of
+from calibrant.report.by_variable import bins_of, shown_of
 
 
 @pytest.mark.parametrize(

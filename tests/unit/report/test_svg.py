@@ -8,7 +8,7 @@ import pytest
 
 import factories
 from calibrant.report import places, svg
-from calibrant.report.along import along_of, along_score, bins_of
+from calibrant.report.by_variable import bins_of, by_variable_of, score_view
 from calibrant.report.html import asset
 from calibrant.results import Curve
 
@@ -17,15 +17,15 @@ TEXT = [
     ("ink", "panel"),
     ("ink2", "bg"),
     ("ink2", "panel"),
-    ("met", "bg"),
-    ("met", "met-bg"),
+    ("within", "bg"),
+    ("within", "within-bg"),
     ("und", "bg"),
     ("und", "und-bg"),
     ("bro", "bg"),
     ("bro", "bro-bg"),
     ("bro", "panel"),
 ]
-SHAPES = [("line", "bg"), ("met", "panel"), ("und", "panel"), ("bro", "panel"), ("focus", "bg")]
+SHAPES = [("line", "bg"), ("within", "panel"), ("und", "panel"), ("bro", "panel"), ("focus", "bg")]
 
 
 def themes() -> dict[str, dict[str, str]]:
@@ -126,23 +126,23 @@ def drawn() -> list[str]:
     """Return one picture of every kind."""
     record = factories.variables()
     bins = bins_of(record.curve("bins"))
-    score = along_score(bins, record.curve("reliability"))
-    age = along_of("age", record.family("variable_curve")["age"])
-    sex = along_of("sex", record.family("variable_curve")["sex"])
-    track = places.track(0.01, 0.03, 4.0, "broken", "1.0 to 3.0", 0.02)
+    score = score_view(bins, record.curve("reliability"))
+    age = by_variable_of("age", record.family("variable_curve")["age"])
+    sex = by_variable_of("sex", record.family("variable_curve")["sex"])
+    track = places.track(0.01, 0.03, 4.0, "over", "1.0 to 3.0", 0.02)
     plots = (svg.cross(bins, score.across), svg.gaps(score, 0.015, 4.0), svg.gaps(age, 0.015, 4.0), svg.rates(age))
-    control = svg.control(factories.control_chart(), "crossed", "peak")
+    control = svg.control(factories.control_chart(), "two_way", "peak")
     assert control is not None
     return [
         *(svg.plot(p, "label", 0, 100) for p in (*plots, control)),
         *(svg.spark(a, 4.0) for a in (age, sex)),
         svg.track(track),
         svg.level(sex.levels[0], 4.0, 0.015),
-        svg.signed_track(0.01, 0.02, 0.03, 4.0, 0.015, "broken"),
+        svg.signed_track(0.01, 0.02, 0.03, 4.0, 0.015, "over"),
         svg.heat(HEAT, "label"),
         svg.ruler_axis(4.0, "points"),
         svg.ruler_limit(0.02, 4.0, "limit 2"),
-        svg.dots(svg.Dots(40, 20, (("broken", 6, 6), ("undecided", 20, 6), ("met", 34, 6))), "label", 4.75),
+        svg.dots(svg.Dots(40, 20, (("over", 6, 6), ("undecided", 20, 6), ("within", 34, 6))), "label", 4.75),
         *(svg.icon(s) for s in svg.ICONS),
         *(svg.swatch(s) for s in svg.SWATCHES),
     ]
@@ -160,26 +160,26 @@ def test_pictures_take_their_colours_from_the_page_and_are_the_same_every_time()
 
 def test_a_picture_of_gaps_has_its_zone_its_strip_its_band_and_its_line():
     record = factories.record()
-    score = along_score(bins_of(record.curve("bins")), record.curve("reliability"))
+    score = score_view(bins_of(record.curve("bins")), record.curve("reliability"))
     kinds = [kind for kind, _ in svg.gaps(score, 0.015, 4.0).shapes]
     assert kinds == ["okzone", "hist", "band", "zero", "curve"]
     assert [kind for kind, _ in svg.gaps(score, None, 4.0).shapes] == kinds[1:]
 
 
 def test_holes_break_the_line_and_a_lone_point_is_a_dot_with_its_range():
-    curve = factories.along(xs=[1.0, 2.0, 3.0, 9.0], gaps=[0.01] * 4)
+    curve = factories.by_variable(xs=[1.0, 2.0, 3.0, 9.0], gaps=[0.01] * 4)
     columns = {**curve.columns, "stretch": [0, 0, 0, 1]}
-    along = along_of("x", Curve(method="m", columns=columns, settings=curve.settings))
-    shapes = svg.gaps(along, 0.015, 4.0).shapes
-    assert [kind for kind, _ in shapes] == ["okzone", "hist", "band", "whisker", "zero", "shift", "curve", "lone"]
+    by_variable = by_variable_of("x", Curve(method="m", columns=columns, settings=curve.settings))
+    shapes = svg.gaps(by_variable, 0.015, 4.0).shapes
+    assert [kind for kind, _ in shapes] == ["okzone", "hist", "band", "whisker", "zero", "gap", "curve", "lone"]
     for _, d in shapes:
         assert re.fullmatch(r"[Mm][\d\s.\-MVHhlvz]+", d)
 
 
 def test_bins_without_a_curve_are_dots_with_ranges():
     bins = bins_of(factories.reliability(bins=12))
-    along = along_score(bins, Curve(method="", columns={}))
-    kinds = [kind for kind, _ in svg.gaps(along, None, along.top(None)).shapes]
+    by_variable = score_view(bins, Curve(method="", columns={}))
+    kinds = [kind for kind, _ in svg.gaps(by_variable, None, by_variable.top(None)).shapes]
     assert kinds == ["hist", *["whisker"] * 12, "zero", *["lone"] * 12]
 
 
@@ -210,17 +210,17 @@ def test_wild_and_empty_bins_stay_inside_the_picture():
         "high": [1.0, 1.0],
         "rows": [1, 10**7],
     }
-    along = along_score(bins_of(Curve(method="m", columns=columns)), Curve(method="", columns={}))
-    for limit, top in ((0.5, along.top(0.5)), (0.5, 4.0)):
-        found = numbers(svg.gaps(along, limit, top))
+    by_variable = score_view(bins_of(Curve(method="m", columns=columns)), Curve(method="", columns={}))
+    for limit, top in ((0.5, by_variable.top(0.5)), (0.5, 4.0)):
+        found = numbers(svg.gaps(by_variable, limit, top))
         assert min(found) >= 0
         assert max(found) <= svg.SIZE
 
 
 @pytest.mark.parametrize("top", places.STEPS)
 def test_labels_of_the_axis_of_gaps_are_true(top):
-    along = along_of("x", factories.along(xs=[1.0, 2.0, 3.0], gaps=[0.0] * 3))
-    plot = svg.gaps(along, None, float(top))
+    by_variable = by_variable_of("x", factories.by_variable(xs=[1.0, 2.0, 3.0], gaps=[0.0] * 3))
+    plot = svg.gaps(by_variable, None, float(top))
     labels = {text.replace("\u2212", "-") for _, text in plot.up}
     assert {f"+{top:g}", f"+{top / 2:g}", "0", f"-{top / 2:g}", f"-{top:g}"} == labels
 
@@ -237,11 +237,11 @@ def test_the_control_chart_stays_inside_its_picture(peak, top, line):
     assert ("limit" in {kind for kind, _ in plot.shapes}) is (line is not None)
 
 
-@pytest.mark.parametrize(("top", "said", "above"), [(4.2, 2, False), (2.3, 1, True), (2.5, 1, False)])
-def test_the_words_of_peak_and_line_do_not_cross(top, said, above):
+@pytest.mark.parametrize(("top", "stated", "above"), [(4.2, 2, False), (2.3, 1, True), (2.5, 1, False)])
+def test_the_words_of_peak_and_line_do_not_cross(top, stated, above):
     plot = svg.control(factories.control_chart(0.1, top), "line crossed", "peak")
     assert plot is not None
-    assert len(plot.marks) == said
+    assert len(plot.marks) == stated
     assert (plot.marks[-1].dy < -9) is above
 
 
@@ -255,8 +255,8 @@ def test_text_in_a_picture_is_escaped():
 
 
 def test_a_track_ends_where_its_axis_ends():
-    inside, beyond = (places.track(0.01, high, 4.0, "met", "", 0.02) for high in (0.03, 0.5))
+    inside, beyond = (places.track(0.01, high, 4.0, "within", "", 0.02) for high in (0.03, 0.5))
     assert (inside.x, inside.width, inside.limit, inside.over) == ("25%", "50%", "50%", False)
     assert (beyond.x, beyond.width, beyond.over) == ("25%", "75%", True)
-    thin = places.track(0.02, 0.02, 4.0, "met", "")
+    thin = places.track(0.02, 0.02, 4.0, "within", "")
     assert float(thin.width[:-1]) == pytest.approx(100 * places.THINNEST)

@@ -52,12 +52,12 @@ def test_terminal_shows_before_and_after():
     lines = terminal(factories.whole()).split("\n")
     rows = [line for line in lines if re.search(r"^  .*\d–\d.*\d–\d", line)]
     assert [re.split(r"\s{2,}", line)[-1] for line in rows] == ["within the limit", "within the limit", "undecided"]
-    assert any("--method augmented-logistic --map map.json" in line for line in lines)
+    assert any("--method augmented-logistic --calibrator map.json" in line for line in lines)
 
 
 def test_terminal_names_what_was_not_checked():
-    said = " ".join(terminal(factories.employment()).split())
-    assert "Not checked, which is not a pass: unlisted subgroups, variables, the local test" in said
+    stated = " ".join(terminal(factories.employment()).split())
+    assert "Not checked, which is not a pass: unlisted subgroups, variables, the local test" in stated
 
 
 def test_a_long_name_is_cut_at_once():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import factories
 from calibrant.audit.about import About
-from calibrant.audit.record import AuditRecord, Check
+from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
 from calibrant.report import wording
 from calibrant.report.brief.action import decision
@@ -26,75 +26,75 @@ from calibrant.report.terminal import render as terminal
 from calibrant.report.wording.headline import off_named, words_of
 from calibrant.report.wording.parts import page_status
 
-EVERYONE = ("met", "undecided", "broken")
+EVERYONE = ("within", "undecided", "over")
 GROUPS = (
     [],
-    ["met", "met"],
-    ["undecided", "met"],
+    ["within", "within"],
+    ["undecided", "within"],
     ["undecided"] * 3,
-    ["broken", "met"],
-    ["broken"] * 3 + ["undecided"],
+    ["over", "within"],
+    ["over"] * 3 + ["undecided"],
 )
-POCKETS = {  # low, high, p-value; None where none were searched
+SUBGROUPS = {  # low, high, p-value; None where none were searched
     "absent": None,
-    "met": (0.0, 0.012, 0.4),
+    "within": (0.0, 0.012, 0.4),
     "undecided": (0.0, 0.039, 0.4),
-    "not-cleared": (0.0, 0.039, 0.002),
-    "broken": (0.0261, 0.119, 0.002),
+    "error_shown": (0.0, 0.039, 0.002),
+    "over": (0.0261, 0.119, 0.002),
 }
-SHORT = factories.pocket_lines(("age over 72",), (0.0261,), (0.11,))
-LONG = factories.pocket_lines(
+SHORT = factories.subgroup_lines(("age over 72",), (0.0261,), (0.11,))
+LONG = factories.subgroup_lines(
     ("a very long rule of many traits = that no sentence has any room for",), (0.0261,), (0.11,)
 )
-NONE = factories.pocket_lines(("the score over 0.9",), (-0.02,), (0.031,))
+NONE = factories.subgroup_lines(("the score over 0.9",), (-0.02,), (0.031,))
 
 
-def mixed(everyone: str, groups: list[str], pockets: str, use: str | None = "lending", **about: str) -> AuditRecord:
+def mixed(everyone: str, groups: list[str], subgroups: str, use: str | None = "lending", **about: str) -> AuditRecord:
     """Return a record with these three verdicts, and an intended use or none."""
     record = factories.mixture(everyone, groups)
-    if (ends := POCKETS[pockets]) is not None:
-        lines = SHORT if pockets == "broken" else NONE
+    if (ends := SUBGROUPS[subgroups]) is not None:
+        lines = SHORT if subgroups == "over" else NONE
         record = factories.pocketed(record, *ends[:2], p_value=ends[2], lines=lines, needed=700_000)
     return replace(record, settings={**record.settings, "about": About(intended_use=use, **about).to_dict()})
 
 
-def headline_is_short_and_never_better_than_the_worst_part(record, everyone, pockets, use):
-    said = wording.headline(record)
-    assert record.verdicts["pockets"] == pockets
-    assert words_of(said) <= 16
-    assert said[0].isupper()
-    assert said.endswith(".")
-    assert not any(odd in said for odd in ("  ", "..", "None", "nan", " ."))
+def headline_is_short_and_never_better_than_the_worst_part(record, everyone, subgroups, use):
+    stated = wording.headline(record)
+    assert record.verdicts["subgroups"] == subgroups
+    assert words_of(stated) <= 16
+    assert stated[0].isupper()
+    assert stated.endswith(".")
+    assert not any(odd in stated for odd in ("  ", "..", "None", "nan", " ."))
     states = set(record.verdicts.values())
-    assert ("Use it" in said or "not use" in said) <= (use is not None)
-    if "broken" in states:
+    assert ("Use it" in stated or "not use" in stated) <= (use is not None)
+    if "over" in states:
         over = ("Do not use it", "not for") if use else ("Over the limit", "Over it for", "over it for")
-        assert any(words in said for words in over)
-        assert said.startswith("Use it for everyone together") <= (everyone == "met" and use is not None)
+        assert any(words in stated for words in over)
+        assert stated.startswith("Use it for everyone together") <= (everyone == "within" and use is not None)
     else:
-        assert "not use" not in said
-        assert "ver the limit" not in said.replace("Over all", "")
-    if everyone == "broken":
-        assert said.startswith(("Do not use it", "Over the limit"))
-    if "undecided" in states and not states & {"broken"}:
-        assert "Too few" in said or "undecided" in said or "error shown" in said.lower()
-    if "not-cleared" in states and "broken" not in states:
-        assert "error shown" in said.lower() or "error is shown in unlisted subgroups" in said
-    if states == {"met"}:
-        assert said in (
+        assert "not use" not in stated
+        assert "ver the limit" not in stated.replace("Over all", "")
+    if everyone == "over":
+        assert stated.startswith(("Do not use it", "Over the limit"))
+    if "undecided" in states and not states & {"over"}:
+        assert "Too few" in stated or "undecided" in stated or "error shown" in stated.lower()
+    if "error_shown" in states and "over" not in states:
+        assert "error shown" in stated.lower() or "error is shown in unlisted subgroups" in stated
+    if states == {"within"}:
+        assert stated in (
             "Use it for everyone, every named group and unlisted subgroups.",
             "Within the limit for everyone, every named group and unlisted subgroups.",
         )
-    if pockets == "absent" and "broken" not in states and "undecided" not in states:
-        assert "not checked" in said
+    if subgroups == "absent" and "over" not in states and "undecided" not in states:
+        assert "not checked" in stated
 
 
-def words_and_marks_of_the_parts_are_the_verdicts(record, everyone, pockets):
+def words_and_marks_of_the_parts_are_the_verdicts(record, everyone, subgroups):
     words = {
-        "met": "Within the limit",
+        "within": "Within the limit",
         "undecided": "Undecided",
-        "broken": "Over the limit",
-        "not-cleared": "Error shown",
+        "over": "Over the limit",
+        "error_shown": "Error shown",
     }
     words |= {"absent": "Not checked"}
     for part, state in record.verdicts.items():
@@ -102,79 +102,79 @@ def words_and_marks_of_the_parts_are_the_verdicts(record, everyone, pockets):
         assert status == state
         assert words[state].lower() in word.lower()
     assert wording.verdict_word(record, "everyone")[1] == words[everyone]
-    worst = next((s for s in ("broken", "not-cleared", "undecided", "met") if s in record.verdicts.values()), "")
+    worst = next((s for s in ("over", "error_shown", "undecided", "within") if s in record.verdicts.values()), "")
     assert page_status(record) == worst
-    for told in (wording.everyone_told, wording.groups_told, wording.pockets_told):
-        said = plain(told(record))
-        assert said.endswith(".")
-        assert not any(odd in said for odd in ("  ", "..", "None", "nan", " .", "1 groups"))
-    assert ("gap" in plain(wording.pockets_told(record))) == (pockets != "absent")
+    for reported in (wording.everyone_reported, wording.groups_reported, wording.subgroups_reported):
+        stated = plain(reported(record))
+        assert stated.endswith(".")
+        assert not any(odd in stated for odd in ("  ", "..", "None", "nan", " .", "1 groups"))
+    assert ("gap" in plain(wording.subgroups_reported(record))) == (subgroups != "absent")
 
 
 def headline_says_of_whom_it_is_where_outcomes_are_not_known(record):
-    said = wording.headline(factories.unlabelled(record))
-    assert words_of(said) <= 16
-    assert "use it" not in said.lower()  # by those of whom nothing is known too
-    assert "nown" in said or (said.startswith("Too few") and said == wording.headline(record))
-    if "broken" in record.verdicts.values():
-        assert "ver the limit" in said or "ver it for" in said
+    stated = wording.headline(factories.unlabelled(record))
+    assert words_of(stated) <= 16
+    assert "use it" not in stated.lower()  # by those of whom nothing is known too
+    assert "nown" in stated or (stated.startswith("Too few") and stated == wording.headline(record))
+    if "over" in record.verdicts.values():
+        assert "ver the limit" in stated or "ver it for" in stated
     assert wording.headline(factories.unlabelled(record, 50)) == wording.headline(record)  # of 10 000: hardly anyone
 
 
 def answers_read_as_sentences(record):
     for text in (wording.overall_answer(record), wording.groups_answer(record)):
-        said = plain(text)
-        assert said[0].isupper()
-        assert said.endswith(".")
-        assert not any(odd in said for odd in ("  ", "..", "None", "nan", "1 groups", " ."))
+        stated = plain(text)
+        assert stated[0].isupper()
+        assert stated.endswith(".")
+        assert not any(odd in stated for odd in ("  ", "..", "None", "nan", "1 groups", " ."))
 
 
 @pytest.mark.parametrize(("everyone", "groups"), list(itertools.product(EVERYONE, GROUPS)))
 def test_every_mixture_reads_well(everyone, groups):
-    for pockets, use in itertools.product(POCKETS, (None, "lending")):
-        record = mixed(everyone, groups, pockets, use)
-        headline_is_short_and_never_better_than_the_worst_part(record, everyone, pockets, use)
-        words_and_marks_of_the_parts_are_the_verdicts(record, everyone, pockets)
+    for subgroups, use in itertools.product(SUBGROUPS, (None, "lending")):
+        record = mixed(everyone, groups, subgroups, use)
+        headline_is_short_and_never_better_than_the_worst_part(record, everyone, subgroups, use)
+        words_and_marks_of_the_parts_are_the_verdicts(record, everyone, subgroups)
         headline_says_of_whom_it_is_where_outcomes_are_not_known(record)
     answers_read_as_sentences(factories.mixture(everyone, groups))
 
 
 KNOWN = [
     (
-        "met",
+        "within",
         [],
         "absent",
         "Within the limit for everyone whose outcome is known. Groups and subgroups were not checked.",
     ),
     (
-        "met",
-        ["met"],
-        "met",
+        "within",
+        ["within"],
+        "within",
         "Where the outcome is known: within the limit for everyone, every named group and unlisted subgroups.",
     ),
     (
-        "met",
-        ["broken", "met"],
-        "met",
+        "within",
+        ["over", "within"],
+        "within",
         "Of those whose outcome is known: within the limit for everyone. Over it for region 0.",
     ),
-    ("broken", [], "met", "Of those whose outcome is known: over the limit for everyone."),
+    ("over", [], "within", "Of those whose outcome is known: over the limit for everyone."),
 ]
 
 
-@pytest.mark.parametrize(("everyone", "groups", "pockets", "said"), KNOWN)
-def test_headlines_of_those_whose_outcome_is_known(everyone, groups, pockets, said):
-    record = factories.unlabelled(mixed(everyone, groups, pockets))
-    assert wording.headline(record) == said
+@pytest.mark.parametrize(("everyone", "groups", "subgroups", "stated"), KNOWN)
+def test_headlines_of_those_whose_outcome_is_known(everyone, groups, subgroups, stated):
+    record = factories.unlabelled(mixed(everyone, groups, subgroups))
+    assert wording.headline(record) == stated
     assert [p.who.endswith(", outcomes known") for p in parts(record)] == [True] * 3
     for shown in (terminal(record), markdown(record), repr(record)):
-        assert said in " ".join(shown.split())
+        assert stated in " ".join(shown.split())
         assert "Everyone, outcomes known" in shown
     assert "Of those whose outcome is known: on average" in " ".join(markdown(record).split())
 
 
 def test_errors_that_cancel_are_told_of_the_known_too():
-    record = factories.unlabelled(factories.mixture("met", []))
+    record = factories.unlabelled(factories.mixture("within", []))
     high = replace(record.everyone.lower, interval=replace(record.everyone.lower.interval, low=0.021))
     record = replace(record, everyone=replace(record.everyone, lower=high))
     record = replace(record, settings={**record.settings, "judge": "gap"})
@@ -190,34 +190,46 @@ def test_points_are_of_the_known_too():
 
 
 EXACT = [
-    ("met", ["broken", "met"], "absent", "use", "Use it for everyone together. Do not use it as it is for region 0."),
-    ("met", ["broken", "met"], "absent", None, "Within the limit for everyone together. Over it for region 0."),
-    ("met", ["met"], "broken", "use", "Use it for everyone together. Do not use it as it is for age over 72."),
     (
-        "met",
-        ["broken"],
-        "broken",
+        "within",
+        ["over", "within"],
+        "absent",
+        "use",
+        "Use it for everyone together. Do not use it as it is for region 0.",
+    ),
+    ("within", ["over", "within"], "absent", None, "Within the limit for everyone together. Over it for region 0."),
+    ("within", ["within"], "over", "use", "Use it for everyone together. Do not use it as it is for age over 72."),
+    (
+        "within",
+        ["over"],
+        "over",
         None,
         "Within the limit for everyone together. Over it for region 0 and age over 72.",
     ),
-    ("broken", ["met"], "met", "use", "Do not use it as it is."),
-    ("broken", ["met"], "met", None, "Over the limit for everyone together."),
-    ("undecided", [], "met", "use", "Too few rows to decide: about 1,500,000 would."),
-    ("undecided", ["met"], "broken", "use", "Do not use it for age over 72. Too few rows to decide for everyone."),
+    ("over", ["within"], "within", "use", "Do not use it as it is."),
+    ("over", ["within"], "within", None, "Over the limit for everyone together."),
+    ("undecided", [], "within", "use", "Too few rows to decide: about 1,500,000 would."),
+    ("undecided", ["within"], "over", "use", "Do not use it for age over 72. Too few rows to decide for everyone."),
     (
-        "met",
-        ["met"],
-        "not-cleared",
+        "within",
+        ["within"],
+        "error_shown",
         "use",
         "Use it for everyone together and every named group. Error shown in unlisted subgroups.",
     ),
-    ("met", ["undecided"] * 3, "met", "use", "Use it for everyone together. Too few rows to decide for three groups."),
+    (
+        "within",
+        ["undecided"] * 3,
+        "within",
+        "use",
+        "Use it for everyone together. Too few rows to decide for three groups.",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("everyone", "groups", "pockets", "use", "said"), EXACT)
-def test_headlines(everyone, groups, pockets, use, said):
-    assert wording.headline(mixed(everyone, groups, pockets, use)) == said
+@pytest.mark.parametrize(("everyone", "groups", "subgroups", "use", "stated"), EXACT)
+def test_headlines(everyone, groups, subgroups, use, stated):
+    assert wording.headline(mixed(everyone, groups, subgroups, use)) == stated
 
 
 def test_a_pocket_worse_than_the_worst_group_is_named_first():
@@ -226,12 +238,12 @@ def test_a_pocket_worse_than_the_worst_group_is_named_first():
 
 
 def test_two_traits_of_one_pocket_are_not_two_groups():
-    record = factories.pocketed(factories.mixture("met", []))
+    record = factories.pocketed(factories.mixture("within", []))
     assert wording.headline(record).endswith("Over it for x2 over 0.8 with x3 over 0.8.")
 
 
 def test_a_pocket_that_is_a_named_group_is_named_once():
-    lines = factories.pocket_lines(("region = 0",), (0.0261,), (0.11,))
+    lines = factories.subgroup_lines(("region = 0",), (0.0261,), (0.11,))
     level = ({"variable": "region", "kind": "category", "levels": ("0",)},)
     lines = replace(lines, settings={**lines.settings, "conditions": (level,)})
     group = factories.finding(0.03, 0.05, variables=[("region", "0")])
@@ -261,9 +273,9 @@ def test_no_name_makes_a_headline_long(name, everyone, use, noun):
     group = factories.finding(0.03, 0.05, variables=[("g", name)])
     one = factories.mixture(everyone, []).everyone
     record = factories.record(one, [group], about=About(noun=noun, intended_use="x" if use else None).to_dict())
-    said = wording.headline(record)
-    assert words_of(said) <= 16
-    assert len(said) <= 130
+    stated = wording.headline(record)
+    assert words_of(stated) <= 16
+    assert len(stated) <= 130
 
 
 # ---- without a limit: points ----
@@ -293,8 +305,8 @@ def test_the_part_of_groups_names_the_worst_two_and_what_none_exceeds():
     bound = factories.estimate(0.0, 0.0712)
     record = factories.record(groups=groups)
     record = replace(record, estimates={**record.estimates, "worst_group": bound})
-    assert wording.verdict_word(record, "groups") == ("broken", "4 over the limit")
-    assert plain(wording.groups_told(record)) == (
+    assert wording.verdict_word(record, "groups") == ("over", "4 over the limit")
+    assert plain(wording.groups_reported(record)) == (
         "north 3: at least 5.0; north 2: at least 4.0; 2 more. No group is off by more than 7.2."
     )
 
@@ -302,29 +314,29 @@ def test_the_part_of_groups_names_the_worst_two_and_what_none_exceeds():
 def test_what_closed_testing_decided_is_never_contradicted():
     """A group may be over the limit though its own lower end is not, or within it though its upper end is not."""
     over, within = (factories.finding(0.012, 0.03, variables=[("g", v)]) for v in ("over it", "within it"))
-    groups = [replace(over, verdict="broken"), replace(within, verdict="met")]
+    groups = [replace(over, verdict="over"), replace(within, verdict="within")]
     record = factories.record(groups=groups)
-    assert "over it: at least 1.5" in plain(wording.groups_told(record))
+    assert "over it: at least 1.5" in plain(wording.groups_reported(record))
     assert num.bounds(groups[0], 0.015, "error") == ("1.5", "3.0")
     assert num.bounds(groups[1], 0.015, "error") == ("1.2", "1.5")
     assert num.bounds(groups[1], 0.015, "gap") == ("1.2", "3.0")
 
 
 def test_pockets_of_opposite_signs_are_both_named():
-    lines = factories.pocket_lines(("age over 72", "age up to 30"), (0.0261, -0.09), (0.11, -0.0311))
-    record = factories.pocketed(factories.mixture("met", ["met"]), lines=lines)
-    said = plain(wording.pockets_told(record))
-    assert "age up to 30: overpredicted, a gap of at least 3.1." in said
-    assert "age over 72: underpredicted, a gap of at least 2.6." in said
+    lines = factories.subgroup_lines(("age over 72", "age up to 30"), (0.0261, -0.09), (0.11, -0.0311))
+    record = factories.pocketed(factories.mixture("within", ["within"]), lines=lines)
+    stated = plain(wording.subgroups_reported(record))
+    assert "age up to 30: overpredicted, a gap of at least 3.1." in stated
+    assert "age over 72: underpredicted, a gap of at least 2.6." in stated
 
 
 def test_judged_by_the_gap_the_words_speak_of_the_gap():
     one = factories.finding(0.004, 0.039, observed=0.52)
-    record = factories.record(replace(one, verdict="broken"), judge="gap", limit=0.005)
-    assert plain(wording.everyone_told(record)) == "Gap of +1.0 to +3.1 points."
+    record = factories.record(replace(one, verdict="over"), judge="gap", limit=0.005)
+    assert plain(wording.everyone_reported(record)) == "Gap of +1.0 to +3.1 points."
     group = factories.finding(0.004, 0.039, observed=0.52, variables=[("g", "north")])
     assert "No group’s gap is more than 3.1." in plain(
-        wording.groups_told(factories.record(one, [group], judge="gap", limit=0.005))
+        wording.groups_reported(factories.record(one, [group], judge="gap", limit=0.005))
     )
 
 
@@ -332,21 +344,21 @@ def test_a_pool_clears_nobody_in_it():
     """Of sites judged only together, in whose sum errors may cancel, no sentence says that each is within the limit."""
     small = factories.finding(0.002, 0.009, variables=[("site", "100 levels pooled")], pooled=100)
     groups = [factories.finding(0.002, 0.009, variables=[("site", "north")]), small]
-    record = factories.pocketed(factories.record(groups=groups), *POCKETS["met"][:2], p_value=0.4, lines=NONE)
+    record = factories.pocketed(factories.record(groups=groups), *SUBGROUPS["within"][:2], p_value=0.4, lines=NONE)
     assert wording.headline(record) == "Within the limit for everyone, every group shown and unlisted subgroups."
     assert wording.headline(factories.record(groups=groups)).startswith(
         "Within the limit for everyone together and every group shown."
     )
-    assert plain(wording.groups_told(record)) == (
+    assert plain(wording.groups_reported(record)) == (
         "No group shown is off by more than 0.9. 100 small ones are judged only pooled."
     )
-    said = f"{plain(wording.groups_answer(record))} {parts(record)[1].who} {record!r}"
-    assert "All 2 groups shown are within the limit; 100 small ones only pooled." in said
-    assert said.count("2 groups shown") == 3
-    assert "named group" not in said
+    stated = f"{plain(wording.groups_answer(record))} {parts(record)[1].who} {record!r}"
+    assert "All 2 groups shown are within the limit; 100 small ones only pooled." in stated
+    assert stated.count("2 groups shown") == 3
+    assert "named group" not in stated
     gone = replace(record, groups=tuple(groups[:1]), data={**record.data, "by": [["site"], ["ward"]]})
     assert "every group shown" in wording.headline(gone)
-    assert "No group shown is off" in plain(wording.groups_told(gone))
+    assert "No group shown is off" in plain(wording.groups_reported(gone))
 
 
 @pytest.mark.parametrize("worst", [0.014, 0.05])
@@ -355,22 +367,22 @@ def test_a_group_over_by_its_raw_score_is_no_contradiction_of_what_is_shown(wors
     record = factories.record(groups=[over], limit=0.08)
     bound = factories.estimate(0.0, worst)
     record = replace(record, estimates={**record.estimates, "worst_group": bound})
-    said = f"After rounding, no group is off by more than {100 * worst:.1f}."
-    assert plain(wording.groups_told(record)) == f"group x1: at least 20.7. {said}"
+    stated = f"After rounding, no group is off by more than {100 * worst:.1f}."
+    assert plain(wording.groups_reported(record)) == f"group x1: at least 20.7. {stated}"
     within = factories.record(groups=[factories.finding(0.002, 0.009, variables=[("group", "x1")])])
-    assert plain(wording.groups_told(within)) == "No group is off by more than 0.9."
+    assert plain(wording.groups_reported(within)) == "No group is off by more than 0.9."
 
 
 def test_ranges_that_go_beyond_what_no_group_exceeds_are_explained():
     groups = [factories.finding(0.025, 0.26, variables=[("region", v)]) for v in ("north", "south")]
     record = factories.record(groups=groups)
-    told = "The ranges of groups are simultaneous; that none exceeds 24.0 is a separate statement."
-    for high, said in ((0.24, True), (0.26, False)):
+    reported = "The ranges of groups are simultaneous; that none exceeds 24.0 is a separate statement."
+    for high, stated in ((0.24, True), (0.26, False)):
         bound = factories.estimate(0.0, high)
         with_bound = replace(record, estimates={**record.estimates, "worst_group": bound})
-        assert (told in markdown(with_bound)) == said
-        assert (told in table(with_bound).caption) == said
-        assert (told in terminal(with_bound).replace("\n", " ").replace("  ", " ")) == said
+        assert (reported in markdown(with_bound)) == stated
+        assert (reported in table(with_bound).caption) == stated
+        assert (reported in terminal(with_bound).replace("\n", " ").replace("  ", " ")) == stated
 
 
 CANCEL = "On balance within the limit for everyone together; on average off by at least 9.2 points."
@@ -379,28 +391,28 @@ CANCEL = "On balance within the limit for everyone together; on average off by a
 @pytest.mark.parametrize("use", ["who to call", None])
 def test_an_error_that_cancels_in_the_gap_is_told_and_never_cut_to_the_limit(use):
     """Ten points too high for half and too low for the others: the gap is met, the average error far over the limit."""
-    one = replace(factories.finding(0.092, 0.109, observed=0.5), verdict="met")
+    one = replace(factories.finding(0.092, 0.109, observed=0.5), verdict="within")
     gap = replace(one.gap, value=0.0, interval=replace(one.gap.interval, low=-0.004, high=0.003))
     one = replace(one, gap=gap)
     about = About(intended_use=use).to_dict()
     record = factories.record(one, judge="gap", limit=0.02, about=about)
     assert wording.headline(record) == CANCEL
-    assert plain(wording.everyone_told(record)) == (
+    assert plain(wording.everyone_reported(record)) == (
         "Gap of −0.4 to +0.3 points. Errors of opposite signs cancel in it: on average off by at least 9.2."
     )
     assert wording.certified_range(record, one) == "9.2 to 10.9"
     assert wording.judged_range(record, one) == "0.0 to 0.4"
     assert plain(wording.overall_answer(record)).startswith("On average by 9.2 to 10.9 points.")
-    read = line(Check(code="error-everyone", status="met"), record)
+    read = line(CheckRecord(code="error-everyone", status="within"), record)
     assert plain(read.question) == "Everyone: gap at most 2.0 points"
     assert read.numbers == "0.0 to 0.4 points"
     assert "a gap of 0.0 to 0.4 points" in repr(record)
-    over = replace(factories.finding(0.05, 0.09, variables=[("g", "north")]), verdict="broken")
+    over = replace(factories.finding(0.05, 0.09, variables=[("g", "north")]), verdict="over")
     with_group = wording.headline(factories.record(one, [over], judge="gap", limit=0.02, about=about))
     assert "Use it" not in with_group
     assert with_group.startswith("On balance within the limit")
     assert with_group.endswith("for north.")
-    met = replace(record, verdicts=dict.fromkeys(record.verdicts, "met"))
+    met = replace(record, verdicts=dict.fromkeys(record.verdicts, "within"))
     assert "judge the calibration error too" in plain(decision(met).text)
     within = replace(one, lower=factories.estimate(0.0, 1.0))
     assert wording.headline(replace(record, everyone=within)).startswith("Use it" if use else "Within the limit")
@@ -409,11 +421,11 @@ def test_an_error_that_cancels_in_the_gap_is_told_and_never_cut_to_the_limit(use
 def test_the_unit_noun_is_said_only_where_it_was_given():
     for noun in (None, "loans"):
         about = About.of(noun=noun).to_dict()
-        record = mixed("undecided", ["undecided"], "met")
+        record = mixed("undecided", ["undecided"], "within")
         record = replace(record, settings={**record.settings, "about": about})
-        said = " ".join((wording.headline(record), plain(wording.everyone_told(record))))
-        assert (noun or "rows") in said
-        assert "people" not in said
+        stated = " ".join((wording.headline(record), plain(wording.everyone_reported(record))))
+        assert (noun or "rows") in stated
+        assert "people" not in stated
 
 
 # ---- the sections ----
@@ -423,8 +435,8 @@ def test_estimate_on_the_limit_promises_no_number_of_rows():
     one = factories.finding(0.004, 0.039)
     record = factories.record(factories.Finding.from_dict({**one.to_dict(), "rows_needed": None}))
     assert wording.headline(record) == "Too few rows to decide: the error is too close to the limit."
-    over = replace(record, verdict="broken")
-    assert "too close to the limit to say how many rows" in plain(wording.everyone_told(over))
+    over = replace(record, verdict="over")
+    assert "too close to the limit to say how many rows" in plain(wording.everyone_reported(over))
 
 
 def test_pooled_and_blank_names():
@@ -437,8 +449,8 @@ def test_pooled_and_blank_names():
 @pytest.mark.parametrize(
     ("code", "status", "found"),
     [
-        ("error-everyone", "broken", "Over the limit"),
-        ("shift", "measured", "Error shown"),
+        ("error-everyone", "over", "Over the limit"),
+        ("gap", "measured", "Error shown"),
         ("reliability", "measured", "Error shown"),
         ("distance", "measured", "Measured"),
         ("local-calibration", "not-run", "Not run"),
@@ -447,9 +459,9 @@ def test_pooled_and_blank_names():
     ],
 )
 def test_checks_never_call_a_measurement_met_or_over_the_limit(code, status, found):
-    check = Check(code=code, status=status, reason="why")
+    check = CheckRecord(code=code, status=status, reason="why")
     read = line(check, factories.employment())
-    assert read.found == found
+    assert read.error_shown == found
     if status.startswith("not-"):
         assert read.numbers == "Why."
     if code == "a-code-from-the-future":
@@ -457,14 +469,14 @@ def test_checks_never_call_a_measurement_met_or_over_the_limit(code, status, fou
 
 
 def test_a_shift_that_may_be_zero_is_no_proof_of_none():
-    record = factories.record(estimates={"shift": factories.estimate(-0.002, 0.003)})
-    read = line(Check(code="shift", status="measured"), record)
-    assert read.found == "No error shown (not proof of none)"
+    record = factories.record(estimates={"gap": factories.estimate(-0.002, 0.003)})
+    read = line(CheckRecord(code="gap", status="measured"), record)
+    assert read.error_shown == "No error shown (not proof of none)"
     assert "not shown to be off" in plain(wording.overall_answer(record))
 
 
 def test_no_verdict_is_called_broken():
     for everyone, groups in itertools.product(EVERYONE, GROUPS):
-        record = mixed(everyone, groups, "broken")
+        record = mixed(everyone, groups, "over")
         texts = (wording.headline(record), *(wording.verdict_word(record, p)[1] for p in record.verdicts))
         assert not re.search("broken", " ".join(texts), re.I)

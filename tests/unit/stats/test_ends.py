@@ -5,7 +5,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.kernels.roots import crossing
-from calibrant.repair.maps.boosting import bin_edges
+from calibrant.repair.calibrators.boosting import bin_edges
 from calibrant.stats.betting import Above, Below
 from calibrant.stats.bounds import _wagers, lower_evidence, product_evidence, shown_evidence
 from calibrant.stats.nulls import total_interval, total_size
@@ -76,9 +76,9 @@ def test_cells_without_rows_change_no_bet():
     rng = np.random.default_rng(4)
     p = rng.beta(0.5, 2.0, 400)
     cells = everyone(cal.predictions(rng.integers(0, 2, 400), p), 0).cells
-    for mine, theirs in zip(_wagers(cells, 0.05, 0)[0], _wagers(cells.held, 0.05, 0)[0], strict=True):
+    for mine, theirs in zip(_wagers(cells, 0.05, 0)[0], _wagers(cells.nonempty, 0.05, 0)[0], strict=True):
         assert mine.log_wealth == theirs.log_wealth
-        assert np.array_equal(mine.stakes, theirs.stakes)
+        assert np.array_equal(mine.bet_sizes, theirs.bet_sizes)
 
 
 def test_evidence_is_made_once():

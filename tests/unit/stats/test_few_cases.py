@@ -10,11 +10,11 @@ from calibrant.stats.measures import Ranking, Weighed, area_interval, bounded_en
 M = cal.measure
 
 
-@pytest.mark.parametrize(("cases", "rows"), [(0, 10), (1, 10), (3, 40), (10, 10), (9, 300)])
-def test_of_zeros_and_ones_they_are_clopper_and_pearsons(cases, rows):
-    rate = cases / rows
+@pytest.mark.parametrize(("events", "rows"), [(0, 10), (1, 10), (3, 40), (10, 10), (9, 300)])
+def test_of_zeros_and_ones_they_are_clopper_and_pearsons(events, rows):
+    rate = events / rows
     found = bounded_ends(rate, rate * (1 - rate) / rows, rows, 0.05)
-    known = binomtest(cases, rows).proportion_ci(0.95, "exact")
+    known = binomtest(events, rows).proportion_ci(0.95, "exact")
     assert found == pytest.approx((known.low, known.high), abs=1e-9)
 
 
@@ -38,9 +38,9 @@ def test_observed_over_expected_of_one_score_is_a_binomial_proportion():
     known = binomtest(3, 50).proportion_ci(0.95, "exact")
     found = M.observed_expected(cal.predictions(y, np.full(50, 0.1))).interval
     assert (found.low, found.high) == pytest.approx((known.low / 0.1, known.high / 0.1), rel=1e-3)
-    shift = M.calibration_intercept(cal.predictions(y, np.full(50, 0.5))).interval
+    gap = M.calibration_intercept(cal.predictions(y, np.full(50, 0.5))).interval
     logits = [np.log(v / (1 - v)) for v in (known.low, known.high)]
-    assert (shift.low, shift.high) == pytest.approx(logits, rel=1e-3)
+    assert (gap.low, gap.high) == pytest.approx(logits, rel=1e-3)
 
 
 def test_no_case_at_all_has_width():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentTypeError, Namespace
 
 from calibrant.plugins import Command
-from calibrant.toolkit.command import ASKED_STATUS
+from calibrant.toolkit.command import CHECK_STATUS
 from calibrant.toolkit.command import Command as Parser
 from calibrant.toolkit.command import options as take
 
@@ -24,7 +24,7 @@ examples:
 class Grades(Command):
     """The command ``grades``."""
 
-    line, more, status, after = "validate default probabilities by rating grade", MORE, ASKED_STATUS, "compare"
+    line, more, status, after = "validate default probabilities by rating grade", MORE, CHECK_STATUS, "compare"
 
     def options(self, p: Parser) -> None:
         """Add the options."""
@@ -53,11 +53,11 @@ class Grades(Command):
         p.add_argument("--json", action="store_true", help="print JSON instead of a table")
         p.add_argument("--out", metavar="FILE", help="also write it: .xlsx, .json, or .csv for back-testing")
 
-    def run(self, given: Namespace) -> int:
+    def run(self, inputs: Namespace) -> int:
         """Print the validation, and write its workbook."""
-        from calibrant.apps.grades.asked import grades
+        from calibrant.apps.grades.call import grades
 
-        return grades(given)
+        return grades(inputs)
 
 
 def _levels(text: str) -> tuple[float, ...]:

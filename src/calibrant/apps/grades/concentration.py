@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 def variation(amounts: ArrayLike) -> float:
     """Return the coefficient of variation of the grades' shares: ``sqrt(K sum (R_i - 1/K)^2)``, 0 if all are equal."""
-    held = np.asarray(amounts, dtype=float)
-    k = len(held)
-    return math.sqrt(k * float(((held / held.sum() - 1.0 / k) ** 2).sum()))
+    kept = np.asarray(amounts, dtype=float)
+    k = len(kept)
+    return math.sqrt(k * float(((kept / kept.sum() - 1.0 / k) ** 2).sum()))
 
 
 def herfindahl(cv: float, grades: int) -> float:

@@ -143,7 +143,7 @@ def grades(
     >>> [(b.rating_grade, b.light) for b in found.back_testing]
     [('A', 'green'), ('B', 'amber'), ('C', 'green')]
     """
-    rows = covered(checked_data(data, Predictions), "the validation of grades", weighted=False, in_units=False)
+    rows = covered(checked_data(data, Predictions), "the validation of grades", weighted=False, in_clusters=False)
     rho, levels = number("rho", rho, least=0, below=1, hint="such as 0.12"), _lights(lights)
     for name, column in (("grade", grade), ("end_grade", end_grade), ("exposure", exposure)):
         if not isinstance(column, str) and (column is not None or name == "grade"):
@@ -193,23 +193,23 @@ def _named(order: object) -> tuple[str, ...] | None:
     """Return the grades of a scale as text, the best first: whole numbers as they are written."""
     if order is None:
         return None
-    held = tuple(order) if isinstance(order, Iterable) and not isinstance(order, (str, bytes)) else ()
-    if len(held) < 2 or not all(isinstance(g, (str, Integral)) and not isinstance(g, bool) for g in held):
+    kept = tuple(order) if isinstance(order, Iterable) and not isinstance(order, (str, bytes)) else ()
+    if len(kept) < 2 or not all(isinstance(g, (str, Integral)) and not isinstance(g, bool) for g in kept):
         what = f"order= (--order) is {shown(order)}"
         raise BadInput(f"{what}: name every grade of the scale, the best first, such as ['A', 'B', 'C'] (A,B,C)")
-    found = tuple(map(str, held))
-    if twice := [g for i, g in enumerate(found) if g in found[:i]]:
+    result = tuple(map(str, kept))
+    if twice := [g for i, g in enumerate(result) if g in result[:i]]:
         raise BadInput(f"order= (--order) names {clipped(twice[0])!r} twice: name each grade once")
-    if len(found) > FEW:
-        raise BadInput(f"order= (--order) names {len(found):,} grades: rating scales have at most {FEW}")
-    return found
+    if len(result) > FEW:
+        raise BadInput(f"order= (--order) names {len(result):,} grades: rating scales have at most {FEW}")
+    return result
 
 
 def _initial(data: object, scale: tuple[str, ...], grade: str, exposure: str | None) -> Customers:
     """Return the customers of the initial validation; what is wrong with them is said to be theirs."""
     rows = checked_data(data, Predictions, name="initial")
-    for given, option in ((rows.weights, "weights"), (rows.cluster, "cluster")):
-        if given is not None:
+    for inputs, option in ((rows.weights, "weights"), (rows.cluster, "cluster")):
+        if inputs is not None:
             raise NotComputable(f"initial= (--initial) has {option}=: customers are counted one by one, leave it out")
     try:
         return _customers(rows, scale, grade, exposure, None)
@@ -219,10 +219,10 @@ def _initial(data: object, scale: tuple[str, ...], grade: str, exposure: str | N
 
 def _lights(lights: object) -> tuple[float, float]:
     """Return the two levels of the lights."""
-    held = tuple(lights) if isinstance(lights, Sequence) and not isinstance(lights, str) else ()
-    if len(held) != 2:
+    kept = tuple(lights) if isinstance(lights, Sequence) and not isinstance(lights, str) else ()
+    if len(kept) != 2:
         refuse("lights", lights, "two probabilities, the larger first", "such as (0.05, 0.001)")
-    first, second = (number("lights", v, above=0, below=1, hint="such as 0.05") for v in held)
+    first, second = (number("lights", v, above=0, below=1, hint="such as 0.05") for v in kept)
     if second >= first:
         refuse("lights", lights, "two probabilities, the larger first", "such as (0.05, 0.001)")
     return first, second
@@ -235,37 +235,37 @@ def _texts(rows: Predictions, column: str, role: str) -> list[str | None]:
     """Return a covariate as the names of grades, None where missing."""
     table = rows.covariates
     require([column], () if table is None else tuple(table.schema.names), role)
-    held = decoded(table.column(column), column)
-    held = number_texts(held) if is_number(held.type) else as_text(held)
-    made: list[str | None] = held.to_pylist()
+    kept = decoded(table.column(column), column)
+    kept = number_texts(kept) if is_number(kept.type) else as_text(kept)
+    made: list[str | None] = kept.to_pylist()
     return made
 
 
-def _given(rows: Predictions, column: str) -> list[str]:
+def _passed(rows: Predictions, column: str) -> list[str]:
     """Return the grade of every row; refuse one that is missing."""
-    held = _texts(rows, column, "grade")
-    if gaps := [i for i, g in enumerate(held) if g is None]:
-        what = f"grade column {column!r}: {len(gaps):,} of {len(held):,} rows have no grade, first in row {gaps[0]}"
+    kept = _texts(rows, column, "grade")
+    if gaps := [i for i, g in enumerate(kept) if g is None]:
+        what = f"grade column {column!r}: {len(gaps):,} of {len(kept):,} rows have no grade, first in row {gaps[0]}"
         raise BadInput(f"{what}; leave them out, or give them one")
-    return [str(g) for g in held]
+    return [str(g) for g in kept]
 
 
 def _scale(rows: Predictions, column: str, order: tuple[str, ...] | None, average: bool) -> tuple[str, ...]:
     """Return the grades, the best first: in the order given, or by their PD."""
-    held = _given(rows, column)
-    found, at = np.unique(held, return_inverse=True)
-    if len(found) > FEW:
-        raise BadInput(f"grade column {column!r} holds {len(found):,} values: rating scales have at most {FEW} grades")
-    low = np.full(len(found), np.inf)
-    high = np.full(len(found), -np.inf)
+    kept = _passed(rows, column)
+    result, at = np.unique(kept, return_inverse=True)
+    if len(result) > FEW:
+        raise BadInput(f"grade column {column!r} holds {len(result):,} values: rating scales have at most {FEW} grades")
+    low = np.full(len(result), np.inf)
+    high = np.full(len(result), -np.inf)
     np.minimum.at(low, at, rows.p)
     np.maximum.at(high, at, rows.p)
     if not average and (apart := np.flatnonzero(high > low)).size:
         g = apart[0]
-        what = f"grade {clipped(str(found[g]))!r} has PDs from {low[g]:.6g} to {high[g]:.6g}"
+        what = f"grade {clipped(str(result[g]))!r} has PDs from {low[g]:.6g} to {high[g]:.6g}"
         raise BadInput(f"{what}: pass one PD a grade, or take their mean with average_pd=True (--average-pd)")
     pd = np.bincount(at, rows.p) / np.bincount(at) if average else low
-    mean = dict(zip(map(str, found), map(float, pd), strict=True))
+    mean = dict(zip(map(str, result), map(float, pd), strict=True))
     return _ordered(mean, column) if order is None else _checked(mean, order, column)
 
 
@@ -286,8 +286,8 @@ def _checked(mean: dict[str, float], order: tuple[str, ...], column: str) -> tup
     if missing := [g for g in mean if g not in order]:
         what = f"grade column {column!r} holds {clipped(missing[0])!r}"
         raise BadInput(f"{what}, which order= (--order) does not name: add it to {', '.join(map(clipped, order))}")
-    held = [g for g in order if g in mean]
-    for a, b in pairwise(held):
+    kept = [g for g in order if g in mean]
+    for a, b in pairwise(kept):
         if mean[a] > mean[b]:
             both = f"grade {clipped(a)!r} (PD {mean[a]:.6g}) stands before {clipped(b)!r} (PD {mean[b]:.6g})"
             raise BadInput(f"order= (--order) is not by PD: {both}; name the best grade first")
@@ -298,7 +298,7 @@ def _customers(
     rows: Predictions, scale: tuple[str, ...], grade: str, exposure: str | None, end: str | None
 ) -> Customers:
     place = {g: i for i, g in enumerate(scale)}
-    at = _placed(_given(rows, grade), place, grade)
+    at = _placed(_passed(rows, grade), place, grade)
     owed = None
     if exposure is not None:
         require([exposure], () if rows.covariates is None else tuple(rows.covariates.schema.names), "exposure")
@@ -314,14 +314,14 @@ def _customers(
     return Customers(at, rows.p, rows.y == 1, owed, ended)
 
 
-def _placed(held: Sequence[str | None], place: dict[str, int], column: str) -> Ints:
+def _placed(values: Sequence[str | None], place: dict[str, int], column: str) -> Ints:
     """Return places on the scale, `LEFT` where there is no grade; refuse one that is not on it."""
-    for i, g in enumerate(held):
+    for i, g in enumerate(values):
         if g is not None and g not in place:
             known = ", ".join(map(clipped, place))
             what = f"column {column!r} holds {clipped(g)!r} (row {i}), which is no grade of the scale ({known})"
             raise BadInput(f"{what}: name every grade with order= (--order), or leave the value out")
-    return np.array([LEFT if g is None else place[g] for g in held], dtype=np.int64)
+    return np.array([LEFT if g is None else place[g] for g in values], dtype=np.int64)
 
 
 # ---- 2.5.3 back-testing ----
@@ -333,24 +333,24 @@ def _back_tests(
     """Return each grade and the portfolio."""
     k = len(scale)
     n, d = np.bincount(c.grade, minlength=k), np.bincount(c.grade[c.defaulted], minlength=k)
-    held = np.flatnonzero(n)
-    pd = _mean_pd(c, k)[held]
-    alone = posterior_tails(d[held], n[held], pd, "greater")
-    tails = default_tails(d[held], n[held], pd, rho)
+    kept = np.flatnonzero(n)
+    pd = _mean_pd(c, k)[kept]
+    alone = posterior_tails(d[kept], n[kept], pd, "greater")
+    tails = default_tails(d[kept], n[kept], pd, rho)
     together = _together(c, c.grade, rho, simulated)
     owed = None if c.exposure is None else np.bincount(c.grade, c.exposure, minlength=k)
-    found = {int(g): (float(pd[i]), float(alone[i]), float(tails[i]), together[i]) for i, g in enumerate(held)}
+    results = {int(g): (float(pd[i]), float(alone[i]), float(tails[i]), together[i]) for i, g in enumerate(kept)}
     lines = []
     for g, name in enumerate(scale):
-        p, own, tail, adjusted = found.get(g, (None, None, None, None))
+        p, own, tail, adjusted = results.get(g, (None, None, None, None))
         counts = int(n[g]), int(d[g]), None if owed is None else float(owed[g])
         by = tail if rho else own
         lines.append(_line(name, p, counts, (own, tail, adjusted), None if by is None else light(by, levels)))
-    total, cases = len(c.grade), int(c.defaulted.sum())
+    total, events = len(c.grade), int(c.defaulted.sum())
     mean = float(c.pd.mean())
-    own = float(posterior_tails(cases, total, mean, "greater"))
+    own = float(posterior_tails(events, total, mean, "greater"))
     joint = _together(c, np.zeros_like(c.grade), rho, simulated)[0]
-    counts = total, cases, None if owed is None else float(owed.sum())
+    counts = total, events, None if owed is None else float(owed.sum())
     return tuple(lines), _line("portfolio", mean, counts, (own, None, joint), light(joint if rho else own, levels))
 
 
@@ -367,8 +367,8 @@ def _together(c: Customers, grade: Ints, rho: float, simulated: tuple[int, int])
     """Return the adjusted p-value of each grade that has customers, in order, by simulation."""
     labels = pa.array([f"g{g:03d}" for g in range(int(grade.max()) + 1)]).take(pa.array(grade))
     data = predictions(c.defaulted, c.pd, {"grade": labels})
-    found = jeffreys_test(data, by="grade", rho=rho, draws=simulated[0], seed=simulated[1])
-    by_name = dict(zip(found.parts["grade"], found.parts["adjusted_p"], strict=True))
+    result = jeffreys_test(data, by="grade", rho=rho, draws=simulated[0], seed=simulated[1])
+    by_name = dict(zip(result.parts["grade"], result.parts["adjusted_p"], strict=True))
     return tuple(float(by_name[name]) for name in sorted(by_name))
 
 
@@ -398,14 +398,14 @@ def _line(
 
 
 def _discrimination(
-    c: Customers, before: Customers | None, given: float | None, absent: dict[str, str]
+    c: Customers, before: Customers | None, value: float | None, absent: dict[str, str]
 ) -> Discrimination | None:
     """Return the AUC of the grades now, and whether it has fallen."""
     if c.defaulted.all() or not c.defaulted.any():
         absent["discrimination"] = "all customers have the same outcome: an AUC takes both"
         return None
     area, error = _area(c)
-    initial, s = given, None
+    initial, s = value, None
     if before is not None:
         if before.defaulted.all() or not before.defaulted.any():
             absent["auc_init"] = "all customers of the initial validation have the same outcome"
@@ -430,8 +430,8 @@ def _discrimination(
 
 def _area(c: Customers) -> tuple[float, float]:
     one = np.ones(len(c.grade))
-    found = ranking(c.grade.astype(float), c.defaulted.astype(np.int8), one, one)
-    return found.auroc, found.error
+    result = ranking(c.grade.astype(float), c.defaulted.astype(np.int8), one, one)
+    return result.auroc, result.error
 
 
 # ---- 2.5.5 stability ----
@@ -445,7 +445,7 @@ def _migrations(c: Customers, k: int, absent: dict[str, str]) -> Migrations | No
     stays = ~c.defaulted & (c.end != LEFT)
     counts = np.bincount(c.grade[stays] * k + c.end[stays], minlength=k * k).reshape(k, k)
     upper, lower = moves.bandwidth(counts)
-    found = moves.steps(counts)
+    result = moves.steps(counts)
     gone = ~c.defaulted & (c.end == LEFT)
     return Migrations(
         counts=tuple(tuple(map(int, row)) for row in counts),
@@ -453,9 +453,9 @@ def _migrations(c: Customers, k: int, absent: dict[str, str]) -> Migrations | No
         left=tuple(map(int, np.bincount(c.grade[gone], minlength=k))),
         mwb_upper=_known(upper),
         mwb_lower=_known(lower),
-        p_ij=_matrix(found.frequency),
-        z_ij=_matrix(found.statistic),
-        p_value=_matrix(found.p_value),
+        p_ij=_matrix(result.frequency),
+        z_ij=_matrix(result.statistic),
+        p_value=_matrix(result.p_value),
     )
 
 
@@ -475,17 +475,17 @@ def _concentration(
     earlier = earlier if index is None else shares.variation_of(index, k)
     if earlier is None:
         absent["hi_init"] = "no initial concentration: pass initial= or initial_herfindahl="
-    made = [_held("number", np.bincount(c.grade, minlength=k).astype(float), earlier, k)]
+    made = [_kept("number", np.bincount(c.grade, minlength=k).astype(float), earlier, k)]
     if c.exposure is None:
         absent["exposure"] = "no exposures: pass exposure="
         return tuple(made)
     was = None
     if before is not None and before.exposure is not None:
         was = shares.variation(np.bincount(before.grade, before.exposure, minlength=k))
-    return (*made, _held("exposure", np.bincount(c.grade, c.exposure, minlength=k).astype(float), was, k))
+    return (*made, _kept("exposure", np.bincount(c.grade, c.exposure, minlength=k).astype(float), was, k))
 
 
-def _held(by: str, amounts: Floats, initial: float | None, k: int) -> Concentration:
+def _kept(by: str, amounts: Floats, initial: float | None, k: int) -> Concentration:
     now = shares.variation(amounts)
     return Concentration(
         weighted_by=by,

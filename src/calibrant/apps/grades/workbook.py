@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from calibrant.apps.grades.sheet import BackTest, Discrimination, GradeValidation, Matrix, Migrations
 from calibrant.errors import BadInput
+from calibrant.sanitize import sanitize
 from calibrant.toolkit.report import cells, clip, pad, results
-from calibrant.visible import visible
 
 if TYPE_CHECKING:
     from xlsxwriter import Workbook
@@ -73,27 +73,27 @@ class Sheet:
     rows: Sequence[tuple[Value, ...]]
 
 
-def sheets(found: GradeValidation) -> tuple[Sheet, ...]:
+def sheets(result: GradeValidation) -> tuple[Sheet, ...]:
     """Return the tables of a validation, the notes last; a part that is absent has no table, and a note says why."""
-    made = [_back_testing(found)]
-    if found.discrimination is not None:
-        made.append(_discrimination(found.discrimination))
-    if found.migrations is not None:
-        made += [_matrix(found.scale, found.migrations), _bandwidths(found.migrations)]
-        made.append(_tests(found.scale, found.migrations))
-    made.append(_concentration(found))
-    return (*made, Sheet("Notes", _heads("on", "note"), list(_notes(found))))
+    made = [_back_testing(result)]
+    if result.discrimination is not None:
+        made.append(_discrimination(result.discrimination))
+    if result.migrations is not None:
+        made += [_matrix(result.scale, result.migrations), _bandwidths(result.migrations)]
+        made.append(_tests(result.scale, result.migrations))
+    made.append(_concentration(result))
+    return (*made, Sheet("Notes", _heads("on", "note"), list(_notes(result))))
 
 
 def _heads(*names: str) -> tuple[tuple[str, str], ...]:
     return tuple(HEADS[n] for n in names)
 
 
-def _back_testing(found: GradeValidation) -> Sheet:
-    names = [n for n in HEADS if n in found.table.columns]
-    names = [n for n in names if found.portfolio.exposure is not None or n != "exposure"]
-    names = [n for n in names if found.settings["rho"] or n != "correlated_p_value"]
-    rows = [tuple(getattr(b, n) for n in names) for b in (*found.back_testing, found.portfolio)]
+def _back_testing(result: GradeValidation) -> Sheet:
+    names = [n for n in HEADS if n in result.table.columns]
+    names = [n for n in names if result.portfolio.exposure is not None or n != "exposure"]
+    names = [n for n in names if result.settings["rho"] or n != "correlated_p_value"]
+    rows = [tuple(getattr(b, n) for n in names) for b in (*result.back_testing, result.portfolio)]
     return Sheet("PD back-testing", _heads(*names), rows)
 
 
@@ -136,16 +136,16 @@ def _tests(scale: tuple[str, ...], m: Migrations) -> Sheet:
     return Sheet("Migration tests", _heads("from", "to", "n_ij", "p_ij", "z_ij", "phi"), rows)
 
 
-def _concentration(found: GradeValidation) -> Sheet:
+def _concentration(result: GradeValidation) -> Sheet:
     names = "weighted_by", "grades", "cv_init", "cv_curr", "hi_init", "hi_curr", "p_value"
-    rows = [tuple(getattr(c, n) for n in names) for c in found.concentration]
+    rows = [tuple(getattr(c, n) for n in names) for c in result.concentration]
     return Sheet("Concentration", _heads(*names), rows)
 
 
-def _notes(found: GradeValidation) -> Iterator[tuple[Value, ...]]:
+def _notes(result: GradeValidation) -> Iterator[tuple[Value, ...]]:
     """Yield what each sheet holds, the settings, and why a part is absent."""
-    s = found.settings
-    first, second = (f"{v:g}" for v in found.lights)
+    s = result.settings
+    first, second = (f"{v:g}" for v in result.lights)
     yield "source", f"{CITED}: IRB Pillar I models for credit risk, sections 2.5.3 to 2.5.5"
     yield "rows", f"{s['name']}: one a customer at the beginning of the observation period; grade {s['grade']}"
     yield "PD back-testing", "p-value: Jeffreys, Beta(D + 1/2, N - D + 1/2) at the PD; small where the PD underpredicts"
@@ -160,14 +160,14 @@ def _notes(found: GradeValidation) -> Iterator[tuple[Value, ...]]:
     yield "Migration tests", "N_i: customers with a grade at both ends and no default"
     yield "Concentration", "p-value: small where it has risen; the initial value is taken as known"
     yield "privacy", "grades are shown whatever their size: for the supervisor, not for publication"
-    for what, why in found.absent.items():
+    for what, why in result.absent.items():
         yield f"absent: {what}", why
 
 
 # ---- a workbook ----
 
 
-def workbook(found: GradeValidation) -> bytes:
+def workbook(result: GradeValidation) -> bytes:
     """Return the sheets as an Excel workbook: heads frozen, no formula, the same bytes every time."""
     try:
         from xlsxwriter import Workbook
@@ -176,7 +176,7 @@ def workbook(found: GradeValidation) -> bytes:
     out = io.BytesIO()
     with Workbook(out, {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}) as book:
         book.set_properties({"created": CREATED, "title": "Validation of PD by grade"})
-        for sheet in sheets(found):
+        for sheet in sheets(result):
             _write(book, sheet)
     return out.getvalue()
 
@@ -189,12 +189,12 @@ def _write(book: Workbook, sheet: Sheet) -> None:
     lights = {name: book.add_format({"bg_color": colour}) for name, colour in COLOURS.items()}
     whole, text = book.add_format({"num_format": "#,##0"}), book.add_format({"text_wrap": True, "valign": "top"})
     for j, (title, form) in enumerate(sheet.heads):
-        page.write_string(0, j, visible(title), head)
+        page.write_string(0, j, sanitize(title), head)
         page.set_column(j, j, _width([title, *(row[j] for row in sheet.rows)]))
         for i, row in enumerate(sheet.rows, 1):
             value = row[j]
             if isinstance(value, str):
-                page.write_string(i, j, visible(value), lights.get(value, text))
+                page.write_string(i, j, sanitize(value), lights.get(value, text))
             elif value is not None:
                 page.write_number(i, j, value, whole if isinstance(value, int) else formats.get(form))
     page.freeze_panes(1, 1)
@@ -204,20 +204,20 @@ def _write(book: Workbook, sheet: Sheet) -> None:
 
 
 def _width(values: Sequence[Value]) -> int:
-    held = [len(v) if isinstance(v, str) else 12 for v in values if v is not None]
+    kept = [len(v) if isinstance(v, str) else 12 for v in values if v is not None]
     first = len(str(values[0])) if values else 0
-    return min(max(NARROWEST, min(first, 16), max(held[1:], default=0)) + MARGIN, WIDEST)
+    return min(max(NARROWEST, min(first, 16), max(kept[1:], default=0)) + MARGIN, WIDEST)
 
 
 # ---- files and a terminal ----
 
 
-def _json(found: GradeValidation) -> bytes:
-    return f"{found.to_json()}\n".encode()
+def _json(result: GradeValidation) -> bytes:
+    return f"{result.to_json()}\n".encode()
 
 
-def _csv(found: GradeValidation) -> bytes:
-    return results.content(found.table, "x.csv")
+def _csv(result: GradeValidation) -> bytes:
+    return results.content(result.table, "x.csv")
 
 
 FORMATS: Mapping[str, Callable[[GradeValidation], bytes]] = {BOOK: workbook, ".json": _json, ".csv": _csv}
@@ -230,27 +230,27 @@ def checked(out: str) -> str:
     return out
 
 
-def content(found: GradeValidation, out: str) -> bytes:
+def content(result: GradeValidation, out: str) -> bytes:
     """Return a validation in the format of a file's ending."""
-    return FORMATS[Path(out).suffix.lower()](found)
+    return FORMATS[Path(out).suffix.lower()](result)
 
 
-def lines(found: GradeValidation) -> str:
+def lines(result: GradeValidation) -> str:
     """Return the grades with their lights, then a line each for discrimination, migrations and concentration."""
     table: list[tuple[str, ...]] = [("grade", "PD", "customers", "defaults", "rate", "p-value", "together", "light")]
-    table += [_row(b, bool(found.settings["rho"])) for b in (*found.back_testing, found.portfolio)]
+    table += [_row(b, bool(result.settings["rho"])) for b in (*result.back_testing, result.portfolio)]
     wide = [max(cells(r[i]) for r in table) for i in range(len(table[0]))]
     out = []
     for who, *numbers, light in table:
         right = (" " * (w - cells(v)) + v for v, w in zip(numbers, wide[1:], strict=False))
         out.append("  ".join((pad(who, wide[0]), *right, light)).rstrip())
-    return "\n".join([*out, "", *_told(found)])
+    return "\n".join([*out, "", *_reported(result)])
 
 
 def _row(b: BackTest, correlated: bool) -> tuple[str, ...]:
     own = b.correlated_p_value if correlated else b.p_value
     return (
-        clip(visible(b.rating_grade), NAME),
+        clip(sanitize(b.rating_grade), NAME),
         _percent(b.pd),
         f"{b.number_of_customers:,}",
         f"{b.number_of_defaults:,}",
@@ -261,26 +261,28 @@ def _row(b: BackTest, correlated: bool) -> tuple[str, ...]:
     )
 
 
-def _told(found: GradeValidation) -> Iterator[str]:
-    if (d := found.discrimination) is not None:
-        told = "" if d.statistic is None else f"; initial {d.auc_init:.4f}, S {d.statistic:.3f}, p {_short(d.p_value)}"
-        yield f"AUC {d.auc_curr:.4f} (variance {d.variance_curr:.3g}){told}"
-    if (m := found.migrations) is not None:
-        yield f"MWB to worse grades {_short(m.mwb_upper)}, to better {_short(m.mwb_lower)}; {_least(m.p_value, found)}"
-    for c in found.concentration:
-        told = "" if c.hi_init is None else f"; initial {c.hi_init:.4f}, p {_short(c.p_value)}"
-        yield f"Herfindahl index by {c.weighted_by} {c.hi_curr:.4f} (CV {c.cv_curr:.4f}){told}"
-    for what, why in found.absent.items():
+def _reported(result: GradeValidation) -> Iterator[str]:
+    if (d := result.discrimination) is not None:
+        reported = (
+            "" if d.statistic is None else f"; initial {d.auc_init:.4f}, S {d.statistic:.3f}, p {_short(d.p_value)}"
+        )
+        yield f"AUC {d.auc_curr:.4f} (variance {d.variance_curr:.3g}){reported}"
+    if (m := result.migrations) is not None:
+        yield f"MWB to worse grades {_short(m.mwb_upper)}, to better {_short(m.mwb_lower)}; {_least(m.p_value, result)}"
+    for c in result.concentration:
+        reported = "" if c.hi_init is None else f"; initial {c.hi_init:.4f}, p {_short(c.p_value)}"
+        yield f"Herfindahl index by {c.weighted_by} {c.hi_curr:.4f} (CV {c.cv_curr:.4f}){reported}"
+    for what, why in result.absent.items():
         yield f"Absent, {what}: {why}"
 
 
-def _least(p: Matrix, found: GradeValidation) -> str:
+def _least(p: Matrix, result: GradeValidation) -> str:
     """Return the cell whose excess over its nearer neighbour is the most surprising."""
     at = [(v, i, j) for i, row in enumerate(p) for j, v in enumerate(row) if v is not None]
     if not at:
         return "no cell to test"
     least, i, j = min(at)
-    a, b = (clip(visible(found.scale[k]), NAME) for k in (i, j))
+    a, b = (clip(sanitize(result.scale[k]), NAME) for k in (i, j))
     return f"smallest p {_short(least)}, from {a} to {b}, of {len(at)} cells"
 
 

@@ -21,23 +21,23 @@ from calibrant.toolkit.report import (
     Finding,
     Span,
     Text,
+    cluster_totals,
     code,
     counted,
     crossing,
     error_bounds,
-    given,
     limit_of,
+    literal,
     name,
     notices,
     noun,
     ordered,
     repair_named,
-    said_of,
     say,
     screened,
     sentence,
+    stated_of,
     together,
-    units_of,
 )
 from calibrant.toolkit.report import numbers as num
 
@@ -60,7 +60,7 @@ CHECKED = {
     "local-calibration": "a test of error among people with the same score",
     "kernel-error": "the kernel local calibration error",
     "strong-calibration": "a search for badly served groups",
-    "pockets": "every subgroup of two attributes",
+    "subgroups": "every subgroup of two attributes",
     "repair": "recalibrations, judged on rows they were not fitted on",
     "sites": "differences between clusters",
 }
@@ -71,22 +71,22 @@ CHECKED = {
 
 def study(record: AuditRecord) -> Lines:
     """Return that this evaluates probabilities that exist, of which model, for which outcome, in whom."""
-    model = said_of(record, "model")
+    model = stated_of(record, "model")
     what = say("An evaluation, not a development: predicted probabilities ", code(record.data.get("score", "")))
-    of = say(*what, *(say(" of ", given(model)) if model else ()), " compared with observed outcomes.")
+    of = say(*what, *(say(" of ", literal(model)) if model else ()), " compared with observed outcomes.")
     return (of, _outcome(record), *population(record))
 
 
 def population(record: AuditRecord) -> Lines:
     """Return whom the rows stand for, as the caller said it."""
-    told = said_of(record, "population")
-    return (say("Population: ", given(told), "."),) if told else NO_LINES
+    reported = stated_of(record, "population")
+    return (say("Population: ", literal(reported), "."),) if reported else NO_LINES
 
 
 def purpose(record: AuditRecord) -> Lines:
     """Return what the probabilities are for, and for whom, as the caller said it."""
-    use = said_of(record, "intended_use")
-    return (*((say("Meant for: ", given(use), "."),) if use else NO_LINES), *population(record))
+    use = stated_of(record, "intended_use")
+    return (*((say("Meant for: ", literal(use), "."),) if use else NO_LINES), *population(record))
 
 
 def objective(record: AuditRecord) -> Lines:
@@ -94,10 +94,10 @@ def objective(record: AuditRecord) -> Lines:
     limit = limit_of(record)
     if limit is None:
         return (say("To measure the calibration of probabilities that exist; no limit was given."),)
-    by = said_of(record, "set_by")
+    by = stated_of(record, "set_by")
     judged = "gap between observed and predicted" if record.settings["judge"] == "gap" else "calibration error"
-    told = f"To decide whether the {judged} is at most {num.limit_points(limit)} points, for everyone and in every "
-    return (say(f"{told}group named.", *((" Limit set by ", given(by), ".") if by else ())),)
+    reported = f"To decide whether the {judged} is at most {num.limit_points(limit)} points, for everyone and in every "
+    return (say(f"{reported}group named.", *((" Limit set by ", literal(by), ".") if by else ())),)
 
 
 def source(record: AuditRecord) -> Lines:
@@ -113,14 +113,14 @@ def source(record: AuditRecord) -> Lines:
 
 def dates(record: AuditRecord) -> Lines:
     """Return when the rows were recorded: as the caller said it, and as a column of dates says it."""
-    told, arrival = said_of(record, "period"), record.data.get("arrival")
-    said = (say("Period: ", given(told), "."),) if told else NO_LINES
+    reported, arrival = stated_of(record, "period"), record.data.get("arrival")
+    stated = (say("Period: ", literal(reported), "."),) if reported else NO_LINES
     if not arrival:
-        return said
-    return (*said, say("By ", code(arrival["column"]), f": {arrival['first']} to {arrival['last']}."))
+        return stated
+    return (*stated, say("By ", code(arrival["column"]), f": {arrival['first']} to {arrival['last']}."))
 
 
-def units(record: AuditRecord) -> Lines:
+def cluster_count(record: AuditRecord) -> Lines:
     """Return how many clusters the rows belong to, where a column names them."""
     return (say(*counted(record), "."),) if counted(record) else NO_LINES
 
@@ -132,9 +132,9 @@ def preparation(record: AuditRecord) -> Lines:
         made.append(say(code(column), f" was cut at {', '.join(f'{e:g}' for e in edges)}."))
     made += [say(*text, ".") for text in folded(record)]
     made += [say(f"{lead}: " if lead else "", *text) for lead, text in notices(record)]
-    if (found := together(record)) is not None:
+    if (result := together(record)) is not None:
         made.append(
-            say("Rows of one ", code(found[0]), f" are correlated beyond chance: design effect {found[1]:.1f}.")
+            say("Rows of one ", code(result[0]), f" are correlated beyond chance: design effect {result[1]:.1f}.")
         )
     return tuple(made)
 
@@ -145,8 +145,8 @@ def outcome(record: AuditRecord) -> Lines:
 
 
 def _outcome(record: AuditRecord) -> Text:
-    told, positive = record.settings.get("outcome"), record.data.get("positive")
-    word = say(" (", given(told), ")") if told else ()
+    reported, positive = record.settings.get("outcome"), record.data.get("positive")
+    word = say(" (", literal(reported), ")") if reported else ()
     return say("Outcome: ", code(record.data.get("label", "")), " = ", code(1 if positive is None else positive), *word)
 
 
@@ -165,7 +165,7 @@ def output(record: AuditRecord) -> Lines:
     acted = " and ".join(f"{t:g}" for t in _thresholds(record))
     what = f"; people are acted on from {acted} on" if acted else "; no classification was audited"
     made = [say("A probability, ", code(record.data.get("score", "")), f"{what}.")]
-    if shown := (record.data.get("display") or {}).get("levels"):
+    if shown := (record.data.get("display") or {}).get("steps"):
         made.append(say(f"Upper bounds apply to it in {num.count(shown)} rounding steps."))
     return tuple(made)
 
@@ -191,7 +191,7 @@ def sample(record: AuditRecord) -> Lines:
     """Return rows and events, how precise they make the answer, and how many would decide what is undecided."""
     one = record.everyone
     low, high = error_bounds(record, one)
-    made = [say(f"{_people(record)}, {num.count(one.cases)} with the outcome.")]
+    made = [say(f"{_people(record)}, {num.count(one.events)} with the outcome.")]
     each = f"certified, each bound at {_level(record)} separately"
     made.append(say(f"The calibration error is at least {low} and, rounded, at most {high} points ({each})."))
     made += [say(f"{_need(f)} would decide ", name(f), ".") for f in (one, *ordered(record.groups)[:5]) if _need(f)]
@@ -199,23 +199,23 @@ def sample(record: AuditRecord) -> Lines:
 
 
 def _need(finding: Finding) -> str:
-    n, of = (finding.rows_needed, "rows") if finding.units_needed is None else (finding.units_needed, "clusters")
+    n, of = (finding.rows_needed, "rows") if finding.clusters_needed is None else (finding.clusters_needed, "clusters")
     if n is None or finding.verdict != "undecided":
         return ""
-    told = num.amount(n, finding.rows_at_least)
-    return f"{told[:1].upper()}{told[1:]} {of} of the whole log"
+    reported = num.amount(n, finding.rows_at_least)
+    return f"{reported[:1].upper()}{reported[1:]} {of} of the whole log"
 
 
 def missing(record: AuditRecord) -> Lines:
     """Return how missing values were handled, how many rows were left out, and each column's share."""
-    gone, held = dropped(record.data), record.data.get("columns") or {}
+    gone, kept = dropped(record.data), record.data.get("columns") or {}
     made = [say(HANDLED[h])] if (h := str(record.data.get("missing"))) in HANDLED else []
     lack = lacking(record.data.get("cluster"), record.data.get("weights"))
     made.append(say(f"Rows left out for a missing {lack}: {num.count(gone) if gone else 'none'}."))
     made.append(say(_unlabelled(record)))
-    shares = [(k, float(c["missing"])) for k, c in held.items() if c.get("missing")]
+    shares = [(k, float(c["missing"])) for k, c in kept.items() if c.get("missing")]
     listing = [piece for k, v in shares[:SHOWN] for piece in (code(k), f" at most {num.percent(v)}%", ", ")][:-1]
-    if any(c.get("missing") is not None for c in held.values()):
+    if any(c.get("missing") is not None for c in kept.values()):
         made.append(say("Missing values of covariates: ", *(listing or ["none"]), "."))
     return tuple(made)
 
@@ -232,8 +232,8 @@ def flow(record: AuditRecord) -> Lines:
     one, gone, apart = record.everyone, dropped(record.data), record.data.get("unlabelled", 0)
     read = "" if apart is None else f"{num.count(one.rows + gone + apart)} rows read; "
     out = num.count(gone) if gone else "none"
-    audited = f"{num.count(one.rows)} audited, {num.count(one.cases)} with the outcome and "
-    without = f"{num.count(one.rows - one.cases)} without."
+    audited = f"{num.count(one.rows)} audited, {num.count(one.events)} with the outcome and "
+    without = f"{num.count(one.rows - one.events)} without."
     return (say(f"{read}{out} left out; {audited}{without}"), say(_unlabelled(record)))
 
 
@@ -242,18 +242,18 @@ def characteristics(record: AuditRecord) -> Lines:
     if not record.groups:
         return NO_LINES
     first = say("Groups, rows and rows with the outcome in multiples of five; smaller ones only together:")
-    each = (say(name(f), f": {num.count(f.rows)} rows, {_cases(f)} with the outcome") for f in record.groups)
+    each = (say(name(f), f": {num.count(f.rows)} rows, {_events(f)} with the outcome") for f in record.groups)
     return (first, *each)
 
 
-def _cases(f: Finding) -> str:
-    return num.count(f.cases) if f.cases else "under 5"
+def _events(f: Finding) -> str:
+    return num.count(f.events) if f.events else "under 5"
 
 
 def analyses(record: AuditRecord) -> Lines:
     """Return how many rows and events each analysis read."""
     one, made = record.everyone, []
-    made.append(say(f"Evaluation: {_people(record)}, {num.count(one.cases)} with the outcome."))
+    made.append(say(f"Evaluation: {_people(record)}, {num.count(one.events)} with the outcome."))
     if chosen := screened(record):
         both = (
             f"{num.count(chosen['rows_chose'])} rows chose the columns, {num.count(chosen['rows_tested'])} were tested"
@@ -276,8 +276,8 @@ def methods(record: AuditRecord) -> Lines:
         f"Certified ends of the calibration error, each at {_level(record)} separately: the raw score from below, "
     )
     made = [say(f"{certified}{record.everyone.upper.settings.get('about', 'the rounded score')} from above.")]
-    if held := [MEASURES[k][0] for k in MEASURES if k in record.measures]:
-        made.append(say(f"Measures with intervals: {', '.join(held)}."))
+    if kept := [MEASURES[k][0] for k in MEASURES if k in record.measures]:
+        made.append(say(f"Measures with intervals: {', '.join(kept)}."))
     done = [t for c in record.checks if c.status not in UNDONE and (t := CHECKED.get(c.code))]
     to = " against the limit" if limit_of(record) is not None else ""
     made.append(say(f"Asked: {'; '.join(t.replace(LIMIT, to) for t in done)}."))
@@ -290,8 +290,8 @@ def methods(record: AuditRecord) -> Lines:
 
 def clusters(record: AuditRecord) -> Lines:
     """Return how clusters were handled, and which model told how they differ."""
-    made = list(units(record))
-    if units_of(record):
+    made = list(cluster_count(record))
+    if cluster_totals(record):
         share = "rows that share no cluster of either column" if crossing(record) else "whole clusters"
         made.append(say(f"Ranges take {share} as independent, whatever their rows have in common."))
     return (
@@ -309,8 +309,8 @@ def heterogeneity(record: AuditRecord) -> Lines:
     over = (
         f"Events over expected events, mean of {num.count(s['sites'])} clusters: {num.decimals(s['ratio'], 2)} ({mean})"
     )
-    alike = num.p_value(float(s["p_value"]))
-    return (say(f"{over}; a new cluster is to expect {new}. Test that all are equal: {alike}."),)
+    intraclass_correlation = num.p_value(float(s["p_value"]))
+    return (say(f"{over}; a new cluster is to expect {new}. Test that all are equal: {intraclass_correlation}."),)
 
 
 def _sites(record: AuditRecord) -> bool:
@@ -344,8 +344,8 @@ def _decided(record: AuditRecord) -> Iterator[Text]:
     c = record.curve("decisions").columns
     for i, (who, t) in enumerate(zip(c.get("group", ()), c.get("threshold", ()), strict=True)):
         names = ("net_benefit", "over_all", "regret")
-        told = ([num.decimals(c[k + end][i], EACH) for end in ("", "_low", "_high")] for k in names)
-        own, over, lost = (f"{value} ({low} to {high})" for value, low, high in told)
+        reported = ([num.decimals(c[k + end][i], EACH) for end in ("", "_low", "_high")] for k in names)
+        own, over, lost = (f"{value} ({low} to {high})" for value, low, high in reported)
         gains = f" acted on from {t:g} on: net benefit {own}, over acting on all {over}"
         yield say(code(who), f"{gains}; lost to error {lost}; all certified, in true positives a row")
 
@@ -362,7 +362,7 @@ def _holds(e: Estimate) -> str:
 def _certified(record: AuditRecord, f: Finding) -> Text:
     low, high = error_bounds(record, f)
     a, b = num.signed_range(f.gap.interval.low, f.gap.interval.high)
-    verdict = f"; {VERDICTS[f.verdict].lower()}" if f.verdict != "none" else ""
+    verdict = f"; {VERDICTS[f.verdict].lower()}" if f.verdict != "not_checked" else ""
     ranges = (
         f": calibration error at least {low}, rounded at most {high} points; observed minus predicted {a} to {b} points"
     )
@@ -396,8 +396,11 @@ def updated(record: AuditRecord) -> Lines:
 
 def interpretation(record: AuditRecord) -> Lines:
     """Return the verdicts in their three parts, which none of them stands for another."""
-    limit, told = limit_of(record), {"absent": "not checked", "not-cleared": "error shown", "none": "no limit"}
-    parts = "; ".join(f"{part}: {told.get(v, VERDICTS.get(v, v)).lower()}" for part, v in record.verdicts.items())
+    limit, reported = (
+        limit_of(record),
+        {"absent": "not checked", "error_shown": "error shown", "not_checked": "no limit"},
+    )
+    parts = "; ".join(f"{part}: {reported.get(v, VERDICTS.get(v, v)).lower()}" for part, v in record.verdicts.items())
     return (say(f"Verdict{'' if limit is None else f' at {num.limit_points(limit)} points'}: {parts}."),)
 
 

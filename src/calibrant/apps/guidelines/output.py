@@ -19,14 +19,14 @@ class Tripod(Output):
     metavar, after, says = "OUT.md|.csv", "pdf", "checklist"
     kept = "tripod.md", "tables/tripod.csv"
 
-    def check(self, target: str | None, given: Namespace) -> None:
+    def check(self, target: str | None, inputs: Namespace) -> None:
         """Refuse another ending than those of Markdown and CSV."""
         from calibrant.apps.guidelines.tripod import ending
 
         if target:
             ending(target)
 
-    def content(self, thing: AuditRecord, target: str, given: Namespace) -> str:
+    def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
         """Return the items as Markdown, or as CSV where the name of the file ends so."""
         from calibrant.apps.guidelines.tripod import FORMATS, ending
 

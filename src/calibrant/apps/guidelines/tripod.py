@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Literal
 
 from calibrant import AuditRecord
-from calibrant.apps.guidelines import answers as told
+from calibrant.apps.guidelines import answers as reported
 from calibrant.apps.guidelines.answers import Lines
 from calibrant.errors import BadInput
 from calibrant.results import Curve
 from calibrant.toolkit.data import checked_targets, written
-from calibrant.toolkit.report import Text, code, given, marked, plain, say, tables
+from calibrant.toolkit.report import Text, code, literal, marked, plain, say, tables
 
 State = Literal["answered", "in part", "not given", "for the authors"]
 METHOD = "report.tripod"
@@ -71,7 +71,7 @@ SECTIONS: tuple[tuple[str, tuple[Item, ...]], ...] = (
     (
         "Title and abstract",
         (
-            Item("1", "D;E", "title", told.study, "the title itself"),
+            Item("1", "D;E", "title", reported.study, "the title itself"),
             Item("2", "D;E", "abstract", None, "see the checklist for abstracts"),
         ),
     ),
@@ -79,38 +79,40 @@ SECTIONS: tuple[tuple[str, tuple[Item, ...]], ...] = (
         "Introduction",
         (
             Item("3a", "D;E", "context, rationale, earlier models"),
-            Item("3b", "D;E", "whom the model is for, and its users", told.purpose, "place in the pathway, users"),
+            Item("3b", "D;E", "whom the model is for, and its users", reported.purpose, "place in the pathway, users"),
             Item("3c", "D;E", "known inequalities"),
-            Item("4", "D;E", "objectives", told.objective, "objectives beyond calibration"),
+            Item("4", "D;E", "objectives", reported.objective, "objectives beyond calibration"),
         ),
     ),
     (
         "Methods",
         (
-            Item("5a", "D;E", "sources of data", told.source, "kind of source, why it was used, representativeness"),
-            Item("5b", "D;E", "dates", told.dates, "start and end of recruitment, end of follow-up"),
-            Item("6a", "D;E", "setting and centres", told.units, "kind of setting, place of the centres"),
+            Item(
+                "5a", "D;E", "sources of data", reported.source, "kind of source, why it was used, representativeness"
+            ),
+            Item("5b", "D;E", "dates", reported.dates, "start and end of recruitment, end of follow-up"),
+            Item("6a", "D;E", "setting and centres", reported.cluster_count, "kind of setting, place of the centres"),
             Item("6b", "D;E", "eligibility"),
             Item("6c", "D;E", "treatments"),
-            Item("7", "D;E", "data preparation and quality", told.preparation, "what was done before the audit"),
-            Item("8a", "D;E", "outcome", told.outcome, "definition, horizon, how and when assessed, in all groups"),
+            Item("7", "D;E", "data preparation and quality", reported.preparation, "what was done before the audit"),
+            Item("8a", "D;E", "outcome", reported.outcome, "definition, horizon, how and when assessed, in all groups"),
             Item("8b", "D;E", "who assessed the outcome", None, "if it takes judgement"),
             Item("8c", "D;E", "blinding of the outcome"),
             Item("9a", "D", "choice of predictors"),
-            Item("9b", "D;E", "definition of predictors", told.covariates, "the model's predictors, how measured"),
+            Item("9b", "D;E", "definition of predictors", reported.covariates, "the model's predictors, how measured"),
             Item("9c", "D;E", "who assessed predictors", None, "if it takes judgement"),
-            Item("10", "D;E", "sample size", told.sample, "how the size was arrived at"),
-            Item("11", "D;E", "missing data", told.missing, ""),
+            Item("10", "D;E", "sample size", reported.sample, "how the size was arrived at"),
+            Item("11", "D;E", "missing data", reported.missing, ""),
             Item("12a", "D", "use and partition of the data"),
             Item("12b", "D", "handling of predictors"),
             Item("12c", "D", "kind of model and its building"),
-            Item("12d", "D;E", "clusters, how handled", told.clusters, ""),
-            Item("12e", "D;E", "measures and plots", told.methods, "why these; clinical utility if claimed"),
-            Item("12f", "E", "model updating", told.updating, ""),
+            Item("12d", "D;E", "clusters, how handled", reported.clusters, ""),
+            Item("12e", "D;E", "measures and plots", reported.methods, "why these; clinical utility if claimed"),
+            Item("12f", "E", "model updating", reported.updating, ""),
             Item("12g", "E", "how predictions were made", None, "formula, code, object or service"),
             Item("13", "D;E", "class imbalance"),
-            Item("14", "D;E", "fairness", told.fairness, "what was done in the model, and why"),
-            Item("15", "D", "output of the model", told.output, "thresholds, if people are classified"),
+            Item("14", "D;E", "fairness", reported.fairness, "what was done in the model, and why"),
+            Item("15", "D", "output of the model", reported.output, "thresholds, if people are classified"),
             Item("16", "D;E", "differences from the development data"),
             Item("17", "D;E", "ethical approval"),
         ),
@@ -122,29 +124,29 @@ SECTIONS: tuple[tuple[str, tuple[Item, ...]], ...] = (
             Item("18b", "D;E", "conflicts of interest"),
             Item("18c", "D;E", "protocol"),
             Item("18d", "D;E", "registration"),
-            Item("18e", "D;E", "data sharing", told.shared, "where the data can be had"),
-            Item("18f", "D;E", "code sharing", told.again, "where the code of the model can be had"),
+            Item("18e", "D;E", "data sharing", reported.shared, "where the data can be had"),
+            Item("18f", "D;E", "code sharing", reported.again, "where the code of the model can be had"),
         ),
     ),
     ("Patients and public", (Item("19", "D;E", "involvement"),)),
     (
         "Results",
         (
-            Item("20a", "D;E", "flow of participants", told.flow, "follow-up; who was excluded before the data"),
-            Item("20b", "D;E", "characteristics", told.characteristics, "dates, treatments, follow-up by source"),
+            Item("20a", "D;E", "flow of participants", reported.flow, "follow-up; who was excluded before the data"),
+            Item("20b", "D;E", "characteristics", reported.characteristics, "dates, treatments, follow-up by source"),
             Item("20c", "E", "comparison with the development data"),
-            Item("21", "D;E", "participants and events by analysis", told.analyses, ""),
+            Item("21", "D;E", "participants and events by analysis", reported.analyses, ""),
             Item("22", "D", "the full model"),
-            Item("23a", "D;E", "performance, with intervals, by subgroup", told.performance, ""),
-            Item("23b", "D;E", "heterogeneity across clusters", told.heterogeneity, ""),
-            Item("24", "E", "results of updating", told.updated, ""),
+            Item("23a", "D;E", "performance, with intervals, by subgroup", reported.performance, ""),
+            Item("23b", "D;E", "heterogeneity across clusters", reported.heterogeneity, ""),
+            Item("24", "E", "results of updating", reported.updated, ""),
         ),
     ),
     (
         "Discussion",
         (
-            Item("25", "D;E", "interpretation", told.interpretation, "what it means, fairness, earlier studies"),
-            Item("26", "D;E", "limitations", told.limitations, "limitations beyond the audit"),
+            Item("25", "D;E", "interpretation", reported.interpretation, "what it means, fairness, earlier studies"),
+            Item("26", "D;E", "limitations", reported.limitations, "limitations beyond the audit"),
             Item("27a", "D", "poor or missing inputs in use"),
             Item("27b", "D", "users, and what they must know"),
             Item("27c", "D;E", "next steps"),
@@ -227,37 +229,37 @@ def _left(a: Answer) -> str:
 
 def markdown(record: AuditRecord) -> str:
     """Return the items as Markdown: those an audit answers with their answers, then those it cannot."""
-    found = answers(record)
+    result = answers(record)
     out = ["# TRIPOD+AI, as far as an audit answers it", "", marked(_what(record)), "", marked(_cited()), ""]
     section = ""
-    for a in (a for a in found if a.lines):
+    for a in (a for a in result if a.lines):
         if a.section != section:
             section = a.section
             out += [f"## {section}", ""]
         out += [f"### {a.item.number} {a.item.topic}", "", *(f"* {marked(line)}" for line in a.lines), ""]
         if a.item.authors:
             out += [f"For the authors: {a.item.authors}.", ""]
-    out += ["## What this audit was not given", "", *_rest(found, "not given"), ""]
-    out += ["## For the authors", "", "An audit cannot know these.", "", *_rest(found, "for the authors")]
+    out += ["## What this audit was not given", "", *_rest(result, "not given"), ""]
+    out += ["## For the authors", "", "An audit cannot know these.", "", *_rest(result, "for the authors")]
     return "\n".join(out) + "\n"
 
 
 def _what(record: AuditRecord) -> Text:
-    found = answers(record)
-    held = sum(bool(a.lines) for a in found)
-    return say("Audit of ", given(record.name), f". Of {len(found)} items {held} are answered, in whole or in part.")
+    result = answers(record)
+    kept = sum(bool(a.lines) for a in result)
+    return say("Audit of ", literal(record.name), f". Of {len(result)} items {kept} are answered, in whole or in part.")
 
 
 def _cited() -> Text:
     whole = "Numbers are those of the statement, which has the text of the items: "
-    return say(whole, CITED, ". Record: ", code("calibrant/3"), ". What was not in the record is not filled in.")
+    return say(whole, CITED, ". Record: ", code("calibrant/4"), ". What was not in the record is not filled in.")
 
 
-def _rest(found: tuple[Answer, ...], state: State) -> list[str]:
+def _rest(results: tuple[Answer, ...], state: State) -> list[str]:
     of = {"D": " (of the development)"}
     named = [
         f"* {a.item.number} {a.item.topic}{of.get(a.item.applies, '')}{f': {left}' if (left := _left(a)) else ''}"
-        for a in found
+        for a in results
         if a.state == state
     ]
     return named or ["* none"]
@@ -274,10 +276,10 @@ FORMATS: dict[str, Callable[[AuditRecord], str]] = {".md": markdown, ".csv": as_
 
 def ending(out: str) -> str:
     """Return the format that the ending of a file's name asks for; ``-`` is Markdown."""
-    found = ".md" if out == "-" else Path(out).suffix.lower()
-    if found not in FORMATS:
+    result = ".md" if out == "-" else Path(out).suffix.lower()
+    if result not in FORMATS:
         raise BadInput(f"cannot write {out!r} as a checklist: end its name in {' or '.join(FORMATS)}")
-    return found
+    return result
 
 
 def save(record: AuditRecord, target: str | os.PathLike[str]) -> Path:

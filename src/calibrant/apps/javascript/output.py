@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from calibrant.plugins import Output
 
 if TYPE_CHECKING:
-    from calibrant.repair import FittedMap
+    from calibrant.repair import Calibrator
 
 
 class JavaScript(Output):
@@ -17,7 +17,7 @@ class JavaScript(Output):
     line = "print the map as a JavaScript function instead"
     of: Literal["record", "calibrator"] = "calibrator"
 
-    def content(self, thing: FittedMap, target: str, given: Namespace) -> str:
+    def content(self, thing: Calibrator, target: str, inputs: Namespace) -> str:
         """Return the function, called as `target` says."""
         from calibrant.apps.javascript.script import Script
         from calibrant.toolkit.formulas import Formula

@@ -39,9 +39,9 @@ class Script(Writer):
         """Those of `Math`."""
         return MATH
 
-    def function(self, results: Sequence[Term], name: str, unit: float) -> str:
+    def function(self, results: Sequence[Term], name: str, cluster: float) -> str:
         """Return the function of a score and an object of covariates; it returns null for what cannot be repaired."""
-        read = "typeof score === 'number' ? " + ("score" if unit == 1.0 else f"score / {unit}") + " : NaN"
+        read = "typeof score === 'number' ? " + ("score" if cluster == 1.0 else f"score / {cluster}") + " : NaN"
         if self.classes == 1:
             lines = [f"function {name}(score, row = {{}}) {{", f"  const p = {read};"]
             lines.append("  if (!(p >= 0 && p <= 1)) return null;")
@@ -54,7 +54,7 @@ class Script(Writer):
             lines += self._read(k, c)
         for step in self.formula.steps:
             lines += [f"  const {own} = {self.term(t)};" for own, t in step.items()]
-        shown = [t if unit == 1.0 else f"{unit} * ({t})" for t in map(self.term, results)]
+        shown = [t if cluster == 1.0 else f"{cluster} * ({t})" for t in map(self.term, results)]
         lines += [f"  return {shown[0] if self.classes == 1 else '[' + ', '.join(shown) + ']'};", "}"]
         return "\n".join(lines) + "\n"
 
@@ -94,8 +94,8 @@ class Script(Writer):
 
     def chosen(self, t: Chosen) -> str:
         """Return the term of the first test that holds."""
-        cases = "".join(f"{self.test(test)} ? {self.term(then)} : " for test, then in t.cases)
-        return f"({cases}{self.term(t.otherwise)})"
+        events = "".join(f"{self.test(test)} ? {self.term(then)} : " for test, then in t.events)
+        return f"({events}{self.term(t.otherwise)})"
 
     def missing(self, c: Coding, *, not_so: bool = False) -> str:
         """Return the test that a number or date is missing, or that it is not."""
@@ -106,10 +106,10 @@ class Script(Writer):
         x, known = f"v{self._place(t.coding)}", [level for level in t.coding.levels if level]
         if t.other:
             left = [level for level in known if level not in t.levels]
-            found = f"!{json.dumps(left if t.missing else [*left, ''])}.includes({x})"
+            result = f"!{json.dumps(left if t.missing else [*left, ''])}.includes({x})"
         else:
-            found = f"{json.dumps([*(v for v in known if v in t.levels), *([''] if t.missing else [])])}.includes({x})"
-        return _island(found)
+            result = f"{json.dumps([*(v for v in known if v in t.levels), *([''] if t.missing else [])])}.includes({x})"
+        return _island(result)
 
     def _place(self, c: Coding) -> int:
         return self.formula.codings.index(c)

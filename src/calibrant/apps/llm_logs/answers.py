@@ -18,7 +18,7 @@ OWN = (QUESTION, TASK, MODEL, EPOCH)
 NOUN = "answers"
 WORDS = {"c": 1, "i": 0, "n": 0, "correct": 1, "incorrect": 0, "pass": 1, "fail": 0}  # N: no answer was given
 NUMBER = re.compile(r"([0-9]*\.?[0-9]+)\s*(%?)")
-ASKED = {"question", "input", "prompt", "query"}  # fields that are the question itself, and describe it not
+REQUESTED = {"question", "input", "prompt", "query"}  # fields that are the question itself, and describe it not
 # Fields of a question that hold its right answer. It is no column: nobody has it beforehand, and among questions of one
 # right answer even honest probabilities are off.
 KEY = {"answerkey", "answer_key", "answer", "correct_answer", "gold", "label", "target", "expected", "expected_output"}
@@ -45,7 +45,7 @@ class Answer:
         Which of several answers to it.
     scores : Mapping of str to object
         By scorer: right or wrong, as the log has it.
-    told : Mapping of str to object
+    reported : Mapping of str to object
         What else the log says of this answer, by field: confidences are looked for by the last word of it.
     computed : Mapping of (str, str) to float or None
         Confidences that the log holds another way, by field and provenance.
@@ -58,7 +58,7 @@ class Answer:
     model: str = ""
     epoch: int = 1
     scores: Mapping[str, object] = field(default_factory=dict)
-    told: Mapping[str, object] = field(default_factory=dict)
+    reported: Mapping[str, object] = field(default_factory=dict)
     computed: Mapping[Place, float | None] = field(default_factory=dict)
     more: Mapping[str, object] = field(default_factory=dict)
 
@@ -90,10 +90,10 @@ def named(task: str, sample: object) -> str:
     return f"{task}/{sample}" if task else str(sample)
 
 
-def plain(given: Mapping[str, object] | None, prefix: str = "") -> dict[str, object]:
+def plain(inputs: Mapping[str, object] | None, prefix: str = "") -> dict[str, object]:
     """Return the values of an object that are no objects or lists themselves, by dotted names; those in objects too."""
     out: dict[str, object] = {}
-    for key, value in (given or {}).items():
+    for key, value in (inputs or {}).items():
         if isinstance(value, Mapping):
             out |= plain(value, f"{prefix}{key}.")
         elif not isinstance(value, list):
@@ -113,20 +113,20 @@ def source_of_answers(answers: Sequence[Answer], tool: Tool, path: Path, name: s
     labels, others = _labels(answers, tool, path.name)
     columns |= labels
     # (2) how sure
-    found = _confidences(answers, path.name)
-    columns |= {called: values for called, _, values in found}
+    result = _confidences(answers, path.name)
+    columns |= {called: values for called, _, values in result}
     # (3) what else is known
     columns |= _known(answers) | others
-    taken = {place for _, place, _ in found}
+    taken = {place for _, place, _ in result}
     more, keys = _more(answers, taken, {*columns, *OWN, CONFIDENCE, CORRECT})
     columns |= more
     table = pa.table({called: column(values, type_of(seen_in(values))) for called, values in columns.items()})
-    unread = ({} if found else {CONFIDENCE: no_confidence(tool)}) | dict.fromkeys(keys, NO_KEY)
+    unread = ({} if result else {CONFIDENCE: no_confidence(tool)}) | dict.fromkeys(keys, NO_KEY)
     log = Log(
         tool=tool.name,
         label=CORRECT if CORRECT in labels else "",
         verdicts=(*labels, *others),
-        confidences=tuple((called, place) for called, place, _ in found),
+        confidences=tuple((called, place) for called, place, _ in result),
         question=QUESTION,
         noun=NOUN,
         own=OWN,
@@ -171,8 +171,8 @@ def _labels(
             right[scorer] = read
         elif odd is not None:
             others[f"score_{scorer}"] = values
-            told = f"{str(values[odd])[:SHOWN]!r} to {answers[odd].question!r}"
-            between = between or f"scorer {scorer!r} gives {told}, which is neither right nor wrong"
+            reported = f"{str(values[odd])[:SHOWN]!r} to {answers[odd].question!r}"
+            between = between or f"scorer {scorer!r} gives {reported}, which is neither right nor wrong"
     if not right:
         why = f"{between}: let it give 1 or 0 (C or I), by a threshold set beforehand" if between else ""
         raise BadInput(f"{file}: {why}" if why else f"{file} is {tool.name} without scores: {tool.no_scores}")
@@ -197,21 +197,21 @@ def _confidences(answers: Sequence[Answer], file: str) -> list[tuple[str, str, S
     fields: dict[Place, Sequence[object]] = {}
     for place in dict.fromkeys(place for a in answers for place in a.computed):
         fields[place] = [a.computed.get(place) for a in answers]
-    for name in dict.fromkeys(name for a in answers for name in a.told):
+    for name in dict.fromkeys(name for a in answers for name in a.reported):
         if provenance := of_field(name.rsplit(".", 1)[-1]):
-            fields[name, provenance] = _numbers([a.told.get(name) for a in answers], name, file)
+            fields[name, provenance] = _numbers([a.reported.get(name) for a in answers], name, file)
     there = {place: values for place, values in fields.items() if any(v is not None for v in values)}
     # one confidence that several scorers kept is one
     once = {str(values): place for place, values in reversed(there.items())}
     kept = sorted((p for p in there if once[str(there[p])] == p), key=lambda place: list(FIELDS).index(place[1]))
     several = [provenance for _, provenance in kept]
     return [
-        (column_of(p, "" if several.count(p) == 1 else _told_apart(f, [g for g, q in kept if q == p])), f, there[f, p])
+        (column_of(p, "" if several.count(p) == 1 else _distinct(f, [g for g, q in kept if q == p])), f, there[f, p])
         for f, p in kept
     ]
 
 
-def _told_apart(field_: str, among: Sequence[str]) -> str:
+def _distinct(field_: str, among: Sequence[str]) -> str:
     """Return the words of a field that no other of some has alike, as they stand in the name of a column."""
     parts = [re.split(r"\W+", name) for name in among]
     own = [w for w in re.split(r"\W+", field_) if w and not all(w in other for other in parts)]
@@ -234,8 +234,8 @@ def _numbers(values: Sequence[object], name: str, file: str) -> Sequence[object]
 def _number(value: object, scale: float) -> object:
     if not isinstance(value, str):
         return value
-    found = NUMBER.fullmatch(value.strip())
-    return float(found[1]) / scale if found else None
+    result = NUMBER.fullmatch(value.strip())
+    return float(result[1]) / scale if result else None
 
 
 # ---- what else is known ----
@@ -247,11 +247,11 @@ def _more(
     """Return what is known of questions and answers in numbers and short texts, and the fields of right answers."""
     out: dict[str, Sequence[object]] = {}
     there, keys = {*used}, []
-    for part in ("more", "told"):
+    for part in ("more", "reported"):
         for name in dict.fromkeys(n for a in answers for n in getattr(a, part)):
             values = [getattr(a, part).get(name) for a in answers]
             long = any(isinstance(v, str) and len(v) > LONGEST for v in values)
-            if name in taken or name.lower() in ASKED or long or all(v is None for v in values):
+            if name in taken or name.lower() in REQUESTED or long or all(v is None for v in values):
                 continue
             if holds_key(name):
                 keys.append(name)

@@ -47,8 +47,8 @@ class Run(msgspec.Struct, rename="camel"):
 
 def deepeval_log(path: Path, name: str, form: Form) -> Source:
     """Return the answers of a test run."""
-    found = decoded(text_of(path, form.encoding), Run, path.name)
-    return source_of_answers(list(_answers(found)), DEEPEVAL, path, name)
+    result = decoded(text_of(path, form.encoding), Run, path.name)
+    return source_of_answers(list(_answers(result)), DEEPEVAL, path, name)
 
 
 def _answers(run: Run) -> Iterator[Answer]:
@@ -59,7 +59,7 @@ def _answers(run: Run) -> Iterator[Answer]:
             question=named(task, case.name or i),
             task=task,
             scores=right,
-            told=plain(case.metadata or case.additional_metadata),
+            reported=plain(case.metadata or case.additional_metadata),
             computed=judged,
             more={"tags": ", ".join(case.tags)} if case.tags else {},
         )

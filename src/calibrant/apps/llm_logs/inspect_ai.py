@@ -70,53 +70,53 @@ class Whole(Head):
 def inspect_log(path: Path, name: str, form: Form) -> Source:
     """Return the answers of a log, one a sample and epoch."""
     head, answers = _archive(path) if zipfile.is_zipfile(path) else _json(path, form)
-    found = source_of_answers(list(answers), INSPECT, path, name)
-    return replace(found, log=replace(found.log, unfinished=_unfinished(head, found.rows, path.name)))
+    result = source_of_answers(list(answers), INSPECT, path, name)
+    return replace(result, log=replace(result.log, unfinished=_unfinished(head, result.rows, path.name)))
 
 
 def _unfinished(head: Head, answers: int | None, file: str) -> tuple[str, ...]:
     """Return which log holds a part of its answers only, and how many; nothing of one that came to its end."""
     if head.status in ("", FINISHED):
         return ()
-    planned, found = None if head.results is None else head.results.total_samples, answers or 0
+    planned, result = None if head.results is None else head.results.total_samples, answers or 0
     of = f" of {planned:,}" if planned else ""
-    return (f"{file} ({head.status}, {found:,}{of} answer{'s' * ((planned or found) != 1)})",)
+    return (f"{file} ({head.status}, {result:,}{of} answer{'s' * ((planned or result) != 1)})",)
 
 
 def _json(path: Path, form: Form) -> tuple[Head, Iterator[Answer]]:
-    found = decoded(text_of(path, form.encoding), Whole, path.name)
-    return found, (_answer(sample, found.eval) for sample in found.samples or ())
+    result = decoded(text_of(path, form.encoding), Whole, path.name)
+    return result, (_answer(sample, result.eval) for sample in result.samples or ())
 
 
 def _archive(path: Path) -> tuple[Head, Iterator[Answer]]:
-    held = members(path)
-    head = held.get(HEADER) or held.get(START)
+    kept = members(path)
+    head = kept.get(HEADER) or kept.get(START)
     if head is None:
         raise BadInput(f"{path.name} has no {HEADER} in it, so it is no log of Inspect: let the evaluation finish")
     first = decoded(member(path, head), Head, f"{path.name}: {head.filename}")
-    if HEADER not in held:  # which is written last
+    if HEADER not in kept:  # which is written last
         first.status = first.status or STARTED
-    names = sorted(n for n in held if n.startswith(SAMPLES) and n.endswith(".json"))
-    samples = (decoded(member(path, held[called]), Sample, f"{path.name}: {called}") for called in names)
+    names = sorted(n for n in kept if n.startswith(SAMPLES) and n.endswith(".json"))
+    samples = (decoded(member(path, kept[called]), Sample, f"{path.name}: {called}") for called in names)
     return first, (_answer(sample, first.eval) for sample in samples)
 
 
 def _answer(sample: Sample, of: Evaluated) -> Answer:
     """Return one answer; a scorer that gives several values is several scorers."""
     scores: dict[str, object] = {}
-    told: dict[str, object] = {}
+    reported: dict[str, object] = {}
     for scorer, score in (sample.scores or {}).items():
         if isinstance(score.value, Mapping):
             scores |= {f"{scorer}.{key}": value for key, value in score.value.items()}
         else:
             scores[scorer] = score.value
-        told |= plain(score.metadata, f"scores.{scorer}.metadata.")
-    told |= plain(sample.store, "store.")
+        reported |= plain(score.metadata, f"scores.{scorer}.metadata.")
+    reported |= plain(sample.store, "store.")
     return Answer(
         question=named(of.task, sample.id),
         task=of.task,
         model=of.model,
         epoch=sample.epoch,
         scores=scores,
-        told=told | plain(sample.metadata),
+        reported=reported | plain(sample.metadata),
     )

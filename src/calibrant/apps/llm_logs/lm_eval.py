@@ -41,8 +41,8 @@ class Line(msgspec.Struct):
 
 def lm_eval_log(path: Path, name: str, form: Form) -> Source:
     """Return the answers of a file of samples; its task stands in its name."""
-    found = SAMPLES.fullmatch(path.name)
-    task = found[1] if found else path.name.split(".")[0]
+    result = SAMPLES.fullmatch(path.name)
+    task = result[1] if result else path.name.split(".")[0]
     return source_of_answers(list(_answers(path, form, task)), LM_EVAL, path, name)
 
 
@@ -51,12 +51,12 @@ def _answers(path: Path, form: Form, task: str) -> Iterator[Answer]:
         line = msgspec.convert(values, Line)
         metrics = line.metrics or [m for m in METRICS if m in values]
         likeliest = probability(line.filtered_resps or ())
-        told = {k: v for k, v in plain(values).items() if k.split(".")[0] not in {*OWN, *metrics}}
+        reported = {k: v for k, v in plain(values).items() if k.split(".")[0] not in {*OWN, *metrics}}
         yield Answer(
             question=named(task, line.doc_id),
             task=task,
             scores={m: values.get(m) for m in metrics},
-            told=told | ({"filter": line.filter} if line.filter else {}),
+            reported=reported | ({"filter": line.filter} if line.filter else {}),
             computed={} if likeliest is None else {("filtered_resps", TOKENS): likeliest},
             more=plain(line.doc),
         )

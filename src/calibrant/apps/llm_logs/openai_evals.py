@@ -43,19 +43,19 @@ def openai_evals_log(path: Path, name: str, form: Form) -> Source:
 
 
 def _answers(path: Path, form: Form) -> Iterator[Answer]:
-    run, held = Run(), dict[str, dict[str, object]]()
+    run, kept = Run(), dict[str, dict[str, object]]()
     for _, event in lines_of(path, Event, form.encoding):
         run = event.spec or run
         if event.sample_id is not None and event.type in ("match", "metrics"):
-            told = {k: v for k, v in plain(event.data).items() if k not in TEXTS}
-            held.setdefault(event.sample_id, {}).update({f"{event.type}.{k}": v for k, v in told.items()})
+            reported = {k: v for k, v in plain(event.data).items() if k not in TEXTS}
+            kept.setdefault(event.sample_id, {}).update({f"{event.type}.{k}": v for k, v in reported.items()})
     task = run.base_eval or run.eval_name
-    for sample, told in held.items():
-        matched = told.pop("match.correct", told.pop("metrics.correct", told.pop("metrics.accuracy", None)))
+    for sample, reported in kept.items():
+        matched = reported.pop("match.correct", reported.pop("metrics.correct", reported.pop("metrics.accuracy", None)))
         yield Answer(
             question=named(task, sample),
             task=task,
             model=", ".join(run.completion_fns),
             scores={} if matched is None else {"correct": matched},
-            told=told,
+            reported=reported,
         )

@@ -108,19 +108,19 @@ def promptfoo_log(path: Path, name: str, form: Form) -> Source:
     """Return the answers of an evaluation, one a test, prompt, provider and repetition."""
     text = text_of(path, form.encoding)
     if b'"evalId"' in text[:4096] or b'"results"' in text[:4096]:
-        found: Sequence[Result] = decoded(text, Evaluation, path.name).results.results
+        results: Sequence[Result] = decoded(text, Evaluation, path.name).results.results
     else:
-        found = [result for _, result in lines_of(path, Result, form.encoding)]
-    return source_of_answers(list(_answers(found, path.name.split(".")[0])), PROMPTFOO, path, name)
+        results = [result for _, result in lines_of(path, Result, form.encoding)]
+    return source_of_answers(list(_answers(results, path.name.split(".")[0])), PROMPTFOO, path, name)
 
 
 def _answers(results: Sequence[Result], file: str) -> Iterator[Answer]:
     for i, result in enumerate(results):
         test, response = result.test_case or Test(), result.response or Response()
-        told: dict[str, object] = plain(result.named_scores, "namedScores.") if result.named_scores else {}
-        told |= plain(result.metadata, "metadata.") | plain(response.metadata, "response.metadata.")
-        said = plain(_object(response.output), "response.output.")
-        told |= {k: v for k, v in said.items() if of_field(k.split(".")[-1])}
+        reported: dict[str, object] = plain(result.named_scores, "namedScores.") if result.named_scores else {}
+        reported |= plain(result.metadata, "metadata.") | plain(response.metadata, "response.metadata.")
+        stated = plain(_object(response.output), "response.output.")
+        reported |= {k: v for k, v in stated.items() if of_field(k.split(".")[-1])}
         scores, judged = _graded(result)
         yield Answer(
             question=named("", i if result.test_idx is None else f"test {result.test_idx}"),
@@ -128,7 +128,7 @@ def _answers(results: Sequence[Result], file: str) -> Iterator[Answer]:
             model=(result.provider.label or result.provider.id) if result.provider else "",
             epoch=result.repeat_index + 1,
             scores=scores,
-            told=told,
+            reported=reported,
             computed=judged,
             more={"prompt_index": result.prompt_idx, **plain(result.vars), **plain(test.metadata)},
         )

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from calibrant.arguments import choice, number, positive, whole
+from calibrant.arguments import check_int, choice, number, positive
 from calibrant.errors import BadInput
 
 try:
@@ -226,7 +226,7 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.bandwidth = number("bandwidth", bandwidth, above=0, most=1)
         self.margin = number("margin", margin, least=0)
-        at, weight = np.polynomial.legendre.leggauss(whole("nodes", nodes, 8, 200))
+        at, weight = np.polynomial.legendre.leggauss(check_int("nodes", nodes, 8, 200))
         v = 0.5 * (at + 1.0)
         self.register_buffer("reach", torch.from_numpy(v**3), persistent=False)
         self.register_buffer("weight", torch.from_numpy(0.5 * weight * 3.0 * v**2), persistent=False)
@@ -235,8 +235,8 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
         """Return the loss of a batch."""
         z = log_odds(logits, labels)
         y = labels.to(z.dtype)
-        case, rest = self.expected_logs(z)
-        loss = -(y * case + (1.0 - y) * rest).mean()
+        event, rest = self.expected_logs(z)
+        loss = -(y * event + (1.0 - y) * rest).mean()
         return loss + self.margin * self.separation(z, labels) if self.margin else loss
 
     def expected_logs(self, z: Tensor) -> tuple[Tensor, Tensor]:
@@ -247,9 +247,9 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
     def separation(self, z: Tensor, labels: Tensor) -> Tensor:
         """Return the margin term of log-odds z, 0 if no event is near a non-event."""
         h, p = self.bandwidth, torch.sigmoid(z)
-        case = labels == 1
-        near = (p[case][:, None] - p[~case][None, :]).abs() < 2.0 * h
-        gap = z[case][:, None] - z[~case][None, :]
+        event = labels == 1
+        near = (p[event][:, None] - p[~event][None, :]).abs() < 2.0 * h
+        gap = z[event][:, None] - z[~event][None, :]
         return torch.where(near, functional.softplus(2.0 * h - gap), 0.0).sum() / near.sum().clamp(min=1)
 
     def _expected_log(self, p: Tensor, q: Tensor) -> Tensor:

@@ -9,16 +9,16 @@ from typing import Literal
 import numpy as np
 
 from calibrant import Predictions, Sketch
-from calibrant.arguments import choice, one_source, whole
+from calibrant.arguments import check_int, choice, one_source
 from calibrant.results import Outcome
-from calibrant.search.detectors import FOLDS, Question, Settings, detectors_of, halves_of, question_of
-from calibrant.search.models import Models, Rows, dealt, predicted
-from calibrant.search.nulls import DRAWS, IMPOSSIBLE, LAWS, SALT, by_cluster, checked_draws, law_held, may_hold
+from calibrant.search.detectors import FOLDS, DetectorInputs, Settings, detector_inputs, detectors_of, halves_of
+from calibrant.search.models import Models, Rows, hash_split, predicted
+from calibrant.search.nulls import DRAWS, IMPOSSIBLE, LAWS, SALT, by_cluster, checked_draws, law_assumed, may_hold
 from calibrant.stats.cusum import Alternative, Detector, Path, binned, multiplied_squares, simulated_squares, squares
 from calibrant.stats.nulls import p_value
 
-HeldNull = Literal["auto", "fixed", "split"]
-NULLS: tuple[HeldNull, ...] = ("auto", "fixed", "split")
+AssumedNull = Literal["auto", "fixed", "split"]
+NULLS: tuple[AssumedNull, ...] = ("auto", "fixed", "split")
 QUARTERS = 4  # parts of the rows, of which the multicalibration test holds one back: the paper does not say how many
 
 
@@ -51,7 +51,7 @@ def adaptive_score_test(
     variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,
     alternative: Alternative = "two-sided",
-    null: HeldNull = "auto",
+    null: AssumedNull = "auto",
     draws: int = DRAWS,
     seed: int = 0,
     detector: Detector = "default",
@@ -129,7 +129,7 @@ def adaptive_score_test(
         folds=folds,
     )
     reading = Reading(name="adaptive_score_test", bins=1, by_size=True, root=True)
-    return _compared(question_of(data, settings), reading, null, draws)
+    return _compared(detector_inputs(data, settings), reading, null, draws)
 
 
 @one_source
@@ -139,7 +139,7 @@ def adaptive_chi_square_test(
     variables: Iterable[str] | str | None = None,
     tolerance: float = 0.0,
     alternative: Alternative = "two-sided",
-    null: HeldNull = "auto",
+    null: AssumedNull = "auto",
     draws: int = DRAWS,
     seed: int = 0,
     bins: int = 2,
@@ -209,7 +209,7 @@ def adaptive_chi_square_test(
     >>> cal.papers.adaptive_chi_square_test(data, tolerance=0.05).p_value
     0.001
     """
-    groups = whole("bins", bins, 1, 1000, of="groups", hint="such as 2")
+    groups = check_int("bins", bins, 1, 1000, of="groups", hint="such as 2")
     settings = Settings(
         variables=variables,
         tolerance=tolerance,
@@ -220,7 +220,7 @@ def adaptive_chi_square_test(
         folds=folds,
     )
     reading = Reading(name="adaptive_chi_square_test", bins=groups, by_size=False, root=False)
-    return _compared(question_of(data, settings), reading, null, draws)
+    return _compared(detector_inputs(data, settings), reading, null, draws)
 
 
 @one_source
@@ -294,9 +294,9 @@ def multicalibration_score_test(
         detector=detector,
         models=models,
     )
-    q = question_of(data, settings)
+    q = detector_inputs(data, settings)
     reading = Reading(name="multicalibration_score_test", bins=1, by_size=True, root=True)
-    count, part = checked_draws(draws), dealt(q.n, QUARTERS, q.settings.seed, q.cluster)
+    count, part = checked_draws(draws), hash_split(q.n, QUARTERS, q.settings.seed, q.cluster)
     rows = np.flatnonzero(part == QUARTERS - 1)
     fitted = q.pool.fitted(q.sample, np.flatnonzero(part < QUARTERS - 1), q.settings.seed)
     paths = q.paths(predicted(fitted, q.sample, q.pool, rows), rows)
@@ -312,32 +312,32 @@ class _Law:
     draws: int
 
 
-def _compared(q: Question, reading: Reading, null: HeldNull, draws: int) -> Outcome:
+def _compared(q: DetectorInputs, reading: Reading, null: AssumedNull, draws: int) -> Outcome:
     """Return the outcome under the null asked for."""
-    asked, count = choice("null", null, NULLS), checked_draws(draws)
-    if asked == "split" or (asked == "auto" and not may_hold(q)):
+    options, count = choice("null", null, NULLS), checked_draws(draws)
+    if options == "split" or (options == "auto" and not may_hold(q)):
         d, law = halves_of(q), _Law("split", LAWS["split"], count)
     else:
-        d, law = detectors_of(q), _Law("fixed", law_held(q), count)
+        d, law = detectors_of(q), _Law("fixed", law_assumed(q), count)
     return _judged(q, d.paths, d.rows, reading, law)
 
 
-def _judged(q: Question, paths: Sequence[Path], rows: Rows, reading: Reading, law: _Law) -> Outcome:
+def _judged(q: DetectorInputs, paths: Sequence[Path], rows: Rows, reading: Reading, law: _Law) -> Outcome:
     """Compare the paths of some rows with outcomes simulated for those rows, models held."""
     y, edge, weights = q.sample.y[rows], q.edge.rows(rows), q.sample.weights_of(rows)
     steps = [binned(path, len(rows), reading.bins, weights, reading.by_size) for path in paths]
-    found, clusters, says = squares(steps, y), q.clusters_of(rows), law.says
+    result, clusters, says = squares(steps, y), q.clusters_of(rows), law.says
     if clusters is None:
         drawn = simulated_squares(steps, edge, q.ids[rows], law.draws, SALT)
     else:
         says = by_cluster(says)
         drawn = multiplied_squares(steps, y, clusters, law.draws, SALT)
-    best, impossible = int(np.argmax(found)), q.impossible
-    shown = np.sqrt(found) if reading.root else found
+    best, impossible = int(np.argmax(result)), q.impossible
+    shown = np.sqrt(result) if reading.root else result
     return Outcome(
         method=f"papers.{reading.name}",
         statistic=float(shown[best]),
-        p_value=0.0 if impossible else p_value(float(found[best]), drawn.max(axis=1)),
+        p_value=0.0 if impossible else p_value(float(result[best]), drawn.max(axis=1)),
         alternative=q.looks_for,
         null=q.doubts,
         law=IMPOSSIBLE.format(impossible) if impossible else says,
@@ -354,7 +354,7 @@ def _judged(q: Question, paths: Sequence[Path], rows: Rows, reading: Reading, la
         parts={
             "models": q.pool.names,
             "statistics": tuple(shown.tolist()),
-            "p_values": tuple(p_value(float(v), drawn[:, m]) for m, v in enumerate(found)),
+            "p_values": tuple(p_value(float(v), drawn[:, m]) for m, v in enumerate(result)),
             "chosen": q.pool.names[best],
             "rows_beyond": len(paths[best].rows),
             "rows_tested": len(rows),

@@ -114,10 +114,10 @@ def _deal(n: int, folds: int, rng: np.random.Generator) -> NDArray[np.int32]:
     return fold
 
 
-def _validation_rows(n: int, n_held: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _validation_rows(n: int, n_rest: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Appendix E, validation subsampling: `min(15000, max(5000, 0.05 n))` held-out rows, uniform, sorted."""
-    size = min(n_held, int(min(15000.0, max(5000.0, 0.05 * n))))
-    return np.sort(rng.choice(n_held, size, replace=False, shuffle=False))
+    size = min(n_rest, int(min(15000.0, max(5000.0, 0.05 * n))))
+    return np.sort(rng.choice(n_rest, size, replace=False, shuffle=False))
 
 
 def _ceiling(train: Floats, width: float, slope: float, curvature: float) -> float:
@@ -143,8 +143,8 @@ def kernel_bound(scores: Floats, labels: NDArray[Any], bandwidth: float, alpha: 
     fold = _deal(s.size, folds.number, folds.rng)
     gaps, errors, widths, ceiling, alone = [], [], [], 0.0, 0
     for k in range(folds.number):
-        held = fold == k
-        train, outcome, at = s[~held], y[~held], s[held]
+        is_kept = fold == k
+        train, outcome, at = s[~is_kept], y[~is_kept], s[is_kept]
         if folds.subsample:
             at = at[_validation_rows(s.size, at.size, folds.rng)]
         width = plug_in_bandwidth(train.size, slope, curvature)[1]
@@ -192,19 +192,19 @@ def total_variation_bound(
     delta = alpha / 4
     s, y = _sorted_pairs(scores, labels)
     fold = _deal(s.size, folds, rng)
-    gaps, found, errors, transfers = [], [], [], []
+    gaps, result, errors, transfers = [], [], [], []
     for k in range(folds):
-        held = fold == k
-        train, at = s[~held], s[held]
-        knots, values = denoised(train, y[~held], denoising_radius(train.size, delta))
+        is_kept = fold == k
+        train, at = s[~is_kept], s[is_kept]
+        knots, values = denoised(train, y[~is_kept], denoising_radius(train.size, delta))
         fit = values[np.maximum(np.searchsorted(knots, at, side="right") - 1, 0)]
         gaps.append(np.abs(at - fit))
-        found.append(float(np.abs(np.diff(values)).sum()))
+        result.append(float(np.abs(np.diff(values)).sum()))
         errors.append(denoising_error(train.size, delta, variation))
-        transfers.append(population_transfer(train.size, variation + found[-1], delta, delta))
+        transfers.append(population_transfer(train.size, variation + result[-1], delta, delta))
     gap = np.concatenate(gaps)
     parts = {
-        "surrogate_variation": float(np.mean(found)),
+        "surrogate_variation": float(np.mean(result)),
         "surrogate_gap": float(np.mean(gap)),
         "denoising_error": float(np.mean(errors)),
         "population_transfer": float(np.mean(transfers)),

@@ -18,7 +18,7 @@ from calibrant.apps.papers.bounds import (
     population_transfer,
 )
 from calibrant.apps.papers.certificates import published_rows, published_stream
-from calibrant.arguments import choice, flag, number, one_source, whole
+from calibrant.arguments import check_int, choice, flag, number, one_source
 from calibrant.errors import BadInput
 from calibrant.kernels.smooth import smooth
 from calibrant.results import Curve
@@ -143,7 +143,9 @@ def calibration_function(
 def _points(grid: int | Sequence[float], s: Floats) -> Floats:
     """Return the points: equally spaced between the ends of the sorted scores, or those given."""
     if isinstance(grid, (int, np.integer)):
-        return np.unique(np.linspace(s[0], s[-1], whole("grid", grid, 2, MOST_POINTS, of="points", hint="such as 101")))
+        return np.unique(
+            np.linspace(s[0], s[-1], check_int("grid", grid, 2, MOST_POINTS, of="points", hint="such as 101"))
+        )
     try:
         x = np.asarray(grid, dtype=float)
     except (TypeError, ValueError):  # words, or rows of several lengths
@@ -174,7 +176,7 @@ def _denoised(
     piece = np.cumsum(np.diff(values, prepend=values[0]) != 0.0)
     rows = np.bincount(piece, np.diff(np.searchsorted(s, knots), append=n)).astype(int)
     # (2) Corollary 2: the error on the scores at hand, and what other scores add
-    found = float(np.abs(np.diff(values)).sum())
-    error = denoising_error(n, delta, variation) + population_transfer(n, variation + found, delta, delta)
-    settings = {"pieces": len(rows), "surrogate_variation": found, "error": min(error, 1.0)}
+    result = float(np.abs(np.diff(values)).sum())
+    error = denoising_error(n, delta, variation) + population_transfer(n, variation + result, delta, delta)
+    settings = {"pieces": len(rows), "surrogate_variation": result, "error": min(error, 1.0)}
     return {"rate": values[at], "rows": rows[piece[at]]}, settings

@@ -16,7 +16,7 @@ from calibrant.apps.papers.bounds import (
     lipschitz_bound,
     total_variation_bound,
 )
-from calibrant.arguments import checked_alpha, checked_seed, choice, number, one_source, whole
+from calibrant.arguments import check_int, checked_alpha, checked_seed, choice, number, one_source
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval
 
@@ -152,7 +152,7 @@ def published_kernel(
     >>> cal.papers.published_kernel(data).interval.high < 0.5
     True
     """
-    whole("folds", folds, 2, hint="such as 5")
+    check_int("folds", folds, 2, hint="such as 5")
     number("bandwidth", bandwidth, least=1e-9, most=1e9, hint="such as 2**-6")
     p, y = published_rows(data, "published_kernel", alpha, side, 2 * int(folds))
     rng = published_stream(seed)
@@ -356,7 +356,7 @@ def published_total_variation(
     >>> cal.papers.published_total_variation(data).interval.high < 0.4
     True
     """
-    whole("folds", folds, 2, hint="such as 5")
+    check_int("folds", folds, 2, hint="such as 5")
     number("variation", variation, least=0, hint="such as 1.0")
     p, y = published_rows(data, "published_total_variation", alpha, side, 2 * int(folds))
     bound = total_variation_bound(p, y, variation, alpha, int(folds), published_stream(seed))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from calibrant.plugins import Command
-from calibrant.toolkit.command import ASKED, ASKED_STATUS, asking
+from calibrant.toolkit.command import CHECK, CHECK_STATUS, asking
 from calibrant.toolkit.command import Command as Parser
 
 EXAMPLES = """\
@@ -16,18 +16,18 @@ EXAMPLES = """\
 class Papers(Command):
     """The command ``papers``."""
 
-    line, more = "print what a paper's own procedure gives", ASKED.format(face="papers", examples=EXAMPLES)
-    status, after = ASKED_STATUS, "diagnose"
+    line, more = "print what a paper's own procedure gives", CHECK.format(face="papers", examples=EXAMPLES)
+    status, after = CHECK_STATUS, "diagnose"
 
     def options(self, p: Parser) -> None:
         """Add each procedure with its settings."""
         asking("papers")(p)
 
-    def run(self, given: Namespace) -> int:
+    def run(self, inputs: Namespace) -> int:
         """Ask the procedure of the data."""
-        from calibrant.toolkit.command import asked
+        from calibrant.toolkit.command import run_method
 
-        return asked(given)
+        return run_method(inputs)
 
 
 PAPERS = Papers()

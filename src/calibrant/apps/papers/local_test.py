@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant import Predictions
-from calibrant.arguments import checked_seed, choice, one_source, whole
+from calibrant.arguments import check_int, checked_seed, choice, one_source
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.kernel_sums import Family, Kernel, off_diagonal, pair_radius, pair_tail
@@ -22,7 +22,7 @@ from calibrant.views.kernel_rows import LEAST_DRAWS, NULL, checked_family, check
 Floats = NDArray[np.float64]
 Null = Literal["resampled", "permuted", "bounded", "printed"]
 Normalisation = Literal["paper", "code"]
-HELD = 1 << 25  # residuals held at once, for memory
+AT_ONCE = 1 << 25  # residuals held at once, for memory
 STREAM = 0xB007
 LEVELS = (0.05, 0.5, 0.9, 0.95, 0.99)  # quantiles of the null that are reported
 ALPHAS = (0.1, 0.05, 0.01)  # error probabilities whose acceptance regions are reported
@@ -150,7 +150,7 @@ def published_local_test(
     rows = checked_rows(data)
     if rows.cluster is not None:
         raise NotComputable("the published nulls are for independent rows: use the default test with cluster=")
-    draws = whole("draws", draws, LEAST_DRAWS, hint="such as 1000")
+    draws = check_int("draws", draws, LEAST_DRAWS, hint="such as 1000")
     choice("null", null, tuple(LAW))
     seed, how = checked_seed(seed), PublishedKernel(score_width, covariate_gamma, normalisation, family, degree)
     bound = null in ("bounded", "printed")
@@ -162,14 +162,14 @@ def published_local_test(
     # Algorithm 1, step 2: the residuals. Steps 3 and 4: their sum over pairs, and equation 4 from it.
     e, n = rows.y - rows.p, rows.n
     with one_thread():
-        (pairs,), beside = off_diagonal(pairwise, e[:, None], np.ones((n, 1)))
+        (pairs,), row_attributes = off_diagonal(pairwise, e[:, None], np.ones((n, 1)))
         # Steps 5 to 10: the same of residuals under the published null.
         batches = () if bound else _simulated(e, draws, null, seed)
-        found = np.concatenate([np.zeros(0), *(off_diagonal(pairwise, batch)[0] for batch in batches)])
-    by = {"paper": n * (n - 1.0), "code": float(beside.sum() + n) * (n - 1.0) / n}
+        result = np.concatenate([np.zeros(0), *(off_diagonal(pairwise, batch)[0] for batch in batches)])
+    by = {"paper": n * (n - 1.0), "code": float(row_attributes.sum() + n) * (n - 1.0) / n}
     statistic = float(pairs / by[how.normalisation])
-    p_value, parts = _accepted(statistic, n, null) if bound else _counted(float(pairs), found, null)
-    told = {} if bound else {"draws": draws, "seed": seed}
+    p_value, parts = _accepted(statistic, n, null) if bound else _counted(float(pairs), result, null)
+    reported = {} if bound else {"draws": draws, "seed": seed}
     return Outcome(
         method="papers.published_local_test",
         statistic=statistic,
@@ -180,7 +180,7 @@ def published_local_test(
         settings={
             "features": "published",
             "null": null,
-            **told,
+            **reported,
             "n": n,
             "variables": names,
             "score_width": float(how.score_width),
@@ -200,14 +200,14 @@ def published_local_test(
     )
 
 
-def _counted(pairs: float, found: Floats, null: Null) -> tuple[float, dict[str, object]]:
+def _counted(pairs: float, result: Floats, null: Null) -> tuple[float, dict[str, object]]:
     """Return the p-value by step 11, or by the program, and what the null sums are."""
-    above, above_centred = float((found > pairs).mean()), float((found - found.mean() > pairs).mean())
-    return above if null == "resampled" else max(1.0 / len(found), above_centred), {
-        "null_mean": float(found.mean()),
-        "null_sd": float(found.std()),
+    above, above_centred = float((result > pairs).mean()), float((result - result.mean() > pairs).mean())
+    return above if null == "resampled" else max(1.0 / len(result), above_centred), {
+        "null_mean": float(result.mean()),
+        "null_sd": float(result.std()),
         "levels": LEVELS,
-        "null_quantiles": tuple(float(v) for v in np.quantile(found, LEVELS)),
+        "null_quantiles": tuple(float(v) for v in np.quantile(result, LEVELS)),
         "p_plain": above,
         "p_centred": above_centred,
     }
@@ -227,7 +227,7 @@ def _accepted(statistic: float, n: int, null: Null) -> tuple[float, dict[str, ob
 def _simulated(e: Floats, draws: int, null: Null, seed: int) -> Iterator[Floats]:
     """Yield residuals under the published null, columns in batches; the same for any batch size."""
     n, orders = len(e), _orders(len(e), draws, null, seed)
-    step = max(1, HELD // n)
+    step = max(1, AT_ONCE // n)
     for _ in range(0, draws, step):
         yield np.stack([e[order] for order in islice(orders, step)], axis=1)
 

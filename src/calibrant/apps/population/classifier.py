@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.arguments import checked_seed, whole
+from calibrant.arguments import check_int, checked_seed
 from calibrant.errors import BadInput
 from calibrant.toolkit.data import Floats
 from calibrant.toolkit.methods import one_thread
@@ -90,13 +90,13 @@ def odds(
     w = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=float)
     if learner not in LEARNERS:
         raise BadInput(f"learner={learner!r}: choose logistic or trees")
-    folds, seed = whole("folds", folds, 2), checked_seed(seed)
-    units = np.arange(len(x)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    folds, seed = check_int("folds", folds, 2), checked_seed(seed)
+    clusters = np.arange(len(x)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
     out = np.empty(len(x))
-    for held in _dealt(units, folds, seed):
-        if not held.any():
+    for kept in _hash_split(clusters, folds, seed):
+        if not kept.any():
             continue
-        out[held] = fitted_odds(x, inside, w, ~held, learner)(x[held])
+        out[kept] = fitted_odds(x, inside, w, ~kept, learner)(x[kept])
     return out
 
 
@@ -120,8 +120,8 @@ class _Odds:
     def __call__(self, x: Floats) -> Floats:
         with one_thread("openmp"):
             q = np.clip(self.model.predict_proba(x)[:, 1], EDGE, 1.0 - EDGE)
-        found: Floats = q / (1.0 - q)
-        return found
+        result: Floats = q / (1.0 - q)
+        return result
 
 
 def _made(learner: Learner) -> Classifier:
@@ -136,8 +136,8 @@ def _made(learner: Learner) -> Classifier:
     return made
 
 
-def _dealt(units: NDArray[np.int64], folds: int, seed: int) -> Iterator[Rows]:
+def _hash_split(clusters: NDArray[np.int64], folds: int, seed: int) -> Iterator[Rows]:
     """Yield the rows of each fold; clusters are dealt whole."""
-    where = np.random.default_rng(seed).permutation(int(units.max()) + 1) % folds
+    where = np.random.default_rng(seed).permutation(int(clusters.max()) + 1) % folds
     for fold in range(folds):
-        yield where[units] == fold
+        yield where[clusters] == fold

@@ -49,11 +49,11 @@ class Weights(Command):
         p.add_argument("--json", action="store_true", help="print JSON, which holds every weight, instead of text")
         take.seed(p)
 
-    def run(self, given: Namespace) -> int:
+    def run(self, inputs: Namespace) -> int:
         """Make weights, print what they do, and write the rows with them."""
         from calibrant.apps.population.weighing import weights
 
-        return weights(given)
+        return weights(inputs)
 
 
 WEIGHTS = Weights()

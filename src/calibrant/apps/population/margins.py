@@ -16,7 +16,7 @@ from calibrant.errors import BadInput
 from calibrant.toolkit.data import Codes, Floats, Profile, codings, encode, level_codes, plain, require
 
 Pool = Mapping[str, Mapping[str, str]]
-Given = Mapping[object, Mapping[object, object]]
+MarginsInput = Mapping[object, Mapping[object, object]]
 ROUNDED = 0.005  # by which shares, rounded as they are published, may miss one
 
 
@@ -57,14 +57,14 @@ def leveled(rows: pa.Table, people: pa.Table, columns: Sequence[str], pool: Pool
 def joint(columns: Sequence[Leveled], weights: Floats) -> Margin:
     """Return the margin of columns jointly, with the shares of a population's rows, which count as `weights` say."""
 
-    def crossed(parts: Sequence[Codes]) -> NDArray[np.int64]:
+    def two_way(parts: Sequence[Codes]) -> NDArray[np.int64]:
         at = np.zeros(len(parts[0]), dtype=np.int64)
         for part, c in zip(parts, columns, strict=True):
             at = at * len(c.labels) + part
         return at
 
-    mine = crossed([c.rows for c in columns])
-    theirs = crossed([c.people for c in columns if c.people is not None])
+    mine = two_way([c.rows for c in columns])
+    theirs = two_way([c.people for c in columns if c.people is not None])
     cells, codes = np.unique(np.r_[mine, theirs], return_inverse=True)
     labels = []
     for cell in cells.tolist():
@@ -86,14 +86,14 @@ def joint(columns: Sequence[Leveled], weights: Floats) -> Margin:
 # ---- margins that were given ----
 
 
-def margin(rows: pa.Table, columns: tuple[str, ...], given: Mapping[object, object], pool: Pool) -> Margin:
+def margin(rows: pa.Table, columns: tuple[str, ...], inputs: Mapping[object, object], pool: Pool) -> Margin:
     """Return rows at the levels of a margin that was given: shares, or counts, by level."""
-    told = [(k if isinstance(k, tuple) else (k,), v) for k, v in given.items()]
+    reported = [(k if isinstance(k, tuple) else (k,), v) for k, v in inputs.items()]
     where = f"margin {' x '.join(columns)!r}"
-    if wrong := next((k for k, _ in told if len(k) != len(columns)), None):
+    if wrong := next((k for k, _ in reported if len(k) != len(columns)), None):
         raise BadInput(f"{where}: level {shown(wrong)} does not name one level of each column")
     sums: dict[tuple[str, ...], float] = {}
-    for key, value in told:
+    for key, value in reported:
         cell = tuple(pool.get(c, {}).get(_text(k), _text(k)) for c, k in zip(columns, key, strict=True))
         sums[cell] = sums.get(cell, 0.0) + _share(value, f"{where}, level {', '.join(map(_text, key))!r}")
     total = sum(sums.values())
@@ -120,16 +120,16 @@ def _cells(rows: pa.Table, columns: tuple[str, ...], cells: list[tuple[str, ...]
             raise BadInput(f"column {name!r} cannot hold the margin's levels, such as {known[0]!r}")
         named = [*(into.get(v, v) for v in known), "(another)", "missing"]
         parts.append([named[c] for c in codes.tolist()])
-    found = {c: i for i, c in enumerate(cells)}
+    results = {c: i for i, c in enumerate(cells)}
     keys = list(zip(*parts, strict=True))
-    strange = [i for i, k in enumerate(keys) if k not in found]
+    strange = [i for i, k in enumerate(keys) if k not in results]
     if strange:
-        held = [rows.column(name)[strange[0]].as_py() for name in columns]
+        kept = [rows.column(name)[strange[0]].as_py() for name in columns]
         raise BadInput(
-            f"margin {' x '.join(columns)!r} lacks {', '.join(map(str, held))!r}, which {len(strange):,} rows have, "
+            f"margin {' x '.join(columns)!r} lacks {', '.join(map(str, kept))!r}, which {len(strange):,} rows have, "
             f"first row {strange[0]}: give it a share (0 leaves such rows out), or pool it with another level"
         )
-    return np.array([found[k] for k in keys], dtype=np.int32)
+    return np.array([results[k] for k in keys], dtype=np.int32)
 
 
 def _text(level: object) -> str:

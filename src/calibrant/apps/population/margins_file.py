@@ -26,14 +26,14 @@ def margins_of(path: str, names: Names) -> Margins:
         if len(raw) > LARGEST:
             raise BadInput(f"{path}: more than {LARGEST // 1_000_000} MB of margins; name fewer levels")
         text = raw.decode("utf-8")
-        held = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
+        kept = json.loads(text) if file.suffix.lower() == ".json" else tomllib.loads(text)
     except OSError as e:
         raise BadInput(f"cannot read {path!r}: {e.strerror or e}") from None
     except (ValueError, RecursionError) as e:
         raise BadInput(f"{path}: not {'JSON' if file.suffix.lower() == '.json' else 'TOML'} ({e})") from None
-    if not isinstance(held, dict) or not held or not all(isinstance(v, dict) and v for v in held.values()):
+    if not isinstance(kept, dict) or not kept or not all(isinstance(v, dict) and v for v in kept.values()):
         raise BadInput(f"{path}: write a table for each column, such as [sex] with the line F = 0.51")
-    return dict(_margin(key, levels, names) for key, levels in held.items())
+    return dict(_margin(key, levels, names) for key, levels in kept.items())
 
 
 def _margin(key: str, levels: Mapping[str, object], names: Names) -> tuple[object, Mapping[object, object]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrant import Predictions
 from calibrant.apps.population.classifier import Learner, fitted_odds, odds
-from calibrant.apps.population.margins import Given, Pool, features, joint, leveled, margin
+from calibrant.apps.population.margins import MarginsInput, Pool, features, joint, leveled, margin
 from calibrant.apps.population.raking import Margin, factors
 from calibrant.apps.population.weighting import Balance, Weighting, capped, effective, levels_balance, mean_balance
 from calibrant.arguments import checked_seed, names, number, one_source, shown
@@ -114,13 +114,13 @@ def to(
     >>> cal.weights.to(d, {"sex": {"F": 50, "M": 50}}).weights.round(3)
     array([0.667, 0.667, 0.667, 2.   ])
     """
-    asked = _Asked.of(columns, method, cap, {} if pool is None else pool, leave_out)
+    options = _WeightingOptions.of(columns, method, cap, {} if pool is None else pool, leave_out)
     pilot = number("pilot", pilot, least=0.0, below=1.0)
-    sides = _Sides.of(data, target, asked, target_weights)
+    sides = _Sides.of(data, target, options, target_weights)
     on = _pilots(sides, pilot, checked_seed(seed))
-    if asked.method == "classifier":
-        return _classified(sides, asked, on, _Learnt(learner, folds, seed))
-    return _fitted(sides, asked, on)
+    if options.method == "classifier":
+        return _classified(sides, options, on, _Learnt(learner, folds, seed))
+    return _fitted(sides, options, on)
 
 
 # ---- what was asked, and the two sides ----
@@ -137,11 +137,11 @@ class Covariates:
 
 def columns_of(target: object) -> tuple[str, ...]:
     """Return the columns that margins name."""
-    return tuple(dict.fromkeys(c for key, _ in _given(target) for c in key))
+    return tuple(dict.fromkeys(c for key, _ in _passed(target) for c in key))
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _WeightingOptions:
     columns: tuple[str, ...]
     method: str
     cap: float | None
@@ -150,19 +150,19 @@ class _Asked:
     chosen: bool = True  # the method was
 
     @classmethod
-    def of(cls, columns: object, method: object, cap: object, pool: Pool, leave_out: bool) -> _Asked:
+    def of(cls, columns: object, method: object, cap: object, pool: Pool, leave_out: bool) -> _WeightingOptions:
         """Check what was asked."""
         named = names("columns", columns, distinct=True)
         if method is not None and method not in METHODS:
             raise BadInput(f"method={shown(method)}: choose cells, rake or classifier")
-        found = str(method or "cells")
+        result = str(method or "cells")
         if cap == AUTO:
-            most = CAP if found == "classifier" else None
+            most = CAP if result == "classifier" else None
         else:
             most = None if cap is None else number("cap", cap, above=1, hint="or None for no cap")
-        if found == "classifier" and pool:
+        if result == "classifier" and pool:
             raise BadInput("pool= goes with method 'cells' or 'rake': a classifier takes levels unchanged")
-        return cls(named, found, most, pool, leave_out, method is not None)
+        return cls(named, result, most, pool, leave_out, method is not None)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -171,16 +171,16 @@ class _Sides:
 
     rows: pa.Table
     base: Floats
-    units: NDArray[np.int64]
+    clusters: NDArray[np.int64]
     people: pa.Table | None = None
     count: Floats | None = None
     margins: tuple[tuple[tuple[str, ...], Mapping[object, object]], ...] = ()
 
     @classmethod
-    def of(cls, data: object, target: object, asked: _Asked, target_weights: str | None) -> _Sides:
+    def of(cls, data: object, target: object, options: _WeightingOptions, target_weights: str | None) -> _Sides:
         """Read both sides."""
-        given = _given(target)
-        wanted = columns_of(target) if given else asked.columns
+        inputs = _passed(target)
+        wanted = columns_of(target) if inputs else options.columns
         if not wanted:
             raise BadInput("columns=(): name the columns in which the rows are to be like the population")
         rows = table_of_rows(data, wanted, "data")
@@ -188,10 +188,10 @@ class _Sides:
         n = rows.num_rows
         base = np.ones(n) if known is None or known.weights is None else known.weights
         who = None if known is None else known.cluster
-        units = np.arange(n) if who is None else np.unique(who, return_inverse=True)[1]
-        side = cls(rows=rows, base=np.asarray(base, dtype=float), units=units, margins=given)
-        if given:
-            return side._with_margins(asked, target_weights)
+        clusters = np.arange(n) if who is None else np.unique(who, return_inverse=True)[1]
+        side = cls(rows=rows, base=np.asarray(base, dtype=float), clusters=clusters, margins=inputs)
+        if inputs:
+            return side._with_margins(options, target_weights)
         more = () if target_weights is None else (target_weights,)
         people = table_of_rows(target, (*wanted, *more), "the population")
         count = np.ones(people.num_rows)
@@ -201,25 +201,25 @@ class _Sides:
                 raise BadInput(f"column {target_weights!r} of the population: weights must be numbers from 0 up")
         return replace(side, people=people, count=count)
 
-    def _with_margins(self, asked: _Asked, target_weights: str | None) -> _Sides:
-        if asked.columns or target_weights is not None or (asked.chosen and asked.method != "rake"):
+    def _with_margins(self, options: _WeightingOptions, target_weights: str | None) -> _Sides:
+        if options.columns or target_weights is not None or (options.chosen and options.method != "rake"):
             raise BadInput("margins name their columns and are raked: leave columns=, target_weights= and method= out")
         return self
 
-    def axes(self, asked: _Asked) -> list[Margin]:
+    def axes(self, options: _WeightingOptions) -> list[Margin]:
         """Return what is to be matched."""
         if self.people is None or self.count is None:
-            return [margin(self.rows, key, levels, asked.pool) for key, levels in self.margins]
-        each = leveled(self.rows, self.people, asked.columns, asked.pool)
-        together = [each] if asked.method == "cells" else [[one] for one in each]
+            return [margin(self.rows, key, levels, options.pool) for key, levels in self.margins]
+        each = leveled(self.rows, self.people, options.columns, options.pool)
+        together = [each] if options.method == "cells" else [[one] for one in each]
         return [joint(some, self.count) for some in together]
 
 
-def _given(target: object) -> tuple[tuple[tuple[str, ...], Mapping[object, object]], ...]:
+def _passed(target: object) -> tuple[tuple[tuple[str, ...], Mapping[object, object]], ...]:
     """Return margins by their columns; nothing if the target is rows."""
     if not isinstance(target, Mapping) or not target or not all(isinstance(v, Mapping) for v in target.values()):
         return ()
-    margins: Given = target
+    margins: MarginsInput = target
     return tuple((k if isinstance(k, tuple) else (str(k),), v) for k, v in margins.items())
 
 
@@ -250,10 +250,10 @@ def _pilots(sides: _Sides, share: float, seed: int) -> Rows | None:
     """Deal the pilot rows, whole clusters together; None for no pilot."""
     if not share:
         return None
-    m = int(sides.units.max()) + 1
+    m = int(sides.clusters.max()) + 1
     chosen = np.zeros(m, dtype=bool)
     chosen[np.random.default_rng(seed).permutation(m)[: max(1, round(share * m))]] = True
-    on = chosen[sides.units]
+    on = chosen[sides.clusters]
     if on.sum() < LEAST or on.all():
         raise BadInput(f"pilot={share:g}: {on.sum():,} of {len(on):,} rows; at least {LEAST} are needed, and not all")
     return on
@@ -262,22 +262,22 @@ def _pilots(sides: _Sides, share: float, seed: int) -> Rows | None:
 # ---- post-stratified and raked ----
 
 
-def _fitted(sides: _Sides, asked: _Asked, on: Rows | None) -> Weighting:
+def _fitted(sides: _Sides, options: _WeightingOptions, on: Rows | None) -> Weighting:
     """Learn a factor for each level, and give each row the product of its own."""
-    axes = sides.axes(asked)
+    axes = sides.axes(options)
     inside = np.all([m.shares[m.codes] > 0 for m in axes], axis=0)
     learn = inside if on is None else inside & on
     if not learn.any():
         raise BadInput("no row is like anyone of the population: check that levels are spelt the same")
-    axes, lacking, lost = _covered(axes, learn, asked.leave_out)
+    axes, lacking, lost = _covered(axes, learn, options.leave_out)
     seen = [np.bincount(m.codes[learn], minlength=len(m.labels)) > 0 for m in axes]
     known = inside & np.all([s[m.codes] for s, m in zip(seen, axes, strict=True)], axis=0)
     mine = [replace(m, codes=m.codes[learn]) for m in axes]
-    found = factors(mine, sides.base[learn])
-    weights = np.prod([f[m.codes] for f, m in zip(found, axes, strict=True)], axis=0) * sides.base
+    result = factors(mine, sides.base[learn])
+    weights = np.prod([f[m.codes] for f, m in zip(result, axes, strict=True)], axis=0) * sides.base
     keep = known if on is None else known & ~on
     method = "rake" if len(axes) > 1 else "cells"
-    made = _made(replace(asked, method=method, columns=_all_columns(axes)), np.where(keep, weights, 0.0), on)
+    made = _made(replace(options, method=method, columns=_all_columns(axes)), np.where(keep, weights, 0.0), on)
     balance = [line for m in axes for line in _margin_balance(m, sides.base, made.weights)]
     return replace(made, uncovered=lacking, uncovered_share=lost, balance=tuple(balance))
 
@@ -308,33 +308,33 @@ def _covered(axes: list[Margin], learn: Rows, leave_out: bool) -> tuple[list[Mar
 
 def _margin_balance(m: Margin, base: Floats, weights: Floats) -> list[Balance]:
     """Return the lines of one margin."""
-    held = np.bincount(m.codes, minlength=len(m.labels)).astype(float)
-    fewest = held if m.people is None else np.where(m.people > 0, np.minimum(held, m.people), held)
-    shares = {"before": m.held(base), "after": m.held(weights), "target": m.shares}
+    kept = np.bincount(m.codes, minlength=len(m.labels)).astype(float)
+    fewest = kept if m.people is None else np.where(m.people > 0, np.minimum(kept, m.people), kept)
+    shares = {"before": m.current(base), "after": m.current(weights), "target": m.shares}
     return levels_balance(m.name, m.labels, shares, fewest)
 
 
-def _made(asked: _Asked, raw: Floats, on: Rows | None) -> Weighting:
+def _made(options: _WeightingOptions, raw: Floats, on: Rows | None) -> Weighting:
     """Cap the weights, and say what they cost."""
     kept = raw > 0
     if not kept.any():
         raise BadInput("no row that is not a pilot row is like anyone of the population: make the pilot smaller")
     scaled = raw[kept] / raw[kept].mean()
-    low, lowered = capped(scaled, asked.cap)
+    low, lowered = capped(scaled, options.cap)
     weights = np.zeros(len(raw))
     weights[kept] = low
     weights.flags.writeable = False
     pilots = 0 if on is None else int(np.count_nonzero(on))
     return Weighting(
         weights=weights,
-        method=asked.method,
-        columns=asked.columns,
+        method=options.method,
+        columns=options.columns,
         effective=effective(low),
         pilot=pilots,
         outside=int(np.count_nonzero(~kept)) - pilots,
         uncovered=(),
         uncovered_share=0.0,
-        cap=asked.cap,
+        cap=options.cap,
         capped=lowered,
         largest=float(scaled.max()),
         trimmed=float(np.maximum(scaled - low.max(), 0.0).sum() / scaled.sum()) if lowered else 0.0,
@@ -352,30 +352,32 @@ class _Learnt:
     seed: int
 
 
-def _classified(sides: _Sides, asked: _Asked, on: Rows | None, how: _Learnt) -> Weighting:
+def _classified(sides: _Sides, options: _WeightingOptions, on: Rows | None, how: _Learnt) -> Weighting:
     """Weigh rows by the odds of a classifier that tells the population from them."""
     if sides.people is None or sides.count is None:
         raise BadInput("method='classifier' needs rows of the population: margins are raked")
     n, m = sides.rows.num_rows, sides.people.num_rows
-    x, numbers = features(sides.rows, sides.people, asked.columns)
+    x, numbers = features(sides.rows, sides.people, options.columns)
     member, counts = np.repeat([False, True], [n, m]), np.r_[sides.base, sides.count]
     if on is None:
-        groups = np.r_[sides.units, n + np.arange(m)]  # units are numbered below n
+        groups = np.r_[sides.clusters, n + np.arange(m)]  # units are numbered below n
         ratio = odds(x, member, weights=counts, learner=how.learner, folds=how.folds, groups=groups, seed=how.seed)[:n]
         raw = ratio * sides.base
     else:
         fit = fitted_odds(x, member, counts, np.r_[on, np.ones(m, dtype=bool)], how.learner)
         raw = np.where(on, 0.0, fit(x[:n]) * sides.base)
-    made = _made(asked, raw, on)
-    return replace(made, balance=tuple(_rows_balance(sides, asked, numbers, made.weights)))
+    made = _made(options, raw, on)
+    return replace(made, balance=tuple(_rows_balance(sides, options, numbers, made.weights)))
 
 
-def _rows_balance(sides: _Sides, asked: _Asked, numbers: Mapping[str, Floats], weights: Floats) -> list[Balance]:
+def _rows_balance(
+    sides: _Sides, options: _WeightingOptions, numbers: Mapping[str, Floats], weights: Floats
+) -> list[Balance]:
     """Return the mean of each number and the shares of each other column."""
     out: list[Balance] = []
     n = sides.rows.num_rows
     count = np.ones(0) if sides.count is None else sides.count
-    for name in asked.columns:
+    for name in options.columns:
         if name in numbers:
             mine, theirs = numbers[name][:n], numbers[name][n:]
             target = float(np.average(theirs, weights=count))

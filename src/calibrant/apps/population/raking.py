@@ -41,10 +41,10 @@ class Margin:
         """The columns, as one name."""
         return " x ".join(self.columns)
 
-    def held(self, weights: Floats) -> Floats:
+    def current(self, weights: Floats) -> Floats:
         """Return the weighted share of rows in each level."""
-        held: Floats = np.bincount(self.codes, weights, len(self.labels)) / weights.sum()
-        return held
+        values: Floats = np.bincount(self.codes, weights, len(self.labels)) / weights.sum()
+        return values
 
 
 def factors(margins: Sequence[Margin], base: Floats) -> tuple[Floats, ...]:
@@ -58,17 +58,17 @@ def factors(margins: Sequence[Margin], base: Floats) -> tuple[Floats, ...]:
     NotComputable
         The margins contradict one another on these rows.
     """
-    found = [np.ones(len(m.labels)) for m in margins]
+    results = [np.ones(len(m.labels)) for m in margins]
     weights = base / base.sum()
     for _ in range(ROUNDS):
-        for m, factor in zip(margins, found, strict=True):
-            held = m.held(weights)
-            step = np.divide(m.shares, held, out=np.ones_like(held), where=held > 0)
+        for m, factor in zip(margins, results, strict=True):
+            kept = m.current(weights)
+            step = np.divide(m.shares, kept, out=np.ones_like(kept), where=kept > 0)
             factor *= step
             weights = weights * step[m.codes]
-        gaps = [float(np.abs(m.held(weights) - m.shares).max()) for m in margins]
+        gaps = [float(np.abs(m.current(weights) - m.shares).max()) for m in margins]
         if max(gaps) <= CLOSE:
-            return tuple(found)
+            return tuple(results)
     worst = margins[int(np.argmax(gaps))].name
     raise NotComputable(
         f"raking does not settle: the margins contradict one another on these rows, {worst!r} is off by "

@@ -14,20 +14,20 @@ from calibrant.apps.population.population import AUTO, Covariates, columns_of, t
 from calibrant.apps.population.printed import weighting
 from calibrant.apps.population.weighting import Weighting
 from calibrant.errors import BadInput
-from calibrant.toolkit.command import Progress, given, names, reading
+from calibrant.sanitize import sanitize
+from calibrant.toolkit.command import Progress, inputs_of, names, reading
 from calibrant.toolkit.data import (
     Source,
     checked_rows,
     checked_targets,
+    cluster_codes,
     counted,
     levels_of,
     open_source,
     require,
     rewrite,
-    unit_codes,
     weights_of,
 )
-from calibrant.visible import visible
 
 
 def weights(a: Namespace) -> int:
@@ -36,14 +36,14 @@ def weights(a: Namespace) -> int:
         raise BadInput("name the population: rows with --to, or shares with --margins" + (", not both" if a.to else ""))
     if a.to and not a.by:
         raise BadInput("--by: name the columns in which the rows are to be like those of --to")
-    data, asked = given(a), reading(a, variables=())
+    data, options = inputs_of(a), reading(a, variables=())
     path = checked_targets({"--out": a.out}, (*data, *([a.to] if a.to else [a.margins]))).get("--out")
-    source = open_source(list(data) if len(data) > 1 else data[0], form=asked.form)
+    source = open_source(list(data) if len(data) > 1 else data[0], form=options.form)
     if path:
         checked_rows(path, source, (a.column,))
     target = a.to if a.to else margins_of(a.margins, names)
     columns = a.by if a.to else columns_of(target)
-    found = to(
+    result = to(
         _rows(a, source, columns),
         target,
         columns=a.by or (),
@@ -59,31 +59,31 @@ def weights(a: Namespace) -> int:
     if path:
         with Progress() as progress:
             rows_done = counted(progress, "writing", source.rows)
-            rewrite(source, path, (), _Column(found, a.column).added, lambda: None, rows_done)
-    print(json.dumps(found.to_dict(), sort_keys=True, indent=1) if a.json else weighting(found))
+            rewrite(source, path, (), _Column(result, a.column).added, lambda: None, rows_done)
+    print(json.dumps(result.to_dict(), sort_keys=True, indent=1) if a.json else weighting(result))
     if path and not a.json:
-        print(visible(f"rows: {a.out}, with column {a.column}"))
+        print(sanitize(f"rows: {a.out}, with column {a.column}"))
     return 0
 
 
 def _rows(a: Namespace, source: Source, columns: Sequence[str]) -> Covariates:
     """Return the columns that are made alike, and the weights and clusters that the rows have already."""
     require(columns, source.columns, "covariate")
-    beside = [c for c in (a.weights, *(a.cluster or ())) if c]
-    require(beside, source.columns, "weight" if a.weights else "cluster")
-    table = table_of_rows(source, tuple(dict.fromkeys((*columns, *beside))), "the data")
+    row_attributes = [c for c in (a.weights, *(a.cluster or ())) if c]
+    require(row_attributes, source.columns, "weight" if a.weights else "cluster")
+    table = table_of_rows(source, tuple(dict.fromkeys((*columns, *row_attributes))), "the data")
     n = table.num_rows
     base = weights_of(table.column(a.weights), n, False)[0] if a.weights else None
-    units = unit_codes({name: table.column(name) for name in a.cluster or ()})
-    unit = units[levels_of(units)[0][0]] if units else None
-    return Covariates(table.select(list(columns)), base, unit)
+    clusters = cluster_codes({name: table.column(name) for name in a.cluster or ()})
+    cluster = clusters[levels_of(clusters)[0][0]] if clusters else None
+    return Covariates(table.select(list(columns)), base, cluster)
 
 
 class _Column:
     """The weights, row by row in the order of the source; nothing where a row is left out."""
 
-    def __init__(self, found: Weighting, name: str) -> None:
-        self.weights, self.name, self.at = found.weights, name, 0
+    def __init__(self, result: Weighting, name: str) -> None:
+        self.weights, self.name, self.at = result.weights, name, 0
 
     def added(self, batch: pa.RecordBatch, _part: str, _row: int) -> dict[str, pa.Array]:
         """Return the weights of the next rows."""

@@ -130,9 +130,9 @@ class Weighting:
 
     def to_dict(self) -> dict[str, object]:
         """Return everything as plain lists, dictionaries, numbers and strings."""
-        found = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "balance"}
+        results = {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name != "balance"}
         lines = [{f.name: plain(getattr(b, f.name)) for f in fields(b)} for b in self.balance]
-        return found | {"balance": lines, "estimand": self.estimand}
+        return results | {"balance": lines, "estimand": self.estimand}
 
 
 def effective(weights: Floats) -> float:
@@ -175,9 +175,9 @@ def levels_balance(column: str, labels: tuple[str, ...], shares: Mapping[str, Fl
         few.append(order[len(few)])
     if 1 <= len(few) < 2 and len(order) > 1:
         few.append(order[len(few)])
-    told = [(labels[i], np.array([i])) for i in range(len(labels)) if i in set(order) - set(few)]
-    told += [(FEW, np.array(few))] if few else []
-    return [_line(column, level, {k: float(v[at].sum()) for k, v in shares.items()}, None) for level, at in told]
+    reported = [(labels[i], np.array([i])) for i in range(len(labels)) if i in set(order) - set(few)]
+    reported += [(FEW, np.array(few))] if few else []
+    return [_line(column, level, {k: float(v[at].sum()) for k, v in shares.items()}, None) for level, at in reported]
 
 
 def mean_balance(column: str, means: Mapping[str, float], spread: float) -> Balance:

@@ -32,15 +32,15 @@ def metrics(record: AuditRecord) -> dict[str, float]:
     **Guarantee.** Ends of ``error`` and ``gap`` are certified; those of measures are asymptotic, as in the record.
     **Reads.** The record.
     """
-    told = [*_people("everyone", record.everyone)]
+    reported = [*_people("everyone", record.everyone)]
     for f in record.groups:
-        told += _people(f"groups/{f.id}", f)
+        reported += _people(f"groups/{f.id}", f)
     for name, e in record.estimates.items():
-        told += _estimate(name, e)
-    for word, verdict in (("met", "met"), ("over", "broken"), ("undecided", "undecided")):
-        told.append((f"groups_{word}", float(sum(f.verdict == verdict for f in record.groups))))
-    told.append(("exit_status", float(record.exit_status)))
-    return {name: float(value) for name, value in told if math.isfinite(value)}
+        reported += _estimate(name, e)
+    for word, verdict in (("within", "within"), ("over", "over"), ("undecided", "undecided")):
+        reported.append((f"groups_{word}", float(sum(f.verdict == verdict for f in record.groups))))
+    reported.append(("exit_status", float(record.exit_status)))
+    return {name: float(value) for name, value in reported if math.isfinite(value)}
 
 
 def as_json(record: AuditRecord) -> str:

@@ -68,12 +68,12 @@ def log_record(record: AuditRecord, *, run_id: str | None = None, folder: str = 
     client = mlflow.MlflowClient()
     for name, value in _tags(record).items():
         client.set_tag(into, f"{folder}.{name}", value)
-    found = [
+    results = [
         mlflow.entities.Metric(f"{folder}/{name}", value, timestamp=0, step=0)
         for name, value in metrics(record).items()
     ]
-    for first in range(0, len(found), BATCH):
-        client.log_batch(into, metrics=found[first : first + BATCH])
+    for first in range(0, len(results), BATCH):
+        client.log_batch(into, metrics=results[first : first + BATCH])
     with tempfile.TemporaryDirectory() as made:
         write_all(record, document(record), Path(made))
         client.log_artifacts(into, made, folder)
@@ -81,9 +81,14 @@ def log_record(record: AuditRecord, *, run_id: str | None = None, folder: str = 
 
 
 def _tags(record: AuditRecord) -> dict[str, str]:
-    said = {f"verdict_{part}": state for part, state in record.verdicts.items()}
-    settings = {k: str(record.settings.get(k)) for k in ("limit", "judge", "alpha", "levels", "seed")}
-    return {"verdict": record.verdict, **said, **settings, "version": str(record.versions.get("calibrant", "unknown"))}
+    stated = {f"verdict_{part}": state for part, state in record.verdicts.items()}
+    settings = {k: str(record.settings.get(k)) for k in ("limit", "judge", "alpha", "steps", "seed")}
+    return {
+        "verdict": record.verdict,
+        **stated,
+        **settings,
+        "version": str(record.versions.get("calibrant", "unknown")),
+    }
 
 
 # ---- metrics of an evaluation ----
@@ -149,15 +154,15 @@ def _evaluated(measured: Measured) -> Callable[[Column, Column], MetricValue]:
 
         if len(np.asarray(targets)) == 1:  # MLflow tries each metric on the first row, of which nothing can be told
             return MetricValue(aggregate_results={})
-        found = measured(_scored(predictions, targets))
-        return MetricValue(aggregate_results={k: v for k, v in found.items() if np.isfinite(v)})
+        result = measured(_scored(predictions, targets))
+        return MetricValue(aggregate_results={k: v for k, v in result.items() if np.isfinite(v)})
 
     return evaluated
 
 
-def _scored(given: Column, targets: Column) -> Predictions:
+def _scored(value: Column, targets: Column) -> Predictions:
     """Return predictions as MLflow hands them over: probabilities of the event, never classes."""
-    p = np.asarray(given)
+    p = np.asarray(value)
     if p.ndim == 2 and p.shape[1] in (1, 2):
         p = p[:, -1]
     elif p.dtype == object and len(p) and np.ndim(p[0]) == 1:  # a column of pairs

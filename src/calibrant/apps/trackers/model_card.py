@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from calibrant import AuditRecord
 from calibrant.arguments import text
 from calibrant.results import Estimate
+from calibrant.sanitize import sanitize
 from calibrant.toolkit.report import (
     Heading,
     Node,
@@ -16,17 +17,16 @@ from calibrant.toolkit.report import (
     Parts,
     Table,
     certified_range,
-    given,
     headline,
     inside,
     limit_of,
+    literal,
     number_table,
     parts,
-    said_of,
     say,
+    stated_of,
 )
 from calibrant.toolkit.report import numbers as num
-from calibrant.visible import visible
 
 TASK = "tabular-classification"  # as the Hub calls it
 NAMED = {  # of what the Hub lists: its type, and how it is read
@@ -69,10 +69,10 @@ def model_card(record: AuditRecord, *, task: str = TASK) -> str:
 
 
 def _index(record: AuditRecord, task: str) -> dict[str, object]:
-    name = visible(record.name)
+    name = sanitize(record.name)
     dataset = {"name": name, "type": re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "data"}
     result = {"task": {"type": task}, "dataset": dataset, "metrics": [*_metrics(record)]}
-    return {"model-index": [{"name": said_of(record, "model") or name, "results": [result]}]}
+    return {"model-index": [{"name": stated_of(record, "model") or name, "results": [result]}]}
 
 
 def _metrics(record: AuditRecord) -> Iterator[dict[str, object]]:
@@ -133,14 +133,14 @@ def _scalar(value: object) -> str:
 
 def _section(record: AuditRecord) -> str:
     """Return what people read: the verdict in three parts, the measures with their intervals, and the limit."""
-    told: list[Node] = [Heading(headline(record)), Parts(parts(record)), _table(record)]
+    reported: list[Node] = [Heading(headline(record)), Parts(parts(record)), _table(record)]
     limit = limit_of(record)
     bound = "No limit was given." if limit is None else f"The limit is {num.limit_points(limit)} points."
-    if use := said_of(record, "intended_use"):
-        told.append(Paragraph(say("Intended use: ", given(use), ".")))
+    if use := stated_of(record, "intended_use"):
+        reported.append(Paragraph(say("Intended use: ", literal(use), ".")))
     level = num.percent(1 - float(record.settings["alpha"]))
-    told.append(Paragraph(say(f"{bound} One point is one in a hundred. Bounds are certified at {level}%.")))
-    return f"## Calibration\n\n{inside(told)}"
+    reported.append(Paragraph(say(f"{bound} One point is one in a hundred. Bounds are certified at {level}%.")))
+    return f"## Calibration\n\n{inside(reported)}"
 
 
 def _table(record: AuditRecord) -> Table:

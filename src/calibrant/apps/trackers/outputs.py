@@ -23,26 +23,26 @@ class Summary(Output):
         """Add the earlier record."""
         p.add_argument("--against", metavar="RECORD.json", help="of --summary: an earlier record; says what changed")
 
-    def reads(self, given: Namespace) -> Sequence[str]:
+    def reads(self, inputs: Namespace) -> Sequence[str]:
         """Return the earlier record."""
-        return (given.against,) if given.against else ()
+        return (inputs.against,) if inputs.against else ()
 
-    def check(self, target: str | None, given: Namespace) -> None:
+    def check(self, target: str | None, inputs: Namespace) -> None:
         """Refuse an earlier record that cannot be read, or that nothing would read."""
         from calibrant import AuditRecord
 
-        if given.against is None:
+        if inputs.against is None:
             return
         if not target:
             raise BadInput("--against goes with --summary: the summary says what changed")
-        AuditRecord.load(given.against)
+        AuditRecord.load(inputs.against)
 
-    def content(self, thing: AuditRecord, target: str, given: Namespace) -> str:
+    def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
         """Return the summary."""
         from calibrant import AuditRecord
         from calibrant.apps.trackers.summary import summary
 
-        return summary(thing, against=AuditRecord.load(given.against) if given.against else None)
+        return summary(thing, against=AuditRecord.load(inputs.against) if inputs.against else None)
 
 
 class Metrics(Output):
@@ -50,7 +50,7 @@ class Metrics(Output):
 
     line, metavar, after = "write flat numbers, for DVC and other trackers", "OUT.json", "summary"
 
-    def content(self, thing: AuditRecord, target: str, given: Namespace) -> str:
+    def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
         """Return the numbers."""
         from calibrant.apps.trackers.metrics import as_json
 
@@ -62,7 +62,7 @@ class ModelCard(Output):
 
     line, metavar, after = "write the section of a Hugging Face model card", "OUT.md", "metrics"
 
-    def content(self, thing: AuditRecord, target: str, given: Namespace) -> str:
+    def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
         """Return the section."""
         from calibrant.apps.trackers.model_card import model_card
 

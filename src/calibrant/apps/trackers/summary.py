@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calibrant import AuditRecord
+from calibrant.sanitize import sanitize
 from calibrant.toolkit.report import (
     EVERYONE,
     VERDICTS,
@@ -40,7 +41,6 @@ from calibrant.toolkit.report import (
     written,
 )
 from calibrant.toolkit.report import numbers as num
-from calibrant.visible import visible
 
 MOST = 10  # of those that changed are listed
 
@@ -67,18 +67,18 @@ def summary(record: AuditRecord, *, against: AuditRecord | None = None) -> str:
     no change of the error.
     **Reads.** The records.
     """
-    told: list[Node] = [Opening(headline(record)), Parts(parts(record)), decision(record)]
+    reported: list[Node] = [Opening(headline(record)), Parts(parts(record)), decision(record)]
     if against is not None:
-        told += _changes(record, against)
-    section = Section("summary", "The brief", "", tuple(told), record.verdict)
-    return written(Document(visible(record.name), page_title(record), tuple(facts(record)), (section,)))
+        reported += _changes(record, against)
+    section = Section("summary", "The brief", "", tuple(reported), record.verdict)
+    return written(Document(sanitize(record.name), page_title(record), tuple(facts(record)), (section,)))
 
 
 def _changes(now: AuditRecord, before: AuditRecord) -> Iterator[Node]:
     """Yield who changed, at most ten of them, and how many others did."""
-    found = audits_compared({"before": before, "now": now}, margin=0.0)
+    result = audits_compared({"before": before, "now": now}, margin=0.0)
     earlier, later = _by_name(before), _by_name(now)
-    pairs = [(earlier[d.population], later[d.population], d) for d in found.differences]
+    pairs = [(earlier[d.population], later[d.population], d) for d in result.differences]
     changed = [(old, new, d) for old, new, d in pairs if old.verdict != new.verdict or _certified(d)]
     changed.sort(key=lambda pair: (not _certified(pair[2]), -pair[2].interval.low))
     yield Heading("What changed")
@@ -87,12 +87,12 @@ def _changes(now: AuditRecord, before: AuditRecord) -> Iterator[Node]:
     if changed:
         heads = ("Who", "Before", "Now", "Certified change in points")
         rows = tuple(
-            Row(tuple(map(Cell, (*_who(new), *_told(before, old), *_told(now, new), say(_change(d))))))
+            Row(tuple(map(Cell, (*_who(new), *_reported(before, old), *_reported(now, new), say(_change(d))))))
             for old, new, d in changed[:MOST]
         )
         yield Table(tuple(Column(say(h)) for h in heads), rows)
-    if now.verdicts["pockets"] != before.verdicts["pockets"]:
-        was, is_now = (verdict_word(r, "pockets")[1].lower() for r in (before, now))
+    if now.verdicts["subgroups"] != before.verdicts["subgroups"]:
+        was, is_now = (verdict_word(r, "subgroups")[1].lower() for r in (before, now))
         yield Paragraph(say(f"Unlisted subgroups: {was} before, {is_now} now."))
     alone = len(earlier.keys() ^ later.keys())
     yield Paragraph(say(_rest(len(pairs) - len(changed), max(len(changed) - MOST, 0), alone)))
@@ -111,7 +111,7 @@ def _who(finding: Finding) -> tuple[Text]:
     return (say(Span(clipped(label(finding)), "name") if finding.variables else "Everyone"),)
 
 
-def _told(record: AuditRecord, finding: Finding) -> tuple[Text]:
+def _reported(record: AuditRecord, finding: Finding) -> tuple[Text]:
     return (say(f"{judged_range(record, finding)}, {VERDICTS[finding.verdict].lower()}"),)
 
 
@@ -124,13 +124,13 @@ def _change(d: Difference) -> str:
 
 def _rest(same: int, more: int, alone: int) -> str:
     """Return how many are not in the table."""
-    told = [f"{num.count(more)} more changed."] if more else []
-    told.append(
+    reported = [f"{num.count(more)} more changed."] if more else []
+    reported.append(
         f"For {num.count(same)} of those in both audits, everyone counted, the verdict is the same "
         "and no change is certified; that does not show that there is none."
         if same
         else "All that are in both audits changed."
     )
     if alone:
-        told.append(f"{num.count(alone)} group{' is' if alone == 1 else 's are'} in one audit only.")
-    return " ".join(told)
+        reported.append(f"{num.count(alone)} group{' is' if alone == 1 else 's are'} in one audit only.")
+    return " ".join(reported)

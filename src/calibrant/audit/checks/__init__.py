@@ -9,17 +9,17 @@ import pkgutil
 from functools import cache
 from importlib import import_module
 
-from calibrant.audit.question import Question
+from calibrant.audit.context import Check
 
 
 @cache
-def questions() -> tuple[Question, ...]:
+def all_checks() -> tuple[Check, ...]:
     """Return the questions that the files of this folder declare, in order."""
     files = (import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__))
-    found: list[Question] = [q for f in files for q in getattr(f, "DECLARED", ())]
-    return tuple(sorted(found, key=lambda q: q.order))
+    results: list[Check] = [q for f in files for q in getattr(f, "DECLARED", ())]
+    return tuple(sorted(results, key=lambda q: q.order))
 
 
 def gates() -> tuple[str, ...]:
     """Return the codes of the tests that may count for the exit status."""
-    return tuple(q.code for q in questions() if q.gate)
+    return tuple(q.code for q in all_checks() if q.gate)

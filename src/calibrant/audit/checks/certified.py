@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.audit.question import Answer, Case, Cost, Question
-from calibrant.audit.record import Check, Finding, Status, Verdict
+from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
+from calibrant.audit.record import CheckRecord, Finding, Status, Verdict
 from calibrant.certify.distance import distance_of
 from calibrant.certify.jittered import jittered
 from calibrant.certify.judged import judged_of
@@ -21,40 +21,42 @@ from calibrant.views.population import Population
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
-SHIFT_CELLS = 256  # cells whose residuals bet together: the limits widen little, and take milliseconds
+GAP_CELLS = 256  # cells whose residuals bet together: the limits widen little, and take milliseconds
 
 
-def of_everyone(case: Case, _: Mapping[str, Curve]) -> Answer:
+def of_everyone(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Certify everyone: each end of the range spends all of alpha."""
-    plan, q = case.judging, case.everyone
+    plan, q = context.judging, context.everyone
     alpha, level = plan.alpha, 1.0 - plan.alpha
-    lower = raw_lower_of(q, alpha, level, case.seed)
-    upper = judged_of(q, plan.levels, (0.0, alpha), level, case.seed)
-    gap = replace(shift(q, alpha), method="certify.gap")
-    low, high = (lower.interval.low, upper.interval.high) if plan.judge == "error" else size(gap)
+    lower = raw_lower_of(q, alpha, level, context.seed)
+    upper = judged_of(q, plan.steps, (0.0, alpha), level, context.seed)
+    mean_gap = replace(gap(q, alpha), method="certify.gap")
+    low, high = (lower.interval.low, upper.interval.high) if plan.judge == "error" else size(mean_gap)
     error, verdict = between(lower, upper), plan.verdict(low, high)
     need = None
-    if verdict == "undecided" and plan.limit is not None and not q.crossed:
-        off = error if plan.judge == "error" else abs(gap.value)
-        need = rows_to_decide(q, (low, off, high), plan.limit, plan.levels, (alpha, alpha), plan.judge)
-    rows, units = case.needed(None if need is None else need.rows)
-    found = Finding(
+    if verdict == "undecided" and plan.limit is not None and not q.two_way:
+        off = error if plan.judge == "error" else abs(mean_gap.value)
+        need = rows_to_decide(q, (low, off, high), plan.limit, plan.steps, (alpha, alpha), plan.judge)
+    rows, clusters = context.needed(None if need is None else need.rows)
+    result = Finding(
         id="everyone",
         variables=(),
         rows=q.n,
-        cases=q.cases,
+        events=q.events,
         expected=q.expected,
         lower=lower,
         upper=upper,
         error=error,
-        gap=gap,
+        gap=mean_gap,
         verdict=verdict,
         rows_needed=rows,
-        units_needed=units,
+        clusters_needed=clusters,
         rows_at_least=need is not None and need.at_least,
     )
-    check = Check(code="error-everyone", status=status(verdict), estimate=upper if plan.judge == "error" else gap)
-    return Answer(checks=(check,), findings=(found,))
+    check = CheckRecord(
+        code="error-everyone", status=status(verdict), estimate=upper if plan.judge == "error" else mean_gap
+    )
+    return CheckResult(checks=(check,), findings=(result,))
 
 
 def between(lower: Estimate, upper: Estimate) -> float:
@@ -71,24 +73,24 @@ def size(gap: Estimate) -> tuple[float, float]:
 
 def status(verdict: Verdict) -> Status:
     """Return the status of a check by its verdict."""
-    return "measured" if verdict == "none" else verdict
+    return "measured" if verdict == "not_checked" else verdict
 
 
-def shift(q: Population, alpha: float) -> Estimate:
+def gap(q: Population, alpha: float) -> Estimate:
     """Certify the mean residual of the raw score."""
-    if q.units is None:
-        limits = residual_mean_limits(*coarse(q, np.arange(q.grid) * SHIFT_CELLS // q.grid), alpha)
+    if q.clusters is None:
+        limits = residual_mean_limits(*coarse(q, np.arange(q.grid) * GAP_CELLS // q.grid), alpha)
     else:
-        gap = q.gap(alpha / 2.0)
-        limits = gap.limit(alpha / 2.0, 1.0), gap.limit(alpha / 2.0, -1.0)
+        mean_gap = q.gap(alpha / 2.0)
+        limits = mean_gap.limit(alpha / 2.0, 1.0), mean_gap.limit(alpha / 2.0, -1.0)
     return Estimate(
-        method="shift",
+        method="measure.gap",
         value=q.off,
         unit="probability",
         n=q.n,
         interval=Interval(low=limits[0], high=limits[1], level=1.0 - alpha, guarantee="finite-sample"),
         assumes=q.assumes,
-        settings={"about": "the raw score", **q.told},
+        settings={"about": "the raw score", **q.reported},
     )
 
 
@@ -103,25 +105,29 @@ def coarse(q: Population, bins: NDArray[np.int64]) -> tuple[Whole, Floats, Float
     return counts, sums, q.counted.low[first], q.counted.high[last]
 
 
-def _asked(code: str, make: Callable[[Case], Estimate]) -> Callable[[Case, Mapping[str, Curve]], Answer]:
-    def answer(case: Case, _: Mapping[str, Curve]) -> Answer:
-        found = make(case)
-        return Answer(checks=(Check(code=code, status="measured", estimate=found),), estimates={code: found})
+def _check_of(
+    code: str, make: Callable[[AuditContext], Estimate]
+) -> Callable[[AuditContext, Mapping[str, Curve]], CheckResult]:
+    def answer(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+        result = make(context)
+        return CheckResult(
+            checks=(CheckRecord(code=code, status="measured", estimate=result),), estimates={code: result}
+        )
 
     return answer
 
 
-def _distance(case: Case) -> Estimate:
-    return distance_of(case.everyone, (0.0, case.judging.alpha), 1.0 - case.judging.alpha, case.seed)
+def _distance(context: AuditContext) -> Estimate:
+    return distance_of(context.everyone, (0.0, context.judging.alpha), 1.0 - context.judging.alpha, context.seed)
 
 
-def _jittered(case: Case) -> Estimate:
-    plan = case.judging
-    return jittered(case.whole, bandwidth=plan.bandwidth, alpha=plan.alpha, side="upper", seed=case.seed)
+def _jittered(context: AuditContext) -> Estimate:
+    plan = context.judging
+    return jittered(context.sketch, bandwidth=plan.bandwidth, alpha=plan.alpha, side="upper", seed=context.seed)
 
 
 DECLARED = (
-    Question(
+    Check(
         code="error-everyone",
         order=10,
         make=of_everyone,
@@ -129,12 +135,12 @@ DECLARED = (
         cost=Cost(flat=0.06),
         crosses=True,
     ),
-    Question(
-        code="shift",
+    Check(
+        code="gap",
         order=30,
-        make=_asked("shift", lambda case: shift(case.everyone, case.judging.alpha)),
+        make=_check_of("gap", lambda context: gap(context.everyone, context.judging.alpha)),
         crosses=True,
     ),
-    Question(code="distance", order=40, make=_asked("distance", _distance), cost=Cost(flat=0.08), crosses=True),
-    Question(code="jittered", order=50, make=_asked("jittered", _jittered)),
+    Check(code="distance", order=40, make=_check_of("distance", _distance), cost=Cost(flat=0.08), crosses=True),
+    Check(code="jittered", order=50, make=_check_of("jittered", _jittered)),
 )

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.pooling import guarded, pool_levels, unshown_levels
-from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, Cost, NotRun, Question
-from calibrant.audit.record import Check
+from calibrant.audit.record import CheckRecord
 from calibrant.audit.rounding import (
-    Told,
-    told_along,
-    told_line,
-    told_outcome,
-    told_peak,
-    told_rules,
-    told_sets,
-    told_sizes,
-    told_worst,
+    RandomRounding,
+    reported_by_variable,
+    reported_line,
+    reported_outcome,
+    reported_peak,
+    reported_rules,
+    reported_sets,
+    reported_sizes,
+    reported_worst,
 )
 from calibrant.data.predictions import Predictions
 from calibrant.errors import NotComputable
@@ -46,7 +46,7 @@ STRONG = "strong-calibration"
 # ---- which variables does the error follow? ----
 
 
-def ranking(case: Case, _: Mapping[str, Curve]) -> Answer:
+def ranking(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Rank the covariates, and draw the first.
 
     Where the sketch holds every row, the rows are read: outcomes can then be simulated for each. Variables are ranked
@@ -54,16 +54,16 @@ def ranking(case: Case, _: Mapping[str, Curve]) -> Answer:
     """
     from calibrant.diagnose.rank_variables import RANGES, rank_variables
 
-    case.needs_covariates()
-    ranked = rank_variables(case.fullest, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed)
+    context.needs_covariates()
+    ranked = rank_variables(context.fullest, alpha=context.judging.alpha, draws=DRAWS, seed=context.seed)
     first = ranked.columns.get("variable", ())[:CURVES]
-    curves = {f"variable_curve/{name}": _curve(case, name) for name in first}
-    told = ranked.columns.get("variable", ())[:RANGES]
-    hidden = {name: unshown_levels(case.fullest, name, case.mask) for name in told}
+    curves = {f"variable_curve/{name}": _curve(context, name) for name in first}
+    reported = ranked.columns.get("variable", ())[:RANGES]
+    hidden = {name: unshown_levels(context.fullest, name, context.mask) for name in reported}
     made = {name: curve for name, curve in curves.items() if curve is not None}
-    return Answer(
-        checks=(Check(code="variables", status="measured"),),
-        curves={"ranking": _masked(ranked, hidden, case.mask), **made},
+    return CheckResult(
+        checks=(CheckRecord(code="variables", status="measured"),),
+        curves={"ranking": _masked(ranked, hidden, context.mask), **made},
     )
 
 
@@ -84,22 +84,24 @@ def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], mask: 
         and worst not in levels
         for name, worst, rows in zip(c["variable"], c["worst"], c["worst_rows"], strict=True)
     ]
-    told = [told_worst({k: c[k][i] for k in keys}) if kept else dict.fromkeys(keys) for i, kept in enumerate(keep)]
-    worst = {k: tuple(line[k] for line in told) for k in keys}
-    return Curve(method=ranking.method, columns={**c, **told_sizes(c, n), **worst}, settings=ranking.settings)
+    reported = [
+        reported_worst({k: c[k][i] for k in keys}) if kept else dict.fromkeys(keys) for i, kept in enumerate(keep)
+    ]
+    worst = {k: tuple(line[k] for line in reported) for k in keys}
+    return Curve(method=ranking.method, columns={**c, **reported_sizes(c, n), **worst}, settings=ranking.settings)
 
 
-def _curve(case: Case, name: str) -> Curve | None:
+def _curve(context: AuditContext, name: str) -> Curve | None:
     """Return the curve along a variable without the levels of few people; None where it cannot be drawn or shown."""
     from calibrant.diagnose.variable_curve import variable_curve
 
-    data = case.fullest_pooled
+    data = context.fullest_pooled
     if isinstance(data, Predictions) and (data.covariates is None or name not in data.covariates.schema.names):
         return None  # pooled away
-    if (hidden := unshown_levels(data, name, case.mask)) is None:
+    if (hidden := unshown_levels(data, name, context.mask)) is None:
         return None
     try:
-        curve = variable_curve(data, name, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed)
+        curve = variable_curve(data, name, alpha=context.judging.alpha, draws=DRAWS, seed=context.seed)
     except NotComputable:  # the ranking has a line for it
         return None
     labels, s = curve.columns["label"], curve.settings
@@ -108,46 +110,48 @@ def _curve(case: Case, name: str) -> Curve | None:
         return None
     columns = {k: tuple(v[i] for i in keep) for k, v in curve.columns.items()}
     settings = {**s, "masked": s["masked"] + len(labels) - len(keep)}
-    return told_along(Curve(method=curve.method, columns=columns, settings=settings), case.whole.n)
+    return reported_by_variable(Curve(method=curve.method, columns=columns, settings=settings), context.sketch.n)
 
 
 # ---- is error left among people with the same score? ----
 
 
-def local(case: Case, _: Mapping[str, Curve]) -> Answer:
+def local(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Test for error that follows any covariate, and map it along each group variable."""
-    case.needs_covariates()
-    case.needs_tests()
-    if "local" not in case.whole.parts and case.screen is None and not case.whole.by_units:
+    context.needs_covariates()
+    context.needs_tests()
+    if "local" not in context.sketch.parts and context.screen is None and not context.sketch.by_clusters:
         raise NotRun(NO_TESTS)
     from calibrant.detect.local_calibration_test import local_calibration_test
 
-    case.announce("testing for error that varies with covariates")
-    outcome = local_calibration_test(case.tested, draws=DRAWS, seed=case.seed)
-    check = Check(code=LOCAL, status="measured", outcome=told_outcome(guarded(outcome, "region_", case.mask)))
-    return Answer(checks=(check,), curves=_maps(case))
+    context.announce("testing for error that varies with covariates")
+    outcome = local_calibration_test(context.tested, draws=DRAWS, seed=context.seed)
+    check = CheckRecord(
+        code=LOCAL, status="measured", outcome=reported_outcome(guarded(outcome, "region_", context.mask))
+    )
+    return CheckResult(checks=(check,), curves=_maps(context))
 
 
-def _maps(case: Case) -> dict[str, Curve]:
+def _maps(context: AuditContext) -> dict[str, Curve]:
     """Return a map of each group variable that one can be drawn along."""
-    if (rows := case.rows) is None:
+    if (rows := context.rows) is None:
         return {}
-    case.announce("mapping the error")
+    context.announce("mapping the error")
     there = () if rows.covariates is None else rows.covariates.schema.names
-    names = [n for n in dict.fromkeys(n for g in case.whole.spec.groupings for n in g) if n in there]
-    made = {f"local_bias/{name}": _map(rows, name, case) for name in names[:MAPS]}
+    names = [n for n in dict.fromkeys(n for g in context.sketch.spec.groupings for n in g) if n in there]
+    made = {f"local_bias/{name}": _map(rows, name, context) for name in names[:MAPS]}
     return {name: curve for name, curve in made.items() if curve is not None}
 
 
-def _map(rows: Predictions, name: str, case: Case) -> Curve | None:
+def _map(rows: Predictions, name: str, context: AuditContext) -> Curve | None:
     """Return the map without the points of few people, and the next smallest, so that none follows from a total."""
     from calibrant.diagnose.local_bias import local_bias
 
     try:
-        whole = local_bias(rows, name, grid=POINTS, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed)
+        whole = local_bias(rows, name, grid=POINTS, alpha=context.judging.alpha, draws=DRAWS, seed=context.seed)
     except NotComputable:
         return None
-    shown = sorted(g[0] for g in pool_levels(whole.columns["people"], case.mask) if len(g) == 1)
+    shown = sorted(g[0] for g in pool_levels(whole.columns["people"], context.mask) if len(g) == 1)
     if not shown:
         return None
     columns = {k: tuple(whole.columns[k][i] for i in shown) for k in MAPPED}
@@ -155,46 +159,48 @@ def _map(rows: Predictions, name: str, case: Case) -> Curve | None:
     axes = tuple({**a, "places": tuple(v if v in seen else None for v in a["places"])} for a in whole.settings["axes"])
     curve = Curve(method=whole.method, columns=columns, settings={**whole.settings, "axes": axes})
     if columns["people"] == columns["rows"]:
-        sets = told_sets(curve, rows.n)
+        sets = reported_sets(curve, rows.n)
         people = tuple(map(int, sets.columns["rows"]))
         return Curve(method=sets.method, columns={**sets.columns, "people": people}, settings=sets.settings)
-    people = tuple(Told.of(n, 0, g).rows for n, g in zip(columns["people"], columns["gap"], strict=True))
-    line, of = told_line(curve), rows.n
-    told = {"people": people, "share": tuple(n / of for n in people)}
-    return Curve(method=line.method, columns={**line.columns, **told}, settings=line.settings)
+    people = tuple(RandomRounding.of(n, 0, g).rows for n, g in zip(columns["people"], columns["gap"], strict=True))
+    line, of = reported_line(curve), rows.n
+    reported = {"people": people, "share": tuple(n / of for n in people)}
+    return Curve(method=line.method, columns={**line.columns, **reported}, settings=line.settings)
 
 
 # ---- is any mix of traits badly served? ----
 
 
-def strong(case: Case, _: Mapping[str, Curve]) -> Answer:
+def strong(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Test for any badly served group among the rows held, and draw what was found."""
-    case.needs_covariates()
-    rows = case.needs_rows()
-    outcome = told_outcome(guarded(case.adaptive, "peak_", case.mask))
-    found = outcome.p_value <= case.judging.alpha
-    check = Check(code=STRONG, status="measured", outcome=outcome)
-    return Answer(checks=(check,), curves=_diagnosis(case.needs_held(), rows, case, found))
+    context.needs_covariates()
+    rows = context.needs_rows()
+    outcome = reported_outcome(guarded(context.adaptive, "peak_", context.mask))
+    shown = outcome.p_value <= context.judging.alpha
+    check = CheckRecord(code=STRONG, status="measured", outcome=outcome)
+    return CheckResult(checks=(check,), curves=_diagnosis(context.needs_sample(), rows, context, shown))
 
 
-def _diagnosis(held: Predictions, rows: Predictions, case: Case, found: bool) -> dict[str, Curve]:
+def _diagnosis(sample_rows: Predictions, rows: Predictions, context: AuditContext, shown: bool) -> dict[str, Curve]:
     """Draw what the test of the rows held says, by its own fits and draws.
 
     Rules name levels, so that they read rows with small levels pooled; the models behind them are still the test's.
     Which variables a finding needs is asked only where there is one: of nothing found it would be noise.
     """
     from calibrant import diagnose
-    from calibrant.diagnose.subgroups import Asked, described
-    from calibrant.search.detectors import Settings, question_of
+    from calibrant.diagnose.searched_subgroups import SubgroupOptions, described
+    from calibrant.search.detectors import Settings, detector_inputs
     from calibrant.views.rules import columns_of
 
-    how: dict[str, Any] = {"tolerance": case.judging.tolerance, "seed": case.seed}
+    how: dict[str, Any] = {"tolerance": context.judging.tolerance, "seed": context.seed}
     makers: dict[str, Callable[[], Curve]] = {
-        "control_chart": lambda: diagnose.control_chart(held, **how),
-        "subgroups": lambda: described(question_of(held, Settings(**how)), columns_of(rows, None), Asked()),
+        "control_chart": lambda: diagnose.control_chart(sample_rows, **how),
+        "searched_subgroups": lambda: described(
+            detector_inputs(sample_rows, Settings(**how)), columns_of(rows, None), SubgroupOptions()
+        ),
     }
-    if found:
-        makers["importance"] = lambda: diagnose.importance(held, **how)
+    if shown:
+        makers["importance"] = lambda: diagnose.importance(sample_rows, **how)
     out: dict[str, Curve] = {}
     for name, make in makers.items():
         try:
@@ -202,22 +208,20 @@ def _diagnosis(held: Predictions, rows: Predictions, case: Case, found: bool) ->
         except NotComputable:
             continue  # the outcome says what was found; its picture is left out
     if "control_chart" in out:
-        out["control_chart"] = told_peak(out["control_chart"], case.mask)
-    if "subgroups" in out:
-        out["subgroups"] = told_rules(out["subgroups"], rows.n, case.mask)
+        out["control_chart"] = reported_peak(out["control_chart"], context.mask)
+    if "searched_subgroups" in out:
+        out["searched_subgroups"] = reported_rules(out["searched_subgroups"], rows.n, context.mask)
     return out
 
 
 DECLARED = (
-    Question(
-        code="variables", order=80, make=ranking, step="ranking variables", cost=Cost(covariate=0.08, each=0.0024)
-    ),
-    Question(code=LOCAL, order=90, make=local, cost=Cost(tests=True, held=0.003), gate=True),
-    Question(
+    Check(code="variables", order=80, make=ranking, step="ranking variables", cost=Cost(covariate=0.08, each=0.0024)),
+    Check(code=LOCAL, order=90, make=local, cost=Cost(tests=True, sample_rows=0.003), gate=True),
+    Check(
         code=STRONG,
         order=100,
         make=strong,
-        cost=Cost(tests=True, flat=0.25, held=0.0025, each=0.0005),
+        cost=Cost(tests=True, flat=0.25, sample_rows=0.0025, each=0.0005),
         gate=True,
     ),
 )

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from calibrant.audit.checks.certified import between, size, status
-from calibrant.audit.inputs import crossed
+from calibrant.audit.context import AuditContext, Check, CheckResult, Cost, NotRun
+from calibrant.audit.inputs import two_way
 from calibrant.audit.judging import worst
 from calibrant.audit.pooling import Name, group_populations
-from calibrant.audit.question import Answer, Case, Cost, NotRun, Question
-from calibrant.audit.record import Check, Finding, Verdict
-from calibrant.audit.rounding import Told, told_estimate, told_gap, two_digits
-from calibrant.certify.closed import Evidence, Judge, Limit, evidence_of, stakes_for, verdicts
+from calibrant.audit.record import CheckRecord, Finding, Verdict
+from calibrant.audit.rounding import RandomRounding, reported_estimate, reported_gap, two_digits
+from calibrant.certify.closed import Evidence, Judge, Limit, bet_sizes_for, evidence_of, verdicts
 from calibrant.certify.groups import CLEAR_SIZE, GAP, signed
 from calibrant.certify.judged import judged_of
 from calibrant.certify.raw_lower import raw_lower_of
@@ -37,7 +37,7 @@ class Group:
     members : int
         Of a pool.
     people : Population
-    told : Told
+    reported : Told
     lower, upper, gap : Estimate
         With ranges that hold simultaneously, as they are reported.
     evidence : Evidence
@@ -48,7 +48,7 @@ class Group:
     name: Name
     members: int
     people: Population
-    told: Told
+    reported: RandomRounding
     lower: Estimate
     upper: Estimate
     gap: Estimate
@@ -63,10 +63,10 @@ class Group:
     @property
     def off(self) -> float:
         """The size of what the limit is about, as estimated."""
-        return self.found[1]
+        return self.certified_ends[1]
 
     @property
-    def found(self) -> tuple[float, float, float]:
+    def certified_ends(self) -> tuple[float, float, float]:
         """What the limit is about: at least, as estimated, and at most."""
         if self.judge == "error":
             return self.lower.interval.low, self.error, self.upper.interval.high
@@ -91,114 +91,114 @@ class Group:
     def over(self, limit: float) -> float:
         """Return the log e-value that it is over the limit, as it may be reported."""
         low, high = self._draws
-        return self.evidence.over(Limit(self.told.over(limit, low), self.told.over(limit, high)))
+        return self.evidence.over(Limit(self.reported.over(limit, low), self.reported.over(limit, high)))
 
     def within(self, limit: float) -> float:
         """Return the log e-value that it is within the limit, as it may be reported."""
         low, high = self._draws
-        return self.evidence.within(Limit(self.told.within(limit, high), self.told.within(limit, low)))
+        return self.evidence.within(Limit(self.reported.within(limit, high), self.reported.within(limit, low)))
 
     def top(self, delta: float) -> float:
         """Return what it is off by at most, as it is reported, wrong with probability at most `delta`."""
         low, high = self._draws
         least, most = self.evidence.ends(delta, delta)
         if self.judge == "error":
-            return self.told.end(most, 1, high, 0.0)
-        return max(self.told.end(most, 1, high), -self.told.end(least, -1, low))
+            return self.reported.end(most, 1, high, 0.0)
+        return max(self.reported.end(most, 1, high), -self.reported.end(least, -1, low))
 
 
-def of_groups(case: Case, _: Mapping[str, Curve]) -> Answer:
+def of_groups(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Certify all groups: ranges that hold simultaneously, who is over the limit and who within, and the worst of all.
 
     Each is a statement of its own. Ranges share alpha over both ends of every group; verdicts come from closed testing
     (`certify.closed`); no group is off by more than the worst of all, which shares alpha with nobody.
     """
-    if not case.whole.spec.groupings:
+    if not context.sketch.spec.groupings:
         raise NotRun(UNGROUPED)
-    shown = group_populations(case.whole, case.mask)
+    shown = group_populations(context.sketch, context.mask)
     if not shown:
-        raise NotComputable(HIDDEN.format(case.mask, _people(case)))
-    plan = case.judging
-    groups = [_certified(name, members, q, case, len(shown)) for name, q, members in shown]
-    says: Sequence[Verdict] = ["none"] * len(groups)
+        raise NotComputable(HIDDEN.format(context.mask, _people(context)))
+    plan = context.judging
+    groups = [_certified(name, members, q, context, len(shown)) for name, q, members in shown]
+    says: Sequence[Verdict] = ["not_checked"] * len(groups)
     if (limit := plan.limit) is not None:
         says = verdicts([g.over(limit) for g in groups], [g.within(limit) for g in groups], plan.judge, plan.alpha)
     over = sum(plan.limit is not None and g.off > plan.limit for g in groups)
-    found = tuple(_finding(g, verdict, case, (over, len(groups))) for g, verdict in zip(groups, says, strict=True))
-    check = Check(code="error-groups", status=status(worst(says)))
-    return Answer(checks=(check,), findings=found, estimates={"worst_group": _worst(groups, case)})
+    result = tuple(_finding(g, verdict, context, (over, len(groups))) for g, verdict in zip(groups, says, strict=True))
+    check = CheckRecord(code="error-groups", status=status(worst(says)))
+    return CheckResult(checks=(check,), findings=result, estimates={"worst_group": _worst(groups, context)})
 
 
-def _people(case: Case) -> str:
+def _people(context: AuditContext) -> str:
     """Return what a group must have enough of to be shown: see `people_of`."""
-    if both := crossed(case.whole):
+    if both := two_way(context.sketch):
         return "clusters of {} or of {}".format(*both)
-    return "clusters" if case.whole.spec.cluster else case.judging.about.noun or "rows"
+    return "clusters" if context.sketch.spec.cluster else context.judging.about.noun or "rows"
 
 
-def _certified(name: Name, members: int, q: Population, case: Case, count: int) -> Group:
+def _certified(name: Name, members: int, q: Population, context: AuditContext, count: int) -> Group:
     """Certify one of so many groups."""
-    plan, level = case.judging, 1.0 - case.judging.alpha
-    each, stakes = plan.alpha / (2.0 * count), stakes_for(plan.alpha / 2.0, count)
-    told = Told.of(q.n, q.cases, q.expected)
+    plan, level = context.judging, 1.0 - context.judging.alpha
+    each, bet_sizes = plan.alpha / (2.0 * count), bet_sizes_for(plan.alpha / 2.0, count)
+    reported = RandomRounding.of(q.n, q.events, q.expected)
     return Group(
         name=name,
         members=members,
         people=q,
-        told=told,
-        lower=told_estimate(raw_lower_of(q, each, level, case.seed, stakes), told),
-        upper=told_estimate(judged_of(q, plan.levels, (0.0, each), level, case.seed), told),
-        gap=told_gap(signed(q, (each, each), level, stakes), told),
-        evidence=evidence_of(q, plan.judge, plan.levels, stakes, case.seed),
+        reported=reported,
+        lower=reported_estimate(raw_lower_of(q, each, level, context.seed, bet_sizes), reported),
+        upper=reported_estimate(judged_of(q, plan.steps, (0.0, each), level, context.seed), reported),
+        gap=reported_gap(signed(q, (each, each), level, bet_sizes), reported),
+        evidence=evidence_of(q, plan.judge, plan.steps, bet_sizes, context.seed),
         judge=plan.judge,
     )
 
 
-def _finding(g: Group, verdict: Verdict, case: Case, counts: tuple[int, int]) -> Finding:
+def _finding(g: Group, verdict: Verdict, context: AuditContext, counts: tuple[int, int]) -> Finding:
     """Return what the record tells of a group; `counts` of groups estimated over the limit, and of all."""
-    plan, need = case.judging, None
-    if verdict == "undecided" and plan.limit is not None and not g.people.crossed:
+    plan, need = context.judging, None
+    if verdict == "undecided" and plan.limit is not None and not g.people.two_way:
         # In the end groups over the limit are never found within, and those within never over: only they share.
         over, every = counts
         spend = plan.alpha / 2.0 / (every - over + 1), plan.alpha / 2.0 / (over + 1)
-        need = rows_to_decide(g.people, g.found, plan.limit, plan.levels, spend, plan.judge)
-    rows, units = case.needed(None if need is None else lambda n: two_digits(need.rows(n)))
+        need = rows_to_decide(g.people, g.certified_ends, plan.limit, plan.steps, spend, plan.judge)
+    rows, clusters = context.needed(None if need is None else lambda n: two_digits(need.rows(n)))
     return Finding(
         id=_identifier(g.name),
         variables=g.name,
-        rows=g.told.rows,
-        cases=g.told.cases,
-        expected=float(g.told.expected),
+        rows=g.reported.rows,
+        events=g.reported.events,
+        expected=float(g.reported.expected),
         lower=g.lower,
         upper=g.upper,
         error=g.error,
         gap=g.gap,
         verdict=verdict,
         rows_needed=rows,
-        units_needed=units,
+        clusters_needed=clusters,
         rows_at_least=need is not None and need.at_least,
         pooled=g.members,
     )
 
 
-def _worst(groups: Sequence[Group], case: Case) -> Estimate:
+def _worst(groups: Sequence[Group], context: AuditContext) -> Estimate:
     """Return what no group is off by more than: the largest end as reported of any, at alpha / 2 each.
 
     The truly worst group is one group, and its own end covers it. The largest is at most a limit if and only if every
     e-value from above reaches the price alone: then each group is "met", except one whose raw score is "broken" though
     its display is within. As `worst_group` from above at alpha / 2; of groups as they are shown, a pool being one.
     """
-    plan = case.judging
+    plan = context.judging
     tops = [g.top(plan.alpha / 2.0) for g in groups]
     high = max(tops)
-    large = [top for g, top in zip(groups, tops, strict=True) if g.people.n >= CLEAR_SIZE * case.whole.n]
-    shown, pooled = case.everyone.judged(plan.levels), sum(g.members for g in groups)
+    large = [top for g, top in zip(groups, tops, strict=True) if g.people.n >= CLEAR_SIZE * context.sketch.n]
+    shown, pooled = context.everyone.judged(plan.steps), sum(g.members for g in groups)
     which = f"{len(groups)} groups shown, {pooled} small ones only pooled" if pooled else f"{len(groups)} groups"
     return Estimate(
         method="certify.worst_group",
         value=min(max(g.off for g in groups), high),
         unit="probability",
-        n=case.whole.n,
+        n=context.sketch.n,
         interval=Interval(low=0.0, high=high, level=1.0 - plan.alpha / 2.0, guarantee="finite-sample"),
         assumes=groups[0].people.assumes,
         settings={
@@ -222,7 +222,7 @@ def _identifier(name: Name) -> str:
 
 
 DECLARED = (
-    Question(
+    Check(
         code="error-groups",
         order=20,
         make=of_groups,

@@ -8,21 +8,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from calibrant.audit.context import NO_COVARIATES, AuditContext, Check, CheckResult
 from calibrant.audit.pooling import unshown_levels
-from calibrant.audit.question import NONE_GIVEN, Answer, Case, Question
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.measure.inferred import Inferring, described, inferring
 from calibrant.results import Curve
 from calibrant.stats.strata import MISSING
-from calibrant.views.along import strata_of
+from calibrant.views.by_variable import strata_of
 
 METHOD = "measure.inferred_mean"
 MOST_LEVELS = 10  # of a category that is described
 FEW = "means among the events need {0} events and {0} others"
 
 
-def inference(whole: Sketch, alpha: float, mask: int) -> Curve:
+def inference(sketch: Sketch, alpha: float, mask: int) -> Curve:
     """Return the bias of every covariate's mean, or levels' shares, among the events; the least likely by chance first.
 
     The limits of all lines hold simultaneously with probability ``1 - alpha``, asymptotically (Bonferroni). Nothing is
@@ -30,17 +30,17 @@ def inference(whole: Sketch, alpha: float, mask: int) -> Curve:
     standard error, limits outward, so that none leads back to a sum over the events. Without columns where nothing can
     be said: settings hold the reason.
     """
-    names = [c.name for c in whole.spec.codings if c.kind != "constant"]
+    names = [c.name for c in sketch.spec.codings if c.kind != "constant"]
     if not names:
-        return Curve(method=METHOD, columns={}, settings={"reason": NONE_GIVEN})
-    if min(whole.cases, whole.n - whole.cases) < mask:
+        return Curve(method=METHOD, columns={}, settings={"reason": NO_COVARIATES})
+    if min(sketch.events, sketch.n - sketch.events) < mask:
         return Curve(method=METHOD, columns={}, settings={"reason": FEW.format(mask)})
-    asked = [(q, level) for name in names for q, level in _lines(whole, name, mask)]
-    found = [line for q, level in asked if (line := _line(q, level, alpha / len(asked))) is not None]
-    lines = sorted(found, key=_chance)
+    options = [(q, level) for name in names for q, level in _lines(sketch, name, mask)]
+    results = [line for q, level in options if (line := _line(q, level, alpha / len(options))) is not None]
+    lines = sorted(results, key=_chance)
     columns = {k: tuple(line[i] for line in lines) for i, k in enumerate(Line._fields)} if lines else {}
-    dates = tuple(sorted({q.name for q, _ in asked if q.date}))
-    settings = {"alpha": alpha, "simultaneous": "Bonferroni", "lines": len(asked), "dates": dates}
+    dates = tuple(sorted({q.name for q, _ in options if q.date}))
+    settings = {"alpha": alpha, "simultaneous": "Bonferroni", "lines": len(options), "dates": dates}
     if not lines:
         settings["reason"] = "no covariate can be described"
     return Curve(method=METHOD, columns=columns, settings=settings)
@@ -58,17 +58,17 @@ class Line(NamedTuple):
     high: float
 
 
-def _lines(whole: Sketch, name: str, mask: int) -> list[tuple[Inferring, str | None]]:
+def _lines(sketch: Sketch, name: str, mask: int) -> list[tuple[Inferring, str | None]]:
     """Return what is said of one covariate: its mean, or the share at each level that may be shown.
 
     Of two levels the rarer one alone, for the other mirrors it; of missing values nothing.
     """
     try:
-        q, unshown = inferring(whole, name), unshown_levels(whole, name, mask)
+        q, unshown = inferring(sketch, name), unshown_levels(sketch, name, mask)
     except NotComputable:
         return []
     if q.x is not None:
-        return [(q, None)] if unshown == () and _of_many(whole, name, mask) else []
+        return [(q, None)] if unshown == () and _of_many(sketch, name, mask) else []
     named = [v for v in q.labels if not (q.missing and v == q.labels[-1]) and v != MISSING]
     if unshown is None or len(named) > MOST_LEVELS:
         return []
@@ -78,7 +78,7 @@ def _lines(whole: Sketch, name: str, mask: int) -> list[tuple[Inferring, str | N
     return [(q, v) for v in shown]
 
 
-def _of_many(whole: Sketch, name: str, mask: int) -> bool:
+def _of_many(sketch: Sketch, name: str, mask: int) -> bool:
     """Return whether the mean of a number rests on many people, so that it tells of none.
 
     Not where few have no value, or few people with a value have, or have not, the event; nor where few differ from the
@@ -86,10 +86,10 @@ def _of_many(whole: Sketch, name: str, mask: int) -> bool:
     farther from it than the root mean square times the root of the rarer outcome's people: that person alone would move
     their mean by a standard error. A cell of many values counts as far off as its farthest end, and as one value.
     """
-    strata = strata_of(whole, name)
+    strata = strata_of(sketch, name)
     there = strata.present()
-    n, cases = there.n, float(there.cases.sum())
-    rarer = min(cases, n - cases)
+    n, events = there.n, float(there.events.sum())
+    rarer = min(events, n - events)
     if 0 < strata.n - n < mask or rarer < mask or n - float(there.rows.max()) < mask:
         return False
     median = there.x[np.searchsorted(np.cumsum(there.rows), n / 2)]
@@ -101,10 +101,10 @@ def _of_many(whole: Sketch, name: str, mask: int) -> bool:
 def _line(q: Inferring, level: str | None, alpha: float) -> Line | None:
     """Return one line of the table; None where there is no interval."""
     try:
-        bias, of_cases = (described(q, level, what, alpha) for what in ("bias", "observed"))
+        bias, of_events = (described(q, level, what, alpha) for what in ("bias", "observed"))
     except NotComputable:
         return None
-    s, error = bias.settings, float(of_cases.settings["error"])
+    s, error = bias.settings, float(of_events.settings["error"])
     fine, coarse = _digits(s["error"] or error), _digits(max(s["error"], error))
     if fine is None or coarse is None:
         return None
@@ -131,9 +131,9 @@ def _chance(line: Line) -> float:
     return -abs(line.bias) / (line.high - line.low) if line.high > line.low else 0.0
 
 
-def of_the_cases(case: Case, _: Mapping[str, Curve]) -> Answer:
+def of_the_events(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Answer by the table alone: it is no check."""
-    return Answer(curves={"inference": inference(case.whole, case.judging.alpha, case.mask)})
+    return CheckResult(curves={"inference": inference(context.sketch, context.judging.alpha, context.mask)})
 
 
-DECLARED = (Question(code="inference", order=120, make=of_the_cases),)
+DECLARED = (Check(code="inference", order=120, make=of_the_events),)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from calibrant.audit.question import NO_TESTS, Answer, Case, NotRun, Question
-from calibrant.audit.record import Check
+from calibrant.audit.context import NO_TESTS, AuditContext, Check, CheckResult, NotRun
+from calibrant.audit.record import CheckRecord
 from calibrant.results import Curve
 
 KERNEL = "kernel-error"
 
 
-def kernel_error(case: Case, _: Mapping[str, Curve]) -> Answer:
+def kernel_error(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Measure the squared kernel local calibration error of the sums that the local test reads.
 
     A sketch for tests holds them already, so that no row is read again; rows of clusters or of weights have no
@@ -19,12 +19,14 @@ def kernel_error(case: Case, _: Mapping[str, Curve]) -> Answer:
     """
     from calibrant.measure.klce import klce
 
-    case.needs_covariates()
-    case.needs_tests()
-    if "local" not in case.whole.parts and case.screen is None and not case.whole.by_units:
+    context.needs_covariates()
+    context.needs_tests()
+    if "local" not in context.sketch.parts and context.screen is None and not context.sketch.by_clusters:
         raise NotRun(NO_TESTS)
-    found = klce(case.tested, alpha=case.judging.alpha, features="default", seed=case.seed)
-    return Answer(checks=(Check(code=KERNEL, status="measured", estimate=found),), estimates={"klce": found})
+    result = klce(context.tested, alpha=context.judging.alpha, features="default", seed=context.seed)
+    return CheckResult(
+        checks=(CheckRecord(code=KERNEL, status="measured", estimate=result),), estimates={"klce": result}
+    )
 
 
-DECLARED = (Question(code=KERNEL, order=95, make=kernel_error),)
+DECLARED = (Check(code=KERNEL, order=95, make=kernel_error),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from calibrant.audit.question import Answer, Case, Question
+from calibrant.audit.context import AuditContext, Check, CheckResult
 from calibrant.results import Curve
 
 MEASURES = (
@@ -20,18 +20,18 @@ MEASURES = (
 )
 
 
-def _measured(name: str) -> Callable[[Case, Mapping[str, Curve]], Answer]:
+def _measured(name: str) -> Callable[[AuditContext, Mapping[str, Curve]], CheckResult]:
     """Return what computes a measure; it lists a check only where the measure does not exist for the data."""
 
-    def answer(case: Case, _: Mapping[str, Curve]) -> Answer:
+    def answer(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
         from calibrant import measure
 
-        return Answer(estimates={name: getattr(measure, name)(case.read, alpha=case.judging.alpha)})
+        return CheckResult(estimates={name: getattr(measure, name)(context.read, alpha=context.judging.alpha)})
 
     return answer
 
 
 DECLARED = tuple(
-    Question(code=name.replace("_", "-"), order=70 + i, make=_measured(name), step="measuring")
+    Check(code=name.replace("_", "-"), order=70 + i, make=_measured(name), step="measuring")
     for i, name in enumerate(MEASURES)
 )

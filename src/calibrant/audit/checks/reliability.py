@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.audit.checks.certified import coarse
-from calibrant.audit.question import DRAWS, Answer, Case, Cost, Question
-from calibrant.audit.record import Check
-from calibrant.audit.rounding import told_line, told_sets
+from calibrant.audit.context import DRAWS, AuditContext, Check, CheckResult, Cost
+from calibrant.audit.record import CheckRecord
+from calibrant.audit.rounding import reported_line, reported_sets
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.betting import residual_mean_limits
 from calibrant.stats.cells import equal_mass
+from calibrant.stats.clusters.below import gap_of
+from calibrant.stats.clusters.clusters import Clusters
+from calibrant.stats.clusters.two_way import MeanGap
 from calibrant.stats.smoothing import run_starts
-from calibrant.stats.units.below import gap_of
-from calibrant.stats.units.crossed import MeanGap
-from calibrant.stats.units.units import Units
 from calibrant.views.population import Population, fixed_scores
 
 CURVE_EVENTS = 50  # expected cases, and non-cases, under which ranges of the gap span the picture
@@ -31,15 +31,17 @@ FIXED = np.array([0.001, 0.01, *(np.arange(1, 10) / 10), 0.99, 0.999])  # where 
 POINTS = 101  # of the smoothed curve: about one a pixel of three
 
 
-def along_the_score(case: Case, _: Mapping[str, Curve]) -> Answer:
+def along_the_score(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Draw the score's error; without the bins the check does not apply, whatever the smoothed curve finds."""
-    plan = case.judging
-    curves = {"reliability": smoothed(case)}
+    plan = context.judging
+    curves = {"reliability": smoothed(context)}
     try:
-        curves["bins"] = bins_of(case.everyone, plan.levels, plan.alpha, plan.mask)
+        curves["bins"] = bins_of(context.everyone, plan.steps, plan.alpha, plan.mask)
     except NotComputable as e:
-        return Answer(checks=(Check(code="reliability", status="not-applicable", reason=e.reason),), curves=curves)
-    return Answer(checks=(Check(code="reliability", status="measured"),), curves=curves)
+        return CheckResult(
+            checks=(CheckRecord(code="reliability", status="not-applicable", reason=e.reason),), curves=curves
+        )
+    return CheckResult(checks=(CheckRecord(code="reliability", status="measured"),), curves=curves)
 
 
 @dataclass(frozen=True)
@@ -52,38 +54,38 @@ class Ranges:
     limits: Sequence[tuple[float, float]]  # of the gap, all at once
 
 
-def bins_of(q: Population, levels: int, alpha: float, mask: int) -> Curve:
+def bins_of(q: Population, steps: int, alpha: float, mask: int) -> Curve:
     """Return the binned reliability of the score, with gaps certified all at once."""
-    cases = q.counted.expected
-    if min(cases, q.n - cases) < CURVE_EVENTS:
+    event_count = q.counted.expected
+    if min(event_count, q.n - event_count) < CURVE_EVENTS:
         raise NotComputable(
             f"a curve needs at least {CURVE_EVENTS} expected events and {CURVE_EVENTS} expected non-events"
         )
-    found = _by_rows(q, levels, alpha, mask) if q.units is None else _by_units(q, q.units, alpha, mask)
-    counts, _, low, high = coarse(q, found.bins)
+    result = _by_rows(q, steps, alpha, mask) if q.clusters is None else _by_clusters(q, q.clusters, alpha, mask)
+    counts, _, low, high = coarse(q, result.bins)
     columns = {
-        "x": found.predicted,
+        "x": result.predicted,
         "x_low": low,
         "x_high": high,
-        "predicted": found.predicted,
-        "observed": found.observed,
-        "gap": found.observed - found.predicted,
-        "low": [v[0] for v in found.limits],
-        "high": [v[1] for v in found.limits],
+        "predicted": result.predicted,
+        "observed": result.observed,
+        "gap": result.observed - result.predicted,
+        "low": [v[0] for v in result.limits],
+        "high": [v[1] for v in result.limits],
         "rows": counts.sum(axis=1).astype(np.int64),
     }
     plain: Mapping[str, tuple[Any, ...]] = {k: tuple(np.asarray(v).tolist()) for k, v in columns.items()}
     curve = Curve(method="reliability", columns=plain, settings={"level": 1.0 - alpha, "simultaneous": True})
-    return told_sets(curve, q.n)
+    return reported_sets(curve, q.n)
 
 
-def _by_rows(q: Population, levels: int, alpha: float, mask: int) -> Ranges:
+def _by_rows(q: Population, steps: int, alpha: float, mask: int) -> Ranges:
     """Take the steps of the display, neighbours joined until each holds enough people to show.
 
     Where fewer than ten come of that (rare events), they are twenty ranges of the raw score with about equally many
     people.
     """
-    bins = _people(q, np.floor(q.counted.middle * levels + 0.5).astype(np.int64), mask)
+    bins = _people(q, np.floor(q.counted.middle * steps + 0.5).astype(np.int64), mask)
     if bins[-1] + 1 < FEW_BINS:
         bins = max(bins, _people(q, q.counted.equal_mass(2 * FEW_BINS), mask), key=lambda b: int(b[-1]))
     counts, sums, low, high = coarse(q, bins)
@@ -93,7 +95,7 @@ def _by_rows(q: Population, levels: int, alpha: float, mask: int) -> Ranges:
     return Ranges(bins, sums.sum(axis=1) / n, counts[:, 1] / n, limits)
 
 
-def _by_units(q: Population, units: Units, alpha: float, mask: int) -> Ranges:
+def _by_clusters(q: Population, clusters: Clusters, alpha: float, mask: int) -> Ranges:
     """Take ranges that no score of a certified unit decides, joined where too few people would be shown.
 
     Given all scores of a cluster, a rate is not that of its score alone: a score that moved an edge would choose which
@@ -101,41 +103,41 @@ def _by_units(q: Population, units: Units, alpha: float, mask: int) -> Ranges:
     so that no block of a range may be taken to be smaller than the largest with all of its rows, and a shift without
     rows in it is evidence of 1.
     """
-    fixed = _fixed_ranges(q, units)
+    fixed = _fixed_ranges(q, clusters)
     bins = _people(q, fixed, mask)
-    shifts = q.crossed or (units,)
-    of_row = [bins[_cell(q, u.p)] for u in shifts]
+    gaps = q.two_way or (clusters,)
+    of_row = [bins[_cell(q, u.p)] for u in gaps]
     means, limits = [], []
     for i, delta in enumerate(_shares(fixed, bins, alpha)):
-        held = [(u, of == i) for u, of in zip(shifts, of_row, strict=True)]
-        parts = [replace(u.within(own), most=u.largest) for u, own in held if own.any()]
+        kept = [(u, of == i) for u, of in zip(gaps, of_row, strict=True)]
+        parts = [replace(u.within(own), most=u.largest) for u, own in kept if own.any()]
         if not parts:
             raise NotComputable("a range of the score has none of the rows whose clusters are held")
         weight = np.concatenate([u.weight for u in parts])
         values = [u.p for u in parts], [u.y for u in parts]
         means.append([np.average(np.concatenate(v), weights=weight) for v in values])
         each = [gap_of(u, delta / 2.0) for u in parts]
-        gap = MeanGap(each, len(shifts)) if q.crossed else each[0]
+        gap = MeanGap(each, len(gaps)) if q.two_way else each[0]
         limits.append((gap.limit(delta / 2.0, 1.0), gap.limit(delta / 2.0, -1.0)))
     predicted, observed = np.array(means).T
     return Ranges(bins, predicted, observed, limits)
 
 
-def _fixed_ranges(q: Population, units: Units) -> NDArray[np.int64]:
+def _fixed_ranges(q: Population, clusters: Clusters) -> NDArray[np.int64]:
     """Return the range of each cell of the score: of about equally many rows of pilot clusters."""
-    if q.crossed:
+    if q.two_way:
         return np.digitize(q.counted.middle, FIXED).astype(np.int64)
-    pilot = _cell(q, units.p[~units.certified[units.unit]])
+    pilot = _cell(q, clusters.p[~clusters.certified[clusters.cluster]])
     return equal_mass(np.bincount(pilot, minlength=q.grid), FEW_BINS)
 
 
 def _shares(fixed: NDArray[np.int64], bins: NDArray[np.int64], alpha: float) -> list[float]:
     """Return the alpha of each bin, a run of ranges: every run that people might have asked for has its share."""
-    held = [len(np.unique(fixed[bins == i])) for i in range(int(bins[-1]) + 1)]
+    kept = [len(np.unique(fixed[bins == i])) for i in range(int(bins[-1]) + 1)]
     k = len(np.unique(fixed))
     if k == 1:
         return [alpha]
-    return [ALONE * alpha / k if one == 1 else (1.0 - ALONE) * alpha / (k * (k - 1) / 2) for one in held]
+    return [ALONE * alpha / k if one == 1 else (1.0 - ALONE) * alpha / (k * (k - 1) / 2) for one in kept]
 
 
 def _cell(q: Population, p: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -154,22 +156,22 @@ def _people(q: Population, first: NDArray[np.int64], mask: int) -> NDArray[np.in
     return (np.searchsorted(starts, first, side="right") - 1).astype(np.int64)
 
 
-def smoothed(case: Case) -> Curve:
+def smoothed(context: AuditContext) -> Curve:
     """Return the smoothed reliability curve, from cells of at least as many people as may be shown.
 
     Without columns where it cannot be computed: the check of the bins says why.
     """
     from calibrant.diagnose.reliability_curve import METHOD, Drawing, curve_of
 
-    if case.everyone.crossed:
-        return Curve(method=METHOD, columns={}, settings={"reason": case.one_column})
-    how = Drawing(grid=POINTS, alpha=case.judging.alpha, draws=DRAWS, seed=case.seed, smallest=case.mask)
+    if context.everyone.two_way:
+        return Curve(method=METHOD, columns={}, settings={"reason": context.one_column})
+    how = Drawing(grid=POINTS, alpha=context.judging.alpha, draws=DRAWS, seed=context.seed, smallest=context.mask)
     try:
-        return told_line(curve_of(case.everyone, how))
+        return reported_line(curve_of(context.everyone, how))
     except NotComputable as e:
         return Curve(method=METHOD, columns={}, settings={"reason": e.reason})
 
 
 DECLARED = (
-    Question(code="reliability", order=60, make=along_the_score, cost=Cost(flat=0.05, held=0.001), crosses=True),
+    Check(code="reliability", order=60, make=along_the_score, cost=Cost(flat=0.05, sample_rows=0.001), crosses=True),
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from calibrant.audit.question import DRAWS, NO_TESTS, Answer, Case, Cost, Question
-from calibrant.audit.record import NO_CURVE, Check
+from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost
+from calibrant.audit.record import NO_CURVE, CheckRecord
 from calibrant.audit.rounding import step, stepped
 from calibrant.repair.catalogue import tried_by_default
 from calibrant.results import Curve
@@ -41,10 +41,10 @@ SETTINGS = (
     "how",
     "rows_fit",
     "rows_judged",
-    "cases_judged",
+    "events_judged",
     "groups",
     "alpha",
-    "levels",
+    "steps",
     "tests",
     "test_rows",
     "draws",
@@ -52,91 +52,91 @@ SETTINGS = (
 )
 
 
-def repairs(case: Case, so_far: Mapping[str, Curve]) -> Answer:
+def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
     """Compare the repairs that `calibrant repair` tries; hold the same people against the limit before and after."""
-    rows, plan = case.needs_rows(NO_TESTS if case.whole.spec.codings else NO_ROWS), case.judging
+    rows, plan = context.needs_rows(NO_TESTS if context.sketch.spec.codings else NO_ROWS), context.judging
     from calibrant.audit.before_after import Populations
-    from calibrant.repair.judge.compare import Asked, Judging, audited_variables, compared
+    from calibrant.repair.judge.compare import CompareOptions, Judging, audited_variables, compared
     from calibrant.repair.judge.evidence import TESTS
     from calibrant.repair.judge.fixed import Against
 
-    case.announce("comparing repairs")
-    case.forget()
-    held = () if rows.covariates is None else tuple(rows.covariates.schema.names)
-    by = tuple(v.name for v in case.whole.spec.variables if v.name in held)
-    along, left_out = audited_variables(rows, None, case.seed)
-    people = Populations(case, case.needs_held(), so_far.get("pockets", NO_CURVE))
-    asked = Asked(
-        repairs=tried_by_default(along, quick=False),
-        variables=along,
+    context.announce("comparing repairs")
+    context.forget()
+    kept = () if rows.covariates is None else tuple(rows.covariates.schema.names)
+    by = tuple(v.name for v in context.sketch.spec.variables if v.name in kept)
+    by_variable, left_out = audited_variables(rows, None, context.seed)
+    people = Populations(context, context.needs_sample(), so_far.get("subgroups", NO_CURVE))
+    options = CompareOptions(
+        repairs=tried_by_default(by_variable, quick=False),
+        variables=by_variable,
         by=by,
-        bins={v.name: v.edges for v in case.whole.spec.variables if v.name in by and v.edges},
+        bins={v.name: v.edges for v in context.sketch.spec.variables if v.name in by and v.edges},
         left_out=left_out,
         people=people.of,
         thresholds=plan.thresholds,
     )
     judging = Judging(
-        levels=plan.levels,
+        steps=plan.steps,
         alpha=plan.alpha,
         tests=tuple(TESTS),
         test_rows=TEST_ROWS,
         draws=DRAWS,
         certify_groups=False,
-        smallest_group=case.mask,
-        seed=case.seed,
+        smallest_group=context.mask,
+        seed=context.seed,
         against=Against(
             limit=plan.limit,
             judge=plan.judge,
-            levels=plan.levels,
+            steps=plan.steps,
             alpha=plan.alpha,
-            seed=case.seed,
-            told=people.ends,
-            exact=case.everyone.exact,
+            seed=context.seed,
+            reported=people.ends,
+            exact=context.everyone.exact,
         ),
         every=False,
     )
-    found = compared(rows, asked, judging)
+    result = compared(rows, options, judging)
     ranked = so_far["ranking"].columns.get("variable", ()) if "ranking" in so_far else ()
-    curves = {"repairs": _shortened(found, ranked)}
-    if found.fixed.columns:
-        curves["fixed"] = people.shown(found.fixed)
-    if found.decisions.columns:
-        curves["repair_decisions"] = found.decisions
-    return Answer(checks=(Check(code=REPAIR, status="measured"),), curves=curves)
+    curves = {"repairs": _shortened(result, ranked)}
+    if result.fixed.columns:
+        curves["fixed"] = people.shown(result.fixed)
+    if result.decisions.columns:
+        curves["repair_decisions"] = result.decisions
+    return CheckResult(checks=(CheckRecord(code=REPAIR, status="measured"),), curves=curves)
 
 
-def _shortened(found: Comparison, ranked: Sequence[str]) -> Curve:
+def _shortened(result: Comparison, ranked: Sequence[str]) -> Curve:
     """Return the table with what the verdicts say; groups are counted, not listed."""
-    columns = {name: found.table.columns[name] for name in COLUMNS}
-    audited = found.settings["variables"]
-    along = next((v for v in ranked if v in audited), "")
+    columns = {name: result.table.columns[name] for name in COLUMNS}
+    audited = result.settings["variables"]
+    by_variable = next((v for v in ranked if v in audited), "")
     vece = dict(
         zip(
-            zip(found.variables.columns["probability"], found.variables.columns["variable"], strict=True),
-            found.variables.columns["vece"],
+            zip(result.variables.columns["probability"], result.variables.columns["variable"], strict=True),
+            result.variables.columns["vece"],
             strict=True,
         )
     )
-    columns["error_along"] = tuple(vece.get((name, along)) for name in columns["probability"])
-    columns |= _told(columns, found)
+    columns["error_by_variable"] = tuple(vece.get((name, by_variable)) for name in columns["probability"])
+    columns |= _reported(columns, result)
     settings = {
-        **{k: found.settings[k] for k in SETTINGS},
-        "recommended": found.recommended,
-        "along": along,
-        "verdicts": {name: _plain(v) for name, v in found.verdicts.items()},
+        **{k: result.settings[k] for k in SETTINGS},
+        "recommended": result.recommended,
+        "by_variable": by_variable,
+        "verdicts": {name: _plain(v) for name, v in result.verdicts.items()},
     }
     return Curve(method="repair.compare", columns=columns, settings=settings)
 
 
-def _told(columns: Mapping[str, tuple[Any, ...]], found: Comparison) -> dict[str, tuple[Any, ...]]:
+def _reported(columns: Mapping[str, tuple[Any, ...]], result: Comparison) -> dict[str, tuple[Any, ...]]:
     """Return what is reported of some of the people, a group or the ranges of a variable, in steps of their number."""
-    c = found.groups.columns
+    c = result.groups.columns
     people = {f"{v} = {level}": n for v, level, n in zip(c["variable"], c["level"], c["rows"], strict=True)}
     gaps = zip(columns["largest_gap"], columns["largest_gap_group"], strict=True)
-    everyone = step(found.settings["rows_judged"])
+    everyone = step(result.settings["rows_judged"])
     return {
         "largest_gap": tuple(None if gap is None else stepped(gap, step(people[group])) for gap, group in gaps),
-        "error_along": tuple(None if v is None else stepped(v, everyone) for v in columns["error_along"]),
+        "error_by_variable": tuple(None if v is None else stepped(v, everyone) for v in columns["error_by_variable"]),
     }
 
 
@@ -146,4 +146,4 @@ def _plain(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
 
 TAKES = Cost(tests=True, flat=0.7, group=0.02, covariate=0.05, each=0.003)
-DECLARED = (Question(code=REPAIR, order=110, make=repairs, cost=TAKES),)
+DECLARED = (Check(code=REPAIR, order=110, make=repairs, cost=TAKES),)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from calibrant.audit.question import Answer, Case, Cost, Question
-from calibrant.audit.record import Check
+from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
+from calibrant.audit.record import CheckRecord
 from calibrant.measure.heterogeneity import heterogeneity
 from calibrant.results import Curve
 
@@ -19,27 +19,27 @@ CLIP = 1e-6  # of scores of 0 and 1, whose logits are infinite
 STEP = 20  # of a logit: what is told of one site is in steps of a twentieth, ends outward
 
 
-def sites(case: Case, _: Mapping[str, Curve]) -> Answer:
+def sites(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Compare the clusters where five or more of them have rows enough.
 
     A cluster may be one person with many rows, so that of a single one no name and no count is reported: its place
     among the others, its intercept and the limits, rounded.
     """
-    rows = case.whole.rows() if case.whole.spec.cluster else None
+    rows = context.sketch.rows() if context.sketch.spec.cluster else None
     if rows is None or rows.cluster is None:
-        return Answer()
+        return CheckResult()
     count = np.unique(rows.cluster, return_counts=True)[1]
-    if int((count >= case.mask).sum()) < FEWEST:
-        return Answer()
+    if int((count >= context.mask).sum()) < FEWEST:
+        return CheckResult()
     clip = CLIP if bool(((rows.p == 0.0) | (rows.p == 1.0)).any()) else 0.0
-    found = heterogeneity(rows, clip=clip, alpha=case.judging.alpha)
-    return Answer(checks=(Check(code=CODE, status="measured"),), curves={CODE: _told(case, found)})
+    result = heterogeneity(rows, clip=clip, alpha=context.judging.alpha)
+    return CheckResult(checks=(CheckRecord(code=CODE, status="measured"),), curves={CODE: _reported(context, result)})
 
 
-def _told(case: Case, found: Curve) -> Curve:
+def _reported(context: AuditContext, result: Curve) -> Curve:
     """Return the mean and the spread as found, and each site that has rows enough without its name and its counts."""
-    c = found.columns
-    large = [i for i, n in enumerate(c["rows"]) if n >= case.mask]
+    c = result.columns
+    large = [i for i, n in enumerate(c["rows"]) if n >= context.mask]
     every = math.ceil(len(large) / MOST)
     columns = {
         "rank": tuple(range(1, len(large) + 1))[::every],
@@ -47,17 +47,21 @@ def _told(case: Case, found: Curve) -> Curve:
         "low": tuple(math.floor(c["low"][i] * STEP) / STEP for i in large)[::every],
         "high": tuple(math.ceil(c["high"][i] * STEP) / STEP for i in large)[::every],
     }
-    settings = {**found.settings, "site": case.whole.spec.cluster, "unshown": found.settings["sites"] - len(large)}
+    settings = {
+        **result.settings,
+        "site": context.sketch.spec.cluster,
+        "unshown": result.settings["sites"] - len(large),
+    }
     return Curve(method=METHOD, columns=columns, settings=settings)
 
 
 DECLARED = (
-    Question(
+    Check(
         code=CODE,
         order=26,
         make=sites,
         step="comparing sites",
-        cost=Cost(flat=0.3, held=0.004),
+        cost=Cost(flat=0.3, sample_rows=0.004),
         crosses=True,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from calibrant.audit.decisions.whom import People
-from calibrant.audit.rounding import Told
+from calibrant.audit.rounding import RandomRounding
 from calibrant.decisions.ladder import Ladder
 from calibrant.decisions.regret import ends as regret_ends
 from calibrant.views.grouped import keyed
@@ -22,7 +22,7 @@ class Line:
     ----------
     group : str
     threshold, acts_from : float
-    rows, acted, cases_acted, left, cases_left : int
+    rows, acted, events_acted, left, events_left : int
         People; acted on and events among them; not acted on and events among them.
     wrong, wrong_low, wrong_high : float or None
         ``P(Y = 0 | acted on)``, certified; None where nobody is.
@@ -40,9 +40,9 @@ class Line:
     acts_from: float
     rows: int
     acted: int
-    cases_acted: int
+    events_acted: int
     left: int
-    cases_left: int
+    events_left: int
     wrong: float | None
     wrong_low: float | None
     wrong_high: float | None
@@ -67,11 +67,11 @@ def line(people: People, at: int, alpha: float, seed: int) -> Line:
     """Certify one population at one threshold; half of `alpha`, its own, is the net benefit's."""
     ladder = people.ladders[at]
     each = alpha / 2.0 / CERTIFIED_ENDS
-    (acted, cases), (left, missed) = ladder.acted, ladder.left
-    high, low = Told.of(acted, cases, 0.0), Told.of(left, missed, 0.0)
-    every = Told.of(acted + left, cases + missed, 0.0)
+    (acted, events), (left, missed) = ladder.acted, ladder.left
+    high, low = RandomRounding.of(acted, events, 0.0), RandomRounding.of(left, missed, 0.0)
+    every = RandomRounding.of(acted + left, events + missed, 0.0)
     t, odds = ladder.threshold, ladder.threshold / (1.0 - ladder.threshold)
-    rate = _rate(ladder, True, (acted - cases, acted), high, (each, seed))
+    rate = _rate(ladder, True, (acted - events, acted), high, (each, seed))
     other = _rate(ladder, False, (missed, left), low, (each, seed))
     lots, worth = ladder.lots, 1.0 - t
     ends = regret_ends(lots, (each, each), seed)
@@ -85,9 +85,9 @@ def line(people: People, at: int, alpha: float, seed: int) -> Line:
         ladder.acts_from,
         every.rows,
         high.rows if acted else 0,
-        high.cases if acted else 0,
+        high.events if acted else 0,
         low.rows if left else 0,
-        low.cases if left else 0,
+        low.events if left else 0,
         *rate,
         *other,
         *_outward(every, gain, "net benefit", (-top, top)),
@@ -97,29 +97,31 @@ def line(people: People, at: int, alpha: float, seed: int) -> Line:
 
 
 def _outward(
-    told: Told, found: tuple[float, float, float], about: str, span: tuple[float, float]
+    reported: RandomRounding, results: tuple[float, float, float], about: str, span: tuple[float, float]
 ) -> tuple[float, float, float]:
     """Return a number rounded, between ends moved outward."""
-    value, low, high = found
-    least, most = told.end(low, -1, f"{about} low", *span), told.end(high, 1, f"{about} high", *span)
-    return min(max(told.near(value, about), least), most), least, most
+    value, low, high = results
+    least, most = reported.end(low, -1, f"{about} low", *span), reported.end(high, 1, f"{about} high", *span)
+    return min(max(reported.near(value, about), least), most), least, most
 
 
 Rate = tuple[float | None, float | None, float | None]
 
 
-def _rate(ladder: Ladder, acted: bool, counts: tuple[int, int], told: Told, spend: tuple[float, int]) -> Rate:
+def _rate(
+    ladder: Ladder, acted: bool, counts: tuple[int, int], reported: RandomRounding, spend: tuple[float, int]
+) -> Rate:
     """Return a rate of errors on one side of the threshold with its certified range; nothing where nobody is there."""
     (wrong, rows), (each, seed) = counts, spend
     if not rows:
         return None, None, None
-    if ladder.units is None:
+    if ladder.clusters is None:
         low, high = clopper_pearson(wrong, rows, each)
         rate = wrong / rows
     else:
-        found = ladder.errors(ladder.units, acted, seed)
-        rate, (low, high) = found.mean, found.limits(each)
-    value, least, most = _outward(told, (rate, low, high), "wrong" if acted else "missed", (0.0, 1.0))
+        result = ladder.errors(ladder.clusters, acted, seed)
+        rate, (low, high) = result.mean, result.limits(each)
+    value, least, most = _outward(reported, (rate, low, high), "wrong" if acted else "missed", (0.0, 1.0))
     return value, least, most
 
 

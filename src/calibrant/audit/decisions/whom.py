@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibrant.audit.context import AuditContext
 from calibrant.audit.pooling import Name, shown_groups
-from calibrant.audit.question import Case
 from calibrant.decisions.ladder import Ladder
 from calibrant.views.population import Population, groups_of
 
@@ -51,39 +51,39 @@ class People:
 
 def _people(ladder: Ladder, low: float, high: float) -> int:
     """Return people whose score is from one number to below another: clusters where rows share clusters."""
-    if ladder.units is None:
+    if ladder.clusters is None:
         at = (ladder.low >= low - 1e-9) & (ladder.low < high - 1e-9)
         return int(ladder.counts[:, at].sum())
-    u = ladder.units
-    return len(np.unique(u.unit[(u.p >= low) & (u.p < high)]))
+    u = ladder.clusters
+    return len(np.unique(u.cluster[(u.p >= low) & (u.p < high)]))
 
 
-def everyone(case: Case) -> People:
+def everyone(context: AuditContext) -> People:
     """Return everyone."""
-    q = case.everyone
-    return People(EVERYONE, -1, q, tuple(Ladder.of(q, t) for t in case.judging.thresholds))
+    q = context.everyone
+    return People(EVERYONE, -1, q, tuple(Ladder.of(q, t) for t in context.judging.thresholds))
 
 
-def groups(case: Case) -> list[People]:
+def groups(context: AuditContext) -> list[People]:
     """Return the groups that the audit shows."""
-    whole = case.whole
+    whole = context.sketch
     if not whole.spec.groupings:
         return []
-    shown = shown_groups(whole, case.mask)
-    found = groups_of(whole, whole, [members for _, members, _ in shown], whole.spec.seed)
+    shown = shown_groups(whole, context.mask)
+    result = groups_of(whole, whole, [members for _, members, _ in shown], whole.spec.seed)
     ends = np.cumsum(whole.spec.sizes)
     return [
         People(
             name,
             int(np.searchsorted(ends, members[0], side="right")),
             q,
-            tuple(Ladder.of(q, t) for t in case.judging.thresholds),
+            tuple(Ladder.of(q, t) for t in context.judging.thresholds),
         )
-        for (name, members, _), q in zip(shown, found, strict=True)
+        for (name, members, _), q in zip(shown, result, strict=True)
     ]
 
 
-def told(people: Sequence[People], at: int, mask: int, pairs: set[int]) -> list[People]:
+def reported(people: Sequence[People], at: int, mask: int, pairs: set[int]) -> list[People]:
     """Return those of whom a threshold is reported; of a variable's groups that are not, two at least and not few.
 
     Groups add up to everyone, who are reported: one group that is left out could be had by subtraction. So the next

@@ -102,8 +102,8 @@ def _active() -> Client | None:
 def _counting(raw: bytes, name: str) -> Callable[[int, pd.DataFrame | Share], bytes]:
     call = caller("Dask")
 
-    def sum_up(part: int, given: pd.DataFrame | Share) -> bytes:
-        return call(name, raw, part, given)
+    def sum_up(part: int, inputs: pd.DataFrame | Share) -> bytes:
+        return call(name, raw, part, inputs)
 
     return sum_up
 

@@ -8,7 +8,7 @@ from functools import cache
 import pyarrow as pa
 
 
-def give_back() -> None:
+def release_memory() -> None:
     """Return free memory to the system: Arrow's, and that of the C library where it can be asked to (glibc).
 
     Threads that read leave a heap each, mostly free but no smaller.
@@ -24,7 +24,7 @@ def _trim() -> Callable[[int], int] | None:
     import ctypes
 
     try:
-        found: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+        result: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
     except (OSError, TypeError, AttributeError):  # another system, or another C library
         return None
-    return found
+    return result

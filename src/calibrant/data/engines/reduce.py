@@ -8,16 +8,16 @@ from dataclasses import replace
 from threading import Event, Lock
 from typing import Any, TypeVar, cast
 
-from calibrant.arguments import PYTHON, Asker
+from calibrant.arguments import PYTHON, Caller
 from calibrant.data.columns import require
-from calibrant.data.engines.freed import give_back
+from calibrant.data.engines.freed import release_memory
 from calibrant.data.engines.work import Summary, Task, joined
 from calibrant.data.sketches.choice import Choice, Chosen
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.abreast import abreast
 from calibrant.data.sources.opened import open_source
+from calibrant.data.sources.parallel_map import parallel_map
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import FOUND_OUT, Form, OnRows, Part, Source
+from calibrant.data.sources.source import DETECTED, Form, OnRows, Part, Source
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
 from calibrant.errors import BadInput, EngineFailed
@@ -50,7 +50,7 @@ def source_of(
     source: object,
     wanted: Sequence[str] = (),
     engine: object = None,
-    form: Form = FOUND_OUT,
+    form: Form = DETECTED,
     texts: Collection[str] = (),
 ) -> Source:
     """Return a source as `open_source` does, or as rows that a cluster sums up.
@@ -81,12 +81,12 @@ def source_of(
         raise BadInput("a DuckDB connection runs queries: pass calibrant.sql(text, connection=...) in place of engine=")
     if isinstance(source, Query) and engine is not None:
         raise BadInput("a query runs in DuckDB: leave engine= out, or pass the session's own DataFrame")
-    found = open_source(source, wanted, form).knowing(texts)
+    result = open_source(source, wanted, form).knowing(texts)
     if engine is None:
-        return found
+        return result
     if not is_live(engine, kind_of(engine)):
         raise BadInput(f"engine is a {type(engine).__name__}: {ENGINES}")
-    if found.fragments is None:
+    if result.fragments is None:
         raise BadInput(
             "engine= reads Parquet files only: leave it out to read this here, or pass a frame of the engine"
         )
@@ -94,7 +94,7 @@ def source_of(
     from calibrant.data.engines.spark import SparkFragments
 
     made = SparkFragments if kind_of(engine) == "spark" else DaskFragments
-    return replace(found, cluster=made(engine, found.fragments))
+    return replace(result, cluster=made(engine, result.fragments))
 
 
 def _cluster_frame(frame: Any, kind: str, engine: object) -> Source:
@@ -120,10 +120,10 @@ def first_look(
 ) -> FirstLook:
     """Read groups and covariates once, never the labels."""
     task = Task(kind="look", spec=spec, by=tuple(by), covariates=tuple(covariates))
-    found = cast(FirstLook, _reduced(source, task, progress))
-    if source.rows not in (None, found.rows_read):
-        raise BadInput(CHANGED.format(source.rows, found.rows_read))
-    return found
+    result = cast(FirstLook, _reduced(source, task, progress))
+    if source.rows not in (None, result.rows_read):
+        raise BadInput(CHANGED.format(source.rows, result.rows_read))
+    return result
 
 
 def sketch_source(
@@ -131,7 +131,7 @@ def sketch_source(
     spec: Spec,
     progress: OnRows | None = None,
     looked: FirstLook | None = None,
-    asker: Asker = PYTHON,
+    caller: Caller = PYTHON,
 ) -> Sketch:
     """Read every part once, in record batches, and return the checked sketch.
 
@@ -141,7 +141,7 @@ def sketch_source(
     known = looked.look.n if looked is not None and looked.covariates else None
     task = Task(kind="count", spec=spec, rows=known)
     whole = cast(Sketch, _reduced(source, task, progress))
-    whole.faults.asker = asker
+    whole.faults.caller = caller
     whole.faults.check(spec)
     expected = source.rows if looked is None else looked.rows_read
     if expected is not None and expected != whole.rows_read:
@@ -161,7 +161,7 @@ def chosen_rows(
     names: Sequence[str],
     most: int,
     progress: OnRows | None = None,
-    asker: Asker = PYTHON,
+    caller: Caller = PYTHON,
 ) -> Chosen:
     """Read a source once and keep the `most` sound rows with the smallest hashed identities, covariates as they are.
 
@@ -176,9 +176,9 @@ def chosen_rows(
         raise BadInput("a stream can be read only once, and a repair is fitted before it is applied: pass a file")
     columns = Choice(spec, names, most).columns
     with source.one_pass():
-        found = _on_threads(source, lambda: Choice(spec, names, most), columns, spec.score, MOST_THREADS, progress)
-    chosen = found.chosen(source.name, asker)
-    found.faults.check_scale(spec)
+        result = _on_threads(source, lambda: Choice(spec, names, most), columns, spec.score, MOST_THREADS, progress)
+    chosen = result.chosen(source.name, caller)
+    result.faults.check_scale(spec)
     return chosen
 
 
@@ -234,8 +234,8 @@ def _on_threads(
 
     with one_thread():  # the parts are what runs side by side
         # one part is refused, or somebody stops it all: the others need not be read to the end
-        whole, *others = abreast(work, range(threads), threads, failed=stopped.set)
+        whole, *others = parallel_map(work, range(threads), threads, failed=stopped.set)
     while others:
         whole.add(others.pop())
-    give_back()
+    release_memory()
     return whole

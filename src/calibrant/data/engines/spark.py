@@ -95,7 +95,7 @@ def _run(
         if _interrupted(e):
             raise KeyboardInterrupt from e
         if type(e).__module__.startswith(("pyspark.", "py4j.", "grpc")) or isinstance(e, ConnectionError):
-            raise EngineFailed(f"the Spark job failed, and nothing was counted: {told(e)}") from e
+            raise EngineFailed(f"the Spark job failed, and nothing was counted: {reported(e)}") from e
         raise
     finally:
         with suppress(Exception):
@@ -132,7 +132,7 @@ def _interrupted(error: BaseException | None) -> bool:
     return error is not None
 
 
-def told(error: BaseException) -> str:
+def reported(error: BaseException) -> str:
     """Return the one line of an engine's error that says most: the last of a Python traceback, or the first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     lines = [q for q in lines if not q.startswith("An error occurred while calling")]
@@ -205,12 +205,12 @@ def _cutter() -> Callable[[int, bytes], Iterator[pa.RecordBatch]]:
 
 def _labels(buckets: int) -> list[int]:
     """Return numbers that Spark's hash deals to different buckets; any others would add up to the same, less evenly."""
-    found: dict[int, int] = {}
+    results: dict[int, int] = {}
     number = 0
-    while len(found) < buckets:
-        found.setdefault(_murmur(number) % buckets, number)
+    while len(results) < buckets:
+        results.setdefault(_murmur(number) % buckets, number)
         number += 1
-    return list(found.values())
+    return list(results.values())
 
 
 def _murmur(number: int) -> int:
@@ -227,15 +227,15 @@ def _murmur(number: int) -> int:
 
 def _gatherer() -> Callable[[Iterable[pa.RecordBatch]], Iterator[bytes]]:
     def whole(batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
-        held: dict[int, dict[int, bytes]] = {}
+        values: dict[int, dict[int, bytes]] = {}
         for batch in batches:
             rows = (batch.column(i).to_pylist() for i in range(5))
             for _, part, piece, of, data in zip(*rows, strict=True):
-                held.setdefault(part, {})[piece] = data
-                if len(held[part]) == of:
-                    own = held.pop(part)
+                values.setdefault(part, {})[piece] = data
+                if len(values[part]) == of:
+                    own = values.pop(part)
                     yield b"".join(own[i] for i in range(of))
-        if held:
-            raise RuntimeError(f"pieces of part {min(held)} are missing")
+        if values:
+            raise RuntimeError(f"pieces of part {min(values)} are missing")
 
     return whole

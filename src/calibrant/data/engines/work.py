@@ -90,7 +90,7 @@ class Task:
         if self.kind == "look":
             return FirstLook(self.spec, self.by, self.covariates)
         sketch = Sketch(self.spec)
-        if self.rows is not None and "sample" in sketch.parts and not self.spec.beside:
+        if self.rows is not None and "sample" in sketch.parts and not self.spec.row_attributes:
             # rows below a share s of all hashes are Binomial(rows, s): kept are so many that k or more are all but sure
             k = self.spec.sample
             sketch.parts["sample"].narrow((k + SPARE * k**0.5 + SPARE**2) / max(self.rows, 1))
@@ -107,7 +107,7 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class WorkResult:
     """What stands before a summary's bytes.
 
     Parameters
@@ -126,20 +126,20 @@ class Answer:
     faults: Faults | None = None
 
 
-def message(answer: Answer, summary: bytes = b"") -> bytes:
+def message(answer: WorkResult, summary: bytes = b"") -> bytes:
     """Return an answer and a summary as bytes."""
     return with_sizes(msgspec.json.encode(answer), summary)
 
 
 def refusal(error: Exception, parts: Iterable[int]) -> bytes:
     """Return a refusal as a message."""
-    return message(Answer(parts=tuple(parts), refused=type(error).__name__, why=text_of(str(error))))
+    return message(WorkResult(parts=tuple(parts), refused=type(error).__name__, why=text_of(str(error))))
 
 
 def summary_of(summary: Sketch | FirstLook, parts: Iterable[int]) -> bytes:
     """Return a summary as a message. Faulty rows that may not be left out are reported without their counts."""
     if isinstance(summary, FirstLook):
-        return message(Answer(parts=tuple(parts)), summary.to_bytes(level=QUICK))
+        return message(WorkResult(parts=tuple(parts)), summary.to_bytes(level=QUICK))
     first = [f and (text_of(f[0]), f[1]) for f in summary.faults.first]
     files = {text_of(name): seen for name, seen in summary.faults.files.items()}
     faults = replace(summary.faults, first=first, files=files)
@@ -147,17 +147,17 @@ def summary_of(summary: Sketch | FirstLook, parts: Iterable[int]) -> bytes:
         summary.faults.check(summary.spec)
     except BadInput:
         summary = Sketch(summary.spec)
-    return message(Answer(parts=tuple(parts), faults=faults), summary.to_bytes(level=QUICK))
+    return message(WorkResult(parts=tuple(parts), faults=faults), summary.to_bytes(level=QUICK))
 
 
-def _merged(task: Task, whole: Sketch | FirstLook, answer: Answer, raw: memoryview) -> None:
+def _merged(task: Task, full_sketch: Sketch | FirstLook, answer: WorkResult, raw: memoryview) -> None:
     """Add the summary of a message to the whole."""
-    if isinstance(whole, FirstLook):
-        whole.add(FirstLook(task.spec, task.by, task.covariates).load(bytes(raw)))
+    if isinstance(full_sketch, FirstLook):
+        full_sketch.add(FirstLook(task.spec, task.by, task.covariates).load(bytes(raw)))
         return
     sketch = Sketch.from_bytes(bytes(raw))
     sketch.faults = answer.faults or Faults()
-    whole.add(sketch)
+    full_sketch.add(sketch)
 
 
 # ---- what runs there ----
@@ -171,7 +171,7 @@ def caller(engine: str) -> Call:
     version, work = calibrant.__version__, WORK
     hint = ", or set PYSPARK_PYTHON to a Python that has it before the session begins" if engine == "Spark" else ""
 
-    def call(name: str, task: bytes, part: int, *given: object) -> bytes:
+    def call(name: str, task: bytes, part: int, *value: object) -> bytes:
         import importlib
         import json
         import platform
@@ -181,7 +181,7 @@ def caller(engine: str) -> Call:
         try:
             there = getattr(importlib.import_module("calibrant"), "__version__", "another version")
             if there == version:
-                arguments = (task, *given) if name == "join" else (task, part, *given)
+                arguments = (task, *value) if name == "join" else (task, part, *value)
                 run: Call = getattr(importlib.import_module(work), name)
                 return run(*arguments)
             why = (
@@ -258,7 +258,7 @@ def _joined(task: Task, messages: Iterable[bytes]) -> tuple[Sketch | FirstLook, 
     refusals: list[tuple[int, Exception]] = []
     for raw in messages:
         head, body = halves(raw)
-        answer = msgspec.json.decode(head, type=Answer)
+        answer = msgspec.json.decode(head, type=WorkResult)
         parts = set(answer.parts)
         if answer.refused:  # a worker of another version may not know which parts it was to join
             refused |= parts
@@ -278,21 +278,21 @@ def _joined(task: Task, messages: Iterable[bytes]) -> tuple[Sketch | FirstLook, 
 
 def from_frame(batches: Iterable[pa.RecordBatch], part: int) -> Iterator[Numbered]:
     """Join small batches; their rows are numbered within the part, for messages only."""
-    held, rows, first = list[pa.RecordBatch](), 0, 0
+    kept, rows, first = list[pa.RecordBatch](), 0, 0
     for batch in batches:
         if batch.num_rows:
-            held.append(batch)
+            kept.append(batch)
             rows += batch.num_rows
         if rows >= ROWS_SENT:
-            yield from _together(held, part, first)
-            held, rows, first = [], 0, first + rows
-    if held:
-        yield from _together(held, part, first)
+            yield from _together(kept, part, first)
+            kept, rows, first = [], 0, first + rows
+    if kept:
+        yield from _together(kept, part, first)
 
 
-def _together(held: list[pa.RecordBatch], part: int, first: int) -> Iterator[Numbered]:
+def _together(values: list[pa.RecordBatch], part: int, first: int) -> Iterator[Numbered]:
     """Yield batches as one, or as more where texts are too long for one array."""
-    whole = held if len(held) == 1 else pa.Table.from_batches(held).combine_chunks().to_batches()
+    whole = values if len(values) == 1 else pa.Table.from_batches(values).combine_chunks().to_batches()
     for batch in whole:
         yield f"partition {part}", first, batch
         first += batch.num_rows

@@ -10,10 +10,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.data.specs.attributes import Attribute, Cells, cells_of
 from calibrant.data.specs.coding import Rows
 from calibrant.data.specs.sketch_file import Integers, need
 from calibrant.data.specs.spec import Spec
-from calibrant.data.specs.traits import Cells, Trait, cells_of
 from calibrant.errors import BadInput
 from calibrant.kernels.boxes import SUMS, box_sums
 from calibrant.kernels.tally import SCORE_BITS
@@ -29,16 +29,16 @@ class Layout:
 
     Parameters
     ----------
-    traits : sequence of Trait
+    attributes : sequence of Trait
     order : int from 1 to 3
         Largest number of attributes combined.
     """
 
-    def __init__(self, traits: Sequence[Trait], order: int) -> None:
-        self.traits = tuple(traits)
-        self.sizes: NDArray[np.int64] = np.array([t.size for t in traits], dtype=np.int64)
+    def __init__(self, attributes: Sequence[Attribute], order: int) -> None:
+        self.attributes = tuple(attributes)
+        self.sizes: NDArray[np.int64] = np.array([t.size for t in attributes], dtype=np.int64)
         #: the traits of each table, fewer before more
-        self.combined = [c for k in range(1, order + 1) for c in combinations(range(len(traits)), k)]
+        self.combined = [c for k in range(1, order + 1) for c in combinations(range(len(attributes)), k)]
         cells = [int(np.prod(self.sizes[list(c)])) for c in self.combined]
         self.ends = np.cumsum([0, *cells], dtype=np.int64)
 
@@ -75,12 +75,12 @@ class Boxes:
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
-        self.layout = Layout(spec.traits, 2)
+        self.layout = Layout(spec.attributes, 2)
         self.sums: Integers = np.zeros((self.layout.cells, SUMS), dtype=np.int64)
 
     def update(self, rows: Rows) -> None:
         """Add rows."""
-        cells = cells_of(self.spec.traits, rows.p, rows.encoded, self.spec.codings)
+        cells = cells_of(self.spec.attributes, rows.p, rows.encoded, self.spec.codings)
         self.layout.summed(cells, rows.p, rows.y, self.sums)
         self._guard()
 
@@ -105,8 +105,8 @@ class Boxes:
         """Take over the sums that `arrays` described."""
         self.sums = np.array(arrays["sums"])
 
-    def check(self, n: int, cases: int, steps: int) -> None:
-        """Refuse stored sums that no rows can have; `n`, `cases` and the sum of scores in `steps` are everyone's."""
+    def check(self, n: int, events: int, steps: int) -> None:
+        """Refuse stored sums that no rows can have; `n`, `events` and the sum of scores in `steps` are everyone's."""
         where = "the boxes"
         rows, hits, q, v = self.sums.T
         need(n <= MOST and (rows >= 0).all() and (rows <= n).all(), where, "have an impossible count")
@@ -116,9 +116,9 @@ class Boxes:
         most = q * (1.0 - q / (np.maximum(rows, 1) * float(STEPS)))
         need((v >= 0).all() and (v <= most * (1 + SLACK)).all(), where, "have an impossible variance")
         everyone = self.layout.of(self.sums, 0).sum(axis=0)
-        need(everyone[:3].tolist() == [n, cases, steps], where, "do not add up to everyone")
-        for t, traits in enumerate(self.layout.combined):
+        need(everyone[:3].tolist() == [n, events, steps], where, "do not add up to everyone")
+        for t, attributes in enumerate(self.layout.combined):
             own = self.layout.of(self.sums, t)
-            for axis, trait in enumerate(traits if len(traits) > 1 else ()):
+            for axis, attribute in enumerate(attributes if len(attributes) > 1 else ()):
                 margin = own.sum(axis=1 - axis)
-                need((margin == self.layout.of(self.sums, trait)).all(), where, "do not agree with one another")
+                need((margin == self.layout.of(self.sums, attribute)).all(), where, "do not agree with one another")

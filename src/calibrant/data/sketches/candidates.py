@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.data.columns import Floats
-from calibrant.data.sketches.sample import HASH, Sample, hashes_of, labels_of, lines_of, of_units, scores_of
+from calibrant.data.sketches.sample import HASH, Sample, hashes_of, labels_of, lines_of, of_clusters, scores_of
 from calibrant.data.specs.coding import Rows
 from calibrant.data.specs.sketch_file import Integers, need
 from calibrant.data.specs.spec import Spec
@@ -33,59 +33,59 @@ class Candidates:
     """
 
     def __init__(self, spec: Spec) -> None:
-        self.held = {name: Sample(ROWS, 0, groupings=0) for name in spec.candidates or ()}
+        self.counted = {name: Sample(ROWS, 0, groupings=0) for name in spec.candidates or ()}
 
     def update(self, rows: Rows) -> None:
         """Add rows; one without a value belongs to nothing."""
         own = hashes_of(rows.ids)
-        for held, values in zip(self.held.values(), rows.candidates, strict=True):
+        for kept, values in zip(self.counted.values(), rows.candidates, strict=True):
             hashes = hashes_of(values)
-            near = held.candidates(hashes, values != 0)
-            of, beside = of_units(own[near], values[near], None)
-            held.add(lines_of(of, rows.p[near], rows.y[near], beside))
+            near = kept.candidates(hashes, values != 0)
+            of, row_attributes = of_clusters(own[near], values[near], None)
+            kept.add(lines_of(of, rows.p[near], rows.y[near], row_attributes))
 
     def merge(self, other: Self) -> None:
         """Add the rows of another part of the same spec."""
-        for name, held in self.held.items():
-            held.merge(other.held[name])
+        for name, kept in self.counted.items():
+            kept.merge(other.counted[name])
 
     def of(self, name: str) -> tuple[NDArray[np.int64], Floats, Floats]:
         """Return the cluster of each row held, numbered from zero, with its score and label."""
-        lines = self.held[name].lines
-        units = np.unique(lines[:, HASH], return_inverse=True)[1].reshape(-1).astype(np.int64)
-        return units, scores_of(lines), labels_of(lines).astype(np.float64)
+        lines = self.counted[name].lines
+        clusters = np.unique(lines[:, HASH], return_inverse=True)[1].reshape(-1).astype(np.int64)
+        return clusters, scores_of(lines), labels_of(lines).astype(np.float64)
 
     def share(self, name: str) -> float:
         """Return the share of all clusters that is held, about; 1 where all are."""
-        return (self.held[name].limit + 1.0) / 2.0**64
+        return (self.counted[name].limit + 1.0) / 2.0**64
 
     # ---- bytes ----
 
     def arrays(self) -> dict[str, Integers]:
         """Return the state by column."""
-        return {f"{j} {k}": v for j, held in enumerate(self.held.values()) for k, v in held.arrays().items()}
+        return {f"{j} {k}": v for j, kept in enumerate(self.counted.values()) for k, v in kept.arrays().items()}
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
         """Return whether arrays of these shapes can be this part's state."""
-        each = [held.takes(_of(j, shapes)) for j, held in enumerate(self.held.values())]
+        each = [kept.takes(_of(j, shapes)) for j, kept in enumerate(self.counted.values())]
         return all(each) and len(shapes) == sum(len(_of(j, shapes)) for j in range(len(each)))
 
     def load(self, arrays: Mapping[str, Integers]) -> None:
         """Take over the state that `arrays` described."""
-        for j, held in enumerate(self.held.values()):
-            held.load(_of(j, arrays))
+        for j, kept in enumerate(self.counted.values()):
+            kept.load(_of(j, arrays))
 
     def check(self, n: int) -> None:
         """Refuse stored rows that cannot be among so many."""
-        for name, held in self.held.items():
-            lines, where = held.lines, f"the rows by {name!r}"
+        for name, kept in self.counted.items():
+            lines, where = kept.lines, f"the rows by {name!r}"
             hashes, p, y = lines[:, HASH].view(np.uint64), scores_of(lines), labels_of(lines)
             need(len(lines) <= n and (hashes[1:] >= hashes[:-1]).all(), where, "are too many, or out of order")
             sound = ((p >= 0.0) & (p <= 1.0)).all() and ((y == 0) | (y == 1)).all()
-            need(sound and (hashes <= np.uint64(held.limit)).all(), where, "cannot be those of rows")
+            need(sound and (hashes <= np.uint64(kept.limit)).all(), where, "cannot be those of rows")
 
 
-def _of(j: int, held: Mapping[str, T]) -> dict[str, T]:
+def _of(j: int, values: Mapping[str, T]) -> dict[str, T]:
     """Return what is held of one column, by its own names."""
     start = f"{j} "
-    return {name.removeprefix(start): one for name, one in held.items() if name.startswith(start)}
+    return {name.removeprefix(start): one for name, one in values.items() if name.startswith(start)}

@@ -8,11 +8,11 @@ from typing import Self
 
 import pyarrow as pa
 
-from calibrant.arguments import Asker, lacking
+from calibrant.arguments import Caller, lacking
 from calibrant.data.columns import Ids, binary_labels, label_values, score_values
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketches.beside import Beside
 from calibrant.data.sketches.contents import Contents
+from calibrant.data.sketches.row_attributes import RowAttributes
 from calibrant.data.sketches.sample import (
     LABEL,
     Batch,
@@ -20,7 +20,7 @@ from calibrant.data.sketches.sample import (
     RawSample,
     hashes_of,
     labels_of,
-    of_units,
+    of_clusters,
     scores_of,
     source_order,
 )
@@ -74,14 +74,16 @@ class Choice:
 
     def __init__(self, spec: Spec, names: Sequence[str], most: int) -> None:
         self.spec, self.faults, self.rows_read = spec, Faults(), 0
-        self.sample = RawSample(names, most, whole=bool(spec.beside))
+        self.sample = RawSample(names, most, whole=bool(spec.row_attributes))
         self.contents = Contents(replace(spec, variables=(), codings=()))
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns to read."""
         return tuple(
-            dict.fromkeys([self.spec.label, self.spec.score, *self.sample.names, *self.spec.key, *self.spec.beside])
+            dict.fromkeys(
+                [self.spec.label, self.spec.score, *self.sample.names, *self.spec.key, *self.spec.row_attributes]
+            )
         )
 
     def update(self, batch: Batch, *, part: str = "", first_row: int = 0) -> None:
@@ -91,19 +93,19 @@ class Choice:
         values = label_values(batch.column(spec.label), spec.label, spec.positive)
         self.faults.see(p, spec.percent, part)
         self.faults.note(p, values, part, first_row)
-        self.faults.note_case(batch, spec)
+        self.faults.note_event(batch, spec)
         self.faults.note_gaps(batch, spec, dict.fromkeys((*self.sample.names, *spec.key)), part, first_row)
-        beside = Beside.of(batch, spec, self.faults, part, first_row)
-        y = binary_labels(beside.labelled(values))
+        row_attributes = RowAttributes.of(batch, spec, self.faults, part, first_row)
+        y = binary_labels(row_attributes.labelled(values))
         sound = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
-        origin = Origin.of(batch, spec, part, first_row, beside)
-        ids, units = origin.identities(batch.num_rows, spec), origin.units(spec)
+        origin = Origin.of(batch, spec, part, first_row, row_attributes)
+        ids, clusters = origin.identities(batch.num_rows, spec), origin.clusters(spec)
         if sound.any():
             nothing = encode(NOTHING, (), int(sound.sum()), scale=False)
             keys = None if origin.keys is None else origin.keys[sound]
             self.contents.update(Rows(p[sound], y[sound], ids[sound], nothing, keys=keys, part=part))
         hashes = hashes_of(ids)
-        of, more = (hashes, ()) if not spec.beside else of_units(hashes, units, beside.weights)
+        of, more = (hashes, ()) if not spec.row_attributes else of_clusters(hashes, clusters, row_attributes.weights)
         self.sample.keep(of, p, y, batch, sound, more)
         self.rows_read += batch.num_rows
 
@@ -115,9 +117,9 @@ class Choice:
         self.rows_read += other.rows_read
         return self
 
-    def chosen(self, name: str, asker: Asker) -> Chosen:
+    def chosen(self, name: str, caller: Caller) -> Chosen:
         """Return the rows if all were sound, or if those that were not may be left out."""
-        self.faults.asker = asker
+        self.faults.caller = caller
         self.faults.check(self.spec)
         lines, spec = self.sample.lines, self.spec
         if not len(lines):
@@ -129,8 +131,10 @@ class Choice:
         hashes = self.sample.row_hashes
         at = source_order(hashes, spec)
         p, covariates = scores_of(lines[at]), table.take(at) if table.num_columns else None
-        cluster, weights = self.sample.beside(at, spec)
+        cluster, weights = self.sample.row_attributes(at, spec)
         y = labels_of(lines[at])
-        known = self.sample.unit_ids(at)
-        data = Predictions(y=y, p=p, covariates=covariates, cluster=cluster, weights=weights, name=name, unit_ids=known)
+        known = self.sample.cluster_ids(at)
+        data = Predictions(
+            y=y, p=p, covariates=covariates, cluster=cluster, weights=weights, name=name, cluster_ids=known
+        )
         return Chosen(data, hashes[at], self.rows_read, self.contents)

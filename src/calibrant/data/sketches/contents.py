@@ -72,8 +72,8 @@ class Smallest:
 
     def _settle(self) -> None:
         """Empty the table; what is larger than the smallest need not be looked at any more."""
-        held = self._table[:-1]
-        self.merge(held[held[:, WORD] != 0].view(np.int64))
+        kept = self._table[:-1]
+        self.merge(kept[kept[:, WORD] != 0].view(np.int64))
         self._table[:] = 0
 
     def merge(self, lines: Integers) -> None:
@@ -114,8 +114,13 @@ class Contents:
         """Add rows."""
         tags = tags_of(rows.p)
         words = tags.copy()
-        beside = (column for column in (rows.units, rows.weights) if column is not None)
-        for column in (*rows.encoded.numbers.T, *rows.encoded.codes[:, : self._levels].T, *rows.groups, *beside):
+        row_attributes = (column for column in (rows.clusters, rows.weights) if column is not None)
+        for column in (
+            *rows.encoded.numbers.T,
+            *rows.encoded.codes[:, : self._levels].T,
+            *rows.groups,
+            *row_attributes,
+        ):
             fold(words, column)
         if rows.keys is not None:
             fold(words, rows.keys)
@@ -185,17 +190,17 @@ class Contents:
         self.files = {file: (rows, own) for file, rows, own in arrays["files"].view(np.uint64).tolist()}
         self.n, self.total = arrays["total"].view(np.uint64).tolist()
 
-    def check(self, n: int, cases: int) -> None:
+    def check(self, n: int, events: int) -> None:
         """Refuse stored contents that so many rows cannot have."""
         need(self.n == n, "the contents", "are of another number of rows")
-        for name, held, ones in (("contents", self.rows, cases), ("keys", self.keys, 0)):
-            lines, where = held.lines, f"the {name}"
+        for name, kept, ones in (("contents", self.rows, events), ("keys", self.keys, 0)):
+            lines, where = kept.lines, f"the {name}"
             words, counts = lines[:, WORD].view(np.uint64), lines[:, ZEROS:]
             need((words[1:] > words[:-1]).all() and (words > 0).all(), where, "are out of order")
             need(((counts >= 0) & (counts <= n)).all() and (counts.any(axis=1)).all(), where, "have impossible counts")
             here = counts.sum(axis=0, dtype=np.float64)
             most = np.array([n - ones, ones])
-            complete = held.whole and (name == "contents" or self.keyed)
+            complete = kept.whole and (name == "contents" or self.keyed)
             need((here <= most).all() and (not complete or (here == most).all()), where, "do not add up")
             need(name == "contents" or self.keyed or not len(lines), where, "are of no column")
         rows = [rows for rows, _ in self.files.values()]

@@ -21,10 +21,10 @@ from calibrant.data.sketches.boxes import Boxes
 from calibrant.data.sketches.candidates import Candidates
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.sample import (
-    BESIDE,
     COVARIATES,
     HASH,
     LABEL,
+    WITH,
     Origin,
     Sample,
     bits_of,
@@ -32,7 +32,7 @@ from calibrant.data.sketches.sample import (
     hashes_of,
     labels_of,
     lines_of,
-    of_units,
+    of_clusters,
     scores_of,
     source_order,
 )
@@ -91,7 +91,7 @@ def parts_of(spec: Spec) -> Parts:
         parts["sample"] = SampledRows(spec)
     if spec.candidates:
         parts["candidates"] = Candidates(spec)
-    if spec.traits:
+    if spec.attributes:
         parts["boxes"] = Boxes(spec)
     if spec.local:
         parts["local"] = LocalSums(spec.local)
@@ -118,17 +118,17 @@ def sound_rows(
     )
     coded = {c.name for c in spec.codings}
     good = (p >= 0.0) & (p <= 1.0) & ((y == 0) | (y == 1))
-    keys, units, weights = origin.keys, origin.units(spec), origin.beside.weights
-    may_be = origin.beside.candidates
+    keys, clusters, weights = origin.keys, origin.clusters(spec), origin.row_attributes.weights
+    may_be = origin.row_attributes.candidates
     if not good.all():
         p, y, ids = p[good], y[good], ids[good]
-        keys, units, weights = (None if column is None else column[good] for column in (keys, units, weights))
+        keys, clusters, weights = (None if column is None else column[good] for column in (keys, clusters, weights))
         table = table.filter(pa.array(good)) if table.num_columns else table
         stacked, may_be = stacked[:, good], tuple(column[good] for column in may_be)
     encoded = encode(table, spec.codings, len(p), spec.local is not None)
     of = dict(zip(spec.groupings, stacked, strict=True))
     groups = tuple(of[v.name,] for v in spec.variables if v.name not in coded)
-    return Rows(p, y, ids, encoded, groups, keys, origin.part, stacked, units, weights, may_be) if len(p) else None
+    return Rows(p, y, ids, encoded, groups, keys, origin.part, stacked, clusters, weights, may_be) if len(p) else None
 
 
 MOST_ROWS = 1 << 40  # so that no sum over all rows leaves 64 bits
@@ -177,7 +177,7 @@ class Fine:
 
     def __init__(self, spec: Spec) -> None:
         self.numbers, self.levels, _ = by_kind(spec.codings)
-        self.held: dict[str, Integers] = {
+        self.stored: dict[str, Integers] = {
             c.name: np.zeros((cells_of(c), 2, 2, FIELDS), dtype=np.int64) for c in (*self.numbers, *self.levels)
         }
 
@@ -185,20 +185,20 @@ class Fine:
         """Add rows."""
         for j, c in enumerate(self.numbers):
             x, ends = np.ascontiguousarray(rows.encoded.numbers[:, j]), np.array(c.cells)
-            fine_sums(locate(x, ends[1:-1]), x, ends, rows.p, rows.y, self.held[c.name])
+            fine_sums(locate(x, ends[1:-1]), x, ends, rows.p, rows.y, self.stored[c.name])
         for j, c in enumerate(self.levels):
-            fine_sums(rows.encoded.codes[:, j], None, None, rows.p, rows.y, self.held[c.name])
+            fine_sums(rows.encoded.codes[:, j], None, None, rows.p, rows.y, self.stored[c.name])
         self._guard()
 
     def merge(self, other: Self) -> None:
         """Add the sums of another part of the same spec."""
-        for name, held in self.held.items():
-            held += other.held[name]
+        for name, kept in self.stored.items():
+            kept += other.stored[name]
         self._guard()
 
     def _guard(self) -> None:
-        for name, held in self.held.items():
-            if int(held[..., 0].max(initial=0)) > MOST:
+        for name, kept in self.stored.items():
+            if int(kept[..., 0].max(initial=0)) > MOST:
                 raise BadInput(
                     f"covariate {name!r}: more than {MOST:,} rows share one value, outcome and side of 0.5; "
                     "sketch fewer rows at a time, or leave it out of variables"
@@ -206,22 +206,22 @@ class Fine:
 
     def arrays(self) -> dict[str, Integers]:
         """Return the sums by covariate."""
-        return dict(self.held)
+        return dict(self.stored)
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
         """Return whether arrays of these shapes can be this part's state."""
-        return {name: held.shape for name, held in self.held.items()} == dict(shapes)
+        return {name: kept.shape for name, kept in self.stored.items()} == dict(shapes)
 
     def load(self, arrays: Mapping[str, Integers]) -> None:
         """Take over the sums that `arrays` described."""
-        self.held = {name: np.array(arrays[name]) for name in self.held}
+        self.stored = {name: np.array(arrays[name]) for name in self.stored}
 
     def check(self, totals: Integers) -> None:
         """Refuse stored sums that no rows can have; `totals` are everyone's rows and score sums by side and label."""
         low = np.array([0, HALF], dtype=np.int64)[:, None]
-        for name, held in self.held.items():
+        for name, kept in self.stored.items():
             where = f"covariate {name!r}"
-            n, q, square, place = (held[..., k] for k in range(FIELDS))
+            n, q, square, place = (kept[..., k] for k in range(FIELDS))
             rest = q - n * low  # sums of q wrap where they leave 64 bits, alike on both sides
             need((n <= MOST).all(), where, "has an impossible count")
             need_within(n, place, PLACES, where)
@@ -245,7 +245,7 @@ def cells_of(coding: Coding) -> int:
 # ---- whole rows, for the methods that need rows ----
 
 MASK = 2**64 - 1
-MOST_ALIKE = 0.01  # share of the sample that the rows of one key may be where the sample ends
+MOST_INTRACLASS = 0.01  # share of the sample that the rows of one key may be where the sample ends
 LATEST = 106_751_991.0  # days that microseconds in 64 bits can hold
 
 
@@ -259,14 +259,16 @@ class SampledRows(Sample):
         self.spec, self.total = spec, 0
         self.numbers, self.categories, flagged = by_kind(spec.codings)
         self.most = [len(c.labels) for c in self.categories] + [2] * len(flagged)
-        super().__init__(spec.sample, len(self.numbers) + len(self.most), len(spec.sizes) if spec.beside else None)
+        super().__init__(
+            spec.sample, len(self.numbers) + len(self.most), len(spec.sizes) if spec.row_attributes else None
+        )
 
     def update(self, rows: Rows) -> None:
         """Add rows."""
         hashes, e = hashes_of(rows.ids), rows.encoded
         more: tuple[NDArray[np.generic], ...] = ()
         if self.whole:
-            hashes, (own, weights) = of_units(hashes, rows.units, rows.weights)
+            hashes, (own, weights) = of_clusters(hashes, rows.clusters, rows.weights)
             self.total = (self.total + sum_of(hashes, rows.p, rows.y, weights)) & MASK
             more = (own, weights, *rows.stacked)
         kept = self.candidates(hashes)
@@ -302,24 +304,24 @@ class SampledRows(Sample):
         return self.limit < MASK
 
     @property
-    def units(self) -> int:
+    def clusters(self) -> int:
         """Clusters whose rows are held."""
         return len(np.unique(self.lines[:, HASH]))
 
     @property
-    def of_units(self) -> int:
+    def of_clusters(self) -> int:
         """Clusters in all: counted where all are held, else about, by the share of hashes held."""
-        return round(self.units / ((self.limit + 1) / 2.0**64)) if self.cut else self.units
+        return round(self.clusters / ((self.limit + 1) / 2.0**64)) if self.cut else self.clusters
 
     def named(self) -> NDArray[np.int64]:
         """Return the cluster of each row held, as a number of its own, in the order of `predictions`."""
-        found: NDArray[np.int64] = self.lines[self._order(None), HASH]
-        return found
+        result: NDArray[np.int64] = self.lines[self._order(None), HASH]
+        return result
 
     def levels(self, grouping: int) -> NDArray[np.int64]:
         """Return the level of each row held in one grouping, in the order of `predictions`."""
-        found: NDArray[np.int64] = self.lines[self._order(None), self.own + BESIDE + grouping]
-        return found
+        result: NDArray[np.int64] = self.lines[self._order(None), self.own + WITH + grouping]
+        return result
 
     def predictions(
         self, name: str = "data", at: NDArray[np.intp] | None = None, only: Collection[str] | None = None
@@ -335,10 +337,10 @@ class SampledRows(Sample):
         values = {c.name: lines[:, j][order] for j, c in own if only is None or c.name in only}
         table = pa.table({c.name: _column(values[c.name], c) for c in self.spec.codings if c.name in values})
         short = lines[:, :COVARIATES][order]
-        cluster, weights = self.beside(order, self.spec)
+        cluster, weights = self.row_attributes(order, self.spec)
         table, y, p = table if values else None, labels_of(short), scores_of(short)
-        known = self.unit_ids(order)
-        return Predictions(y=y, p=p, covariates=table, cluster=cluster, weights=weights, name=name, unit_ids=known)
+        known = self.cluster_ids(order)
+        return Predictions(y=y, p=p, covariates=table, cluster=cluster, weights=weights, name=name, cluster_ids=known)
 
     def _order(self, at: NDArray[np.intp] | None) -> NDArray[np.intp]:
         """Return which line each row is, of some rows or of all."""
@@ -368,13 +370,13 @@ class SampledRows(Sample):
         if not self.spec.key or len(lines) < self.size or self.whole:
             return
         last = int((lines[:, HASH] == lines[-1, HASH]).sum())
-        if last > MOST_ALIKE * len(lines):
+        if last > MOST_INTRACLASS * len(lines):
             raise BadInput(
                 f"key={'+'.join(self.spec.key)!r} distinguishes too few rows: {last:,} of {len(lines):,} sampled rows "
                 "share one value (rows without a key share one): name more columns in key="
             )
 
-    def check(self, n: int, cases: int) -> None:
+    def check(self, n: int, events: int) -> None:
         """Refuse stored rows that cannot be among so many."""
         lines, where = self.lines, "the sample"
         need(len(lines) <= n, where, "has too many rows")
@@ -382,7 +384,7 @@ class SampledRows(Sample):
         need((hashes[1:] >= hashes[:-1]).all(), where, "is out of order")
         sound = ((p >= 0.0) & (p <= 1.0)).all() and ((y == 0) | (y == 1)).all()
         need(sound, where, "has a score or label that is none")
-        need(len(lines) < n or int(y.sum()) == cases, where, "has other labels")
+        need(len(lines) < n or int(y.sum()) == events, where, "has other labels")
         for j, c in enumerate(self.numbers, COVARIATES):
             values = doubles_of(lines[:, j])
             reach = LATEST if c.kind == "date" else np.finfo(np.float64).max
@@ -391,9 +393,9 @@ class SampledRows(Sample):
             codes = lines[:, j]
             need(((codes >= 0) & (codes < most)).all(), where, f"has an impossible level in column {j}")
         if self.whole:
-            self._check_units(n)
+            self._check_clusters(n)
 
-    def _check_units(self, n: int) -> None:
+    def _check_clusters(self, n: int) -> None:
         """Refuse stored clusters that rows cannot have, or that are not all there."""
         lines, where = self.lines, "the clusters"
         hashes, weights = lines[:, HASH].view(np.uint64), doubles_of(lines[:, self.own + 1])
@@ -401,7 +403,7 @@ class SampledRows(Sample):
         need(self.cut or len(lines) == n, where, "are not all there")
         need(((weights > 0) & np.isfinite(weights)).all(), where, "have an impossible weight")
         need(bool(self.spec.weights) or bool((weights == 1.0).all()), where, "have weights of no column")
-        for j, size in enumerate(self.spec.sizes, self.own + BESIDE):
+        for j, size in enumerate(self.spec.sizes, self.own + WITH):
             need(((lines[:, j] >= 0) & (lines[:, j] < size)).all(), where, "have an impossible group")
         whole = self.cut or sum_of(hashes, scores_of(lines), labels_of(lines), weights) == self.total
         need(whole, where, "do not add up")

@@ -32,7 +32,10 @@ SPEAKING = 3.0  # expected contradictions of labels from which on their absence 
 FINE = 0.005  # share of pairs alike in a column, up to which it is practically continuous: whole years of age are not
 RARE = 5.0  # equal rows for each that such a column would leave, were it independent of the score
 MANY = 10.0  # contradictions expected then, of which a quarter or fewer is no chance: one in 370 for Poisson counts
-ALIKE = 0.05, 5.0  # equal rows for each pair that is alike in all columns, by which scores may follow from the columns
+SAME_VARIANCE = (
+    0.05,
+    5.0,
+)  # equal rows for each pair that is alike in all columns, by which scores may follow from the columns
 SURELY = 20  # different rows that all occur g times, or 2 g, 3 g, ...: chance has it in one of 2^20
 CHANCE = 1e-6  # that two files of independent rows are equal
 
@@ -94,7 +97,7 @@ class _Twins:
         Pairs of rows with this content, and the share of them whose labels differ.
     of : float
         Pairs of rows in all.
-    alike : Chance
+    pair_share : Chance
         Share of them that are alike by chance in columns but score and label.
     """
 
@@ -103,19 +106,19 @@ class _Twins:
     pairs: Floats
     differ: Floats
     of: float
-    alike: Chance
+    pair_share: Chance
 
 
-def repeats_of(contents: Contents, alike: Chance) -> Repeats:
-    """Return the rows that occur more than once, by key if there is one; `alike` as `_Twins` has it."""
+def repeats_of(contents: Contents, pair_share: Chance) -> Repeats:
+    """Return the rows that occur more than once, by key if there is one; `pair_share` as `_Twins` has it."""
     keyed = contents.keyed
-    held = contents.keys if keyed else contents.rows
-    counts = held.lines[:, ZEROS:]
+    kept = contents.keys if keyed else contents.rows
+    counts = kept.lines[:, ZEROS:]
     here, more = int(counts.sum()), int((counts - 1).clip(min=0).sum())
-    rows = more if held.whole else round(contents.n * more / max(here, 1))
-    copied = rows > 0 if keyed else rows >= max(LEAST * contents.n, 1) and _copied(contents, alike)
+    rows = more if kept.whole else round(contents.n * more / max(here, 1))
+    copied = rows > 0 if keyed else rows >= max(LEAST * contents.n, 1) and _copied(contents, pair_share)
     by: Literal["row", "key"] = "key" if keyed else "row"
-    return Repeats(rows=rows, of=contents.n, exact=held.whole, by=by, copied=copied, times=_times(contents))
+    return Repeats(rows=rows, of=contents.n, exact=kept.whole, by=by, copied=copied, times=_times(contents))
 
 
 def _times(contents: Contents) -> float:
@@ -124,7 +127,7 @@ def _times(contents: Contents) -> float:
     return float((counts**2).sum() / counts.sum()) if len(counts) else 1.0
 
 
-def _copied(contents: Contents, alike: Chance) -> bool:
+def _copied(contents: Contents, pair_share: Chance) -> bool:
     """Return whether the rows that repeat others are copies, most of them."""
     lines = contents.rows.lines
     counts = lines[:, ZEROS:]
@@ -134,7 +137,7 @@ def _copied(contents: Contents, alike: Chance) -> bool:
     pairs, of = n * (n - 1.0) / 2.0, contents.n * (contents.n - 1.0) / 2.0
     differ = ones * (n - ones) / np.maximum(pairs, 1.0)
     share = contents.rows.share
-    return _more_than_chance(_Twins(lines=lines, share=share, pairs=pairs, differ=differ, of=of, alike=alike))
+    return _more_than_chance(_Twins(lines=lines, share=share, pairs=pairs, differ=differ, of=of, pair_share=pair_share))
 
 
 def _more_than_chance(t: _Twins) -> bool:
@@ -143,12 +146,12 @@ def _more_than_chance(t: _Twins) -> bool:
     same = same.reshape(-1)
     equal = float(t.pairs.sum()) / t.share
     of_score = np.bincount(same, t.lines[:, ZEROS:].sum(axis=1))
-    by_chance = t.alike.finest * float((of_score**2).sum()) / 2.0 / t.share**2  # equal rows
+    by_chance = t.pair_share.finest * float((of_score**2).sum()) / 2.0 / t.share**2  # equal rows
     rate = _rates(t.lines)
     differing = 2.0 * rate * (1.0 - rate)  # of two people with about that score, whose labels are not the same
     # (0) rounded scores are shared by many, but rows that are equal in a continuous column too are not
     expected = float(differing[t.pairs > 0].sum())
-    rare = t.alike.finest <= FINE and equal >= RARE * by_chance
+    rare = t.pair_share.finest <= FINE and equal >= RARE * by_chance
     if rare and expected >= MANY and float(t.differ.sum()) <= expected / 4.0:
         return True
     # (1) only contents whose score is not evidently that of many others
@@ -165,9 +168,9 @@ def _more_than_chance(t: _Twins) -> bool:
     # (3) where labels say nothing: pairs with one score but different columns are what chance makes of rounded scores,
     # and about as many equal rows as rows with the same columns what it makes of scores that follow from the columns
     at_odds = float((sizes * (sizes - 1.0)).sum()) / 2.0 / t.share**2
-    low, high = ALIKE
-    follows = low * equal <= t.alike.every * t.of <= high * equal
-    return at_odds < min(0.1 * (1.0 / t.alike.every - 1.0), 1.0) * equal and not follows
+    low, high = SAME_VARIANCE
+    follows = low * equal <= t.pair_share.every * t.of <= high * equal
+    return at_odds < min(0.1 * (1.0 / t.pair_share.every - 1.0), 1.0) * equal and not follows
 
 
 def _rates(lines: Integers) -> Floats:
@@ -185,10 +188,10 @@ def _rates(lines: Integers) -> Floats:
 # ---- two sketches ----
 
 
-def in_both(a: Contents, b: Contents, names: Iterable[str], alike: Chance) -> str:
+def in_both(a: Contents, b: Contents, names: Iterable[str], pair_share: Chance) -> str:
     """Return what two sketches both hold, in words; empty if nothing, or no more than chance explains.
 
-    `names` are of the files that they were made of; `alike` as `_Twins` has it.
+    `names` are of the files that they were made of; `pair_share` as `_Twins` has it.
     """
     if (a.n, a.total) == (b.n, b.total):
         return f"hold the same {a.n:,} rows"
@@ -197,11 +200,11 @@ def in_both(a: Contents, b: Contents, names: Iterable[str], alike: Chance) -> st
     for file, (rows, total) in b.files.items():
         if (rows, total) in known and max(_by_chance(c, rows) for c in (a, b)) * len(known) * len(b.files) < CHANCE:
             return f"both hold the {rows:,} rows of {by_hash.get(file, 'one file')}"
-    common = _shared(a, b, alike)
+    common = _shared(a, b, pair_share)
     return f"have {'' if a.rows.whole and b.rows.whole else 'about '}{common:,} rows in common" if common else ""
 
 
-def _shared(a: Contents, b: Contents, alike: Chance) -> int:
+def _shared(a: Contents, b: Contents, pair_share: Chance) -> int:
     """Return how many rows two sketches have in common; 0 if it is a small share, or not more than chance."""
     limit = min(a.rows.limit, b.rows.limit)
     mine, theirs = (c.rows.lines[c.rows.lines[:, WORD].view(np.uint64) <= np.uint64(limit)] for c in (a, b))
@@ -218,7 +221,7 @@ def _shared(a: Contents, b: Contents, alike: Chance) -> int:
     pairs, differ = np.zeros((2, len(lines)))
     pairs[i], differ[i] = m * n, (p * (n - q) + q * (m - p)) / (m * n)
     share, of = (limit + 1.0) / 2.0**64, float(a.n) * b.n
-    twins = _Twins(lines=lines, share=share, pairs=pairs, differ=differ, of=of, alike=alike)
+    twins = _Twins(lines=lines, share=share, pairs=pairs, differ=differ, of=of, pair_share=pair_share)
     return round(common / share) if _more_than_chance(twins) else 0
 
 
@@ -245,9 +248,9 @@ def _by_chance(contents: Contents, rows: int) -> float:
     one of their m! orders, with probability m! c^m at most; and the chance falls with m, for it is the one of a
     symmetric random walk to be back where it began after m steps.
     """
-    held = contents.rows
-    counts = held.lines[:, ZEROS:].astype(np.float64)
-    pairs = float((counts * (counts - 1.0)).sum()) / held.share
+    kept = contents.rows
+    counts = kept.lines[:, ZEROS:].astype(np.float64)
+    pairs = float((counts * (counts - 1.0)).sum()) / kept.share
     equal = min(max(pairs, 1.0) / max(contents.n * (contents.n - 1.0), 1.0), 1.0)
     m = min(max(int(1.0 / equal), 1), rows)  # where m! c^m is least
     return math.exp(min(math.lgamma(m + 1.0) + m * math.log(equal), 0.0))

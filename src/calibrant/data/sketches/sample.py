@@ -29,7 +29,7 @@ from calibrant.data.columns import (
 )
 from calibrant.data.dates import is_date, may_be_dates, text_dates, times
 from calibrant.data.layouts import decoded, plain
-from calibrant.data.sketches.beside import NOTHING, Beside
+from calibrant.data.sketches.row_attributes import NOTHING, RowAttributes
 from calibrant.data.specs.sketch_file import Integers
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
@@ -42,8 +42,8 @@ Batch: TypeAlias = "pa.RecordBatch | pa.Table"
 SALT = np.uint64(0x5A3C91E7B2D4F680)  # any number, so that the sample is independent of the random blocks
 ALL = np.uint64(2**64 - 1)  # no hash is larger
 HASH, SCORE, LABEL, COVARIATES = range(4)  # where the parts of a line begin
-BESIDE = 2  # columns of a unit's rows behind the covariates: the row's hash and its weight
-HELD = 1 << 16  # new lines, if twice the sample is fewer, from which on the largest hashes are thrown out
+WITH = 2  # columns of a unit's rows behind the covariates: the row's hash and its weight
+AT_ONCE = 1 << 16  # new lines, if twice the sample is fewer, from which on the largest hashes are thrown out
 
 
 # ---- who a row is ----
@@ -61,20 +61,20 @@ class Origin:
         Number, within that file, of the first row.
     keys : uint64 array of shape (n,), optional
         Hashes of the key columns; file and number are then used in messages only.
-    beside : Beside
+    row_attributes : Beside
         The clusters that rows belong to, and how much they count.
     """
 
     part: str = ""
     first_row: int = 0
     keys: Ids | None = None
-    beside: Beside = NOTHING
+    row_attributes: RowAttributes = NOTHING
 
     @classmethod
-    def of(cls, batch: Batch, spec: Spec, part: str, first_row: int, beside: Beside = NOTHING) -> Origin:
+    def of(cls, batch: Batch, spec: Spec, part: str, first_row: int, row_attributes: RowAttributes = NOTHING) -> Origin:
         """Return the origin of a record batch, by the spec's key if it has one."""
         keys = [batch.column(k) for k in spec.key]
-        return cls(part, first_row, row_ids(keys, spec.seed, spec.key) if keys else None, beside)
+        return cls(part, first_row, row_ids(keys, spec.seed, spec.key) if keys else None, row_attributes)
 
     def salt(self, spec: Spec) -> int:
         """Return what is mixed into the identities: the seed, and the file of rows without a key."""
@@ -86,15 +86,15 @@ class Origin:
             return np.zeros(n, dtype=np.uint64)
         return identities(n, self.first_row, self.salt(spec), self.keys)
 
-    def units(self, spec: Spec) -> Ids | None:
+    def clusters(self, spec: Spec) -> Ids | None:
         """Return the identities of the clusters that rows belong to; None where each row is one."""
-        units = self.beside.units
-        return None if units is None else mix(units ^ np.uint64(spec.salt("")))
+        clusters = self.row_attributes.clusters
+        return None if clusters is None else mix(clusters ^ np.uint64(spec.salt("")))
 
-    def dealt(self, spec: Spec) -> tuple[Ids | None, int]:
+    def hash_split(self, spec: Spec) -> tuple[Ids | None, int]:
         """Return by which numbers rows go into blocks, None for their own, and what is mixed in: whole clusters."""
-        units = self.beside.units
-        return (self.keys, self.salt(spec)) if units is None else (units, spec.salt(""))
+        clusters = self.row_attributes.clusters
+        return (self.keys, self.salt(spec)) if clusters is None else (clusters, spec.salt(""))
 
 
 HERE = Origin()  # of rows in memory, from the first on
@@ -116,10 +116,12 @@ def hashes_of(ids: Ids) -> Ids:
     return mix(ids ^ SALT)
 
 
-def of_units(hashes: Ids, units: Ids | None, weights: Floats | None) -> tuple[Ids, tuple[NDArray[np.generic], ...]]:
+def of_clusters(
+    hashes: Ids, clusters: Ids | None, weights: Floats | None
+) -> tuple[Ids, tuple[NDArray[np.generic], ...]]:
     """Return the hashes of rows' clusters, and with them the rows' own, and their weights, of 1 if of none."""
-    beside = (hashes.view(np.int64), np.ones(len(hashes)) if weights is None else weights)
-    return hashes if units is None else hashes_of(units), beside
+    row_attributes = (hashes.view(np.int64), np.ones(len(hashes)) if weights is None else weights)
+    return hashes if clusters is None else hashes_of(clusters), row_attributes
 
 
 def source_order(hashes: Ids, spec: Spec) -> Indices:
@@ -128,11 +130,11 @@ def source_order(hashes: Ids, spec: Spec) -> Indices:
     Otherwise (a key, several files, rows left out) the order is that given.
     """
     own = hashes_of(identities(len(hashes), 0, spec.salt("")))
-    order, given = np.argsort(own, kind="stable"), np.argsort(hashes, kind="stable")
-    if not np.array_equal(own[order], hashes[given]):
+    order, inputs = np.argsort(own, kind="stable"), np.argsort(hashes, kind="stable")
+    if not np.array_equal(own[order], hashes[inputs]):
         return np.arange(len(hashes))
     at = np.empty_like(order)
-    at[order] = given
+    at[order] = inputs
     return at
 
 
@@ -145,8 +147,8 @@ def smallest(hashes: Ids, size: int, ties: Callable[[], Sequence[NDArray[np.gene
     if len(hashes) > 2 * size:
         near = np.flatnonzero(hashes <= np.partition(hashes, size)[size])
     order = near[np.argsort(hashes[near], kind="stable")]
-    found = hashes[order]
-    if (found[1:] == found[:-1]).any():
+    result = hashes[order]
+    if (result[1:] == result[:-1]).any():
         order = near[np.lexsort((*(t[near] for t in reversed(ties())), hashes[near]))]
     return order[:size]
 
@@ -172,10 +174,10 @@ class Sample:
     def __init__(self, size: int, width: int, groupings: int | None = None) -> None:
         self.size, self.whole = size, groupings is not None
         self.own = COVARIATES + width  # of units, where the row's hash stands, then its weight, then its groups
-        more = 0 if groupings is None else BESIDE + groupings
+        more = 0 if groupings is None else WITH + groupings
         self._settled: Integers = np.zeros((0, COVARIATES + width + more), dtype=np.int64)
         self._new: list[Integers] = []
-        self._held = 0
+        self._stored = 0
         self._limit = ALL  # no larger hash can be among the smallest
 
     @property
@@ -192,11 +194,11 @@ class Sample:
         parts.clear()  # of many covariates a copy is hundreds of megabytes
         self._settled = lines[:0]
         if self.whole:
-            order, self._limit = whole_units(lines, self.size, self._limit, self.own)
-            self._settled, self._held = lines[order], 0
+            order, self._limit = whole_clusters(lines, self.size, self._limit, self.own)
+            self._settled, self._stored = lines[order], 0
             return
         order = smallest(lines[:, HASH].view(np.uint64), self.size, lambda: _ties(lines))
-        self._settled, self._held = lines[order], 0
+        self._settled, self._stored = lines[order], 0
         if len(order) == self.size:
             self._limit = self._settled[-1:, HASH].view(np.uint64)[0]
 
@@ -215,8 +217,8 @@ class Sample:
     def add(self, lines: Integers) -> None:
         """Add lines, of candidates or of any rows."""
         self._new.append(lines)
-        self._held += len(lines)
-        if self._held > max(2 * self.size, HELD):
+        self._stored += len(lines)
+        if self._stored > max(2 * self.size, AT_ONCE):
             self._settle()
 
     def merge(self, other: Self) -> None:
@@ -235,16 +237,16 @@ class Sample:
         """The rows' own hashes, in the order of the lines."""
         return self.lines[:, self.own if self.whole else HASH].view(np.uint64)
 
-    def beside(self, at: Indices, spec: Spec) -> tuple[Ids | None, Floats | None]:
+    def row_attributes(self, at: Indices, spec: Spec) -> tuple[Ids | None, Floats | None]:
         """Return the clusters and the weights of some lines where the spec names them; nobody may write to them."""
-        units = self.lines[at, HASH].view(np.uint64) if spec.cluster else None
+        clusters = self.lines[at, HASH].view(np.uint64) if spec.cluster else None
         weights = doubles_of(self.lines[at, self.own + 1]) if spec.weights else None
-        for column in (units, weights):
+        for column in (clusters, weights):
             if column is not None:
                 column.flags.writeable = False
-        return units, weights
+        return clusters, weights
 
-    def unit_ids(self, at: Indices) -> Ids | None:
+    def cluster_ids(self, at: Indices) -> Ids | None:
         """Return the numbers by which the clusters of some lines are known; None where rows each stand alone."""
         return self.lines[at, HASH].view(np.uint64) if self.whole else None
 
@@ -261,12 +263,12 @@ class Sample:
 
     def load(self, arrays: Mapping[str, Integers]) -> None:
         """Take over the state that `arrays` described."""
-        self._settled, self._new, self._held = arrays["lines"], [], 0
+        self._settled, self._new, self._stored = arrays["lines"], [], 0
         if self.whole:
             self._limit = arrays["limit"].view(np.uint64)[0]
 
 
-def whole_units(lines: Integers, size: int, limit: np.uint64, own: int) -> tuple[Indices, np.uint64]:
+def whole_clusters(lines: Integers, size: int, limit: np.uint64, own: int) -> tuple[Indices, np.uint64]:
     """Return the lines of whole clusters in order, as many as have at most `size` rows, and the largest hash of these.
 
     Rows of a cluster are in the order of their own hashes, in column `own`. A cluster once cut stays cut: more rows
@@ -363,7 +365,7 @@ class RawSample(Sample):
         self.texts: dict[int, str] = {}  # by hash, of rows held now or before
         self.undated: set[str] = set()  # columns of text that is not all dates, in whatever row
         self.unread: dict[str, str] = {}  # columns that cannot be read, and why; empty unless `lenient`
-        self._most_texts = 4 * max(size, HELD)
+        self._most_texts = 4 * max(size, AT_ONCE)
 
     def keep(
         self,
@@ -372,12 +374,12 @@ class RawSample(Sample):
         y: Labels,
         batch: Batch,
         sound: NDArray[np.bool_],
-        beside: Sequence[NDArray[np.generic]] = (),
+        row_attributes: Sequence[NDArray[np.generic]] = (),
     ) -> None:
         """Keep what may be kept of the sound rows of a batch; of clusters also each row's hash and weight."""
         rows = self.candidates(hashes, sound)
         columns = [self._sampled(j, batch.column(name), rows) for j, name in enumerate(self.names)]
-        columns += [column[rows] for column in beside]
+        columns += [column[rows] for column in row_attributes]
         self.add(lines_of(hashes[rows], p[rows], y[rows], columns))
         if len(self.texts) > self._most_texts:
             self._forget_texts()
@@ -387,7 +389,7 @@ class RawSample(Sample):
         name = self.names[j]
         try:
             column = plain(column, name)
-            found = self._values(j, decoded(column.take(pa.array(rows))))
+            result = self._values(j, decoded(column.take(pa.array(rows))))
         except BadInput as e:
             if not self.lenient:
                 raise
@@ -395,7 +397,7 @@ class RawSample(Sample):
             return np.zeros(len(rows), dtype=np.int64)
         if self.types[j] == TEXT and name not in self.undated and not may_be_dates(column):
             self.undated.add(name)
-        return found
+        return result
 
     def _note(self, name: str, why: str) -> None:
         """Note that a column cannot be read, and one reason: the same in any order."""
@@ -408,9 +410,9 @@ class RawSample(Sample):
             self._meet(j, NUMBER)
             return self._bits(column, self.names[j])
         if is_date(t) or pa.types.is_boolean(t):
-            held = times(column, self.names[j]) if is_date(t) else column
-            self._meet(j, held.type)
-            whole: Integers = held.cast(pa.int64()).fill_null(ABSENT).to_numpy(zero_copy_only=False)
+            kept = times(column, self.names[j]) if is_date(t) else column
+            self._meet(j, kept.type)
+            whole: Integers = kept.cast(pa.int64()).fill_null(ABSENT).to_numpy(zero_copy_only=False)
             return whole
         self._meet(j, t)
         return self._hashed(column) if t == TEXT else np.zeros(len(column), dtype=np.int64)
@@ -436,14 +438,14 @@ class RawSample(Sample):
         hashes = np.maximum(text_hashes(coded.dictionary.cast(pa.large_string()), 0), np.uint64(1)).view(np.int64)
         self.texts.update(zip(hashes.tolist(), texts, strict=True))
         codes = coded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
-        found: Integers = np.append(hashes, np.int64(0))[codes]
-        return found
+        result: Integers = np.append(hashes, np.int64(0))[codes]
+        return result
 
     def _forget_texts(self) -> None:
         """Leave out the texts of rows that were thrown out."""
         at = [j for j, t in enumerate(self.types, COVARIATES) if t in (TEXT, NUMBER)]
-        held = np.unique(self.lines[:, at]).tolist()
-        self.texts = {h: self.texts[h] for h in held if h in self.texts}
+        kept = np.unique(self.lines[:, at]).tolist()
+        self.texts = {h: self.texts[h] for h in kept if h in self.texts}
         self._most_texts = max(self._most_texts, 2 * len(self.texts))
 
     def _meet(self, j: int, t: pa.DataType) -> None:
@@ -485,13 +487,13 @@ class RawSample(Sample):
             numbers = pa.array(doubles_of(values), from_pandas=True)
             if not ((values > NAN) & (values <= NAN | int(PAYLOAD))).any():
                 return numbers
-            found, codes = np.unique(values, return_inverse=True)
-            plain_names = map(number_text, doubles_of(found).tolist())
-            names = [self.texts.get(h) or name for h, name in zip(found.tolist(), plain_names, strict=True)]
+            result, codes = np.unique(values, return_inverse=True)
+            plain_names = map(number_text, doubles_of(result).tolist())
+            names = [self.texts.get(h) or name for h, name in zip(result.tolist(), plain_names, strict=True)]
             return pa.array(names, TEXT).take(pa.array(codes)).dictionary_encode()
         if t == TEXT:
-            found, codes = np.unique(values, return_inverse=True)
-            texts = pa.array([self.texts.get(h, "") for h in found.tolist()], TEXT)
+            result, codes = np.unique(values, return_inverse=True)
+            texts = pa.array([self.texts.get(h, "") for h in result.tolist()], TEXT)
             dates = None if self.names[j] in self.undated else text_dates(texts)
             if dates is not None:
                 return dates.take(pa.array(codes, mask=values == 0))

@@ -19,16 +19,16 @@ from calibrant.data.columns import (
     binary_labels,
     few_of,
     label_values,
-    no_cases,
+    no_events,
     require,
     score_values,
 )
-from calibrant.data.given import Levels
+from calibrant.data.inputs import Levels
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketches.beside import Beside
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.parts import MOST_ROWS, Part, need_within, parts_of, sound_rows
 from calibrant.data.sketches.repeats import Chance, Repeats, in_both, repeats_of
+from calibrant.data.sketches.row_attributes import RowAttributes
 from calibrant.data.sketches.sample import HERE, Batch, Origin
 from calibrant.data.sources.source import NO_LOG, Log
 from calibrant.data.specs.coding import Codes
@@ -60,7 +60,7 @@ from calibrant.kernels.tally import (
     carry,
     tally,
 )
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 REST = SCORE_BITS - CELL_BITS  # bits of a score within its cell
 GROUP_REST = SCORE_BITS - GROUP_BITS
@@ -87,7 +87,7 @@ class Header:
         Non-zero counts of each of `Counters`.
     parts : Mapping
         Shapes of the arrays of each part.
-    no_case : Mapping
+    no_event : Mapping
         Values of the label next to the one named as the event, and their rows: see `columns.few_of`.
     dropped_for : Mapping
         How many of the rows left out lack which part; empty where it is not known.
@@ -103,7 +103,7 @@ class Header:
     lengths: tuple[Size, Size, Size, Size]
     parts: dict[str, dict[str, tuple[Size, ...]]]
     format: int = FORMAT
-    no_case: dict[str, Size] = field(default_factory=dict)
+    no_event: dict[str, Size] = field(default_factory=dict)
     dropped_for: dict[str, Size] = field(default_factory=dict)
     unfinished: tuple[str, ...] = ()
 
@@ -126,8 +126,8 @@ class Sketch:
     files: tuple[str, ...]
     log: Log  # that the rows came from, if from one: stored is only what of it was unfinished
     nested: Levels  # of units, as the rows showed them: neither stored nor merged, since two sketches may cross
-    crossed: Predictions | None  # the rows, where their units cross: in memory alone, neither stored nor merged
-    no_case: dict[str, int]  # values of the label beside the one named as the event, and their rows
+    two_way: Predictions | None  # the rows, where their units cross: in memory alone, neither stored nor merged
+    no_event: dict[str, int]  # values of the label beside the one named as the event, and their rows
     kept: Predictions | None  # and those where rows without a label have units or weights too
 
     def __init__(self, spec: Spec) -> None:
@@ -144,8 +144,8 @@ class Sketch:
             None  # of these lines; others are made by counting and merging
         )
         self.rows_read = 0
-        self.name, self.files, self.nested, self.log, self.crossed = "data", (), (), NO_LOG, None
-        self.kept, self.no_case = None, {}
+        self.name, self.files, self.nested, self.log, self.two_way = "data", (), (), NO_LOG, None
+        self.kept, self.no_event = None, {}
         self.faults = Faults()
         self._bases = np.cumsum([0, *spec.sizes], dtype=np.int64)[:-1]
         self.parts = parts_of(spec)
@@ -185,7 +185,7 @@ class Sketch:
         return int(self.levels.sum())
 
     @property
-    def cases(self) -> int:
+    def events(self) -> int:
         """Rows with the outcome."""
         return int(self.levels[..., 1].sum())
 
@@ -211,14 +211,14 @@ class Sketch:
         for counts in self.counters:
             for numbers in nonzero(counts):
                 digest.update(numbers.astype("<i8").tobytes())
-        if self.spec.beside:
+        if self.spec.row_attributes:
             digest.update(self.parts["sample"].total.to_bytes(8, "little"))
         return digest.hexdigest()
 
     @property
-    def by_units(self) -> bool:
+    def by_clusters(self) -> bool:
         """Rows belong together, or count more: what is about them reads `rows`, and not the counts."""
-        return bool(self.spec.beside)
+        return bool(self.spec.row_attributes)
 
     def rows(self) -> Predictions:
         """Return the rows that the sketch holds: a uniform sample, or whole clusters, with clusters and weights.
@@ -231,25 +231,25 @@ class Sketch:
         NotComputable
             It holds none, or its first unit has more rows than it has room for.
         """
-        if self.crossed is not None:
-            return self.crossed
-        held = self.checked().parts.get("sample")
-        if held is None:
+        if self.two_way is not None:
+            return self.two_way
+        kept = self.checked().parts.get("sample")
+        if kept is None:
             raise NotComputable("the sketch holds no rows: sketch with variables= and tests=True, or read the rows")
-        if not len(held.lines):
+        if not len(kept.lines):
             raise NotComputable(
-                f"one cluster of {self.spec.cluster!r} has more than the {held.size:,} rows that a sketch holds: read "
+                f"one cluster of {self.spec.cluster!r} has more than the {kept.size:,} rows that a sketch holds: read "
                 "the rows"
             )
-        if self._rows is None or self._rows[0] is not held.lines or self._rows[1].name != self.name:
-            self._rows = held.lines, held.predictions(self.name)
+        if self._rows is None or self._rows[0] is not kept.lines or self._rows[1].name != self.name:
+            self._rows = kept.lines, kept.predictions(self.name)
         return self._rows[1]
 
     def __repr__(self) -> str:
-        told = [f"{self.n:,} rows", f"{self.cases:,} events"]
-        told += [f"{self.spec.group_count:,} groups of {', '.join(self.spec.by_name)}"] if self.spec.by_name else []
-        told += [f"{len(self.spec.codings):,} covariates"] if self.spec.codings else []
-        return f"Sketch({visible(self.name)}: {', '.join(told)})"
+        reported = [f"{self.n:,} rows", f"{self.events:,} events"]
+        reported += [f"{self.spec.group_count:,} groups of {', '.join(self.spec.by_name)}"] if self.spec.by_name else []
+        reported += [f"{len(self.spec.codings):,} covariates"] if self.spec.codings else []
+        return f"Sketch({sanitize(self.name)}: {', '.join(reported)})"
 
     # ---- adding rows ----
 
@@ -277,14 +277,14 @@ class Sketch:
         y = label_values(batch.column(spec.label), spec.label, spec.positive)
         codes = {v.name: v.codes(batch.column(v.name)) for v in spec.variables}
         covariates = {c.name: batch.column(c.name) for c in spec.codings}
-        self.faults.note_case(batch, spec)
+        self.faults.note_event(batch, spec)
         self.faults.note_gaps(batch, spec, dict.fromkeys((*codes, *covariates, *spec.key)), part, first_row)
-        beside = Beside.of(batch, spec, self.faults, part, first_row)
+        row_attributes = RowAttributes.of(batch, spec, self.faults, part, first_row)
         if spec.positive is not None:
-            audited = beside.there((p >= 0.0) & (p <= 1.0))
-            others = no_cases(batch.column(spec.label), spec.label, spec.positive, audited)
-            self.no_case = few_of(self.no_case, others)
-        origin = Origin.of(batch, spec, part, first_row, beside)
+            audited = row_attributes.there((p >= 0.0) & (p <= 1.0))
+            others = no_events(batch.column(spec.label), spec.label, spec.positive, audited)
+            self.no_event = few_of(self.no_event, others)
+        origin = Origin.of(batch, spec, part, first_row, row_attributes)
         self.update_arrays(p, y, codes=codes, covariates=covariates, origin=origin)
 
     def update_arrays(
@@ -306,16 +306,16 @@ class Sketch:
         # (2) rows are dealt to blocks by identity, units as a whole, and counted in packed cells, emptied before they
         # run over
         faults = np.zeros(FAULTS, dtype=np.int64)
-        labels = binary_labels(origin.beside.labelled(y))
-        held = self._packed = self._packed or Packed(self.spec.blocks, self.spec.group_count, len(stacked))
-        keys, salt = origin.dealt(self.spec)
+        labels = binary_labels(origin.row_attributes.labelled(y))
+        is_kept = self._packed = self._packed or Packed(self.spec.blocks, self.spec.group_count, len(stacked))
+        keys, salt = origin.hash_split(self.spec)
         keys = NO_KEYS if keys is None else keys
-        for start in range(0, len(p), held.at_once):
-            rows = slice(start, start + held.at_once)
-            if held.rows + len(p[rows]) > held.capacity:
-                held.settle(self._counters)
+        for start in range(0, len(p), is_kept.at_once):
+            rows = slice(start, start + is_kept.at_once)
+            if is_kept.rows + len(p[rows]) > is_kept.capacity:
+                is_kept.settle(self._counters)
             first = origin.first_row + start
-            tally(Rows(p[rows], labels[rows], stacked[:, rows], self._bases, keys[rows], first, salt), held, faults)
+            tally(Rows(p[rows], labels[rows], stacked[:, rows], self._bases, keys[rows], first, salt), is_kept, faults)
         self.rows_read += len(p)
         self.faults.see(p, self.spec.percent, origin.part)
         if faults.any():
@@ -352,15 +352,15 @@ class Sketch:
     @property
     def repeats(self) -> Repeats:
         """Rows that occur more than once: how many, of how many, and whether chance explains them."""
-        return repeats_of(self.parts["contents"], self._alike())
+        return repeats_of(self.parts["contents"], self._intraclass_correlation())
 
-    def _alike(self) -> Chance:
+    def _intraclass_correlation(self) -> Chance:
         """Return the share of pairs of rows that are alike by chance in the columns next to score and label."""
         first = dict(zip(self.spec.groupings, np.cumsum([0, *self.spec.sizes]).tolist(), strict=False))
         levels = {v.name: self.group_levels[first[v.name,] :][: len(v.labels)] for v in self.spec.variables}
-        fine = self.parts["fine"].held if "fine" in self.parts else {}
-        rows = {name: held.sum(axis=(1, 2, 3)) for name, held in levels.items()}
-        rows |= {name: held[..., 0].sum(axis=(1, 2)) for name, held in fine.items()}
+        fine = self.parts["fine"].stored if "fine" in self.parts else {}
+        rows = {name: kept.sum(axis=(1, 2, 3)) for name, kept in levels.items()}
+        rows |= {name: kept[..., 0].sum(axis=(1, 2)) for name, kept in fine.items()}
         shares = [float(((n / max(self.n, 1)) ** 2).sum()) for n in rows.values()]
         return Chance(every=math.prod(shares), finest=min(shares, default=1.0))
 
@@ -388,7 +388,7 @@ class Sketch:
         if self.n == other.n and (self is other or self.fingerprint == other.fingerprint):
             return f"hold the same {self.n:,} rows"
         mine, theirs = (s.parts["contents"].named(s.files) for s in (self, other))
-        return in_both(mine, theirs, (*self.files, *other.files), self._alike())
+        return in_both(mine, theirs, (*self.files, *other.files), self._intraclass_correlation())
 
     def add(self, other: Sketch) -> Sketch:
         """Add another sketch's counts, of whichever rows, and return this one: what `merge` does once it has looked."""
@@ -413,14 +413,14 @@ class Sketch:
         self.rows_read += other.rows_read
         self.files = (*self.files, *(f for f in other.files if f not in self.files))
         self.faults.merge(other.faults)
-        self.no_case = few_of(self.no_case, other.no_case)
+        self.no_event = few_of(self.no_event, other.no_event)
         self.nested, self.log = (), self.log.merged(other.log)
         return self
 
     def _stored(self) -> None:
         """Refuse a sketch that lives by rows in memory."""
-        if self.crossed is not None or self.kept is not None:
-            what = "clusters cross" if self.crossed is not None else "rows without a label have clusters or weights"
+        if self.two_way is not None or self.kept is not None:
+            what = "clusters cross" if self.two_way is not None else "rows without a label have clusters or weights"
             raise NotComputable(UNSTORED.format(what))
 
     def copy(self) -> Sketch:
@@ -444,7 +444,7 @@ class Sketch:
             lack = lacking(self.spec.cluster, self.spec.weights)
             left = f" ({self.dropped} rows are without {lack})" if self.dropped else ""
             raise BadInput(f"no rows to audit{left}: the data is empty")
-        if self.spec.positive is not None and self.cases == 0:
+        if self.spec.positive is not None and self.events == 0:
             raise BadInput(
                 f"positive={self.spec.positive!r} does not occur in column {self.spec.label!r}; check its spelling"
             )
@@ -460,7 +460,7 @@ class Sketch:
         self.faults.check(self.spec)
         self._stored()
         counts = [nonzero(array) for array in self.counters]
-        held = {name: dict(sorted(part.arrays().items())) for name, part in self._named_parts()}
+        kept = {name: dict(sorted(part.arrays().items())) for name, part in self._named_parts()}
         a, b, c, d = (len(where) for where, _ in counts)
         header = Header(
             spec=self.spec,
@@ -468,12 +468,12 @@ class Sketch:
             name=text_of(self.name),
             files=tuple(map(text_of, self.files)),
             lengths=(a, b, c, d),
-            parts={name: {k: v.shape for k, v in arrays.items()} for name, arrays in held.items()},
-            no_case={text_of(value): rows for value, rows in self.no_case.items()},
+            parts={name: {k: v.shape for k, v in arrays.items()} for name, arrays in kept.items()},
+            no_event={text_of(value): rows for value, rows in self.no_event.items()},
             dropped_for=self.dropped_for,
             unfinished=tuple(map(text_of, self.log.unfinished)),
         )
-        numbers = [n for pair in counts for n in pair] + [v for arrays in held.values() for v in arrays.values()]
+        numbers = [n for pair in counts for n in pair] + [v for arrays in kept.values() for v in arrays.values()]
         return with_checksum(packed(header, numbers, level))
 
     @classmethod
@@ -492,7 +492,7 @@ class Sketch:
         header.spec.check()
         sketch = cls(header.spec)
         sketch.rows_read, sketch.name, sketch.files = header.rows_read, header.name, header.files
-        sketch.no_case, sketch.log = few_of(header.no_case), Log(unfinished=header.unfinished)
+        sketch.no_event, sketch.log = few_of(header.no_event), Log(unfinished=header.unfinished)
         numbers.expect(sketch._expected(header))
         for name, length, array in zip(Counters._fields, header.lengths, sketch._counters, strict=True):
             numbers.take_into(array.reshape(-1), length, name)
@@ -520,29 +520,29 @@ class Sketch:
         """Refuse counts that contradict themselves, one another or the spec."""
         everyone, levels = self.cells, self.levels
         at = np.unique(np.flatnonzero(everyone) // FIELDS % (1 << CELL_BITS))
-        held = everyone[:, at]  # the cells that hold rows: most may be empty
-        _check_everyone(at, held, levels)
-        n, cases = self.n, self.cases
-        steps = (int((held[..., :2].sum(axis=(0, 2)) * at).sum()) << REST) + int(held[..., 2:4].sum())
-        need(sum(self.no_case.values()) <= n - cases, "the rows of other labels", "are more than the non-events")
+        kept = everyone[:, at]  # the cells that hold rows: most may be empty
+        _check_everyone(at, kept, levels)
+        n, events = self.n, self.events
+        steps = (int((kept[..., :2].sum(axis=(0, 2)) * at).sum()) << REST) + int(kept[..., 2:4].sum())
+        need(sum(self.no_event.values()) <= n - events, "the rows of other labels", "are more than the non-events")
         complete = self.rows_read >= n if self.spec.drops else self.rows_read == n + self.unlabelled
         need(complete, "the number of rows read", "is not that of the counts")
         if self.spec.groupings:
-            self._check_groups(_folded(at, held, GROUP_REST), levels)
+            self._check_groups(_folded(at, kept, GROUP_REST), levels)
         if "unlabelled" in self.parts:
             self.parts["unlabelled"].check(MOST_ROWS)
-        self.parts["contents"].check(n, cases)
-        self.parts["values"].check(at, held.sum(axis=0), self.group_levels.sum(axis=(1, 2)))
+        self.parts["contents"].check(n, events)
+        self.parts["values"].check(at, kept.sum(axis=0), self.group_levels.sum(axis=(1, 2)))
         if "fine" in self.parts:
-            self.parts["fine"].check(_folded(at, held.sum(axis=0), SCORE_BITS - 1))
+            self.parts["fine"].check(_folded(at, kept.sum(axis=0), SCORE_BITS - 1))
         if "boxes" in self.parts:
-            self.parts["boxes"].check(n, cases, steps)
+            self.parts["boxes"].check(n, events, steps)
         if "candidates" in self.parts:
             self.parts["candidates"].check(n)
         if "sample" in self.parts:
-            self.parts["sample"].check(n, cases)
+            self.parts["sample"].check(n, events)
         if "local" in self.parts:
-            self.parts["local"].check(n, cases, steps / 2.0**SCORE_BITS)
+            self.parts["local"].check(n, events, steps / 2.0**SCORE_BITS)
 
     def _check_groups(self, coarse: Integers, levels: Integers) -> None:
         """Refuse groups of which one variable's do not add up to everyone."""
@@ -560,12 +560,12 @@ class Sketch:
             first += size
 
 
-def _check_everyone(at: Integers, held: Integers, levels: Integers) -> None:
+def _check_everyone(at: Integers, values: Integers, levels: Integers) -> None:
     """Refuse everyone's counts that no rows can have; `at` are the cells held."""
-    counts, sums, where = held[..., :2], held[..., 2:4], "the cells"
+    counts, sums, where = values[..., :2], values[..., 2:4], "the cells"
     need_within(counts, sums, 1 << REST, where)
     # the sum S of squares of n remainders r < 2^16 that sum to R: S <= R (2^16 - 1), and n S >= R^2
-    low, high, n = held[..., 4], held[..., 5], counts.sum(axis=-1)
+    low, high, n = values[..., 4], values[..., 5], counts.sum(axis=-1)
     need((low >= 0).all() and (low <= 0xFFFFFFFF).all() and (high >= 0).all(), where, "have squares out of range")
     square, total = high * 2.0**32 + low, sums.sum(axis=-1).astype(np.float64)
     possible = (square <= total * ((1 << REST) - 1)) & (square * n >= total**2 * (1 - 1e-9))
@@ -582,11 +582,11 @@ def _check_everyone(at: Integers, held: Integers, levels: Integers) -> None:
     need((least <= up_to).all() and (up_to <= most).all(), "the levels", "do not agree with the cells")
 
 
-def _folded(at: Integers, held: Integers, to: int) -> Integers:
+def _folded(at: Integers, values: Integers, to: int) -> Integers:
     """Return counts and remainder sums by label of coarser cells, whose remainders have `to` bits."""
-    counts, sums = held[..., :2], held[..., 2:4]
+    counts, sums = values[..., :2], values[..., 2:4]
     place = (at % (1 << (to - REST)))[:, None] << REST
-    out = np.zeros((*held.shape[:-2], 1 << (SCORE_BITS - to), 4), dtype=np.int64)
+    out = np.zeros((*values.shape[:-2], 1 << (SCORE_BITS - to), 4), dtype=np.int64)
     by_cell = np.moveaxis(out, -2, 0)  # a view: the cell first
     np.add.at(by_cell, at >> (to - REST), np.moveaxis(np.concatenate([counts, sums + counts * place], axis=-1), -2, 0))
     return out

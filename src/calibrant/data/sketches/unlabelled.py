@@ -31,12 +31,12 @@ class UnlabelledRows:
     def __init__(self, spec: Spec) -> None:
         self._sizes = spec.sizes
         self._bases = np.cumsum([1, *spec.sizes], dtype=np.int64)[:-1]
-        self.held: Integers = np.zeros((1 + spec.group_count, CELLS, FIELDS), dtype=np.int64)
+        self.stored: Integers = np.zeros((1 + spec.group_count, CELLS, FIELDS), dtype=np.int64)
 
     @property
     def n(self) -> int:
         """Rows without a label."""
-        return int(self.held[0, :, 0].sum())
+        return int(self.stored[0, :, 0].sum())
 
     def update(self, rows: Rows) -> None:
         """Pass over rows that have a label."""
@@ -47,40 +47,40 @@ class UnlabelledRows:
         cell, rest = q >> REST, q & ((1 << REST) - 1)
         fields = np.stack([np.ones_like(rest), rest], axis=1)
         for place in (np.zeros(len(q), dtype=np.int64), *(b + s for b, s in zip(self._bases, stacked, strict=True))):
-            np.add.at(self.held.reshape(-1, FIELDS), place * CELLS + cell, fields)
+            np.add.at(self.stored.reshape(-1, FIELDS), place * CELLS + cell, fields)
 
     def merge(self, other: Self) -> None:
         """Add the counts of another part of the same spec."""
-        self.held += other.held
+        self.stored += other.stored
 
     # ---- bytes ----
 
     def arrays(self) -> dict[str, Integers]:
         """Return the state: the counts that are not zero behind their places."""
-        where, rows = nonzero(self.held)
+        where, rows = nonzero(self.stored)
         return {"where": where, "rows": rows}
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
         """Return whether arrays of these shapes can be this part's state."""
         if shapes.keys() != {"where", "rows"} or shapes["where"] != shapes["rows"]:
             return False
-        return len(shapes["where"]) == 1 and shapes["where"][0] <= self.held.size
+        return len(shapes["where"]) == 1 and shapes["where"][0] <= self.stored.size
 
     def load(self, arrays: Mapping[str, Integers]) -> None:
         """Take over the state that `arrays` described."""
         where, name = arrays["where"], "the rows without a label"
-        inside = (where >= 0).all() and (where < self.held.size).all() and (where[1:] > where[:-1]).all()
+        inside = (where >= 0).all() and (where < self.stored.size).all() and (where[1:] > where[:-1]).all()
         need(inside, name, "lie outside")
-        self.held.reshape(-1)[where] = arrays["rows"]
+        self.stored.reshape(-1)[where] = arrays["rows"]
 
     def check(self, most: int) -> None:
         """Refuse stored counts that no rows can have: at most so many in all."""
         name = "the rows without a label"
-        rows, rest = self.held[..., 0], self.held[..., 1]
+        rows, rest = self.stored[..., 0], self.stored[..., 1]
         need((rows >= 0).all() and (rows <= most).all(), name, "have an impossible count")
         need((rest >= 0).all() and (rest <= rows * ((1 << REST) - 1)).all(), name, "have an impossible sum")
         start = 1
         for size in self._sizes:
-            same = np.array_equal(self.held[start : start + size].sum(axis=0), self.held[0])
+            same = np.array_equal(self.stored[start : start + size].sum(axis=0), self.stored[0])
             need(same, name, "do not add up to everyone")
             start += size

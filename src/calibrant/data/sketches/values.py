@@ -69,24 +69,24 @@ class Values:
     @property
     def scores(self) -> Integers:
         """The different scores, increasing; none if they are too many."""
-        return np.sort(self._held())
+        return np.sort(self._stored())
 
     def counts(self, groups: Sequence[int] | None = None) -> Integers:
         """Return rows by label of each of `scores`, shape (scores, 2): everyone's, or those of groups added up."""
         if self._table is None:
             return np.zeros((0, 2), dtype=np.int64)
         own = [0] if groups is None else [1 + g for g in groups]
-        rows: Integers = self._table.counts[own][:, np.argsort(self._held())].sum(axis=0)
+        rows: Integers = self._table.counts[own][:, np.argsort(self._stored())].sum(axis=0)
         return rows
 
-    def _held(self) -> Integers:
+    def _stored(self) -> Integers:
         return np.zeros(0, dtype=np.int64) if self._table is None else self._table.scores[: self._table.size[0]]
 
     # ---- bytes ----
 
     def arrays(self) -> dict[str, Integers]:
         """Return the state: scores, and the counts that are not zero behind their places."""
-        order = np.argsort(self._held())
+        order = np.argsort(self._stored())
         empty = np.zeros((1, 0, 2), dtype=np.int64)
         where, rows = nonzero(empty if self._table is None else self._table.counts[:, order])
         return {"many": np.array([self.many], dtype=np.int64), "scores": self.scores, "where": where, "rows": rows}
@@ -131,17 +131,17 @@ class Values:
         if self._table is None:
             need(int(cells[:, :2].sum()) > MOST, where, "are more than the rows")
             return
-        scores, held = self.scores, self._table.counts[:, : self._table.size[0]]
-        need((held >= 0).all() and held[0].any(axis=1).all(), where, "have an impossible count")
+        scores, kept = self.scores, self._table.counts[:, : self._table.size[0]]
+        need((kept >= 0).all() and kept[0].any(axis=1).all(), where, "have an impossible count")
         there, first = np.unique(scores >> REST, return_index=True)
         need(np.array_equal(there, at), where, "are in other cells")
         rest = (scores & ((1 << REST) - 1))[:, None]
         own = (
-            np.add.reduceat(np.concatenate([held[0], held[0] * rest], axis=1), first, axis=0) if len(first) else held[0]
+            np.add.reduceat(np.concatenate([kept[0], kept[0] * rest], axis=1), first, axis=0) if len(first) else kept[0]
         )
         need(np.array_equal(own, cells[:, : own.shape[1]]), where, "do not add up to the cells")
-        need(np.array_equal(held[1:].sum(axis=1), groups), where, "do not add up to the groups")
+        need(np.array_equal(kept[1:].sum(axis=1), groups), where, "do not add up to the groups")
         start = 1
         for size in self._sizes:
-            need(np.array_equal(held[start : start + size].sum(axis=0), held[0]), where, "differ from the groups'")
+            need(np.array_equal(kept[start : start + size].sum(axis=0), kept[0]), where, "differ from the groups'")
             start += size

@@ -16,12 +16,21 @@ from threading import Lock
 import numpy as np
 import pyarrow as pa
 
-from calibrant.data.sources.abreast import abreast
 from calibrant.data.sources.encoded import Bytes, as_utf8, checked, encoding_of, seekable
+from calibrant.data.sources.inferred_types import (
+    ABSENT,
+    FALSE,
+    TRUE,
+    InferredType,
+    cast,
+    doubtful,
+    inferred_type,
+    proven,
+)
+from calibrant.data.sources.parallel_map import parallel_map
 from calibrant.data.sources.source import SAME_NAME, Form, Part, Source
-from calibrant.data.sources.taken import ABSENT, FALSE, TRUE, Taken, cast, doubtful, proven, taken
 from calibrant.errors import BadInput
-from calibrant.kernels import fields as found
+from calibrant.kernels import fields as fields
 
 BLOCK = 1 << 24  # bytes that are scanned, and later read, at once, at most
 LEAST_BLOCK = 1 << 21  # at least, where rows are short:
@@ -89,8 +98,8 @@ def head_of(path: Path, form: Form) -> Head:
     skipped, delimiter = 0, form.delimiter
     while skipped < len(lines) and not lines[skipped].strip():
         skipped += 1
-    if skipped < len(lines) and (given := SEPARATOR.fullmatch(lines[skipped].strip("\r\n"))):
-        delimiter, skipped = delimiter or given[1], skipped + 1
+    if skipped < len(lines) and (inputs := SEPARATOR.fullmatch(lines[skipped].strip("\r\n"))):
+        delimiter, skipped = delimiter or inputs[1], skipped + 1
     skipped += _comments(lines[skipped:])
     rest = lines[skipped:]
     if not any(line.strip() for line in rest):
@@ -202,28 +211,28 @@ class Scan:
 def scanned(head: Head, wanted: Collection[int]) -> Scan:
     """Read a file through; refuse one whose rows are not all as wide as its header, or whose quotes stay open."""
     width, name, out = len(head.columns), head.path.name, Scan()
-    seen = np.full(width, found.DONE, dtype=np.uint32)
+    seen = np.full(width, fields.DONE, dtype=np.uint32)
     seen[list(wanted)] = 0
     out.places = {column: {} for column in wanted}
-    tally = np.zeros(found.TALLIES, dtype=np.int64)
-    tally[found.LINE] = head.lines
+    tally = np.zeros(fields.TALLIES, dtype=np.int64)
+    tally[fields.LINE] = head.lines
     at = head.begins
     with as_utf8(head.path, head.encoding) as file:
         for block, final in _blocks(_after(file, head.begins), head, tally):
             if head.encoding == "utf-8":
-                checked(block, name, int(tally[found.LINE]))
-            first, rows = np.zeros((width, found.CODES, 3), dtype=np.int64), int(tally[found.ROWS])
-            tally[found.TAKEN] = 0
-            found.scan(np.frombuffer(block, np.uint8), final, ord(head.delimiter), seen, first, tally)
+                checked(block, name, int(tally[fields.LINE]))
+            first, rows = np.zeros((width, fields.CODES, 3), dtype=np.int64), int(tally[fields.ROWS])
+            tally[fields.TAKEN] = 0
+            fields.scan(np.frombuffer(block, np.uint8), final, ord(head.delimiter), seen, first, tally)
             _refuse(tally, head, block)
             for column, code in np.argwhere(first[:, :, 0] > 0).tolist():
                 line, begin, end = first[column, code].tolist()
                 value = block[begin : min(end, begin + 100)].decode("utf-8", "ignore")
                 out.places[column][code] = (name, line, value)
-            if size := int(tally[found.TAKEN]):
-                out.cuts.append(Cut(at, size, rows, int(tally[found.ROWS]) - rows))
+            if size := int(tally[fields.TAKEN]):
+                out.cuts.append(Cut(at, size, rows, int(tally[fields.ROWS]) - rows))
                 at += size
-    out.multiline = bool(tally[found.MULTILINE])
+    out.multiline = bool(tally[fields.MULTILINE])
     return out
 
 
@@ -234,37 +243,37 @@ def _after(file: Bytes, begins: int) -> Bytes:
 
 def _blocks(file: Bytes, head: Head, tally: np.ndarray) -> Iterator[tuple[bytes, bool]]:
     """Yield bytes that end in a line end, each beginning where the whole rows of the one before it end."""
-    held, final, size = b"", False, head.block
+    kept, final, size = b"", False, head.block
     while not final:
         more = file.read(size)
         final = len(more) < size
-        held += more
-        end = len(held) if final else max(held.rfind(b"\n"), held.rfind(b"\r", 0, len(held) - 1)) + 1
-        if final and held and not held.endswith((b"\n", b"\r")):
-            held += b"\n"
+        kept += more
+        end = len(kept) if final else max(kept.rfind(b"\n"), kept.rfind(b"\r", 0, len(kept) - 1)) + 1
+        if final and kept and not kept.endswith((b"\n", b"\r")):
+            kept += b"\n"
             end += 1
         if end:
-            yield held[:end], final
-            held = held[int(tally[found.TAKEN]) :]
-        if len(held) > LONGEST:
-            line = int(tally[found.LINE]) + 1
+            yield kept[:end], final
+            kept = kept[int(tally[fields.TAKEN]) :]
+        if len(kept) > LONGEST:
+            line = int(tally[fields.LINE]) + 1
             long = f"the row of line {line:,} has more than 256 MB: is a quote left open there?"
             raise BadInput(f"{head.path.name}: {long} {WAY}")
-        size = max(head.block, len(held))  # a long row is not scanned ever again
+        size = max(head.block, len(kept))  # a long row is not scanned ever again
 
 
 def _refuse(tally: np.ndarray, head: Head, block: bytes) -> None:
     """Refuse what is no table."""
     name = head.path.name
-    if line := int(tally[found.OPEN]):
+    if line := int(tally[fields.OPEN]):
         raise BadInput(f"{name}: the quote in line {line:,} is never closed, so rows would be lost; {WAY}")
-    if line := int(tally[found.ENDED]):
+    if line := int(tally[fields.ENDED]):
         raise BadInput(
             f"{name}: the quoted value of line {line:,} goes on after its closing quote; "
             "write a quote within quotes twice"
         )
-    if line := int(tally[found.RAGGED]):
-        n, begin = int(tally[found.FIELDS]), int(tally[found.TAKEN])
+    if line := int(tally[fields.RAGGED]):
+        n, begin = int(tally[fields.FIELDS]), int(tally[fields.TAKEN])
         comment = block[begin : begin + 1] == b"#"
         fix = "comments may stand before the header only" if comment else WAY
         values = f"{n:,} value{'' if n == 1 else 's'}"
@@ -293,7 +302,7 @@ class Texts:
         if form.delimiter and (len(form.delimiter.encode()) != 1 or form.delimiter in '"\r\n'):
             raise BadInput(f"delimiter {form.delimiter!r} is not one plain character, such as ',' ';' '|' or tab")
         self.names, self.form, self.lock = names, form, Lock()
-        self.heads = abreast(lambda p: head_of(p, form), paths, SCANNERS)
+        self.heads = parallel_map(lambda p: head_of(p, form), paths, SCANNERS)
         self.scans = [Scan() for _ in paths]
         self.places: dict[str, dict[int, tuple[str, int, str]]] = {}
         every = [c for head in self.heads for c in head.columns]
@@ -305,15 +314,15 @@ class Texts:
         def one(head: Head) -> Scan:
             return scanned(head, [i for i, c in enumerate(head.columns) if c in columns])
 
-        self.scans = abreast(one, self.heads, SCANNERS)
+        self.scans = parallel_map(one, self.heads, SCANNERS)
         for column in columns:
             self.places.setdefault(column, {})
         for head, scan in zip(self.heads, self.scans, strict=True):
             for i, places in scan.places.items():
-                held = self.places[head.columns[i]]
-                held |= {code: where for code, where in places.items() if code not in held}
+                kept = self.places[head.columns[i]]
+                kept |= {code: where for code, where in places.items() if code not in kept}
 
-    def taken(self, columns: Collection[str]) -> dict[str, Taken]:
+    def taken(self, columns: Collection[str]) -> dict[str, InferredType]:
         """Return what columns are interpreted as."""
         with self.lock:
             if missing := set(columns) - self.places.keys():
@@ -325,7 +334,7 @@ class Texts:
                 self._scan({c for head in self.heads for c in head.columns} - self.places.keys())
                 proof = any(map(proven, self.places.values()))
             decimal = self.form.decimal or ("" if commas else ".")
-            return {c: taken(self.places[c], decimal, proof) for c in columns}
+            return {c: inferred_type(self.places[c], decimal, proof) for c in columns}
 
     def sources(self, texts: Collection[str] = ()) -> list[Source]:
         """Return each file as a source, in which `texts` are text whatever they hold."""
@@ -334,9 +343,9 @@ class Texts:
     def _source(self, i: int, texts: frozenset[str]) -> Source:
         head, scan, name = self.heads[i], self.scans[i], self.names[i]
 
-        def types(columns: Sequence[str], real: Sequence[str]) -> dict[str, tuple[Taken, pa.DataType]]:
+        def types(columns: Sequence[str], real: Sequence[str]) -> dict[str, tuple[InferredType, pa.DataType]]:
             kinds = self.taken([c for c in columns if c not in texts]) | {
-                c: Taken("text") for c in columns if c in texts
+                c: InferredType("text") for c in columns if c in texts
             }
             for c in real:
                 kinds[c].score(c)
@@ -351,7 +360,7 @@ class Texts:
 
         runs = [[cut] for cut in scan.cuts] if head.sought else [scan.cuts]
         parts = tuple(Part(name, cuts[0].first_row, partial(read, cuts)) for cuts in runs if cuts)
-        kinds = self.taken([c for c in head.columns if c in self.places]) | dict.fromkeys(texts, Taken("text"))
+        kinds = self.taken([c for c in head.columns if c in self.places]) | dict.fromkeys(texts, InferredType("text"))
         comma = any(k.comma for k in kinds.values())
         form = Form(head.encoding, head.delimiter, "," if comma else ".")
         twice = tuple((c, SAME_NAME) for c, n in Counter(head.columns).items() if n > 1)
@@ -387,7 +396,7 @@ def _opened(head: Head) -> Iterator[Callable[[Cut], bytes]]:
             yield lambda cut: text.read(cut.size)
 
 
-Wanted = tuple[int, str, Taken, pa.DataType]  # where a column stands, its name, what it is taken for, its type
+Wanted = tuple[int, str, InferredType, pa.DataType]  # where a column stands, its name, what it is taken for, its type
 
 
 def _batch(chunk: bytes, cut: Cut, head: Head, multiline: bool, columns: Sequence[Wanted]) -> pa.RecordBatch:

@@ -35,20 +35,20 @@ class Bytes(Protocol):
         """Return so many bytes, fewer at the end only."""
 
 
-def encoding_of(path: Path, asked: str) -> tuple[str, int]:
+def encoding_of(path: Path, requested: str) -> tuple[str, int]:
     """Return the encoding of a file, and how many bytes of a mark it begins with where that is UTF-8's."""
-    if asked:
+    if requested:
         try:
-            asked = codecs.lookup(asked).name
-            "".encode(asked)
+            requested = codecs.lookup(requested).name
+            "".encode(requested)
         except (LookupError, TypeError):
-            raise BadInput(f"encoding {asked!r} is unknown: try utf-8, cp1252, latin-1 or utf-16") from None
+            raise BadInput(f"encoding {requested!r} is unknown: try utf-8, cp1252, latin-1 or utf-16") from None
     with unpacked(path) as file:
         first = file.read(4)
-    mark, told = next(((m, e) for m, e in MARKS.items() if first.startswith(m)), (b"", ""))
-    if asked in ("", "utf-8-sig") or (asked in UTF_8 and told == "utf-8"):
-        asked = told or "utf-8"
-    return asked, len(mark) if asked == "utf-8" == told else 0
+    mark, reported = next(((m, e) for m, e in MARKS.items() if first.startswith(m)), (b"", ""))
+    if requested in ("", "utf-8-sig") or (requested in UTF_8 and reported == "utf-8"):
+        requested = reported or "utf-8"
+    return requested, len(mark) if requested == "utf-8" == reported else 0
 
 
 def seekable(path: Path, encoding: str) -> bool:
@@ -121,19 +121,19 @@ class _Translated:
     def __init__(self, file: Bytes, encoding: str, name: str) -> None:
         self.file, self.encoding, self.name = file, encoding, name
         self.decoder = codecs.getincrementaldecoder(encoding)()
-        self.held, self.lines, self.ended = b"", 1, False
+        self.buffered, self.lines, self.ended = b"", 1, False
 
     def read(self, size: int, /) -> bytes:
-        while len(self.held) < size and not self.ended:
+        while len(self.buffered) < size and not self.ended:
             raw = self.file.read(size)
             self.ended = not raw
             try:
                 text = self.decoder.decode(raw, final=self.ended)
-                self.held += text.encode("utf-8")
+                self.buffered += text.encode("utf-8")
             except UnicodeError as e:
                 raise BadInput(f"{self.name} is not {self.encoding} (after line {self.lines:,}: {e}); {WAY}") from None
             self.lines += text.count("\n")
-        out, self.held = self.held[:size], self.held[size:]
+        out, self.buffered = self.buffered[:size], self.buffered[size:]
         return out
 
 

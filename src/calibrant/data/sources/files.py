@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from calibrant.data.sources.abreast import abreast
 from calibrant.data.sources.columnar.arrow import arrow
 from calibrant.data.sources.columnar.orc import orc
 from calibrant.data.sources.columnar.parquet import parquet
 from calibrant.data.sources.delimited import Texts
+from calibrant.data.sources.file_versions import FileVersions, versions_of
 from calibrant.data.sources.formats.excel import excel
 from calibrant.data.sources.formats.json_lines import json_rows
 from calibrant.data.sources.formats.numpy_files import numpy_arrays
@@ -30,10 +30,10 @@ from calibrant.data.sources.kinds import (
     one_kind,
     other_format,
 )
+from calibrant.data.sources.parallel_map import parallel_map
 from calibrant.data.sources.query import HOW, QUERY
 from calibrant.data.sources.remote import Listing, hidden, is_uri, plain_files, shown, uri_files
-from calibrant.data.sources.source import FOUND_OUT, Form, Fragments, Source, shared
-from calibrant.data.sources.stamps import Stamps, taken
+from calibrant.data.sources.source import DETECTED, Form, Fragments, Source, shared
 from calibrant.errors import BadInput
 from calibrant.plugins import FORMATS
 
@@ -42,58 +42,58 @@ COLUMNAR = {PARQUET: parquet, ARROW: arrow, ORC: orc}
 OTHERS = {JSON: json_rows, EXCEL: excel, NUMPY: numpy_arrays}
 
 
-def files_of(given: list[str], form: Form = FOUND_OUT, wanted: Sequence[str] = ()) -> Source:
+def files_of(inputs: list[str], form: Form = DETECTED, wanted: Sequence[str] = ()) -> Source:
     """Return the files that paths, globs, directories or URIs name."""
-    remote = [is_uri(g) for g in given]
+    remote = [is_uri(g) for g in inputs]
     if any(remote):
         if not all(remote):
             raise BadInput("paths and URIs are mixed: give all of them as URIs (file:///... for a path)")
-        return listed(uri_files(given), _title([shown(g) for g in given]), form, wanted)
-    return listed(_local_files([_expand(g) for g in given]), _title(given), form, wanted)
+        return listed(uri_files(inputs), _title([shown(g) for g in inputs]), form, wanted)
+    return listed(_local_files([_expand(g) for g in inputs]), _title(inputs), form, wanted)
 
 
-def _title(given: Sequence[str]) -> str:
+def _title(inputs: Sequence[str]) -> str:
     """Return what a data set is called by what names its files: all of them where they are two."""
-    more = given[1] if len(given) == 2 else f"{len(given) - 1} more"
-    return given[0] if len(given) == 1 else f"{given[0]} and {more}"
+    more = inputs[1] if len(inputs) == 2 else f"{len(inputs) - 1} more"
+    return inputs[0] if len(inputs) == 1 else f"{inputs[0]} and {more}"
 
 
-def listed(found: Listing, given: str, form: Form = FOUND_OUT, wanted: Sequence[str] = ()) -> Source:
+def listed(result: Listing, value: str, form: Form = DETECTED, wanted: Sequence[str] = ()) -> Source:
     """Return the files of one data set as one source; of text only the columns wanted are looked at, or all."""
     # 1. what the files are, before any is opened: one that changes from here on is refused
-    held = taken(found.filesystem, found.root, found.paths)
-    files = [PurePosixPath(p).name for p in found.paths]
+    kept = versions_of(result.filesystem, result.root, result.paths)
+    files = [PurePosixPath(p).name for p in result.paths]
     alone = len(files) == 1
-    names = ["" if alone else p[len(found.root) :].lstrip("/") for p in found.paths]
+    names = ["" if alone else p[len(result.root) :].lstrip("/") for p in result.paths]
     files = files if len(set(files)) == len(files) else names
-    keys = found.keys or keys_in(found.root, found.paths)
+    keys = result.keys or keys_in(result.root, result.paths)
     # 2. each file, read under the name that tells its rows from those of others
-    sources = _opened(found, files, names, form, wanted)
+    sources = _opened(result, files, names, form, wanted)
 
     def as_text(columns: Collection[str]) -> Source:
         # 3. columns that stand in the names of folders, and a look at each file whenever it is read
-        opened = with_keys(sources(columns), keys, {**found.typed, **dict.fromkeys(columns, False)}, files)
-        opened = [_guarded(one, held, i) for i, one in enumerate(opened)]
-        return replace(_together(opened, files, given), check=held.check, as_text=as_text)
+        opened = with_keys(sources(columns), keys, {**result.typed, **dict.fromkeys(columns, False)}, files)
+        opened = [_guarded(one, kept, i) for i, one in enumerate(opened)]
+        return replace(_together(opened, files, value), check=kept.check, as_text=as_text)
 
     return as_text(())
 
 
 def _opened(
-    found: Listing, files: list[str], names: list[str], form: Form, wanted: Sequence[str]
+    result: Listing, files: list[str], names: list[str], form: Form, wanted: Sequence[str]
 ) -> Callable[[Collection[str]], list[Source]]:
     """Return what gives the files one by one; files of text with some columns as text, whatever is in them."""
-    local = found.filesystem.type_name == "local"
+    local = result.filesystem.type_name == "local"
     most = 1 if local else OPENERS
-    kind = one_kind(abreast(lambda p: kind_of(p, found.filesystem), found.paths, most), files)
+    kind = one_kind(parallel_map(lambda p: kind_of(p, result.filesystem), result.paths, most), files)
     if kind in COLUMNAR:
-        each = list(zip(found.paths, names, strict=True))
-        opened = abreast(lambda one: COLUMNAR[kind](*one, found.filesystem), each, most)
+        each = list(zip(result.paths, names, strict=True))
+        opened = parallel_map(lambda one: COLUMNAR[kind](*one, result.filesystem), each, most)
         return lambda _: opened
     if not local:
         what = "text" if kind == TEXT else kind
         raise BadInput(f"{files[0]} is {what}: only Parquet, Arrow IPC and ORC are read from afar; copy it here")
-    paths = [Path(p) for p in found.paths]
+    paths = [Path(p) for p in result.paths]
     if kind in OTHERS:
         others = [OTHERS[kind](p, n, form) for p, n in zip(paths, names, strict=True)]
         return lambda _: others
@@ -105,8 +105,8 @@ def _opened(
     return Texts(paths, names, form, wanted).sources
 
 
-def _guarded(one: Source, held: Stamps, i: int) -> Source:
-    return replace(one, parts=tuple(held.guarded(i, part) for part in one.parts))
+def _guarded(one: Source, values: FileVersions, i: int) -> Source:
+    return replace(one, parts=tuple(values.guarded(i, part) for part in one.parts))
 
 
 def _expand(pattern: str) -> tuple[Path, list[Path]]:
@@ -117,23 +117,26 @@ def _expand(pattern: str) -> tuple[Path, list[Path]]:
     if path.is_dir():
         below = {p.relative_to(path).as_posix(): p for p in sorted(path.rglob("*")) if p.is_file()}
         plain_files(below, pattern)
-        root, found = path, [p for name, p in below.items() if not hidden(name)]
+        root, result = path, [p for name, p in below.items() if not hidden(name)]
     elif path.exists():
         if not path.is_file():
             raise BadInput(
                 f"{pattern!r} is no file but a pipe or device, which can be read only once: save it as a file"
             )
-        root, found = path.parent, [path]
+        root, result = path.parent, [path]
     else:
         fixed = itertools.takewhile(lambda part: not globbing.has_magic(part), path.parts[:-1])
-        root, found = Path(*fixed), sorted(Path(p) for p in globbing.glob(pattern, recursive=True) if Path(p).is_file())
-    if not found:
+        root, result = (
+            Path(*fixed),
+            sorted(Path(p) for p in globbing.glob(pattern, recursive=True) if Path(p).is_file()),
+        )
+    if not result:
         fix = HOW if QUERY.match(pattern) else "check the path (a glob such as 'log/*.parquet' works too)"
         raise BadInput(f"no file at {pattern!r}: {fix}")
-    root, found = root.resolve(), [p.resolve() for p in found]
-    if unnamed := [p for p in (root, *found) if not _utf8(str(p))]:  # Arrow opens no such file
+    root, result = root.resolve(), [p.resolve() for p in result]
+    if unnamed := [p for p in (root, *result) if not _utf8(str(p))]:  # Arrow opens no such file
         raise BadInput(f"the name of {str(unnamed[0])!r} is not UTF-8: rename the file, or its folder")
-    return root, found
+    return root, result
 
 
 def _utf8(name: str) -> bool:
@@ -148,7 +151,7 @@ def _utf8(name: str) -> bool:
 def _local_files(expanded: list[tuple[Path, list[Path]]]) -> Listing:
     from pyarrow.fs import LocalFileSystem
 
-    paths = [p for _, found in expanded for p in found]
+    paths = [p for _, result in expanded for p in result]
     twice = sorted({p.name for p in paths if paths.count(p) > 1}) if len(set(paths)) < len(paths) else []
     if twice:
         raise BadInput(f"{twice[0]} is named twice: its rows would count twice")
@@ -156,7 +159,7 @@ def _local_files(expanded: list[tuple[Path, list[Path]]]) -> Listing:
     return Listing(LocalFileSystem(), root.as_posix(), tuple(p.as_posix() for p in paths))
 
 
-def _together(opened: list[Source], files: list[str], given: str) -> Source:
+def _together(opened: list[Source], files: list[str], value: str) -> Source:
     """Return the files of one data set as one source."""
     columns, log = shared(opened)
     for file, one in zip(files, opened, strict=True):
@@ -167,11 +170,11 @@ def _together(opened: list[Source], files: list[str], given: str) -> Source:
             )
     rows = [s.rows for s in opened]
     total = None if any(r is None for r in rows) else sum(r for r in rows if r is not None)
-    name = (files[0].split(".")[0] if len(files) == 1 else given) or given
+    name = (files[0].split(".")[0] if len(files) == 1 else value) or value
     parts = tuple(q for s in opened for q in s.parts)
-    held = [s.fragments for s in opened if s.fragments is not None]
-    pieces = tuple(piece for f in held for piece in f.pieces)
-    fragments = Fragments(held[0].filesystem, pieces) if len(held) == len(opened) else None
+    kept = [s.fragments for s in opened if s.fragments is not None]
+    pieces = tuple(piece for f in kept for piece in f.pieces)
+    fragments = Fragments(kept[0].filesystem, pieces) if len(kept) == len(opened) else None
     partial = tuple(sorted({c for s in opened for c in s.columns} - set(columns)))
     first = Source(name, columns, parts, total, files=tuple(files), fragments=fragments, partial=partial)
     kinds = {c: kind for s in opened for c, kind in s.kinds.items()}

@@ -42,16 +42,16 @@ def frame(source: object, wanted: Sequence[str]) -> Source:
         if not isinstance(first, Mapping):
             return _chunks(first, source)
         source = list(source)
-    held = held_of(source, "column", wanted)
-    if held is None:
+    kept = as_rows(source, "column", wanted)
+    if kept is None:
         raise BadInput(
             f"cannot read a {type(source).__name__}: pass a path, a glob, a pandas, Polars or Arrow table, a DuckDB "
             "relation, a dictionary of columns or a list of records; arrays are calibrant.predictions(y_true, y_prob)"
         )
     for name in wanted:
-        if name in held.unread:
-            raise BadInput(f"column {name!r} {held.unread[name]}")
-    return table_source(held.table, {name: f"it {why}" for name, why in held.unread.items()})
+        if name in kept.unread:
+            raise BadInput(f"column {name!r} {kept.unread[name]}")
+    return table_source(kept.table, {name: f"it {why}" for name, why in kept.unread.items()})
 
 
 def table_source(table: pa.Table, unread: Mapping[str, str] | None = None) -> Source:
@@ -81,23 +81,23 @@ def _chunks(first: object, rest: Iterator[object]) -> Source:
     """Return frames or batches that come one after the other as a stream."""
 
     def table(chunk: object) -> pa.Table:
-        held = held_of(chunk, "column")
-        if held is None:
+        kept = as_rows(chunk, "column")
+        if kept is None:
             raise BadInput(f"an iterator gives a {type(chunk).__name__}: let it give record batches, frames or records")
-        if held.unread:
-            name, why = next(iter(held.unread.items()))
+        if kept.unread:
+            name, why = next(iter(kept.unread.items()))
             raise BadInput(f"column {name!r} {why}")
-        return held.table
+        return kept.table
 
     names = table(first).schema.names
 
     def batches() -> Iterator[pa.RecordBatch]:
         for number, chunk in enumerate(rest):
-            found = table(chunk)
-            if sorted(found.schema.names) != sorted(names):
-                strange = sorted(set(names) ^ set(found.schema.names))[0]
+            result = table(chunk)
+            if sorted(result.schema.names) != sorted(names):
+                strange = sorted(set(names) ^ set(result.schema.names))[0]
                 raise BadInput(f"frame {number} of the iterator differs from the first in column {strange!r}")
-            yield from found.to_batches(max_chunksize=ROWS)
+            yield from result.to_batches(max_chunksize=ROWS)
 
     return _stream(names, batches())
 
@@ -106,7 +106,7 @@ def _chunks(first: object, rest: Iterator[object]) -> Source:
 
 
 @dataclass(frozen=True)
-class Held:
+class InMemoryTable:
     """Columns that became a table, and why others did not.
 
     Parameters
@@ -121,7 +121,7 @@ class Held:
     unread: Mapping[str, str] = field(default_factory=dict)
 
 
-def held_of(source: object, noun: str, wanted: Sequence[str] = (), order: Order | None = None) -> Held | None:
+def as_rows(source: object, noun: str, wanted: Sequence[str] = (), order: Order | None = None) -> InMemoryTable | None:
     """Return what holds columns as a table; None for what does not.
 
     Parameters
@@ -143,25 +143,25 @@ def held_of(source: object, noun: str, wanted: Sequence[str] = (), order: Order 
     if isinstance(source, (list, tuple)):
         return _listed(source, noun) if source else None
     if callable(named := getattr(source, "to_frame", None)) and getattr(source, "name", None) is not None:
-        return held_of(named(), noun)
+        return as_rows(named(), noun)
     if hasattr(source, "iloc") and hasattr(source, "columns"):
         return _like_pandas(source, noun)
     return _spoken(source, wanted)
 
 
-def _spoken(source: object, wanted: Sequence[str]) -> Held | None:
+def _spoken(source: object, wanted: Sequence[str]) -> InMemoryTable | None:
     """Return what speaks a protocol of frames, or is lazy, as a table; None for what does not."""
-    found = _computed(source, wanted)
-    if any(hasattr(found, a) for a in ARROW):
+    result = _computed(source, wanted)
+    if any(hasattr(result, a) for a in ARROW):
         try:
-            return _unique(table_of(found) if hasattr(found, ARROW[0]) else pa.table(pa.record_batch(found)))
+            return _unique(table_of(result) if hasattr(result, ARROW[0]) else pa.table(pa.record_batch(result)))
         except REFUSED as e:
             raise BadInput(f"a {type(source).__name__} cannot be read ({_line(e)}): pass a frame or columns") from None
-    if hasattr(found, "__dataframe__"):
+    if hasattr(result, "__dataframe__"):
         from pyarrow.interchange import from_dataframe
 
         try:
-            return _unique(from_dataframe(found))
+            return _unique(from_dataframe(result))
         except (*REFUSED, RuntimeError) as e:
             raise BadInput(f"a {type(source).__name__} cannot be read ({_line(e)}): pass its columns") from None
     return None
@@ -189,42 +189,44 @@ def _computed(source: object, wanted: Sequence[str]) -> object:
         raise BadInput(f"a {type(source).__name__} cannot be computed ({_line(e)})") from None
 
 
-def _unique(table: pa.Table) -> Held:
+def _unique(table: pa.Table) -> InMemoryTable:
     """Return a table without the columns whose name is not theirs alone."""
     names = table.schema.names
     if len(set(names)) == len(names):
-        return Held(table)
+        return InMemoryTable(table)
     times = Counter(names)
     alone = [i for i, name in enumerate(names) if times[name] == 1]
-    return Held(table.select(alone), {name: TWICE for name in names if times[name] > 1})
+    return InMemoryTable(table.select(alone), {name: TWICE for name in names if times[name] > 1})
 
 
-def _columns(given: Named, noun: str, order: Order | None = None, unread: Mapping[str, str] | None = None) -> Held:
+def _columns(
+    inputs: Named, noun: str, order: Order | None = None, unread: Mapping[str, str] | None = None
+) -> InMemoryTable:
     """Return columns of any kind as a table. Names that are not text are taken as it."""
-    named = [(str(name), name, values) for name, values in given]
+    named = [(str(name), name, values) for name, values in inputs]
     at = positions({f"{noun} {name!r}": v for name, _, v in named}) if order is None else order
     made, why, times = {}, dict(unread or {}), Counter(name for name, _, _ in named)
     for name, _, values in named:
-        said = f"{noun} {name!r}"
+        stated = f"{noun} {name!r}"
         if times[name] > 1:
             why[name] = TWICE
             continue
         try:
             name.encode()
-            column = column_of(values, said)
+            column = column_of(values, stated)
         except UnicodeEncodeError:
             why[ascii(name)[1:-1]] = "has a name that is not text in UTF-8: rename it"
         except BadInput as e:
-            why[name] = str(e).removeprefix(f"{said} ")
+            why[name] = str(e).removeprefix(f"{stated} ")
         else:
-            made[name] = column.take(at[said]) if said in at else column
+            made[name] = column.take(at[stated]) if stated in at else column
     if len({len(v) for v in made.values()}) > 1:
         lengths = ", ".join(f"{k} {len(v)}" for k, v in itertools.islice(made.items(), 8))
         raise BadInput(f"{noun}s have different lengths ({lengths}): pass columns of equal length")
-    return Held(pa.table(made), why)
+    return InMemoryTable(pa.table(made), why)
 
 
-def _listed(source: Sequence[object], noun: str) -> Held | None:
+def _listed(source: Sequence[object], noun: str) -> InMemoryTable | None:
     """Return a list of records (each a dictionary) or of batches and frames as one table."""
     if all(isinstance(record, Mapping) for record in source):
         records = cast(Sequence[Mapping[object, object]], source)
@@ -232,22 +234,22 @@ def _listed(source: Sequence[object], noun: str) -> Held | None:
         return _columns([(name, [record.get(name) for record in records]) for name in names], noun)
     if not all(any(hasattr(part, a) for a in (*ARROW, "iloc")) and hasattr(part, "shape") for part in source):
         return None
-    held = [h for part in source if (h := held_of(part, noun)) is not None]
-    if len(held) < len(source):
+    kept = [h for part in source if (h := as_rows(part, noun)) is not None]
+    if len(kept) < len(source):
         return None
     try:
-        table = pa.concat_tables([h.table for h in held], promote_options="permissive")
+        table = pa.concat_tables([h.table for h in kept], promote_options="permissive")
     except REFUSED as e:
         raise BadInput(f"the frames store a column in different types ({_line(e)}): store it one way") from None
-    return Held(table, {name: why for h in held for name, why in h.unread.items()})
+    return InMemoryTable(table, {name: why for h in kept for name, why in h.unread.items()})
 
 
-def _like_pandas(source: Any, noun: str) -> Held:
+def _like_pandas(source: Any, noun: str) -> InMemoryTable:
     """Return a frame of pandas, or one like it: at once if Arrow can take it so, else column by column."""
     names = list(source.columns)
     if hasattr(source, ARROW[0]) and len(set(names)) == len(names) and all(isinstance(n, str) for n in names):
         try:
-            return Held(table_of(source))
+            return InMemoryTable(table_of(source))
         except REFUSED:  # a column that pandas may hold and Arrow does not
             pass
     index = source.index
@@ -255,11 +257,11 @@ def _like_pandas(source: Any, noun: str) -> Held:
     return _columns([*((n, source.iloc[:, j]) for j, n in enumerate(names)), *labels], noun, {})
 
 
-def _gridded(source: Any, noun: str) -> Held:
+def _gridded(source: Any, noun: str) -> InMemoryTable:
     """Return variables of xarray as columns: a row for each point of the grid that the largest of them spans."""
     variables = dict(source.data_vars) if hasattr(source, "data_vars") else {source.name or "values": source}
     if not variables:
-        return Held(pa.table({}))
+        return InMemoryTable(pa.table({}))
     grid = max(variables.values(), key=lambda v: len(v.dims))
     spans = ", ".join(map(str, grid.dims))
     columns, unread = [], {}

@@ -28,16 +28,16 @@ def keys_in(root: str, paths: Sequence[str]) -> list[Named]:
 
 
 def _keys(folders: Sequence[str], path: str) -> Named:
-    found: Named = {}
+    result: Named = {}
     for folder in folders:
         key, equals, value = folder.partition("=")
         if not (key and equals):
             continue
-        name, given = plain(key), None if value == ABSENT else plain(value)
-        if found.get(name, given) != given:
-            raise BadInput(f"{path!r} lies in two folders of {name!r} that differ: {found[name]!r} and {given!r}")
-        found[name] = given
-    return found
+        name, inputs = plain(key), None if value == ABSENT else plain(value)
+        if result.get(name, inputs) != inputs:
+            raise BadInput(f"{path!r} lies in two folders of {name!r} that differ: {result[name]!r} and {inputs!r}")
+        result[name] = inputs
+    return result
 
 
 def plain(text: str) -> str:
@@ -59,16 +59,16 @@ def with_keys(
         keys = tuple((n, own[n], whole[n]) for n in own)
         parts = tuple(replace(p, read=keyed(p.read, keys, one.columns, file)) for p in one.parts)
         columns = (*one.columns, *(n for n in own if n not in one.columns))
-        held = one.fragments
-        if held is not None:
-            held = Fragments(held.filesystem, tuple((*piece[:5], keys) for piece in held.pieces))
-        out.append(replace(one, columns=columns, parts=parts, fragments=held))
+        kept = one.fragments
+        if kept is not None:
+            kept = Fragments(kept.filesystem, tuple((*piece[:5], keys) for piece in kept.pieces))
+        out.append(replace(one, columns=columns, parts=parts, fragments=kept))
     return out
 
 
 def _are_whole(values: Sequence[str | None]) -> bool:
-    given = [v for v in values if v is not None]
-    return bool(given) and all(WHOLE.fullmatch(v) for v in given)
+    inputs = [v for v in values if v is not None]
+    return bool(inputs) and all(WHOLE.fullmatch(v) for v in inputs)
 
 
 def keyed(read: Read, keys: Sequence[Key], stored: Sequence[str], file: str) -> Read:
@@ -102,25 +102,25 @@ def _repeated(key: Key, rows: int) -> pa.Array:
 
 def _same(column: pa.Array, key: Key, file: str) -> None:
     """Refuse a file whose column says another thing than its folder."""
-    name, given, _ = key
+    name, inputs, _ = key
     for value in column.unique().to_pylist():
-        if not _means(value, given):
-            folder = f"{name}={ABSENT if given is None else given}"
+        if not _means(value, inputs):
+            folder = f"{name}={ABSENT if inputs is None else inputs}"
             raise BadInput(
                 f"{file} holds {value!r} in column {name!r} and lies in a folder {folder}: "
                 "rename the folder's key, or leave the column out of the file"
             )
 
 
-def _means(value: object, given: str | None) -> bool:
+def _means(value: object, input_value: str | None) -> bool:
     """Return whether a value is what a folder's name says."""
-    if value is None or given is None:
-        return value is None and given is None
+    if value is None or input_value is None:
+        return value is None and input_value is None
     if isinstance(value, bool):
-        return given.lower() == str(value).lower()
+        return input_value.lower() == str(value).lower()
     if isinstance(value, (int, float)):
         try:
-            return value == (int(given) if isinstance(value, int) else float(given))
+            return value == (int(input_value) if isinstance(value, int) else float(input_value))
         except ValueError:
             return False
-    return str(value) == given
+    return str(value) == input_value

@@ -146,13 +146,13 @@ def other_format(called: str) -> tuple[str, Format]:
 
 def _working() -> tuple[dict[str, Format], str]:
     """Return the installed formats that can be used, and what is wrong with the first that cannot."""
-    found, broken = dict[str, Format](), ""
+    result, broken = dict[str, Format](), ""
     for name in FORMATS.installed:
         try:
-            found[name] = FORMATS.loaded(name)
+            result[name] = FORMATS.loaded(name)
         except BadInput as e:
             broken = broken or str(e)
-    return found, broken
+    return result, broken
 
 
 def _by_bytes(first: bytes, path: Path, by_name: str, local: bool) -> str:

@@ -11,10 +11,10 @@ from calibrant.data.sources.formats.standard_input import STDIN, spooled
 from calibrant.data.sources.frames import frame
 from calibrant.data.sources.query import Query, relation
 from calibrant.data.sources.remote import dataset_files
-from calibrant.data.sources.source import FOUND_OUT, Form, Source
+from calibrant.data.sources.source import DETECTED, Form, Source
 
 
-def open_source(source: object, wanted: Sequence[str] = (), form: Form = FOUND_OUT) -> Source:
+def open_source(source: object, wanted: Sequence[str] = (), form: Form = DETECTED) -> Source:
     """Return the source behind a path, a URI, a glob, a list of paths, a directory, a query, or any kind of frame.
 
     Text is a path, never a query; ``"-"`` is standard input. `wanted` are the columns that will be read: a frame with

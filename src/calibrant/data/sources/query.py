@@ -158,13 +158,13 @@ def _checked(text: str, own: bool) -> None:
         raise BadInput("a query needs DuckDB: pip install 'calibrant[duckdb]'") from None
     parser = _own_connection()
     try:
-        found = parser.extract_statements(text)
+        result = parser.extract_statements(text)
     except duckdb.Error as e:
         raise _cannot_run(e) from None
-    if len(found) != 1:
-        raise BadInput(f"sql holds {len(found)} statements: pass one SELECT")
-    if found[0].type != duckdb.StatementType.SELECT:
-        raise BadInput(f"sql is a statement of type {found[0].type.name}: pass one SELECT, for data are only read")
+    if len(result) != 1:
+        raise BadInput(f"sql holds {len(result)} statements: pass one SELECT")
+    if result[0].type != duckdb.StatementType.SELECT:
+        raise BadInput(f"sql is a statement of type {result[0].type.name}: pass one SELECT, for data are only read")
     tree = json.loads(parser.execute("select json_serialize_sql(?::varchar)", [text]).fetchall()[0][0])
     if tree.get("error"):
         raise BadInput(f"the query cannot be checked ({tree.get('error_message')}): write it as one plain SELECT")

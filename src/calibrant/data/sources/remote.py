@@ -96,13 +96,13 @@ def hidden(name: str) -> bool:
     return any(p.startswith(".") or (p.startswith("_") and "=" not in p) for p in name.split("/"))
 
 
-def plain_files(names: Iterable[str], given: str) -> None:
+def plain_files(names: Iterable[str], value: str) -> None:
     """Refuse a directory of a table format: its files also hold rows that were deleted or written again."""
     for name in names:
         for kind, sign in TABLES.items():
             if sign.search(name):
                 raise BadInput(
-                    f"{given!r} is a table of {kind}, whose files also hold rows that were deleted: "
+                    f"{value!r} is a table of {kind}, whose files also hold rows that were deleted: "
                     "read it with Spark, Polars or DuckDB and pass the frame"
                 )
 

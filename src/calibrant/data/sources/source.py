@@ -12,7 +12,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from calibrant.data.columns import clipped
-from calibrant.data.sources.taken import Taken
+from calibrant.data.sources.inferred_types import InferredType
 
 Read = Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
 OnRows = Callable[[int], None]  # told how many more rows were read
@@ -54,7 +54,7 @@ class Form:
     format: str = ""
 
 
-FOUND_OUT = Form()  # everything is found out
+DETECTED = Form()  # everything is found out
 
 
 # ---- what a source is ----
@@ -178,9 +178,9 @@ class Source:
     partial: tuple[str, ...] = ()
     unread: tuple[tuple[str, str], ...] = ()
     check: Callable[[], None] = lambda: None
-    kinds: Mapping[str, Taken] = field(default_factory=dict)
+    kinds: Mapping[str, InferredType] = field(default_factory=dict)
     as_text: Callable[[Collection[str]], Source] | None = None
-    form: Form = FOUND_OUT
+    form: Form = DETECTED
     log: Log = NO_LOG
 
     @property
@@ -227,7 +227,7 @@ def shared(opened: Sequence[Source]) -> tuple[tuple[str, ...], Log]:
         first.log,
         label=first.log.label if all(one.log.label == first.log.label for one in opened) else "",
         verdicts=tuple(dict.fromkeys(c for one in opened for c in one.log.verdicts if c in every)),
-        unfinished=tuple(told for one in opened for told in one.log.unfinished),
+        unfinished=tuple(reported for one in opened for reported in one.log.unfinished),
         confidences=tuple(pair for pair in first.log.confidences if pair[0] in every),
     )
     return tuple(c for c in first.columns if c in every), kept

@@ -165,7 +165,7 @@ class Rows:
         The file, relative to the data set's root.
     stacked : int32 array of shape (groupings, n)
         Level of each grouping of the spec, counted from zero.
-    units : uint64 array of shape (n,) or None
+    clusters : uint64 array of shape (n,) or None
         Hashes of the clusters that rows belong to, mixed with the seed; None where each is one of its own.
     weights : float64 array of shape (n,) or None
         How much each row counts.
@@ -181,7 +181,7 @@ class Rows:
     keys: Ids | None = None
     part: str = ""
     stacked: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int32))
-    units: Ids | None = None
+    clusters: Ids | None = None
     weights: Floats | None = None
     candidates: tuple[Ids, ...] = ()
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from calibrant.arguments import PYTHON, Asker
+from calibrant.arguments import PYTHON, Caller
 from calibrant.data.columns import MULTICLASS, Floats, are_absent, one_spelling, spellings
 from calibrant.data.specs.sketch_file import need
 from calibrant.data.specs.spec import Spec
@@ -18,9 +18,14 @@ from calibrant.errors import BadInput
 KINDS = 7  # of faults
 HARDLY = 100  # one in so many scores above 1, or fewer: they are no per cent
 LEAST_ROWS = 20  # of a file whose scores tell its scale
-SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE, UNIT_MISSING, WEIGHT_MISSING, WEIGHT_VALUE = range(KINDS)
+SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE, CLUSTER_MISSING, WEIGHT_MISSING, WEIGHT_VALUE = range(KINDS)
 
-PARTS = {"label": LABEL_MISSING, "score": SCORE_MISSING, "unit": UNIT_MISSING, "weight": WEIGHT_MISSING}  # of a row
+PARTS = {
+    "label": LABEL_MISSING,
+    "score": SCORE_MISSING,
+    "cluster": CLUSTER_MISSING,
+    "weight": WEIGHT_MISSING,
+}  # of a row
 
 DIVIDE = "divide all of them by 100"
 LOGITS = "apply 1 / (1 + exp(-x))"
@@ -37,9 +42,9 @@ class Faults:
     low: float = 0.0
     high: float = 1.0
     infinite: int = 0  # of the scores that are outside
-    unit: str = ""  # the first value of the column of units
+    cluster: str = ""  # the first value of the column of units
     gaps: dict[str, tuple[int, str, int]] = field(default_factory=dict)
-    asker: Asker = PYTHON
+    caller: Caller = PYTHON
     arrays: bool = False  # of rows given as arrays, which no option divides
     files: dict[str, tuple[int, int]] = field(default_factory=dict)  # scores there are, and those stored above 1
     spelt: set[str] = field(default_factory=set)  # ways in which a label of text spells the case
@@ -94,7 +99,7 @@ class Faults:
             example = "" if values is None else f"{values[row]:.9g}"
             self.add(kind, int(np.count_nonzero(rows)), (part, first_row + row), example)
 
-    def note_case(self, batch: pa.RecordBatch | pa.Table, spec: Spec) -> None:
+    def note_event(self, batch: pa.RecordBatch | pa.Table, spec: Spec) -> None:
         """Keep how the event is spelt, of all rows that are read, left out or not."""
         if spec.positive is not None:
             self.spelt |= spellings(batch.column(spec.label), spec.label, spec.positive)
@@ -124,7 +129,7 @@ class Faults:
         self.spelt |= other.spelt
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.infinite += other.infinite
-        self.unit = self.unit or other.unit
+        self.cluster = self.cluster or other.cluster
         for part, (there, above) in other.files.items():
             known = self.files.get(part, (0, 0))
             self.files[part] = known[0] + there, known[1] + above
@@ -141,21 +146,21 @@ class Faults:
         if self.counts[WEIGHT_VALUE]:
             what = "not a positive number: leave such rows out"
             raise BadInput(self._line(WEIGHT_VALUE, spec.weights, what))
-        beside = (UNIT_MISSING, spec.cluster), (WEIGHT_MISSING, spec.weights)
-        for kind, column in (*beside, (SCORE_MISSING, spec.score), (LABEL_MISSING, spec.label)):
+        row_attributes = (CLUSTER_MISSING, spec.cluster), (WEIGHT_MISSING, spec.weights)
+        for kind, column in (*row_attributes, (SCORE_MISSING, spec.score), (LABEL_MISSING, spec.label)):
             if self.counts[kind] and not (spec.drops or (spec.keeps and kind == LABEL_MISSING)):
                 raise BadInput(self._line(kind, column, f"missing (null or NaN); {self._filling(kind)}"))
         for name, (count, part, row) in sorted(self.gaps.items()):
-            fix = f"fill them in, or leave {self.asker.says('missing')} out to make them a level of their own"
+            fix = f"fill them in, or leave {self.caller.says('missing')} out to make them a level of their own"
             raise BadInput(_line(name, count, (part, row), "", f"missing; {fix}"))
 
     def _filling(self, kind: int) -> str:
-        if "missing" in self.asker.lacks:
+        if "missing" in self.caller.lacks:
             return "fill them in, or leave those rows out of the data"
-        how = self.asker.turns_on("drop_missing")
+        how = self.caller.turns_on("drop_missing")
         fix = f"fill them in, or pass {how} to leave those rows out and count them"
         if kind == LABEL_MISSING:
-            fix += f", or {self.asker.name('missing')}=keep to say what they could change"
+            fix += f", or {self.caller.name('missing')}=keep to say what they could change"
         return fix
 
     def _hint(self, percent: bool) -> str:
@@ -166,19 +171,19 @@ class Faults:
         if not self.infinite and self.low >= -1e-4 and self.high <= 1.0 + 1e-4:
             return "is it rounding error? Clip to 0 and 1"
         within = f"{there - outside:,} {'is' if there - outside == 1 else 'are'} within"
-        told, few = f"the other {within}: {mend}", HARDLY * outside <= there
+        reported, few = f"the other {within}: {mend}", HARDLY * outside <= there
         if self.low >= 0.0 and self.high <= 100.0 and self.high > 1.5 and not percent:
             if files := self._two_scales():
                 return f"those of {files[0]!r} are within it: if every score is percent, {DIVIDE}; if not, {ONE_WAY}"
             if there and 2 * above <= there:  # few: as many as `check_scale` refuses
-                fix = DIVIDE if few or self.arrays else f"pass {self.asker.turns_on('percent')}"
-                return f"{told}; if every score is percent, {fix}"
-            fix = "Divide by 100" if self.arrays else f"Pass {self.asker.turns_on('percent')}"
+                fix = DIVIDE if few or self.arrays else f"pass {self.caller.turns_on('percent')}"
+                return f"{reported}; if every score is percent, {fix}"
+            fix = "Divide by 100" if self.arrays else f"Pass {self.caller.turns_on('percent')}"
             return f"did you pass percentages? {fix}"
         if percent:
-            return told if few else "store percent, 0 to 100"
+            return reported if few else "store percent, 0 to 100"
         if 2 * outside < there:  # of logits hardly most are within
-            return told if few else f"{told}; if all are logits, {LOGITS}"
+            return reported if few else f"{reported}; if all are logits, {LOGITS}"
         return f"did you pass logits? A{LOGITS[1:]} first"
 
     def absences(self, spec: Spec) -> dict[str, int]:
@@ -186,8 +191,8 @@ class Faults:
 
         None where it is not known of all of them.
         """
-        held = {part: self.counts[kind] for part, kind in PARTS.items() if not (spec.keeps and part == "label")}
-        return {part: n for part, n in held.items() if n and not self.untold}
+        kept = {part: self.counts[kind] for part, kind in PARTS.items() if not (spec.keeps and part == "label")}
+        return {part: n for part, n in kept.items() if n and not self.untold}
 
     def stored(self, lack: Mapping[str, int], gone: int) -> None:
         """Take from a stored sketch how many of the rows left out lack which part; refuse what cannot be."""
@@ -203,7 +208,7 @@ class Faults:
 
     def _which_case(self) -> str:
         """Say what to do about labels that are neither 0 nor 1."""
-        says, there = self.asker.says("positive"), self._scores()[0]
+        says, there = self.caller.says("positive"), self._scores()[0]
         if there and self.counts[LABEL_VALUE] * 100 < there * MULTICLASS:
             return (
                 "if these are codes of unknown outcomes, store them as missing or leave their rows out; "
@@ -217,9 +222,9 @@ class Faults:
 
     def _two_scales(self) -> tuple[str, str] | None:
         """Return a file none of whose scores is above 1, and one most of whose are; None if there are no two such."""
-        held = [(part, n, above) for part, (n, above) in sorted(self.files.items()) if part and n >= LEAST_ROWS]
-        low = [part for part, _, above in held if not above]
-        high = [part for part, n, above in held if 2 * above > n]
+        kept = [(part, n, above) for part, (n, above) in sorted(self.files.items()) if part and n >= LEAST_ROWS]
+        low = [part for part, _, above in kept if not above]
+        high = [part for part, n, above in kept if 2 * above > n]
         return (low[0], high[0]) if low and high else None
 
     def check_scale(self, spec: Spec) -> None:
@@ -231,7 +236,7 @@ class Faults:
         there, above = self._scores()
         if not spec.percent or not there:
             return
-        out = f"leave {self.asker.turns_on('percent')} out"
+        out = f"leave {self.caller.turns_on('percent')} out"
         if not above:
             seen = "no score is above 1, as if they were probabilities"
             raise BadInput(f"column {spec.score!r}: {seen}: {out}, and if they are percent, {DIVIDE} first")
@@ -242,9 +247,9 @@ class Faults:
             raise BadInput(f"column {spec.score!r}: {seen}: {ways}")
         if files := self._two_scales():
             low, high = files
-            told = f"no score of {low!r} is above 1, and most of {high!r} are"
+            reported = f"no score of {low!r} is above 1, and most of {high!r} are"
             ways = f"if every score is percent, {DIVIDE} and {out}; if not, {ONE_WAY}"
-            raise BadInput(f"column {spec.score!r}: {told}: {ways}")
+            raise BadInput(f"column {spec.score!r}: {reported}: {ways}")
 
     def mostly_low(self, spec: Spec) -> bool:
         """Return whether most scores that were said to be percent are stored as 1 or less."""

@@ -23,12 +23,12 @@ from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix, outcomes
 from calibrant.kernels.features import (
     CELLS,
+    CLUSTER,
     COORDINATE,
     HALF,
     REACH,
     ROWS,
     SCORE_STEPS,
-    UNIT,
     VARIANCE,
     Tables,
     bells,
@@ -115,7 +115,7 @@ class Line:
         bells = np.exp(-0.5 * ((z[:, None] - np.array(self.knots)) / self.width) ** 2)
         smooth = np.einsum("ck,kr->cr", bells, np.array(self.whitening))
         rises = np.arange(CELLS)[:, None] >= np.array(self.steps, dtype=np.int64)
-        return np.hstack([np.clip(np.rint(UNIT * smooth), -UNIT, UNIT), rises]).astype(np.int16)
+        return np.hstack([np.clip(np.rint(CLUSTER * smooth), -CLUSTER, CLUSTER), rises]).astype(np.int16)
 
     def check(self, where: str) -> None:
         """Refuse a stored line that no sample can have led to."""
@@ -161,8 +161,8 @@ class Levels:
         level = np.arange(self.size)
         if self.size == self.own:
             return level
-        dealt = self.own + 1 + (mix(level.astype(np.uint64)) % np.uint64(max(self.shared, 1))).astype(np.int64)
-        return np.where(level < self.own, level, np.where(level == self.size - 1, self.own, dealt))
+        hash_split = self.own + 1 + (mix(level.astype(np.uint64)) % np.uint64(max(self.shared, 1))).astype(np.int64)
+        return np.where(level < self.own, level, np.where(level == self.size - 1, self.own, hash_split))
 
     def check(self, where: str) -> None:
         """Refuse stored columns that go with no level variable."""
@@ -396,9 +396,9 @@ def _integer_rows(rows: Floats) -> Matrix:
 
 LIMB = 20  # bits of the lower limb; with the upper one there is room for 2^83
 SQUARE = 1 << 16  # steps of a squared residual in one
-BESIDE = 4  # columns beside the weighted features: outcome, two halves of the score, one
+WITH = 4  # columns beside the weighted features: outcome, two halves of the score, one
 PANEL = 64  # columns of the Gram matrix multiplied at once: half the work of the whole, for it is symmetric
-COUNTS = ("rows", "cases", "contradicted")
+COUNTS = ("rows", "events", "contradicted")
 STREAM = 0x6C6F63616C  # "local": the test's simulated outcomes are its own
 
 
@@ -425,7 +425,7 @@ class Features:
             near = bells(joint_points(fixed, e.codes, s.levels), self.landmarks, s.scale)
             smooth = near @ self.whitening
             np.rint(smooth, out=smooth)
-            np.clip(smooth, -UNIT, UNIT, out=out[:, 2 : 2 + s.joint])
+            np.clip(smooth, -CLUSTER, CLUSTER, out=out[:, 2 : 2 + s.joint])
         self.tables.write(cell_of(fixed), out)
         if s.levels:
             out[:, s.starts[len(s.lines)] :] = 0.0
@@ -458,7 +458,7 @@ class LocalSums:
     @cached_property
     def _room(self) -> tuple[Floats, Floats]:
         d = self.spec.columns
-        return np.empty((ROWS, d)), np.empty((ROWS, d + BESIDE))
+        return np.empty((ROWS, d)), np.empty((ROWS, d + WITH))
 
     def update(self, rows: Rows) -> None:
         """Add rows."""
@@ -476,20 +476,20 @@ class LocalSums:
         left = self._room[1][:n]
         left[:, 0], left[:, 1], left[:, 2], left[:, 3] = y, steps >> HALF, steps & ((1 << HALF) - 1), 1.0
         # (3) and (4) the covariance of the sums if the model is right: features times features, weighted by p (1 - p)
-        np.multiply(f, variances(p, ids)[:, None], out=left[:, BESIDE:])
+        np.multiply(f, variances(p, ids)[:, None], out=left[:, WITH:])
         for first in range(0, d, PANEL):
-            part = slice(first and first + BESIDE, first + BESIDE + PANEL)
+            part = slice(first and first + WITH, first + WITH + PANEL)
             product = left[:, part].T @ f[:, first:]
             if not first:
                 self.hits[:, 0] += product[0].astype(np.int64)
-                self.means += product[1:BESIDE].T.astype(np.int64)
-                product = product[BESIDE:]
+                self.means += product[1:WITH].T.astype(np.int64)
+                product = product[WITH:]
             add(self.gram[:, first : first + PANEL, first:], product)
         if self.spec.draws:
             self._simulate(p, ids, f)
         joint = f[:, 2 : 2 + self.spec.joint]
         square = np.rint((y - p) ** 2 * SQUARE)
-        add(self.diagonal, np.atleast_1d(np.rint(np.einsum("ij,ij->i", joint, joint) / UNIT) @ square))
+        add(self.diagonal, np.atleast_1d(np.rint(np.einsum("ij,ij->i", joint, joint) / CLUSTER) @ square))
 
     def _simulate(self, p: Floats, ids: Ids, f: Floats) -> None:
         """(4) Sums of outcomes tossed with the chance that the score says, by identity: the same in any chunk."""
@@ -511,27 +511,29 @@ class LocalSums:
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
         """Return whether arrays of these shapes can be this part's state."""
-        return {name: held.shape for name, held in self.arrays().items()} == dict(shapes)
+        return {name: kept.shape for name, kept in self.arrays().items()} == dict(shapes)
 
     def load(self, arrays: Mapping[str, Integers]) -> None:
         """Take over the state that `arrays` described."""
         for name, values in arrays.items():
             setattr(self, name, values)
 
-    def check(self, n: int, cases: int, shown: float) -> None:
+    def check(self, n: int, events: int, shown: float) -> None:
         """Refuse stored sums that no rows can have; `shown` is the sum of everyone's scores by the cells."""
         where = "the local test"
-        rows = self.counts[0] == n and self.counts[1] == cases and 0 <= self.counts[2] <= n
+        rows = self.counts[0] == n and self.counts[1] == events and 0 <= self.counts[2] <= n
         need(rows, where, "has another number of rows")
-        need((np.abs(self.hits.astype(np.float64)) <= float(UNIT) * n).all(), where, "has impossible sums of outcomes")
+        need(
+            (np.abs(self.hits.astype(np.float64)) <= float(CLUSTER) * n).all(), where, "has impossible sums of outcomes"
+        )
         own = self.hits[0]  # of the constant feature: numbers of cases
-        need(own[0] == cases and (own >= 0).all() and (own <= n).all(), where, "has other outcomes")
-        reach = float(UNIT) * n * np.array([1 << HALF, 1 << HALF, 1])
+        need(own[0] == events and (own >= 0).all() and (own <= n).all(), where, "has other outcomes")
+        reach = float(CLUSTER) * n * np.array([1 << HALF, 1 << HALF, 1])
         means = (np.abs(self.means.astype(np.float64)) <= reach).all() and self.means[0, 2] == n
         need(means, where, "has impossible means")
         scores = (self.means[0, 0] * 2.0**HALF + self.means[0, 1]) / 2.0**SCORE_BITS
         need(abs(scores - shown) <= 4.0 * n / 2.0**SCORE_BITS + 1e-12 * n, where, "has other scores")  # each is rounded
-        largest = float(UNIT) ** 2 * VARIANCE, float(UNIT) * (1 << 20) * len(self.gram[0])
+        largest = float(CLUSTER) ** 2 * VARIANCE, float(CLUSTER) * (1 << 20) * len(self.gram[0])
         for limbs, most in zip((self.gram, self.diagonal), largest, strict=True):
             need(((limbs[0] >= 0) & (limbs[0] < 1 << LIMB)).all(), where, "has sums out of range")
             high = np.abs(limbs[1].astype(np.float64)) * (1 << LIMB)

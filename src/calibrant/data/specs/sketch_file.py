@@ -141,13 +141,13 @@ def decoded_header(raw: bytes, kind: type[Header]) -> Header:
     It must be written as `packed` writes it, byte by byte: to compare values would take many times the memory.
     """
     try:
-        found = msgspec.json.decode(raw, type=kind)
-        same = msgspec.json.encode(found) == raw
+        result = msgspec.json.decode(raw, type=kind)
+        same = msgspec.json.encode(result) == raw
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as e:
         what, _, where = str(e).partition(" - at `$.")
         raise Damaged(where.rstrip("`") or "the header", f"cannot be read: {what}") from None
     need(same, "the header", "is not as it was written")
-    return found
+    return result
 
 
 class _Format(msgspec.Struct):
@@ -156,12 +156,12 @@ class _Format(msgspec.Struct):
 
 def _check_format(raw: bytes, version: int) -> None:
     try:
-        found = msgspec.json.decode(raw, type=_Format).format
+        result = msgspec.json.decode(raw, type=_Format).format
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise Damaged("the header", "has no format") from None
-    if found != version:
-        by = "a newer calibrant: upgrade this one" if found > version else "an older calibrant: make it again"
-        raise BadInput(f"the sketch has format {str(found)[:20]}, this version reads {version}; it is from {by}")
+    if result != version:
+        by = "a newer calibrant: upgrade this one" if result > version else "an older calibrant: make it again"
+        raise BadInput(f"the sketch has format {str(result)[:20]}, this version reads {version}; it is from {by}")
 
 
 class Numbers:

@@ -17,15 +17,15 @@ from calibrant.arguments import LARGEST_SEED, Missing, checked_seed
 from calibrant.data.columns import as_float, level_codes
 from calibrant.data.dates import periods
 from calibrant.data.layouts import changed, decoded, plain
+from calibrant.data.specs.attributes import MOST, Attribute
 from calibrant.data.specs.coding import MISSING, OTHER, SCORE, Codes, Coding
 from calibrant.data.specs.local import LocalSpec, increasing
 from calibrant.data.specs.sketch_file import need
-from calibrant.data.specs.traits import MOST, Trait
 from calibrant.errors import BadInput
 
 Kind = Literal["category", "number", "month", "quarter", "year", "decade"]
 
-SPEC_VERSION = 5
+SPEC_VERSION = 6
 UNSPACED = 10_000  # bins of smaller numbers, years among them, are written without a comma
 
 # What a stored spec may ask for, so that a small file takes little memory.
@@ -87,11 +87,11 @@ class Variable:
             codes = np.searchsorted(np.asarray(self.edges), values, side="right").astype(np.int32)
             codes[np.isnan(values)] = len(self.labels) - 1
             return codes
-        held = column if self.kind == "category" else periods(decoded(column), self.kind, self.name)
-        found = level_codes(held, self.values)
-        if found is None:
+        kept = column if self.kind == "category" else periods(decoded(column), self.kind, self.name)
+        result = level_codes(kept, self.values)
+        if result is None:
             raise changed(self.name, "group", f"values such as {self.values[0]!r}", column.type)
-        return found
+        return result
 
     def check(self, where: str) -> None:
         """Refuse stored levels that no column can have led to."""
@@ -170,7 +170,7 @@ class Spec:
         Whole rows kept, at most; 0 for none.
     local : LocalSpec or None
         Features of the local test, if its sums are kept.
-    traits : tuple of Trait
+    attributes : tuple of Trait
         The score and the covariates as boxes cut them, if their sums are kept.
     percent : bool
         Scores are percent, divided by 100 as they are read.
@@ -200,7 +200,7 @@ class Spec:
     left_out: tuple[tuple[str, str], ...] = ()
     sample: Annotated[int, Meta(ge=0, le=MOST_SAMPLED)] = 0
     local: LocalSpec | None = None
-    traits: tuple[Trait, ...] = ()
+    attributes: tuple[Attribute, ...] = ()
     percent: bool = False
     missing: Missing = "level"
     cluster: str = ""
@@ -216,11 +216,19 @@ class Spec:
     def columns(self) -> tuple[str, ...]:
         """Columns to read: score, label, variables, covariates, key, cluster, weights; each once."""
         covariates = (c.name for c in self.codings)
-        named = [self.score, self.label, *self.by_name, *covariates, *self.key, *self.beside, *(self.candidates or ())]
+        named = [
+            self.score,
+            self.label,
+            *self.by_name,
+            *covariates,
+            *self.key,
+            *self.row_attributes,
+            *(self.candidates or ()),
+        ]
         return tuple(dict.fromkeys(named))
 
     @property
-    def beside(self) -> tuple[str, ...]:
+    def row_attributes(self) -> tuple[str, ...]:
         """The columns of clusters and of weights, if there are any: then rows are not independent, or not equal."""
         return tuple(name for name in (self.cluster, self.weights) if name)
 
@@ -271,7 +279,7 @@ class Spec:
     @property
     def counted(self) -> Spec:
         """The spec without its parts: what the counts of scores and groups depend on."""
-        return replace(self.as_read, codings=(), left_out=(), sample=0, local=None, traits=(), candidates=None)
+        return replace(self.as_read, codings=(), left_out=(), sample=0, local=None, attributes=(), candidates=None)
 
     @property
     def as_read(self) -> Spec:
@@ -303,8 +311,8 @@ class Spec:
                 f"the sketch's spec has version {str(self.version)[:20]}, this calibrant knows {SPEC_VERSION}: "
                 "use the version that made it"
             )
-        for name, given in (("key", self.key), ("variables", tuple(v.name for v in self.variables))):
-            need(len(set(given)) == len(given), f"spec.{name}", "names a column twice")
+        for name, inputs in (("key", self.key), ("variables", tuple(v.name for v in self.variables))):
+            need(len(set(inputs)) == len(inputs), f"spec.{name}", "names a column twice")
         need(not {self.label, self.score} & set(self.key), "spec.key", "is the label or the score")
         need(self.cluster not in {self.label, self.score}, "spec.cluster", "is the label or the score")
         need(self.weights not in {self.label, self.score, self.cluster, *self.key} or not self.weights, *WEIGHTS)
@@ -316,7 +324,7 @@ class Spec:
         need(len(set(self.groupings)) == len(self.groupings), "spec.groupings", "names one twice")
         groups = self.group_count
         need(groups * self.blocks <= 8 * MOST_GROUPS, "spec.groupings", f"has {groups:,} groups")
-        need(not self.beside or (self.sample > 0 and not self.local and not self.traits), *PARTS)
+        need(not self.row_attributes or (self.sample > 0 and not self.local and not self.attributes), *PARTS)
         need(self.numbered or (bool(self.cluster) and not self.key), "spec.numbered", "goes with a cluster alone")
         self._check_codings()
 
@@ -335,14 +343,14 @@ class Spec:
                 need(in_order, where, "has cells out of order")
         if self.local is not None:
             self.local.check(self.codings)
-        self._check_traits()
+        self._check_attributes()
 
-    def _check_traits(self) -> None:
-        if not self.traits:
+    def _check_attributes(self) -> None:
+        if not self.attributes:
             return
         coded = {c.name: c for c in self.codings}
-        need(len(coded) <= MOST, "spec.traits", f"are {len(self.traits):,}")
-        named = SCORE not in coded and [t.name for t in self.traits] == [SCORE, *coded]
-        need(named, "spec.traits", "are not those of the covariates")
-        for t in self.traits:
+        need(len(coded) <= MOST, "spec.attributes", f"are {len(self.attributes):,}")
+        named = SCORE not in coded and [t.name for t in self.attributes] == [SCORE, *coded]
+        need(named, "spec.attributes", "are not those of the covariates")
+        for t in self.attributes:
             t.check(f"spec attribute {t.name!r}", coded.get(t.name))

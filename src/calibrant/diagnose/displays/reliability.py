@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.arguments import Asker
+from calibrant.arguments import Caller
 from calibrant.data.arrays import matrix_of
 from calibrant.data.predictions import frozen
 from calibrant.diagnose.reliability_curve import METHOD, Axis, reliability_curve
 from calibrant.errors import BadInput
 from calibrant.results import Curve
-from calibrant.views.units import one_unit
+from calibrant.views.clusters import one_cluster
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ DIAGONAL = "Calibrated"  # what the legend calls it; of several displays on the 
 BAND = 0.2  # how opaque a band is, so that two can be told where they lie over each other
 
 # What scikit-learn calls the arguments; rows with gaps are for the caller to leave out.
-ASKER = Asker(
+CALLER = Caller(
     lacks=("missing",), calls=(("positive", "pos_label"), ("weights", "sample_weight"), ("cluster", "groups"))
 )
 
@@ -162,17 +162,17 @@ class ReliabilityDisplay:
         classes = np.asarray(estimator.classes_).tolist()
         if len(classes) != 2:
             raise BadInput(f"{shown} has {len(classes)} classes: draw one against the rest, by from_predictions")
-        case = classes[1] if pos_label is None else pos_label
-        if case not in classes:
-            raise BadInput(f"pos_label={case!r} is no class of {shown}: it has {', '.join(map(repr, classes))}")
-        given: Settings = {"name": shown, **settings}
+        event = classes[1] if pos_label is None else pos_label
+        if event not in classes:
+            raise BadInput(f"pos_label={event!r} is no class of {shown}: it has {', '.join(map(repr, classes))}")
+        inputs: Settings = {"name": shown, **settings}
         row, strange = next(((i, v) for i, v in enumerate(np.asarray(y).tolist()) if v not in classes), (-1, None))
         if row >= 0:
             known = ", ".join(map(repr, classes))
             raise BadInput(f"y has the label {strange!r} in row {row}: {shown} has {known}, so leave such rows out")
-        happened = (np.asarray(y) == case).astype(np.int8)
-        out = cls.from_predictions(happened, estimator.predict_proba(X)[:, classes.index(case)], ax=ax, **given)
-        out.pos_label = case
+        happened = (np.asarray(y) == event).astype(np.int8)
+        out = cls.from_predictions(happened, estimator.predict_proba(X)[:, classes.index(event)], ax=ax, **inputs)
+        out.pos_label = event
         out._named()
         return out
 
@@ -215,9 +215,9 @@ class ReliabilityDisplay:
             raise BadInput(f"y_prob has {k} columns, one for each class: pass that of the event, and pos_label=")
         name, ref_line = settings.pop("name", None), settings.pop("ref_line", True)
         weights, cluster = settings.pop("sample_weight", None), settings.pop("groups", None)
-        data = frozen((y_true, y_prob, None), weights, cluster, positive=pos_label, asker=ASKER)
+        data = frozen((y_true, y_prob, None), weights, cluster, positive=pos_label, caller=CALLER)
         if data.cluster is not None and bool((data.cluster == data.cluster[0]).all()):
-            raise one_unit(data, ASKER)
+            raise one_cluster(data, CALLER)
         curve = reliability_curve(data, **settings)  # type: ignore[misc]  # what is left is the curve's
         return cls(curve, estimator_name=name, pos_label=pos_label).plot(ax=ax, ref_line=ref_line)
 
@@ -243,12 +243,12 @@ class ReliabilityDisplay:
         label = DIAGONAL if DIAGONAL not in axes.get_legend_handles_labels()[1] else None
         if ref_line and label:
             axes.plot([0, 1], [0, 1], color="0.5", linestyle=":", label=label)
-        said, low, middle, high = self._drawn()
+        stated, low, middle, high = self._drawn()
         name = self.estimator_name if name is None else name
-        told = {"label": f"{name or 'Model'} (p = {self.curve.settings['p_value']:.3g})"}
-        (self.line_,) = axes.plot(said, middle, **told | kwargs)  # type: ignore[arg-type]
+        reported = {"label": f"{name or 'Model'} (p = {self.curve.settings['p_value']:.3g})"}
+        (self.line_,) = axes.plot(stated, middle, **reported | kwargs)  # type: ignore[arg-type]
         color = self.line_.get_color()
-        self.band_ = axes.fill_between(said, low, high, color=color, alpha=BAND, linewidth=0)
+        self.band_ = axes.fill_between(stated, low, high, color=color, alpha=BAND, linewidth=0)
         axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axes.legend(loc="upper left")
         self.ax_, self.figure_ = axes, axes.get_figure(root=True)  # type: ignore[assignment]
@@ -259,9 +259,9 @@ class ReliabilityDisplay:
         """Return where to draw, and the low end, the line and the high end there; NaN between two stretches."""
         columns = {k: np.asarray(self.curve.columns[k], dtype=np.float64) for k in ("predicted", "gap", "low", "high")}
         after = np.flatnonzero(np.diff(np.asarray(self.curve.columns["stretch"]))) + 1
-        said = columns["predicted"]
-        lines = [np.clip(said + columns[k], 0.0, 1.0) for k in ("low", "gap", "high")]
-        out = [np.insert(v, after, np.nan) for v in (said, *lines)]
+        stated = columns["predicted"]
+        lines = [np.clip(stated + columns[k], 0.0, 1.0) for k in ("low", "gap", "high")]
+        out = [np.insert(v, after, np.nan) for v in (stated, *lines)]
         return out[0], out[1], out[2], out[3]
 
     def _named(self) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from calibrant.kernels import boxes as b
 from calibrant.kernels.tally import SCORE_BITS, fixed_point
 
-Cases = NDArray[np.int32]
+Events = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -21,16 +21,16 @@ def box_sums(cells: b.Cells, p: Floats, y: b.Labels, tables: Ints, sizes: Ints, 
     # Sums stay below 2^53, so that doubles hold them
     columns = (None, y.astype(np.float64), q.astype(np.float64), ((q * ((1 << SCORE_BITS) - q)) >> SCORE_BITS) * 1.0)
     own = cells.astype(np.int64)
-    for *traits, first in tables.tolist():
+    for *attributes, first in tables.tolist():
         at, size = np.zeros(len(q), dtype=np.int64), 1
-        for trait in traits:
-            if trait >= 0:
-                at, size = at * int(sizes[trait]) + own[trait], size * int(sizes[trait])
+        for attribute in attributes:
+            if attribute >= 0:
+                at, size = at * int(sizes[attribute]) + own[attribute], size * int(sizes[attribute])
         for k, column in enumerate(columns):
             out[first : first + size, k] += np.bincount(at, column, size).astype(np.int64)
 
 
-def lane_sums(words: NDArray[np.uint64], order: Ints, starts: Ints) -> Cases:
+def lane_sums(words: NDArray[np.uint64], order: Ints, starts: Ints) -> Events:
     """Return how many rows of each cell have each bit set; the words of a row lie together."""
     little = words.astype("<u8", copy=False).view(np.uint8)
     bits = np.unpackbits(little, axis=1, bitorder="little")
@@ -41,17 +41,17 @@ def lane_sums(words: NDArray[np.uint64], order: Ints, starts: Ints) -> Cases:
     return out
 
 
-def box_peaks(cases: Cases, first: Ints, second: Ints, mean: Floats, scale: Floats, peaks: Floats) -> None:
+def box_peaks(events: Events, first: Ints, second: Ints, mean: Floats, scale: Floats, peaks: Floats) -> None:
     """Raise `peaks` to the largest residual of all boxes, too many cases and too few, in every draw."""
     looked = scale > 0.0
     if looked.any(axis=1).sum() > looked.any(axis=0).sum():  # one product for each set of the trait that has fewer
-        box_peaks(cases.transpose(1, 0, 2), second, first, mean.transpose(0, 2, 1), scale.T, peaks)
+        box_peaks(events.transpose(1, 0, 2), second, first, mean.transpose(0, 2, 1), scale.T, peaks)
         return
-    (a, c, draws), within = cases.shape, _within(second, cases.shape[1])
+    (a, c, draws), within = events.shape, _within(second, events.shape[1])
     for start in range(0, draws, DRAWS):  # so that what is summed stays in the cache
         some = slice(start, min(start + DRAWS, draws))
         over, room = np.zeros((a + 1, c, some.stop - start)), np.empty((2, len(second), some.stop - start))
-        np.cumsum(cases[:, :, some], axis=0, out=over[1:])
+        np.cumsum(events[:, :, some], axis=0, out=over[1:])
         for k in np.flatnonzero(looked.any(axis=1)).tolist():
             # (1) Cases of the set's boxes, whole numbers, times the scale
             s, e, s2, e2 = first[k].tolist()
@@ -77,13 +77,13 @@ def _within(sets: Ints, cells: int) -> Floats:
     return inside
 
 
-def subset_peaks(cases: Cases, levels: Floats, extra: float, fewest: float, peaks: Floats) -> None:
+def subset_peaks(events: Events, levels: Floats, extra: float, fewest: float, peaks: Floats) -> None:
     """Raise `peaks` to the largest standardised residual over subsets of levels, not of all, that have rows enough."""
     kept = np.flatnonzero(levels[:, 1] > 0.0)
     if len(kept) < 2:
         return
     expected, variance, rows = levels[kept].T
-    beyond = cases[kept] - expected[:, None]
+    beyond = events[kept] - expected[:, None]
     share = b.SLACK * variance.sum() / max(variance.sum() + extra, b.TINY) / variance
     most = np.stack([share @ np.square(np.maximum(beyond, 0.0)), share @ np.square(np.minimum(beyond, 0.0))])
     some = np.flatnonzero(((peaks < 0.0) | (np.square(np.maximum(peaks, 0.0)) < most)).any(axis=0))
@@ -103,21 +103,21 @@ def subset_peaks(cases: Cases, levels: Floats, extra: float, fewest: float, peak
 
 # ---- What units add up to in boxes of two traits ----
 
-UNIT_SETS = 1 << 22  # numbers at once
+CLUSTER_SETS = 1 << 22  # numbers at once
 
 
-def unit_boxes(cells: Ints, starts: Ints, parts: Floats, first: Ints, second: Ints) -> Floats:
+def cluster_boxes(cells: Ints, starts: Ints, parts: Floats, first: Ints, second: Ints) -> Floats:
     """Return eight parts of each box of two sets."""
     m, k = (max(int(c.max()) + 1, int(sets[:, 1::2].max())) for c, sets in zip(cells, (first, second), strict=True))
     out = np.zeros((len(first), len(second), b.BOX_PARTS))
-    units = len(starts) - 1
-    step = max(1, UNIT_SETS // (4 * len(first) * len(second)))
-    for at in range(0, units, step):
+    clusters = len(starts) - 1
+    step = max(1, CLUSTER_SETS // (4 * len(first) * len(second)))
+    for at in range(0, clusters, step):
         # (1) Sums of a few units by cell, then by set of the first trait, then of the second
         ends = starts[at : at + step + 1]
         rows = slice(ends[0], ends[-1])
-        unit = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-        where = (unit * m + cells[0, rows]) * k + cells[1, rows]
+        cluster = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+        where = (cluster * m + cells[0, rows]) * k + cells[1, rows]
         shape = (len(ends) - 1, m, k)
         table = np.stack(
             [np.bincount(where, v, int(np.prod(shape))).astype(np.float64).reshape(shape) for v in parts[rows].T],

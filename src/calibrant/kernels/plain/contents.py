@@ -36,14 +36,14 @@ def count(words: Words, tags: Words, y: NDArray[np.int8], limit: np.uint64, tabl
     # 1. different words in the order in which they come, as each takes the first place that is free
     rows = np.flatnonzero(words <= limit)
     own, begins, which = np.unique(np.maximum(words[rows], np.uint64(1)), return_index=True, return_inverse=True)
-    held, last, most, size = table[:-1, 0], len(table) - 2, (len(table) - 1) >> 1, int(table[-1, 0])
+    kept, last, most, size = table[:-1, 0], len(table) - 2, (len(table) - 1) >> 1, int(table[-1, 0])
     place, stop = np.zeros(len(own), dtype=np.int64), len(words)
     for k in np.argsort(begins).tolist():
         word = int(own[k])
         at = word & last
-        while held[at] and held[at] != word:
+        while kept[at] and kept[at] != word:
             at = (at + 1) & last
-        if not held[at]:
+        if not kept[at]:
             if size == most:
                 stop = int(rows[begins[k]])
                 break

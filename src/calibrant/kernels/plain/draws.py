@@ -72,12 +72,12 @@ def peaks(word: Ids, at: Ids, gain: Floats, drift: Floats, scale: Floats, best: 
 
 
 def extremes(
-    cases: NDArray[np.int32], weight: Floats, expected: Floats, read: NDArray[np.bool_], walks: d.Walks
+    events: NDArray[np.int32], weight: Floats, expected: Floats, read: NDArray[np.bool_], walks: d.Walks
 ) -> None:
     """Continue walks over some rows, in place."""
-    if not len(cases):
+    if not len(events):
         return
-    path = np.cumsum(np.vstack([walks.at, weight[:, None] * cases]), axis=0)[1:]
+    path = np.cumsum(np.vstack([walks.at, weight[:, None] * events]), axis=0)[1:]
     walks.at[:] = path[-1]
     seen = (path - expected[:, None])[read]
     np.minimum(walks.low, seen.min(axis=0, initial=np.inf), out=walks.low)

@@ -84,14 +84,14 @@ def meaning(field: bytes) -> int:
     return WORDS.get(text.lower(), f.TEXT) if code == f.TEXT else code
 
 
-def _date(found: re.Match[bytes]) -> int:
-    year, month, day = (int(found[i]) for i in (1, 2, 3))
+def _date(result: re.Match[bytes]) -> int:
+    year, month, day = (int(result[i]) for i in (1, 2, 3))
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     days = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-    fine = len(found[8] or b"") > 6
-    if not (1 <= month <= 12 and 1 <= day <= days[month - 1]) or (fine and found[9]):
+    fine = len(result[8] or b"") > 6
+    if not (1 <= month <= 12 and 1 <= day <= days[month - 1]) or (fine and result[9]):
         return f.TEXT
-    return f.DATE if not found[4] else f.ZONED if found[9] else f.FINE if fine else f.TIME
+    return f.DATE if not result[4] else f.ZONED if result[9] else f.FINE if fine else f.TIME
 
 
 def _note(seen: NDArray[np.uint32], first: NDArray[np.int64], column: int, code: int, at: _Field) -> None:
@@ -212,14 +212,14 @@ def _row(data: bytes, i: int, line: int, rest: re.Pattern[bytes]) -> tuple[list[
         return row, i
     while True:
         if data[i] == f.QUOTE:
-            found = QUOTED.match(data, i)
-            if found is None:
+            result = QUOTED.match(data, i)
+            if result is None:
                 raise _Fault(f.OPEN, line)
-            end = rest.match(data, found.end()).end()  # type: ignore[union-attr]  # of nothing at least
-            after, inside = data[found.end() : end], found[1]
+            end = rest.match(data, result.end()).end()  # type: ignore[union-attr]  # of nothing at least
+            after, inside = data[result.end() : end], result[1]
             if after.strip(b" \t"):
                 raise _Fault(f.ENDED, line)
-            row.append(_Field(line, found.start(1), found.end(1), not after and b'""' not in inside))
+            row.append(_Field(line, result.start(1), result.end(1), not after and b'""' not in inside))
             line += len(LINE_END.findall(inside))
         else:
             end = rest.match(data, i).end()  # type: ignore[union-attr]

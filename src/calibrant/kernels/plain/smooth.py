@@ -51,8 +51,8 @@ def _fits(x: Floats, rows: Floats, mass: Floats, grid: Floats, need: float, degr
 def _reach(far: Floats, rows: Floats, need: float) -> Floats:
     """Return the distance from each point within which `need` rows lie; or farther, so that a row lies within it."""
     order = np.argsort(far, axis=1, kind="stable")
-    held = np.cumsum(rows[order], axis=1)
-    last = np.minimum((held < need - 1e-9).sum(axis=1), far.shape[1] - 1)
+    kept = np.cumsum(rows[order], axis=1)
+    last = np.minimum((kept < need - 1e-9).sum(axis=1), far.shape[1] - 1)
     every = np.arange(len(far))
     h, near = far[every, order[every, last]], far[every, order[:, 0]]
     beyond = np.where(far > near[:, None], far, np.inf).min(axis=1)

@@ -14,27 +14,27 @@ Cells = NDArray[np.int32]
 Ints = NDArray[np.int64]
 
 
-def _ones_or(given: Floats, n: int) -> Floats:
+def _ones_or(value: Floats, n: int) -> Floats:
     """Return what was given, or ones where it is empty."""
-    return given if len(given) else np.ones(n)
+    return value if len(value) else np.ones(n)
 
 
 def _counted(at: Ints | Cells, columns: tuple[Floats, ...], cells: int) -> Floats:
     return np.stack([np.bincount(at, column, cells) for column in columns], axis=1)
 
 
-def bin_sums(p: Floats, y: Labels, given: tuple[Floats, Floats], edges: Floats, bins: int) -> Floats:
+def bin_sums(p: Floats, y: Labels, inputs: tuple[Floats, Floats], edges: Floats, bins: int) -> Floats:
     """Return six sums for each bin; given are rows and weights, empty for ones."""
-    f, w = (_ones_or(v, len(p)) for v in given)
+    f, w = (_ones_or(v, len(p)) for v in inputs)
     b = np.searchsorted(edges, p, side="right") if len(edges) else np.minimum((p * bins).astype(np.int64), bins - 1)
     weight = f * w
     residual = y - p
     return _counted(b, (f, weight, weight * y, weight * p, weight * w * residual * residual, weight * w), bins)
 
 
-def spread(p: Floats, y: Labels, given: tuple[Floats, Floats], steps: int) -> Floats:
+def spread(p: Floats, y: Labels, inputs: tuple[Floats, Floats], steps: int) -> Floats:
     """Return three sums for each of the points ``0, 1/steps, ..., 1``; given are rows and weights, empty for ones."""
-    f, w = (_ones_or(v, len(p)) for v in given)
+    f, w = (_ones_or(v, len(p)) for v in inputs)
     at = p * steps
     j = np.minimum(at.astype(np.int64), steps - 1)
     share, r = at - j, w * (y - p)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.kernels import tally as t
-from calibrant.kernels.draws import dealt, mix
+from calibrant.kernels.draws import hash_split, mix
 
 Ints = NDArray[np.int64]
 
@@ -28,7 +28,7 @@ def tally(rows: t.Rows, counters: t.Counters, faults: Ints) -> None:
     # 2. their blocks, cells and levels
     q, label = t.fixed_point(p[good]), y[good].astype(np.int64)
     who = rows.ids if len(rows.ids) else numbers.astype(np.uint64)
-    block = dealt(mix(who[good] ^ np.uint64(rows.salt)), len(counters.levels))
+    block = hash_split(mix(who[good] ^ np.uint64(rows.salt)), len(counters.levels))
     level = np.minimum(((q + 1) * t.LEVELS) >> t.SCORE_BITS, t.LEVELS - 1)
     # 3. packed: a count above, a sum below
     down = t.SCORE_BITS - t.CELL_BITS
@@ -48,9 +48,9 @@ def tally(rows: t.Rows, counters: t.Counters, faults: Ints) -> None:
 def unpack_cells(packed: Ints, plain: Ints) -> None:
     """Move packed cells of shape (a, b, cells, 2 or more) into plain ones of shape (a, b, cells, 4 or more)."""
     at = np.nonzero(packed[..., :2])
-    held = packed[..., :2][at]
-    np.add.at(plain, at, held >> 40)
-    np.add.at(plain, (*at[:3], 2 + at[3]), held & ((1 << 40) - 1))
+    kept = packed[..., :2][at]
+    np.add.at(plain, at, kept >> 40)
+    np.add.at(plain, (*at[:3], 2 + at[3]), kept & ((1 << 40) - 1))
     if packed.shape[3] > 2:
         at = np.nonzero(packed[..., 2])
         plain[..., 4][at] += packed[..., 2][at]

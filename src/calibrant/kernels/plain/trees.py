@@ -45,13 +45,13 @@ def _splits(hist: Floats, ordered: NDArray[np.bool_], rule: t.Rule) -> tuple[Int
     step = np.where(h > 0.0, g / (h + rule.ridge), np.inf)
     key = np.where(ordered[:, None], np.arange(t.BINS), step)
     order = np.argsort(key, axis=2, kind="stable")
-    held = np.where(ordered, t.BINS, (h > 0.0).sum(axis=2))
+    kept = np.where(ordered, t.BINS, (h > 0.0).sum(axis=2))
     # (2) What each cut gains
     a, b = (np.cumsum(np.take_along_axis(v, order, axis=2), axis=2) for v in (g, h))
     rest, other = a[..., -1:] - a, b[..., -1:] - b
     base = a[..., -1:] ** 2 / (b[..., -1:] + rule.ridge)
     gain = a**2 / (b + rule.ridge) + rest**2 / (other + rule.ridge) - base
-    may = (b >= rule.least) & (other >= rule.least) & (np.arange(t.BINS) < held[..., None])
+    may = (b >= rule.least) & (other >= rule.least) & (np.arange(t.BINS) < kept[..., None])
     gain = np.where(may, gain, 0.0).reshape(len(hist), -1)
     # (3) The first of the best
     best = gain.argmax(axis=1)
@@ -59,7 +59,7 @@ def _splits(hist: Floats, ordered: NDArray[np.bool_], rule: t.Rule) -> tuple[Int
     for node in np.flatnonzero(gain.max(axis=1) > 0.0).tolist():
         f, where = divmod(int(best[node]), t.BINS)
         lighter = ordered[f] or b[node, f, where] <= other[node, f, where]
-        own = order[node, f, : held[node, f]]
+        own = order[node, f, : kept[node, f]]
         side = own[: where + 1] if lighter else own[where + 1 :]
         feature[node], left[node] = f, np.bitwise_or.reduce(np.uint64(1) << side.astype(np.uint64))
     return feature, left
@@ -89,6 +89,6 @@ def cell_sums(codes: t.Codes, by: t.Grouping, y: NDArray[np.int8], p: Floats, we
     return np.stack([np.bincount(at, v, by.cells) for v in (weight, weight * y, weight * p)], axis=1)
 
 
-def shift(codes: t.Codes, by: t.Grouping, table: Floats, p: Floats) -> None:
+def gap(codes: t.Codes, by: t.Grouping, table: Floats, p: Floats) -> None:
     """Add each row's entry of a table to its score, in place, and clip."""
     p[:] = np.clip(p + table[_cells_of(codes, by, p)], 0.0, 1.0)

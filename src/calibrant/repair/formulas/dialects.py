@@ -74,8 +74,8 @@ class Dialect:
         if not name:
             raise BadInput("a column or table has an empty name: pass the name it has in the database")
         first, last = self.quotes[0], self.quotes[1]
-        held = "".join(ESCAPED.get(c, c) for c in name) if self.names_escape else name.replace(last, 2 * last)
-        return f"{first}{held}{last}"
+        kept = "".join(ESCAPED.get(c, c) for c in name) if self.names_escape else name.replace(last, 2 * last)
+        return f"{first}{kept}{last}"
 
     def table(self, name: str | Sequence[str]) -> str:
         """Return the name of a table: text is cut at dots (``"schema.table"``), a sequence of parts is taken as is."""
@@ -174,7 +174,7 @@ DIALECTS: Mapping[Name, Dialect] = MappingProxyType(
 
 def dialect_named(name: str) -> Dialect:
     """Return the dialect of a name, or refuse it."""
-    found = {str(k): v for k, v in DIALECTS.items()}.get(name)
-    if found is None:
+    result = {str(k): v for k, v in DIALECTS.items()}.get(name)
+    if result is None:
         raise BadInput(f"dialect={name!r}: choose one of {', '.join(DIALECTS)}")
-    return found
+    return result

@@ -106,7 +106,7 @@ class Applied(Term):
 class Chosen(Term):
     """The term of the first test that holds, or the last one."""
 
-    cases: tuple[tuple[Test, Term], ...]
+    events: tuple[tuple[Test, Term], ...]
     otherwise: Term
 
 
@@ -212,9 +212,9 @@ def softmax(row: Formula, z: Sequence[Term]) -> tuple[Term, ...]:
     shares = {
         f"share{k}": Applied("exp", (Applied("greatest", (t - top, Number(-FARTHEST))),)) for k, t in enumerate(every)
     }
-    held = list(row.step(shares).values())
-    whole = row.step({"whole": total(held)})["whole"]
-    return tuple(t / whole for t in held)
+    kept = list(row.step(shares).values())
+    whole = row.step({"whole": total(kept)})["whole"]
+    return tuple(t / whole for t in kept)
 
 
 def log_odds(p: Term, edges: tuple[float, float]) -> Term:
@@ -247,15 +247,15 @@ def broken_line(x: Term, knots: Sequence[float], heights: Sequence[float]) -> Te
 
 def within(x: Term, edges: Sequence[float], bins: Callable[[int], bool]) -> Test:
     """Return the test that a number is in some of its bins, of which each holds its lower edge."""
-    held = [bins(b) for b in range(len(edges) + 1)]
-    found: list[Test] = []
-    for first in range(len(held)):
-        if held[first] and not (first and held[first - 1]):
-            last = next((b for b in range(first, len(held)) if not held[b]), len(held))
+    kept = [bins(b) for b in range(len(edges) + 1)]
+    results: list[Test] = []
+    for first in range(len(kept)):
+        if kept[first] and not (first and kept[first - 1]):
+            last = next((b for b in range(first, len(kept)) if not kept[b]), len(kept))
             ends: list[Test] = [] if first == 0 else [term(float(edges[first - 1])).upto(x)]
-            ends += [] if last == len(held) else [x.below(float(edges[last - 1]))]
-            found.append(Joined("and", tuple(ends)))
-    return Joined("or", tuple(found))
+            ends += [] if last == len(kept) else [x.below(float(edges[last - 1]))]
+            results.append(Joined("and", tuple(ends)))
+    return Joined("or", tuple(results))
 
 
 # ---- A map: its steps and what it shows ----
@@ -270,19 +270,19 @@ class Variable:
     def among(self, codes: Callable[[int], bool]) -> Test:
         """Return the test that the code is one of some."""
         if self.coding.kind != "category":
-            held = [codes(0), codes(1)]
-            if held[0] == held[1]:
-                return Joined("and" if held[0] else "or", ())
+            kept = [codes(0), codes(1)]
+            if kept[0] == kept[1]:
+                return Joined("and" if kept[0] else "or", ())
             # of two levels, no and yes: "no" is whatever is not missing
-            return Missing(self.coding) if held[1] else Present(self.coding)
+            return Missing(self.coding) if kept[1] else Present(self.coding)
         n = len(self.coding.levels)
         levels = tuple(level for k, level in enumerate(self.coding.levels) if codes(k))
         return Among(self.coding, levels, codes(n), codes(n + 1))
 
     def table(self, codes: Sequence[int], values: Sequence[float]) -> Term:
         """Return the value that stands next to the code, 0 where none does."""
-        cases = tuple((self.among(c.__eq__), term(v)) for c, v in zip(codes, values, strict=True) if v)
-        return Chosen(cases, Number(0.0)) if cases else Number(0.0)
+        events = tuple((self.among(c.__eq__), term(v)) for c, v in zip(codes, values, strict=True) if v)
+        return Chosen(events, Number(0.0)) if events else Number(0.0)
 
 
 @dataclass(frozen=True)
@@ -317,8 +317,8 @@ class Formula:
     def scaled(self) -> tuple[Term, ...]:
         """The numbers and dates, standardised, or their standardised ranks."""
         ranked = {f"number{k}": x for k, x in enumerate(self.numbers) if isinstance(x, Covariate) and x.coding.ranks}
-        held = self.step(ranked) if ranked else {}  # a table of ranks names its number at every one of them
-        every = ((held.get(f"number{k}", x), x) for k, x in enumerate(self.numbers))
+        kept = self.step(ranked) if ranked else {}  # a table of ranks names its number at every one of them
+        every = ((kept.get(f"number{k}", x), x) for k, x in enumerate(self.numbers))
         return tuple(_scaled(shown, x.coding) for shown, x in every if isinstance(x, Covariate))
 
     @cached_property
@@ -330,7 +330,7 @@ class Formula:
     def step(self, terms: Mapping[str, Term]) -> dict[str, Term]:
         """Work out numbers before the rest, so that they are written once; return them by name."""
         names = {name: f"calibrant_{name}_{len(self.steps)}" for name in terms}
-        self.steps.append({names[name]: held for name, held in terms.items()})
+        self.steps.append({names[name]: kept for name, kept in terms.items()})
         return {name: Named(names[name], len(self.steps) - 1) for name in terms}
 
 

@@ -62,8 +62,8 @@ class Written(Writer):
 
     def chosen(self, t: Chosen) -> str:
         """Return the term of the first test that holds."""
-        cases = " ".join(f"WHEN {self.test(test)} THEN {self.term(then)}" for test, then in t.cases)
-        return f"CASE {cases} ELSE {self.term(t.otherwise)} END"
+        events = " ".join(f"WHEN {self.test(test)} THEN {self.term(then)}" for test, then in t.events)
+        return f"CASE {events} ELSE {self.term(t.otherwise)} END"
 
     def double(self, column: str) -> str:
         """Return a column as a float."""

@@ -35,7 +35,7 @@ class Certifying:
 
     Parameters
     ----------
-    levels : int
+    steps : int
         Steps in which probabilities are shown.
     delta : float
         Error probability of each family (everyone, distance, groups) of one probability.
@@ -43,7 +43,7 @@ class Certifying:
     seed : int
     """
 
-    levels: int
+    steps: int
     delta: float
     by_group: bool
     seed: int
@@ -54,14 +54,14 @@ def population(judged: Judged, name: str, rows: Whole, values: Whole, seed: int)
     data = judged.alone(name)
     if len(rows) < data.n:
         data = Predictions(y=data.y[rows], p=data.p[rows])
-    found, units = part_of(data, values, seed), judged.units(name, seed)
-    if units is None:
-        return found
+    result, clusters = part_of(data, values, seed), judged.clusters(name, seed)
+    if clusters is None:
+        return result
     if len(rows) < judged.data.n:
         here = np.zeros(judged.data.n, dtype=bool)
         here[rows] = True
-        units = units.within(here)
-    return replace(found, units=units)
+        clusters = clusters.within(here)
+    return replace(result, clusters=clusters)
 
 
 def certified(row: Summary, judged: Judged, groups: JudgedGroups | None, how: Certifying) -> Summary:
@@ -72,7 +72,7 @@ def certified(row: Summary, judged: Judged, groups: JudgedGroups | None, how: Ce
     """
     name, by = row.probability, groups if how.by_group else None
     if judged.data.weights is not None or judged.data.cluster is not None:
-        return _by_units(row, judged, by, how)
+        return _by_clusters(row, judged, by, how)
     if by is None and judged.folds == 1:
         return _whole(row, [(_counted(sketch_of(judged.alone(name), how.seed)), 1.0)], how)
     counted = by or groups_of(judged.data, (), {}, 1, how.seed)
@@ -87,7 +87,7 @@ def _counted(sketch: Sketch) -> Population:
     return Population(sketch.cells, sketch.levels)
 
 
-def _by_units(row: Summary, judged: Judged, groups: JudgedGroups | None, how: Certifying) -> Summary:
+def _by_clusters(row: Summary, judged: Judged, groups: JudgedGroups | None, how: Certifying) -> Summary:
     name, every = row.probability, np.arange(judged.data.n)
     folds = [every[judged.part == k] for k in range(judged.folds)]
     row = _whole(row, [(population(judged, name, at, NO_VALUES, how.seed), len(at) / len(every)) for at in folds], how)
@@ -106,7 +106,7 @@ def _whole(row: Summary, folds: Folds, how: Certifying) -> Summary:
     low, shown_low, shown_high, distance = np.zeros(4)
     for q, share in folds:
         each = how.delta / len(folds)
-        shown = rounded_of(q, how.levels, (each / 2, each / 2), 1.0, how.seed).interval
+        shown = rounded_of(q, how.steps, (each / 2, each / 2), 1.0, how.seed).interval
         low += share * raw_lower_of(q, each / 2, 1.0, how.seed).interval.low
         shown_low, shown_high = shown_low + share * shown.low, shown_high + share * shown.high
         distance += share * distance_of(q, (0.0, each), 1.0, how.seed).interval.high
@@ -128,21 +128,21 @@ def _groups(
     need to be found.
     """
     each = how.delta / (2 * len(groups.index))
-    held: list[list[Population]] = []
+    values: list[list[Population]] = []
     upper, plain = [], []
     for i in range(len(groups.index)):
         parts = [q for q in parts_of(i) if q.n]
-        ends = [rounded_of(q, how.levels, (0.0, each / len(parts)), 1.0, how.seed) for q in parts]
-        held.append(parts)
+        ends = [rounded_of(q, how.steps, (0.0, each / len(parts)), 1.0, how.seed) for q in parts]
+        values.append(parts)
         upper.append(_averaged(parts, [e.interval.high for e in ends]))
         plain.append(_averaged(parts, [e.value for e in ends]) - 1.0 / np.sqrt(sum(q.n for q in parts)))
     lower: dict[int, float] = {}
     shown = 0.0
     for i in np.argsort(-np.array(plain), kind="stable")[:LOOKED].tolist():
-        parts = held[i]
+        parts = values[i]
         delta = each / len(parts)
         lower[i] = _averaged(parts, [raw_lower_of(q, delta, 1.0, how.seed).interval.low for q in parts])
-        steps = [rounded_of(q, how.levels, (delta, 0.0), 1.0, how.seed).interval.low for q in parts]
+        steps = [rounded_of(q, how.steps, (delta, 0.0), 1.0, how.seed).interval.low for q in parts]
         shown = max(shown, _averaged(parts, steps))
     worst, top = max(lower, key=lambda i: lower[i]), int(np.argmax(upper))
     return replace(

@@ -11,14 +11,14 @@ import numpy as np
 from calibrant.arguments import (
     MASK,
     acting,
+    check_int,
     checked_alpha,
-    checked_levels,
+    checked_steps,
     choice,
     flag,
     names,
     one_source,
     share,
-    whole,
 )
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.reading import Reading
@@ -42,7 +42,7 @@ from calibrant.repair.judge.evidence import (
     variable_changes,
 )
 from calibrant.repair.judge.fixed import Against, Fixed, Measure, People
-from calibrant.repair.judge.rows import Fits, LeftOut, Repair, checked_folds, fits_of, named, units_in
+from calibrant.repair.judge.rows import Fits, LeftOut, Repair, checked_folds, clusters_in, fits_of, named
 from calibrant.repair.judge.verdict import (
     AS_AUDITED,
     METHOD,
@@ -71,7 +71,7 @@ SHARES = {"scores": 0.5, "variables": 0.25, "groups": 0.25}  # of alpha, among t
 class Judging:
     """How to judge: the settings of `compare` that every part shares."""
 
-    levels: int
+    steps: int
     alpha: float
     tests: tuple[str, ...]
     test_rows: int
@@ -84,7 +84,7 @@ class Judging:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class CompareOptions:
     """What to compare.
 
     Parameters
@@ -93,7 +93,7 @@ class Asked:
     variables : tuple of str
         Covariates along which error is audited.
     fit_on : Predictions, optional
-    distinct_units : bool
+    distinct_clusters : bool
     folds : int
     by : tuple of str
     bins : Mapping of str to sequence of float
@@ -108,7 +108,7 @@ class Asked:
     repairs: Mapping[str, Repair]
     variables: tuple[str, ...]
     fit_on: Predictions | None = None
-    distinct_units: bool = False
+    distinct_clusters: bool = False
     folds: int = 0
     by: tuple[str, ...] = ()
     bins: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -131,14 +131,14 @@ def compare(
     judge: Measure = "error",
     threshold: float | Sequence[float] | None = None,
     costs: Sequence[float] | None = None,
-    levels: int = 100,
+    steps: int = 100,
     alpha: float = 0.05,
     tests: Iterable[str] | str | None = tuple(TESTS),
     test_rows: int = 20_000,
     draws: int = 999,
     certify_groups: bool = True,
     smallest_group: int = FEWEST,
-    distinct_units: bool = False,
+    distinct_clusters: bool = False,
     seed: int = 0,
 ) -> Comparison:
     r"""Judge repairs on rows that none of them was fitted on: what got better, what got worse, what is undecided.
@@ -177,7 +177,7 @@ def compare(
     costs : two positive numbers, optional
         In place of `threshold`: what it costs to act on a non-event, and not to act on an event; ``(1, 4)`` acts from
         0.2 on.
-    levels : int from 2 to 1024
+    steps : int from 2 to 1024
         Steps in which probabilities are shown; the certified upper ends are about that display.
     alpha : float in (0, 1)
     tests : subset of {"local", "strong", "scan"}
@@ -191,7 +191,7 @@ def compare(
     smallest_group : int
         People in the smallest group that is judged. The largest certified upper bound of a group is mostly that of a
         small one, whatever the repair.
-    distinct_units : bool
+    distinct_clusters : bool
         Clusters of `fit_on` are others than those of `data`, even where their names are alike, as numbers that start
         again in each file are; by default a name means the same cluster, and one on both sides is refused.
     seed : int
@@ -224,10 +224,10 @@ def compare(
     scores (`stats.betting`). For a group one range of its gap as audited gives the change of every repair, since
     the mean score moves by a known amount. Along a variable the judged change is that of ``sum_b P(b) E[Y - p | b]^2``.
     Folds: each has its limits and certificates at ``alpha / folds``, averaged by size; they are about the average over
-    the folds' maps, while `maps` are fitted on all rows. Recommendation: `judge.verdict`. Before and after: each range
-    now has its share of alpha among all groups, each range after among all groups and repairs, so that the groups told
-    and the repair taken may be chosen by the judged outcomes: no "met" and no "broken" of those picked is wrong, with
-    probability ``1 - alpha`` for everyone and for groups (`judge.fixed` has the proof). **Cost.** The fits; then
+    the folds' maps, while `calibrators` are fitted on all rows. Recommendation: `judge.verdict`. Before and after: each
+    range now has its share of alpha among all groups, each range after among all groups and repairs, so that the groups
+    told and the repair taken may be chosen by the judged outcomes: no "met" and no "broken" of those picked is wrong,
+    with probability ``1 - alpha`` for everyone and for groups (`judge.fixed` has the proof). **Cost.** The fits; then
     with 140,000 judged rows, 9 variables and 60 groups about 0.6 CPU-seconds a repair without tests. **Reads.** Rows.
 
     References
@@ -248,48 +248,48 @@ def compare(
     rows = checked_data(data, Predictions)
     if rows.n < 2:
         raise NotComputable("a repair is judged on other rows than it was fitted on: at least two rows are needed")
-    reading, alpha, steps = Reading.of(by=by, bins=bins, seed=seed), checked_alpha(alpha), checked_levels(levels)
+    reading, alpha, steps = Reading.of(by=by, bins=bins, seed=seed), checked_alpha(alpha), checked_steps(steps)
     judging = Judging(
-        levels=steps,
+        steps=steps,
         alpha=alpha,
         tests=_checked_tests(tests),
-        test_rows=whole("test_rows", test_rows, 100),
-        draws=whole("draws", draws, 99),
+        test_rows=check_int("test_rows", test_rows, 100),
+        draws=check_int("draws", draws, 99),
         certify_groups=flag("certify_groups", certify_groups),
-        smallest_group=whole("smallest_group", smallest_group, 1),
+        smallest_group=check_int("smallest_group", smallest_group, 1),
         seed=reading.seed,
         against=Against(
             limit=None if limit is None else share("limit", limit, hint="such as 0.02 for two points"),
             judge=choice("judge", judge, get_args(Measure)),
-            levels=steps,
+            steps=steps,
             alpha=alpha,
             seed=reading.seed,
             exact=are_few(len(values_of_scores(rows.p)), rows.n),
         ),
     )
-    along, left_out = audited_variables(rows, variables, judging.seed)
-    asked = Asked(
-        repairs=tried_by_default(along) if repairs is None else named(repairs),
-        variables=along,
+    by_variable, left_out = audited_variables(rows, variables, judging.seed)
+    options = CompareOptions(
+        repairs=tried_by_default(by_variable) if repairs is None else named(repairs),
+        variables=by_variable,
         fit_on=fit_on,
-        distinct_units=flag("distinct_units", distinct_units),
+        distinct_clusters=flag("distinct_clusters", distinct_clusters),
         folds=checked_folds(folds),
         by=reading.by,
         bins=reading.bins,
         left_out=left_out,
         thresholds=acting(threshold, costs)[0],
     )
-    return compared(rows, asked, judging)
+    return compared(rows, options, judging)
 
 
-def compared(rows: Predictions, asked: Asked, how: Judging) -> Comparison:
+def compared(rows: Predictions, options: CompareOptions, how: Judging) -> Comparison:
     """Return the comparison: what `compare` and an audit both run."""
     with sized(rows.n), one_thread():
-        fits = fits_of(rows, asked.repairs, asked.fit_on, asked.folds, how.seed, asked.distinct_units)
+        fits = fits_of(rows, options.repairs, options.fit_on, options.folds, how.seed, options.distinct_clusters)
         groups = None
-        if asked.by:
-            groups = groups_of(fits.judged.data, asked.by, asked.bins, how.smallest_group, how.seed)
-        return _compared(fits, asked, groups if groups is not None and groups.names else None, how)
+        if options.by:
+            groups = groups_of(fits.judged.data, options.by, options.bins, how.smallest_group, how.seed)
+        return _compared(fits, options, groups if groups is not None and groups.names else None, how)
 
 
 def _checked_tests(tests: Iterable[str] | str | None) -> tuple[str, ...]:
@@ -306,12 +306,12 @@ def audited_variables(
     """Return the covariates to audit; of "every one" those that can be used, and why others cannot."""
     every = variables is None or variables in (EVERY, (EVERY,))
     wanted = (EVERY,) if every and data.covariates is not None else () if every else names("variables", variables)
-    found = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted)
-    return ((), ()) if found is None else (found.names, found.left_out)
+    result = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted)
+    return ((), ()) if result is None else (result.names, result.left_out)
 
 
-def _compared(fits: Fits, asked: Asked, groups: JudgedGroups | None, how: Judging) -> Comparison:
-    judged, seed, variables = fits.judged, how.seed, asked.variables
+def _compared(fits: Fits, options: CompareOptions, groups: JudgedGroups | None, how: Judging) -> Comparison:
+    judged, seed, variables = fits.judged, how.seed, options.variables
     # (1) Paired changes, which share alpha: by these a repair is better, worse or undecided.
     scores, worse_than = score_changes(judged, how.alpha * SHARES["scores"])
     changes = Changes(
@@ -320,10 +320,10 @@ def _compared(fits: Fits, asked: Asked, groups: JudgedGroups | None, how: Judgin
         groups=[] if groups is None else group_changes(judged, groups, how.alpha * SHARES["groups"]),
     )
     # (2) Certificates of each probability, by itself; each family shares alpha over all probabilities.
-    certifying = Certifying(how.levels, how.alpha / len(judged.scores), how.certify_groups, seed)
+    certifying = Certifying(how.steps, how.alpha / len(judged.scores), how.certify_groups, seed)
     table, reason = {}, ""
     for name in judged.scores:
-        row = judged.summary(name, fits.maps.get(name))  # no map of what is audited
+        row = judged.summary(name, fits.calibrators.get(name))  # no map of what is audited
         try:
             row = certified(row, judged, groups, certifying)
         except NotComputable as e:  # a single unit
@@ -331,45 +331,45 @@ def _compared(fits: Fits, asked: Asked, groups: JudgedGroups | None, how: Judgin
         table[name] = _with_largest(row, changes)
     # (3) Verdicts; who is over the limit under each probability; and the repair to take.
     verdicts = {name: verdict_of(name, table, changes) for name in judged.repairs}
-    fixed, unjudged = _against(fits, asked, groups, how)
+    fixed, unjudged = _against(fits, options, groups, how)
     over = {} if fixed is None or how.against.limit is None else {k: fixed.left(k) for k in judged.scores}
     chosen = recommended(table, verdicts, worse_than, over)
-    line = Curve(method=FIXED, columns={}) if fixed is None else fixed.curve(chosen, fits.maps)
+    line = Curve(method=FIXED, columns={}) if fixed is None else fixed.curve(chosen, fits.calibrators)
     decisions = UNASKED
-    if asked.thresholds:
-        decisions = decision_changes(judged, groups, asked.thresholds, how.alpha, max(how.smallest_group, MASK))
+    if options.thresholds:
+        decisions = decision_changes(judged, groups, options.thresholds, how.alpha, max(how.smallest_group, MASK))
     judged.forget()
     # (4) Tests: told, but they decide nothing.
     testing = Testing(how.tests, variables, how.test_rows, how.draws, seed)
     picked = tuple(judged.scores) if how.every else tuple(dict.fromkeys((AS_AUDITED, chosen)))
     table, tested_rows, refused = tested(table, judged, testing, picked)
-    told = {"rows_fit": fits.rows_fit, "test_rows": tested_rows, "tests": _tests_of(table, chosen, how.tests)}
+    reported = {"rows_fit": fits.rows_fit, "test_rows": tested_rows, "tests": _tests_of(table, chosen, how.tests)}
     return Comparison(
         table=curve_of("table", Summary, list(table.values())),
         differences=curve_of("differences", ScoreChange, changes.scores),
         variables=curve_of("variables", VariableChange, changes.variables),
         groups=curve_of("groups", GroupChange, changes.groups),
-        fixed=line if fixed is None else replace(line, settings={**line.settings, **told}),
+        fixed=line if fixed is None else replace(line, settings={**line.settings, **reported}),
         decisions=decisions,
         verdicts=verdicts,
         recommended=chosen,
-        maps=dict(fits.maps),
+        calibrators=dict(fits.calibrators),
         settings={
             "how": fits.how,
             "rows_fit": fits.rows_fit,
             "rows_judged": judged.data.n,
-            "units_fit": fits.units_fit,
-            "units_judged": units_in(judged.data),
-            "cases_judged": judged.data.cases,
+            "clusters_fit": fits.clusters_fit,
+            "clusters_judged": clusters_in(judged.data),
+            "events_judged": judged.data.events,
             "folds": judged.folds,
-            "levels": how.levels,
+            "steps": how.steps,
             "limit": how.against.limit,
             "judge": how.against.judge,
             "alpha": how.alpha,
             "shares": SHARES,
             "groups": len(groups.names) if groups else 0,
             "variables": variables,
-            "variables_left_out": asked.left_out,
+            "variables_left_out": options.left_out,
             "left_out": fits.left_out,
             "tests": how.tests,
             "test_rows": tested_rows,
@@ -383,12 +383,12 @@ def _compared(fits: Fits, asked: Asked, groups: JudgedGroups | None, how: Judgin
 
 
 def _against(
-    fits: Fits, asked: Asked, groups: JudgedGroups | None, how: Judging
+    fits: Fits, options: CompareOptions, groups: JudgedGroups | None, how: Judging
 ) -> tuple[Fixed | None, tuple[tuple[str, str], ...]]:
     """Return populations held against the limit; or why they are not, where there is a limit or someone asks."""
-    if how.against.limit is None and asked.people is None:
+    if how.against.limit is None and options.people is None:
         return None, ()
-    people = _everyone_and(groups, fits) if asked.people is None else asked.people(fits)
+    people = _everyone_and(groups, fits) if options.people is None else options.people(fits)
     try:
         return Fixed.of(fits.judged, people, how.against), ()
     except NotComputable as e:
@@ -415,8 +415,8 @@ def everyone_of(fits: Fits) -> People:
 def _tests_of(table: Mapping[str, Summary], chosen: str, tests: Sequence[str]) -> dict[str, dict[str, float | None]]:
     """Return the p-values of each test as audited and after the repair to take."""
     now, after = table[AS_AUDITED], None if chosen == AS_AUDITED else table[chosen]
-    found = {test: {"now": now.p(test), "after": None if after is None else after.p(test)} for test in tests}
-    return {test: p for test, p in found.items() if p["now"] is not None}
+    results = {test: {"now": now.p(test), "after": None if after is None else after.p(test)} for test in tests}
+    return {test: p for test, p in results.items() if p["now"] is not None}
 
 
 def _with_largest(row: Summary, changes: Changes) -> Summary:

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import MASK
+from calibrant.repair.disclosure import PARTS, grain
 from calibrant.repair.judge.evidence import JudgedGroups
 from calibrant.repair.judge.rows import Judged
 from calibrant.repair.judge.verdict import AS_AUDITED, METHOD, Shown, by_ends
 from calibrant.repair.regression import Whole, clusters_of
-from calibrant.repair.told import PARTS, grain
 from calibrant.results import Curve
 from calibrant.stats.decisions.losses import benefit_lost
 from calibrant.views.grouped import keyed
@@ -79,16 +79,16 @@ def decision_changes(
     people = [] if groups is None else list(_groups(judged, groups, least))
     shares = GROUPED if people else ALONE
     each = max(len(judged.repairs) * len(thresholds), 1)
-    every, found = np.arange(judged.data.n), []
+    every, result = np.arange(judged.data.n), []
     for name in judged.repairs:
         for t in thresholds:
             moved = _moved(judged, name, t)
-            found.append(_change(judged, (name, t, EVERYONE), every, alpha * shares[EVERYONE] / each, least))
+            result.append(_change(judged, (name, t, EVERYONE), every, alpha * shares[EVERYONE] / each, least))
             few = untold(judged, [rows[moved[rows]] for _, _, rows in people], [v for v, _, _ in people], moved, least)
             for i, (_, who, rows) in enumerate(people):
                 share = alpha * shares["groups"] / (each * len(people))
-                found.append(_change(judged, (name, t, who), rows, share, judged.data.n + 1 if i in few else least))
-    lines = [astuple(one) for one in found]
+                result.append(_change(judged, (name, t, who), rows, share, judged.data.n + 1 if i in few else least))
+    lines = [astuple(one) for one in result]
     return Curve(
         method=f"{METHOD}.decisions",
         columns={k: tuple(line[i] for line in lines) for i, k in enumerate(COLUMNS)},
@@ -130,8 +130,8 @@ def untold(
 def _groups(judged: Judged, groups: JudgedGroups, least: int) -> Iterator[tuple[str, str, Whole]]:
     """Yield the groups of people enough: their variable, their name, their rows."""
     for name, rows in zip(groups.names, groups.rows, strict=True):
-        unit = clusters_of(judged.data, rows)
-        if (len(rows) if unit is None else int(unit.max()) + 1) >= least:
+        cluster = clusters_of(judged.data, rows)
+        if (len(rows) if cluster is None else int(cluster.max()) + 1) >= least:
             yield name[0][0], keyed(name), rows
 
 
@@ -150,8 +150,8 @@ def _change(judged: Judged, named: tuple[str, float, str], rows: Whole, delta: f
         return replace(line, to_act=0, to_leave=0, gain=0.0, gain_low=0.0, gain_high=0.0, shown="none")
     if _people(judged, rows[(before != after)[rows]]) < least:
         return line
-    (old, old_case), (new, new_case) = (benefit_lost(judged.scores[k], t) for k in (AS_AUDITED, name))
-    mean, low, high = judged.mean_range(old - new, old_case - new_case, delta, among=rows)
+    (old, old_event), (new, new_event) = (benefit_lost(judged.scores[k], t) for k in (AS_AUDITED, name))
+    mean, low, high = judged.mean_range(old - new, old_event - new_event, delta, among=rows)
     u = grain(PARTS * FIVE / len(rows))
     low, high = _plain(u * math.floor(low / u + 1e-9)), _plain(u * math.ceil(high / u - 1e-9))
     return replace(
@@ -166,8 +166,8 @@ def _change(judged: Judged, named: tuple[str, float, str], rows: Whole, delta: f
 
 
 def _people(judged: Judged, rows: Whole) -> int:
-    unit = clusters_of(judged.data, rows)
-    return len(rows) if unit is None else len(np.unique(unit))
+    cluster = clusters_of(judged.data, rows)
+    return len(rows) if cluster is None else len(np.unique(cluster))
 
 
 def _fives(n: int) -> int:

@@ -28,10 +28,10 @@ from calibrant.repair.judge.verdict import (
 )
 from calibrant.repair.regression import Floats, Rows, Whole, clusters_of, taken, weights_of
 from calibrant.results import Outcome
-from calibrant.stats.betting import Units, mean_limits
+from calibrant.stats.betting import Clusters, mean_limits
 from calibrant.stats.nulls import total_size
-from calibrant.stats.strata import Bins, beyond_shift
-from calibrant.views.along import along_of
+from calibrant.stats.strata import Bins, beyond_gap
+from calibrant.views.by_variable import by_variable_of
 from calibrant.views.grouped import Group
 
 # ---- Scores before and after ----
@@ -79,8 +79,8 @@ STREAM = 0xA10F  # of random numbers, apart from those of other methods at the s
 
 def bins_along(judged: Judged, variable: str) -> NDArray[np.int32]:
     """Return each row's bin along a variable, as `measure.vece` cuts it: ten of equal mass, or the levels."""
-    found = along_of(replace(judged.data, cluster=None, cache={}), variable)
-    bins: NDArray[np.int32] = found.strata.bin_of(BINS)[found.cell].astype(np.int32)
+    result = by_variable_of(replace(judged.data, cluster=None, cache={}), variable)
+    bins: NDArray[np.int32] = result.strata.bin_of(BINS)[result.cell].astype(np.int32)
     return bins
 
 
@@ -103,7 +103,7 @@ def variable_changes(judged: Judged, variables: Sequence[str], delta: float, see
                     probability=name,
                     variable=variable,
                     vece=vece,
-                    beyond_shift=beyond,
+                    beyond_gap=beyond,
                     change_squared=change,
                     change_low=low,
                     change_high=high,
@@ -118,10 +118,10 @@ def _sizes(judged: Judged, bin_: NDArray[np.int32], q: Floats, seed: int) -> tup
     """Return the error along a variable's bins, and what is left of it beyond a shift of everyone."""
     data, size = judged.data, int(bin_.max()) + 1
     sums = strata_sums(bin_, size, data.y, Seen(np.ascontiguousarray(q), data.weights))
-    rows, weight, weight2, cases, score, _, resid2 = (sums[:, j] for j in range(7))
-    bins = Bins(np.stack([rows, weight, cases, score, resid2, weight2], axis=1), size)
+    rows, weight, weight2, events, score, _, resid2 = (sums[:, j] for j in range(7))
+    bins = Bins(np.stack([rows, weight, events, score, resid2, weight2], axis=1), size)
     noise = bins.gap_noise(DRAWS, np.random.default_rng([seed, STREAM]))
-    left, noise_left = (beyond_shift(v, bins.share) for v in (bins.gap, noise))
+    left, noise_left = (beyond_gap(v, bins.share) for v in (bins.gap, noise))
     # 0.05 sets the interval's ends, which are not read: the middle is the estimate freed of noise
     return total_size(bins.gap, noise, 0.05), total_size(left, noise_left, 0.05)
 
@@ -211,7 +211,7 @@ def residual_limits(data: Predictions, rows: Whole, delta: float) -> tuple[float
     """Return a group's mean residual as audited, and its limits given the scores."""
     y, p = data.y[rows], data.p[rows]
     weight = None if data.weights is None else data.weights[rows]
-    u = Units.of_values(y, p, (-p, 1.0 - p), weight, clusters_of(data, rows))
+    u = Clusters.of_values(y, p, (-p, 1.0 - p), weight, clusters_of(data, rows))
     return u.mean, *mean_limits(u, delta)
 
 
@@ -288,13 +288,13 @@ def tested(
         for name in names:
             q = judged.scores[name]
             try:
-                found = [
+                results = [
                     TESTS[test](replace(d, p=q[at], cache={}), **settings).p_value
                     for d, at in zip(data, folds, strict=True)
                 ]
             except NotComputable as e:
                 refused[f"{test}_p"] = e.reason
                 continue
-            p = min(1.0, len(found) * min(found))
+            p = min(1.0, len(results) * min(results))
             out[name] = out[name].with_p(test, p)
     return out, len(people) if how.tests else 0, tuple(refused.items())

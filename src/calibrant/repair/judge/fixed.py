@@ -33,7 +33,7 @@ from calibrant.certify.judged import judged_of
 from calibrant.certify.raw_lower import lower_of, raw_lower_of
 from calibrant.data.predictions import Predictions
 from calibrant.repair.catalogue import recipes
-from calibrant.repair.fitted import FittedMap
+from calibrant.repair.fitted import Calibrator
 from calibrant.repair.judge.certificates import population
 from calibrant.repair.judge.evidence import residual_limits
 from calibrant.repair.judge.rows import Judged
@@ -42,9 +42,9 @@ from calibrant.repair.regression import Floats, Whole
 from calibrant.results import Curve
 from calibrant.views.population import Dealing, Population, are_few, fixed_scores
 
-Kind = Literal["everyone", "group", "pocket"]
+Kind = Literal["everyone", "group", "subgroup"]
 Measure = Literal["error", "gap"]
-Verdict = Literal["met", "undecided", "broken", "none"]
+Verdict = Literal["within", "undecided", "over", "not_checked"]
 Ends = tuple[float, float]
 COLUMNS = (
     *("id", "who", "kind", "variable", "value", "rows", "measure"),
@@ -62,7 +62,7 @@ class People:
         ``"everyone"``, or a name that no other has.
     who : str
         In words.
-    kind : {"everyone", "group", "pocket"}
+    kind : {"everyone", "group", "subgroup"}
     rows : int array
         Which of the judged rows.
     share : float
@@ -86,7 +86,7 @@ class People:
     listed: bool = False
 
 
-def as_found(_: People, __: str, ends: Ends) -> Ends:
+def as_input(_: People, __: str, ends: Ends) -> Ends:
     """Tell the ends of a range as they are."""
     return ends
 
@@ -100,12 +100,12 @@ class Against:
     limit : float or None
     judge : {"error", "gap"}
         What the limit is about for everyone and groups; for subgroups it is the gap.
-    levels : int
+    steps : int
         Steps in which scores of many values are shown.
     alpha : float
         Of each kind of population.
     seed : int
-    told : callable
+    reported : callable
         Given a population, a probability and the ends of its range, the ends as they are reported, moved outward.
         Verdicts follow these.
     exact : bool, optional
@@ -114,21 +114,21 @@ class Against:
 
     limit: float | None
     judge: Measure
-    levels: int
+    steps: int
     alpha: float
     seed: int
-    told: Callable[[People, str, Ends], Ends] = as_found
+    reported: Callable[[People, str, Ends], Ends] = as_input
     exact: bool | None = None
 
 
 def verdict_on(ends: Ends, limit: float | None) -> Verdict:
     """Judge a range of a calibration error, or of a gap, which has a sign."""
     if limit is None:
-        return "none"
+        return "not_checked"
     low, high = ends
     if max(low, -high) > limit:
-        return "broken"
-    return "met" if max(-low, high) <= limit else "undecided"
+        return "over"
+    return "within" if max(-low, high) <= limit else "undecided"
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Fixed:
     judged: Judged
     people: tuple[People, ...]
     how: Against
-    _held: dict[tuple[str, str], Ends] = field(default_factory=dict)
+    _stored: dict[tuple[str, str], Ends] = field(default_factory=dict)
     _gaps: dict[str, Ends] = field(default_factory=dict)
     _lows: dict[tuple[str, str], float] = field(default_factory=dict)
     _scores: dict[str, Whole] = field(default_factory=dict)
@@ -155,19 +155,19 @@ class Fixed:
     def of(cls, judged: Judged, people: Sequence[People], how: Against) -> Fixed:
         """Take the populations to judge; refuse rows whose clusters certify nothing of an error: a single one."""
         if how.judge == "error":
-            judged.units(AS_AUDITED, how.seed)
+            judged.clusters(AS_AUDITED, how.seed)
         return cls(judged, tuple(people), how)
 
     def measure(self, one: People) -> Measure:
         """Return what is judged of a population."""
-        return "gap" if one.kind == "pocket" else self.how.judge
+        return "gap" if one.kind == "subgroup" else self.how.judge
 
     def ends(self, one: People, name: str) -> Ends:
         """Return the range of a population's error or gap under one probability, as it is reported."""
-        if (one.id, name) not in self._held:
-            found = self._gap(one, name) if self.measure(one) == "gap" else self._error(one, name)
-            self._held[one.id, name] = self.how.told(one, name, found)
-        return self._held[one.id, name]
+        if (one.id, name) not in self._stored:
+            result = self._gap(one, name) if self.measure(one) == "gap" else self._error(one, name)
+            self._stored[one.id, name] = self.how.reported(one, name, result)
+        return self._stored[one.id, name]
 
     def verdict(self, one: People, name: str) -> Verdict:
         """Return the verdict on a population under one probability."""
@@ -180,13 +180,13 @@ class Fixed:
 
     def counts(self, name: str) -> dict[str, int]:
         """Return how many of those reported for are over the limit, undecided and within it."""
-        found = [self.verdict(one, name) for one in self.lines(name)]
-        return {kind: found.count(kind) for kind in ("broken", "undecided", "met")}
+        results = [self.verdict(one, name) for one in self.lines(name)]
+        return {kind: results.count(kind) for kind in ("over", "undecided", "within")}
 
     def left(self, name: str) -> dict[str, float]:
         """Return how many of those reported are not within the limit, and how far off one of them may be at most."""
-        found = [self.ends(one, name) for one in self.lines(name)]
-        return {**self.counts(name), "worst": max((max(-low, high) for low, high in found), default=0.0)}
+        results = [self.ends(one, name) for one in self.lines(name)]
+        return {**self.counts(name), "worst": max((max(-low, high) for low, high in results), default=0.0)}
 
     # ---- ranges ----
 
@@ -213,7 +213,7 @@ class Fixed:
         delta, high = self._share(one, name) / (2 * len(folds)), 0.0
         for rows, share in folds:
             q = self._population(rows, name)
-            high += share * judged_of(q, self.how.levels, (0.0, delta), 1.0, self.how.seed).interval.high
+            high += share * judged_of(q, self.how.steps, (0.0, delta), 1.0, self.how.seed).interval.high
         return self._low(one, name), high
 
     def _low(self, one: People, name: str) -> float:
@@ -228,7 +228,7 @@ class Fixed:
         return self._lows[one.id, name]
 
     def _low_of(self, rows: Whole, name: str, delta: float) -> float:
-        if self.judged.units(name, self.how.seed) is not None:
+        if self.judged.clusters(name, self.how.seed) is not None:
             return float(raw_lower_of(self._population(rows, name), delta, 1.0, self.how.seed).interval.low)
         few = bool(len(self._values(name)))
         cells = self._dealing.cells(self._fixed(name)[rows], self.judged.data.y[rows], few)
@@ -252,7 +252,7 @@ class Fixed:
         """Say which score the ends of a probability's ranges are about."""
         if self.how.judge == "gap":
             return "the raw score"
-        return self._population(np.arange(self.judged.data.n), name).judged(self.how.levels).about
+        return self._population(np.arange(self.judged.data.n), name).judged(self.how.steps).about
 
     def _values(self, name: str) -> Whole:
         """Return the values of a probability that is judged as it is; none where it is judged as shown.
@@ -283,14 +283,14 @@ class Fixed:
         limit = self.how.limit
         if limit is None or (self.measure(one) == "error" and self._low(one, name) <= limit):
             return False
-        return self.verdict(one, name) == "broken"
+        return self.verdict(one, name) == "over"
 
     # ---- told ----
 
-    def curve(self, chosen: str, maps: Mapping[str, FittedMap]) -> Curve:
+    def curve(self, chosen: str, calibrators: Mapping[str, Calibrator]) -> Curve:
         """Return a line for each population, before and after one repair; ``"as audited"`` for none."""
-        after, lines, told = chosen != AS_AUDITED, [], self.lines(chosen)
-        for one in (p for p in self.people if p.listed or p in told):
+        after, lines, reported = chosen != AS_AUDITED, [], self.lines(chosen)
+        for one in (p for p in self.people if p.listed or p in reported):
             now, then = self.ends(one, AS_AUDITED), self.ends(one, chosen) if after else (None, None)
             lines.append(
                 (
@@ -299,7 +299,7 @@ class Fixed:
                 )
             )
         kinds = [one.kind for one in self.people]
-        entry = recipes().get(maps[chosen].recipe) if after else None
+        entry = recipes().get(calibrators[chosen].recipe) if after else None
         return Curve(
             method=f"{METHOD}.fixed",
             columns={k: tuple(line[i] for line in lines) for i, k in enumerate(COLUMNS)},
@@ -312,11 +312,11 @@ class Fixed:
                 "judge": self.how.judge,
                 "about": {"now": self.about(AS_AUDITED), "after": self.about(chosen) if after else None},
                 "groups": kinds.count("group"),
-                "candidates": tuple(self._candidate(name, maps.get(name)) for name in self.judged.scores),
+                "candidates": tuple(self._candidate(name, calibrators.get(name)) for name in self.judged.scores),
             },
         )
 
-    def _candidate(self, name: str, one: FittedMap | None) -> dict[str, Any]:
+    def _candidate(self, name: str, one: Calibrator | None) -> dict[str, Any]:
         """Return what one probability comes to: for whom it is over the limit, and the range of everyone."""
         counts = self.counts(name)
         whole = next((p for p in self.people if p.kind == "everyone"), None)
@@ -325,9 +325,9 @@ class Fixed:
         return {
             "name": name,
             "command": "" if entry is None else entry.command,
-            "over": counts["broken"],
+            "over": counts["over"],
             "undecided": counts["undecided"],
-            "met": counts["met"],
+            "within": counts["within"],
             "low": low,
             "high": high,
         }

@@ -8,35 +8,35 @@ from functools import partial
 
 import numpy as np
 
-from calibrant.arguments import whole
-from calibrant.data.engines.freed import give_back
+from calibrant.arguments import check_int
+from calibrant.data.engines.freed import release_memory
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import mix
-from calibrant.repair.fitted import FittedMap, Recipe, fitted_on, overlap
+from calibrant.repair.calibrators.curves import scale_of
+from calibrant.repair.fitted import Calibrator, Recipe, fitted_on, overlap
 from calibrant.repair.judge.verdict import AS_AUDITED, Summary
-from calibrant.repair.maps.curves import scale_of
 from calibrant.repair.regression import EDGE, Floats, Rows, Whole, clusters_of, taken, weights_of
-from calibrant.stats.betting import Units, mean_limits
+from calibrant.stats.betting import Clusters, mean_limits
+from calibrant.stats.clusters.clusters import Clusters as WholeClusters
 from calibrant.stats.decisions.losses import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking
-from calibrant.stats.units.units import Units as WholeUnits
-from calibrant.views.units import units_of
+from calibrant.views.clusters import cluster_totals
 
 # ---- Rows to fit on and rows to judge on: by hashed identity, whole clusters together ----
 
 SALT = np.uint64(0x7B1D4C9A52E6F083)  # so that the halves are independent of blocks and samples
 
 
-def dealt(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT) -> Whole:
+def hash_split(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT) -> Whole:
     """Return the part of each row, 0 to `parts` - 1: equally many rows each, or equally many whole clusters.
 
     Clusters are dealt by their hashes alone, whatever their sizes: were parts made even in rows, a cluster's size would
     help to decide where it goes, and the clusters that judge would not be independent draws of those that there are.
     """
-    unit = clusters_of(data)
-    what, size = ("rows", data.n) if unit is None else ("clusters", int(unit.max()) + 1)
+    cluster = clusters_of(data)
+    what, size = ("rows", data.n) if cluster is None else ("clusters", int(cluster.max()) + 1)
     if size < parts:
         raise NotComputable(
             f"{size} {what if size > 1 else what[:-1]} cannot be split into {parts} parts: pass fit_on=, or more {what}"
@@ -44,22 +44,24 @@ def dealt(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT) -> W
     order = np.argsort(mix(identities_of(size, seed) ^ salt), kind="stable")
     part = np.empty(size, dtype=np.int64)
     part[order] = ((np.arange(size) + 0.5) * parts / size).astype(np.int64)
-    return part if unit is None else part[unit]
+    return part if cluster is None else part[cluster]
 
 
-def units_in(data: Predictions) -> int:
+def clusters_in(data: Predictions) -> int:
     """Return how many clusters rows belong to; 0 where rows are independent."""
     return 0 if data.cluster is None else len(np.unique(data.cluster))
 
 
 def sampled(data: Predictions, most: int, seed: int) -> Whole:
     """Return the numbers of about `most` rows at most, uniform by identity; whole clusters, whatever their sizes."""
-    return np.arange(data.n) if data.n <= most else np.flatnonzero(dealt(data, -(-data.n // most), seed, ~SALT) == 0)
+    return (
+        np.arange(data.n) if data.n <= most else np.flatnonzero(hash_split(data, -(-data.n // most), seed, ~SALT) == 0)
+    )
 
 
 def checked_folds(folds: object) -> int:
     """Return the number of folds, or refuse it."""
-    return 0 if folds == 0 else whole("folds", folds, 2, 20, hint="or 0 for two halves")
+    return 0 if folds == 0 else check_int("folds", folds, 2, 20, hint="or 0 for two halves")
 
 
 # ---- Rows to judge repairs on, with every probability to be judged, and paired differences between two ----
@@ -87,7 +89,7 @@ class Judged:
     scores: Mapping[str, Floats]
     part: Whole
     _alone: dict[str, Predictions] = field(default_factory=dict, repr=False, compare=False)
-    _units: dict[tuple[str, int], WholeUnits | None] = field(default_factory=dict, repr=False, compare=False)
+    _clusters: dict[tuple[str, int], WholeClusters | None] = field(default_factory=dict, repr=False, compare=False)
 
     def alone(self, name: str) -> Predictions:
         """Return outcomes and one score without covariates, which keep what is counted of them; made once."""
@@ -95,17 +97,17 @@ class Judged:
             self._alone[name] = Predictions(y=self.data.y, p=self.scores[name])
         return self._alone[name]
 
-    def units(self, name: str, seed: int) -> WholeUnits | None:
+    def clusters(self, name: str, seed: int) -> WholeClusters | None:
         """Return the clusters of the rows with one score, split as in `calibrant.certify`; None without clusters."""
-        if (name, seed) not in self._units:
-            self._units[name, seed] = units_of(replace(self.data, p=self.scores[name], cache={}), seed)
-        return self._units[name, seed]
+        if (name, seed) not in self._clusters:
+            self._clusters[name, seed] = cluster_totals(replace(self.data, p=self.scores[name], cache={}), seed)
+        return self._clusters[name, seed]
 
     def forget(self) -> None:
         """Drop what was counted of each score, before what reads rows alone."""
         self._alone.clear()
-        self._units.clear()
-        give_back()
+        self._clusters.clear()
+        release_memory()
 
     @property
     def repairs(self) -> tuple[str, ...]:
@@ -136,7 +138,7 @@ class Judged:
         for rows, share in folds:
             weight = None if data.weights is None else data.weights[rows]
             ends = without[rows], happened[rows]
-            u = Units.of_values(data.y[rows], data.p[rows], ends, weight, clusters_of(data, rows))
+            u = Clusters.of_values(data.y[rows], data.p[rows], ends, weight, clusters_of(data, rows))
             out += share * np.array([u.mean, *mean_limits(u, delta / len(folds))])
         return float(out[0]), float(out[1]), float(out[2])
 
@@ -147,14 +149,14 @@ class Judged:
         mean, low, high = self.mean_range(after[0] - before[0], after[1] - before[1], delta)
         return (-mean, -high, -low) if measure == "accuracy" else (mean, low, high)
 
-    def summary(self, name: str, fitted: FittedMap | None = None) -> Summary:
+    def summary(self, name: str, fitted: Calibrator | None = None) -> Summary:
         """Return the row of one probability with its scores, its map, and the outcomes that it called impossible."""
         y, p = self.data.y, self.scores[name]
         weight = weights_of(self.data)
         mean = {
             measure: float(weight @ np.where(y == 1, *loss(p)[::-1]) / weight.sum()) for measure, loss in LOSSES.items()
         }
-        two = 0 < self.data.cases < self.data.n
+        two = 0 < self.data.events < self.data.n
         return Summary(
             probability=name,
             recipe="" if fitted is None else fitted.recipe,
@@ -170,7 +172,7 @@ class Judged:
 
 # ---- From recipes and fitted maps to scores of rows that no map was fitted on ----
 
-Repair = Recipe | FittedMap
+Repair = Recipe | Calibrator
 LeftOut = tuple[tuple[str, str], ...]  # repairs that could not be fitted, and why
 
 
@@ -181,11 +183,11 @@ class Fits:
     Parameters
     ----------
     judged : Judged
-    maps : Mapping of str to FittedMap
+    calibrators : Mapping of str to FittedMap
         In folds: fitted on all rows, after the folds' own maps were judged.
     how : {"halves", "fit_on", "folds", "fitted"}
     rows_fit : int
-    units_fit : int
+    clusters_fit : int
         Of independent rows 0.
     left_out : tuple of (str, str)
     at : int array
@@ -193,10 +195,10 @@ class Fits:
     """
 
     judged: Judged
-    maps: Mapping[str, FittedMap]
+    calibrators: Mapping[str, Calibrator]
     how: str
     rows_fit: int
-    units_fit: int
+    clusters_fit: int
     left_out: LeftOut
     at: Whole
 
@@ -208,10 +210,10 @@ def named(repairs: object) -> dict[str, Repair]:
     else:
         out = {}
         for one in repairs if isinstance(repairs, (list, tuple)) else (repairs,):
-            name = one.recipe if isinstance(one, FittedMap) else type(one).__name__
+            name = one.recipe if isinstance(one, Calibrator) else type(one).__name__
             out[name if name not in out else f"{name} {sum(k.split()[0] == name for k in out) + 1}"] = one
     for name, one in out.items():
-        if not (isinstance(one, FittedMap) or callable(getattr(one, "fit", None))) or isinstance(one, type):
+        if not (isinstance(one, Calibrator) or callable(getattr(one, "fit", None))) or isinstance(one, type):
             kind = one.__name__ if isinstance(one, type) else type(one).__name__
             raise BadInput(
                 f"repair {name!r} is a {kind}: pass a recipe such as cal.repair.Platt(), or a fitted calibrator"
@@ -229,13 +231,13 @@ def fits_of(
     fit_on: Predictions | None,
     folds: int,
     seed: int,
-    distinct_units: bool = False,
+    distinct_clusters: bool = False,
 ) -> Fits:
     """Fit the recipes on other rows than they are judged on; clusters of `fit_on` are others if they are `distinct`."""
-    if distinct_units and (fit_on is None or data.cluster is None):
-        raise BadInput("distinct_units= is about clusters of fit_on=, by cluster=: leave it out")
-    given = {k: v for k, v in repairs.items() if isinstance(v, FittedMap)}
-    recipes = {k: v for k, v in repairs.items() if not isinstance(v, FittedMap)}
+    if distinct_clusters and (fit_on is None or data.cluster is None):
+        raise BadInput("distinct_clusters= is about clusters of fit_on=, by cluster=: leave it out")
+    inputs = {k: v for k, v in repairs.items() if isinstance(v, Calibrator)}
+    recipes = {k: v for k, v in repairs.items() if not isinstance(v, Calibrator)}
     if not recipes and (fit_on is not None or folds):
         raise BadInput("every repair is fitted already: leave fit_on and folds out")
     if fit_on is not None and folds:
@@ -244,48 +246,48 @@ def fits_of(
         return _cross_fitted(data, repairs, folds, seed)
     fit, judge, how, at = fit_on, data, "fit_on" if recipes else "fitted", np.arange(data.n)
     if recipes and fit_on is None:
-        half = dealt(data, 2, seed) == 0
+        half = hash_split(data, 2, seed) == 0
         at = np.flatnonzero(~half)
         fit, judge, how = taken(data, np.flatnonzero(half)), taken(data, at), "halves"
     elif fit_on is not None:
-        refuse_overlap(fit_on, judge, distinct_units)
-    for name, one in given.items():
+        refuse_overlap(fit_on, judge, distinct_clusters)
+    for name, one in inputs.items():
         refuse_own_rows(name, one, judge)
     fitted, left_out = ({}, ()) if fit is None else _fitted(recipes, fit)
-    both = {**fitted, **given}
-    maps = {name: both[name] for name in repairs if name in both}
-    scores = {AS_AUDITED: judge.p, **{k: m(judge).p for k, m in maps.items()}}
+    both = {**fitted, **inputs}
+    calibrators = {name: both[name] for name in repairs if name in both}
+    scores = {AS_AUDITED: judge.p, **{k: m(judge).p for k, m in calibrators.items()}}
     judged = Judged(judge, scores, np.zeros(judge.n, dtype=np.int64))
-    n, units = (0, 0) if fit is None else (fit.n, units_in(fit))
-    return Fits(judged, maps, how, n, units, left_out, at)
+    n, clusters = (0, 0) if fit is None else (fit.n, clusters_in(fit))
+    return Fits(judged, calibrators, how, n, clusters, left_out, at)
 
 
-def _fitted(recipes: Mapping[str, Recipe], rows: Predictions) -> tuple[dict[str, FittedMap], LeftOut]:
-    maps, left_out = {}, []
+def _fitted(recipes: Mapping[str, Recipe], rows: Predictions) -> tuple[dict[str, Calibrator], LeftOut]:
+    calibrators, left_out = {}, []
     for name, recipe in recipes.items():
         try:
-            maps[name] = recipe.fit(rows)
+            calibrators[name] = recipe.fit(rows)
         except NotComputable as e:
             left_out.append((name, e.reason))
-    if left_out and not maps:
+    if left_out and not calibrators:
         raise NotComputable(f"no repair could be fitted: {left_out[0][1]}")
-    return maps, tuple(left_out)
+    return calibrators, tuple(left_out)
 
 
 def _cross_fitted(data: Predictions, repairs: Mapping[str, Repair], folds: int, seed: int) -> Fits:
     """Judge each fold with maps fitted on the others; a repair that fails in one fold is left out."""
-    part = dealt(data, folds, seed)
-    given = {k: v for k, v in repairs.items() if isinstance(v, FittedMap)}
-    whole, left = _fitted({k: v for k, v in repairs.items() if not isinstance(v, FittedMap)}, data)
-    both, gone = {**whole, **given}, dict(left)
-    maps = {name: both[name] for name in repairs if name in both}
-    scores = {name: np.empty(data.n) for name in maps}
+    part = hash_split(data, folds, seed)
+    inputs = {k: v for k, v in repairs.items() if isinstance(v, Calibrator)}
+    whole, left = _fitted({k: v for k, v in repairs.items() if not isinstance(v, Calibrator)}, data)
+    both, gone = {**whole, **inputs}, dict(left)
+    calibrators = {name: both[name] for name in repairs if name in both}
+    scores = {name: np.empty(data.n) for name in calibrators}
     for k in range(folds):
         rows = np.flatnonzero(part == k)
         inside, outside = taken(data, rows), taken(data, np.flatnonzero(part != k))
-        for name in maps:
+        for name in calibrators:
             one = repairs[name]
-            if isinstance(one, FittedMap):
+            if isinstance(one, Calibrator):
                 refuse_own_rows(name, one, inside)
                 scores[name][rows] = one(inside).p
                 continue
@@ -293,34 +295,40 @@ def _cross_fitted(data: Predictions, repairs: Mapping[str, Repair], folds: int, 
                 scores[name][rows] = one.fit(outside)(inside).p
             except NotComputable as e:
                 gone[name] = e.reason
-    kept = [name for name in maps if name not in gone]
+    kept = [name for name in calibrators if name not in gone]
     if not kept:
         raise NotComputable(f"no repair could be fitted: {next(iter(gone.values()))}")
     judged = Judged(data, {AS_AUDITED: data.p, **{k: scores[k] for k in kept}}, part)
     return Fits(
-        judged, {k: maps[k] for k in kept}, "folds", data.n, units_in(data), tuple(gone.items()), np.arange(data.n)
+        judged,
+        {k: calibrators[k] for k in kept},
+        "folds",
+        data.n,
+        clusters_in(data),
+        tuple(gone.items()),
+        np.arange(data.n),
     )
 
 
-def refuse_own_rows(name: str, one: FittedMap, rows: Predictions) -> None:
+def refuse_own_rows(name: str, one: Calibrator, rows: Predictions) -> None:
     """Refuse to judge a map on rows it was fitted on."""
-    if found := overlap(one.fitted_on, rows):
+    if result := overlap(one.fitted_on, rows):
         raise BadInput(
-            f"repair {name!r} would be judged on {found}: pass other rows, or the recipe instead of the calibrator"
+            f"repair {name!r} would be judged on {result}: pass other rows, or the recipe instead of the calibrator"
         )
 
 
-def refuse_overlap(fit_on: Predictions, rows: Predictions, distinct_units: bool = False) -> None:
+def refuse_overlap(fit_on: Predictions, rows: Predictions, distinct_clusters: bool = False) -> None:
     """Refuse rows to fit on that are among those to judge on, or of their clusters, unless names mean others there."""
     fit_on = checked_data(fit_on, Predictions, name="fit_on")
-    if found := overlap(fitted_on(fit_on), rows):
-        what = found.replace("it was fitted on", "of fit_on")
+    if result := overlap(fitted_on(fit_on), rows):
+        what = result.replace("it was fitted on", "of fit_on")
         raise BadInput(f"data holds {what}: pass other rows, or leave fit_on out to split data in halves")
-    if not distinct_units:
-        refuse_shared_units(fit_on, rows)
+    if not distinct_clusters:
+        refuse_shared_clusters(fit_on, rows)
 
 
-def refuse_shared_units(fit_on: Predictions, rows: Predictions) -> None:
+def refuse_shared_clusters(fit_on: Predictions, rows: Predictions) -> None:
     """Refuse rows to fit on of clusters that are judged too: their rows are not independent of what is judged."""
     if fit_on.cluster is None or rows.cluster is None:
         return
@@ -329,5 +337,5 @@ def refuse_shared_units(fit_on: Predictions, rows: Predictions) -> None:
         raise BadInput(
             f"{shared:,} of {len(judged):,} clusters to judge on have rows to fit on too: leave these clusters out of "
             "one of the two, or do without the rows to fit on, and whole clusters are split into halves; or say that "
-            "names mean other clusters there: distinct_units=True, on the command --distinct-units"
+            "names mean other clusters there: distinct_clusters=True, on the command --distinct-clusters"
         )

@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
 from calibrant.repair.catalogue import recipes
-from calibrant.repair.fitted import FittedMap
+from calibrant.repair.fitted import Calibrator
 from calibrant.results import Curve, Plain, frozen
 
 # ---- What judging repairs returns ----
@@ -82,13 +82,13 @@ class Summary:
 
     def p(self, test: str) -> float | None:
         """Return the p-value of a test."""
-        found: float | None = getattr(self, f"{test}_p")
-        return found
+        result: float | None = getattr(self, f"{test}_p")
+        return result
 
     def with_p(self, test: str, p: float) -> Self:
         """Return the row with the p-value of a test."""
-        given: dict[str, Any] = {f"{test}_p": p}
-        return replace(self, **given)
+        inputs: dict[str, Any] = {f"{test}_p": p}
+        return replace(self, **inputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class VariableChange:
     probability: str
     variable: str
     vece: float
-    beyond_shift: float
+    beyond_gap: float
     change_squared: float
     change_low: float
     change_high: float
@@ -166,7 +166,7 @@ class Comparison(Plain):
         words.
     recommended : str
         The name of a repair, or ``"as audited"``.
-    maps : Mapping of str to FittedMap
+    calibrators : Mapping of str to FittedMap
         The repairs, fitted.
     settings : Mapping
         Rows, shares of alpha, seeds, and what was left out and why.
@@ -179,7 +179,7 @@ class Comparison(Plain):
     fixed: Curve
     verdicts: Mapping[str, Mapping[str, Any]]
     recommended: str
-    maps: Mapping[str, FittedMap]
+    calibrators: Mapping[str, Calibrator]
     decisions: Curve = UNASKED
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -199,7 +199,7 @@ class Comparison(Plain):
             verdicts=frozen(d["verdicts"]),
             recommended=d["recommended"],
             settings=frozen(d["settings"]),
-            maps={k: FittedMap.from_dict(v) for k, v in d["maps"].items()},
+            calibrators={k: Calibrator.from_dict(v) for k, v in d["calibrators"].items()},
         )
 
     def to_json(self) -> str:
@@ -214,7 +214,7 @@ class Comparison(Plain):
     def __repr__(self) -> str:
         lines = [*(v["line"] for v in self.verdicts.values()), f"recommended: {self.recommended}"]
         rows = f"{self.settings.get('rows_judged', 0):,} rows judged"
-        return "\n".join([f"Comparison({len(self.maps)} repairs, {rows})", *(f"  {line}" for line in lines)])
+        return "\n".join([f"Comparison({len(self.calibrators)} repairs, {rows})", *(f"  {line}" for line in lines)])
 
 
 # ---- Which repair is better, worse or undecided, and in what ----
@@ -273,8 +273,8 @@ def verdict_of(name: str, table: Mapping[str, Summary], changes: Changes) -> dic
     shown: dict[str, Shown] = {}
     before, after = table[AS_AUDITED], table[name]
     for item, ends in RANGES.items():
-        if (found := by_certificates(ends(before), ends(after))) is not None:
-            shown[item] = found
+        if (result := by_certificates(ends(before), ends(after))) is not None:
+            shown[item] = result
     if after.impossible > before.impossible:
         shown["certainty"] = "worse"  # its log loss is infinite, whatever the rest: no sampling error about that
     shown |= {c.measure: c.shown for c in changes.scores if c.probability == name}
@@ -289,9 +289,9 @@ def line_of(name: str, lists: Mapping[str, tuple[str, ...]]) -> str:
     better, worse = (_named(lists[kind]) for kind in ("better", "worse"))
     if not better and not worse:
         return f"{name}: nothing is shown to be better or worse"
-    said = [f"better in {better}"] if better else ["nothing is shown to be better"]
-    said += [f"worse in {worse}"] if worse else ["nothing is shown to be worse"]
-    return f"{name}: {'; '.join(said)}"
+    stated = [f"better in {better}"] if better else ["nothing is shown to be better"]
+    stated += [f"worse in {worse}"] if worse else ["nothing is shown to be worse"]
+    return f"{name}: {'; '.join(stated)}"
 
 
 def _named(items: Sequence[str]) -> str:
@@ -334,7 +334,7 @@ def recommended(
     worse_than : Mapping
         For each name those that it is shown to be worse than in Brier score.
     over : Mapping, optional
-        With a limit: for each name how many populations are ``"broken"`` and ``"undecided"`` under it, and how far off
+        With a limit: for each name how many populations are ``"over"`` and ``"undecided"`` under it, and how far off
         the ``"worst"`` of them may be at most.
     """
     # (1) Candidates: something that matters (certified error, worst group, Brier score, log loss, error along a
@@ -349,7 +349,7 @@ def recommended(
     # brings more over it than there are. Where some are left, those under which the worst of them may be the least off,
     # nearly: an end that falls just below the limit mends nobody.
     if over:
-        candidates = [name for name in candidates if over[name]["broken"] <= over[AS_AUDITED]["broken"]]
+        candidates = [name for name in candidates if over[name]["over"] <= over[AS_AUDITED]["over"]]
         least = min((_left(over[name]) for name in candidates), default=None)
         candidates = [name for name in candidates if _left(over[name]) == least]
         if least is not None and any(least):
@@ -371,7 +371,7 @@ def recommended(
 
 
 def _left(counts: Mapping[str, float]) -> tuple[float, float]:
-    return counts["broken"], counts["undecided"]
+    return counts["over"], counts["undecided"]
 
 
 def _certified_worse(one: Summary, other: Summary) -> bool:

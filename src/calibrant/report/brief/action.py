@@ -9,26 +9,26 @@ from calibrant.report.brief import before_after
 from calibrant.report.document import Decision
 from calibrant.report.findings import (
     FIXED,
-    POCKETS,
+    SUBGROUPS,
     cancels,
+    cluster_totals,
     limit_of,
     median_need,
     need_of,
     needed,
     noun,
-    pockets_known,
-    pockets_need,
-    said_of,
+    stated_of,
+    subgroups_known,
+    subgroups_need,
+    suppressed,
     together,
-    units_of,
     with_verdict,
-    withheld,
 )
 from calibrant.report.spans import Span, Text, clipped, code, say
+from calibrant.report.wording.clusters import no_number, no_plan, wider
 from calibrant.report.wording.headline import everyone_off, for_use, off_named
 from calibrant.report.wording.terms import capital, cardinal
-from calibrant.report.wording.units import no_number, no_plan, wider
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 MONTHS = 24  # from here on a time is told in years
 LONGEST = 50  # years: a longer time is told as over them
@@ -38,12 +38,12 @@ Need = tuple[int, bool]  # rows that would decide, and whether at least
 
 def decision(record: AuditRecord) -> Decision:
     """Return the one thing to do next."""
-    if withheld(record):
+    if suppressed(record):
         return _one_of_each(record)
-    if record.data.get("cases") in (0, record.data.get("rows")):
+    if record.data.get("events") in (0, record.data.get("rows")):
         return _check_the_label(record)
-    found = together(record)
-    return _by_verdict(record) if found is None else _by_units(record, *found)
+    result = together(record)
+    return _by_verdict(record) if result is None else _by_clusters(record, *result)
 
 
 def _by_verdict(record: AuditRecord) -> Decision:
@@ -51,22 +51,22 @@ def _by_verdict(record: AuditRecord) -> Decision:
     state = record.verdicts
     if limit_of(record) is None:
         return _give_a_limit(record)
-    if record.verdict == "broken":
+    if record.verdict == "over":
         return _repair(record)
-    if state["pockets"] == "not-cleared":
-        return _pockets(record)
+    if state["subgroups"] == "error_shown":
+        return _subgroups(record)
     if state["everyone"] == "undecided":
         return Decision(say(_collect(record)), commands.audit_again(record))
-    if state["groups"] == "absent" or state["pockets"] == "absent":
+    if state["groups"] == "absent" or state["subgroups"] == "absent":
         return _look_closer(record)
-    if "undecided" in (state["groups"], state["pockets"]):
+    if "undecided" in (state["groups"], state["subgroups"]):
         return Decision(say(_collect(record)), commands.audit_again(record))
     if cancels(record):
         text = "Errors cancel on average, but not at each score: judge the calibration error too."
         return Decision(say(text), commands.audit_again(record, without=["--judge"]))
     if not for_use(record):
         text = "Say what it is for and who set the limit; then this page says whether to use it."
-        more = [PLACEHOLDER] if said_of(record, "set_by") else [PLACEHOLDER, '--set-by "…"']
+        more = [PLACEHOLDER] if stated_of(record, "set_by") else [PLACEHOLDER, '--set-by "…"']
         return Decision(say(text), commands.audit_again(record, more))
     text = "Nothing to repair. Audit again when the model, its use or the population changes."
     return Decision(say(text), commands.audit_again(record))
@@ -75,25 +75,25 @@ def _by_verdict(record: AuditRecord) -> Decision:
 def _one_of_each(record: AuditRecord) -> Decision:
     text = "Remove the copies, or name the column that says what they belong to: "
     more = ". If they are different people, name one that distinguishes them:  "
-    told = say(text, code("--cluster COLUMN"), more, code("--key COLUMN"), ".")
-    return Decision(told, commands.audit_again(record))
+    reported = say(text, code("--cluster COLUMN"), more, code("--key COLUMN"), ".")
+    return Decision(reported, commands.audit_again(record))
 
 
 def _check_the_label(record: AuditRecord) -> Decision:
     """Return what to do where every row has one outcome: no repair can be fitted, and no error of the other told."""
     data, all_of = record.data, noun(record)
-    what = "an event" if data.get("cases") else "a non-event"
-    told = say("Check the label: by ", code(str(data.get("label"))), f" each of these {all_of} is {what}. ")
+    what = "an event" if data.get("events") else "a non-event"
+    reported = say("Check the label: by ", code(str(data.get("label"))), f" each of these {all_of} is {what}. ")
     if data.get("positive") is None:
-        return Decision((*told, *say(f"Audit {all_of} of both outcomes.")), "")
-    return Decision((*told, *say(code("--positive"), " names the value that counts as an event.")), "")
+        return Decision((*reported, *say(f"Audit {all_of} of both outcomes.")), "")
+    return Decision((*reported, *say(code("--positive"), " names the value that counts as an event.")), "")
 
 
-def _by_units(record: AuditRecord, column: str, effect: float) -> Decision:
-    told = say(
+def _by_clusters(record: AuditRecord, column: str, effect: float) -> Decision:
+    reported = say(
         "Audit by ", code(column), f": its rows are correlated, and ranges about {wider(effect)} times too narrow."
     )
-    return Decision(told, commands.audit_again(record, commands.by_units(column)))
+    return Decision(reported, commands.audit_again(record, commands.by_clusters(column)))
 
 
 def _give_a_limit(record: AuditRecord) -> Decision:
@@ -127,34 +127,38 @@ def _recalibrate(record: AuditRecord) -> Decision:
 def _whom(record: AuditRecord) -> str:
     """Return who is farthest over the limit."""
     over = everyone_off(record)
-    if record.verdicts["everyone"] == "broken" or not over:
+    if record.verdicts["everyone"] == "over" or not over:
         return "decisions that rest on it"
     return off_named(over[0]) or "those over the limit"
 
 
-def _pockets(record: AuditRecord) -> Decision:
+def _subgroups(record: AuditRecord) -> Decision:
     """Return what to do where a test finds error and no subgroup is certified over the limit."""
     if before_after.helped(record):
         return _recalibrate(record)
-    known, need = pockets_known(record)[:1], _pockets_need(record)
-    who = Span(clipped(visible(known[0].rule)), "name", "#pockets") if known and known[0].rule else "unlisted subgroups"
+    known, need = subgroups_known(record)[:1], _subgroups_need(record)
+    who = (
+        Span(clipped(sanitize(known[0].rule)), "name", "#subgroups")
+        if known and known[0].rule
+        else "unlisted subgroups"
+    )
     more = f" Audit again {_growth(record, need)}." if need is not None else ""
     return Decision(say("Do not rely on it yet for ", who, f".{more}"), commands.audit_again(record))
 
 
 def _look_closer(record: AuditRecord) -> Decision:
-    groups, pockets = (record.verdicts[k] == "absent" for k in ("groups", "pockets"))
-    asked = record.data.get("by")
+    groups, subgroups = (record.verdicts[k] == "absent" for k in ("groups", "subgroups"))
+    options = record.data.get("by")
     more, without, steps = [], [], []
-    if groups and not asked:
+    if groups and not options:
         steps.append("name the groups that matter")
         more.append(commands.naming_groups(record))
     elif groups:
         steps.append("name coarser groups")
-    if pockets and record.settings.get("quick"):
+    if subgroups and record.settings.get("quick"):
         steps.append("search the unlisted subgroups")
         without.append("--quick")
-    elif pockets:
+    elif subgroups:
         steps.append("give the columns in which subgroups can be searched")
     return Decision(say(f"{capital(' and '.join(steps))}."), commands.audit_again(record, more, without=without))
 
@@ -176,17 +180,17 @@ def _collect(record: AuditRecord) -> str:
 
 def _need(record: AuditRecord) -> Need | None:
     need = median_need(with_verdict(record, "undecided"))
-    return _pockets_need(record) if need is None else need
+    return _subgroups_need(record) if need is None else need
 
 
-def _pockets_need(record: AuditRecord) -> Need | None:
-    return pockets_need(record.estimates[POCKETS]) if POCKETS in record.estimates else None
+def _subgroups_need(record: AuditRecord) -> Need | None:
+    return subgroups_need(record.estimates[SUBGROUPS]) if SUBGROUPS in record.estimates else None
 
 
 def rows_that_would_decide(record: AuditRecord) -> Text:
     """Return in a sentence how many groups are undecided and when half of them would settle; empty where none is."""
     few = with_verdict(record, "undecided")
-    if not few or withheld(record):
+    if not few or suppressed(record):
         return ()
     n = len(few)
     who = f"{num.count(n)} {'group is' if n == 1 else 'groups are'} undecided"
@@ -200,12 +204,12 @@ def rows_that_would_decide(record: AuditRecord) -> Text:
 
 def _growth(record: AuditRecord, need: Need) -> str:
     """Return when so many rows or clusters are there; of a sketch with some clusters, that it must hold more."""
-    (more, at_least), rows, found = need, record.everyone.rows, units_of(record)
+    (more, at_least), rows, result = need, record.everyone.rows, cluster_totals(record)
     about = num.amount(more, at_least)
-    if found and not found["exact"]:
-        held = f"{num.count(found['held'])} of about {num.count(found['count'])}"
-        return f"with {about} {needed(record)}: the sketch holds {held}"
-    now = int(found["held"]) if record.data.get("cluster") else rows
+    if result and not result["exact"]:
+        kept = f"{num.count(result['held'])} of about {num.count(result['count'])}"
+        return f"with {about} {needed(record)}: the sketch holds {kept}"
+    now = int(result["held"]) if record.data.get("cluster") else rows
     time = _time(record, round((more - now) * rows / now))
     return f"when this log has grown from {num.count(now)} to {about} {needed(record)}{time}"
 

@@ -18,7 +18,7 @@ from calibrant.report.wording.terms import VERDICTS, cardinal, repair_named
 
 MOST = 6  # populations on the brief; the others are in the section about repairs
 LONG = 40  # characters of a name
-KINDS = {"everyone": 0, "pocket": 1, "group": 1}
+KINDS = {"everyone": 0, "subgroup": 1, "group": 1}
 TESTS = {"scan": "subgroup"}  # what a test is called, where that is not its name
 
 
@@ -47,15 +47,15 @@ def populations(record: AuditRecord) -> list[Population]:
     """Return everyone, then the groups and subgroups, the farthest off now first."""
     c = record.curve(FIXED).columns
     lines = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
-    found = [_population(line, limit_of(record)) for line in lines]
-    return sorted(found, key=lambda p: (KINDS.get(p.kind, 1), -p.now.low, -p.now.high, p.who))
+    results = [_population(line, limit_of(record)) for line in lines]
+    return sorted(results, key=lambda p: (KINDS.get(p.kind, 1), -p.now.low, -p.now.high, p.who))
 
 
 def _population(line: Mapping[str, Any], limit: float | None) -> Population:
     after = None if line["after_low"] is None else _side(line, "after", limit)
     kind = str(line["kind"])
     who = "Everyone" if kind == "everyone" else shown(line["who"])
-    of = "subgroup" if kind == "pocket" else ""
+    of = "subgroup" if kind == "subgroup" else ""
     return Population(who, of, kind, int(line["rows"]), _side(line, "now", limit), after)
 
 
@@ -91,8 +91,8 @@ def helped(record: AuditRecord) -> bool:
 
 def changes(record: AuditRecord) -> Changes:
     """Return the table of the same rows, before in grey and after in colour."""
-    limit, found = limit_of(record), populations(record)
-    few = found[:MOST]
+    limit, result = limit_of(record), populations(record)
+    few = result[:MOST]
     top = ruler_top_of([(s.low, s.high) for p in few for s in (p.now, p.after) if s is not None], limit)
     rows = tuple(_change(p, record, limit, top) for p in few)
     measures = record.curve(FIXED).columns.get("measure", ("error",))
@@ -100,7 +100,7 @@ def changes(record: AuditRecord) -> Changes:
     lines = "; limit dashed" if limit is not None else ""
     caption = f"The same {noun(record)} before and after: {what} in points"
     drawn = f"Held-out {noun(record)}, so wider than above: before grey, after coloured; {what}, points{lines}"
-    more = len(found) - len(few)
+    more = len(result) - len(few)
     return Changes(
         caption, drawn, rows, limit is not None, f"and {num.count(more)} more under repairs" if more > 0 else ""
     )
@@ -108,7 +108,7 @@ def changes(record: AuditRecord) -> Changes:
 
 def _change(p: Population, record: AuditRecord, limit: float | None, top: float) -> Change:
     after = p.after or p.now
-    status = after.verdict or "none"
+    status = after.verdict or "not_checked"
     rows = f"{num.count(p.rows)} {noun(record)}" if not p.of else f"{clipped(p.of, LONG)} · {num.count(p.rows)}"
     now, then = _range(p.now, limit), _range(after, limit)
     label = f"now {now}, after {then} points"
@@ -122,18 +122,18 @@ def _range(side: Side, limit: float | None) -> str:
 
 def outcome(record: AuditRecord) -> str:
     """Return in a sentence what the repair does on rows it was not fitted on."""
-    limit, found = limit_of(record), [p for p in populations(record) if p.after is not None]
+    limit, result = limit_of(record), [p for p in populations(record) if p.after is not None]
     n = num.count(int(record.curve(FIXED).settings.get("rows_judged") or 0))
     start = f"On {n} {noun(record)} held out, "
     if limit is None:
-        return start + _in_points(found)
-    over, few = ([p for p in found if p.after is not None and p.after.verdict == v] for v in ("broken", "undecided"))
-    was = [p for p in found if p.now.verdict == "broken"]
+        return start + _in_points(result)
+    over, few = ([p for p in result if p.after is not None and p.after.verdict == v] for v in ("over", "undecided"))
+    was = [p for p in result if p.now.verdict == "over"]
     if over:
         who = clipped(over[0].who, LONG) if over[0].kind != "everyone" else "everyone"
         more = f" and {cardinal(len(over) - 1)} more" if len(over) > 1 else ""
         first = f"{who}{more} {'stay' if more else 'stays'} over the limit"
-    elif left(record) or (was and not any(p.after is not None and p.after.verdict == "met" for p in was)):
+    elif left(record) or (was and not any(p.after is not None and p.after.verdict == "within" for p in was)):
         first = "it is not shown to be enough"
     else:
         first = "nothing is over the limit any more" if was else "nothing is over the limit"
@@ -142,8 +142,8 @@ def outcome(record: AuditRecord) -> str:
     return f"{start}{first}."
 
 
-def _in_points(found: list[Population]) -> str:
-    one = next((p for p in found if p.kind == "everyone"), None)
+def _in_points(results: list[Population]) -> str:
+    one = next((p for p in results if p.kind == "everyone"), None)
     if one is None or one.after is None:
         return "it is shown to help."
     now, after = num.upper_bound(one.now.high), num.upper_bound(one.after.high)
@@ -155,9 +155,9 @@ def left(record: AuditRecord) -> str:
     tests = record.curve(FIXED).settings.get("tests") or {}
     alpha = float(record.settings["alpha"])
     ps = {k: t.get("after") for k, t in tests.items()}
-    found = [k for k, p in ps.items() if p is not None and p <= alpha]
-    if not found:
+    results = [k for k, p in ps.items() if p is not None and p <= alpha]
+    if not results:
         return ""
-    least = num.p_value(min(float(ps[k]) for k in found)).partition(",")[0].replace(" ", "\N{NO-BREAK SPACE}")
-    which = f"The {TESTS.get(found[0], found[0])} test" if len(found) == 1 else "Tests"
-    return f"{which} still find{'s' if len(found) == 1 else ''} error ({least})."
+    least = num.p_value(min(float(ps[k]) for k in results)).partition(",")[0].replace(" ", "\N{NO-BREAK SPACE}")
+    which = f"The {TESTS.get(results[0], results[0])} test" if len(results) == 1 else "Tests"
+    return f"{which} still find{'s' if len(results) == 1 else ''} error ({least})."

@@ -24,14 +24,14 @@ from calibrant.report.document import (
     Parts,
     Section,
 )
-from calibrant.report.findings import by_gap, limit_of, only_together, said_of, withheld
-from calibrant.report.spans import clipped, given, say
-from calibrant.report.wording.decisions import worst_told
+from calibrant.report.findings import by_gap, limit_of, only_together, stated_of, suppressed
+from calibrant.report.spans import clipped, literal, say
+from calibrant.report.wording.clusters import counted
+from calibrant.report.wording.decisions import worst_reported
 from calibrant.report.wording.headline import headline, page_title
 from calibrant.report.wording.missing_labels import known_only, left_out
-from calibrant.report.wording.parts import everyone_told, groups_told, pockets_told, verdict_word
-from calibrant.report.wording.units import counted
-from calibrant.visible import visible
+from calibrant.report.wording.parts import everyone_reported, groups_reported, subgroups_reported, verdict_word
+from calibrant.sanitize import sanitize
 
 LONG = 60  # characters of the model and of its use, over the brief
 
@@ -39,7 +39,7 @@ LONG = 60  # characters of the model and of its use, over the brief
 def brief(record: AuditRecord) -> Document:
     """Return the first layer of a report by itself: what a terminal prints, and a notebook shows."""
     section = Section("summary", "The brief", "", tuple(nodes(record)), record.verdict)
-    return Document(visible(record.name), page_title(record), tuple(facts(record)), (section,))
+    return Document(sanitize(record.name), page_title(record), tuple(facts(record)), (section,))
 
 
 def nodes(record: AuditRecord) -> Iterator[Node]:
@@ -52,11 +52,11 @@ def nodes(record: AuditRecord) -> Iterator[Node]:
         yield Paragraph(say(apart), "quiet", EVERYWHERE)
     if rows := rows_that_would_decide(record):
         yield Paragraph(rows, "quiet", EVERYWHERE)
-    if acting := worst_told(record):
+    if acting := worst_reported(record):
         yield Paragraph(acting, "quiet", EVERYWHERE)
-    if not withheld(record) and (found := follows(record)):
+    if not suppressed(record) and (result := follows(record)):
         yield Heading("What the error varies with", where=EVERYWHERE)
-        yield found
+        yield result
     resting, unchecked = rests(record), not_checked(record)
     if resting or unchecked:
         yield Heading("What this verdict rests on", where=EVERYWHERE)
@@ -73,24 +73,24 @@ def parts(record: AuditRecord) -> tuple[Part, ...]:
     if total and only_together(record):
         named = f"{num.count(total)} groups shown" if total > 1 else "The group shown"
     return (
-        Part(f"Everyone{known}", *verdict_word(record, "everyone"), everyone_told(record)),
-        Part(f"{named}{known}", *verdict_word(record, "groups"), groups_told(record)),
-        Part(f"Unlisted subgroups{known}", *verdict_word(record, "pockets"), pockets_told(record)),
+        Part(f"Everyone{known}", *verdict_word(record, "everyone"), everyone_reported(record)),
+        Part(f"{named}{known}", *verdict_word(record, "groups"), groups_reported(record)),
+        Part(f"Unlisted subgroups{known}", *verdict_word(record, "subgroups"), subgroups_reported(record)),
     )
 
 
 def facts(record: AuditRecord) -> Iterator[Paragraph]:
     """Return what was judged, the model and its use, by what limit and whose, at what level, and the date if given."""
     limit, outcome = limit_of(record), record.settings.get("outcome")
-    yield Paragraph(say(given(record.data.get("label", "") if outcome is None else outcome)), where=EVERYWHERE)
+    yield Paragraph(say(literal(record.data.get("label", "") if outcome is None else outcome)), where=EVERYWHERE)
     for what, word in (("model", "model"), ("intended_use", "use")):
-        if told := said_of(record, what):
-            yield Paragraph(say(f"{word}: ", given(clipped(told, LONG))), where=EVERYWHERE)
+        if reported := stated_of(record, what):
+            yield Paragraph(say(f"{word}: ", literal(clipped(reported, LONG))), where=EVERYWHERE)
     bound = say("no limit")
     if limit is not None:
         about = " on the gap" if by_gap(record) else ""
-        by = said_of(record, "set_by")
-        bound = say(f"limit {num.limit_points(limit)} points{about}", *((", set by ", given(by)) if by else ()))
+        by = stated_of(record, "set_by")
+        bound = say(f"limit {num.limit_points(limit)} points{about}", *((", set by ", literal(by)) if by else ()))
     if gone := left_out(record):
         yield Paragraph(gone, where=EVERYWHERE)
     if of := counted(record):
@@ -98,4 +98,4 @@ def facts(record: AuditRecord) -> Iterator[Paragraph]:
     yield Paragraph(bound, where=EVERYWHERE)
     yield Paragraph(say(f"{num.percent(1 - float(record.settings['alpha']))}% certificates"), where=EVERYWHERE)
     if record.settings.get("date") is not None:
-        yield Paragraph(say(given(record.settings["date"])), where=PAGE)
+        yield Paragraph(say(literal(record.settings["date"])), where=PAGE)

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.audit.record import ALIKE, AuditRecord
-from calibrant.data.specs.unit_names import UNITS
-from calibrant.look.roles import called
+from calibrant.audit.record import SAME_VARIANCE, AuditRecord
+from calibrant.data.specs.cluster_names import CLUSTERS
+from calibrant.inspect.roles import called
 from calibrant.report import numbers as num
 from calibrant.report.findings import (
     FEW,
     FIXED,
-    POCKETS,
+    SUBGROUPS,
     TOGETHER,
     by_gap,
     check_of,
+    cluster_effects,
+    cluster_totals,
+    clusters_searched,
     few,
     limit_of,
     noun,
     ran,
     screened,
     together,
-    unit_effects,
-    units_looked_for,
-    units_of,
 )
 from calibrant.report.spans import Text, code, pointer, say
+from calibrant.report.wording.clusters import in_clusters, intraclass_correlation, one_column
 from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, identifiers, notices
-from calibrant.report.wording.terms import capital, p_told
-from calibrant.report.wording.units import alike, in_units, one_column
+from calibrant.report.wording.terms import capital, p_reported
 
 MOST = 3  # lines
 AGAIN = "repeats-score"
@@ -37,7 +37,7 @@ MISREAD = [NOTICES[code][0] for code in ("other-labels", "mostly-under-1-percent
 BEYOND = {1: "two or more attributes", 2: "three or more attributes", 3: "four or more attributes"}
 UNDONE = ("not-applicable", "not-run")
 CHECKS = {  # what a check is about, where it was not made; the parts of the verdict say it for theirs
-    "shift": "the overall gap",
+    "gap": "the overall gap",
     "distance": "the distance from calibration",
     "jittered": "the jittered score",
     "variables": "variables",
@@ -56,7 +56,7 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
     ),
     **dict.fromkeys(("calibration-intercept", "calibration-slope"), "some standard measures"),
 }
-PARTS = {"error-groups": "named groups", POCKETS: "unlisted subgroups"}
+PARTS = {"error-groups": "named groups", SUBGROUPS: "unlisted subgroups"}
 
 
 def rests(record: AuditRecord) -> tuple[Text, ...]:
@@ -73,9 +73,9 @@ def _misread(record: AuditRecord) -> Iterator[Text]:
 
 def _lines(record: AuditRecord) -> Iterator[Text]:
     yield from unknown(record)
-    yield from in_units(record)
-    if found := together(record):
-        yield alike(*found)
+    yield from in_clusters(record)
+    if result := together(record):
+        yield intraclass_correlation(*result)
     yield from _counted(record)
     for lead, text in notices(record):
         if lead not in (*MISREAD, NOTICES["likely-id"][0], NOTICES[AGAIN][0]):
@@ -95,10 +95,10 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
             grouped = names <= {name for group in record.data.get("by") or () for name in group}  # and shown as such
             lead = "Neither ranked nor tested, like identifiers" if names and grouped else lead
             unseen = " If one names a household or a site, its rows are not independent and ranges are too narrow."
-            yield (*say(f"{lead}: "), *_names(text), *say("" if units_looked_for(record) else unseen))
+            yield (*say(f"{lead}: "), *_names(text), *say("" if clusters_searched(record) else unseen))
     yield from _score(record)
-    yield from _pockets(record)
-    yield from _units(record)
+    yield from _subgroups(record)
+    yield from _clusters(record)
     for lead, text in notices(record):
         if lead == NOTICES[AGAIN][0]:
             yield say(f"{lead}: ", *text)
@@ -108,25 +108,29 @@ def _counted(record: AuditRecord) -> Iterator[Text]:
     """Say which tests found error and count separately."""
     for test in record.settings.get("fail_on") or ():
         check = ran(record, test)
-        if check is not None and check.outcome is not None and record.found(check):
+        if check is not None and check.outcome is not None and record.error_shown(check):
             what = capital(CHECKS.get(test, test))
-            yield say(f"{what} counts separately, by ", code("--fail-on"), f": error shown ({p_told(check.outcome)}).")
+            yield say(
+                f"{what} counts separately, by ", code("--fail-on"), f": error shown ({p_reported(check.outcome)})."
+            )
 
 
-def _units(record: AuditRecord) -> Iterator[Text]:
+def _clusters(record: AuditRecord) -> Iterator[Text]:
     """Say that rows count as independent, and whether a column is called like what rows could belong to."""
-    if units_of(record) or together(record):
+    if cluster_totals(record) or together(record):
         return
-    held = record.data.get("columns") or {}
-    named = [name for name, c in held.items() if c.get("used") not in ("label", "score", "key") and called(name, UNITS)]
-    known = [effect for name, effect in unit_effects(record).items() if name in named]
-    if known and max(known) <= ALIKE:
+    is_kept = record.data.get("columns") or {}
+    named = [
+        name for name, c in is_kept.items() if c.get("used") not in ("label", "score", "key") and called(name, CLUSTERS)
+    ]
+    known = [effect for name, effect in cluster_effects(record).items() if name in named]
+    if known and max(known) <= SAME_VARIANCE:
         alone = f" are hardly more correlated than others: design effect {max(known):.1f}."
         yield say("Rows count as independent; those of one ", code(named[0]), alone)
     elif named:
         more = f" and {num.count(len(named) - 1)} more" if len(named) > 1 else ""
         yield say("Rows count as independent, but ", code(named[0]), f"{more} may join them: ranges may be too narrow.")
-    elif held:
+    elif is_kept:
         yield say("Rows count as independent: no column names households or sites.")
 
 
@@ -145,20 +149,20 @@ def _score(record: AuditRecord) -> Iterator[Text]:
         n = int(display["values"])
         values = "one value" if n == 1 else f"{num.count(n)} values"
         yield say(f"The score takes {values}, so both bounds apply to the raw score.")
-    elif "levels" in display:
-        step = num.step(int(display["levels"]))
+    elif "steps" in display:
+        step = num.step(int(display["steps"]))
         steps = "to whole percent" if step == "1%" else f"in rounding steps of {step}"
         yield say(f"Upper bounds apply to the score rounded {steps}.")
 
 
-def _pockets(record: AuditRecord) -> Iterator[Text]:
-    e = record.estimates.get(POCKETS)
+def _subgroups(record: AuditRecord) -> Iterator[Text]:
+    e = record.estimates.get(SUBGROUPS)
     if e is None:
         return
     order = int(e.settings["order"])
-    told = by_gap(record) or not record.groups or "gap" in record.curve(FIXED).columns.get("measure", ())
-    judged = "" if told else " Groups are judged by calibration error, subgroups by gap."
-    tested = check_of(record, POCKETS)
+    reported = by_gap(record) or not record.groups or "gap" in record.curve(FIXED).columns.get("measure", ())
+    judged = "" if reported else " Groups are judged by calibration error, subgroups by gap."
+    tested = check_of(record, SUBGROUPS)
     how = "tested, not certified" if tested is not None and tested.outcome is not None else "not certified"
     yield say(f"Subgroups of {BEYOND.get(order, 'more attributes')} are {how}.{judged}")
 
@@ -168,8 +172,8 @@ def not_checked(record: AuditRecord) -> Text:
     undone = [c for c in record.checks if c.status in UNDONE]
     missing = [PARTS[c.code] if c.code in PARTS else CHECKS.get(c.code, c.code) for c in undone]
     missing = list(dict.fromkeys(missing))
-    if record.verdicts["pockets"] == "absent" and PARTS[POCKETS] not in missing:
-        missing.insert(0, PARTS[POCKETS])
+    if record.verdicts["subgroups"] == "absent" and PARTS[SUBGROUPS] not in missing:
+        missing.insert(0, PARTS[SUBGROUPS])
     if limit_of(record) is None:
         missing.insert(0, "against a limit")
     if not missing:

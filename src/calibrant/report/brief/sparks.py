@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from calibrant.report import numbers as num
-from calibrant.report.along import Along, Point, named
+from calibrant.report.by_variable import ByVariable, Point, named
 from calibrant.report.places import percent, place
 from calibrant.report.svg import SIZE, Svg, area, path, tag
 
@@ -32,16 +32,18 @@ def before_after(now: Range, after: Range, top: float, limit: float | None, stat
     parts = [
         tag("line", cls="row0", x2="100%", y1="50%", y2="50%"),
         bar(now, "was", 14, 2),
-        bar(after, f"ivl {status}", 8, 1 if status == "broken" else 4),
+        bar(after, f"ivl {status}", 8, 1 if status == "over" else 4),
         tag("svg", beyond, x="100%", y="50%", overflow="visible") if after[1] * 100 > top else "",
         tag("line", cls="lim", x1=at, x2=at, y2="100%") if at else "",
     ]
     return tag("svg", *parts, cls="t", role="img", aria_label=label)
 
 
-def figure(along: Along, label: str) -> Svg:
+def figure(by_variable: ByVariable, label: str) -> Svg:
     """Return the gap along a variable: a band and a line with its ends and its farthest place, or a dot a level."""
-    return _line(along, label) if along.axis is not None and along.line else _levels(along, label)
+    return (
+        _line(by_variable, label) if by_variable.axis is not None and by_variable.line else _levels(by_variable, label)
+    )
 
 
 def flat(label: str) -> Svg:
@@ -50,8 +52,8 @@ def flat(label: str) -> Svg:
     return tag("svg", line, cls="follow-fig", height=2 * HEAD, role="img", aria_label=label)
 
 
-def _line(along: Along, label: str) -> Svg:
-    axis, line = along.axis, along.line
+def _line(by_variable: ByVariable, label: str) -> Svg:
+    axis, line = by_variable.axis, by_variable.line
     if axis is None:
         return flat(label)
     every = max(1, -(-len(line) // POINTS))
@@ -77,8 +79,8 @@ def _line(along: Along, label: str) -> Svg:
     return _picture(shapes, texts, label)
 
 
-def _levels(along: Along, label: str) -> Svg:
-    ranked = sorted(along.levels, key=lambda p: -abs(p.gap))[:LEVELS]
+def _levels(by_variable: ByVariable, label: str) -> Svg:
+    ranked = sorted(by_variable.levels, key=lambda p: -abs(p.gap))[:LEVELS]
     some = sorted(ranked, key=lambda p: -p.gap)
     if not some:
         return flat(label)

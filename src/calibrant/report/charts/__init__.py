@@ -1,7 +1,7 @@
 """Interactive charts of curves for notebooks, with tooltips in the user's units; `Curve.chart` loads this folder.
 
 `parts` holds what all are made of, `curves` draws lines with bands, `tables` bars, rules and the control chart,
-`pockets` a few subgroups and the map of a pair of attributes, `sites` the caterpillar plot of sites, `decisions` what
+`subgroups` a few subgroups and the map of a pair of attributes, `sites` the caterpillar plot of sites, `decisions` what
 acting above a threshold is worth and how much may be accepted.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from calibrant.errors import NotComputable
-from calibrant.report.charts import curves, decisions, pockets, sites, tables
+from calibrant.report.charts import curves, decisions, sites, subgroups, tables
 from calibrant.report.charts.parts import Drawn, dressed
 from calibrant.results import Curve
 
@@ -48,10 +48,10 @@ CHARTS: dict[str, Callable[[Curve], Drawn]] = {
     "diagnose.heterogeneity": sites.heterogeneity,
     "diagnose.importance": tables.importance,
     "diagnose.local_bias": curves.local_bias,
-    "diagnose.pocket_map": pockets.pocket_map,
-    "diagnose.pockets": pockets.pockets,
+    "diagnose.subgroup_map": subgroups.subgroup_map,
+    "diagnose.subgroups": subgroups.subgroups,
     "diagnose.rank_variables": tables.ranking,
     "diagnose.reliability_curve": curves.reliability,
-    "diagnose.subgroups": tables.subgroups,
+    "diagnose.subgroups.searched": tables.searched_subgroups,
     "diagnose.variable_curve": curves.variable,
 }

@@ -17,7 +17,7 @@ from calibrant.results import Curve
 
 Axis: TypeAlias = Mapping[str, Any]  # of a map, as its settings tell it
 OFF, ORANGE = "Where the probabilities are off", "Orange: shown to be off."
-SMALL_HEIGHT, BESIDE = 180, 60  # pixels: a panel of several, and levels at the side of one
+SMALL_HEIGHT, WITH = 180, 60  # pixels: a panel of several, and levels at the side of one
 EDGE = 2.0**-15  # of the scores that a logit axis tells apart
 LONG = 60  # letters in all, from which the names of levels are written aslant
 
@@ -28,13 +28,13 @@ LONG = 60  # letters in all, from which the names of levels are written aslant
 def reliability(curve: Curve) -> alt.VConcatChart:
     """Return the gap along the score in its band, over the densities of events and non-events."""
     logit, c = curve.settings.get("axis") == "logit", curve.columns
-    told = "100 / (1 + exp(-datum.value))" if logit else "100 * datum.value"
-    label = alt.Axis(labelExpr=f"format({told}, '.3~g') + '%'")
+    reported = "100 / (1 + exp(-datum.value))" if logit else "100 * datum.value"
+    label = alt.Axis(labelExpr=f"format({reported}, '.3~g') + '%'")
     x = alt.X("x:Q", title="the model says (logit axis)" if logit else "the model says", axis=label)
     rows = parts.rows_of(curve)
     for row in rows:
         row["x"] = _logit(row["x"]) if logit else row["x"]
-    of = {"cases": c["density_cases"], "non-cases": c["density_noncases"]}
+    of = {"events": c["density_events"], "non-events": c["density_nonevents"]}
     crowd = [
         {"x": r["x"], "stretch": r["stretch"], "of": name, "density": d}
         for name, values in of.items()
@@ -43,7 +43,7 @@ def reliability(curve: Curve) -> alt.VConcatChart:
     colour = alt.Color("of:N", title=None, scale=alt.Scale(domain=list(of), range=[parts.HIGH, parts.QUIET]))
     y = alt.Y("density:Q", title="density", axis=alt.Axis(tickCount=2))
     lower = parts.data(crowd).mark_line().encode(x=x, y=y, color=colour, detail="stretch:N")
-    upper = parts.panel(rows, x, parts.gaps_along(parts.reach(rows)), (parts.WIDTH, parts.HEIGHT))
+    upper = parts.panel(rows, x, parts.gaps_by_variable(parts.reach(rows)), (parts.WIDTH, parts.HEIGHT))
     times, of_times = num.confidence(1 - float(curve.settings["alpha"]))
     under = [f"Band: {times} of {of_times} times. Whole curve: {parts.tested(curve)}. {ORANGE}"]
     made = alt.vconcat(upper, lower.properties(width=parts.WIDTH, height=60), title=parts.titled(OFF, under))
@@ -88,9 +88,9 @@ def variable(curve: Curve) -> parts.Drawn:
     """Return a variable curve: a line, levels, or a map of two variables; small multiples where there are groups."""
     kind, s, rows = curve.settings["kind"], curve.settings, parts.rows_of(curve)
     name = " and ".join(s["variable"]) if kind == "pair" else str(s["variable"])
-    held = {"curve": "Band:", "levels": "Lines:", "pair": "Outlined: off zero, at"}[kind]
+    kept = {"curve": "Band:", "levels": "Lines:", "pair": "Outlined: off zero, at"}[kind]
     under = [
-        f"{held} {parts.level_of(curve)} for all points at once. All points: {parts.tested(curve)}.",
+        f"{kept} {parts.level_of(curve)} for all points at once. All points: {parts.tested(curve)}.",
         "" if kind == "pair" else ORANGE,
         f"{s['masked']} points not drawn: too few people." if s["masked"] else "",
     ]
@@ -114,7 +114,7 @@ def _line(curve: Curve, rows: list[parts.Row], ends: Sequence[float], small: boo
     kind = "date" if curve.settings["date"] else "number"
     places = zip(curve.columns["x"], curve.columns["label"], strict=True)
     values = [label if kind == "date" else x for x, label in sorted(v for v in places if v[0] is not None)]
-    width, up = parts.SMALL if small else parts.WIDTH, parts.gaps_along(ends, "points" if small else parts.UP)
+    width, up = parts.SMALL if small else parts.WIDTH, parts.gaps_by_variable(ends, "points" if small else parts.UP)
     name = str(curve.settings["variable"])
     bare, below = (across(kind, values, title) for title in (None, name))
     stack = [parts.panel(drawn, bare, up, (width, 190), number), parts.strip(drawn, below, width)]
@@ -124,8 +124,10 @@ def _line(curve: Curve, rows: list[parts.Row], ends: Sequence[float], small: boo
     if not alone:
         return made
     names = alt.X("at:N", sort=None, title=None, axis=alt.Axis(labelAngle=0))
-    beside = parts.dots(alone, names, parts.gaps_along(ends, "points"), "y").properties(width=BESIDE, height=190)
-    return alt.hconcat(made, beside, spacing=4)
+    row_attributes = parts.dots(alone, names, parts.gaps_by_variable(ends, "points"), "y").properties(
+        width=WITH, height=190
+    )
+    return alt.hconcat(made, row_attributes, spacing=4)
 
 
 def across(
@@ -174,7 +176,7 @@ def _levels(rows: list[parts.Row], name: str, ends: Sequence[float], small: bool
     for r in rows:
         r["share"] = f"{100 * r['density']:.2g}% of the rows"
     names = alt.Y("at:N", sort=None, title=name, axis=alt.Axis(labelLimit=220))
-    made = parts.dots(rows, names, parts.gaps_along(ends, way="x"), tips=(*parts.TIPS, "share"))
+    made = parts.dots(rows, names, parts.gaps_by_variable(ends, way="x"), tips=(*parts.TIPS, "share"))
     return made.properties(width=parts.SMALL if small else parts.WIDTH, height=alt.Step(22))
 
 
@@ -233,22 +235,22 @@ def local_bias(curve: Curve) -> parts.Drawn:
 def _along(rows: list[parts.Row], axis: Axis, ends: Sequence[float], small: bool, number: int) -> parts.Drawn:
     """Return one map along one variable: numbers as a line over the people, levels and missing values as dots."""
     size = (parts.SMALL, SMALL_HEIGHT) if small else (parts.WIDTH, parts.HEIGHT)
-    up = parts.gaps_along(ends, "points" if small else parts.UP)
+    up = parts.gaps_by_variable(ends, "points" if small else parts.UP)
     if axis["kind"] == "category":
         return _upright(rows, str(axis["name"]), up, size, axis["places"])
-    along, lost = [r for r in rows if r["x"] is not None], [r | {"x": "missing"} for r in rows if r["x"] is None]
+    by_variable, lost = [r for r in rows if r["x"] is not None], [r | {"x": "missing"} for r in rows if r["x"] is None]
     made = []
-    if along:
+    if by_variable:
         order, run = {v: i for i, v in enumerate(axis["places"])}, 0
-        for i, r in enumerate(along):
-            run += i > 0 and order[r["x"]] != order[along[i - 1]["x"]] + 1
+        for i, r in enumerate(by_variable):
+            run += i > 0 and order[r["x"]] != order[by_variable[i - 1]["x"]] + 1
             r["stretch"] = run
-        bare, below = (_units(axis, along, title) for title in (None, _name(axis)))
-        stack = parts.panel(along, bare, up, size, number), parts.strip(along, below, size[0])
+        bare, below = (_units(axis, by_variable, title) for title in (None, _name(axis)))
+        stack = parts.panel(by_variable, bare, up, size, number), parts.strip(by_variable, below, size[0])
         made.append(alt.vconcat(*stack, spacing=4).resolve_scale(x="shared"))
     if lost:
-        beside = parts.gaps_along(ends, None) if along else up
-        made.append(_upright(lost, None, beside, (BESIDE, size[1]), ["missing"]))
+        row_attributes = parts.gaps_by_variable(ends, None) if by_variable else up
+        made.append(_upright(lost, None, row_attributes, (WITH, size[1]), ["missing"]))
     return made[0] if len(made) == 1 else alt.hconcat(*made, spacing=8)
 
 
@@ -297,8 +299,8 @@ def _units(
 def _cells(rows: list[parts.Row], axes: Sequence[Axis]) -> list[parts.Row]:
     """Return the points that have a place on both axes, each with the edges of its cell: half-way to its neighbours."""
     pairs = list(zip(axes, ("x", "x2"), strict=True))
-    held = [r for r in rows if all(a["kind"] == "category" or r[k] is not None for a, k in pairs)]
-    if not held:
+    kept = [r for r in rows if all(a["kind"] == "category" or r[k] is not None for a, k in pairs)]
+    if not kept:
         raise NotComputable("every point of the map has a missing value: use to_frame()")
     for a, k in pairs:
         if a["kind"] == "category":
@@ -310,9 +312,9 @@ def _cells(rows: list[parts.Row], axes: Sequence[Axis]) -> list[parts.Row]:
         if dates:
             edges = [date.fromordinal(int(e)).isoformat() for e in edges]
         order = {v: i for i, v in enumerate(values)}
-        for r in held:
+        for r in kept:
             r[f"{k}a"], r[f"{k}b"] = edges[order[r[k]]], edges[order[r[k]] + 1]
-    return held
+    return kept
 
 
 def _coloured(rows: list[parts.Row], axes: Sequence[Axis], most: float, small: bool) -> alt.LayerChart:
@@ -337,7 +339,7 @@ def kernel_tuning(curve: Curve) -> parts.Drawn:
     """Return how often a planted error is missed, a line for each family: by the whole test, by one statistic alone."""
     s = curve.settings
     error = f"{num.nearest(s['planted'], 1)} points off on average"
-    where = f", in {s['bands']} bands by {s['along']}" if s["along"] is not None else ""
+    where = f", in {s['bands']} bands by {s['by_variable']}" if s["by_variable"] is not None else ""
     under = [f"{num.count(s['n'])} rows, {error}{where}. Bars: 95% ranges from {num.count(s['runs'])} data sets."]
     columns = {"the whole test": ("type_2", "low", "high"), "KLCE alone": ("raw", "raw_low", "raw_high")}
     panels = [(title, _missed(curve, names)) for title, names in columns.items()]

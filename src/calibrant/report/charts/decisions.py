@@ -24,11 +24,11 @@ def decision_curve(curve: Curve) -> alt.FacetChart | alt.LayerChart:
     for i, t in enumerate(c["threshold"]):
         band = " to ".join(num.signed_range(c["low"][i], c["high"][i], 2))
         gain = " to ".join(num.signed_range(c["over_all_low"][i], c["over_all_high"][i], 2))
-        told = {"threshold": f"{100 * t:.4g}%", "per 100": num.gap(c["net_benefit"][i], 2), "band": band}
-        told |= {"over acting on everyone": gain}
+        reported = {"threshold": f"{100 * t:.4g}%", "per 100": num.gap(c["net_benefit"][i], 2), "band": band}
+        reported |= {"over acting on everyone": gain}
         own = {"t": t, "group": group[i], "low": c["low"][i], "high": c["high"][i]}
         worth = {BY_SCORE: c["net_benefit"][i], ALL: c["treat_all"][i], NOBODY: 0.0}
-        rows += [{**own, **told, "by": by, "worth": v} for by, v in worth.items()]
+        rows += [{**own, **reported, "by": by, "worth": v} for by, v in worth.items()]
     x = alt.X("t:Q", title="threshold", axis=PERCENT, scale=alt.Scale(nice=False))
     per_100 = alt.Axis(labelExpr="replace(format(100 * datum.value, '.3~g'), '-', '\u2212')", tickCount=6)
     scale = alt.Scale(domain=[low, 1.05 * top], nice=False)
@@ -60,10 +60,10 @@ def acceptance_curve(curve: Curve) -> alt.FacetChart | alt.LayerChart:
         *(c[k] for k in ("group", "share", "threshold", "rows", "wrong", "rate", "high")), strict=True
     ):
         sign = ">=" if curve.settings["end"] == "high" else "<="
-        told = {"accept": f"score {sign} {t:.4g}", "accepted": num.count(n), "wrong": num.count(wrong)}
-        told |= {SEEN: f"{num.nearest(rate, 2)}%", CERTIFIED: f"{num.upper_bound(high)}%"}
+        reported = {"accept": f"score {sign} {t:.4g}", "accepted": num.count(n), "wrong": num.count(wrong)}
+        reported |= {SEEN: f"{num.nearest(rate, 2)}%", CERTIFIED: f"{num.upper_bound(high)}%"}
         for by, v in ((CERTIFIED, high), (SEEN, rate)):
-            rows.append({"share": share, "group": group, "by": by, "value": v, **told})
+            rows.append({"share": share, "group": group, "by": by, "value": v, **reported})
     risk = float(curve.settings["risk"])
     top = min(1.0, max(4.0 * risk, 1.2 * max(c["rate"])))
     x = alt.X("share:Q", title="share accepted", axis=PERCENT, scale=alt.Scale(domain=[0, 1], nice=False))
@@ -94,8 +94,8 @@ def _panels(
 ) -> alt.FacetChart | alt.LayerChart:
     """Return one picture, or one for each group."""
     data, groups = alt.InlineData(values=rows), list(dict.fromkeys(r["group"] for r in rows))
-    told = parts.titled(title, under)
+    reported = parts.titled(title, under)
     if len(groups) == 1:
-        return alt.layer(*drawn, data=data).properties(width=parts.WIDTH, height=parts.HEIGHT, title=told)
+        return alt.layer(*drawn, data=data).properties(width=parts.WIDTH, height=parts.HEIGHT, title=reported)
     small = alt.layer(*drawn, data=data).properties(width=parts.SMALL, height=160)
-    return small.facet(facet=alt.Facet("group:N", title=None, sort=groups), columns=2).properties(title=told)
+    return small.facet(facet=alt.Facet("group:N", title=None, sort=groups), columns=2).properties(title=reported)

@@ -69,14 +69,14 @@ def rows_of(curve: Curve) -> list[Row]:
 def reach(rows: Sequence[Row]) -> list[float]:
     """Return the ends of the axis of gaps: zero, all gaps, and all bands but a few that are far wider."""
     usual = 2.5 * sorted(r["high"] - r["low"] for r in rows)[len(rows) * 3 // 4]
-    held = [r for r in rows if r["high"] - r["low"] <= usual]
-    low = min([0.0, *(r["low"] for r in held), *(1.1 * r["gap"] for r in rows)])
-    high = max([0.0, *(r["high"] for r in held), *(1.1 * r["gap"] for r in rows)])
+    kept = [r for r in rows if r["high"] - r["low"] <= usual]
+    low = min([0.0, *(r["low"] for r in kept), *(1.1 * r["gap"] for r in rows)])
+    high = max([0.0, *(r["high"] for r in kept), *(1.1 * r["gap"] for r in rows)])
     edge = 0.05 * max(high - low, 1.0)
     return [low - edge, high + edge]
 
 
-def gaps_along(ends: Sequence[float], title: str | None = UP, way: Way = "y") -> Gaps:
+def gaps_by_variable(ends: Sequence[float], title: str | None = UP, way: Way = "y") -> Gaps:
     """Return what places a column on the axis of gaps."""
     axis, scale = alt.Axis(labelExpr=SIGN, tickCount=5), alt.Scale(domain=list(ends), nice=False)
     channel = alt.Y if way == "y" else alt.X
@@ -97,7 +97,7 @@ def panel(rows: list[Row], x: Place, up: Gaps, size: tuple[int, int], number: in
         Of `rows_of`, with ``stretch``: points of one number are joined.
     x : altair.X
     up : callable
-        Of `gaps_along`.
+        Of `gaps_by_variable`.
     size : (int, int)
     number : int
         Of the panel in its chart: each has a pointer of its own.
@@ -140,11 +140,11 @@ def dots(
 def bars(rows: list[Row], x: Place, tips: Sequence[str], colour: alt.Color | Row) -> alt.LayerChart:
     """Return a bar with its range for each variable; one without a range is a bare bar."""
     y = alt.Y("variable:N", sort=None, title=None, axis=alt.Axis(labelLimit=220, domain=False, ticks=False))
-    held = data([r for r in rows if r["low"] is not None]).encode(y=y)
+    kept = data([r for r in rows if r["low"] is not None]).encode(y=y)
     return alt.layer(
         data(rows).mark_bar(height=13).encode(y=y, x=x, color=colour, tooltip=tooltips(tips)),
-        held.mark_rule(color=INK, strokeWidth=1.25).encode(x="low:Q", x2="high:Q", tooltip=tooltips(tips)),
-        *(held.mark_tick(color=INK, size=8, thickness=1.25).encode(x=f"{k}:Q") for k in ("low", "high")),
+        kept.mark_rule(color=INK, strokeWidth=1.25).encode(x="low:Q", x2="high:Q", tooltip=tooltips(tips)),
+        *(kept.mark_tick(color=INK, size=8, thickness=1.25).encode(x=f"{k}:Q") for k in ("low", "high")),
         zero("zero:Q", "x"),
     ).properties(width=WIDTH, height=alt.Step(24))
 

@@ -57,10 +57,12 @@ def heterogeneity(curve: Curve) -> alt.LayerChart:
         base.mark_rule(strokeWidth=1.5, clip=True).encode(x=x("low"), x2="high:Q", color=colour),
         base.mark_point(filled=True, size=36, opacity=1).encode(x=x("estimate"), color=colour),
     )
-    return drawn.properties(title=parts.titled("How far sites differ", _told(curve)), width=420, height=alt.Step(ROW))
+    return drawn.properties(
+        title=parts.titled("How far sites differ", _reported(curve)), width=420, height=alt.Step(ROW)
+    )
 
 
-def _told(curve: Curve) -> list[str]:
+def _reported(curve: Curve) -> list[str]:
     """Return the mean, a new site's range and what is not shown."""
     s, level = curve.settings, parts.level_of(curve)
     mean, low, high, new_low, new_high, tau = (

@@ -28,27 +28,27 @@ def ranking(curve: Curve) -> alt.LayerChart:
         rows.append(
             {
                 "variable": name,
-                "size": 100 * c["beyond_shift"][i],
+                "size": 100 * c["beyond_gap"][i],
                 "low": None if low is None else 100 * low,
                 "high": None if high is None else 100 * high,
                 "certified": certified,
                 "finding": "error varies with it" if c["p_adjusted"][i] <= alpha else "not shown",
-                "beyond the overall gap": f"{num.nearest(c['beyond_shift'][i], 2)} points",
+                "beyond the overall gap": f"{num.nearest(c['beyond_gap'][i], 2)} points",
                 "overall": f"{num.nearest(c['vece'][i], 2)} points",
                 "p": f"{c['p_adjusted'][i]:.2g} (adjusted)",
                 "worst": f"{c['worst'][i]}: {worst} points, {people} rows",
             }
         )
-    found = alt.Color(
+    result = alt.Color(
         "finding:N",
         title=None,
         legend=alt.Legend(orient="top", symbolType="square"),
         scale=alt.Scale(domain=["error varies with it", "not shown"], range=[parts.LINE, parts.BAND]),
     )
     x = alt.X("size:Q", title="error beyond the overall gap, points", axis=alt.Axis(tickCount=6))
-    made = parts.bars(rows, x, ("variable", "beyond the overall gap", "certified", "overall", "p", "worst"), found)
-    shift = f"Overall gap, left out here: {num.gap(float(curve.settings['shift']))} points."
-    under = [f"{shift} Lines: certified ranges, simultaneously at {parts.level_of(curve)}."]
+    made = parts.bars(rows, x, ("variable", "beyond the overall gap", "certified", "overall", "p", "worst"), result)
+    mean_gap = f"Overall gap, left out here: {num.gap(float(curve.settings['gap']))} points."
+    under = [f"{mean_gap} Lines: certified ranges, simultaneously at {parts.level_of(curve)}."]
     return made.properties(title=parts.titled("Which variables the error varies with", under))
 
 
@@ -85,7 +85,7 @@ def control_chart(curve: Curve) -> alt.LayerChart:
     end = max(c["x"])
     paths = [n for n in c if n.startswith("null_")]
     grey = [{"x": x, "evidence": v, "path": n} for n in paths for x, v in zip(c["x"], c[n], strict=True)]
-    found = [
+    results = [
         {"x": x, "evidence": v, "people": f"{num.nearest(x)}%", "so far": num.decimals(v, 2)}
         for x, v in zip(c["x"], c["evidence"], strict=True)
     ]
@@ -93,11 +93,11 @@ def control_chart(curve: Curve) -> alt.LayerChart:
     title = "share of people, most suspicious first (%)"
     x = alt.X("x:Q", title=title, scale=alt.Scale(domain=[0, end], nice=False), axis=percent)
     y = alt.Y("evidence:Q", title="evidence so far", axis=alt.Axis(tickCount=6))
-    hidden = parts.data(found).mark_point(filled=True, size=90, opacity=0)
+    hidden = parts.data(results).mark_point(filled=True, size=90, opacity=0)
     layers = [
         parts.zero("zero:Q", "y"),
         parts.data(grey).mark_line(color=parts.QUIET, opacity=0.35, strokeWidth=1).encode(x=x, y=y, detail="path:N"),
-        parts.data(found).mark_line(color=parts.LINE, strokeWidth=2.5).encode(x=x, y=y),
+        parts.data(results).mark_line(color=parts.LINE, strokeWidth=2.5).encode(x=x, y=y),
         hidden.encode(x=x, y=y, tooltip=parts.tooltips(("people", "so far"))),
     ]
     if s["line"] is not None:
@@ -114,8 +114,8 @@ def control_chart(curve: Curve) -> alt.LayerChart:
         )
         layers.append(mark.mark_point(filled=True, size=70, color=parts.HIGH, opacity=1))
         layers.append(text.encode(text=alt.value(f"peak: {num.nearest(s['peak_share'])}% of people")))
-    told = parts.titled("Is error hiding in a mix of attributes?", _control_lines(curve, end))
-    return alt.layer(*layers, title=told).properties(width=parts.WIDTH, height=280)
+    reported = parts.titled("Is error hiding in a mix of attributes?", _control_lines(curve, end))
+    return alt.layer(*layers, title=reported).properties(width=parts.WIDTH, height=280)
 
 
 def _control_lines(curve: Curve, end: float) -> list[str]:
@@ -140,7 +140,7 @@ def _control_lines(curve: Curve, end: float) -> list[str]:
     return out
 
 
-def subgroups(curve: Curve) -> alt.LayerChart:
+def searched_subgroups(curve: Curve) -> alt.LayerChart:
     """Return a forest of the rules: what happened minus what the model says, with limits that hold simultaneously."""
     c, rows = curve.columns, parts.rows_of(curve)
     for i, r in enumerate(rows):
@@ -148,7 +148,7 @@ def subgroups(curve: Curve) -> alt.LayerChart:
         r |= {
             "number": i,
             "off": c["finding"][i],
-            "told": f"says {says}, happened {happened} in 100",
+            "reported": f"says {says}, happened {happened} in 100",
             "people": f"{num.count(c['rows'][i])} ({num.nearest(c['share'][i])}% of all)",
             "p": f"{c['p_adjusted'][i]:.2g} (adjusted)",
             "found again": f"{round(100 * c['stability'][i])}% of repeats",
@@ -160,7 +160,7 @@ def subgroups(curve: Curve) -> alt.LayerChart:
         "number:O", sort=None, title=None, axis=alt.Axis(labelExpr=f"{json.dumps(lines)}[datum.value]", **look)
     )
     tips = ("rule", "people", "model says", "happened", "off by", "band", "p", "found again", "verdict")
-    drawn = parts.dots(rows, names, parts.gaps_along(parts.reach(rows), way="x"), tips=tips, quiet=parts.QUIET)
+    drawn = parts.dots(rows, names, parts.gaps_by_variable(parts.reach(rows), way="x"), tips=tips, quiet=parts.QUIET)
     words = parts.data(rows).mark_text(dy=-11, fontSize=10.5, color=parts.INK).encode(y=names, x="gap:Q", text="told:N")
     under = [
         f"Judged on {num.count(curve.settings['rows_judged'])} people who played no part in finding the rules.",

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad
 from calibrant.results import Estimate
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 Accepted = Mapping[str, float | None]  # of one group, as `settings` of the result tell it
 NAME = 40  # cells of a group's name
 HEAD = ("", "accept if", "share", "accepted", "wrong", "rate", "certified at most")
 SIGN = {"high": ">=", "low": "<="}
-HELD = {  # at which thresholds the rate holds, of everyone and of several groups
+AT_ONCE = {  # at which thresholds the rate holds, of everyone and of several groups
     ("all", False): "at all thresholds at once",
     ("all", True): "at all thresholds and in all groups at once",
     ("pilot units", False): "by clusters, at thresholds that pilot clusters chose",
@@ -22,20 +22,20 @@ HELD = {  # at which thresholds the rate holds, of everyone and of several group
 }
 
 
-def lines(found: Estimate) -> str:
+def lines(result: Estimate) -> str:
     """Return what may be accepted of everyone, or of each group, a line each."""
-    s = found.settings
+    s = result.settings
     groups: Mapping[str, Accepted] = s["groups"]
     rows = [HEAD, *(_row(name, g, SIGN[s["end"]]) for name, g in groups.items())]
     wide = [max(cells(r[i]) for r in rows) for i in range(len(HEAD))]
     table = ("  ".join(pad(r[0], wide[0]) if not i else _right(r[i], wide[i]) for i in range(len(HEAD))) for r in rows)
-    return "\n".join((*_said(found, groups), "", *(line.rstrip() for line in table), "", *_rests(found, groups)))
+    return "\n".join((*_stated(result, groups), "", *(line.rstrip() for line in table), "", *_rests(result, groups)))
 
 
-def plan_lines(found: Estimate) -> str:
+def plan_lines(result: Estimate) -> str:
     """Return how many rows a wish takes."""
-    s = found.settings
-    rows, fixed = (num.count(math.ceil(v)) for v in (found.value, s["threshold_fixed_beforehand"]))
+    s = result.settings
+    rows, fixed = (num.count(math.ceil(v)) for v in (result.value, s["threshold_fixed_beforehand"]))
     return (
         f"{rows} rows to certify, with probability {_percent(s['power'])}%, that the best {_percent(s['share'])}% of "
         f"them may be accepted\nwith at most {_percent(s['risk'])}% wrong, if {_percent(s['error'])}% are; "
@@ -43,40 +43,40 @@ def plan_lines(found: Estimate) -> str:
     )
 
 
-def _said(found: Estimate, groups: Mapping[str, Accepted]) -> Iterator[str]:
-    s, risk = found.settings, _percent(found.settings["risk"])
-    if found.low <= 0.0:
+def _stated(result: Estimate, groups: Mapping[str, Accepted]) -> Iterator[str]:
+    s, risk = result.settings, _percent(result.settings["risk"])
+    if result.low <= 0.0:
         yield f"Nothing can be accepted yet with at most {risk}% wrong, certified."
         least = min(g["fewest"] or 0 for g in groups.values())
         if least:  # of rows that are independent
             yield f"It takes {num.count(least)} accepted rows without an error, and more with some."
         return
     each = " in each group" if len(groups) > 1 else ""
-    share = math.floor(1000.0 * found.low) / 10.0
-    yield f"Accept {share:g}% of {num.count(found.n)} rows: at most {risk}% of them{each} wrong, certified."
-    yield f"Level {found.interval.level:g}, {HELD[s['thresholds'], len(groups) > 1]}; {s['about']}."
+    share = math.floor(1000.0 * result.low) / 10.0
+    yield f"Accept {share:g}% of {num.count(result.n)} rows: at most {risk}% of them{each} wrong, certified."
+    yield f"Level {result.interval.level:g}, {AT_ONCE[s['thresholds'], len(groups) > 1]}; {s['about']}."
 
 
-def _rests(found: Estimate, groups: Mapping[str, Accepted]) -> Iterator[str]:
+def _rests(result: Estimate, groups: Mapping[str, Accepted]) -> Iterator[str]:
     none = [name for name, g in groups.items() if g["threshold"] is None]
     if none and len(groups) > 1:
-        yield clip(f"Nobody is accepted of {', '.join(map(visible, none))}.", 2 * NAME + 20)
-    yield f"Assumes {found.assumes}. By observed rates alone {_percent(found.value)}% would pass: no promise."
+        yield clip(f"Nobody is accepted of {', '.join(map(sanitize, none))}.", 2 * NAME + 20)
+    yield f"Assumes {result.assumes}. By observed rates alone {_percent(result.value)}% would pass: no promise."
 
 
 def _row(name: str, g: Accepted, sign: str) -> tuple[str, ...]:
-    who = clip(visible(name), NAME)
-    told = {k: v for k, v in g.items() if v is not None}
-    if "threshold" not in told:
+    who = clip(sanitize(name), NAME)
+    reported = {k: v for k, v in g.items() if v is not None}
+    if "threshold" not in reported:
         return who, "nobody", "0%", "0", "0", "–", "–"
-    high = math.ceil(1e5 * told["certified_rate"] - 1e-9) / 1e3
+    high = math.ceil(1e5 * reported["certified_rate"] - 1e-9) / 1e3
     return (
         who,
-        f"{sign} {told['threshold']:.10g}",
-        f"{100.0 * told['share']:.1f}%",
-        num.count(told["accepted"]),
-        num.count(told["wrong"]),
-        f"{100.0 * told['rate']:.2f}%",
+        f"{sign} {reported['threshold']:.10g}",
+        f"{100.0 * reported['share']:.1f}%",
+        num.count(reported["accepted"]),
+        num.count(reported["wrong"]),
+        f"{100.0 * reported['rate']:.2f}%",
         f"{high:.2f}%" if high >= 1.0 else f"{high:.3f}%",
     )
 

@@ -8,25 +8,25 @@ from calibrant.repair.judge.decisions import EVERYONE, DecisionChange, lines_of
 from calibrant.repair.judge.verdict import AS_AUDITED, Comparison
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, pad, wrap
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 HEAD = ("", "rows", "come to act", "leave", "gain", "certified", "")
 
 
-def lines(found: Comparison) -> list[str]:
+def lines(result: Comparison) -> list[str]:
     """Return the changes for everyone under every repair, and for groups under the one recommended or the only one."""
-    chosen = found.recommended if found.recommended != AS_AUDITED else ""
-    if not chosen and len(found.maps) == 1:
-        chosen = next(iter(found.maps))
-    rows = [HEAD, *_rows(found, chosen)]
+    chosen = result.recommended if result.recommended != AS_AUDITED else ""
+    if not chosen and len(result.calibrators) == 1:
+        chosen = next(iter(result.calibrators))
+    rows = [HEAD, *_rows(result, chosen)]
     wide = [max(cells(r[i]) for r in rows) for i in range(len(HEAD))]
     table = []
     for who, *numbers, verdict in rows:
         right = (" " * (w - cells(v)) + v for v, w in zip(numbers, wide[1:], strict=False))
         table.append("  ".join((pad(who, wide[0]), *right, verdict)).rstrip())
-    s = found.decisions.settings
+    s = result.decisions.settings
     note = "Rows rounded to multiples of five; gain in net benefit, true positives a row. "
-    if any(line.shown is None for line in _told(found, chosen)):
+    if any(line.shown is None for line in _reported(result, chosen)):
         note += f"–: under {s['least']} rows change side, or recoverable by subtraction. "
     note += f"A gain is called better or worse wrongly with probability at most {s['alpha']:g}, simultaneously."
     head = (
@@ -35,14 +35,14 @@ def lines(found: Comparison) -> list[str]:
     return [*wrap(head), *table, *wrap(note)]
 
 
-def _told(found: Comparison, chosen: str) -> Iterator[DecisionChange]:
-    for line in lines_of(found.decisions):
+def _reported(result: Comparison, chosen: str) -> Iterator[DecisionChange]:
+    for line in lines_of(result.decisions):
         if line.population == EVERYONE or line.probability == chosen:
             yield line
 
 
-def _rows(found: Comparison, chosen: str) -> Iterator[tuple[str, ...]]:
-    for line in _told(found, chosen):
+def _rows(result: Comparison, chosen: str) -> Iterator[tuple[str, ...]]:
+    for line in _reported(result, chosen):
         who = (
             f"{line.threshold:g} {line.probability}: everyone"
             if line.population == EVERYONE
@@ -50,10 +50,10 @@ def _rows(found: Comparison, chosen: str) -> Iterator[tuple[str, ...]]:
         )
         rows = num.count(line.rows)
         if line.shown is None or line.gain is None:
-            yield visible(who), rows, "–", "–", "–", "–", ""
+            yield sanitize(who), rows, "–", "–", "–", "–", ""
         else:
             yield (
-                visible(who),
+                sanitize(who),
                 rows,
                 num.count(line.to_act or 0),
                 num.count(line.to_leave or 0),

@@ -14,7 +14,7 @@ from calibrant.report import svg
 from calibrant.report.outputs import notebook, results
 from calibrant.report.outputs.pictures import Drawing
 from calibrant.report.terminal import cells, clip, pad
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 NAME = 40  # cells of a name
 MEASURES = {
@@ -37,86 +37,86 @@ SENTENCES = {
 }
 
 
-def lines(found: ModelComparison) -> str:
+def lines(result: ModelComparison) -> str:
     """Return a verdict on each model, the table of differences, and what they rest on."""
-    other = next(iter(found.verdicts)) if len(found.verdicts) == 1 else "other"
-    head = ("", "rows", _name(found.reference), _name(other), "worse by", "certified", "verdict")
-    return "\n".join((*_said(found), "", *_table(found, head), "", *_rests(found)))
+    other = next(iter(result.verdicts)) if len(result.verdicts) == 1 else "other"
+    head = ("", "rows", _name(result.reference), _name(other), "worse by", "certified", "verdict")
+    return "\n".join((*_stated(result), "", *_table(result, head), "", *_rests(result)))
 
 
-KINDS: Mapping[Decision, str] = {"better": "met", "no worse": "met", "worse": "broken", "undecided": "undecided"}
+KINDS: Mapping[Decision, str] = {"better": "within", "no worse": "within", "worse": "over", "undecided": "undecided"}
 
 
-def content(found: ModelComparison, out: str) -> bytes:
+def content(result: ModelComparison, out: str) -> bytes:
     """Return a comparison in the format of a file's ending: a page with its verdicts, or the table of differences."""
     if Path(out).suffix.lower() != ".html":
-        return results.content(found.table, out)
-    title = " or ".join((found.reference, *found.verdicts))
-    page = results.PAGE.format(title=escape(visible(title)), inside=notebook.drawn([*_drawings(found)]))
+        return results.content(result.table, out)
+    title = " or ".join((result.reference, *result.verdicts))
+    page = results.PAGE.format(title=escape(sanitize(title)), inside=notebook.drawn([*_drawings(result)]))
     return page.encode()
 
 
-def _drawings(found: ModelComparison) -> Iterator[Drawing]:
+def _drawings(result: ModelComparison) -> Iterator[Drawing]:
     """Yield each model's verdict, with a picture of every difference and its certified range, and what all rest on."""
-    ends = [abs(v) for d in found.differences for v in (d.interval.low, d.interval.high)]
-    top = 100.0 * max(found.margin * 1.25, *ends)
-    for model in found.verdicts:
-        said = [*_said(found, model)]
+    ends = [abs(v) for d in result.differences for v in (d.interval.low, d.interval.high)]
+    top = 100.0 * max(result.margin * 1.25, *ends)
+    for model in result.verdicts:
+        stated = [*_stated(result, model)]
         words = f"{num.MINUS}{top / 100:.2g} better … worse +{top / 100:.2g}"
-        head = ("", words, "verdict", "worse by", "certified", "rows", _name(found.reference), _name(model))
-        rows = tuple(_cells(d, top, found.margin) for d in found.differences if d.model == model)
-        yield Drawing(said[0], (), " ".join(said[1:]), head, rows)
+        head = ("", words, "verdict", "worse by", "certified", "rows", _name(result.reference), _name(model))
+        rows = tuple(_cells(d, top, result.margin) for d in result.differences if d.model == model)
+        yield Drawing(stated[0], (), " ".join(stated[1:]), head, rows)
     bars = "Bars are certified ranges, dots what these rows show; left of the middle the model is better."
-    edges = f" Thin lines: {found.margin:g} better, and {found.margin:g} worse, which is the margin."
-    yield Drawing("What it rests on", (), " ".join((bars + edges * (found.margin > 0.0), *_rests(found))))
+    edges = f" Thin lines: {result.margin:g} better, and {result.margin:g} worse, which is the margin."
+    yield Drawing("What it rests on", (), " ".join((bars + edges * (result.margin > 0.0), *_rests(result))))
 
 
 def _cells(d: Difference, top: float, margin: float) -> tuple[str, ...]:
-    population = clip(visible(d.population), NAME)
+    population = clip(sanitize(d.population), NAME)
     at = population if d.threshold is None else f"{population} at {d.threshold:g}"
     who, rows, old, new, worse, certified, verdict = _row(d, at)
     picture = svg.signed_track(d.interval.low, d.difference, d.interval.high, top, margin, KINDS[d.verdict])
-    told = (v.replace("-", num.MINUS).replace(" ", "\N{NO-BREAK SPACE}") for v in (verdict, worse, certified, rows))
-    return (who, picture, *told, old, new)
+    reported = (v.replace("-", num.MINUS).replace(" ", "\N{NO-BREAK SPACE}") for v in (verdict, worse, certified, rows))
+    return (who, picture, *reported, old, new)
 
 
-def _said(found: ModelComparison, *models: str) -> Iterator[str]:
-    for model in models or found.verdicts:
-        verdict = found.verdicts[model]
-        own = [d for d in found.differences if d.model == model]
-        hurt = [_whom(d, several=len(_thresholds(found)) > 1) for d in own if d.verdict == "worse"]
+def _stated(result: ModelComparison, *models: str) -> Iterator[str]:
+    for model in models or result.verdicts:
+        verdict = result.verdicts[model]
+        own = [d for d in result.differences if d.model == model]
+        hurt = [_whom(d, several=len(_thresholds(result)) > 1) for d in own if d.verdict == "worse"]
         text = SENTENCES[verdict].format(
             new=_name(model),
-            old=_name(found.reference),
-            margin=f"{found.margin:g}",
-            whom=clip(", ".join(map(visible, hurt)), 2 * NAME),
+            old=_name(result.reference),
+            margin=f"{result.margin:g}",
+            whom=clip(", ".join(map(sanitize, hurt)), 2 * NAME),
         )
         groups = any(d.population != EVERYONE for d in own)
         each = ", and no worse in any group" if verdict == "better" and groups else ""
         each = ", in no group either" if verdict == "no worse" and groups else each
-        yield f"{text}{each} ({_measure(found)})."
-        if model in found.worst:
-            yield _bound(found.worst[model], ", at no threshold," if len(_thresholds(found)) > 1 else "")
+        yield f"{text}{each} ({_measure(result)})."
+        if model in result.worst:
+            yield _bound(result.worst[model], ", at no threshold," if len(_thresholds(result)) > 1 else "")
 
 
-def _thresholds(found: ModelComparison) -> tuple[float, ...]:
-    return tuple(cast("tuple[float, ...]", found.settings.get("thresholds", ())))
+def _thresholds(result: ModelComparison) -> tuple[float, ...]:
+    return tuple(cast("tuple[float, ...]", result.settings.get("thresholds", ())))
 
 
-def _measure(found: ModelComparison) -> str:
-    at = " and ".join(f"{t:g}" for t in _thresholds(found))
-    return f"{MEASURES[found.measure]} at {at}" if at else MEASURES[found.measure]
+def _measure(result: ModelComparison) -> str:
+    at = " and ".join(f"{t:g}" for t in _thresholds(result))
+    return f"{MEASURES[result.measure]} at {at}" if at else MEASURES[result.measure]
 
 
 def _whom(d: Difference, *, several: bool) -> str:
     return f"{d.population} at {d.threshold:g}" if several else d.population
 
 
-def _table(found: ModelComparison, head: tuple[str, ...]) -> Iterator[str]:
-    models, thresholds = len(found.verdicts) > 1, len(_thresholds(found)) > 1
+def _table(result: ModelComparison, head: tuple[str, ...]) -> Iterator[str]:
+    models, thresholds = len(result.verdicts) > 1, len(_thresholds(result)) > 1
     rows = [head]
-    for d in found.differences:
-        who = clip(visible(f"{d.model}: {d.population}" if models else d.population), NAME)
+    for d in result.differences:
+        who = clip(sanitize(f"{d.model}: {d.population}" if models else d.population), NAME)
         rows.append(_row(d, f"{who} at {d.threshold:g}" if thresholds else who))
     wide = [max(cells(r[i]) for r in rows) for i in range(len(head))]
     for who, *numbers, verdict in rows:
@@ -136,24 +136,24 @@ def _row(d: Difference, who: str) -> tuple[str, ...]:
     )
 
 
-def _rests(found: ModelComparison) -> Iterator[str]:
-    s, first = found.settings, found.differences[0].interval
-    held = "Every verdict at once" if len(found.differences) > 1 else "The verdict"
+def _rests(result: ModelComparison) -> Iterator[str]:
+    s, first = result.settings, result.differences[0].interval
+    stored = "Every verdict at once" if len(result.differences) > 1 else "The verdict"
     if "audits" in s:
         end = cast("float", s["each_end"])
-        held = f"Everyone's ranges hold at level {first.level:.4g}, each bound separately at {end:.4g}"
-        if any(d.population != EVERYONE for d in found.differences):
-            held += f"; all groups' simultaneously at {end:.4g}"
+        stored = f"Everyone's ranges hold at level {first.level:.4g}, each bound separately at {end:.4g}"
+        if any(d.population != EVERYONE for d in result.differences):
+            stored += f"; all groups' simultaneously at {end:.4g}"
         yield "Each end from two audits: raw score from below, rounded score from above. Rows of the audits may differ."
         for model, names in cast("Mapping[str, tuple[str, ...]]", s["unmatched"]).items():
             if names:
-                yield clip(f"Not in both audits: {', '.join(map(visible, names))} ({visible(model)}).", 3 * NAME)
+                yield clip(f"Not in both audits: {', '.join(map(sanitize, names))} ({sanitize(model)}).", 3 * NAME)
     else:
-        held += f" at level {first.level:g}"
-    yield f"{held}, {s['guarantee']}; margin {found.margin:g}, to be fixed beforehand."
-    if found.measure == "auroc":
+        stored += f" at level {first.level:g}"
+    yield f"{stored}, {s['guarantee']}; margin {result.margin:g}, to be fixed beforehand."
+    if result.measure == "auroc":
         yield "Worse by: how much smaller the AUROC is."
-    if found.measure == "net_benefit":
+    if result.measure == "net_benefit":
         yield "Net benefit in true positives a row, less false ones at the threshold's odds; worse by: what is lost."
     if "clip" in s:
         kept = cast("float", s["clip"])
@@ -163,7 +163,7 @@ def _rests(found: ModelComparison) -> Iterator[str]:
 
 
 def _name(model: str) -> str:
-    return clip(visible(model), NAME)
+    return clip(sanitize(model), NAME)
 
 
 def _bound(most: float, at: str) -> str:

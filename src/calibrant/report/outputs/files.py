@@ -137,8 +137,8 @@ def loaded(path: Path, kind: type[Record]) -> Record:
     except (OSError, UnicodeDecodeError) as e:
         why = e.strerror if isinstance(e, OSError) else "not text"
         raise BadInput(f"cannot read {str(path)!r}: {why or e}") from None
-    if (held := ISLAND.search(text)) is not None:
-        text = held[2] if held[1] == "json" else _unpacked(held[2], path)
+    if (kept := ISLAND.search(text)) is not None:
+        text = kept[2] if kept[1] == "json" else _unpacked(kept[2], path)
     elif text.lstrip()[:1] == "<":
         raise BadInput(f"{str(path)!r} holds no record: pass the page or the JSON that an audit wrote")
     try:

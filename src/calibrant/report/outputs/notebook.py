@@ -83,13 +83,13 @@ def palette() -> str:
     style = dict(reversed([*blocks(html.asset("style.css"))]))
     light, dark = style[":root"], dict(blocks(style["@media (prefers-color-scheme: dark)"]))[":root"]
     system = f"@media (prefers-color-scheme: dark) {{ .{ROOM} {{ {dark} }} }}"
-    said = (f":is({themes}) .{ROOM} {{ {body} }}" for themes, body in zip(THEMES, (light, dark), strict=True))
-    return "\n".join((f".{ROOM} {{ {light} }}", system, *said))
+    stated = (f":is({themes}) .{ROOM} {{ {body} }}" for themes, body in zip(THEMES, (light, dark), strict=True))
+    return "\n".join((f".{ROOM} {{ {light} }}", system, *stated))
 
 
 def needed(markup: str) -> str:
     """Return the rules that some element of the markup may obey, each inside the room; narrow is what the room is."""
-    classes = {c for found in re.findall(r'class="([^"]*)"', markup) for c in found.split()}
+    classes = {c for result in re.findall(r'class="([^"]*)"', markup) for c in result.split()}
     tags = {*re.findall(r"<([a-z][a-z0-9]*)", markup), "body"}
     out = []
     for head, body in blocks(html.asset("style.css")):

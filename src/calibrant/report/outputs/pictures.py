@@ -9,7 +9,16 @@ from itertools import pairwise
 
 from calibrant.report import numbers as num
 from calibrant.report import svg
-from calibrant.report.along import Along, along_map, along_of, along_score, bins_of, levels_top, named, shown_of
+from calibrant.report.by_variable import (
+    ByVariable,
+    bins_of,
+    by_variable_map,
+    by_variable_of,
+    levels_top,
+    named,
+    score_view,
+    shown_of,
+)
 from calibrant.report.places import digits_of, percent, score_axis
 from calibrant.report.sections.curves import HEADS, cells, finding, further, heading, reading
 from calibrant.report.sections.decisions.picture import drawn as worth
@@ -69,8 +78,8 @@ class Drawing:
 def drawings(curve: Curve) -> tuple[Drawing, ...]:
     """Return the pictures of a curve, or its first rows where it has none or nothing to draw."""
     make = DRAWN.get(curve.method)
-    found = tuple(make(curve)) if make is not None and _rows(curve) else ()
-    return found or (_table(curve),)
+    result = tuple(make(curve)) if make is not None and _rows(curve) else ()
+    return result or (_table(curve),)
 
 
 def _rows(curve: Curve) -> int:
@@ -97,12 +106,12 @@ def _written(value: object) -> str:
 
 def _reliability(curve: Curve) -> Iterator[Drawing]:
     if "stretch" in curve.columns:
-        along = along_score((), curve)
-        window = shown_of(along.line)
-        yield from _lines(replace(along, across=window, axis=score_axis(window)))
+        by_variable = score_view((), curve)
+        window = shown_of(by_variable.line)
+        yield from _lines(replace(by_variable, across=window, axis=score_axis(window)))
     elif "x_low" in curve.columns:  # bins by themselves were put to no test
-        along = along_score(bins_of(curve), Curve(method="", columns={}))
-        yield Drawing("By score, in bins", tuple(_panels(along, "score")), "", *_numbers(along, "score"))
+        by_variable = score_view(bins_of(curve), Curve(method="", columns={}))
+        yield Drawing("By score, in bins", tuple(_panels(by_variable, "score")), "", *_numbers(by_variable, "score"))
 
 
 def _variable(curve: Curve) -> Iterator[Drawing]:
@@ -110,14 +119,14 @@ def _variable(curve: Curve) -> Iterator[Drawing]:
         return
     for group, mine in _groups(curve):
         title = f"{curve.settings['by']} = {group}" if group else ""
-        yield from _lines(along_of(str(curve.settings["variable"]), mine), title)
+        yield from _lines(by_variable_of(str(curve.settings["variable"]), mine), title)
 
 
 def _map(curve: Curve) -> Iterator[Drawing]:
     axes = curve.settings.get("axes", ())
     if "people" in curve.columns and len(axes) == 1:
         for group, mine in _groups(curve):
-            yield from _lines(along_map(str(axes[0]["name"]), mine, None), group)
+            yield from _lines(by_variable_map(str(axes[0]["name"]), mine, None), group)
 
 
 def _groups(curve: Curve) -> Iterator[tuple[str, Curve]]:
@@ -132,32 +141,32 @@ def _groups(curve: Curve) -> Iterator[tuple[str, Curve]]:
         yield str(name), replace(curve, columns={k: tuple(v[i] for i in rows) for k, v in curve.columns.items()})
 
 
-def _lines(along: Along, group: str = "") -> Iterator[Drawing]:
+def _lines(by_variable: ByVariable, group: str = "") -> Iterator[Drawing]:
     """Return the line of a curve, and its levels."""
-    digits, name = digits_of(along.across), clipped(shown(along.variable))
-    title = f"By {name}: {heading(along, digits)}"
-    text = f"{plain(finding(along, digits))} {further(along, digits)} {reading(along)}"
+    digits, name = digits_of(by_variable.across), clipped(shown(by_variable.variable))
+    title = f"By {name}: {heading(by_variable, digits)}"
+    text = f"{plain(finding(by_variable, digits))} {further(by_variable, digits)} {reading(by_variable)}"
     title, text = (f"{shown(group)}. {title}", text) if group else (title, text)
-    if along.axis is not None:
-        yield Drawing(title, tuple(_panels(along, name)), text, *_numbers(along, name))
+    if by_variable.axis is not None:
+        yield Drawing(title, tuple(_panels(by_variable, name)), text, *_numbers(by_variable, name))
         title, text = f"Without a value of {name}", ""
-    if along.levels:
-        top = levels_top(along)
-        levels = tuple((named(p), *cells(p, digits), svg.level(p, top), TOO[p.side]) for p in along.levels)
+    if by_variable.levels:
+        top = levels_top(by_variable)
+        levels = tuple((named(p), *cells(p, digits), svg.level(p, top), TOO[p.side]) for p in by_variable.levels)
         axis = f"{num.MINUS}{top:g} to +{top:g} points"
         yield Drawing(title, (), text, (name, *HEADS, axis, "The model says"), levels)
 
 
-def _panels(along: Along, name: str) -> Iterator[Panel]:
-    rates, gaps = svg.rates(along), svg.gaps(along, None, along.top(None))
+def _panels(by_variable: ByVariable, name: str) -> Iterator[Panel]:
+    rates, gaps = svg.rates(by_variable), svg.gaps(by_variable, None, by_variable.top(None))
     yield Panel(RATES, svg.plot(rates, f"What the model says and what happened, by {name}.", "", "", "sq"), name)
     yield Panel(GAP, svg.plot(gaps, f"Happened minus the model says, by {name}.", "", ""), name)
 
 
-def _numbers(along: Along, name: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], bool]:
+def _numbers(by_variable: ByVariable, name: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], bool]:
     """Return head and rows of some points of a line, which are opened on demand."""
-    written, digits = along.axis.written if along.axis is not None else str, digits_of(along.across)
-    some = along.line[:: max(1, len(along.line) // MANY)]
+    written, digits = by_variable.axis.written if by_variable.axis is not None else str, digits_of(by_variable.across)
+    some = by_variable.line[:: max(1, len(by_variable.line) // MANY)]
     return (name, *HEADS), tuple((written(float(p.x or 0.0)), *cells(p, digits)) for p in some), True
 
 
@@ -220,7 +229,7 @@ def _kernel_tuning(curve: Curve) -> Iterator[Drawing]:
 
 def _acceptance(curve: Curve) -> Iterator[Drawing]:
     """Yield the certified rate of errors against the share accepted, a picture for each group."""
-    risk, told = float(curve.settings["risk"]), curve.settings["groups"]
+    risk, reported = float(curve.settings["risk"]), curve.settings["groups"]
     top = min(4.0 * risk, 1.0)  # of the rate: what was asked stands at a quarter
     up = tuple((percent(1 - share), f"{100 * share * top:.3g}%") for share in (0.0, 0.25, 0.5, 0.75, 1.0))
     for group, mine in _groups(curve):
@@ -228,16 +237,16 @@ def _acceptance(curve: Curve) -> Iterator[Drawing]:
         name = shown(group or c["group"][0])
         x = [round(share * svg.SIZE) for share in c["share"]]
         high, seen = ([(at, _down(min(v / top, 1.0))) for at, v in zip(x, c[k], strict=True)] for k in ("high", "rate"))
-        asked = f"M0 {_down(risk / top)}H{svg.SIZE}"
-        shapes = (("limit", asked), ("says", svg.path(seen)), ("curve", svg.path(high)))
+        options = f"M0 {_down(risk / top)}H{svg.SIZE}"
+        shapes = (("limit", options), ("says", svg.path(seen)), ("curve", svg.path(high)))
         picture = svg.plot(svg.Plot(up, SHARES, shapes), f"{WRONG}: {name}.", "", "")
-        accepted = float(told[str(c["group"][0])]["accepted"])
+        accepted = float(reported[str(c["group"][0])]["accepted"])
         whom = f"{math.floor(1000.0 * accepted) / 10.0:g}%" if accepted else "nobody"
-        said = f"{name}: {whom} accepted with at most {100 * risk:.3g}% wrong, certified"
+        stated = f"{name}: {whom} accepted with at most {100 * risk:.3g}% wrong, certified"
         each = max(1, len(x) // MANY)
         columns = {k: v[::each] for k, v in c.items() if k != "group"}
         rows = tuple(tuple(_written(v) for v in row) for row in zip(*columns.values(), strict=True))
-        yield Drawing(said, (Panel(WRONG, picture, "share accepted"),), "", tuple(columns), rows, folded=True)
+        yield Drawing(stated, (Panel(WRONG, picture, "share accepted"),), "", tuple(columns), rows, folded=True)
 
 
 def _square(shapes: Sequence[tuple[str, str]], label: str, across: tuple[tuple[str, str], ...]) -> svg.Svg:

@@ -47,13 +47,13 @@ def browser() -> str:
         There is none.
     """
     if named := os.environ.get(NAMED):
-        if (found := shutil.which(named)) is None:
+        if (result := shutil.which(named)) is None:
             raise BadInput(f"{NAMED}={named!r} is no program: name a Chromium, Chrome or Edge")
-        return found
-    found = next((p for p in _places() if p), None)
-    if found is None:
+        return result
+    result = next((p for p in _places() if p), None)
+    if result is None:
         raise BadInput(f"a PDF needs a browser to print it: install Chromium, Chrome or Edge, {INSTEAD}")
-    return found
+    return result
 
 
 def _places() -> Iterator[str | None]:
@@ -84,16 +84,16 @@ def printed(page: bytes) -> bytes:
     try:
         source, target = folder / "report.html", folder / "report.pdf"
         source.write_bytes(page)
-        told = [*OPTIONS, f"--user-data-dir={folder / 'profile'}", f"--print-to-pdf={target}", source.as_uri()]
+        reported = [*OPTIONS, f"--user-data-dir={folder / 'profile'}", f"--print-to-pdf={target}", source.as_uri()]
         if getattr(os, "geteuid", lambda: 1)() == 0:  # as in a container: a browser refuses to start otherwise
-            told.insert(0, "--no-sandbox")
+            reported.insert(0, "--no-sandbox")
         try:
-            done = subprocess.run([program, *told], capture_output=True, timeout=PATIENCE, check=False)
+            done = subprocess.run([program, *reported], capture_output=True, timeout=PATIENCE, check=False)
         except (OSError, subprocess.TimeoutExpired) as e:
             raise BadInput(f"{program} could not print ({type(e).__name__}): install another, {INSTEAD}") from None
         if not target.exists() or not target.stat().st_size:
-            said = done.stderr.decode(errors="replace").strip().splitlines()
-            why = said[-1][:200] if said else f"exit status {done.returncode}"
+            stated = done.stderr.decode(errors="replace").strip().splitlines()
+            why = stated[-1][:200] if stated else f"exit status {done.returncode}"
             raise BadInput(f"{program} could not print ({why}): install another, {INSTEAD}")
         return target.read_bytes()
     finally:

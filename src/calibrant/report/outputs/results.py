@@ -14,7 +14,7 @@ from calibrant.report.outputs import notebook
 from calibrant.report.outputs.tables import written
 from calibrant.report.terminal import WIDTH, cells, clip, pad, wrap
 from calibrant.results import Curve, Estimate, Outcome, plain
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 Result: TypeAlias = Estimate | Outcome | Curve | Mapping[str, Estimate]  # a measure of each group by its name
 DIGITS = ".4g"
@@ -44,30 +44,30 @@ def checked(out: str, curve: bool) -> str:
     return out
 
 
-def content(found: Result, out: str) -> bytes:
+def content(result: Result, out: str) -> bytes:
     """Return a result in the format of a file's ending."""
-    return FORMATS[Path(out).suffix.lower()](found).encode()
+    return FORMATS[Path(out).suffix.lower()](result).encode()
 
 
-def as_json(found: Result) -> str:
+def as_json(result: Result) -> str:
     """Return a result as JSON."""
-    return json.dumps(plain(found), sort_keys=True, indent=1) + "\n"
+    return json.dumps(plain(result), sort_keys=True, indent=1) + "\n"
 
 
-def _csv(found: Result) -> str:
-    columns = _columns(found)
+def _csv(result: Result) -> str:
+    columns = _columns(result)
     return written(tuple(columns), list(zip(*columns.values(), strict=True)))
 
 
-def _columns(found: Result) -> Mapping[str, tuple[object, ...]]:
+def _columns(result: Result) -> Mapping[str, tuple[object, ...]]:
     """Return a result as a table: a curve's own, a row for an outcome, and for each estimate."""
-    if isinstance(found, Curve):
-        return found.columns
-    if isinstance(found, Outcome):
-        told = ("method", "p_value", "statistic", "null", "alternative", "law")
-        return {k: (getattr(found, k),) for k in told}
-    by = {"": found} if isinstance(found, Estimate) else found
-    groups = {} if isinstance(found, Estimate) else {"group": tuple(by)}
+    if isinstance(result, Curve):
+        return result.columns
+    if isinstance(result, Outcome):
+        reported = ("method", "p_value", "statistic", "null", "alternative", "law")
+        return {k: (getattr(result, k),) for k in reported}
+    by = {"": result} if isinstance(result, Estimate) else result
+    groups = {} if isinstance(result, Estimate) else {"group": tuple(by)}
     return groups | {
         "method": tuple(e.method for e in by.values()),
         "value": tuple(e.value for e in by.values()),
@@ -80,10 +80,10 @@ def _columns(found: Result) -> Mapping[str, tuple[object, ...]]:
     }
 
 
-def _page(found: Result) -> str:
-    if not isinstance(found, Curve):
+def _page(result: Result) -> str:
+    if not isinstance(result, Curve):
         raise TypeError("only curves have a page")
-    return PAGE.format(title=escape(found.method), inside=notebook.curve(found))
+    return PAGE.format(title=escape(result.method), inside=notebook.curve(result))
 
 
 FORMATS: Mapping[str, Callable[[Result], str]] = {".json": as_json, ".csv": _csv, ".html": _page}
@@ -92,18 +92,18 @@ FORMATS: Mapping[str, Callable[[Result], str]] = {".json": as_json, ".csv": _csv
 # ---- lines ----
 
 
-def lines(found: Result) -> str:
+def lines(result: Result) -> str:
     """Return a result for a terminal."""
-    match found:
+    match result:
         case Estimate():
-            told = _estimate(found)
+            reported = _estimate(result)
         case Outcome():
-            told = _outcome(found)
+            reported = _outcome(result)
         case Curve():
-            told = _curve(found)
+            reported = _curve(result)
         case _:
-            told = _groups(found)
-    return "\n".join(told)
+            reported = _groups(result)
+    return "\n".join(reported)
 
 
 def _estimate(e: Estimate) -> Iterator[str]:
@@ -113,17 +113,19 @@ def _estimate(e: Estimate) -> Iterator[str]:
     yield from _facts("settings", e.settings)
 
 
-def _groups(found: Mapping[str, Estimate]) -> Iterator[str]:
-    first = next(iter(found.values()))
-    yield f"{first.method} of {num.count(len(found))} groups, each separately{UNITS.get(first.unit, f' {first.unit}')}"
+def _groups(results: Mapping[str, Estimate]) -> Iterator[str]:
+    first = next(iter(results.values()))
+    yield (
+        f"{first.method} of {num.count(len(results))} groups, each separately{UNITS.get(first.unit, f' {first.unit}')}"
+    )
     yield f"{100 * first.interval.level:g}% intervals, {first.interval.guarantee}"
-    yield from _table(_columns(found), ("group", "value", "low", "high", "rows"))
+    yield from _table(_columns(results), ("group", "value", "low", "high", "rows"))
 
 
 def _outcome(o: Outcome) -> Iterator[str]:
     yield f"{o.method}: {format(o, DIGITS)}, statistic {o.statistic:{DIGITS}}"
     for what, text in (("null", o.null), ("alternative", o.alternative), ("law", o.law)):
-        yield from wrap(f"{what}: {visible(text)}")
+        yield from wrap(f"{what}: {sanitize(text)}")
     yield from _facts("found", o.parts)
     yield from _facts("settings", o.settings)
 
@@ -143,8 +145,8 @@ def _table(columns: Mapping[str, tuple[object, ...]], heads: tuple[str, ...]) ->
         dict(zip(heads, heads, strict=True)),
         *(dict(zip(of, v, strict=True)) for v in zip(*of.values(), strict=True)),
     ):
-        told = (pad(row[k], wide[k]) if k in texts else " " * (wide[k] - cells(row[k])) + row[k] for k in heads)
-        yield f"  {'  '.join(told).rstrip()}"
+        reported = (pad(row[k], wide[k]) if k in texts else " " * (wide[k] - cells(row[k])) + row[k] for k in heads)
+        yield f"  {'  '.join(reported).rstrip()}"
     more = max(map(len, columns.values()), default=0) - ROWS
     if more > 0:
         yield f"  {num.count(more)} more: --out FILE.csv has all"
@@ -156,7 +158,7 @@ def _facts(head: str, of: Mapping[str, object]) -> Iterator[str]:
     width = min(max(map(cells, shown), default=0), NAME)
     yield from [f"{head}:"] if shown else []
     for name, text in shown.items():
-        yield from wrap(text, f"  {pad(visible(name), width)}  ")
+        yield from wrap(text, f"  {pad(sanitize(name), width)}  ")
 
 
 def _value(value: object) -> str:
@@ -176,4 +178,4 @@ def _written(value: object) -> str:
         return "\N{EN DASH}"
     if isinstance(value, float):
         return f"{value:{DIGITS}}"
-    return clip(visible(str(value)), WIDTH)
+    return clip(sanitize(str(value)), WIDTH)

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
-from calibrant.report.along import anchor_of
+from calibrant.report.by_variable import anchor_of
 from calibrant.report.findings import ordered
 from calibrant.results import plain
 
@@ -15,7 +15,7 @@ GROUPS = (
     "id",
     "group",
     "rows",
-    "cases",
+    "events",
     "expected",
     "error_low",
     "error_high",
@@ -24,7 +24,7 @@ GROUPS = (
     "gap_high",
     "verdict",
     "rows_needed",
-    "units_needed",
+    "clusters_needed",
     "rows_at_least",
     "pooled",
 )
@@ -41,11 +41,11 @@ def tables(record: AuditRecord) -> Iterator[tuple[str, str]]:
         for c in record.checks
     )
     yield "checks.csv", written(CHECKS, checks)
-    found = (
+    results = (
         (k, e.method, e.value, e.low, e.high, e.interval.level, e.interval.guarantee, e.unit, e.n)
         for k, e in sorted(record.estimates.items())
     )
-    yield "estimates.csv", written(ESTIMATES, found)
+    yield "estimates.csv", written(ESTIMATES, results)
     for name, curve in sorted(record.curves.items()):
         if any(curve.columns.values()):
             kind, _, about = name.partition("/")
@@ -60,12 +60,12 @@ def _group(f: Finding) -> tuple[object, ...]:
         f.id,
         name,
         f.rows,
-        f.cases,
+        f.events,
         f.expected,
         *ends,
         f.verdict,
         f.rows_needed,
-        f.units_needed,
+        f.clusters_needed,
         f.rows_at_least,
         f.pooled,
     )

@@ -8,8 +8,8 @@ from calibrant.errors import BadInput
 from calibrant.report.wording.judged import judged, line
 
 
-def assert_met(
-    record: AuditRecord, *, groups: bool = True, pockets: bool = True, allow_undecided: bool = False
+def assert_within(
+    record: AuditRecord, *, groups: bool = True, subgroups: bool = True, allow_undecided: bool = False
 ) -> None:
     """Pass where an audit is met, and fail in one line that names who is over the limit or undecided.
 
@@ -21,7 +21,7 @@ def assert_met(
         Of an audit with a limit, or with tests that count (`fail_on`).
     groups : bool
         Whether named groups count.
-    pockets : bool
+    subgroups : bool
         Whether an unlisted subgroup counts that is certified over the limit. Subgroups that are undecided never count.
     allow_undecided : bool
         Whether to pass where too few rows leave somebody undecided. It is no proof that they are within the limit.
@@ -47,8 +47,8 @@ def assert_met(
     >>> import calibrant as cal
     >>> p = np.random.default_rng(0).uniform(size=4000)
     >>> y = np.random.default_rng(1).uniform(size=4000) < p
-    >>> cal.testing.assert_met(cal.audit(cal.predictions(y, p), limit=0.1, quick=True))
-    >>> cal.testing.assert_met(cal.audit(cal.predictions(y, p / 2), limit=0.1, quick=True, name="halved"))
+    >>> cal.testing.assert_within(cal.audit(cal.predictions(y, p), limit=0.1, quick=True))
+    >>> cal.testing.assert_within(cal.audit(cal.predictions(y, p / 2), limit=0.1, quick=True, name="halved"))
     Traceback (most recent call last):
         ...
     AssertionError: halved: over the limit of 10.0 points: everyone (at least 22.7)
@@ -56,15 +56,15 @@ def assert_met(
     __tracebackhide__ = True  # pytest then shows the line of the test, and this message
     if not isinstance(record, AuditRecord):
         raise BadInput(f"record is a {type(record).__name__}: pass what calibrant.audit or AuditRecord.load returned")
-    wanted = {"group": flag("groups", groups), "pockets": flag("pockets", pockets)}
-    failing = {"broken"} if flag("allow_undecided", allow_undecided) else {"broken", "undecided"}
-    found = judged(record)
-    if all(j.state == "absent" for j in found):
+    wanted = {"group": flag("groups", groups), "subgroups": flag("subgroups", subgroups)}
+    failing = {"over"} if flag("allow_undecided", allow_undecided) else {"over", "undecided"}
+    result = judged(record)
+    if all(j.state == "absent" for j in result):
         raise BadInput("the audit judged nobody: give it a limit, such as limit=0.02")
     left_out = {"error-groups"} if not groups else set()
-    told = line(
+    reported = line(
         record,
-        (j for j in found if j.state in failing and wanted.get(j.kind, True) and j.name not in left_out),
+        (j for j in result if j.state in failing and wanted.get(j.kind, True) and j.name not in left_out),
     )
-    if told:
-        raise AssertionError(told)
+    if reported:
+        raise AssertionError(reported)

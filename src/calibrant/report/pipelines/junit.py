@@ -7,9 +7,9 @@ from xml.etree import ElementTree as Xml  # written and never read here
 from calibrant.audit.record import AuditRecord
 from calibrant.report.findings import limit_of
 from calibrant.report.wording.judged import Judged, judged
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
-FAILS = ("broken", "undecided")
+FAILS = ("over", "undecided")
 
 
 def junit(record: AuditRecord) -> str:
@@ -31,27 +31,27 @@ def junit(record: AuditRecord) -> str:
     -----
     **Reads.** The record.
     """
-    found = judged(record)
+    result = judged(record)
     counts = {
-        "tests": len(found),
-        "failures": sum(j.state in FAILS for j in found),
+        "tests": len(result),
+        "failures": sum(j.state in FAILS for j in result),
         "errors": 0,
-        "skipped": sum(j.state in ("open", "absent") for j in found),
+        "skipped": sum(j.state in ("open", "absent") for j in result),
     }
-    name = f"calibrant.{visible(record.name)}"
+    name = f"calibrant.{sanitize(record.name)}"
     numbers = {k: str(n) for k, n in counts.items()}
     top = Xml.Element("testsuites", {"name": "calibrant", **numbers})
     suite = Xml.SubElement(top, "testsuite", {"name": name, **numbers})
-    told = Xml.SubElement(suite, "properties")
+    reported = Xml.SubElement(suite, "properties")
     for key, value in _properties(record).items():
-        Xml.SubElement(told, "property", name=key, value=visible(value))
-    for j in found:
-        case = Xml.SubElement(suite, "testcase", classname=name, name=visible(j.name))
+        Xml.SubElement(reported, "property", name=key, value=sanitize(value))
+    for j in result:
+        event = Xml.SubElement(suite, "testcase", classname=name, name=sanitize(j.name))
         if j.state in FAILS:
             why = _why(j)
-            Xml.SubElement(case, "failure", type=why, message=f"{why}: {visible(j.told)}" if j.told else why)
-        elif j.state != "met":
-            Xml.SubElement(case, "skipped", message=visible(j.told))
+            Xml.SubElement(event, "failure", type=why, message=f"{why}: {sanitize(j.reported)}" if j.reported else why)
+        elif j.state != "within":
+            Xml.SubElement(event, "skipped", message=sanitize(j.reported))
     Xml.indent(top)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{Xml.tostring(top, encoding="unicode")}\n'
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report import svg
-from calibrant.report.along import MOST_LEVELS, Along, Point, levels_top, named, share
+from calibrant.report.by_variable import MOST_LEVELS, ByVariable, Point, levels_top, named, share
 from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel, Readout, Row, Table
 from calibrant.report.findings import limit_of, noun
 from calibrant.report.places import digits_of
-from calibrant.report.spans import Span, Text, clipped, given, lines, say, shown
+from calibrant.report.spans import Span, Text, clipped, lines, literal, say, shown
 from calibrant.report.wording import DIRECTIONS, TOO, capital, cardinal, together, variable_name
 
-TOLD = 4  # places in a sentence
+REPORTED = 4  # places in a sentence
 NOWHERE_OFF = "not shown to be off anywhere"
 SIDES = {"low": "underpredicts", "high": "overpredicts"}
 RATES = "What the model says, and what happened"
@@ -26,47 +26,52 @@ HEADS = ("Model says, in 100", "Happened, in 100", "Gap, points", "Band, points"
 # ---- the figure of one variable ----
 
 
-def figure(record: AuditRecord, along: Along) -> Details:
+def figure(record: AuditRecord, by_variable: ByVariable) -> Details:
     """Return what the page shows on demand of one variable: its rates, its gap, its levels and what they say."""
-    limit, digits = limit_of(record), digits_of(along.across)
-    name, told = clipped(shown(along.variable)), heading(along, digits)
+    limit, digits = limit_of(record), digits_of(by_variable.across)
+    name, reported = clipped(shown(by_variable.variable)), heading(by_variable, digits)
     panels: tuple[Panel, ...] = ()
     readout = None
-    if along.axis is not None:
-        low, high = f"{along.axis.low:.8g}", f"{along.axis.high:.8g}"
+    if by_variable.axis is not None:
+        low, high = f"{by_variable.axis.low:.8g}", f"{by_variable.axis.high:.8g}"
         words = f"What the model says and what happened, by {name}."
-        rates = svg.plot(svg.rates(along), words, low, high, "sq")
-        gaps = svg.plot(svg.gaps(along, limit, along.top(limit), noun(record)), f"Gap by {name}: {told}.", low, high)
+        rates = svg.plot(svg.rates(by_variable), words, low, high, "sq")
+        gaps = svg.plot(
+            svg.gaps(by_variable, limit, by_variable.top(limit), noun(record)), f"Gap by {name}: {reported}.", low, high
+        )
         above = f"points; the band holds all of it, {together(record)}"
         panels = Panel(RATES, rates, axis=name), Panel(GAP, gaps, small=above, axis=name)
-        start = float(max(along.line, key=lambda p: abs(p.gap)).x or 0.0)  # where the gap is largest
-        form = f"\u2068{clipped(shown(along.variable), 40)}\u2069 {{0}}: the model says {{1}} in 100, {{2}} happened; "
+        start = float(max(by_variable.line, key=lambda p: abs(p.gap)).x or 0.0)  # where the gap is largest
+        form = (
+            f"\u2068{clipped(shown(by_variable.variable), 40)}\u2069 {{0}}: the model says {{1}} in 100, {{2}} "
+            f"happened; "
+        )
         form += "gap {3} points (band {4}), {side}."
         words = f"Read the figure by {name}"
         readout = Readout(words, low, high, f"{start:.6g}", form, tuple(DIRECTIONS.values()))
     drawn = Figure(
         panels=panels,
         key=(),
-        caption=(*finding(along, digits), *say(f"{further(along, digits)} {reading(along)}")),
+        caption=(*finding(by_variable, digits), *say(f"{further(by_variable, digits)} {reading(by_variable)}")),
         readout=readout,
-        table=_levels(along, digits, limit, noun(record), together(record)) if along.levels else None,
-        numbers=(points_table(name, along, digits),) if panels else (),
+        table=_levels(by_variable, digits, limit, noun(record), together(record)) if by_variable.levels else None,
+        numbers=(points_table(name, by_variable, digits),) if panels else (),
     )
-    return Details(told, (drawn,), along.anchor, name, 3, where=PAGE)
+    return Details(reported, (drawn,), by_variable.anchor, name, 3, where=PAGE)
 
 
 def cells(p: Point, digits: int) -> tuple[str, str, str, str]:
     """Return what the model says, what happened, the gap and its range, as the tables write them."""
     low, high = num.signed_range(p.low, p.high, digits)
-    says, happened = (num.told_rate(rate, p.rows, digits) for rate in (p.predicted, p.observed))
+    says, happened = (num.reported_rate(rate, p.rows, digits) for rate in (p.predicted, p.observed))
     return says, happened, num.gap(p.gap, digits), f"{low} to {high}"
 
 
-def points_table(name: str, along: Along, digits: int) -> Table:
+def points_table(name: str, by_variable: ByVariable, digits: int) -> Table:
     """Return the numbers of a curve at all of its points; the readout walks along them."""
-    written = along.axis.written if along.axis is not None else str
+    written = by_variable.axis.written if by_variable.axis is not None else str
     rows = []
-    for p in along.line:
+    for p in by_variable.line:
         x = float(p.x or 0.0)
         text = written(x)
         first = Cell(say(text), "" if _reads(text, x) else f"{x:.8g}")
@@ -86,9 +91,9 @@ def _reads(text: str, x: float) -> bool:
 # ---- the levels of one variable ----
 
 
-def _levels(along: Along, digits: int, limit: float | None, who: str, times: str) -> Table:
+def _levels(by_variable: ByVariable, digits: int, limit: float | None, who: str, times: str) -> Table:
     """Return the levels as rows: their numbers, and the gap as a picture."""
-    top, held = levels_top(along), along.levels[:MOST_LEVELS]
+    top, kept = levels_top(by_variable), by_variable.levels[:MOST_LEVELS]
     columns = (
         Column(say("Level")),
         Column(lines("Share of", who), "r hide"),
@@ -99,13 +104,13 @@ def _levels(along: Along, digits: int, limit: float | None, who: str, times: str
         Column(lines("The model", "says"), "vd"),
     )
     rows = []
-    for p in held:
+    for p in kept:
         says, happened, gap, band = cells(p, digits)
         rows.append(
             Row(
                 (
-                    Cell(say(given(named(p)))),
-                    Cell(say(share(along, p)), f"{p.density:.3g}"),
+                    Cell(say(literal(named(p)))),
+                    Cell(say(share(by_variable, p)), f"{p.density:.3g}"),
                     Cell(say(says)),
                     Cell(say(happened)),
                     Cell(sort=f"{p.gap:.6g}", picture=svg.level(p, top, limit)),
@@ -114,18 +119,18 @@ def _levels(along: Along, digits: int, limit: float | None, who: str, times: str
                 )
             )
         )
-    return Table(columns, tuple(rows), _levels_caption(along, top, times), "forest levels")
+    return Table(columns, tuple(rows), _levels_caption(by_variable, top, times), "forest levels")
 
 
-def _levels_caption(along: Along, top: float, times: str) -> str:
+def _levels_caption(by_variable: ByVariable, top: float, times: str) -> str:
     first = (
         "Without a place on the axis."
-        if along.axis
+        if by_variable.axis
         else (f"The ranges of all levels are simultaneous: they hold {times}.")
     )
-    cut = any(max(-p.low, p.high) * 100 > top for p in along.levels[:MOST_LEVELS])
+    cut = any(max(-p.low, p.high) * 100 > top for p in by_variable.levels[:MOST_LEVELS])
     beyond = " A range that reaches the edge of the picture goes on beyond it." if cut else ""
-    more = len(along.levels) - MOST_LEVELS
+    more = len(by_variable.levels) - MOST_LEVELS
     rest = f" The {num.count(more)} levels not in this table are in the JSON of this audit." if more > 0 else ""
     return first + beyond + rest
 
@@ -147,77 +152,83 @@ class Off:
         return f"by {'up to ' if self.wide else ''}{num.nearest(self.size, digits)} points"
 
 
-def heading(along: Along, digits: int) -> str:
+def heading(by_variable: ByVariable, digits: int) -> str:
     """Return in a few words what is found along a variable: the title of its figure, and the line that opens it."""
-    first, off = worst_off(along), len(_off(along))
-    if unclear(along) or first is None:
+    first, off = worst_off(by_variable), len(_off(by_variable))
+    if unclear(by_variable) or first is None:
         return NOWHERE_OFF
     more = f"; {cardinal(off - 1)} more" if off > 1 else ""
     return f"{SIDES[first.side]} for {clipped(first.where, 40)}, {first.by(digits)}{more}"
 
 
-def worst_off(along: Along) -> Off | None:
+def worst_off(by_variable: ByVariable) -> Off | None:
     """Return where the model is shown to be farthest off along a variable; None where it is not."""
-    return max(_off(along), key=lambda o: o.size, default=None)
+    return max(_off(by_variable), key=lambda o: o.size, default=None)
 
 
-def unclear(along: Along) -> bool:
+def unclear(by_variable: ByVariable) -> bool:
     """Return whether the test of the whole curve found nothing; bins in place of a curve are not tested."""
-    return "alpha" in along.settings and along.p_value > float(str(along.settings["alpha"]))
+    return "alpha" in by_variable.settings and by_variable.p_value > float(str(by_variable.settings["alpha"]))
 
 
-def _off(along: Along) -> list[Off]:
+def _off(by_variable: ByVariable) -> list[Off]:
     """Return where the model is shown to be off, along the axis and then by level."""
     out = []
-    if along.axis is not None:
-        written = along.axis.written
-        for run in along.runs:
-            size = max(abs(p.gap) for p in along.line if p.x is not None and run.low <= p.x <= run.high)
+    if by_variable.axis is not None:
+        written = by_variable.axis.written
+        for run in by_variable.runs:
+            size = max(abs(p.gap) for p in by_variable.line if p.x is not None and run.low <= p.x <= run.high)
             low, high = written(run.low), written(run.high)
             out.append(Off(size, run.side, low if low == high else f"{low} to {high}", low != high))
-    return out + [Off(abs(p.gap), p.side, named(p)) for p in along.levels if p.side != "unclear"]
+    return out + [Off(abs(p.gap), p.side, named(p)) for p in by_variable.levels if p.side != "unclear"]
 
 
-def finding(along: Along, digits: int) -> Text:
+def finding(by_variable: ByVariable, digits: int) -> Text:
     """Return what the figure shows: each stretch where the band excludes zero, with its largest gap."""
-    if unclear(along):
-        return say("At no value of ", variable_name(along.variable), " is the model shown to be off. ")
-    off = _off(along)
+    if unclear(by_variable):
+        return say("At no value of ", variable_name(by_variable.variable), " is the model shown to be off. ")
+    off = _off(by_variable)
     if not off:
         whole = " departs from zero as a whole, but at no single value far enough to be shown off there. "
-        return say("The error by ", variable_name(along.variable), whole)
+        return say("The error by ", variable_name(by_variable.variable), whole)
     out: list[str | Span] = ["The model "]
     for side in ("low", "high"):
-        told = [o for o in off if o.side == side]
-        if told:
+        reported = [o for o in off if o.side == side]
+        if reported:
             first = len(out) == 1
             out += ["" if first else ", and ", TOO[side]]
-            out += [" at ", variable_name(along.variable), " "] if first and along.axis is not None else [" for "]
-            out.append(_several(told, digits))
-    everywhere = along.axis is None and len(off) == len(along.levels)
+            out += (
+                [" at ", variable_name(by_variable.variable), " "]
+                if first and by_variable.axis is not None
+                else [" for "]
+            )
+            out.append(_several(reported, digits))
+    everywhere = by_variable.axis is None and len(off) == len(by_variable.levels)
     return say(*out, ". " if everywhere else "; elsewhere it is not shown to be off. ")
 
 
-def _several(told: Sequence[Off], digits: int) -> str:
-    each = [f"{clipped(o.where, 40)} ({o.by(digits)})" for o in told[:TOLD]]
-    if len(told) > TOLD:
-        return f"{', '.join(each)} and {cardinal(len(told) - TOLD)} more"
+def _several(reported: Sequence[Off], digits: int) -> str:
+    each = [f"{clipped(o.where, 40)} ({o.by(digits)})" for o in reported[:REPORTED]]
+    if len(reported) > REPORTED:
+        return f"{', '.join(each)} and {cardinal(len(reported) - REPORTED)} more"
     return " and ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each)
 
 
-def further(along: Along, digits: int) -> str:
+def further(by_variable: ByVariable, digits: int) -> str:
     """Return the largest gap with its range, what is on one side, and what was left out."""
-    return " ".join(t for t in (_worst(along, digits), _one_side(along), _masked(along)) if t)
+    return " ".join(t for t in (_worst(by_variable, digits), _one_side(by_variable), _masked(by_variable)) if t)
 
 
-def _worst(along: Along, digits: int) -> str:
-    s = along.settings
+def _worst(by_variable: ByVariable, digits: int) -> str:
+    s = by_variable.settings
     if s.get("worst_gap") is None or s.get("worst_low") is None:
         return ""
     low, high = float(str(s["worst_low"])), float(str(s["worst_high"]))
     at = s.get("worst_at")
-    number = along.axis is not None and at is not None
-    where = along.axis.written(float(str(at))) if number and along.axis is not None else _level_of(along)
+    number = by_variable.axis is not None and at is not None
+    where = (
+        by_variable.axis.written(float(str(at))) if number and by_variable.axis is not None else _level_of(by_variable)
+    )
     gap = num.gap(float(str(s["worst_gap"])), digits)
     start = f"The largest gap is estimated as {gap} points, at {clipped(where, 40)}"
     if low <= 0.0:
@@ -226,33 +237,34 @@ def _worst(along: Along, digits: int) -> str:
     return f"{start}; adjusted for looking everywhere, the largest is {span}."
 
 
-def _level_of(along: Along) -> str:
-    label, at = str(along.settings.get("worst_label")), along.settings.get("worst_at")
-    found = (p for p in along.levels if p.label == label or (at is not None and p.x == at))
-    return next((named(p) for p in found), shown(label))
+def _level_of(by_variable: ByVariable) -> str:
+    label, at = str(by_variable.settings.get("worst_label")), by_variable.settings.get("worst_at")
+    results = (p for p in by_variable.levels if p.label == label or (at is not None and p.x == at))
+    return next((named(p) for p in results), shown(label))
 
 
-def _one_side(along: Along) -> str:
-    side = {"over": "overpredicts", "under": "underpredicts"}.get(str(along.settings.get("consistent")))
-    everywhere = "at every value shown here" if along.axis is not None else "for every level shown here"
+def _one_side(by_variable: ByVariable) -> str:
+    side = {"over": "overpredicts", "under": "underpredicts"}.get(str(by_variable.settings.get("consistent")))
+    everywhere = "at every value shown here" if by_variable.axis is not None else "for every level shown here"
     return f"As estimated, the model {side} {everywhere}." if side else ""
 
 
-def _masked(along: Along) -> str:
-    if not along.masked:
-        return "Drawn from the 1st to the 99th percentile." if along.axis is not None else ""
-    if along.axis is None:
-        levels = "One level is" if along.masked == 1 else f"{capital(cardinal(along.masked))} levels are"
+def _masked(by_variable: ByVariable) -> str:
+    if not by_variable.masked:
+        return "Drawn from the 1st to the 99th percentile." if by_variable.axis is not None else ""
+    if by_variable.axis is None:
+        levels = "One level is" if by_variable.masked == 1 else f"{capital(cardinal(by_variable.masked))} levels are"
         return f"{levels} left out: too small, or too few expected events or non-events."
-    n = len(along.points) + along.masked
+    n = len(by_variable.points) + by_variable.masked
     return (
-        f"Drawn from the 1st to the 99th percentile; {num.count(along.masked)} of {num.count(n)} points are left out: "
+        f"Drawn from the 1st to the 99th percentile; {num.count(by_variable.masked)} of {num.count(n)} points are "
+        f"left out: "
         "too few near them, or too few expected events or non-events."
     )
 
 
-def reading(along: Along) -> str:
+def reading(by_variable: ByVariable) -> str:
     """Return how the whole figure was tested."""
-    told = num.p_value(along.p_value, draws=along.draws)
-    what = "the whole curve" if along.axis is not None else "all levels simultaneously"
-    return f"Test of {what}: {told}. Gaps include the overall gap."
+    reported = num.p_value(by_variable.p_value, draws=by_variable.draws)
+    what = "the whole curve" if by_variable.axis is not None else "all levels simultaneously"
+    return f"Test of {what}: {reported}. Gaps include the overall gap."

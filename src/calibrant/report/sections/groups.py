@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from calibrant.audit.record import AuditRecord, Check, Finding
+from calibrant.audit.record import AuditRecord, CheckRecord, Finding
 from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.commands import groupings
@@ -14,9 +14,9 @@ from calibrant.report.document import (
     NOWHERE,
     PAGE,
     WHOLE,
-    Beside,
     Cell,
     Column,
+    Columns,
     Details,
     Entry,
     Node,
@@ -33,19 +33,19 @@ from calibrant.report.findings import (
     need_of,
     noun,
     ordered,
-    told,
+    reported,
     with_verdict,
 )
-from calibrant.report.outline import Asked, Declared
+from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.sections.reference import folded
 from calibrant.report.spans import (
     Span,
     Text,
     clipped,
     code,
-    given,
     label,
     lines,
+    literal,
     say,
     strong,
 )
@@ -53,12 +53,12 @@ from calibrant.report.wording import (
     VERDICTS,
     capital,
     certified_range,
-    crossed,
     error_at_most,
     groups_answer,
     no_groups,
     people,
     together,
+    two_way,
     unshown_reason,
 )
 from calibrant.report.wording.parts import beyond_worst
@@ -88,12 +88,12 @@ def groups(record: AuditRecord) -> Iterator[Node]:
         yield Paragraph(text, "note")
     mask = num.count(int(record.settings.get("mask", 20)))
     pooled = f"A group under {mask} is never shown; it is pooled with the next smallest, so that it cannot be found by "
-    told_so = Paragraph(say(f"{pooled}subtraction. {FIVES}"))
-    yield Details("How groups are counted", (told_so,), id="groups-read", where=PAGE)
-    yield replace(told_so, style="note", where=MARKDOWN)
+    reported_so = Paragraph(say(f"{pooled}subtraction. {FIVES}"))
+    yield Details("How groups are counted", (reported_so,), id="groups-read", where=PAGE)
+    yield replace(reported_so, style="note", where=MARKDOWN)
     if people_drawn := tuple(icons(record)):
         yield Details(
-            f"The worst group as {num.count(min(num.denominator(told(record)), DOTS))} dots",
+            f"The worst group as {num.count(min(num.denominator(reported(record)), DOTS))} dots",
             people_drawn,
             id="people",
             where=PAGE,
@@ -110,9 +110,9 @@ def about(record: AuditRecord) -> str:
 
 def table(record: AuditRecord) -> Table:
     """Return all groups, the worst first: gap and calibration error with ranges; the picture is of what is judged."""
-    limit, held = limit_of(record), ordered(record.groups)[:MOST_ROWS]
+    limit, kept = limit_of(record), ordered(record.groups)[:MOST_ROWS]
     judged, gap = limit is not None, by_gap(record)
-    top = places.ruler_top_of([ends(record, f) for f in held], limit)
+    top = places.ruler_top_of([ends(record, f) for f in kept], limit)
     axis = lines("Gap, either way," if gap else "Calibration error,", f"0 to {top:g}\N{NO-BREAK SPACE}points")
     columns = (
         Column(say("Group")),
@@ -130,26 +130,26 @@ def table(record: AuditRecord) -> Table:
         ),
     )
     rows = [replace(_row(record, record.everyone, top), id="", where=MARKDOWN)]
-    rows += [_row(record, f, top) for f in held]
+    rows += [_row(record, f, top) for f in kept]
     return Table(columns, tuple(rows), _caption(record), "forest long", "groups-all", SHORT)
 
 
 def _row(record: AuditRecord, f: Finding, top: float) -> Row:
-    limit, predicted, observed = limit_of(record), f.expected / f.rows, f.cases / f.rows
+    limit, predicted, observed = limit_of(record), f.expected / f.rows, f.events / f.rows
     low, high = ends(record, f)
     track = places.track(low, high, top, f.verdict, f"{_range(low, high, limit)} points", limit)
-    told_in = f.rows if f.variables else 0  # everyone is told exactly
+    reported_in = f.rows if f.variables else 0  # everyone is told exactly
     name = Cell(say("Everyone"))
     if f.variables:
-        name = Cell(say(given(label(f))))
+        name = Cell(say(literal(label(f))))
     known = need_of(f)
     need = "–" if known is None else num.amount(*known).removeprefix("about ")
     first, last = num.signed_range(f.gap.interval.low, f.gap.interval.high)
     cells = (
         name,
         Cell(say(num.count(f.rows))),
-        Cell(say(num.told_rate(predicted, told_in))),
-        Cell(say(num.told_rate(observed, told_in))),
+        Cell(say(num.reported_rate(predicted, reported_in))),
+        Cell(say(num.reported_rate(observed, reported_in))),
         Cell(say(f"{num.gap(f.gap.value)} ({first} to {last})")),
         Cell(sort=f"{low:.4g}", picture=svg.track(track)),
         Cell(say(error_range(record, f))),
@@ -161,7 +161,7 @@ def _row(record: AuditRecord, f: Finding, top: float) -> Row:
 
 def error_range(record: AuditRecord, f: Finding) -> str:
     """Return the certified range of the calibration error; where the limit is about it, as its verdict leaves it."""
-    if by_gap(record) or crossed(f):
+    if by_gap(record) or two_way(f):
         return certified_range(record, f, dashed=True)
     return _range(*ends(record, f), limit_of(record))
 
@@ -175,9 +175,9 @@ def _caption(record: AuditRecord) -> str:
     dashed = "" if limit is None else f" Dashed: the limit of {num.limit_points(limit)}."
     if total == 1:
         return f"The one group that was given.{dashed}"
-    held = f"All {num.count(total)} ranges of each kind are simultaneous: they hold {together(record)}."
+    kept = f"All {num.count(total)} ranges of each kind are simultaneous: they hold {together(record)}."
     apart = beyond_worst(record, record.groups)
-    return (cut_short(record) or held) + (f" {apart}" if apart else "") + dashed
+    return (cut_short(record) or kept) + (f" {apart}" if apart else "") + dashed
 
 
 def cut_short(record: AuditRecord) -> str:
@@ -202,16 +202,16 @@ def notes(record: AuditRecord) -> tuple[Text, ...]:
 # ---- the worst group as people ----
 
 
-def icons(record: AuditRecord) -> Iterator[Beside]:
+def icons(record: AuditRecord) -> Iterator[Columns]:
     """Return the people of the worst broken group as dots; nothing if none is broken or no dot would differ.
 
     Nor where fewer than five are reported as none: they would be no dot.
     """
-    worst = [f for f in told(record) if f.variables]
-    d = num.denominator(told(record))
+    worst = [f for f in reported(record) if f.variables]
+    d = num.denominator(reported(record))
     total = min(d, DOTS)
     expected, happened = num.of_every(worst[0], total) if worst else (0, 0)
-    if expected == happened or not (worst[0].expected and worst[0].cases):
+    if expected == happened or not (worst[0].expected and worst[0].events):
         return
     same, apart, beyond = min(expected, happened), abs(happened - expected), happened > expected
     kinds = ["ic1"] * same + ["ic2"] * apart + ["ic0"] * (total - same - apart)
@@ -224,7 +224,7 @@ def icons(record: AuditRecord) -> Iterator[Beside]:
     name = Span(clipped(label(worst[0])), "name")
     start = say(strong(f"Of every {num.count(d)} {noun(record)} in "), name, ", the model ", *people(record, worst[0]))
     who = f"five {noun(record)}" if each == 5 else who
-    yield Beside((*start, *say(f". Each dot is {who}: "), *_legend(record, beyond)), picture)
+    yield Columns((*start, *say(f". Each dot is {who}: "), *_legend(record, beyond)), picture)
 
 
 def _legend(record: AuditRecord, beyond: bool) -> Sequence[Span]:
@@ -235,8 +235,10 @@ def _legend(record: AuditRecord, beyond: bool) -> Sequence[Span]:
     if outcome is None:
         return say("filled, an expected event that happened; ", square, MISSED)
     if beyond:
-        return say("filled, expected; ", square, ", ", given(outcome), " beyond that; empty, not ", given(outcome), ".")
-    return say("filled, expected, and was; ", square, ", expected, and was not; empty, not ", given(outcome), ".")
+        return say(
+            "filled, expected; ", square, ", ", literal(outcome), " beyond that; empty, not ", literal(outcome), "."
+        )
+    return say("filled, expected, and was; ", square, ", expected, and was not; empty, not ", literal(outcome), ".")
 
 
 # ---- what the section adds to others ----
@@ -254,13 +256,13 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     yield Entry("Groups", say(shared if record.groups else unshown_reason(record) or "None were given."))
 
 
-def _check(_: Check, record: AuditRecord) -> Asked:
-    found = [f"{len(with_verdict(record, v))} {VERDICTS[v].lower()}" for v in ("met", "broken", "undecided")]
+def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
+    results = [f"{len(with_verdict(record, v))} {VERDICTS[v].lower()}" for v in ("within", "over", "undecided")]
     total = num.count(len(record.groups))
     if limit_of(record) is None:
-        found = [f"{total} certified ranges"]
+        results = [f"{total} certified ranges"]
     meaning = f"all {total} ranges hold simultaneously, {together(record)}" if record.groups else "for whom is it off?"
-    return Asked(f"Every group: {error_at_most(record)}", ", ".join(found), meaning)
+    return OutlineCheck(f"Every group: {error_at_most(record)}", ", ".join(results), meaning)
 
 
 def _verdict(record: AuditRecord) -> str:

@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from calibrant.audit.record import AuditRecord, Check
+from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
 from calibrant.report.document import MARKDOWN, PAGE, Entry, Node, Paragraph
-from calibrant.report.findings import POCKETS, STRONG, draws_of, impossible, noun, ran, stands
-from calibrant.report.outline import Asked, Declared
+from calibrant.report.findings import STRONG, SUBGROUPS, draws_of, impossible, noun, ran, stands
+from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.sections import maps, search
 from calibrant.report.spans import Text, code, say
-from calibrant.report.wording import UNPROVEN, capital, cardinal, p_told, unmade, variable_names
-from calibrant.report.wording.units import by_units, chance
+from calibrant.report.wording import UNPROVEN, capital, cardinal, p_reported, unmade, variable_names
+from calibrant.report.wording.clusters import by_clusters, chance
 
 LOCAL = "local-calibration"
 KERNEL_ERROR = "kernel-error"
@@ -43,12 +43,12 @@ def hidden(record: AuditRecord) -> Iterator[Node]:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One variable of the test; `adjusted` allows for all of them, `found` for the whole test as well."""
+    """One variable of the test; `adjusted` allows for all of them, `error_shown` for the whole test as well."""
 
     variable: str
     p: float
     adjusted: float
-    found: bool
+    error_shown: bool
 
 
 def carried(record: AuditRecord) -> tuple[Evidence, ...]:
@@ -56,9 +56,9 @@ def carried(record: AuditRecord) -> tuple[Evidence, ...]:
     check = ran(record, LOCAL)
     if check is None or check.outcome is None:
         return ()
-    parts, alpha, found = check.outcome.parts, float(record.settings["alpha"]), record.found(check)
+    parts, alpha, result = check.outcome.parts, float(record.settings["alpha"]), record.error_shown(check)
     lines = zip(*(parts.get(k, ()) for k in ("variables", "variable_p", "variable_adjusted_p")), strict=True)
-    rows = [Evidence(str(v), float(p), float(q), found and float(q) <= alpha) for v, p, q in lines]
+    rows = [Evidence(str(v), float(p), float(q), result and float(q) <= alpha) for v, p, q in lines]
     return tuple(sorted(rows, key=lambda e: (e.adjusted, e.p, e.variable)))
 
 
@@ -70,30 +70,32 @@ def answer(record: AuditRecord) -> Text:
     local, strong = ran(record, LOCAL), ran(record, STRONG)
     if strong is None:
         return local_answer(record)
-    if record.found(strong) and not stands(record, strong):
+    if record.error_shown(strong) and not stands(record, strong):
         return _alone(record)
-    clause, p = search.predicts(record), search.told(record)
+    clause, p = search.predicts(record), search.reported(record)
     if local is None or local.outcome is None:
-        return say(f"Yes: {clause} ({p}).") if record.found(strong) else say(search.none_found(record))
-    if record.found(local):
-        unproven = "" if record.found(strong) else f", {UNPROVEN}"
+        return say(f"Yes: {clause} ({p}).") if record.error_shown(strong) else say(search.none_detected(record))
+    if record.error_shown(local):
+        unproven = "" if record.error_shown(strong) else f", {UNPROVEN}"
         return say(*local_answer(record), f" {capital(clause)}{unproven} ({p}).")
-    by_trait = p_told(local.outcome)
-    if record.found(strong):
-        rest = f"Among {noun(record)} with the same score, no attribute is shown to carry it separately ({by_trait})."
+    by_attribute = p_reported(local.outcome)
+    if record.error_shown(strong):
+        rest = (
+            f"Among {noun(record)} with the same score, no attribute is shown to carry it separately ({by_attribute})."
+        )
         return say(f"Yes: {clause} ({p}). {rest}")
-    return say(f"None was found, {UNPROVEN}: not by attribute ({by_trait}), and {clause} ({p}).")
+    return say(f"None was found, {UNPROVEN}: not by attribute ({by_attribute}), and {clause} ({p}).")
 
 
 def _alone(record: AuditRecord) -> Text:
     """Return the answer where the search by models finds error, and not once it is joined with the one of subgroups."""
-    local, joined = ran(record, LOCAL), ran(record, POCKETS)
-    both = "" if joined is None or joined.outcome is None else f" ({p_told(joined.outcome)})"
+    local, joined = ran(record, LOCAL), ran(record, SUBGROUPS)
+    both = "" if joined is None or joined.outcome is None else f" ({p_reported(joined.outcome)})"
     by_itself = (
-        f"Trained models find error ({search.told(record)}), but not after adjustment for the search of subgroups"
+        f"Trained models find error ({search.reported(record)}), but not after adjustment for the search of subgroups"
     )
-    traits = local_answer(record) if local is not None else say(f"None was found, {UNPROVEN}.")
-    return say(*traits, f" {by_itself}, which allows for having searched twice{both}.")
+    attributes = local_answer(record) if local is not None else say(f"None was found, {UNPROVEN}.")
+    return say(*attributes, f" {by_itself}, which allows for having searched twice{both}.")
 
 
 def local_answer(record: AuditRecord) -> Text:
@@ -101,23 +103,23 @@ def local_answer(record: AuditRecord) -> Text:
     check = ran(record, LOCAL)
     if check is None or check.outcome is None:
         return ()
-    told = p_told(check.outcome)
+    reported = p_reported(check.outcome)
     if impossible(check.outcome):
-        return say(f"Yes, {told}.")
-    if not record.found(check):
-        return say(f"None was found, {UNPROVEN} ({told}).")
-    yes = [e.variable for e in carried(record) if e.found]
-    traits = [v for v in yes if v != SCORE]
-    if traits:
+        return say(f"Yes, {reported}.")
+    if not record.error_shown(check):
+        return say(f"None was found, {UNPROVEN} ({reported}).")
+    yes = [e.variable for e in carried(record) if e.error_shown]
+    attributes = [v for v in yes if v != SCORE]
+    if attributes:
         start = f"Yes: among {noun(record)} with the same score, what happens still depends on "
-        return say(start, *variable_names(traits), f" ({told}).")
+        return say(start, *variable_names(attributes), f" ({reported}).")
     if yes:
-        return say(f"Yes, by the score itself ({told}); no attribute is shown to add to it, {UNPROVEN}.")
+        return say(f"Yes, by the score itself ({reported}); no attribute is shown to add to it, {UNPROVEN}.")
     if float(check.outcome.parts.get("p_local", 1.0)) <= float(record.settings["alpha"]):
         start = f"Yes: among {noun(record)} with the same score some error is left"
-        return say(f"{start} ({told}), though no single attribute is shown to carry it.")
+        return say(f"{start} ({reported}), though no single attribute is shown to carry it.")
     start = "Only in the level or slope of the score as a whole"
-    return say(f"{start} ({told}): no error was found that varies with an attribute, {UNPROVEN}.")
+    return say(f"{start} ({reported}): no error was found that varies with an attribute, {UNPROVEN}.")
 
 
 def note(record: AuditRecord) -> str:
@@ -195,7 +197,9 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     for curve in list(record.family("local_bias").values())[:1]:
         s = curve.settings
         most = f"{num.percent(float(s['alpha']))} of 100 audits"
-        often = f"about {most}, if clusters are many" if by_units(record) else f"at most {most}, at any number of rows"
+        often = (
+            f"about {most}, if clusters are many" if by_clusters(record) else f"at most {most}, at any number of rows"
+        )
         made = MAPS.format(null=chance(record, int(s["draws"])), often=often)
         yield Entry("Maps", say(made, code(curve.method), "."))
     yield from search.methods(record)
@@ -209,17 +213,19 @@ def words(record: AuditRecord) -> Iterator[Entry]:
         yield search.WORD
 
 
-def _check(check: Check, record: AuditRecord) -> Asked:
+def _check(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
     numbers = ""
     if check.outcome is not None:
         rows = [e for e in carried(record) if e.variable != SCORE]
-        numbers = p_told(check.outcome)
+        numbers = p_reported(check.outcome)
         if rows:
-            numbers += f"; evidence in {num.count(sum(e.found for e in rows))} of {num.count(len(rows))} variables"
-    return Asked("Local calibration test", numbers, "is error left among people with the same score?")
+            numbers += (
+                f"; evidence in {num.count(sum(e.error_shown for e in rows))} of {num.count(len(rows))} variables"
+            )
+    return OutlineCheck("Local calibration test", numbers, "is error left among people with the same score?")
 
 
-def _kernel(check: Check, record: AuditRecord) -> Asked:
+def _kernel(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
     """Return the kernel error, its interval, up to where a right model's is accepted, and its p-value."""
     e, test = check.estimate, ran(record, LOCAL)
     numbers = ""
@@ -228,7 +234,7 @@ def _kernel(check: Check, record: AuditRecord) -> Asked:
         numbers = f"{e:.4f}; a calibrated model is accepted under {under:.4f}".replace("-", num.MINUS)
         if test is not None and test.outcome is not None:
             numbers += f"; {num.p_value(float(test.outcome.parts['p_klce']), draws=draws_of(test.outcome))}"
-    return Asked("Kernel local calibration error (KLCE²)", numbers, KERNEL_MEANS)
+    return OutlineCheck("Kernel local calibration error (KLCE²)", numbers, KERNEL_MEANS)
 
 
 DECLARED = (

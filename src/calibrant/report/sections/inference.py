@@ -11,12 +11,12 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.document import MARKDOWN, PAGE, Details, Node, Paragraph, number_table
 from calibrant.report.places import EARLIEST, LARGE, LATEST, SMALL, day, number
-from calibrant.report.spans import Span, Text, clipped, given, say, shown
+from calibrant.report.spans import Span, Text, clipped, literal, say, shown
 from calibrant.report.wording import UNPROVEN, capital, cardinal, together
 
 COLUMNS = ("variable", "level", "inferred", "observed", "bias", "low", "high")  # that are read of the record's curve
 SHORT = 6  # lines of the table
-TOLD = 2  # in a sentence
+REPORTED = 2  # in a sentence
 NAMED = 40  # characters of a name in a sentence
 WIDTH = 6.0  # standard errors that a range is wide, about
 HEAD = ("Among the events", "Probabilities say", "Labels say", "Off by", "Off by, range")
@@ -24,16 +24,16 @@ HEAD = ("Among the events", "Probabilities say", "Labels say", "Off by", "Off by
 
 def inference(record: AuditRecord) -> Iterator[Node]:
     """Return the sentence and the table on demand, and a line for the texts where a mean or share comes out wrong."""
-    found = lines(record)
-    if not found:
+    result = lines(record)
+    if not result:
         return
-    first = "The least likely to be chance first. " if len(found) > 1 else ""
-    more = len(found) - SHORT
+    first = "The least likely to be chance first. " if len(result) > 1 else ""
+    more = len(result) - SHORT
     rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
     table = number_table(
         f"{first}Ranges are approximate and simultaneous: they hold {together(record)}.{rest}",
         HEAD,
-        [(v.name, v.value(v.inferred), v.value(v.observed), v.off(), v.range()) for v in found[:SHORT]],
+        [(v.name, v.value(v.inferred), v.value(v.observed), v.off(), v.range()) for v in result[:SHORT]],
     )
     opened = f"Probabilities in place of labels: {heading(record)}"
     yield Details(opened, (Paragraph(answer(record)), table), id="inference", where=PAGE)
@@ -55,7 +55,7 @@ class Line:
     high: float
 
     @property
-    def found(self) -> bool:
+    def error_shown(self) -> bool:
         """Whether it is shown to be biased."""
         return self.low > 0.0 or self.high < 0.0
 
@@ -77,8 +77,8 @@ class Line:
     def known(self) -> int:
         """Decimals of the two values that mean something: no more than the record holds."""
         percent = self.kind == "level"
-        held = max(_decimals(x) for x in (self.inferred, self.observed))
-        return min(self.digits, max(held - 2, 1) if percent else held)
+        kept = max(_decimals(x) for x in (self.inferred, self.observed))
+        return min(self.digits, max(kept - 2, 1) if percent else kept)
 
     def value(self, x: float) -> str:
         """Write a mean or a share; a mean date as the nearest day."""
@@ -92,8 +92,10 @@ class Line:
         """Write a bias, with its unit where it has one."""
         if self.kind == "level":
             return f"{num.nearest(x, self.digits)} points"
-        told = _far(x) if _is_far(x) else number(x, self.digits)
-        return told if self.kind == "number" else f"{told} {'day' if told.strip(num.MINUS) == '1' else 'days'}"
+        reported = _far(x) if _is_far(x) else number(x, self.digits)
+        return (
+            reported if self.kind == "number" else f"{reported} {'day' if reported.strip(num.MINUS) == '1' else 'days'}"
+        )
 
     def off(self) -> str:
         """Write the bias with its sign."""
@@ -110,7 +112,7 @@ class Line:
         digits = self.digits
         while True:
             a, b = _cut(self.low, digits, ROUND_FLOOR), _cut(self.high, digits, ROUND_CEILING)
-            if not self.found or (a and b):
+            if not self.error_shown or (a and b):
                 return f"{_signed(a)} to {_signed(b)}"
             digits += 1
 
@@ -128,24 +130,24 @@ def lines(record: AuditRecord) -> tuple[Line, ...]:
 
 def wrong(record: AuditRecord) -> tuple[Line, ...]:
     """Return those that are shown to be biased."""
-    return tuple(line for line in lines(record) if line.found)
+    return tuple(line for line in lines(record) if line.error_shown)
 
 
 def answer(record: AuditRecord) -> Text:
     """Return what would come out wrong about the events, in a sentence; empty where nothing could be asked."""
-    found, cases = lines(record), _cases(record)
-    if not found:
+    result, events = lines(record), _events(record)
+    if not result:
         return ()
     off = wrong(record)
     if not off:
-        start = say("If the probabilities stood in for the labels, no mean and no share among ", *cases)
+        start = say("If the probabilities stood in for the labels, no mean and no share among ", *events)
         return say(*start, f" is shown to be biased, {UNPROVEN}.")
-    out: list[str | Span] = ["If the probabilities stood in for the labels, ", *cases, " would look different: "]
-    for i, line in enumerate(off[:TOLD]):
-        out += ["; " if i else "", *_told(line, "them")]
-    more = len(off) - TOLD
+    out: list[str | Span] = ["If the probabilities stood in for the labels, ", *events, " would look different: "]
+    for i, line in enumerate(off[:REPORTED]):
+        out += ["; " if i else "", *_reported(line, "them")]
+    more = len(off) - REPORTED
     rest = (
-        f". {capital(cardinal(more))} more of {num.count(len(found))} means and shares {_shown(more)}."
+        f". {capital(cardinal(more))} more of {num.count(len(result))} means and shares {_shown(more)}."
         if more > 0
         else "."
     )
@@ -166,30 +168,34 @@ def short(record: AuditRecord) -> Text:
     more = len(off) - 1
     of = num.count(len(lines(record)))
     rest = f"; {cardinal(more)} more of {of} means and shares {_shown(more)}." if more else "."
-    return say("Probabilities in place of labels: ", *_told(off[0], "the events"), rest)
+    return say("Probabilities in place of labels: ", *_reported(off[0], "the events"), rest)
 
 
 def _shown(count: int) -> str:
     return f"{'is' if count == 1 else 'are'} shown to be biased"
 
 
-def _told(line: Line, whom: str) -> Text:
+def _reported(line: Line, whom: str) -> Text:
     """Say what it would be and what it is; where both are written alike, how far off it would be."""
-    told, true = line.value(line.inferred), line.value(line.observed)
+    reported, true = line.value(line.inferred), line.value(line.observed)
     of = "" if whom == "them" else f" of {whom}"
     less, more = ("early", "late") if line.kind == "date" else ("low", "high")
     by = f"{line.size(abs(line.bias))} too {less if line.bias < 0.0 else more}"
-    alike = told == true
+    intraclass_correlation = reported == true
     if line.kind == "level":
-        words = f" would be {by} among {whom}" if alike else f" would be {told} of {whom} and not {true}"
+        words = (
+            f" would be {by} among {whom}"
+            if intraclass_correlation
+            else f" would be {reported} of {whom} and not {true}"
+        )
     else:
-        words = f"{of} would average {by if alike else f'{told} and not {true}'}"
+        words = f"{of} would average {by if intraclass_correlation else f'{reported} and not {true}'}"
     return say(Span(clipped(line.name, NAMED), "name"), words)
 
 
-def _cases(record: AuditRecord) -> Text:
+def _events(record: AuditRecord) -> Text:
     outcome = record.settings.get("outcome")
-    return say("the events") if outcome is None else say("those who are ", given(outcome))
+    return say("the events") if outcome is None else say("those who are ", literal(outcome))
 
 
 def _decimals(x: float) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from calibrant.audit.record import AuditRecord, Check
+from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
 from calibrant.report.document import Cell, Column, Details, Entry, Node, Paragraph, Row, Table
-from calibrant.report.findings import by_gap, limit_of, noun, units_of
-from calibrant.report.outline import Asked
-from calibrant.report.spans import clipped, code, given, say, shown
+from calibrant.report.findings import by_gap, cluster_totals, limit_of, noun
+from calibrant.report.outline import OutlineCheck
+from calibrant.report.spans import clipped, code, literal, say, shown
 from calibrant.report.wording import VERDICTS, capital, error_at_most
 from calibrant.report.wording.missing_labels import People, people, ratio
 
@@ -32,38 +32,38 @@ NO_PROOF = "That outcomes are missing at random given the score, no test of thes
 
 def missing(record: AuditRecord) -> Iterator[Node]:
     """Return both tables on demand; nothing where every outcome is known."""
-    held = people(record)
-    if not held:
+    kept = people(record)
+    if not kept:
         return
-    read = READ + _of_units(record) + (STANDS if limit_of(record) is not None else "")
-    nodes: list[Node] = [Paragraph(say(read)), _ranges(record, held)]
+    read = READ + _of_clusters(record) + (STANDS if limit_of(record) is not None else "")
+    nodes: list[Node] = [Paragraph(say(read)), _ranges(record, kept)]
     if record.curve("without_label").columns:
         nodes += [_who(record), Paragraph(say(NO_PROOF), "note")]
-    yield Details(heading(record, held[0]), tuple(nodes), id="missing-labels")
+    yield Details(heading(record, kept[0]), tuple(nodes), id="missing-labels")
 
 
-def _of_units(record: AuditRecord) -> str:
+def _of_clusters(record: AuditRecord) -> str:
     """Return how many clusters have rows without an outcome, and that each is one bet; nothing of independent rows."""
     s = record.curve("missing_labels").settings
-    if "units" not in s:
+    if "clusters" not in s:
         return ""
     if not record.data.get("cluster"):
         return " Ranges are of the weighted rows."
-    some, weighted = f"{num.count(s['units_unlabelled'])} of {num.count(s['units'])}", record.data.get("weights")
-    told = " Ranges are of the weighted rows." if weighted else ""
+    some, weighted = f"{num.count(s['clusters_unlabelled'])} of {num.count(s['clusters'])}", record.data.get("weights")
+    reported = " Ranges are of the weighted rows." if weighted else ""
     return (
         f" {some} clusters have rows without an outcome, and each cluster, with all of its rows, is one "
-        f"independent observation.{told}"
+        f"independent observation.{reported}"
     )
 
 
 def heading(record: AuditRecord, everyone: People) -> str:
     """Return how many have no outcome, and how far everyone's verdict stands."""
-    told = f"Outcomes not known: {everyone.unknown} of {noun(record)}"
+    reported = f"Outcomes not known: {everyone.unknown} of {noun(record)}"
     if limit_of(record) is None:
-        return told
+        return reported
     word = VERDICTS[everyone.verdicts[0]].lower()
-    return f"{told}; everyone, at random: {word}{_standing(everyone)}"
+    return f"{reported}; everyone, at random: {word}{_standing(everyone)}"
 
 
 def stated(record: AuditRecord) -> float:
@@ -80,17 +80,17 @@ def _standing(one: People) -> str:
 # ---- what they could change ----
 
 
-def _ranges(record: AuditRecord, held: tuple[People, ...]) -> Table:
+def _ranges(record: AuditRecord, values: tuple[People, ...]) -> Table:
     """Return a line for everyone and each group: its range and verdict under each assumption."""
     judged, odds = limit_of(record) is not None, stated(record)
     heads = ("Outcome not known", "At random", f"Odds up to {odds:g}", "Whatever they are")
     columns = (Column(say("Who")), *(Column(say(h), "r") for h in (*heads, *(("Stands to",) if judged else ()))))
     rows = []
-    for one in held[:MOST]:
-        who = say("Everyone") if one.everyone else say(given(clipped(shown(one.name))))
+    for one in values[:MOST]:
+        who = say("Everyone") if one.everyone else say(literal(clipped(shown(one.name))))
         cells = [one.unknown, *(_range(record, one, i) for i in range(3))]
         rows.append(Row((Cell(who), *(Cell(say(c)) for c in (*cells, *((_stood(one),) if judged else ()))))))
-    more = len(held) - MOST
+    more = len(values) - MOST
     rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
     what = "gap" if by_gap(record) else "calibration error"
     caption = f"{capital(what)} of all {noun(record)}, points. Everyone's ranges hold separately, those of groups "
@@ -101,10 +101,10 @@ def _range(record: AuditRecord, one: People, at: int) -> str:
     """Return a range under one assumption, with its verdict where there is one."""
     low, high = one.ranges[at]
     if by_gap(record):
-        told = " to ".join(num.signed_range(low, high))
+        reported = " to ".join(num.signed_range(low, high))
     else:
-        told = num.between(num.lower_bound(low, limit_of(record)), num.upper_bound(high, limit_of(record)))
-    return told if limit_of(record) is None else f"{told} · {VERDICTS[one.verdicts[at]].lower()}"
+        reported = num.between(num.lower_bound(low, limit_of(record)), num.upper_bound(high, limit_of(record)))
+    return reported if limit_of(record) is None else f"{reported} · {VERDICTS[one.verdicts[at]].lower()}"
 
 
 def _stood(one: People) -> str:
@@ -121,11 +121,11 @@ def _who(record: AuditRecord) -> Table:
     c = record.curve("without_label").columns
     heads = (capital(noun(record)), "Outcome not known", "Standardised difference", "p")
     columns = (Column(say("Who is without")), *(Column(say(h), "r") for h in heads))
-    rows, last, untested = [], "", "not tested" if units_of(record) else "too few"
+    rows, last, untested = [], "", "not tested" if cluster_totals(record) else "too few"
     keys = ("variable", "level", "rows", "unlabelled", "share", "difference", "p_adjusted")
     for variable, level, known, without, share, difference, p in list(zip(*(c[k] for k in keys), strict=True))[:MOST]:
         first, last = variable != last, str(variable)
-        told_p = (
+        reported_p = (
             ""
             if not first
             else untested
@@ -136,16 +136,16 @@ def _who(record: AuditRecord) -> Table:
             num.count(int(str(known)) + int(str(without))),
             _percent(float(str(share))),
             "none there" if difference is None else _signed(float(str(difference))),
-            told_p,
+            reported_p,
         )
-        who = (code(shown(variable)), ": ", given(clipped(shown(level))))
+        who = (code(shown(variable)), ": ", literal(clipped(shown(level))))
         rows.append(Row((Cell(say(*who)), *(Cell(say(text)) for text in cells))))
     more = len(c["level"]) - MOST
     rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
-    return Table(columns, tuple(rows), DIFFERS + (UNTESTED if units_of(record) else TESTED) + rest)
+    return Table(columns, tuple(rows), DIFFERS + (UNTESTED if cluster_totals(record) else TESTED) + rest)
 
 
-def _p_told(p: object) -> str:
+def _p_reported(p: object) -> str:
     """Write an adjusted p-value by itself; where there are too few people for one, say so."""
     return "too few" if p is None else num.p_value(float(str(p))).removeprefix("p ").removeprefix("= ")
 
@@ -162,13 +162,13 @@ def _percent(share: float) -> str:
 # ---- what the section of everyone adds to others ----
 
 
-def check(_: Check, record: AuditRecord) -> Asked:
+def check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     """Return how to read the check: the worst verdict at the stated odds, and everyone's range."""
-    held, odds = people(record), stated(record)
+    kept, odds = people(record), stated(record)
     question = f"All, outcomes known or not: {error_at_most(record)}"
-    numbers = f"everyone {_range(record, held[0], 1)}".replace(" ·", " points:") if held else ""
+    numbers = f"everyone {_range(record, kept[0], 1)}".replace(" ·", " points:") if kept else ""
     meaning = f"the worst of everyone and the groups, if odds differ by up to {odds:g}; no verdict counts it"
-    return Asked(question, numbers, meaning)
+    return OutlineCheck(question, numbers, meaning)
 
 
 HOW = (
@@ -176,12 +176,12 @@ HOW = (
     "line above the largest probability that the odds allow, below the least, turns each into a test martingale; what "
     "the line leaves over counts as the worst. {by}True at this number of rows. Function "
 )
-BY_UNITS = "The terms of one {one}, weighted, are added up to one. "
+BY_CLUSTERS = "The terms of one {one}, weighted, are added up to one. "
 
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
     """Return how ranges with missing outcomes were made."""
     if people(record):
         one = "cluster" if record.data.get("cluster") else "row"
-        by = BY_UNITS.format(one=one) if units_of(record) else ""
+        by = BY_CLUSTERS.format(one=one) if cluster_totals(record) else ""
         yield Entry("Outcomes not known", say(HOW.format(by=by), code("certify.missing_labels"), "."))

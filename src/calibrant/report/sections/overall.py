@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from calibrant.audit.record import AuditRecord, Check
+from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
 from calibrant.report import svg
-from calibrant.report.along import Along, Bin, Stretch, along_score, bins_of
+from calibrant.report.by_variable import Bin, ByVariable, Stretch, bins_of, score_view
 from calibrant.report.document import (
     MARKDOWN,
     PAGE,
@@ -27,18 +27,18 @@ from calibrant.report.document import (
     number_table,
 )
 from calibrant.report.findings import (
-    POCKETS,
+    SUBGROUPS,
     by_gap,
     carries_curve,
     check_of,
     few,
+    gap_side,
     limit_of,
     noun,
     screened,
-    shift_side,
     side,
 )
-from calibrant.report.outline import Asked, Declared
+from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import Window, digits_of
 from calibrant.report.sections import missing_labels
 from calibrant.report.sections.curves import GAP, HEADS, RATES, cells
@@ -55,9 +55,9 @@ from calibrant.report.wording import (
     people_share,
     together,
 )
-from calibrant.report.wording.units import by_units, chance
+from calibrant.report.wording.clusters import by_clusters, chance
 from calibrant.results import Estimate
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 SAYS = svg.Mark("100%", "100%", 36, "end", "", "the model says")
 HAPPENED = svg.Mark("0", "0", -10, "start", "", "happened")
@@ -100,9 +100,9 @@ def overall(record: AuditRecord) -> Iterator[Node]:
 # ---- the reliability figure ----
 
 
-def score(record: AuditRecord) -> Along:
+def score(record: AuditRecord) -> ByVariable:
     """Return the curve along the score; where there is none, its ranges."""
-    return along_score(bins_of(record.curve("bins")), record.curve("reliability"))
+    return score_view(bins_of(record.curve("bins")), record.curve("reliability"))
 
 
 def smooth(record: AuditRecord) -> bool:
@@ -110,25 +110,25 @@ def smooth(record: AuditRecord) -> bool:
     return bool(record.curve("reliability").columns.get("gap"))
 
 
-def _with_many_units(record: AuditRecord) -> str:
+def _with_many_clusters(record: AuditRecord) -> str:
     """Return what the band's promise takes where it rests on random signs of clusters."""
-    return ", if clusters are many" if "units" in record.curve("reliability").settings else ""
+    return ", if clusters are many" if "clusters" in record.curve("reliability").settings else ""
 
 
 def figure(record: AuditRecord) -> Figure:
     """Return the pictures, the readouts and the numbers of the reliability figure."""
-    limit, bins, along = limit_of(record), bins_of(record.curve("bins")), score(record)
-    low, high = (f"{v:g}" for v in along.across)
-    top, digits, finds = along.top(limit), digits_of(along.across), finding(record)
-    cross = replace(svg.cross(bins, along.across), marks=(HAPPENED, SAYS))
-    drawn = svg.gaps(along, limit, top, noun(record))
+    limit, bins, by_variable = limit_of(record), bins_of(record.curve("bins")), score(record)
+    low, high = (f"{v:g}" for v in by_variable.across)
+    top, digits, finds = by_variable.top(limit), digits_of(by_variable.across), finding(record)
+    cross = replace(svg.cross(bins, by_variable.across), marks=(HAPPENED, SAYS))
+    drawn = svg.gaps(by_variable, limit, top, noun(record))
     gaps = replace(drawn, marks=(*ABOVE, SAYS, *drawn.marks), ruled=True)
     of_cross = "What happened against what the model says, one dot a range of the score."
     of_gaps = f"{GAP}, by score. {finds}."
-    held = f"Ranges: all {len(bins)} hold simultaneously, {together(record)}."
+    kept = f"Ranges: all {len(bins)} hold simultaneously, {together(record)}."
     if smooth(record):
-        held = f"Band: holds the whole curve, {together(record)}{_with_many_units(record)}."
-    cut = any(max(-p.low, p.high) * 100 > top for p in along.line)
+        kept = f"Band: holds the whole curve, {together(record)}{_with_many_clusters(record)}."
+    cut = any(max(-p.low, p.high) * 100 > top for p in by_variable.line)
     form = f"Where the model says {{0}}%, {{2}} in 100 happened: {{3}} points ({{4}}), {{side}}. {{5}} {noun(record)} "
     form += "in {6}."
     return Figure(
@@ -141,22 +141,22 @@ def figure(record: AuditRecord) -> Figure:
             Panel(GAP, svg.plot(gaps, of_gaps, low, high, "score")),
         ),
         key=(),
-        caption=say(f"{held} {reading(smooth(record), along.across, cut)}"),
+        caption=say(f"{kept} {reading(smooth(record), by_variable.across, cut)}"),
         id="fig-reliability",
         title=finds,
-        readout=Readout("Read the figure by score", low, high, _start(along), form, tuple(DIRECTIONS.values())),
-        numbers=_tables(along, bins, digits, noun(record)),
+        readout=Readout("Read the figure by score", low, high, _start(by_variable), form, tuple(DIRECTIONS.values())),
+        numbers=_tables(by_variable, bins, digits, noun(record)),
     )
 
 
-def _start(along: Along) -> str:
-    return f"{100 * float(along.line[len(along.line) * 4 // 5].x or 0.0):.4f}"
+def _start(by_variable: ByVariable) -> str:
+    return f"{100 * float(by_variable.line[len(by_variable.line) * 4 // 5].x or 0.0):.4f}"
 
 
 def no_figure(record: AuditRecord) -> Text:
     """Return why there is no curve, with the counts."""
     one, check = record.everyone, check_of(record, "reliability")
-    counts = strong(f"No curve: {num.count(one.rows)} {noun(record)}, {num.count(one.cases)} events.")
+    counts = strong(f"No curve: {num.count(one.rows)} {noun(record)}, {num.count(one.events)} events.")
     why = "A curve needs at least 50 expected events and 50 expected non-events."
     if not few(record) and check is not None and check.status in ("not-applicable", "not-run"):
         why = sentence(check.reason or "it was not drawn")
@@ -165,11 +165,11 @@ def no_figure(record: AuditRecord) -> Text:
 
 def finding(record: AuditRecord) -> str:
     """Return what the figure shows: its title."""
-    along = score(record)
+    by_variable = score(record)
     if smooth(record):
-        shown_off = along.p_value <= float(record.settings["alpha"])
-        return curve_finding(along.runs if shown_off else None, digits_of(along.across))
-    off, total = bins_off(record), len(along.line)
+        shown_off = by_variable.p_value <= float(record.settings["alpha"])
+        return curve_finding(by_variable.runs if shown_off else None, digits_of(by_variable.across))
+    off, total = bins_off(record), len(by_variable.line)
     if not off:
         return f"In none of {_ranges(total)} shown to be off"
     return f"Shown to be off in {off} of {_ranges(total)}"
@@ -193,12 +193,12 @@ def curve_finding(stretches: Sequence[Stretch] | None, digits: int) -> str:
         return "At no score shown to be off"
     if not stretches:
         return "Off as a whole, but at no single score far enough to be shown off there"
-    told: list[str] = []
+    reported: list[str] = []
     for where, words in (("low", "underpredicts"), ("high", "overpredicts")):
         spans = [_span(s, digits - 1) for s in stretches if s.side == where]
         if spans:
-            told.append(f"{words} {'where it says' if not told else 'at'} {_several(spans)}")
-    return f"{capital('; '.join(told))}"
+            reported.append(f"{words} {'where it says' if not reported else 'at'} {_several(spans)}")
+    return f"{capital('; '.join(reported))}"
 
 
 def _span(stretch: Stretch, digits: int) -> str:
@@ -224,11 +224,11 @@ def reading(smooth: bool, across: Window, cut: bool) -> str:
     return f"{words} A {what} at the edge goes on beyond it." if cut else words
 
 
-def _tables(along: Along, bins: Sequence[Bin], digits: int, who: str) -> tuple[Table, ...]:
+def _tables(by_variable: ByVariable, bins: Sequence[Bin], digits: int, who: str) -> tuple[Table, ...]:
     """Return every point of the curve with the people of its range of the score; without a curve every range."""
-    heads = ("Score, %", *HEADS[:3], HEADS[3] if along.line[0] not in bins else "Range of the gap, points")
+    heads = ("Score, %", *HEADS[:3], HEADS[3] if by_variable.line[0] not in bins else "Range of the gap, points")
     rows = []
-    for p in along.line:
+    for p in by_variable.line:
         b = p if isinstance(p, Bin) else next((b for b in bins if float(p.x or 0.0) <= b.end), bins[-1])
         span = f"{b.start * 100:.3g}–{b.end * 100:.3g}%"
         rows.append((num.nearest(float(p.x or 0.0), digits), *cells(p, digits), num.count(b.rows), span))
@@ -250,9 +250,9 @@ class Certified:
 
 def certified(record: AuditRecord) -> Table:
     """Return what is certified, and about which score; an assumption of all lines is in the caption."""
-    held = certificates(record)
-    assumptions = {c.assumes for c in held}
-    shared = f" All assume {held[0].assumes}." if len(assumptions) == 1 else ""
+    kept = certificates(record)
+    assumptions = {c.assumes for c in kept}
+    shared = f" All assume {kept[0].assumes}." if len(assumptions) == 1 else ""
     columns = (
         Column(say("Quantity"), brief="Certified"),
         Column(say("Points"), "r"),
@@ -268,18 +268,18 @@ def certified(record: AuditRecord) -> Table:
                 Cell(say(c.assumes), brief=say(code(c.assumes))),
             )
         )
-        for c in held
+        for c in kept
     )
     caption = f"What is certified, and about which score. Each line holds separately, {together(record)}.{shared}"
-    if _shift_beyond(record):
+    if _gap_beyond(record):
         caption += " A gap is no larger than the calibration error: where its line goes further, it is only less exact."
     return Table(columns, rows, caption)
 
 
-def _shift_beyond(record: AuditRecord) -> bool:
+def _gap_beyond(record: AuditRecord) -> bool:
     """Return whether the range of the shift goes beyond the error's high end: both hold, each by itself."""
-    shift, most = record.estimates.get("shift"), record.everyone.upper.interval.high
-    return shift is not None and max(shift.interval.high, -shift.interval.low) > most
+    gap, most = record.estimates.get("gap"), record.everyone.upper.interval.high
+    return gap is not None and max(gap.interval.high, -gap.interval.low) > most
 
 
 def certificates(record: AuditRecord) -> tuple[Certified, ...]:
@@ -293,7 +293,7 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
     about = {
         "distance": ("Distance from calibration, at most", "the raw score, nothing changed"),
         "jittered": ("Calibration error with noise added, at most", "the raw score plus a little noise"),
-        "shift": ("Overall gap", "the raw score"),
+        "gap": ("Overall gap", "the raw score"),
     }
     if (worst := record.estimates.get("worst_group")) is not None:
         what = "Gap" if worst.settings.get("judge") == "gap" else "Calibration error"
@@ -302,9 +302,9 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
         e = record.estimates.get(name)
         if e is not None:
             low, high = num.signed_range(e.interval.low, e.interval.high)
-            shown = f"{low} to {high}" if name == "shift" else num.upper_bound(e.interval.high)
+            shown = f"{low} to {high}" if name == "gap" else num.upper_bound(e.interval.high)
             rows.append(Certified(quantity, shown, subject, assumption(e)))
-    if (e := record.estimates.get(POCKETS)) is not None:
+    if (e := record.estimates.get(SUBGROUPS)) is not None:
         for end, word, value in (("min_size", "least", e.interval.low), ("clear_size", "most", e.interval.high)):
             shown = num.lower_bound(value) if word == "least" else num.upper_bound(value)
             of = f"the raw score, subgroups of {people_share(float(e.settings[end]))} of the {noun(record)} or more"
@@ -316,16 +316,16 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
         shown = f"{e.interval:.4f}".replace("-", num.MINUS)
         subject = f"the raw score, given the scores and attributes of these {noun(record)}"
         rows.append(Certified("Kernel local calibration error (KLCE²), no unit", shown, subject, assumption(e)))
-    for name in sorted(record.certified.keys() - about.keys() - {POCKETS, "klce"}):
+    for name in sorted(record.certified.keys() - about.keys() - {SUBGROUPS, "klce"}):
         e = record.certified[name]
-        rows.append(Certified(visible(name), num.interval(e).removesuffix(" points"), "", assumption(e)))
+        rows.append(Certified(sanitize(name), num.interval(e).removesuffix(" points"), "", assumption(e)))
     return tuple(rows)
 
 
 def assumption(estimate: Estimate) -> str:
     """Return what an estimate assumes, and whether it is exact at this number of rows."""
     rough = "; many rows" if estimate.interval.guarantee == "asymptotic" else ""
-    return visible(estimate.assumes) + rough
+    return sanitize(estimate.assumes) + rough
 
 
 # ---- the standard measures, none of them certified ----
@@ -352,7 +352,7 @@ def first_measure(record: AuditRecord) -> str:
 
 
 def _measure(name: str, e: Estimate) -> Row:
-    title, says, digits = MEASURES.get(name, (visible(name), "", None if e.unit == "probability" else 4))
+    title, says, digits = MEASURES.get(name, (sanitize(name), "", None if e.unit == "probability" else 4))
     if digits is None:
         value, low, high = (num.nearest(v) for v in (e.value, e.interval.low, e.interval.high))
         value = f"{value} points"
@@ -364,8 +364,8 @@ def _measure(name: str, e: Estimate) -> Row:
 def measures_note(record: AuditRecord) -> str:
     """Return what the ranges of the measures rest on."""
     levels = {e.interval.level for e in record.measures.values()}
-    held = f"{num.percent(levels.pop())}% ranges" if len(levels) == 1 else "Ranges"
-    return f"{held} are approximate and each holds separately; no verdict rests on them."
+    kept = f"{num.percent(levels.pop())}% ranges" if len(levels) == 1 else "Ranges"
+    return f"{kept} are approximate and each holds separately; no verdict rests on them."
 
 
 # ---- what the section adds to others ----
@@ -378,7 +378,7 @@ AT_MOST = "At each {step}, what happened is compared with what it says, and an a
 FURTHER = {
     "distance": ("Distance", "The error of a coarser or noisier score, plus how far that is from the raw score."),
     "jittered": ("Noise", "A little random noise, of width {width}, is added to the score on paper only."),
-    "shift": ("Overall gap", "Events that happened minus events expected, {weighted}over the number of people."),
+    "gap": ("Overall gap", "Events that happened minus events expected, {weighted}over the number of people."),
 }
 GUARANTEES = {
     "finite-sample": "True at this number of {rows}, not only for very many.",
@@ -399,7 +399,7 @@ CURVE = (
 def methods(record: AuditRecord) -> Iterator[Entry]:
     """Return how the certificates and the figure were made."""
     one, exact = record.everyone, "values" in record.data["display"]
-    step = "value of the score" if exact else f"rounding step of {num.step(record.settings['levels'])}"
+    step = "value of the score" if exact else f"rounding step of {num.step(record.settings['steps'])}"
     width = f"{float(record.settings.get('bandwidth') or 0.0):g}"
     weighted = "each by its weight, " if record.data.get("weights") else ""
     yield Entry("At least", made(AT_LEAST, one.lower, record))
@@ -416,7 +416,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     times, of = num.confidence(1 - float(s["alpha"]))
     reach = num.nearest(float(s["bandwidth"]), 1 if s["bandwidth"] >= 0.01 else 3)
     often = f"about {times} of {of} audits, if clusters are many"
-    if not by_units(record):
+    if not by_clusters(record):
         often = f"at least {times} of {of} audits, at any number of rows"
     words = CURVE.format(reach=reach, null=chance(record, int(s["draws"])), often=often)
     yield Entry("Figure", say(BINS + words, code(curve.method), "."))
@@ -424,8 +424,10 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
 
 def made(text: str, estimate: Estimate, record: AuditRecord) -> Text:
     """Return how an estimate was made: in words, what it rests on, and by which function."""
-    told = f"{text} {GUARANTEES[estimate.interval.guarantee]}".format(rows="clusters" if by_units(record) else "rows")
-    return say(f"{told} Function ", code(estimate.method), ".")
+    reported = f"{text} {GUARANTEES[estimate.interval.guarantee]}".format(
+        rows="clusters" if by_clusters(record) else "rows"
+    )
+    return say(f"{reported} Function ", code(estimate.method), ".")
 
 
 # ---- how to read the checks of the section ----
@@ -438,50 +440,52 @@ def bins_off(record: AuditRecord) -> int:
     return sum(side(low, high) != "unclear" for low, high in ends)
 
 
-def _everyone(_: Check, record: AuditRecord) -> Asked:
+def _everyone(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     one = record.everyone
     judged = one.gap if by_gap(record) else one.upper
     shown = f"{judged_range(record, one)} points"
-    return Asked(f"Everyone: {error_at_most(record)}", shown, f"certified; assumes {visible(judged.assumes)}")
+    return OutlineCheck(f"Everyone: {error_at_most(record)}", shown, f"certified; assumes {sanitize(judged.assumes)}")
 
 
-def _shift(_: Check, record: AuditRecord) -> Asked:
-    one, shift = record.everyone, record.estimates.get("shift")
-    if shift is None:
-        return Asked("Overall gap", "", "does the model underpredict or overpredict on average?", False)
-    low, high = num.signed_range(shift.interval.low, shift.interval.high)
-    predicted, observed = num.rates(one.expected / one.rows, one.cases / one.rows)
+def _gap(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
+    one, mean_gap = record.everyone, record.estimates.get("gap")
+    if mean_gap is None:
+        return OutlineCheck("Overall gap", "", "does the model underpredict or overpredict on average?", False)
+    low, high = num.signed_range(mean_gap.interval.low, mean_gap.interval.high)
+    predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows)
     meaning = f"the model says {predicted} in 100; {observed} happened"
-    numbers = f"{num.gap(shift.value)} points ({low} to {high})"
-    return Asked("Overall gap", numbers, meaning, shift_side(record) != "unclear")
+    numbers = f"{num.gap(mean_gap.value)} points ({low} to {high})"
+    return OutlineCheck("Overall gap", numbers, meaning, gap_side(record) != "unclear")
 
 
-def _bound(name: str, question: str, meaning: str) -> Callable[[Check, AuditRecord], Asked]:
+def _bound(name: str, question: str, meaning: str) -> Callable[[CheckRecord, AuditRecord], OutlineCheck]:
     """Return how to read a check of which only the upper bound is reported."""
 
-    def read(_: Check, record: AuditRecord) -> Asked:
+    def read(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
         e = record.estimates.get(name)
-        return Asked(question, "" if e is None else f"at most {num.upper_bound(e.interval.high)} points", meaning)
+        return OutlineCheck(
+            question, "" if e is None else f"at most {num.upper_bound(e.interval.high)} points", meaning
+        )
 
     return read
 
 
-def _reliability(_: Check, record: AuditRecord) -> Asked:
+def _reliability(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     """Return whether error along the score was found: by the test of the whole curve, or without a curve by a bin."""
     question, s = "Error by score", record.curve("reliability").settings
     off, total = bins_off(record), len(record.curve("bins").columns.get("predicted", ()))
     numbers = f"off in {off} of {_ranges(total)}"
     if s.get("p_value") is None:
-        return Asked(question, numbers, f"all {total} ranges hold simultaneously, {together(record)}", off > 0)
+        return OutlineCheck(question, numbers, f"all {total} ranges hold simultaneously, {together(record)}", off > 0)
     p = float(s["p_value"])
     numbers = f"{num.p_value(p, draws=int(s['draws']))}; {numbers}"
-    found = p <= float(record.settings["alpha"])
-    against = "random signs of whole clusters" if by_units(record) else "simulated outcomes"
-    return Asked(question, numbers, f"test of the whole curve against {against}", found)
+    shown = p <= float(record.settings["alpha"])
+    against = "random signs of whole clusters" if by_clusters(record) else "simulated outcomes"
+    return OutlineCheck(question, numbers, f"test of the whole curve against {against}", shown)
 
 
-def _measured(question: str) -> Callable[[Check, AuditRecord], Asked]:
-    return lambda check, _: Asked(question, num.interval(check.estimate), "")
+def _measured(question: str) -> Callable[[CheckRecord, AuditRecord], OutlineCheck]:
+    return lambda check, _: OutlineCheck(question, num.interval(check.estimate), "")
 
 
 NOISE = "the noise adds error of its own; no evidence against the model"
@@ -498,7 +502,7 @@ DECLARED = (
         checks={
             "error-everyone": _everyone,
             "missing-labels": missing_labels.check,
-            "shift": _shift,
+            "gap": _gap,
             "distance": _bound("distance", "Distance from calibration", "how far the scores would have to move"),
             "jittered": _bound("jittered", "Calibration error with noise added", NOISE),
             "reliability": _reliability,

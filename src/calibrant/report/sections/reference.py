@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from calibrant.arguments import UNITS
-from calibrant.audit.record import AuditRecord, Check
+from calibrant.arguments import CLUSTERS
+from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
 from calibrant.report.commands import command, cuts, described, dropped, groupings, listed
 from calibrant.report.document import (
@@ -24,14 +24,14 @@ from calibrant.report.document import (
     Row,
     Table,
 )
-from calibrant.report.findings import POCKETS, limit_of, noun, screened, stands
-from calibrant.report.outline import Asked, Declared, declared
-from calibrant.report.spans import Span, Text, code, given, say, sentence, title
+from calibrant.report.findings import SUBGROUPS, limit_of, noun, screened, stands
+from calibrant.report.outline import Declared, OutlineCheck, declared
+from calibrant.report.spans import Span, Text, code, literal, say, sentence, title
 from calibrant.report.wording import FINDINGS, VERDICTS, notices
+from calibrant.report.wording.clusters import counted
+from calibrant.report.wording.clusters import methods as by_clusters
 from calibrant.report.wording.confidences import HOW, MEANS
-from calibrant.report.wording.units import counted
-from calibrant.report.wording.units import methods as by_units
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 # ---- every check: what was asked, what was found, and what that means ----
 
@@ -57,64 +57,64 @@ class Line:
 
     question: Text
     status: str
-    found: str
+    error_shown: str
     numbers: str
     meaning: str
 
 
-def line(check: Check, record: AuditRecord) -> Line:
+def line(check: CheckRecord, record: AuditRecord) -> Line:
     """Return what a check asked and found; a code that nothing knows is shown as it is."""
     read = next((d.checks[check.code] for d in declared() if check.code in d.checks), _plainly)
-    asked = read(check, record)
-    question = say(asked.question) if asked.question else say("Check ", code(check.code))
-    status, words = _finding(check, record, asked.found)
-    numbers = sentence(check.reason or "no reason given") if check.status in UNDONE else asked.numbers
-    return Line(question, status, words, numbers, asked.meaning.replace("people", noun(record)))
+    options = read(check, record)
+    question = say(options.question) if options.question else say("Check ", code(check.code))
+    status, words = _finding(check, record, options.error_shown)
+    numbers = sentence(check.reason or "no reason given") if check.status in UNDONE else options.numbers
+    return Line(question, status, words, numbers, options.meaning.replace("people", noun(record)))
 
 
-def _plainly(check: Check, _: AuditRecord) -> Asked:
+def _plainly(check: CheckRecord, _: AuditRecord) -> OutlineCheck:
     """Read a check that no section reads: by the words of its own file, if it has some."""
-    from calibrant.audit.checks import questions  # loads numerical libraries, which most reports do without
+    from calibrant.audit.checks import all_checks  # loads numerical libraries, which most reports do without
 
-    asks, means = next(((q.asks, q.means) for q in questions() if q.code == check.code), ("", ""))
-    return Asked(asks, num.interval(check.estimate), means)
+    asks, means = next(((q.asks, q.means) for q in all_checks() if q.code == check.code), ("", ""))
+    return OutlineCheck(asks, num.interval(check.estimate), means)
 
 
-def _finding(check: Check, record: AuditRecord, found: bool | None) -> tuple[str, str]:
+def _finding(check: CheckRecord, record: AuditRecord, shown: bool | None) -> tuple[str, str]:
     """Return the status that picks an icon, and its words; a measurement is never met or broken."""
-    if check.status in ("met", "undecided", "broken"):
+    if check.status in ("within", "undecided", "over"):
         return check.status, VERDICTS[check.status]
     if check.status in UNDONE:
         return "absent", FINDINGS[check.status]
-    if found is None and check.outcome is not None:
-        found = stands(record, check)
-    status = "measured" if found is None else "found" if found else "unfound"
+    if shown is None and check.outcome is not None:
+        shown = stands(record, check)
+    status = "measured" if shown is None else "found" if shown else "unfound"
     return status, FINDINGS[status]
 
 
 def _row(c: Line) -> Row:
-    numbers = Cell(say(c.numbers), brief=say(given(c.numbers)) if c.status == "absent" else ())
-    return Row((Cell(c.question), Cell(say(c.found), icon=c.status), numbers, Cell(say(c.meaning))))
+    numbers = Cell(say(c.numbers), brief=say(literal(c.numbers)) if c.status == "absent" else ())
+    return Row((Cell(c.question), Cell(say(c.error_shown), icon=c.status), numbers, Cell(say(c.meaning))))
 
 
 # ---- what was audited ----
 
-NOT_GIVEN = say(Span("not given", "missing"))
+NOT_PASSED = say(Span("not given", "missing"))
 
 
 def about(record: AuditRecord) -> Iterator[Node]:
     """Return what was audited."""
     one, data, limit, words = record.everyone, record.data, limit_of(record), record.settings["about"]
 
-    def told(word: str) -> Text:
-        return NOT_GIVEN if words[word] is None else say(given(words[word]))
+    def reported(word: str) -> Text:
+        return NOT_PASSED if words[word] is None else say(literal(words[word]))
 
     unweighted = "; counts are not weighted" if data.get("weights") else ""
     outcome = say(
         code(data.get("label", "")),
         " = ",
         code(1 if data.get("positive") is None else data["positive"]),
-        f": {num.count(one.cases)} of {num.count(one.rows)} ({num.nearest(one.cases / one.rows)}%); ",
+        f": {num.count(one.events)} of {num.count(one.rows)} ({num.nearest(one.events / one.rows)}%); ",
         f"expected by the model {num.count(one.expected)}{unweighted}",
     )
     bound = "none"
@@ -123,20 +123,20 @@ def about(record: AuditRecord) -> Iterator[Node]:
         bound = f"{num.limit_points(limit)} points, given by {by}. "
         bound += "Whether it was set before the data were seen is not known." if words["set_by"] is None else ""
     entries = [
-        Entry("Model", told("model")),
-        Entry("Meant for", told("intended_use")),
+        Entry("Model", reported("model")),
+        Entry("Meant for", reported("intended_use")),
         Entry("Outcome", outcome),
         Entry("Score", _score(record)),
-        Entry("Population", told("population")),
-        Entry("Period", told("period")),
+        Entry("Population", reported("population")),
+        Entry("Period", reported("period")),
         Entry("Rows", say(_read(record))),
         *((Entry("Clusters", counted(record)),) if counted(record) else ()),
-        Entry("Limit", say(visible(bound.strip()))),
+        Entry("Limit", say(sanitize(bound.strip()))),
         Entry("Groups", _groups(record)),
     ]
     if record.settings.get("date") is not None:
-        entries.append(Entry("Date of the report", say(given(record.settings["date"]))))
-    entries += [Entry("Note", say(given(n))) for n in listed(data.get("notes"))]
+        entries.append(Entry("Date of the report", say(literal(record.settings["date"]))))
+    entries += [Entry("Note", say(literal(n))) for n in listed(data.get("notes"))]
     entries += [Entry(lead or "Note", text) for lead, text in notices(record)]
     if chosen := screened(record):
         entries.append(Entry("Columns tested", _tested(record, chosen)))
@@ -150,18 +150,20 @@ def _score(record: AuditRecord) -> Text:
     name, of = code(record.data.get("score", "")), record.data.get("confidence")
     if not of:
         return say(name)
-    told = say(name, "; ", MEANS[of["provenance"]])
-    return told if of["field"] is None else say(*told, "; field ", code(of["field"]), " of ", given(of["tool"]))
+    reported = say(name, "; ", MEANS[of["provenance"]])
+    return (
+        reported if of["field"] is None else say(*reported, "; field ", code(of["field"]), " of ", literal(of["tool"]))
+    )
 
 
 def _read(record: AuditRecord) -> str:
     """Return how many rows were read, left out, and counted apart for want of an outcome."""
     data = record.data
     gone, apart = dropped(data), data.get("unlabelled", 0)
-    told = f"{num.count(record.everyone.rows + gone + (apart or 0))} read, {num.count(gone)} dropped"
+    reported = f"{num.count(record.everyone.rows + gone + (apart or 0))} read, {num.count(gone)} dropped"
     if apart is None:
-        return f"{told}; fewer than {num.count(int(record.settings['mask']))} more have no label"
-    return f"{told}, {num.count(apart)} counted apart: they have no label" if apart else told
+        return f"{reported}; fewer than {num.count(int(record.settings['mask']))} more have no label"
+    return f"{reported}, {num.count(apart)} counted apart: they have no label" if apart else reported
 
 
 def _tested(record: AuditRecord, chosen: Mapping[str, Any]) -> Text:
@@ -186,7 +188,7 @@ def _columns(record: AuditRecord) -> Table:
         missing = c.get("missing")
         share = "–" if missing is None else "none" if not missing else f"at most {num.percent(missing)}%"
         used = c.get("used", "")
-        why = (": ", given(reasons[name])) if name in reasons else ()
+        why = (": ", literal(reasons[name])) if name in reasons else ()
         rows.append(Row(tuple(map(Cell, (say(code(name)), say(c.get("kind", "")), say(used, *why), say(share))))))
     heads = ("Column", "Interpreted as", "Used as", "Missing")
     more = len(record.data["columns"]) - len(rows)
@@ -204,20 +206,20 @@ def _groups(record: AuditRecord) -> Text:
     out: list[str | Span] = [count, *pieces]
     for name, edges in cuts(record).items():
         out += ["; ", code(name), f" cut at {', '.join(f'{e:g}' for e in edges)}"]
-    for name, unit in units(record).items():
-        out += ["; ", code(name), f" by {unit}"]
+    for name, cluster in clusters(record).items():
+        out += ["; ", code(name), f" by {cluster}"]
     for group in record.groups:
         if group.pooled:
             values = ", ".join(v for _, v in group.variables)
-            out += ["; too small to show alone, so shown together: ", given(values)]
+            out += ["; too small to show alone, so shown together: ", literal(values)]
     for text in folded(record):
         out += ["; ", *text]
     return say(*out)
 
 
-def units(record: AuditRecord) -> dict[str, str]:
+def clusters(record: AuditRecord) -> dict[str, str]:
     """Return the columns of dates, and the cluster of time that makes their groups."""
-    return {name: str(d["kind"]) for name, d in described(record).items() if d.get("kind") in UNITS}
+    return {name: str(d["kind"]) for name, d in described(record).items() if d.get("kind") in CLUSTERS}
 
 
 def folded(record: AuditRecord) -> tuple[Text, ...]:
@@ -266,8 +268,8 @@ def reproduce(record: AuditRecord) -> Iterator[Node]:
 
 def pairs(values: Mapping[str, object]) -> Text:
     """Return names and values as one line; what is None is left out."""
-    told = [given(f"{k} {_setting(v)}") for k, v in sorted(values.items()) if v is not None]
-    return say(*[piece for span in told for piece in (span, ", ")][:-1])
+    reported = [literal(f"{k} {_setting(v)}") for k, v in sorted(values.items()) if v is not None]
+    return say(*[piece for span in reported for piece in (span, ", ")][:-1])
 
 
 def _setting(value: object) -> str:
@@ -336,7 +338,7 @@ def limits(record: AuditRecord) -> Iterator[Node]:
     if record.data.get("weights"):
         which = f"that these {_rows(record)} stand for, each by its weight"
     tested = any(c.outcome is not None for c in record.checks)
-    searched = SEARCHED["certified" if POCKETS in record.estimates else "searched" if tested else ""]
+    searched = SEARCHED["certified" if SUBGROUPS in record.estimates else "searched" if tested else ""]
     if chosen := screened(record):
         searched += f" {num.count(len(chosen['chosen']))} of {num.count(chosen['of'])} columns were read for it."
     yield Items(tuple(say(title(start), text.format(which=which, searched=searched)) for start, text in LIMITS))
@@ -350,7 +352,7 @@ def methods(record: AuditRecord) -> Iterator[Node]:
             for e in (
                 *_confidence(record),
                 *(e for d in declared() for e in d.methods(record)),
-                *by_units(record),
+                *by_clusters(record),
                 *ALWAYS,
             )
         )
@@ -366,7 +368,7 @@ def _confidence(record: AuditRecord) -> tuple[Entry, ...]:
 def glossary(record: AuditRecord) -> Iterator[Node]:
     """Return the words used on the page, each in plain language."""
     times, of = num.confidence(1 - float(record.settings["alpha"]))
-    step, independent = num.step(record.settings["levels"]), "clusters" if record.data.get("cluster") else "rows"
+    step, independent = num.step(record.settings["steps"]), "clusters" if record.data.get("cluster") else "rows"
     ours = (
         Entry(word, say(text.format(step=step, times=times, of=of, rows=independent)))
         for word, text in WORDS.items()
@@ -387,10 +389,10 @@ def _called(entry: Entry, record: AuditRecord) -> Entry:
 def _count(things: Callable[[AuditRecord], Iterable[Node]], what: str) -> Callable[[AuditRecord], str]:
     """Return how many terms a section explains, for the line that opens it."""
 
-    def told(record: AuditRecord) -> str:
+    def reported(record: AuditRecord) -> str:
         return f"{sum(len(n.entries) for n in things(record) if isinstance(n, Entries))} {what}"
 
-    return told
+    return reported
 
 
 def _tally(record: AuditRecord) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from calibrant.audit.record import AuditRecord, Check
+from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import commands
 from calibrant.report import numbers as num
 from calibrant.report.document import (
@@ -22,11 +22,11 @@ from calibrant.report.document import (
     Table,
 )
 from calibrant.report.findings import FIXED, decided, limit_of, noun, size
-from calibrant.report.outline import Asked, Declared
-from calibrant.report.spans import Span, Text, given, lines, say, strong
+from calibrant.report.outline import Declared, OutlineCheck
+from calibrant.report.spans import Span, Text, lines, literal, say, strong
 from calibrant.report.wording import VERDICTS, capital, cardinal, fitted_to, repair_named, unmade
 from calibrant.report.wording.decisions import lost_by_repair
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 AS_AUDITED = "as audited"
 CLEAR = "half a point"  # a smaller change of a gap is not called one: `repair.compare` tests beyond it
@@ -112,25 +112,27 @@ def answer(record: AuditRecord) -> Text:
     if s["groups"]:
         gaps = f" The gap shrinks for {chosen['groups_better']} of {num.count(s['groups'])} groups"
         gaps += f" and grows for {chosen['groups_worse']}."
-    gain = _held(record) or _gain(record, chosen, before)
+    gain = _kept(record) or _gain(record, chosen, before)
     return say(f"{capital(repair_named(chosen['recipe']))}: {gain}.{gaps}")
 
 
-def _held(record: AuditRecord) -> str:
+def _kept(record: AuditRecord) -> str:
     """Return how many are over the limit before and after; empty without a limit."""
-    found = populations(record)
-    if limit_of(record) is None or not found or found[0]["after"] is None:
+    result = populations(record)
+    if limit_of(record) is None or not result or result[0]["after"] is None:
         return ""
-    if len(found) == 1:
-        words = {"met": "within the limit", "broken": "over the limit", "undecided": "undecided"}
-        return f"everyone together, {words[found[0]['now']]} before, is {words[found[0]['after']]} after"
+    if len(result) == 1:
+        words = {"within": "within the limit", "over": "over the limit", "undecided": "undecided"}
+        return f"everyone together, {words[result[0]['now']]} before, is {words[result[0]['after']]} after"
     before, after, few = (
-        sum(line[when] == verdict for line in found)
-        for when, verdict in (("now", "broken"), ("after", "broken"), ("after", "undecided"))
+        sum(line[when] == verdict for line in result)
+        for when, verdict in (("now", "over"), ("after", "over"), ("after", "undecided"))
     )
-    told = f"of the {cardinal(len(found))} examined, {_none(before)} {'is' if before == 1 else 'are'} over the limit "
+    reported = (
+        f"of the {cardinal(len(result))} examined, {_none(before)} {'is' if before == 1 else 'are'} over the limit "
+    )
     left = f"; {cardinal(few)} {'is' if few == 1 else 'are'} undecided" if few else ""
-    return f"{told}before and {_none(after)} after{left}"
+    return f"{reported}before and {_none(after)} after{left}"
 
 
 def _none(n: int) -> str:
@@ -138,7 +140,7 @@ def _none(n: int) -> str:
 
 
 def _gain(record: AuditRecord, chosen: Line, before: Line) -> str:
-    better, after = visible(_verdict(record, chosen).partition(";")[0]), _upper(chosen)
+    better, after = sanitize(_verdict(record, chosen).partition(";")[0]), _upper(chosen)
     if chosen["error_high"] is None:
         return better
     if _falls(chosen, before):
@@ -179,7 +181,7 @@ def how(record: AuditRecord) -> Text:
         first += "of those that are equal in this it "
     return say(
         f"{capital(repair_named(chosen['recipe']))} {first}is the simplest repair that is shown to help and is not "
-        f"shown to be worse than the best of them: {visible(_verdict(record, chosen))}. This fits it, judges it again "
+        f"shown to be worse than the best of them: {sanitize(_verdict(record, chosen))}. This fits it, judges it again "
         "and writes its calibrator; with --out repaired.parquet it writes every row repaired:"
     )
 
@@ -219,10 +221,10 @@ def fixed_table(record: AuditRecord) -> Table:
 def _population(p: Line, limit: float | None) -> Row:
     name = Cell(say("Everyone"))
     if p["kind"] == "group":
-        name = Cell(say(given(p["who"])))
-    elif p["kind"] == "pocket":
+        name = Cell(say(literal(p["who"])))
+    elif p["kind"] == "subgroup":
         name = Cell(
-            say(given(p["who"]), Span("subgroup: gap", "small")), brief=say(given(p["who"]), " (subgroup: gap)")
+            say(literal(p["who"]), Span("subgroup: gap", "small")), brief=say(literal(p["who"]), " (subgroup: gap)")
         )
     return Row((name, Cell(say(num.count(p["rows"]))), _side(p, "now", limit), _side(p, "after", limit)))
 
@@ -255,18 +257,18 @@ def fixed_note(record: AuditRecord) -> str:
         text += (
             f" A gap here is that of the {noun(record)} judged; in the audit, of the population they are drawn from."
         )
-    return f"{text} {told}" if (told := _tests(record)) else text
+    return f"{text} {reported}" if (reported := _tests(record)) else text
 
 
 def _tests(record: AuditRecord) -> str:
     """Return what each test finds before and after, on a sample of the rows judged."""
     s, draws = record.curve(FIXED).settings, int(record.curve("repairs").settings["draws"])
-    told = []
+    reported = []
     for test, p in (s.get("tests") or {}).items():
         before, after = (None if p.get(k) is None else _p(p[k], draws) for k in ("now", "after"))
-        told.append(f"{TESTS.get(test, test)} {before}" + ("" if after is None else f", after {after}"))
+        reported.append(f"{TESTS.get(test, test)} {before}" + ("" if after is None else f", after {after}"))
     people = num.count(record.curve("repairs").settings["test_rows"])
-    return f"Do tests still find error? On {people} of them: {'; '.join(told)}." if told else ""
+    return f"Do tests still find error? On {people} of them: {'; '.join(reported)}." if reported else ""
 
 
 def _p(p: float, draws: int) -> str:
@@ -302,8 +304,8 @@ def note(record: AuditRecord) -> str:
 
 def scales(record: AuditRecord) -> str:
     """Return what the curves are fitted to that had a choice."""
-    told = [f"{repair_named(r['recipe'])} is {words}" for r in rows(record) if (words := fitted_to(r.get("scale")))]
-    return f"{capital('; '.join(told))}." if told else ""
+    reported = [f"{repair_named(r['recipe'])} is {words}" for r in rows(record) if (words := fitted_to(r.get("scale")))]
+    return f"{capital('; '.join(reported))}." if reported else ""
 
 
 def orders(record: AuditRecord) -> str:
@@ -311,13 +313,13 @@ def orders(record: AuditRecord) -> str:
     kinds: dict[str, list[str]] = {}
     for r in rows(record)[1:]:
         kinds.setdefault(r["order"], []).append(repair_named(r["recipe"]))
-    told: list[str] = []
+    reported: list[str] = []
     for order, words in KEEPS.items():
         if who := kinds.get(order):
             names = who[0] if len(who) == 1 else f"{', '.join(who[:-1])} and {who[-1]}"
-            first = words if told or order == "kept" else words.replace("it", "the order of {noun}", 1)
-            told.append(f"{names} {first.format(s='s' if len(who) == 1 else '', noun=noun(record))}")
-    return f"{capital('; '.join(told))}." if told else ""
+            first = words if reported or order == "kept" else words.replace("it", "the order of {noun}", 1)
+            reported.append(f"{names} {first.format(s='s' if len(who) == 1 else '', noun=noun(record))}")
+    return f"{capital('; '.join(reported))}." if reported else ""
 
 
 def table(record: AuditRecord) -> Table:
@@ -325,10 +327,10 @@ def table(record: AuditRecord) -> Table:
     s = record.curve("repairs").settings
     grouped = WHOLE if int(s["groups"]) else NOWHERE
     counts = {c["name"]: c for c in record.curve(FIXED).settings.get("candidates", ())}
-    held = WHOLE if counts and limit_of(record) is not None else NOWHERE
+    kept = WHOLE if counts and limit_of(record) is not None else NOWHERE
     columns = (
         Column(say("Probabilities")),
-        Column(lines("Over the limit,", "undecided"), "r", where=held),
+        Column(lines("Over the limit,", "undecided"), "r", where=kept),
         Column(lines("Certified error,", "points"), "r"),
         Column(lines("Groups better,", "worse*"), "r", where=grouped),
         Column(lines("Brier", "score"), "r"),
@@ -366,8 +368,8 @@ DECISIONS = "Who comes to be acted on, and who is not any more, under a repair; 
 def decision_lines(record: AuditRecord) -> list[Line]:
     """Return everyone under every repair, and the groups under the one recommended; empty without a threshold."""
     chosen = record.curve("repairs").settings["recommended"]
-    found = _lines(record, "repair_decisions")
-    return [d for d in found if d["population"] == "everyone" or d["probability"] == chosen]
+    result = _lines(record, "repair_decisions")
+    return [d for d in result if d["population"] == "everyone" or d["probability"] == chosen]
 
 
 def decision_table(record: AuditRecord) -> Table:
@@ -386,7 +388,7 @@ def decision_table(record: AuditRecord) -> Table:
 
 def _decided(d: Line, recipe: str) -> Row:
     everyone = d["population"] == "everyone"
-    who = Cell(say(f"{d['threshold']:g}, {recipe}: everyone") if everyone else say(given(d["population"])))
+    who = Cell(say(f"{d['threshold']:g}, {recipe}: everyone") if everyone else say(literal(d["population"])))
     gain = "–" if d["gain"] is None else f"{d['gain_low']:+.4f} to {d['gain_high']:+.4f}"
     sides = tuple("–" if d[side] is None else num.count(d[side]) for side in ("to_act", "to_leave"))
     return Row((who, Cell(say(num.count(d["rows"]))), *(Cell(say(v)) for v in (*sides, gain))))
@@ -402,13 +404,13 @@ def decision_note(record: AuditRecord) -> str:
     )
 
 
-def _check(_: Check, record: AuditRecord) -> Asked:
+def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     numbers = ""
     if compared(record):
         chosen = recommended(record)
         taken = "none" if chosen is None else repair_named(chosen["recipe"])
         numbers = f"{cardinal(len(rows(record)) - 1)} compared; {taken} recommended"
-    return Asked("Comparing repairs", numbers, f"what would lower the error, judged on {noun(record)} held out?")
+    return OutlineCheck("Comparing repairs", numbers, f"what would lower the error, judged on {noun(record)} held out?")
 
 
 DECLARED = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 from typing import Any
 
-from calibrant.audit.record import AuditRecord, Check
+from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
 from calibrant.report import svg
 from calibrant.report.document import (
@@ -28,9 +28,9 @@ from calibrant.report.document import (
     number_table,
 )
 from calibrant.report.findings import STRONG, noun, ran, stands
-from calibrant.report.outline import Asked
-from calibrant.report.spans import BREAK, Span, code, given, lines, say, shown
-from calibrant.report.wording import LOOKED_AT, UNPROVEN, WHO, cardinal, p_told
+from calibrant.report.outline import OutlineCheck
+from calibrant.report.spans import BREAK, Span, code, lines, literal, say, shown
+from calibrant.report.wording import LOOKED_AT, UNPROVEN, WHO, cardinal, p_reported
 
 UNNEEDED = "not shown"
 UNDECIDED = "undecided"
@@ -47,14 +47,14 @@ def search(record: AuditRecord) -> Iterator[Node]:
         return
     if spread(record):
         yield Paragraph(say(spread(record)), where=MARKDOWN)
-    found = rules(record)
-    if found:
+    result = rules(record)
+    if result:
         yield Heading(WHO if first_shown(record) else LOOKED_AT, 3)
         yield rules_table(record)
-    yield Paragraph(say(rules_note(record)), "note", MARKDOWN if found else WHOLE)
-    chart, read = control(record), (Paragraph(say(rules_note(record)), "note"),) if found else ()
+    yield Paragraph(say(rules_note(record)), "note", MARKDOWN if result else WHOLE)
+    chart, read = control(record), (Paragraph(say(rules_note(record)), "note"),) if result else ()
     if chart is not None:
-        yield Details(f"Evidence of error: {peak_told(record)}", (*read, chart), id="evidence", where=PAGE)
+        yield Details(f"Evidence of error: {peak_reported(record)}", (*read, chart), id="evidence", where=PAGE)
     elif read:
         yield Details("How the rules were found", read, id="evidence", where=PAGE)
     if not needs(record):
@@ -84,15 +84,15 @@ def sought(record: AuditRecord) -> str:
 def predicts(record: AuditRecord) -> str:
     """Return what the test found, as a clause without its p-value."""
     check = ran(record, STRONG)
-    verb = "predicts" if check is not None and record.found(check) else "does not predict"
+    verb = "predicts" if check is not None and record.error_shown(check) else "does not predict"
     them = "them" if tolerance(record) else "it"
     return f"a model trained to find {sought(record)} {verb} {them} on {noun(record)} it has not seen"
 
 
-def told(record: AuditRecord) -> str:
+def reported(record: AuditRecord) -> str:
     """Write the p-value of the test."""
     check = ran(record, STRONG)
-    return "" if check is None or check.outcome is None else p_told(check.outcome)
+    return "" if check is None or check.outcome is None else p_reported(check.outcome)
 
 
 def spread(record: AuditRecord) -> str:
@@ -112,9 +112,9 @@ def spread(record: AuditRecord) -> str:
     return peak + side.get(str(s.get("side")), both)
 
 
-def none_found(record: AuditRecord) -> str:
+def none_detected(record: AuditRecord) -> str:
     """Return the sentence that nothing was found by the search alone."""
-    return f"None was found, {UNPROVEN}: {predicts(record)} ({told(record)})."
+    return f"None was found, {UNPROVEN}: {predicts(record)} ({reported(record)})."
 
 
 def whole(share: float) -> str:
@@ -159,7 +159,7 @@ def control(record: AuditRecord) -> Figure | None:
     )
 
 
-def peak_told(record: AuditRecord) -> str:
+def peak_reported(record: AuditRecord) -> str:
     """Return in a few words where the evidence peaks: the title of the chart."""
     c, s = record.curve("control_chart").columns, record.curve("control_chart").settings
     line, most = s.get("line"), max(map(float, c["evidence"]))
@@ -184,7 +184,7 @@ def _caption(record: AuditRecord, end: float, line: float | None) -> str:
     text += f" Grey: {repeats} repeats in which the model is calibrated."
     if line is None:
         text += " There are too few simulations for a line."
-    elif check is not None and not record.found(check):
+    elif check is not None and not record.error_shown(check):
         text += " It stays under the dashed line, as for a calibrated model."
     if end <= 1.0 - 0.005 and s.get("rows_beyond", s["rows_tested"]) != s["rows_tested"]:
         t = float(s.get("tolerance", 0.0))
@@ -202,7 +202,7 @@ def _caption(record: AuditRecord, end: float, line: float | None) -> str:
 
 def rules(record: AuditRecord) -> list[Line]:
     """Return the rules, the largest excess first, with the numbers of the half that did not find them."""
-    return _rows(record, "subgroups")
+    return _rows(record, "searched_subgroups")
 
 
 def first_shown(record: AuditRecord) -> Line | None:
@@ -225,24 +225,24 @@ def rules_table(record: AuditRecord) -> Table:
 
 def _rule(c: Line, who: str) -> Row:
     low, high = num.signed_range(float(c["low"]), float(c["high"]))
-    found, name = bool(c["finding"]), given(shown(c["rule"]))
+    result, name = bool(c["finding"]), literal(shown(c["rule"]))
     searches = f"found again in {round(SEARCHES * float(c['stability']))} of {SEARCHES} searches"
     again = f"{num.count(c['rows'])} {who} judged; {searches}"
     return Row(
         (
             Cell((name, BREAK, Span(again, "quiet")), brief=say(name, f" ({again})")),
             Cell(say(f"{num.nearest(float(c['share']))}%")),
-            Cell(say(num.told_rate(float(c["predicted"]), c["rows"]))),
-            Cell(say(num.told_rate(float(c["observed"]), c["rows"]))),
+            Cell(say(num.reported_rate(float(c["predicted"]), c["rows"]))),
+            Cell(say(num.reported_rate(float(c["observed"]), c["rows"]))),
             Cell(say(f"{num.gap(float(c['gap']))} ({low} to {high})")),
-            Cell(say(str(c["side"]) if found else UNDECIDED), style="" if found else "quiet"),
+            Cell(say(str(c["side"]) if result else UNDECIDED), style="" if result else "quiet"),
         )
     )
 
 
 def rules_note(record: AuditRecord) -> str:
     """Return where the rules come from, or why there is none."""
-    c, s = record.curve("subgroups").columns, record.curve("subgroups").settings
+    c, s = record.curve("searched_subgroups").columns, record.curve("searched_subgroups").settings
     n = len(c.get("rule", ()))
     if not n:
         why = "no rule was worth judging." if "rule" in c else f"there are too few {noun(record)} for two halves."
@@ -269,7 +269,7 @@ def rules_note(record: AuditRecord) -> str:
 def needs(record: AuditRecord) -> list[Line]:
     """Return the variables without which evidence is lost, the most needed first; none where nothing was found."""
     check = ran(record, STRONG)
-    return _rows(record, "importance") if check is not None and record.found(check) else []
+    return _rows(record, "importance") if check is not None and record.error_shown(check) else []
 
 
 def share_lost(line: Line, statistic: float) -> str:
@@ -285,23 +285,25 @@ def _percents(share: float) -> str:
 
 def needs_note(record: AuditRecord) -> str:
     """Return how to read the bars, or why there is none."""
-    check, found, s = ran(record, STRONG), needs(record), record.curve("importance").settings
-    if check is not None and not record.found(check):
+    check, result, s = ran(record, STRONG), needs(record), record.curve("importance").settings
+    if check is not None and not record.error_shown(check):
         return "Which variables the search needs is not shown: where nothing is found it would be noise."
-    if not found:
+    if not result:
         return "Which variables the search needs is not shown: no model predicts an error that what happened bears out."
     few = "shuffles are few"
     if s.get("repeats"):
         few = f"the shuffles are few ({num.count(s['repeats'])} of each variable)"
     total = f"{num.decimals(s['statistic'], 2)} in all"
-    told = f"The evidence split up here, {total}, comes from a fit of its own, not that of the test above"
+    reported = f"The evidence split up here, {total}, comes from a fit of its own, not that of the test above"
     if "rows_tested" in s:  # not so in a record made when importance had models of its own
         of = f"{num.count(s['rows_read'])} of them" if s["rows_read"] < s["rows_tested"] else "all of them"
-        told = f"Models and {noun(record)} are those of the test above; the evidence split up, {total}, is that of {of}"
+        reported = (
+            f"Models and {noun(record)} are those of the test above; the evidence split up, {total}, is that of {of}"
+        )
     return (
         f"Share of the evidence that is lost when the variable is shuffled among {noun(record)}; "
         f"{num.percent(1 - float(s['alpha']))}% range, approximate, each separately. "
-        f"{told}. A share may lie outside 0 to 100%: {few}, and variables share information, so that those that "
+        f"{reported}. A share may lie outside 0 to 100%: {few}, and variables share information, so that those that "
         f"carry the same information hide each other. Where a range takes in 0, the variable is {UNNEEDED}."
     )
 
@@ -352,15 +354,15 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
         null = NULLS.get(kind, law).format(draws=num.count(int(s.get("draws", 0))), inflated=inflated, done=done)
         yield Entry("Search", say(SEARCH.format(null=null), code(check.outcome.method), "."))
     if check is not None and rules(record):
-        curve = record.curve("subgroups")
+        curve = record.curve("searched_subgroups")
         t = float(curve.settings.get("tolerance", 0.0))
         edge = EDGE.format(points=num.limit_points(t)) if t else ""
         yield Entry("Rules", say(RULES.format(edge=edge), code(curve.method), "."))
 
 
-def read(_: Check, record: AuditRecord) -> Asked:
+def read(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     """Return what the check of the search asks and found."""
-    found, numbers = rules(record), told(record)
-    if found:
-        numbers += f"; {sum(bool(r['finding']) for r in found)} of {len(found)} rules shown to be off"
-    return Asked("Strong calibration test", numbers, f"does some mix of attributes predict {sought(record)}?")
+    result, numbers = rules(record), reported(record)
+    if result:
+        numbers += f"; {sum(bool(r['finding']) for r in result)} of {len(result)} rules shown to be off"
+    return OutlineCheck("Strong calibration test", numbers, f"does some mix of attributes predict {sought(record)}?")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.audit.record import AuditRecord, Check
+from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.document import Cell, Column, Entry, Figure, Node, Panel, Paragraph, Row, Table
-from calibrant.report.outline import Asked, Declared
+from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Text, code, say, strong
 from calibrant.results import Curve
 
@@ -29,13 +29,13 @@ def sites(record: AuditRecord) -> Iterator[Node]:
 def _answer(curve: Curve) -> Text:
     """Return in words how many events there are for each that was expected, on average and at a new site."""
     s = curve.settings
-    alike = (
+    intraclass_correlation = (
         "Clusters differ beyond chance"
         if s["p_value"] <= LEVEL
         else ("No difference between clusters is shown beyond chance")
     )
     return say(
-        f"{alike}. Averaged over {num.count(s['sites'])} clusters (",
+        f"{intraclass_correlation}. Averaged over {num.count(s['sites'])} clusters (",
         code(s["site"]),
         "), ",
         strong(f"{_times(curve, 'ratio')} times as many events happened as the model expects"),
@@ -105,26 +105,26 @@ def _note(record: AuditRecord) -> Text:
         for k in ("mean", "mean_low", "mean_high", "new_low", "new_high", "tau", "tau_high")
     )
     also = " count as independent here, so clusters may seem to differ more than they do."
-    held = (" Rows of one ", code(nested[-1]), also) if nested else ()
+    kept = (" Rows of one ", code(nested[-1]), also) if nested else ()
     return say(
         f"Calibration intercept, in logits (0: calibrated; above 0: underpredicts): mean {mean} ({low} to {high}), a "
         f"new cluster {new_low} to {new_high}; standard deviation between clusters {tau}, at most {most}. Ranges of "
         f"{level} each hold for many clusters, not for few: no certificate. Every cluster has equal weight here, "
         "large or small.",
-        *held,
+        *kept,
     )
 
 
-def _check(_: Check, record: AuditRecord) -> Asked:
+def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     curve = record.curve(CODE)
     means = "how far calibration differs between clusters, and what a new one is to expect"
     if not curve.settings:
-        return Asked("Clusters", "", means)
-    told = (
+        return OutlineCheck("Clusters", "", means)
+    reported = (
         f"a new cluster: {_times(curve, 'ratio_new_low')} to {_times(curve, 'ratio_new_high')} times the events "
         "expected"
     )
-    return Asked("Does it hold in every cluster?", told, means)
+    return OutlineCheck("Does it hold in every cluster?", reported, means)
 
 
 def methods(record: AuditRecord) -> tuple[Entry, ...]:

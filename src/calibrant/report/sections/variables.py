@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from calibrant.audit.record import AuditRecord, Check
+from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
 from calibrant.report import places, svg
-from calibrant.report.along import Along, along_of
+from calibrant.report.by_variable import ByVariable, by_variable_of
 from calibrant.report.document import (
     MARKDOWN,
     NOWHERE,
@@ -27,7 +27,7 @@ from calibrant.report.document import (
     Where,
 )
 from calibrant.report.findings import carries_curve, draws_of, noun, ran
-from calibrant.report.outline import Asked, Declared
+from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import digits_of
 from calibrant.report.sections import maps
 from calibrant.report.sections.curves import figure, unclear, worst_off
@@ -35,10 +35,10 @@ from calibrant.report.sections.hidden import LOCAL, SCORE, SCORE_NAME, Evidence,
 from calibrant.report.sections.inference import inference, wrong
 from calibrant.report.sections.overall import score
 from calibrant.report.sections.search import UNNEEDED, needs, needs_note, share_lost
-from calibrant.report.spans import Span, Text, clipped, code, given, say, shown
+from calibrant.report.spans import Span, Text, clipped, code, literal, say, shown
 from calibrant.report.wording import UNPROVEN, cardinal, unmade, variable_name, variable_names
-from calibrant.report.wording.units import by_units, chance
-from calibrant.visible import visible
+from calibrant.report.wording.clusters import by_clusters, chance
+from calibrant.sanitize import sanitize
 
 SHORT = 9  # variables that the page shows at first
 LONG = 50  # variables in the whole table; the others are in the JSON only
@@ -47,8 +47,8 @@ SCORES = ("the score", SCORE)  # how the search calls the score among its variab
 
 def variables(record: AuditRecord) -> Iterator[Node]:
     """Return one table with a line for each variable, and its curve on demand; or why there is none."""
-    found, rows = ranked(record), told(record)
-    if found:
+    result, rows = ranked(record), reported(record)
+    if result:
         yield Paragraph(answer(record), "answer")
     else:
         why = unmade(record, "variables", "No variables were ranked in this audit.")
@@ -62,8 +62,8 @@ def variables(record: AuditRecord) -> Iterator[Node]:
             yield read
         else:
             yield Details(f"What was examined: {num.count(len(rows))} variables", (whole, read), id="variables-all")
-    if found:
-        yield Paragraph(say(shift_note(record)), where=MARKDOWN)
+    if result:
+        yield Paragraph(say(gap_note(record)), where=MARKDOWN)
     drawn = tuple(d for v in rows for d in v.figure(record))
     if drawn:
         variables = "variable" if len(drawn) == 1 else "variables"
@@ -75,7 +75,7 @@ def variables(record: AuditRecord) -> Iterator[Node]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReportedVariable:
     """All that is known of one variable: by the ranking, the test of each attribute, the search, and as a curve.
 
     Parameters
@@ -84,7 +84,7 @@ class Told:
     ranked : Ranked or None
     evidence : Evidence or None
     needed : Mapping or None
-    along : Along or None
+    by_variable : Along or None
         Its curve, or its map where there is no curve.
     drawn : Map or None
         Its map, where there is no curve.
@@ -94,43 +94,46 @@ class Told:
     ranked: Ranked | None
     evidence: Evidence | None
     needed: Mapping[str, Any] | None
-    along: Along | None
+    by_variable: ByVariable | None
     drawn: maps.Map | None
 
     @property
     def shown(self) -> bool:
         """Whether any of the three shows error along it."""
-        by = self.ranked is not None and self.ranked.found, self.evidence is not None and self.evidence.found
+        by = (
+            self.ranked is not None and self.ranked.error_shown,
+            self.evidence is not None and self.evidence.error_shown,
+        )
         return any(by) or (self.needed is not None and float(self.needed["low"]) > 0)
 
     @property
     def anchor(self) -> str:
         """Where its curve is on the page; empty where there is none."""
-        if self.along is None:
+        if self.by_variable is None:
             return ""
-        return "fig-reliability" if self.name == SCORE_NAME else self.along.anchor
+        return "fig-reliability" if self.name == SCORE_NAME else self.by_variable.anchor
 
     def figure(self, record: AuditRecord) -> tuple[Details, ...]:
         """Return its curve or map, on demand."""
-        if self.along is None or self.name == SCORE_NAME:
+        if self.by_variable is None or self.name == SCORE_NAME:
             return ()
-        return (figure(record, self.along) if self.drawn is None else maps.figure(record, self.drawn),)
+        return (figure(record, self.by_variable) if self.drawn is None else maps.figure(record, self.drawn),)
 
 
-def told(record: AuditRecord) -> tuple[Told, ...]:
+def reported(record: AuditRecord) -> tuple[ReportedVariable, ...]:
     """Return every variable: in the order of the ranking, then what only the tests looked at."""
     by, drawn = {r.variable: r for r in ranked(record)}, curves(record)
     carries = {SCORE_NAME if e.variable == SCORE else e.variable: e for e in carried(record)}
     needed = {SCORE_NAME if n["variable"] in SCORES else str(n["variable"]): n for n in needs(record)}
-    mapped = {m.along.variable: m for m in maps.maps(record)}
+    mapped = {m.by_variable.variable: m for m in maps.maps(record)}
     names = dict.fromkeys((*by, *carries, *needed, *drawn, *mapped))
     if carries_curve(record):
         drawn[SCORE_NAME] = score(record)
     out = []
     for name in names:
         only = None if name in drawn else mapped.get(name)
-        along = drawn.get(name, only.along if only is not None else None)
-        out.append(Told(name, by.get(name), carries.get(name), needed.get(name), along, only))
+        by_variable = drawn.get(name, only.by_variable if only is not None else None)
+        out.append(ReportedVariable(name, by.get(name), carries.get(name), needed.get(name), by_variable, only))
     return tuple(sorted(out, key=lambda v: not v.shown))
 
 
@@ -153,7 +156,7 @@ class Ranked:
         Certified, for `whole`.
     adjusted : float
         p-value of `beyond`, adjusted for all variables of the ranking.
-    found : bool
+    error_shown : bool
         Whether error beyond the overall gap is shown.
     worst : str
         Values that add most; empty where too few people have them to be shown.
@@ -170,7 +173,7 @@ class Ranked:
     whole_low: float | None
     whole_high: float | None
     adjusted: float
-    found: bool
+    error_shown: bool
     worst: str
     gap: float
 
@@ -188,16 +191,16 @@ def _ranked(line: Mapping[str, Any], alpha: float, mask: int) -> Ranked:
     return Ranked(
         variable=str(line["variable"]),
         kind=str(line["kind"]),
-        beyond=float(line["beyond_shift"]),
+        beyond=float(line["beyond_gap"]),
         low=line["beyond_low"],
         high=line["beyond_high"],
         whole=float(line["vece"]),
         whole_low=line["low"],
         whole_high=line["high"],
         adjusted=float(line["p_adjusted"]),
-        found=float(line["p_adjusted"]) <= alpha,
+        error_shown=float(line["p_adjusted"]) <= alpha,
         worst=str(line["worst"]) if seen else "",
-        gap=float(line["worst_beyond_shift"]) if seen else 0.0,
+        gap=float(line["worst_beyond_gap"]) if seen else 0.0,
     )
 
 
@@ -212,19 +215,19 @@ def certified(record: AuditRecord) -> bool:
     return any(r.high is not None for r in ranked(record))
 
 
-def curves(record: AuditRecord) -> dict[str, Along]:
+def curves(record: AuditRecord) -> dict[str, ByVariable]:
     """Return what is drawn of each variable, in the order of the ranking."""
     order = {r.variable: i for i, r in enumerate(ranked(record))}
-    held = {v: c for v, c in record.family("variable_curve").items() if c.columns.get("gap")}
-    return {v: along_of(v, held[v]) for v in sorted(held, key=lambda v: (order.get(v, len(order)), v))}
+    kept = {v: c for v, c in record.family("variable_curve").items() if c.columns.get("gap")}
+    return {v: by_variable_of(v, kept[v]) for v in sorted(kept, key=lambda v: (order.get(v, len(order)), v))}
 
 
 # ---- the table ----
 
 
-def table(record: AuditRecord, rows: Sequence[Told]) -> Table:
+def table(record: AuditRecord, rows: Sequence[ReportedVariable]) -> Table:
     """Return the table; a column about which nothing is known is left out."""
-    scale, n = spark_scale([v.along for v in rows if v.along is not None]), draws(record)
+    scale, n = spark_scale([v.by_variable for v in rows if v.by_variable is not None]), draws(record)
     check = ran(record, LOCAL)
     simulated = draws_of(check.outcome) if check is not None and check.outcome is not None else None
 
@@ -234,24 +237,24 @@ def table(record: AuditRecord, rows: Sequence[Told]) -> Table:
     ranks, tests = where(v.ranked for v in rows), where(v.evidence for v in rows)
     columns = (
         Column(say("Variable")),
-        Column(say("Gap by value"), "sp", where=where((v.along for v in rows), PAGE)),
+        Column(say("Gap by value"), "sp", where=where((v.by_variable for v in rows), PAGE)),
         Column(say("Beyond the overall gap (certified)"), "r", "Beyond the overall gap, points (range)", ranks),
         Column(say("With the overall gap, points"), "r", where=MARKDOWN & ranks),
         Column(say("Adjusted p"), "r p", where=ranks),
-        Column(say("Farthest off at (gap)"), "at", where=where((v.along or v.ranked for v in rows), PAGE)),
+        Column(say("Farthest off at (gap)"), "at", where=where((v.by_variable or v.ranked for v in rows), PAGE)),
         Column(say("Among equal scores, p"), "r", where=tests),
         Column(say("The search needs it"), "r", where=where(v.needed for v in rows)),
     )
     lost = float(record.curve("importance").settings.get("statistic") or 1.0)
     made = tuple(_row(v, (scale, n, simulated), lost) for v in rows[:LONG])
-    return Table(columns, made, caption(record, rows), "cards follow", id="variables-told")
+    return Table(columns, made, caption(record, rows), "cards follow", id="variables-reported")
 
 
-def _row(v: Told, known: tuple[float, int | None, int | None], lost: float) -> Row:
+def _row(v: ReportedVariable, known: tuple[float, int | None, int | None], lost: float) -> Row:
     scale, n, simulated = known
     r, at = v.ranked, farthest(v)
     beyond, whole, p = ((), (), "–") if r is None else (_beyond(r), _whole(r), floored(r.adjusted, n))
-    dim = "none" if r is None else "" if r.found else "quiet"
+    dim = "none" if r is None else "" if r.error_shown else "quiet"
     equal = "–" if v.evidence is None else floored(v.evidence.adjusted, simulated)
     search, unneeded = "–", False
     if v.needed is not None:
@@ -259,12 +262,12 @@ def _row(v: Told, known: tuple[float, int | None, int | None], lost: float) -> R
     return Row(
         (
             Cell(say(Span(shown(v.name), "given", f"#{v.anchor}" if v.anchor else ""))),
-            Cell(picture="" if v.along is None else svg.spark(v.along, scale)),
+            Cell(picture="" if v.by_variable is None else svg.spark(v.by_variable, scale)),
             Cell(beyond or say("–"), style=dim),
             Cell(whole or say("–")),
             Cell(say(p), style=dim),
             Cell(at or say("–"), style="" if at else "none"),
-            Cell(say(equal), style="" if v.evidence is not None and v.evidence.found else "quiet"),
+            Cell(say(equal), style="" if v.evidence is not None and v.evidence.error_shown else "quiet"),
             Cell(say(UNNEEDED if unneeded else search), style="quiet" if unneeded else "", brief=say(search)),
         )
     )
@@ -281,16 +284,16 @@ def _whole(r: Ranked) -> Text:
     return say(certified_or(r.whole, r.whole_low, r.whole_high))
 
 
-def farthest(v: Told) -> Text:
+def farthest(v: ReportedVariable) -> Text:
     """Return where the model is farthest off along a variable, and by how much; empty where it is not shown to be."""
-    if v.along is None:
-        at = place(v.ranked) if v.ranked is not None and v.ranked.found else ""
-        return say(given(at)) if at else ()
-    top = None if unclear(v.along) else worst_off(v.along)
+    if v.by_variable is None:
+        at = place(v.ranked) if v.ranked is not None and v.ranked.error_shown else ""
+        return say(literal(at)) if at else ()
+    top = None if unclear(v.by_variable) else worst_off(v.by_variable)
     if top is None:
         return ()
-    gap = num.gap(top.size if top.side == "low" else -top.size, digits_of(v.along.across))
-    return say(given(clipped(top.where, 40)), f" ({gap})")
+    gap = num.gap(top.size if top.side == "low" else -top.size, digits_of(v.by_variable.across))
+    return say(literal(clipped(top.where, 40)), f" ({gap})")
 
 
 def certified_or(estimate: float, low: float | None, high: float | None) -> str:
@@ -302,7 +305,7 @@ def certified_or(estimate: float, low: float | None, high: float | None) -> str:
 
 def place(r: Ranked) -> str:
     """Return the values that add most, as they are read; a number of four digits is not set apart, it may be a year."""
-    text = visible(r.worst)
+    text = sanitize(r.worst)
     if r.kind == "number":
         text = re.sub(r"(?<![\d,.])(\d),(\d{3})(?![\d,])", r"\1\2", text)
     return text if text.strip() or not r.worst else "(blank)"
@@ -310,11 +313,11 @@ def place(r: Ranked) -> str:
 
 def floored(p: float, n: int | None) -> str:
     """Write a p-value for a table: with a star at the floor of the simulation."""
-    told = num.p_value(p, draws=n)
-    return told if "," not in told else f"{told.partition(',')[0]}*"
+    reported = num.p_value(p, draws=n)
+    return reported if "," not in reported else f"{reported.partition(',')[0]}*"
 
 
-def spark_scale(drawn: Sequence[Along]) -> float:
+def spark_scale(drawn: Sequence[ByVariable]) -> float:
     """Return where the small curves end, in points: the largest gap that is shown fits in all of them."""
     shown_off = [abs(p.gap) * 100 for a in drawn for p in a.points if p.side != "unclear"]
     return places.end_of(max(1.1 * max(shown_off, default=0.0), 1.0), places.NICE)
@@ -325,8 +328,8 @@ def spark_scale(drawn: Sequence[Along]) -> float:
 
 def answer(record: AuditRecord) -> Text:
     """Return the first line of "Which variables does the error vary with?"."""
-    found = ranked(record)
-    yes, no = ([r.variable for r in found if r.found is kind] for kind in (True, False))
+    result = ranked(record)
+    yes, no = ([r.variable for r in result if r.error_shown is kind] for kind in (True, False))
     if not yes:
         which = say("Not shown for ", variable_name(no[0]))
         if len(no) > 1:
@@ -338,27 +341,27 @@ def answer(record: AuditRecord) -> Text:
     return say(variable_name(yes[0]), " first", *rest, ".", *unshown)
 
 
-def caption(record: AuditRecord, rows: Sequence[Told]) -> str:
+def caption(record: AuditRecord, rows: Sequence[ReportedVariable]) -> str:
     """Return the caption of the table."""
     level = num.percent(1 - float(record.settings["alpha"]))
-    held = f"Certified ranges hold simultaneously at {level}%. " if certified(record) else ""
+    kept = f"Certified ranges hold simultaneously at {level}%. " if certified(record) else ""
     grey = "Grey: not shown. " if any(not v.shown for v in rows) else ""
     more = len(rows) - LONG
     rest = f"The first {LONG} variables; {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
-    return f"{held}{grey}{rest}".strip()
+    return f"{kept}{grey}{rest}".strip()
 
 
-def notes(record: AuditRecord, rows: Sequence[Told]) -> Iterator[str]:
+def notes(record: AuditRecord, rows: Sequence[ReportedVariable]) -> Iterator[str]:
     """Return what is to be known about the numbers of the table."""
-    drawn = [v.along for v in rows if v.along is not None]
+    drawn = [v.by_variable for v in rows if v.by_variable is not None]
     if drawn:
         scale = spark_scale(drawn)
         reach = f"from {num.MINUS}{scale:g} to +{scale:g} points; the grey line is no gap"
         yield f"Small curves are what happened minus what the model says, {reach}."
-    found, n = ranked(record), draws(record)
-    if found:
-        looked = f", adjusted for looking at {cardinal(len(found))} variables" if len(found) > 1 else ""
-        starred = n and any(r.adjusted <= 1 / (n + 1) for r in found)
+    result, n = ranked(record), draws(record)
+    if result:
+        looked = f", adjusted for looking at {cardinal(len(result))} variables" if len(result) > 1 else ""
+        starred = n and any(r.adjusted <= 1 / (n + 1) for r in result)
         star = f" * The smallest value that {num.count(n)} simulations can show." if n and starred else ""
         bars = " Where certified ranges overlap the order is open." if certified(record) else ""
         yield f"Beyond the overall gap: points once the overall gap is taken out. p is of that{looked}.{star}{bars}"
@@ -369,7 +372,7 @@ def notes(record: AuditRecord, rows: Sequence[Told]) -> Iterator[str]:
         yield f"The search needs it: {needs_note(record)[0].lower()}{needs_note(record)[1:]}"
 
 
-def shift_note(record: AuditRecord) -> str:
+def gap_note(record: AuditRecord) -> str:
     """Return what the numbers of the ranking mean, where there is no picture."""
     level = num.percent(1 - float(record.settings["alpha"]))
     ranges = f" Ranges are certified, simultaneously at {level}%." if certified(record) else ""
@@ -389,9 +392,9 @@ NULLS = {
     True: "{draws} sets of outcomes simulated for every person at the score given",
     False: "the normal law of sums over many people, which is approximate",
 }
-OF_UNITS = "random signs of whole clusters, which is approximate"
+OF_CLUSTERS = "random signs of whole clusters, which is approximate"
 RANGES = "Certified ranges hold simultaneously at this number of people. "
-ALONG = (
+BY_VARIABLE = (
     "Each curve averages the gap over the nearest {span}% of the people, near ones more, by a local curve of degree "
     "{degree}. Its band, from {null}, takes in zero everywhere in {times} of {of} audits of a calibrated model; where "
     "the model is off it holds the smoothed gap about as often, approximately. Function "
@@ -425,7 +428,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     """Return how the variables were ranked, and how the curves along them were made."""
     if ranked(record):
         order, n = record.curve("ranking"), draws(record)
-        null = OF_UNITS if by_units(record) else NULLS[n is not None].format(draws=num.count(n or 0))
+        null = OF_CLUSTERS if by_clusters(record) else NULLS[n is not None].format(draws=num.count(n or 0))
         alpha = num.percent(float(order.settings.get("alpha", record.settings["alpha"])))
         ranges = RANGES if certified(record) else ""
         words = say(RANKING.format(null=null, alpha=alpha), ranges, "Function ", code(order.method), ".")
@@ -433,21 +436,23 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     for curve in list(record.family("variable_curve").values())[:1]:
         s = curve.settings
         times, of = num.confidence(1 - float(s["alpha"]))
-        share = "about {}" if by_units(record) else "at least {}"
-        told = {"times": share.format(times), "of": of, "null": chance(record, int(s["draws"]))}
-        words = say(ALONG.format(span=num.percent(float(s["span"])), degree=s["degree"], **told))
+        share = "about {}" if by_clusters(record) else "at least {}"
+        reported = {"times": share.format(times), "of": of, "null": chance(record, int(s["draws"]))}
+        words = say(BY_VARIABLE.format(span=num.percent(float(s["span"])), degree=s["degree"], **reported))
         yield Entry("Curves", say(*words, code(curve.method), "."))
 
 
-def _check(_: Check, record: AuditRecord) -> Asked:
+def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     """Return how many variables the error is shown to follow; the smallest p-value decides whether any."""
-    found = ranked(record)
+    result = ranked(record)
     numbers = ""
-    if found:
-        least = num.p_value(min(r.adjusted for r in found), draws=draws(record))
-        numbers = f"{sum(r.found for r in found)} of {num.count(len(found))} variables; smallest adjusted {least}"
+    if result:
+        least = num.p_value(min(r.adjusted for r in result), draws=draws(record))
+        numbers = (
+            f"{sum(r.error_shown for r in result)} of {num.count(len(result))} variables; smallest adjusted {least}"
+        )
     meaning = "does the error vary with a variable, beyond the overall gap?"
-    return Asked("Error by variable", numbers, meaning, any(r.found for r in found))
+    return OutlineCheck("Error by variable", numbers, meaning, any(r.error_shown for r in result))
 
 
 DECLARED = (

@@ -9,25 +9,25 @@ from calibrant.report.findings import (
     by_gap,
     check_of,
     ends,
+    gap_side,
     limit_of,
     need_of,
     needed,
     noun,
     only_together,
-    shift_side,
-    told,
+    reported,
     with_verdict,
 )
-from calibrant.report.spans import Text, code, given, say, sentence, strong
-from calibrant.report.wording.missing_labels import of_known
-from calibrant.report.wording.terms import all_groups, capital, cardinal
-from calibrant.report.wording.units import (
-    by_units,
+from calibrant.report.spans import Text, code, literal, say, sentence, strong
+from calibrant.report.wording.clusters import (
+    by_clusters,
     no_plan,
 )
+from calibrant.report.wording.missing_labels import of_known
+from calibrant.report.wording.terms import all_groups, capital, cardinal
 
 
-def crossed(finding: Finding) -> bool:
+def two_way(finding: Finding) -> bool:
     """Return whether the raw lower bound exceeds the upper bound of the rounded score: two scores, two truths."""
     return finding.lower.interval.low > finding.upper.interval.high
 
@@ -40,7 +40,7 @@ def error_bounds(record: AuditRecord, finding: Finding) -> tuple[str, str]:
 def certified_range(record: AuditRecord, finding: Finding, *, dashed: bool = False) -> str:
     """Return the certified range of the calibration error in points: "0.6 to 1.2", in a table "0.6–1.2"."""
     low, high = error_bounds(record, finding)
-    if crossed(finding):
+    if two_way(finding):
         return f"raw {low}, rounded {high}"
     return num.between(low, high) if dashed else f"{low} to {high}"
 
@@ -61,26 +61,26 @@ def error_at_most(record: AuditRecord) -> str:
 
 def people(record: AuditRecord, finding: Finding) -> Text:
     """Return the natural frequencies of a finding, such as "expects 562 to be employed; 585 were"."""
-    d = num.denominator(told(record))
+    d = num.denominator(reported(record))
     expected, happened = map(num.count, num.of_every(finding, d))
     if finding.variables:
-        expected, happened = (num.told_of_every(finding.rows, n, d) for n in (finding.expected, finding.cases))
+        expected, happened = (num.reported_of_every(finding.rows, n, d) for n in (finding.expected, finding.events))
     outcome, was = record.settings.get("outcome"), "was" if happened == "1" else "were"
     if outcome is None:
-        cases = "event" if expected == "1" else "events"
-        return say(f"expects {expected} {cases}; there {was} {happened}")
-    return say(f"expects {expected} to be ", given(outcome), f"; {happened} {was}")
+        events = "event" if expected == "1" else "events"
+        return say(f"expects {expected} {events}; there {was} {happened}")
+    return say(f"expects {expected} to be ", literal(outcome), f"; {happened} {was}")
 
 
 def every(record: AuditRecord) -> str:
     """Return the one denominator of the page, written."""
-    return num.count(num.denominator(told(record)))
+    return num.count(num.denominator(reported(record)))
 
 
 def too(record: AuditRecord) -> str:
     """Return the direction of the overall gap as a sentence, or nothing where it is not shown."""
     words = {"low": "The model underpredicts. ", "high": "The model overpredicts. "}
-    return words.get(shift_side(record) or "", "")
+    return words.get(gap_side(record) or "", "")
 
 
 def would_decide(record: AuditRecord, finding: Finding, where: str = "") -> Text:
@@ -103,16 +103,16 @@ def would_decide(record: AuditRecord, finding: Finding, where: str = "") -> Text
 def overall_answer(record: AuditRecord) -> Text:
     """Return the first line of "How far off are the probabilities?"."""
     one = record.everyone
-    predicted, observed = num.rates(one.expected / one.rows, one.cases / one.rows)
+    predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows)
     start = f"On average by {certified_range(record, one)} points."
-    if crossed(one):
+    if two_way(one):
         low, high = error_bounds(record, one)
         start = f"On average the raw score by at least {low} points, the rounded score by at most {high}."
     mostly = {
         "low": "Mostly the model underpredicts: it",
         "high": "Mostly the model overpredicts: it",
         "unclear": "On balance it is not shown to be off: the model",
-    }.get(shift_side(record) or "", "The model")
+    }.get(gap_side(record) or "", "The model")
     return say(f"{of_known(record, start)} {mostly} predicts {predicted} in 100, and {observed} in 100 happened.")
 
 
@@ -141,18 +141,18 @@ def groups_answer(record: AuditRecord) -> Text:
         return say(f"Not answered. {reason}" if reason else "Not checked: no groups were given.")
     if limit_of(record) is None:
         return say("No limit was given; the largest certified errors come first.")
-    broken, undecided = (len(with_verdict(record, v)) for v in ("broken", "undecided"))
+    broken, undecided = (len(with_verdict(record, v)) for v in ("over", "undecided"))
     if not broken and not undecided:
         small = only_together(record)
         of, more = (" shown", f"; {num.count(small)} small ones only pooled") if small else ("", "")
-        told = f"{all_groups(total).capitalize()}{of} {'are' if total > 1 else 'is'} within the limit{more}."
-        return say(of_known(record, told))
+        reported = f"{all_groups(total).capitalize()}{of} {'are' if total > 1 else 'is'} within the limit{more}."
+        return say(of_known(record, reported))
     first = f"{capital(cardinal(broken))} of {num.count(total)} groups {'is' if broken == 1 else 'are'} over the limit."
     if not broken:
         first = "No group is shown to be over the limit."
     first = of_known(record, first)
     if not undecided:
         return say(f"{first} The largest certified errors come first.")
-    of = "clusters" if by_units(record) else noun(record)
+    of = "clusters" if by_clusters(record) else noun(record)
     few = f"For {cardinal(undecided)} there are too few {of} to decide; the largest certified errors come first."
     return say(f"{first} {few}")

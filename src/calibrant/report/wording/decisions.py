@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report.spans import Text, clipped, given, link, say, shown, strong
+from calibrant.report.spans import Text, clipped, link, literal, say, shown, strong
 from calibrant.results import Curve
 
 CODE, EVERYONE = "decisions", "everyone"
@@ -68,7 +68,7 @@ def percent_of(threshold: float) -> str:
 
 def who(one: Acted) -> Text:
     """Name a population inside a sentence."""
-    return say("everyone") if one.everyone else say(given(clipped(shown(one.name), 40)))
+    return say("everyone") if one.everyone else say(literal(clipped(shown(one.name), 40)))
 
 
 def at_least(lines: Sequence[Acted]) -> str:
@@ -76,15 +76,15 @@ def at_least(lines: Sequence[Acted]) -> str:
     return f"of at least {num.lower_bound(max(v.regret[1] for v in lines))} per 100"
 
 
-def worst_told(record: AuditRecord) -> Text:
+def worst_reported(record: AuditRecord) -> Text:
     """Return the worst known of acting: it does harm, acting on all is better, or error costs; else nothing."""
     lines = acted(record)
     harm = min(lines, key=lambda v: v.net_benefit[2], default=None)
     if harm is not None and harm.net_benefit[2] < 0.0:
-        return _told(harm, "acting on nobody is better", harm.net_benefit[2])
+        return _reported(harm, "acting on nobody is better", harm.net_benefit[2])
     beaten = min(lines, key=lambda v: v.over_all[2], default=None)
     if beaten is not None and beaten.over_all[2] < 0.0:
-        return _told(beaten, "acting on all is better", beaten.over_all[2])
+        return _reported(beaten, "acting on all is better", beaten.over_all[2])
     costly = max(lines, key=lambda v: v.regret[1], default=None)
     if costly is not None and float(num.lower_bound(costly.regret[1]) or 0.0) > 0.0:
         at = link(f"Acting from {percent_of(costly.threshold)}% on", CODE)
@@ -96,9 +96,9 @@ def worst_told(record: AuditRecord) -> Text:
 def lost_by_repair(changes: Curve, repair: str) -> str:
     """Return at which thresholds a repair is shown to lose net benefit, and for whom; nothing where it is not."""
     lost: dict[float, list[str]] = {}
-    told = (changes.columns[k] for k in ("probability", "threshold", "population", "shown"))
-    for name, threshold, population, found in zip(*told, strict=True):
-        if name == repair and found == "worse":
+    reported = (changes.columns[k] for k in ("probability", "threshold", "population", "shown"))
+    for name, threshold, population, result in zip(*reported, strict=True):
+        if name == repair and result == "worse":
             lost.setdefault(threshold, []).append(clipped(shown(population), 40))
     if not lost:
         return ""
@@ -109,7 +109,7 @@ def lost_by_repair(changes: Curve, repair: str) -> str:
     return f"Its decisions are shown to lose net benefit: {'; '.join(where)}."
 
 
-def _told(one: Acted, better: str, by: float) -> Text:
+def _reported(one: Acted, better: str, by: float) -> Text:
     at = link(f"Acting from {percent_of(one.threshold)}% on", CODE)
     lost = f", by at least {num.lower_bound(-by)} true positives per 100"
     return say(at, ": for ", *who(one), " ", strong(better), f"{lost}.")

@@ -18,17 +18,17 @@ from calibrant.report.findings import (
     limit_of,
     need_of,
     noun,
-    pockets_off,
-    said_of,
+    stated_of,
+    subgroups_over,
+    suppressed,
     with_verdict,
-    withheld,
 )
 from calibrant.report.spans import shown, value_label
-from calibrant.report.wording.answers import crossed
+from calibrant.report.wording.answers import two_way
+from calibrant.report.wording.clusters import too_wide
 from calibrant.report.wording.missing_labels import partly, qualified
 from calibrant.report.wording.terms import cardinal
-from calibrant.report.wording.units import too_wide
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 COPIES = "Not certified: rows are copies of others. Remove them, or name their cluster."
 MOST_WORDS = 16
@@ -54,22 +54,24 @@ def headline(record: AuditRecord) -> str:
     str
         At most 16 words; never better than the worst of the three verdicts.
     """
-    if withheld(record):
+    if suppressed(record):
         return COPIES
     if limit_of(record) is None:
         return _first_that_fits(record, _in_points(record))
-    told = {"broken": _everyone_over, "undecided": _everyone_undecided}.get(record.verdicts["everyone"], _everyone_met)
-    return _first_that_fits(record, told(record))
+    reported = {"over": _everyone_over, "undecided": _everyone_undecided}.get(
+        record.verdicts["everyone"], _everyone_met
+    )
+    return _first_that_fits(record, reported(record))
 
 
 def for_use(record: AuditRecord) -> bool:
     """Return whether a decision about use can be made: a limit and an intended use were given."""
-    return limit_of(record) is not None and bool(said_of(record, "intended_use"))
+    return limit_of(record) is not None and bool(stated_of(record, "intended_use"))
 
 
 def page_title(record: AuditRecord) -> str:
     """Return the title of the page: the decision, and what was audited."""
-    return f"{headline(record).rstrip('.')}: calibration audit of {visible(record.name)}"
+    return f"{headline(record).rstrip('.')}: calibration audit of {sanitize(record.name)}"
 
 
 def words_of(text: str) -> int:
@@ -80,7 +82,7 @@ def words_of(text: str) -> int:
 def _first_that_fits(record: AuditRecord, forms: Iterator[str]) -> str:
     """Return the first form that is short enough, with of whom it is; else the last, which always is."""
     form = ""
-    for form in (told for each in forms for told in qualified(record, each)):
+    for form in (reported for each in forms for reported in qualified(record, each)):
         if words_of(form) <= MOST_WORDS and len(form) <= MOST_LETTERS:
             break
     return form
@@ -96,17 +98,17 @@ def _by_use(record: AuditRecord) -> bool:
 
 def off_named(o: Off) -> str:
     """Return the name of a group or a subgroup as it stands in a sentence; empty where it is too long or unknown."""
-    text = _one_pocket(o) if o.finding is None else group_named(o.finding)
-    if _short(text) or not o.traits:
+    text = _one_subgroup(o) if o.finding is None else group_named(o.finding)
+    if _short(text) or not o.attributes:
         return text if _short(text) else ""
-    text = f"a subgroup of {' and '.join(map(shown, o.traits))}"
+    text = f"a subgroup of {' and '.join(map(shown, o.attributes))}"
     return text if _short(text) else ""
 
 
-def _one_pocket(o: Off) -> str:
+def _one_subgroup(o: Off) -> str:
     """Return the rule of a subgroup, its conditions joined as those of one."""
-    text = visible(o.rule).strip()
-    return text.replace(" and ", " with ") if text.count(" and ") == len(o.traits) - 1 else text
+    text = sanitize(o.rule).strip()
+    return text.replace(" and ", " with ") if text.count(" and ") == len(o.attributes) - 1 else text
 
 
 def _short(text: str) -> bool:
@@ -120,32 +122,32 @@ def group_named(finding: Finding) -> str:
     return text if alone else f"{shown(pairs[0][0])} {text}"
 
 
-def counted(found: Sequence[Off]) -> str:
+def counted(results: Sequence[Off]) -> str:
     """Return such as "two groups and one subgroup"."""
-    groups = sum(o.finding is not None for o in found)
-    kinds = ((groups, "group", "groups"), (len(found) - groups, "unlisted subgroup", "unlisted subgroups"))
+    groups = sum(o.finding is not None for o in results)
+    kinds = ((groups, "group", "groups"), (len(results) - groups, "unlisted subgroup", "unlisted subgroups"))
     return " and ".join(f"{cardinal(n)} {one if n == 1 else many}" for n, one, many in kinds if n)
 
 
-def _whom(found: Sequence[Off], joined: str) -> Iterator[str]:
+def _whom(results: Sequence[Off], joined: str) -> Iterator[str]:
     """Yield ways to say who is off, the longest first; the one farthest off is named where it has a short name."""
-    first = off_named(found[0])
-    second = off_named(found[1]) if len(found) == 2 else ""
+    first = off_named(results[0])
+    second = off_named(results[1]) if len(results) == 2 else ""
     if first and second:
         yield f"{first} {joined} {second}"
-    if first and len(found) == 1:
+    if first and len(results) == 1:
         yield first
     elif first:
-        yield f"{first} and {counted(found[1:])}"
-        yield f"{first} and {cardinal(len(found) - 1)} more"
-    yield counted(found)
+        yield f"{first} and {counted(results[1:])}"
+        yield f"{first} and {cardinal(len(results) - 1)} more"
+    yield counted(results)
 
 
 def everyone_off(record: AuditRecord) -> list[Off]:
     """Return groups and subgroups over the limit together, the farthest off first; one that is both once."""
     groups = groups_off(record)
     named = {tuple(sorted(o.finding.variables)) for o in groups if o.finding is not None}
-    return sorted((*groups, *(o for o in pockets_off(record) if o.levels not in named)), key=lambda o: -o.least)
+    return sorted((*groups, *(o for o in subgroups_over(record) if o.levels not in named)), key=lambda o: -o.least)
 
 
 def _worse_off(record: AuditRecord) -> list[Off]:
@@ -181,7 +183,7 @@ def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
             yield f"{'Do not use it' if use else 'Over the limit'} for {whom}. {few} for everyone."
             yield f"{'Do not use it' if use else 'Over the limit'} for {whom}."
         return
-    if record.verdicts["pockets"] == "not-cleared":
+    if record.verdicts["subgroups"] == "error_shown":
         yield f"{few} for everyone, and error is shown in unlisted subgroups."
         return
     need = need_of(record.everyone)
@@ -215,14 +217,14 @@ def _everyone_met(record: AuditRecord) -> Iterator[str]:
                 yield f"{start} everyone together. Over it for {whom}."
                 yield f"{'On balance w' if hidden else 'W'}ithin the limit together, over it for {whom}."
         return
-    groups, pockets = record.verdicts["groups"], record.verdicts["pockets"]
-    if (groups, pockets) == ("met", "met"):
+    groups, subgroup_lines = record.verdicts["groups"], record.verdicts["subgroups"]
+    if (groups, subgroup_lines) == ("within", "within"):
         yield f"{start} everyone, {_every_group(record)} and unlisted subgroups."
         return
     whom = "everyone together"
-    if groups == "met":
+    if groups == "within":
         whom += f" and {_every_group(record)}"
-    elif (groups, pockets) == ("absent", "met"):
+    elif (groups, subgroup_lines) == ("absent", "within"):
         whom += " and unlisted subgroups"
     yield f"{start} {whom}. {_left_open(record)}"
 
@@ -234,39 +236,39 @@ def _every_group(record: AuditRecord) -> str:
 
 def _left_open(record: AuditRecord) -> str:
     """Return what is not within the limit, where nothing is over it."""
-    groups, pockets = record.verdicts["groups"], record.verdicts["pockets"]
+    groups, subgroup_lines = record.verdicts["groups"], record.verdicts["subgroups"]
     few = f"Too few {_short_noun(record)} to decide for"
     if groups == "undecided":
         n, total = len(with_verdict(record, "undecided")), len(record.groups)
         some = f"{cardinal(n)} groups" if n > 1 else "one group" if total > 1 else "the one group"
         one = "is" if n == 1 else "are"
-        if pockets == "not-cleared":
+        if subgroup_lines == "error_shown":
             return f"{some[:1].upper()}{some[1:]} {one} undecided; error shown in unlisted subgroups."
-        if pockets == "undecided":
+        if subgroup_lines == "undecided":
             return f"{some[:1].upper()}{some[1:]} and unlisted subgroups are undecided."
         return f"{few} {some}."
-    if pockets == "not-cleared":
+    if subgroup_lines == "error_shown":
         return "Error shown in unlisted subgroups."
-    if pockets == "undecided":
+    if subgroup_lines == "undecided":
         return "Unlisted subgroups are undecided."
-    if pockets == "met":
+    if subgroup_lines == "within":
         return "No named groups were checked."
-    return "Unlisted subgroups were not checked." if groups == "met" else "Groups and subgroups were not checked."
+    return "Unlisted subgroups were not checked." if groups == "within" else "Groups and subgroups were not checked."
 
 
 def _short_noun(record: AuditRecord) -> str:
     """Return what there are too few of: clusters, or what the rows are called, where that is one word."""
     if record.data.get("cluster"):
         return "clusters"
-    said = noun(record)
-    return said if words_of(said) == 1 and len(said) <= 24 else "rows"
+    stated = noun(record)
+    return stated if words_of(stated) == 1 and len(stated) <= 24 else "rows"
 
 
 def _in_points(record: AuditRecord) -> Iterator[str]:
     """Yield how far off everyone is, and who is farther off; without a limit nothing is judged."""
     low, high = ends(record, record.everyone)
     start, short = f"Off by {num.lower_bound(low)} to {num.upper_bound(high)} points", " for everyone"
-    if crossed(record.everyone) and not by_gap(record):
+    if two_way(record.everyone) and not by_gap(record):
         start, short = (
             f"Off by at least {num.lower_bound(low)} points raw, at most {num.upper_bound(high)} rounded",
             "",

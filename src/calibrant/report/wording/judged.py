@@ -6,21 +6,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from calibrant.audit.record import AuditRecord, Check, Finding
+from calibrant.audit.record import AuditRecord, CheckRecord, Finding
 from calibrant.report import numbers as num
-from calibrant.report.findings import ends, limit_of, need_of, needed, ordered, pockets_off, withheld
+from calibrant.report.findings import ends, limit_of, need_of, needed, ordered, subgroups_over, suppressed
 from calibrant.report.spans import clipped, label
 from calibrant.report.wording.answers import judged_range
-from calibrant.report.wording.terms import cardinal, p_told
-from calibrant.visible import visible
+from calibrant.report.wording.terms import cardinal, p_reported
+from calibrant.sanitize import sanitize
 
-State = Literal["met", "broken", "undecided", "open", "absent"]
-Kind = Literal["everyone", "group", "pockets", "check"]
+State = Literal["within", "over", "undecided", "open", "absent"]
+Kind = Literal["everyone", "group", "subgroups", "check"]
 ERROR = "error-"  # the start of the codes of checks that a limit counts
-POCKETS = "unlisted subgroups"
+SUBGROUPS = "unlisted subgroups"
 OPEN = {
     "undecided": "not shown to be within the limit",
-    "not-cleared": "a test shows error, and no subgroup is certified over the limit",
+    "error_shown": "a test shows error, and no subgroup is certified over the limit",
 }
 LONGEST = 60  # characters of a name in the line
 NAMED = 3  # of those that are over, or undecided, the line names so many
@@ -32,13 +32,13 @@ class Judged:
 
     Parameters
     ----------
-    kind : {"everyone", "group", "pockets", "check"}
+    kind : {"everyone", "group", "subgroups", "check"}
     name : str
         As it is read.
-    state : {"met", "broken", "undecided", "open", "absent"}
+    state : {"within", "over", "undecided", "open", "absent"}
         The worst of all is the exit status: "broken" 1, "undecided" 3. "open" counts for none: unlisted subgroups of
         which none is certified over the limit, nor all within it. "absent" was not judged.
-    told : str
+    reported : str
         How far off, or why not judged, in a few words.
     short : str
         The same in the fewest; empty where there are none.
@@ -47,7 +47,7 @@ class Judged:
     kind: Kind
     name: str
     state: State
-    told: str
+    reported: str
     short: str = ""
 
 
@@ -57,27 +57,27 @@ def judged(record: AuditRecord) -> list[Judged]:
     Without a limit people are there as not judged.
     """
     people = [_finding(record, f) for f in (record.everyone, *ordered(record.groups))]
-    return [*people, _pockets(record), *_checks(record)]
+    return [*people, _subgroups(record), *_checks(record)]
 
 
 def line(record: AuditRecord, of: Iterable[Judged]) -> str:
     """Return in one line who is over the limit and who is undecided; empty where nobody is."""
-    found = list(of)
-    over = [j for j in found if j.state == "broken" and j.kind != "check"]
+    result = list(of)
+    over = [j for j in result if j.state == "over" and j.kind != "check"]
     limit = limit_of(record)
     bound = "" if limit is None else f" of {num.limit_points(limit)} points"
     parts = (
         (f"over the limit{bound}", over),
-        ("error shown by", [j for j in found if j.state == "broken" and j.kind == "check"]),
-        ("undecided", [j for j in found if j.state == "undecided"]),
+        ("error shown by", [j for j in result if j.state == "over" and j.kind == "check"]),
+        ("undecided", [j for j in result if j.state == "undecided"]),
     )
-    told = "; ".join(f"{head}: {_named(some)}" for head, some in parts if some)
-    return f"{clipped(visible(record.name), LONGEST)}: {told}" if told else ""
+    reported = "; ".join(f"{head}: {_named(some)}" for head, some in parts if some)
+    return f"{clipped(sanitize(record.name), LONGEST)}: {reported}" if reported else ""
 
 
 def _named(some: Sequence[Judged]) -> str:
     first = ", ".join(
-        f"{clipped(j.name, LONGEST)} ({short})" if (short := j.short or j.told) else j.name for j in some[:NAMED]
+        f"{clipped(j.name, LONGEST)} ({short})" if (short := j.short or j.reported) else j.name for j in some[:NAMED]
     )
     more = len(some) - NAMED
     return f"{first} and {cardinal(more)} more" if more > 0 else first
@@ -87,31 +87,31 @@ def _finding(record: AuditRecord, f: Finding) -> Judged:
     kind: Kind = "group" if f.variables else "everyone"
     name = label(f)
     least = num.lower_bound(ends(record, f)[0], limit_of(record))
-    if f.verdict == "none":
+    if f.verdict == "not_checked":
         return Judged(kind, name, "absent", "no limit was given")
-    if f.verdict == "broken":
-        return Judged(kind, name, "broken", f"at least {least} points off", f"at least {least}")
+    if f.verdict == "over":
+        return Judged(kind, name, "over", f"at least {least} points off", f"at least {least}")
     span = judged_range(record, f)
-    told = f"{span} points off"
+    reported = f"{span} points off"
     if f.verdict == "undecided" and (need := need_of(f)) is not None:
-        told += f", {num.amount(*need)} {needed(record)} would decide"
-    if f.verdict == "undecided" and withheld(record):
-        told += ", rows are copies"
-    return Judged(kind, name, f.verdict, told, span)
+        reported += f", {num.amount(*need)} {needed(record)} would decide"
+    if f.verdict == "undecided" and suppressed(record):
+        reported += ", rows are copies"
+    return Judged(kind, name, f.verdict, reported, span)
 
 
-def _pockets(record: AuditRecord) -> Judged:
-    state = record.verdicts["pockets"]
-    if state == "broken":
-        worst = pockets_off(record)[:1]
+def _subgroups(record: AuditRecord) -> Judged:
+    state = record.verdicts["subgroups"]
+    if state == "over":
+        worst = subgroups_over(record)[:1]
         least = f"at least {num.lower_bound(worst[0].least, limit_of(record))}" if worst else ""
-        name = f"subgroup {visible(worst[0].rule)}" if worst and worst[0].rule else "an unlisted subgroup"
-        return Judged("pockets", name, "broken", f"{least} points off" if least else "", least)
-    if state == "met":
-        return Judged("pockets", POCKETS, "met", "none over the limit")
+        name = f"subgroup {sanitize(worst[0].rule)}" if worst and worst[0].rule else "an unlisted subgroup"
+        return Judged("subgroups", name, "over", f"{least} points off" if least else "", least)
+    if state == "within":
+        return Judged("subgroups", SUBGROUPS, "within", "none over the limit")
     if state in OPEN:
-        return Judged("pockets", POCKETS, "open", OPEN[state])
-    return Judged("pockets", POCKETS, "absent", "no limit was given" if state == "none" else "not searched")
+        return Judged("subgroups", SUBGROUPS, "open", OPEN[state])
+    return Judged("subgroups", SUBGROUPS, "absent", "no limit was given" if state == "not_checked" else "not searched")
 
 
 def _checks(record: AuditRecord) -> Iterator[Judged]:
@@ -121,13 +121,13 @@ def _checks(record: AuditRecord) -> Iterator[Judged]:
         if check.code in gates:
             yield _gate(record, check)
         elif limited and check.code.startswith(ERROR) and check.status == "not-applicable":
-            yield Judged("check", check.code, "undecided", visible(check.reason).rstrip("."))
+            yield Judged("check", check.code, "undecided", sanitize(check.reason).rstrip("."))
 
 
-def _gate(record: AuditRecord, check: Check) -> Judged:
-    p = "" if check.outcome is None else p_told(check.outcome)
-    if record.found(check):
-        return Judged("check", check.code, "broken", p)
+def _gate(record: AuditRecord, check: CheckRecord) -> Judged:
+    p = "" if check.outcome is None else p_reported(check.outcome)
+    if record.error_shown(check):
+        return Judged("check", check.code, "over", p)
     if check.status in ("undecided", "not-run", "not-applicable"):
-        return Judged("check", check.code, "undecided", visible(check.reason).rstrip(".") or p)
-    return Judged("check", check.code, "met", f"no error shown, {p}" if p else "")
+        return Judged("check", check.code, "undecided", sanitize(check.reason).rstrip(".") or p)
+    return Judged("check", check.code, "within", f"no error shown, {p}" if p else "")

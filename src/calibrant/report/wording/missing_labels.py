@@ -11,7 +11,7 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.commands import dropped
 from calibrant.report.findings import limit_of, noun
-from calibrant.report.spans import Text, clipped, given, say
+from calibrant.report.spans import Text, clipped, literal, say
 
 LINES = 4  # of one population: those known alone, and three assumptions about the others
 NAMED, LARGE = 40, 10.0  # characters of a name; ratios from there on are whole
@@ -20,7 +20,7 @@ OF_KNOWN = "Of those whose outcome is known: "
 SHORTER = ("Where the outcome is known: ", "Known outcomes: ")  # where a sentence must be short
 EVERYONE, EVERYONE_KNOWN = "everyone together", "everyone whose outcome is known"
 UNDECIDED = "Too few "  # how a sentence starts that claims nothing
-FELL = {"met": "Within the limit", "broken": "Over the limit"}
+FELL = {"within": "Within the limit", "over": "Over the limit"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +114,8 @@ def left_out(record: AuditRecord) -> Text:
         return say(f"{num.count(gone)} of {every} {noun(record)} left out, without {may}")
     if len(lack) == 1:
         return say(f"{num.count(gone)} of {every} {noun(record)} left out, without {next(iter(lack))}")
-    told = ", ".join(f"{num.count(n)} without {part}" for part, n in lack.items())
-    return say(f"{num.count(gone)} of {every} {noun(record)} left out: {told}")
+    reported = ", ".join(f"{num.count(n)} without {part}" for part, n in lack.items())
+    return say(f"{num.count(gone)} of {every} {noun(record)} left out: {reported}")
 
 
 def unknown(record: AuditRecord) -> Iterator[Text]:
@@ -124,15 +124,17 @@ def unknown(record: AuditRecord) -> Iterator[Text]:
         return
     one, *groups = people(record)
     known, every = num.count(one.rows), num.count(one.rows + one.missing)
-    told = f"Outcomes are known of {known} of {every} {noun(record)}: verdicts are of these. {_of_all(record, one)}"
-    alike = (g for g in groups if g.rows and g.verdicts[0] == one.verdicts[0] and g.stands < one.stands)
-    first = min(alike, key=lambda g: g.stands, default=None)
+    reported = f"Outcomes are known of {known} of {every} {noun(record)}: verdicts are of these. {_of_all(record, one)}"
+    intraclass_correlation = (
+        g for g in groups if g.rows and g.verdicts[0] == one.verdicts[0] and g.stands < one.stands
+    )
+    first = min(intraclass_correlation, key=lambda g: g.stands, default=None)
     least: Text = ()
     if first is not None and limit_of(record) is not None:
-        least = say(" For ", given(clipped(first.name, NAMED)), f", up to {ratio(first.stands)} times.")
+        least = say(" For ", literal(clipped(first.name, NAMED)), f", up to {ratio(first.stands)} times.")
     bare = [g for g in groups if not g.rows]
-    none: Text = say(" None is known of ", given(clipped(bare[0].name, NAMED)), ".") if bare else ()
-    yield (*say(told), *least, *none)
+    none: Text = say(" None is known of ", literal(clipped(bare[0].name, NAMED)), ".") if bare else ()
+    yield (*say(reported), *least, *none)
 
 
 def _of_all(record: AuditRecord, one: People) -> str:

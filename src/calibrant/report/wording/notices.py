@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from calibrant.arguments import OTHERS
 from calibrant.audit.record import AuditRecord
-from calibrant.data.specs.unit_names import names_weights
+from calibrant.data.specs.cluster_names import names_weights
 from calibrant.report import numbers as num
-from calibrant.report.findings import withheld
-from calibrant.report.spans import Span, Text, code, given, say
+from calibrant.report.findings import suppressed
+from calibrant.report.spans import Span, Text, code, literal, say
+from calibrant.report.wording.clusters import wider
 from calibrant.report.wording.terms import NAMED, capital
-from calibrant.report.wording.units import wider
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 UNFINISHED = "Answers that are missing may be unlike these: finish the evaluation (inspect eval-retry) first."
 NOTICES = {  # what to know of the data, by its code: the words that open it, and what it means for the numbers
@@ -58,7 +58,7 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
     for warning in record.data.get("warnings") or ():
         lead, text = NOTICES.get(warning, ("", ""))
         if not lead:
-            out.append(("", say(given(warning))))
+            out.append(("", say(literal(warning))))
         elif warning in ("likely-id", "repeats-score"):
             names = identifiers(record) if warning == "likely-id" else record.data.get("repeats_score") or ()
             out.append((lead, say(text, *_listed(names), ".")))
@@ -68,10 +68,10 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
             name = next((c for c in record.data.get("covariates") or () if names_weights(c) == "design"), "a column")
             out.append((lead, say(code(name), " ", text)))
         elif warning == "other-labels":
-            out.append((lead, say(*_no_cases(record), " count as a non-event. ", text)))
+            out.append((lead, say(*_no_events(record), " count as a non-event. ", text)))
         elif warning == "unfinished-log":
             logs = record.data.get("unfinished") or ()
-            out.append((lead, say(*(f"{visible(log)}. " for log in logs), text)))
+            out.append((lead, say(*(f"{sanitize(log)}. " for log in logs), text)))
         else:
             out.append((lead, say(_copies(record, text) if warning == "repeated-rows" else text)))
     return tuple(out)
@@ -79,20 +79,20 @@ def notices(record: AuditRecord) -> tuple[tuple[str, Text], ...]:
 
 def _not_read(record: AuditRecord) -> Iterator[Span]:
     """Yield the columns that were not read because of their names, each with the reason."""
-    held = [(name, why) for name, why in record.data.get("left_out") or () if "rename" in why]
-    for i, (name, why) in enumerate(held[:NAMED]):
-        yield from say("; " if i else "", code(name), ": ", visible(why))
-    yield from say(f"; and {num.count(len(held) - NAMED)} more." if len(held) > NAMED else ".")
+    kept = [(name, why) for name, why in record.data.get("left_out") or () if "rename" in why]
+    for i, (name, why) in enumerate(kept[:NAMED]):
+        yield from say("; " if i else "", code(name), ": ", sanitize(why))
+    yield from say(f"; and {num.count(len(kept) - NAMED)} more." if len(kept) > NAMED else ".")
 
 
-def _no_cases(record: AuditRecord) -> Iterator[Span]:
+def _no_events(record: AuditRecord) -> Iterator[Span]:
     """Yield the label's values other than the event, the most frequent first, with their rows that are audited."""
-    held = sorted((record.data.get("other_labels") or {}).items(), key=lambda pair: (-(pair[1] or 0), pair[0]))
-    every = record.data.get("other_label_count", len(held))
+    kept = sorted((record.data.get("other_labels") or {}).items(), key=lambda pair: (-(pair[1] or 0), pair[0]))
+    every = record.data.get("other_label_count", len(kept))
     if every is None:
         yield from say(f"More than {num.count(OTHERS)} values")
         return
-    for i, (value, rows) in enumerate(held[:NAMED]):
+    for i, (value, rows) in enumerate(kept[:NAMED]):
         yield from say(", " if i else "", code(value), f" ({num.count(rows)})" if rows else "")
     if every > NAMED:
         yield from say(f" and {num.count(every - NAMED)} more")
@@ -100,7 +100,7 @@ def _no_cases(record: AuditRecord) -> Iterator[Span]:
 
 def _copies(record: AuditRecord, text: str) -> str:
     """Say how many rows are repeated, and what that means for the numbers."""
-    if withheld(record):
+    if suppressed(record):
         narrow = wider(float(record.data["repeats"]["times"]))
         text = f"Ranges take them as independent and are about {narrow} times too narrow, so nothing is decided."
     return f"{_repeats(record)} {text}"
@@ -108,12 +108,12 @@ def _copies(record: AuditRecord, text: str) -> str:
 
 def _repeats(record: AuditRecord) -> str:
     """Say how many rows are repeated."""
-    found = record.data.get("repeats") or {}
-    if not found:
+    shown = record.data.get("repeats") or {}
+    if not shown:
         return "More rows are equal than chance explains."
-    about = "" if found["exact"] else "about "
-    count = f"{about}{num.count(found['rows'])} of {num.count(found['of'])} rows"
-    if found["by"] == "key":
+    about = "" if shown["exact"] else "about "
+    count = f"{about}{num.count(shown['rows'])} of {num.count(shown['of'])} rows"
+    if shown["by"] == "key":
         return capital(f"{count} have the key of an earlier one.")
     return capital(f"{count} equal an earlier one, more than chance explains.")
 

@@ -9,8 +9,8 @@ from calibrant.report import numbers as num
 from calibrant.report.commands import groupings, naming_groups
 from calibrant.report.findings import (
     MOST_ROWS,
-    POCKETS,
-    UNTOLD,
+    SUBGROUPS,
+    UNREPORTED,
     Off,
     all_named,
     by_gap,
@@ -23,25 +23,25 @@ from calibrant.report.findings import (
     needed,
     noun,
     only_together,
-    pockets_known,
-    pockets_need,
-    pockets_off,
     screened,
+    subgroups_known,
+    subgroups_need,
+    subgroups_over,
+    suppressed,
     with_verdict,
-    withheld,
 )
-from calibrant.report.spans import Span, Text, clipped, code, given, say, sentence, shown, strong
-from calibrant.report.wording.answers import crossed, error_bounds, unshown_reason
+from calibrant.report.spans import Span, Text, clipped, code, literal, say, sentence, shown, strong
+from calibrant.report.wording.answers import error_bounds, two_way, unshown_reason
+from calibrant.report.wording.clusters import no_number, one_cluster_each
 from calibrant.report.wording.headline import group_named
-from calibrant.report.wording.terms import TRAITS, VERDICTS, p_told, people_share
-from calibrant.report.wording.units import no_number, one_unit_each
+from calibrant.report.wording.terms import ATTRIBUTES, VERDICTS, p_reported, people_share
 from calibrant.results import Estimate
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
 STATES = {  # of a part of the verdict: the status that marks it, and its word
-    **{k: (k, word) for k, word in VERDICTS.items() if k != "none"},
-    "none": ("measured", VERDICTS["none"]),
-    "not-cleared": ("not-cleared", "Error shown"),
+    **{k: (k, word) for k, word in VERDICTS.items() if k != "not_checked"},
+    "not_checked": ("measured", VERDICTS["not_checked"]),
+    "error_shown": ("error_shown", "Error shown"),
     "absent": ("absent", "Not checked"),
 }
 NARROW = "Ranges are too narrow: rows are copies."
@@ -53,41 +53,41 @@ CLIPPED, LONGER = 60, 120  # characters of the name of a group, and of the rule 
 def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
     """Return the status of a part of the verdict and its word: how many are over the limit, where some are."""
     state = record.verdicts[part]
-    status, word = STATES.get(state, (state, visible(state)))
-    if part == "everyone" or state not in ("broken", "undecided"):
+    status, word = STATES.get(state, (state, sanitize(state)))
+    if part == "everyone" or state not in ("over", "undecided"):
         return status, word
-    n = len(with_verdict(record, state)) if part == "groups" else len(pockets_off(record)) if state == "broken" else 0
+    n = len(with_verdict(record, state)) if part == "groups" else len(subgroups_over(record)) if state == "over" else 0
     return status, f"{num.count(n)} {word.lower()}" if n else word
 
 
 def page_status(record: AuditRecord) -> str:
     """Return the status of the three parts together: the worst of them; "measured" without a limit."""
     states = set(record.verdicts.values())
-    order = ("broken", "not-cleared", "undecided", "met")
+    order = ("over", "error_shown", "undecided", "within")
     return "measured" if limit_of(record) is None else next((s for s in order if s in states), "measured")
 
 
 # ---- everyone ----
 
 
-def everyone_told(record: AuditRecord) -> Text:
+def everyone_reported(record: AuditRecord) -> Text:
     """Return how far off everyone is, together, and how many rows would decide."""
     one, limit = record.everyone, limit_of(record)
     low, high = judged(record, one)
     if by_gap(record):
-        told = say(f"Gap of {' to '.join(num.signed_range(one.gap.interval.low, one.gap.interval.high))} points.")
+        reported = say(f"Gap of {' to '.join(num.signed_range(one.gap.interval.low, one.gap.interval.high))} points.")
         if cancels(record):
             least = strong(error_bounds(record, one)[0])
-            told = say(*told, " Errors of opposite signs cancel in it: on average off by at least ", least, ".")
-    elif crossed(one):
-        told = say(f"Raw score at least {low} points off, rounded score at most {high}.")
+            reported = say(*reported, " Errors of opposite signs cancel in it: on average off by at least ", least, ".")
+    elif two_way(one):
+        reported = say(f"Raw score at least {low} points off, rounded score at most {high}.")
     else:
-        told = say(f"Off by {low} to {high} points on average.")
-    if withheld(record):
-        return say(*told, f" {NARROW}")
+        reported = say(f"Off by {low} to {high} points on average.")
+    if suppressed(record):
+        return say(*reported, f" {NARROW}")
     more = limit is not None and one.verdict == "undecided"
-    elsewhere = record.verdict == "undecided" and record.verdicts["pockets"] != "not-cleared"  # in the headline
-    return say(*told, " ", *rows_would(record, one)) if more and not elsewhere else told
+    elsewhere = record.verdict == "undecided" and record.verdicts["subgroups"] != "error_shown"  # in the headline
+    return say(*reported, " ", *rows_would(record, one)) if more and not elsewhere else reported
 
 
 def judged(record: AuditRecord, finding: Finding) -> tuple[str, str]:
@@ -115,27 +115,27 @@ def few_of(record: AuditRecord) -> str:
 # ---- the named groups ----
 
 
-def groups_told(record: AuditRecord) -> Text:
+def groups_reported(record: AuditRecord) -> Text:
     """Return which groups are over the limit, and what no group exceeds; or how to name some."""
     if not record.groups:
         reason = unshown_reason(record)
         return say(f"{reason} Name coarser ones.") if reason else say("Name some: ", code(naming_groups(record)), ".")
-    if withheld(record):
+    if suppressed(record):
         return say(NARROW)
     over = groups_off(record)
-    told = [*_worst_groups(record, over[: NAMED if limit_of(record) is not None else 1])]
+    reported = [*_worst_groups(record, over[: NAMED if limit_of(record) is not None else 1])]
     if limit_of(record) is not None:
         more, few = len(over) - NAMED, len(with_verdict(record, "undecided"))
-        told += [say(f"{num.count(more)} more")] if more > 0 else []
-        told += [say(f"{num.count(few)} undecided")] if few and over else []
-    first = tuple(span for text in told for span in say(*text, "; "))[:-1]
+        reported += [say(f"{num.count(more)} more")] if more > 0 else []
+        reported += [say(f"{num.count(few)} undecided")] if few and over else []
+    first = tuple(span for text in reported for span in say(*text, "; "))[:-1]
     return _joined([say(*first, ".") if first else (), unchecked(record), no_group(record), _small_ones(record)])
 
 
-def _worst_groups(record: AuditRecord, found: list[Off]) -> Iterator[Text]:
+def _worst_groups(record: AuditRecord, results: list[Off]) -> Iterator[Text]:
     """Yield the groups farthest off, each with what it is off by at least; told once where it reads the same."""
-    least = [num.lower_bound(o.least, limit_of(record)) for o in found]
-    names = [_linked(record, o.finding) for o in found if o.finding is not None]
+    least = [num.lower_bound(o.least, limit_of(record)) for o in results]
+    names = [_linked(record, o.finding) for o in results if o.finding is not None]
     if len(names) == 2 and least[0] == least[1]:
         yield say(names[0], " and ", names[1], f": at least {least[0]}")
         return
@@ -153,17 +153,19 @@ def unchecked(record: AuditRecord) -> Text:
     seen = {tuple(k for k, _ in f.variables) for f in record.groups}
     gone = [names for names in groupings(record) if names not in seen]
     alone = {names for names in gone if len(names) == 1}
-    told: list[Text] = []
+    reported: list[Text] = []
     for names in gone:
         if len(names) > 1 and any((name,) in alone for name in names):
             continue  # for want of the groups of one column by itself
-        which = [piece for i, name in enumerate(names) for piece in (*((" by ",) if i else ()), given(shown(name)))]
-        units = one_unit_each(record, names[0]) if len(names) == 1 else None
-        if units is None:
-            told.append(say("Groups of ", *which, ": not checked, none can be shown without revealing a few people."))
+        which = [piece for i, name in enumerate(names) for piece in (*((" by ",) if i else ()), literal(shown(name)))]
+        clusters = one_cluster_each(record, names[0]) if len(names) == 1 else None
+        if clusters is None:
+            reported.append(
+                say("Groups of ", *which, ": not checked, none can be shown without revealing a few people.")
+            )
         else:
-            told.append(say(f"{units} groups of ", *which, ": not checked, one cluster each."))
-    return _joined(told)
+            reported.append(say(f"{clusters} groups of ", *which, ": not checked, one cluster each."))
+    return _joined(reported)
 
 
 def _small_ones(record: AuditRecord) -> Text:
@@ -176,7 +178,7 @@ def worst_end(record: AuditRecord) -> float:
     """Return what no group that is shown exceeds, as the verdict leaves it."""
     e, limit = record.estimates.get("worst_group"), limit_of(record)
     high = max(ends(record, f)[1] for f in record.groups) if e is None else e.interval.high
-    return min(high, limit) if record.verdicts["groups"] == "met" and limit is not None else high
+    return min(high, limit) if record.verdicts["groups"] == "within" and limit is not None else high
 
 
 def beyond_worst(record: AuditRecord, shown: Sequence[Finding]) -> str:
@@ -198,7 +200,7 @@ def no_group(record: AuditRecord) -> Text:
         return ()
     group = "group" if all_named(record) else "group shown"
     what = f"No {group}’s gap is more than " if by_gap(record) else f"No {group} is off by more than "
-    if not by_gap(record) and (any(map(crossed, record.groups)) or any(o.least > high for o in groups_off(record))):
+    if not by_gap(record) and (any(map(two_way, record.groups)) or any(o.least > high for o in groups_off(record))):
         what = f"After rounding, n{what[1:]}"  # the raw score of one is off by more
     large = None if e is None else e.settings.get("clear_high")
     if e is None or large is None or num.upper_bound(large, limit) == num.upper_bound(high, limit):
@@ -210,64 +212,65 @@ def no_group(record: AuditRecord) -> Text:
 # ---- unnamed pockets ----
 
 
-def pockets_told(record: AuditRecord) -> Text:
+def subgroups_reported(record: AuditRecord) -> Text:
     """Return the subgroups that are off, each by its gap, what no subgroup exceeds, and what would decide."""
-    check, e = check_of(record, POCKETS), record.estimates.get(POCKETS)
+    check, e = check_of(record, SUBGROUPS), record.estimates.get(SUBGROUPS)
     if check is not None and check.outcome is not None and e is None:
-        finds = f"shows error ({p_told(check.outcome)})" if record.found(check) else "shows no error"
+        finds = f"shows error ({p_reported(check.outcome)})" if record.error_shown(check) else "shows no error"
         return say(f"A test of all subgroups {finds}; how far off they are is not certified.")
     if check is None or e is None:
         why = "" if check is None else sentence(check.reason)
         quick = say("Left out by ", code("--quick"), ".") if record.settings.get("quick") else say(why)
         return quick if quick[0].text else say("They were not searched.")
-    state = record.verdicts["pockets"]
-    known = pockets_known(record)
-    told = [
-        _one_pocket(record, o) for o in (_two_sides(pockets_off(record)) if state in ("broken", "none") else known[:1])
+    state = record.verdicts["subgroups"]
+    known = subgroups_known(record)
+    reported = [
+        _one_subgroup(record, o)
+        for o in (_two_sides(subgroups_over(record)) if state in ("over", "not_checked") else known[:1])
     ]
     least = num.lower_bound(e.interval.low, limit_of(record))
     if known and known[0].rule and e.interval.low > known[0].least and least != _least(record, known[0]):
-        told.append(_worst_pocket(e, least))
-    if check.outcome is not None and record.found(check) and state in ("not-cleared", "none"):
-        end = "; no subgroup is certified over the limit" if state == "not-cleared" else ""
-        told.insert(0, say(f"A test shows error ({p_told(check.outcome)}){end}."))
-    told.append(_no_pocket(record, e))
-    need = pockets_need(e)
+        reported.append(_worst_subgroup(e, least))
+    if check.outcome is not None and record.error_shown(check) and state in ("error_shown", "not_checked"):
+        end = "; no subgroup is certified over the limit" if state == "error_shown" else ""
+        reported.insert(0, say(f"A test shows error ({p_reported(check.outcome)}){end}."))
+    reported.append(_no_subgroup(record, e))
+    need = subgroups_need(e)
     if state == "undecided" and need is not None:
         number, at_least = need
         n = num.amount(number, at_least)
         start, end = ("To find them within the limit takes ", "") if at_least else ("", " would decide")
-        told.append(say(f"{start}{n if at_least else n.capitalize()} {needed(record)}{end}."))
-    return _joined(told)
+        reported.append(say(f"{start}{n if at_least else n.capitalize()} {needed(record)}{end}."))
+    return _joined(reported)
 
 
-def _worst_pocket(e: Estimate, least: str) -> Text:
+def _worst_subgroup(e: Estimate, least: str) -> Text:
     """Return the subgroup with the largest certified gap, where it is none of those told as distinct.
 
     Its rule is reported wherever the record holds it: not where it is of few people, or leaves few outside.
     """
-    rule = e.settings.get("box_low")
+    rule = e.settings.get("subgroup_low")
     if not rule:
         return say(
             f"The largest gap certified is of too few rows to name, or leaves too few outside: at least {least}."
         )
     return say(
         "The largest gap certified, of ",
-        Span(clipped(visible(rule), LONGER), "name", "#pockets"),
+        Span(clipped(sanitize(rule), LONGER), "name", "#subgroups"),
         f": at least {least}.",
     )
 
 
-def _two_sides(found: list[Off]) -> list[Off]:
+def _two_sides(results: list[Off]) -> list[Off]:
     """Return the subgroup farthest off, and the farthest of those that are off to the other side."""
-    if not found:
+    if not results:
         return []
-    other = next((o for o in found[1:] if o.side != found[0].side), None)
-    return found[:1] if other is None else [found[0], other]
+    other = next((o for o in results[1:] if o.side != results[0].side), None)
+    return results[:1] if other is None else [results[0], other]
 
 
-def _one_pocket(record: AuditRecord, o: Off) -> Text:
-    who = Span(clipped(visible(o.rule), LONGER), "name", "#pockets") if o.rule else Span("One subgroup")
+def _one_subgroup(record: AuditRecord, o: Off) -> Text:
+    who = Span(clipped(sanitize(o.rule), LONGER), "name", "#subgroups") if o.rule else Span("One subgroup")
     return say(who, f": {SIDES[o.side]}, a gap of at least {_least(record, o)}.")
 
 
@@ -275,14 +278,14 @@ def _least(record: AuditRecord, o: Off) -> str:
     return num.lower_bound(o.least, limit_of(record))
 
 
-def _no_pocket(record: AuditRecord, e: Estimate) -> Text:
+def _no_subgroup(record: AuditRecord, e: Estimate) -> Text:
     """Return what no subgroup of rows enough exceeds; where that says nothing, that there are too few rows."""
     limit, high = limit_of(record), e.interval.high
-    if high >= UNTOLD and record.verdicts["pockets"] != "met":
+    if high >= UNREPORTED and record.verdicts["subgroups"] != "within":
         return say(f"Too few {noun(record)} to say what no subgroup exceeds.")
-    if record.verdicts["pockets"] == "met" and limit is not None:
+    if record.verdicts["subgroups"] == "within" and limit is not None:
         high = min(high, limit)
-    of, share = TRAITS[int(e.settings["order"]) - 1], people_share(float(e.settings["clear_size"]))
+    of, share = ATTRIBUTES[int(e.settings["order"]) - 1], people_share(float(e.settings["clear_size"]))
     if chosen := screened(record):
         of = f"{of} among the {num.count(len(chosen['chosen']))} columns searched"
     start = f"No subgroup of {of} with {share} of {noun(record)} has a gap over "

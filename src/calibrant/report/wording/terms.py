@@ -10,14 +10,19 @@ from calibrant.report import numbers as num
 from calibrant.report.findings import check_of, draws_of, impossible
 from calibrant.report.spans import Span, Text, clipped, say, sentence, shown
 from calibrant.results import Outcome
-from calibrant.visible import visible
+from calibrant.sanitize import sanitize
 
-VERDICTS = {"met": "Within the limit", "undecided": "Undecided", "broken": "Over the limit", "none": "Not judged"}
+VERDICTS = {
+    "within": "Within the limit",
+    "undecided": "Undecided",
+    "over": "Over the limit",
+    "not_checked": "Not judged",
+}
 MARKS = {  # what a mark says, for those who do not see it
-    "met": "within the limit",
-    "broken": "over the limit",
+    "within": "within the limit",
+    "over": "over the limit",
     "undecided": "undecided",
-    "not-cleared": "error shown",
+    "error_shown": "error shown",
     "found": "error shown",
     "measured": "measured",
     "absent": "not checked",
@@ -38,7 +43,7 @@ FINDINGS = {
     "measured": "Measured",
 }
 WHO, LOOKED_AT = "Who they are", "Examined most closely, not shown to be miscalibrated"  # over rules, if any is shown
-TRAITS = ("one attribute", "one or two attributes", "one to three attributes")
+ATTRIBUTES = ("one attribute", "one or two attributes", "one to three attributes")
 UNPROVEN = "which is not proof of none"
 CARDINALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -66,7 +71,7 @@ def unmade(record: AuditRecord, code: str, otherwise: str) -> Text:
     return say(sentence(check.reason) if check is not None and refused else otherwise)
 
 
-def p_told(outcome: Outcome) -> str:
+def p_reported(outcome: Outcome) -> str:
     """Write the p-value of a test; where an outcome was impossible, say so instead."""
     n = impossible(outcome)
     if n:
@@ -111,7 +116,7 @@ def people_share(share: float) -> str:
 def repair_named(recipe: str) -> str:
     """Return what a repair is called, everywhere."""
     known = words_of(recipe)
-    return visible(recipe) if known is None else known
+    return sanitize(recipe) if known is None else known
 
 
 SCALES = {"logit": "the log-odds of the score", "raw": "the raw score", "log ratio": "the log-odds of the score"}

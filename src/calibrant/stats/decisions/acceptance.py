@@ -58,8 +58,8 @@ class Ranking:
     @classmethod
     def of_counts(cls, threshold: Floats, rows: Ints, wrong: Ints) -> Ranking:
         """Rank runs of ties that stand best first, given how many rows are in each; empty ones are left out."""
-        held = rows > 0
-        return cls(threshold[held], np.cumsum(rows[held]), np.cumsum(wrong[held]))
+        is_kept = rows > 0
+        return cls(threshold[is_kept], np.cumsum(rows[is_kept]), np.cumsum(wrong[is_kept]))
 
     @property
     def n(self) -> int:
@@ -85,8 +85,8 @@ def log_evidence(rows: Ints | Floats, wrong: Ints | Floats, risk: float | Floats
     k, s, x = (np.asarray(v, dtype=np.float64)[..., None] for v in (rows, wrong, risk))
     logs = np.log(WEIGHTS) + s * np.log1p(-THETAS) - k * np.log1p(-THETAS * x)
     top = logs.max(axis=-1)
-    found: Floats = top + np.log(np.exp(logs - top[..., None]).sum(axis=-1))
-    return found
+    result: Floats = top + np.log(np.exp(logs - top[..., None]).sum(axis=-1))
+    return result
 
 
 def highest_rate(ranking: Ranking, alpha: float) -> Floats:
@@ -110,9 +110,9 @@ def clopper_pearson(rows: Ints, wrong: Ints, alpha: float) -> Floats:
     from scipy.special import betaincinv
 
     some = wrong < rows
-    found: Floats = np.ones(len(rows))
-    found[some] = betaincinv(wrong[some] + 1.0, (rows - wrong)[some].astype(np.float64), 1.0 - alpha)
-    return found
+    result: Floats = np.ones(len(rows))
+    result[some] = betaincinv(wrong[some] + 1.0, (rows - wrong)[some].astype(np.float64), 1.0 - alpha)
+    return result
 
 
 def first_depth(rows: Ints, risk: float, alpha: float) -> int:

@@ -37,15 +37,15 @@ class Sums:
     @property
     def means(self) -> Floats:
         """Return the means, shape (t,)."""
-        found: Floats = self.times @ self.won / (self.times @ self.size)
-        return found
+        result: Floats = self.times @ self.won / (self.times @ self.size)
+        return result
 
     @property
     def errors(self) -> Floats:
         """Return their standard errors, of ratios, shape (t,)."""
         square = self.times @ (self.won - np.outer(self.size, self.means)) ** 2
-        found: Floats = np.sqrt(square * self._spread) / (self.times @ self.size)
-        return found
+        result: Floats = np.sqrt(square * self._spread) / (self.times @ self.size)
+        return result
 
     @property
     def _spread(self) -> float:

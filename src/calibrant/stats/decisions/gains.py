@@ -16,14 +16,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import Stakes, log_mean_exp, refuted_up_to
+from calibrant.stats.betting import BetSizes, log_mean_exp, refuted_up_to
 from calibrant.stats.cells import summed
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 BLOCKS = 24  # the k-th ends at ``(k / BLOCKS)^2`` of all: the first, of which least is known, are small
-BETS = Stakes((0.5, 1.0, 2.0), (0.1, 0.8, 0.1), 0.95)  # times what is the best for the noise of the blocks before
+BETS = BetSizes((0.5, 1.0, 2.0), (0.1, 0.8, 0.1), 0.95)  # times what is the best for the noise of the blocks before
 FIRST = 1.0 / 16.0  # the variance expected before any unit was seen, times ``(a + b)^2 M^2``; it counts as one unit
 SMALLEST = 1e-12  # of ``b - m``, so that a bet is finite at the largest mean there can be
 STREAM = 0x6A15  # of random numbers, apart from those of other methods at the same seed
@@ -65,7 +65,7 @@ class Gains:
         return cls(values[kind], np.ones(len(kind)), many, block + 1, float(values.min()), float(values.max()), 1.0)
 
     @classmethod
-    def of_units(
+    def of_clusters(
         cls, value: Floats, size: Floats, certified: NDArray[np.bool_], span: tuple[float, float, float], seed: int
     ) -> Gains:
         """Deal clusters that certify, in a random order; `span` are ``-a``, ``b`` and M."""

@@ -15,16 +15,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import Stakes, log_mean_exp, refuted_up_to
+from calibrant.stats.betting import BetSizes, log_mean_exp, refuted_up_to
 
 Floats = NDArray[np.float64]
-BETS = Stakes((0.5, 1.0, 2.0), (0.1, 0.8, 0.1), 0.95)  # times what is the best for the noise of the units before
+BETS = BetSizes((0.5, 1.0, 2.0), (0.1, 0.8, 0.1), 0.95)  # times what is the best for the noise of the units before
 FIRST = 16.0  # the noise expected before a unit was seen: a variance of (B M)^2 / 16, which counts as one unit
 SMALLEST = 1e-12  # of ``B - m``, so that a bet is finite at the largest mean there can be
 
 
 @dataclass(frozen=True)
-class PairedUnits:
+class PairedClusters:
     """Differences of independent clusters from one population, in an order that nothing of them has chosen.
 
     Parameters

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import DEALS, FAR, SOFT, log_mean_exp, refuted_up_to
+from calibrant.stats.betting import BLOCK_ORDERS, FAR, SOFT, log_mean_exp, refuted_up_to
 from calibrant.stats.cells import summed
 
 Floats = NDArray[np.float64]
@@ -41,7 +41,7 @@ class Lots:
 
     Parameters
     ----------
-    unit, cell : int64 arrays of shape (pairs,)
+    cluster, cell : int64 arrays of shape (pairs,)
     value : float64 array of shape (pairs,)
         ``t_c`` of a cluster in a cell.
     size, times : float64 arrays of shape (u,)
@@ -58,7 +58,7 @@ class Lots:
         t.
     """
 
-    unit: Ints
+    cluster: Ints
     cell: Ints
     value: Floats
     size: Floats
@@ -100,13 +100,13 @@ class Lots:
 
     def won(self, f: Floats) -> Floats:
         """Return ``sum_c f_c t_c`` of each cluster."""
-        return summed(self.unit, f[self.cell] * self.value, len(self.size))
+        return summed(self.cluster, f[self.cell] * self.value, len(self.size))
 
     def totals(self, blocks: Sequence[int] | Ints, square: bool = False) -> Floats:
         """Return by cell the sum over clusters of some blocks of what they add, or of its squares."""
-        own = np.isin(self.block, blocks)[self.unit]
+        own = np.isin(self.block, blocks)[self.cluster]
         value = self.value**2 if square else self.value
-        return summed(self.cell[own], (self.times[self.unit] * value)[own], len(self.low))
+        return summed(self.cell[own], (self.times[self.cluster] * value)[own], len(self.low))
 
     @property
     def estimate(self) -> float:
@@ -151,7 +151,7 @@ def below(lots: Lots, delta: float, seed: int) -> Below:
     blocks = np.unique(lots.block[lots.certified])
     pilots = np.unique(lots.block[~lots.certified])
     rng = np.random.default_rng([seed, ORDERS])
-    orders = [rng.permutation(blocks) for _ in range(DEALS)]
+    orders = [rng.permutation(blocks) for _ in range(BLOCK_ORDERS)]
     learns = len(blocks) + len(pilots) > 1
     fixed = (FIXED if learns else 1.0) / len(SHIFTS)
     wagers = []
@@ -170,7 +170,7 @@ def below(lots: Lots, delta: float, seed: int) -> Below:
                     f = use(lots, past)
                     all_won = lots.won(f)
                     won[here], bets[here] = all_won[here], _bet(lots, all_won, past, delta)
-            wagers.append((won, bets, (1.0 - FIXED) / (2.0 * DEALS)))
+            wagers.append((won, bets, (1.0 - FIXED) / (2.0 * BLOCK_ORDERS)))
     return Below(wagers, lots)
 
 
@@ -183,8 +183,8 @@ def _ahead(pilots: Ints, order: Ints) -> Iterator[tuple[Ints, int]]:
 def _shifted(lots: Lots) -> Iterator[Floats]:
     """Yield other thresholds that no outcome chose, as moves of cells."""
     t = lots.threshold
-    for shift in SHIFTS:
-        other = float(1.0 / (1.0 + np.exp(-(np.log(t / (1.0 - t)) + shift)))) if np.isfinite(shift) else np.sign(shift)
+    for gap in SHIFTS:
+        other = float(1.0 / (1.0 + np.exp(-(np.log(t / (1.0 - t)) + gap)))) if np.isfinite(gap) else np.sign(gap)
         yield _moved(lots, int(np.searchsorted(lots.low, other)))
 
 
@@ -215,8 +215,8 @@ def _bet(lots: Lots, won: Floats, past: Ints, delta: float) -> float:
     """
     seen = np.isin(lots.block, past)
     square = float((lots.times * won**2)[seen].sum()) + SOFT * lots.most**2
-    units, ahead = float(lots.times[seen].sum()) + 1.0, float(lots.times[lots.certified & ~seen].sum())
-    return float(min(math.sqrt(2.0 * -math.log(delta) * units / (ahead * square)), LARGEST / lots.most))
+    clusters, ahead = float(lots.times[seen].sum()) + 1.0, float(lots.times[lots.certified & ~seen].sum())
+    return float(min(math.sqrt(2.0 * -math.log(delta) * clusters / (ahead * square)), LARGEST / lots.most))
 
 
 # ---- from above ----
@@ -245,12 +245,12 @@ class Above:
     @cached_property
     def _pairs(self) -> tuple[Ints, Floats, Floats, Floats, Floats]:
         """Cell, share of its unit times how many there are, size, and what is lost if the cell is left or is moved."""
-        lots, own = self.lots, self.lots.certified[self.lots.unit]
-        reach = summed(lots.unit, np.abs(lots.value), len(lots.size))
+        lots, own = self.lots, self.lots.certified[self.lots.cluster]
+        reach = summed(lots.cluster, np.abs(lots.value), len(lots.size))
         own &= lots.value != 0.0
-        unit, cell, value = lots.unit[own], lots.cell[own], lots.value[own]
-        share = lots.times[unit] * np.abs(value) / reach[unit]
-        return cell, share, lots.size[unit], reach[unit] * np.sign(value) * lots.side[cell], reach
+        cluster, cell, value = lots.cluster[own], lots.cell[own], lots.value[own]
+        share = lots.times[cluster] * np.abs(value) / reach[cluster]
+        return cell, share, lots.size[cluster], reach[cluster] * np.sign(value) * lots.side[cell], reach
 
     def at(self, x: float) -> float:
         """Return a log e-value that is below that of the best use of the cells, whichever it is.

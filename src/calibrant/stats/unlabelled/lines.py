@@ -46,14 +46,14 @@ class Counts:
 
     Parameters
     ----------
-    known, cases, unknown : int64 arrays of shape (cells,)
+    known, events, unknown : int64 arrays of shape (cells,)
         People with an outcome, those of them to whom it happened, and people without.
     score : float64 array of shape (cells,)
         Mean score of all of them.
     """
 
     known: Ints
-    cases: Ints
+    events: Ints
     unknown: Ints
     score: Floats
 

@@ -37,7 +37,7 @@ class Side:
     ----------
     weight : float64 array of shape (cells,)
         Of a person with an outcome, who stands for some without.
-    none, case : float64 arrays of shape (cells,)
+    none, event : float64 arrays of shape (cells,)
         Sign times residual times weight, of a person to whom nothing happened, and of an event.
     rest : float64 array of shape (cells,)
         Of a person without an outcome: what the others do not stand for.
@@ -45,7 +45,7 @@ class Side:
 
     weight: Floats
     none: Floats
-    case: Floats
+    event: Floats
     rest: Floats
 
     @classmethod
@@ -65,27 +65,27 @@ class Side:
         return cls(
             weight=weight,
             none=sign * weight * counts.score,
-            case=sign * weight * (counts.score - 1.0),
+            event=sign * weight * (counts.score - 1.0),
             rest=far if worst else -far,
         )
 
     def log_wealth(self, counts: Counts, kappa: Floats, x: float) -> Floats:
         """Return ``ln prod [1 + kappa (g - x)]`` of each cell, for each stake: shape (stakes, cells)."""
         k = kappa[:, None]
-        parts = (counts.known - counts.cases, self.none), (counts.cases, self.case), (counts.unknown, self.rest)
+        parts = (counts.known - counts.events, self.none), (counts.events, self.event), (counts.unknown, self.rest)
         with np.errstate(divide="ignore", invalid="ignore"):
             each = [np.where(rows > 0, rows * np.log1p(k * (g - x)), 0.0) for rows, g in parts]
         return np.asarray(sum(each))
 
     def reach(self, counts: Counts) -> tuple[float, float]:
         """Return the least and the largest share of a bet that anyone has."""
-        held = [g[rows > 0] for rows, g in ((counts.known, self.none), (counts.known, self.case))]
-        held.append(self.rest[counts.unknown > 0])
-        every = np.concatenate(held)
+        kept = [g[rows > 0] for rows, g in ((counts.known, self.none), (counts.known, self.event))]
+        kept.append(self.rest[counts.unknown > 0])
+        every = np.concatenate(kept)
         return float(every.min()), float(every.max())
 
 
-def stakes(people: int, largest: float) -> Floats:
+def bet_sizes(people: int, largest: float) -> Floats:
     """Return stakes for so many people, from `LARGEST` of the largest, each half of the one before: no outcome."""
     halves = int(np.ceil(np.log2(max(LARGEST * np.sqrt(max(people, 1) / (2.0 * USUAL)), 1.0))))
     return np.asarray(LARGEST * largest * 0.5 ** np.arange(halves + 1))
@@ -124,7 +124,7 @@ class Bets:
         cell, and the pattern of the true signs is one of them.
         """
         largest = max(side.reach(self.counts)[1] for side in self.most)
-        kappa = stakes(self.counts.n, 1.0 / max(largest, 1.0))
+        kappa = bet_sizes(self.counts.n, 1.0 / max(largest, 1.0))
         least = np.minimum(*(side.log_wealth(self.counts, -kappa, x) for side in self.most)).sum(axis=1)
         return log_mean_exp(least, np.full(len(kappa), 1.0 / len(kappa)))
 
@@ -135,21 +135,21 @@ class Bets:
         this x counts nothing.
         """
         low = min(side.reach(self.counts)[0] for side in self.least)
-        kappa = stakes(self.counts.n, 1.0 / max(-low, 1.0))
+        kappa = bet_sizes(self.counts.n, 1.0 / max(-low, 1.0))
         share, kappa = 1.0 / len(kappa), kappa[kappa * (x - low) < 1.0]
         if not len(kappa):
             return -np.inf
         over, under = (side.log_wealth(self.counts, kappa, x) for side in self.least)
         neither = np.log1p(-kappa * x)[:, None] * (self.counts.known + self.counts.unknown)
-        shift = np.logaddexp(over.sum(axis=1), under.sum(axis=1)) + np.log(EVEN / 2.0)
+        gap = np.logaddexp(over.sum(axis=1), under.sum(axis=1)) + np.log(EVEN / 2.0)
         signs = np.stack((over, neither, under), axis=2)
         paths = np.array([sign_paths(of_each, SWITCH) for of_each in signs]) + np.log(1.0 - EVEN)
-        return log_mean_exp(np.logaddexp(shift, paths), np.full(len(kappa), share))
+        return log_mean_exp(np.logaddexp(gap, paths), np.full(len(kappa), share))
 
     def refute_mean(self, sign: float, x: float) -> float:
         """Return log evidence against "the mean of sign times residual is x", from smaller ones: grows with x."""
         side = self.most[0 if sign > 0.0 else 1]
-        kappa = stakes(self.counts.n, 1.0 / (1.0 + max(side.reach(self.counts)[1], 1.0)))
+        kappa = bet_sizes(self.counts.n, 1.0 / (1.0 + max(side.reach(self.counts)[1], 1.0)))
         shares = np.full(len(kappa), 1.0 / len(kappa))
         return log_mean_exp(side.log_wealth(self.counts, -kappa, x).sum(axis=1), shares)
 
@@ -170,7 +170,7 @@ class Evidence(Protocol):
 class Ends(ABC):
     """Certified ends of everyone's error, and gap, under an assumption about the outcomes that are not known.
 
-    Of people that is `Range`, of clusters `UnitRange`: they say what is bet on one kind of line.
+    Of people that is `Range`, of clusters `ClusterRange`: they say what is bet on one kind of line.
     """
 
     odds: float

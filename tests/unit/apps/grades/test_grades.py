@@ -232,9 +232,11 @@ def test_bad_input_is_refused_in_a_line_that_names_the_way_out(data: Any, how: d
 def test_an_initial_figure_beside_initial_rows_is_refused_and_so_are_weights_and_clusters() -> None:
     with pytest.raises(BadInput, match=r"leave initial_auc= \(--initial-auc\) out"):
         cal.grades(book(), grade="grade", initial=book(), initial_auc=0.8)
-    for beside in ({"weights": [1.0, 2.0] * 2}, {"cluster": ["p", "p", "q", "q"]}):
+    for row_attributes in ({"weights": [1.0, 2.0] * 2}, {"cluster": ["p", "p", "q", "q"]}):
         with pytest.raises(NotComputable):
-            cal.grades(cal.predictions([0, 1, 0, 1], [0.1, 0.1, 0.2, 0.2], {"g": list("aabb")}, **beside), grade="g")
+            cal.grades(
+                cal.predictions([0, 1, 0, 1], [0.1, 0.1, 0.2, 0.2], {"g": list("aabb")}, **row_attributes), grade="g"
+            )
 
 
 @pytest.mark.parametrize(
@@ -266,8 +268,8 @@ def test_what_is_said_of_the_scale_and_of_the_initial_rows(how: dict[str, Any], 
 
 
 def test_initial_rows_with_weights_are_refused_and_a_scale_of_numbers_is_named_by_numbers() -> None:
-    for beside in ({"weights": [1.0, 2.0] * 2}, {"cluster": ["p", "p", "q", "q"]}):
-        before = cal.predictions([0, 1, 0, 1], [0.1, 0.1, 0.2, 0.2], {"g": list("aabb")}, **beside)
+    for row_attributes in ({"weights": [1.0, 2.0] * 2}, {"cluster": ["p", "p", "q", "q"]}):
+        before = cal.predictions([0, 1, 0, 1], [0.1, 0.1, 0.2, 0.2], {"g": list("aabb")}, **row_attributes)
         with pytest.raises(NotComputable, match=r"initial= \(--initial\) has"):
             cal.grades(of(list("aabb"), [0.1, 0.1, 0.2, 0.2]), grade="g", initial=before)
     numbers = of([1, 1, 2, 2], [0.1, 0.1, 0.2, 0.2])
@@ -320,9 +322,11 @@ def test_the_command_prints_and_writes_what_the_function_returns(
     assert main([*asked, *more, "--json", "--out", str(tmp_path / "x.json")]) == 0
     printed = capsys.readouterr().out
     direct = cal.grades(data, grade="grade", end_grade="end", initial=data, rho=0.12, draws=99).to_dict()
-    told = json.loads(printed)
-    assert told == json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
-    assert {k: v for k, v in told.items() if k != "settings"} == {k: v for k, v in direct.items() if k != "settings"}
+    reported = json.loads(printed)
+    assert reported == json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
+    assert {k: v for k, v in reported.items() if k != "settings"} == {
+        k: v for k, v in direct.items() if k != "settings"
+    }
     assert main([*asked, "--lights", "0.05,0.01", "--out", str(tmp_path / "x.csv")]) == 0
     out = capsys.readouterr().out
     assert "portfolio" in out

@@ -31,7 +31,7 @@ def of(record: AuditRecord, number: str) -> tuple[str, str]:
     return found.state, "\n".join(map(plain, found.lines))
 
 
-def told(record: AuditRecord, **about: str) -> AuditRecord:
+def reported(record: AuditRecord, **about: str) -> AuditRecord:
     """Return a record whose model, use, population, period and maker of the limit were given."""
     return replace(record, settings={**record.settings, "about": {**record.settings["about"], **about}})
 
@@ -80,7 +80,7 @@ def test_nothing_is_invented_for_what_was_not_given() -> None:
     for number in ("3b", "5b", "6a", "12d", "12f", "23b", "24"):
         assert of(bare, number) == ("not given", ""), number
         assert tripod.ABSENT[number] in tripod.markdown(bare)
-    given = told(bare, population="adults of one county", period="2024", intended_use="triage", model="risk 3.1")
+    given = reported(bare, population="adults of one county", period="2024", intended_use="triage", model="risk 3.1")
     assert of(given, "3b") == ("in part", "Meant for: triage.\nPopulation: adults of one county.")
     assert of(given, "5b") == ("in part", "Period: 2024.")
     assert "risk 3.1" in of(given, "1")[1]
@@ -158,7 +158,7 @@ def test_names_are_text_in_markdown_and_no_formula_in_a_spreadsheet() -> None:
     bare = re.sub(r"(`+).*?\1", "", tripod.markdown(record))
     assert "<" not in bare
     assert "javascript:" not in bare
-    rows = list(csv.DictReader(io.StringIO(tripod.as_csv(told(record, population="=1+1")))))
+    rows = list(csv.DictReader(io.StringIO(tripod.as_csv(reported(record, population="=1+1")))))
     assert len(rows) == 52
     assert not any(cell[:1] in "=+-@" for row in rows for cell in row.values() if cell)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 QUESTIONS, EPOCHS = 2, 2
-SAID = ("0 | 91%", "5 | 65%", "0 | 71%", "2 | 87%")  # to 0 + 0 and 1 + 1, twice: answer and confidence
+STATED = ("0 | 91%", "5 | 65%", "0 | 71%", "2 | 87%")  # to 0 + 0 and 1 + 1, twice: answer and confidence
 RIGHT, CONFIDENCES = (1, 0, 1, 1), (0.91, 0.65, 0.71, 0.87)
 
 
@@ -27,7 +27,7 @@ def run(folder: str, form: str) -> str:
 
         return score
 
-    outputs = [ModelOutput.from_content("mockllm/model", said) for said in SAID]
+    outputs = [ModelOutput.from_content("mockllm/model", stated_value) for stated_value in STATED]
     for output in outputs:
         output.usage = ModelUsage(input_tokens=5, output_tokens=5, total_tokens=10)  # else it asks a tokenizer
     topics = ("history", "algebra")

@@ -103,8 +103,8 @@ def test_the_right_answer_is_no_column(tmp_path: Path) -> None:
         match="'answerKey' cannot be read: it is the right answer to a question, which nobody has beforehand",
     ):
         cal.read(path, label="correct", score=TOKENS, by=["answerKey"])
-    told = " ".join(str(cal.look(path)).split())
-    assert "Not read answer, answerKey and label: it is the right answer to a question" in told
+    reported = " ".join(str(cal.look(path)).split())
+    assert "Not read answer, answerKey and label: it is the right answer to a question" in reported
 
 
 def test_the_right_answer_in_the_metadata_of_a_test_case_is_no_column(tmp_path: Path) -> None:
@@ -230,8 +230,8 @@ def test_the_command_of_a_look_runs(tmp_path: Path, capsys: pytest.CaptureFixtur
     seen = cal.look(str(path))
     assert (seen.label, seen.score, seen.refusals) == ("correct", STATED, ())
     words = shlex.split(seen.command)
-    asked = build_parser().parse_args(words[1:])
-    assert (asked.cluster, asked.noun, asked.by) == (("question",), "answers", ("topic",))
+    requested = build_parser().parse_args(words[1:])
+    assert (requested.cluster, requested.noun, requested.by) == (("question",), "answers", ("topic",))
     assert "compares them" not in str(seen)
     assert main([*words[1 : words.index("--report")], "--quick", "--json", str(tmp_path / "a.json")]) in (0, 3)
     assert "answers" in capsys.readouterr().out
@@ -249,17 +249,17 @@ def test_several_confidences_are_kept_apart_and_compared(tmp_path: Path) -> None
         sample["scores"]["match"]["metadata"] |= {"judge_score": i / 60, "self_consistency": (i % 5) / 4}
     path.write_text(json.dumps(log))
     seen = cal.look(str(path))
-    told = seen.settings["log"]
-    assert list(told["confidences"]) == [STATED, JUDGE, "confidence_sampled"]
-    assert told["confidences"][JUDGE] == "scores.match.metadata.judge_score"
-    assert shlex.split(told["compare"])[1:] == [
+    reported = seen.settings["log"]
+    assert list(reported["confidences"]) == [STATED, JUDGE, "confidence_sampled"]
+    assert reported["confidences"][JUDGE] == "scores.match.metadata.judge_score"
+    assert shlex.split(reported["compare"])[1:] == [
         *("compare", str(path), "--label", "correct"),
         *("--score", f"{STATED},{JUDGE},confidence_sampled"),
     ]
-    build_parser().parse_args(shlex.split(told["compare"])[1:])
+    build_parser().parse_args(shlex.split(reported["compare"])[1:])
     how = cal.look(str(path), encoding="utf-8", positive="1", percent=True).settings["log"]["compare"]
-    asked = build_parser().parse_args(shlex.split(how)[1:])
-    assert (asked.encoding, asked.positive, asked.percent) == ("utf-8", "1", True)
+    requested = build_parser().parse_args(shlex.split(how)[1:])
+    assert (requested.encoding, requested.positive, requested.percent) == ("utf-8", "1", True)
     for means in ("stated: the model named it", "sampled: how often", "judge: another model"):
         assert means in " ".join(str(seen).split())
 
@@ -303,12 +303,12 @@ def test_a_log_that_did_not_come_to_its_end_is_read_and_said_to_be_unfinished(tm
     path, ended = made(tmp_path / "part.json", n=60, epochs=2), made(tmp_path / "whole.json", n=60)
     log = json.loads(path.read_text())
     path.write_text(json.dumps(log | {"status": "error", "results": {"total_samples": 160}}))
-    told = "part.json (error, 120 of 160 answers)"
-    assert told in " ".join(str(cal.look(str(path))).split())
+    reported = "part.json (error, 120 of 160 answers)"
+    assert reported in " ".join(str(cal.look(str(path))).split())
     record = cal.audit([str(path), str(ended)], label="correct", score=STATED, cluster="question", quick=True)
-    assert (record.data["unfinished"], "unfinished-log" in record.data["warnings"]) == ((told,), True)
+    assert (record.data["unfinished"], "unfinished-log" in record.data["warnings"]) == ((reported,), True)
     first, *_ = rests(record)
-    assert plain(first).startswith(f"Unfinished evaluation: {told}. Answers that are missing may be unlike these")
+    assert plain(first).startswith(f"Unfinished evaluation: {reported}. Answers that are missing may be unlike these")
     assert "unfinished" not in cal.audit(str(ended), label="correct", score=STATED, quick=True).data
     assert "nfinished" not in str(cal.look(str(ended)))
     stopped = tmp_path / "stopped.eval"  # without the header, which is written last
@@ -321,18 +321,18 @@ def test_a_log_that_did_not_come_to_its_end_is_read_and_said_to_be_unfinished(tm
 def test_an_unfinished_log_is_named_by_what_is_made_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, ended = made(tmp_path / "part.json", n=60), made(tmp_path / "whole.json", n=80)
     path.write_text(json.dumps(json.loads(path.read_text()) | {"status": "error"}))
-    told = ("part.json (error, 60 answers)",)
-    asked = {"label": "correct", "score": STATED}
-    part = cal.sketch(str(path), variables=None, **asked)
+    reported = ("part.json (error, 60 answers)",)
+    requested = {"label": "correct", "score": STATED}
+    part = cal.sketch(str(path), variables=None, **requested)
     whole = cal.sketch(str(ended), spec=part.spec)
-    assert Sketch.from_bytes(part.to_bytes()).log.unfinished == told
-    assert all(told == a.copy().merge(b, allow_same=True).log.unfinished for a, b in ((part, whole), (whole, part)))
-    assert cal.read(str(path), **asked).unfinished == told
-    assert cal.read(str(ended), **asked).unfinished == ()
+    assert Sketch.from_bytes(part.to_bytes()).log.unfinished == reported
+    assert all(reported == a.copy().merge(b, allow_same=True).log.unfinished for a, b in ((part, whole), (whole, part)))
+    assert cal.read(str(path), **requested).unfinished == reported
+    assert cal.read(str(ended), **requested).unfinished == ()
     columns = ["--label", "correct", "--score", STATED]
     for words in (["measure", "ece", str(path)], ["accept", str(path), "--risk", "0.4"]):
         main([*words, *columns])
-        assert capsys.readouterr().err.startswith(f"Unfinished evaluation: {told[0]}. Answers that are missing")
+        assert capsys.readouterr().err.startswith(f"Unfinished evaluation: {reported[0]}. Answers that are missing")
     main(["measure", "ece", str(ended), *columns])
     assert "nfinished" not in capsys.readouterr().err
 
@@ -410,9 +410,9 @@ def test_a_log_without_a_confidence_says_where_it_was_looked_for(tmp_path: Path)
     for sample in log["samples"]:
         sample["scores"]["match"]["metadata"] = None
     path.write_text(json.dumps(log))
-    said = "an Inspect log holds no confidence: looked in the metadata of scores and samples"
-    assert any(said in r for r in cal.look(str(path)).refusals)
-    with pytest.raises(cal.BadInput, match=said):
+    stated = "an Inspect log holds no confidence: looked in the metadata of scores and samples"
+    assert any(stated in r for r in cal.look(str(path)).refusals)
+    with pytest.raises(cal.BadInput, match=stated):
         cal.audit(str(path), label="correct", score="confidence")
 
 
@@ -422,10 +422,10 @@ def test_scores_between_right_and_wrong_are_refused_with_a_way_out(value: object
     log = json.loads(made(path, n=3).read_text())
     log["samples"][1]["scores"]["match"]["value"] = value
     path.write_text(json.dumps(log))
-    told = refusal(path)
-    assert named in told
-    assert "'quiz/1'" in told
-    assert "by a threshold set beforehand" in told
+    reported = refusal(path)
+    assert named in reported
+    assert "'quiz/1'" in reported
+    assert "by a threshold set beforehand" in reported
 
 
 def test_a_graded_score_beside_a_verdict_is_a_column(tmp_path: Path) -> None:

@@ -67,11 +67,11 @@ def test_nulls_and_rows_tested() -> None:
 
 def test_one_group_weighted_by_size_is_the_score_test() -> None:
     """The score test is the end of the default path: ``S_K / sqrt(V_K)``."""
-    from calibrant.search.detectors import Settings, detectors_of, question_of
+    from calibrant.search.detectors import Settings, detector_inputs, detectors_of
 
     data = planted(400)
     found = P.adaptive_score_test(data, tolerance=0.05, models=QUICK, draws=19)
-    d = detectors_of(question_of(data, Settings(tolerance=0.05, models=QUICK)))
+    d = detectors_of(detector_inputs(data, Settings(tolerance=0.05, models=QUICK)))
     ends = [float(q.curve(data.y.astype(float))[-1]) for q in d.paths]
     assert found.parts["statistics"] == pytest.approx(tuple(max(v, 0.0) for v in ends), rel=1e-9)
 

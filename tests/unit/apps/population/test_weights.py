@@ -99,9 +99,9 @@ def test_units_are_in_one_fold() -> None:
     x = np.repeat(np.eye(40), 2, axis=0)
     member = np.repeat(np.arange(40) % 2 == 0, 2)
     by_rows = cal.weights.odds(x, member)
-    by_units = cal.weights.odds(x, member, groups=np.repeat(np.arange(40), 2))
+    by_clusters = cal.weights.odds(x, member, groups=np.repeat(np.arange(40), 2))
     assert by_rows[member].mean() > 1.2
-    assert np.ptp(by_units[member]) < 0.8
+    assert np.ptp(by_clusters[member]) < 0.8
 
 
 def test_pilot_rows_leave_and_unknown_levels_with_them() -> None:
@@ -193,8 +193,8 @@ def test_levels_of_few_are_told_together() -> None:
 
 
 def test_everything_is_plain() -> None:
-    told = json.loads(json.dumps(cal.weights.to(rows(), {"sex": {"F": 0.4, "M": 0.6}}).to_dict()))
-    assert {"weights", "effective", "cap", "capped", "balance", "method", "estimand"} <= set(told)
+    reported = json.loads(json.dumps(cal.weights.to(rows(), {"sex": {"F": 0.4, "M": 0.6}}).to_dict()))
+    assert {"weights", "effective", "cap", "capped", "balance", "method", "estimand"} <= set(reported)
 
 
 def test_the_command_writes_the_same_weights_and_leaves_columns_as_they_are(

@@ -61,11 +61,11 @@ def test_every_code_has_words(warning: str) -> None:
 
 def test_an_identifier_that_is_a_group_is_named_too_and_no_sentence_ends_twice() -> None:
     left = [["grp", "it looks like an identifier: its values are whole numbers that almost all differ"]]
-    told = terminal.render(record("likely-id", by=[["grp"]], left_out=left))
-    assert "Neither ranked nor tested, like identifiers: grp." in told
+    reported = terminal.render(record("likely-id", by=[["grp"]], left_out=left))
+    assert "Neither ranked nor tested, like identifiers: grp." in reported
     both = terminal.render(record("likely-id", by=[["grp"]], left_out=[*left, ["nr", "it looks like an identifier"]]))
     assert "Identifiers left out: grp, nr." in both
-    for text in (told, both, terminal.render(record("likely-id"))):
+    for text in (reported, both, terminal.render(record("likely-id"))):
         assert ".." not in text
 
 
@@ -73,15 +73,15 @@ def test_columns_of_one_name_are_told() -> None:
     left = [["g", "several columns have this name: rename all but one"], ["h", "it is empty"]]
     made = record("columns-not-read", left_out=left)
     for text in (terminal.render(made), markdown.render(made)):
-        told = " ".join(text.replace("`", "").replace("*", "").split())
-        assert "Columns not read: g: several columns have this name: rename all but one." in told
-        assert "h: it is empty" not in told.split("Reproduce")[0].split("Columns not read")[1][:80]
+        reported = " ".join(text.replace("`", "").replace("*", "").split())
+        assert "Columns not read: g: several columns have this name: rename all but one." in reported
+        assert "h: it is empty" not in reported.split("Reproduce")[0].split("Columns not read")[1][:80]
 
 
 def test_weights_that_are_ranked_are_told() -> None:
     made = record("weights-not-used", covariates=["age", "survey_weight"])
-    told = " ".join(terminal.render(made).split())
-    assert "Weights not used: survey_weight is ranked as a variable. If it says how many people a row" in told
+    reported = " ".join(terminal.render(made).split())
+    assert "Weights not used: survey_weight is ranked as a variable. If it says how many people a row" in reported
 
 
 @pytest.mark.slow

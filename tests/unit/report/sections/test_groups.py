@@ -27,8 +27,8 @@ def test_folded_values_and_columns_without_a_group_are_told():
     data = {"by": [["city"], ["ward"]], "variables": {"city": {"kind": "category", "edges": [], "folded": 812}}}
     record = factories.record(groups=[group], data=data)
     page = render(record)
-    told = "812 less frequent values are shown together as “other” in <code><bdi>city</bdi></code>"
-    assert page.count(told) == 2
+    reported = "812 less frequent values are shown together as “other” in <code><bdi>city</bdi></code>"
+    assert page.count(reported) == 2
     assert "No group of <code><bdi>ward</bdi></code> can be shown: all are too small." in page
     assert "less frequent values are shown together as “other” in `city`" in markdown(record)
 
@@ -66,7 +66,7 @@ def test_both_measures_are_shown_and_which_of_them_the_limit_is_about():
         assert re.search(r'<td class="r iv">[\d.]+–[\d.]+</td>', section)
 
 
-@pytest.mark.parametrize(("verdict", "low", "high"), [("broken", 0.01, 0.04), ("met", 0.0, 0.03)])
+@pytest.mark.parametrize(("verdict", "low", "high"), [("over", 0.01, 0.04), ("within", 0.0, 0.03)])
 def test_no_end_contradicts_a_verdict_that_all_groups_together_decide(verdict, low, high):
     """A group may be decided although its own range still holds the limit of 1.5 points."""
     group = replace(factories.finding(low, high, variables=[("sex", "female")]), verdict=verdict, rows_needed=None)
@@ -74,5 +74,5 @@ def test_no_end_contradicts_a_verdict_that_all_groups_together_decide(verdict, l
     row = re.search(rf'<tr id="{group.id}">.*?</tr>', render(record), re.S)[0]
     shown = re.search(r'<td class="r iv">([\d.]+)–([\d.]+)</td>', row)
     ends = tuple(map(float, shown.groups()))
-    assert ends == ((1.5, 4.0) if verdict == "broken" else (0.0, 1.5))
-    assert ("Over the limit" in row) == (verdict == "broken")
+    assert ends == ((1.5, 4.0) if verdict == "over" else (0.0, 1.5))
+    assert ("Over the limit" in row) == (verdict == "over")

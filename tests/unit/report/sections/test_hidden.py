@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import factories
-from calibrant.audit.record import AuditRecord, Check
+from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
 from calibrant.report.document import Entries, Items, Node
 from calibrant.report.html import render
@@ -42,16 +42,18 @@ def words(text: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<script.*?</script>|<[^>]*>", " ", section(text), flags=re.S))
 
 
-def told(local: Any = None, strong: Any = None, **curves: Any) -> str:
+def reported(local: Any = None, strong: Any = None, **curves: Any) -> str:
     return plain(hidden.answer(factories.searched(factories.record(), local, strong, **curves)))
 
 
 def test_one_search_that_does_not_stand_once_joined_is_not_called_found():
     record = factories.searched(factories.record(), None, factories.strong_outcome(0.042))
     joined = factories.pocketed(record, 0.0, 0.01, p_value=0.084)
-    said = plain(hidden.answer(joined))
-    assert said.startswith("None was found, which is not proof of none. Trained models find error (p = 0.042), but not")
-    assert said.endswith("which allows for having searched twice (p = 0.084).")
+    stated = plain(hidden.answer(joined))
+    assert stated.startswith(
+        "None was found, which is not proof of none. Trained models find error (p = 0.042), but not"
+    )
+    assert stated.endswith("which allows for having searched twice (p = 0.084).")
     strong = next(c for c in joined.checks if c.code == "strong-calibration")
     assert check_line(strong, joined).status == "unfound"
     assert check_line(strong, record).status == "found"
@@ -80,11 +82,11 @@ def number(text: str) -> Fraction:
 
 def test_the_answer_names_the_traits():
     start = "Yes: among rows with the same score, what happens still depends on "
-    assert told(factories.local_outcome()) == f"{start}age and marital ({SIMULATED})."
+    assert reported(factories.local_outcome()) == f"{start}age and marital ({SIMULATED})."
     many = factories.local_outcome([f"v{i}" for i in range(8)], [0.001] * 7 + [0.3])
-    assert told(many).startswith(f"{start}v0, v1, v2 and four more (")
+    assert reported(many).startswith(f"{start}v0, v1, v2 and four more (")
     law = factories.local_outcome(p_value=0.00025, law="asymptotic: the sums' joint Gaussian law")
-    assert told(law) == f"{start}age and marital (p < 0.001)."
+    assert reported(law) == f"{start}age and marital (p < 0.001)."
 
 
 @pytest.mark.parametrize(
@@ -98,29 +100,29 @@ def test_the_answer_names_the_traits():
     ],
 )
 def test_each_finding_has_its_own_words(outcome, answer):
-    assert told(factories.local_outcome(**outcome)).startswith(answer)
+    assert reported(factories.local_outcome(**outcome)).startswith(answer)
 
 
 def test_what_the_whole_test_does_not_find_is_no_evidence_along_a_variable():
     record = factories.searched(factories.record(), factories.local_outcome(p_value=0.2))
-    assert not any(e.found for e in hidden.carried(record))
+    assert not any(e.error_shown for e in hidden.carried(record))
 
 
 def test_both_tests_are_told_together():
     found, none = factories.strong_outcome(), factories.strong_outcome(0.3)
     search = "A model trained to find the error predicts it on rows it has not seen"
-    assert told(factories.local_outcome(), found).endswith(f" {search} ({SIMULATED}).")
-    assert told(None, found) == f"Yes: a{search[1:]} ({SIMULATED})."
+    assert reported(factories.local_outcome(), found).endswith(f" {search} ({SIMULATED}).")
+    assert reported(None, found) == f"Yes: a{search[1:]} ({SIMULATED})."
     clear = factories.local_outcome(p_value=0.43)
-    assert told(clear, found).startswith(
+    assert reported(clear, found).startswith(
         f"Yes: a{search[1:]} ({SIMULATED}). Among rows with the same score, no attribute"
     )
-    assert told(clear, none) == (
+    assert reported(clear, none) == (
         "None was found, which is not proof of none: not by attribute (p = 0.43), and a model trained to find the "
         "error does not predict it on rows it has not seen (p = 0.30)."
     )
     wide = factories.strong_outcome(tolerance=0.02)
-    assert "trained to find errors of over 2.0 points predicts them" in told(None, wide)
+    assert "trained to find errors of over 2.0 points predicts them" in reported(None, wide)
 
 
 def test_the_worst_place_is_told_with_numbers():
@@ -168,8 +170,8 @@ def test_bands_are_rounded_outward_and_keep_their_side(gaps, half):
 
 
 def test_every_map_is_a_small_picture_on_demand_that_its_line_leads_to():
-    maps_ = factories.hidden().family("local_bias")
-    page = render(factories.searched(factories.record(), factories.local_outcome(), maps=maps_))
+    calibrators_ = factories.hidden().family("local_bias")
+    page = render(factories.searched(factories.record(), factories.local_outcome(), maps=calibrators_))
     shown = re.findall(r'<details class="along" id="(map-[a-z0-9-]+)">(.*?)</figure></details>', page, re.S)
     assert len(shown) == 4
     assert all(len(body.encode()) < 14_000 for _, body in shown)
@@ -187,9 +189,9 @@ def test_a_variable_with_a_curve_has_no_map_beside_it():
 def test_holes_break_the_line_and_missing_values_stand_alone():
     curve = factories.bias_map(places=[1.0, 2.0, 3.0, 4.0, None], gaps=[0.02] * 5, masked=[1], scaling="rank")
     record = factories.searched(factories.record(), factories.local_outcome(), maps={"income": curve})
-    along = maps.maps(record)[0].along
-    assert [p.stretch for p in along.line] == [0, 1, 1]
-    assert [p.label for p in along.levels] == ["missing"]
+    by_variable = maps.maps(record)[0].by_variable
+    assert [p.stretch for p in by_variable.line] == [0, 1, 1]
+    assert [p.label for p in by_variable.levels] == ["missing"]
 
 
 def test_codes_are_not_read_as_numbers():
@@ -198,7 +200,7 @@ def test_codes_are_not_read_as_numbers():
     assert "zip = 007" in plain(farthest(record))
     years = factories.bias_map("year", "category", ("2018", "2015"), gaps=(0.03, 0.0))
     record = factories.searched(factories.record(), factories.local_outcome(), maps={"year": years})
-    assert [p.x for p in maps.maps(record)[0].along.levels] == [2015.0, 2018.0]
+    assert [p.x for p in maps.maps(record)[0].by_variable.levels] == [2015.0, 2018.0]
 
 
 def test_few_people_are_not_counted():
@@ -246,40 +248,40 @@ def test_rules_are_told_with_their_ranges_rounded_outward(page):
     assert f"age up to 30 {again} 2.4% 34.0 79.0 +45.0 (\u22123.1 to +57.1) undecided" in text
     assert "every number is from the other half, 5,000 that did not find them" in text
     assert "all two ranges hold simultaneously" not in text
-    none = factories.drawn(factories.hidden(), subgroups=factories.subgroups(()))
+    none = factories.drawn(factories.hidden(), searched_subgroups=factories.searched_subgroups(()))
     assert "no rule was worth judging" in section(render(none))
 
 
 def test_a_rule_found_on_one_side_whose_range_takes_in_zero_is_explained():
-    curve = factories.subgroups(found=2)
+    curve = factories.searched_subgroups(found=2)
     curve = replace(curve, columns={**curve.columns, "low": (-0.001, 0.2)})
-    assert "takes in zero" in search.rules_note(factories.drawn(factories.hidden(), subgroups=curve))
+    assert "takes in zero" in search.rules_note(factories.drawn(factories.hidden(), searched_subgroups=curve))
     assert "takes in zero" not in search.rules_note(factories.hidden())
 
 
 def test_what_the_range_takes_in_is_the_tolerance():
-    curve = factories.subgroups(found=2)
+    curve = factories.searched_subgroups(found=2)
     wide = {**curve.settings, "tolerance": 0.05}
     near = replace(curve, columns={**curve.columns, "low": (0.04, 0.2)}, settings=wide)
-    record = factories.drawn(factories.hidden(), subgroups=near)
+    record = factories.drawn(factories.hidden(), searched_subgroups=near)
     assert "though its range takes in gaps within the tolerance of 5.0 points." in search.rules_note(record)
     low = {**curve.columns, "side": ("overpredicts",) * 2, "low": (-0.3,) * 2, "high": (-0.06, -0.2)}
-    assert "takes in" not in search.rules_note(factories.drawn(record, subgroups=replace(near, columns=low)))
+    assert "takes in" not in search.rules_note(factories.drawn(record, searched_subgroups=replace(near, columns=low)))
     low["high"] = (-0.04, -0.2)
-    assert "takes in" in search.rules_note(factories.drawn(record, subgroups=replace(near, columns=low)))
-    said = entries(methods.methods(record))
-    assert "says, plus the tolerance of 5.0 points where it seemed to underpredict, minus" in said["Rules"]
-    assert "all pairs of simple conditions" in said["Rules"]
+    assert "takes in" in search.rules_note(factories.drawn(record, searched_subgroups=replace(near, columns=low)))
+    stated = entries(methods.methods(record))
+    assert "says, plus the tolerance of 5.0 points where it seemed to underpredict, minus" in stated["Rules"]
+    assert "all pairs of simple conditions" in stated["Rules"]
     assert "tolerance" not in entries(methods.methods(factories.hidden()))["Rules"]
 
 
 def test_who_they_are_is_said_only_where_a_rule_is_shown():
-    none = factories.drawn(factories.hidden(), subgroups=factories.subgroups(found=0))
+    none = factories.drawn(factories.hidden(), searched_subgroups=factories.searched_subgroups(found=0))
     for record, heading in ((factories.hidden(), WHO), (none, LOOKED_AT)):
         assert f'<h3 class="small">{heading}</h3>' in section(render(record))
         assert f"### {heading}\n" in markdown(record)
     assert "Who they are" not in render(none) + markdown(none) + terminal(none)
-    one = factories.drawn(factories.hidden(), subgroups=factories.subgroups(["age over 72"]))
+    one = factories.drawn(factories.hidden(), searched_subgroups=factories.searched_subgroups(["age over 72"]))
     assert "that did not find it. Its range holds in at least 95 of 100 audits." in search.rules_note(one)
 
 
@@ -287,7 +289,7 @@ def test_importance_shows_whole_ranges_and_whose_evidence_it_splits_up():
     curve = factories.importance()
     wide = {**curve.columns, "low": (2.1, -1.05, -0.21), "high": (6.3, 4.05, 2.2), "drop": (3.0, 1.5, -0.1)}
     record = factories.drawn(factories.hidden(), importance=replace(curve, columns=wide))
-    made = variables.table(record, variables.told(record))
+    made = variables.table(record, variables.reported(record))
     words_ = {plain(row.cells[0].text): plain(row.cells[-1].text) for row in made.rows}
     assert words_["age"] == "71% (50–150)"
     assert words_["the score itself"] == words_["sex"] == "not shown"
@@ -333,7 +335,7 @@ def test_importance_is_left_out_where_nothing_is_found():
 @pytest.mark.parametrize("status", ["not-run", "not-applicable"])
 def test_without_tests_it_says_why(status):
     record = factories.record()
-    why = Check(code="local-calibration", status=status, reason="left out by --quick")
+    why = CheckRecord(code="local-calibration", status=status, reason="left out by --quick")
     record = replace(record, checks=tuple(why if c.code == why.code else c for c in record.checks))
     assert "Left out by --quick." in words(render(record))
     assert "## Is error hiding" not in markdown(record)
@@ -350,7 +352,7 @@ def test_the_checks_are_findings_and_never_met():
     record = factories.hidden()
     lines = {c.code: check_line(c, record) for c in record.checks}
     local, strong = lines["local-calibration"], lines["strong-calibration"]
-    assert (local.status, local.found, local.numbers) == (
+    assert (local.status, local.error_shown, local.numbers) == (
         "found",
         "Error shown",
         f"{SIMULATED}; evidence in 2 of 3 variables",
@@ -359,7 +361,7 @@ def test_the_checks_are_findings_and_never_met():
     clear = factories.searched(factories.record(), factories.local_outcome(p_value=0.4), factories.strong_outcome(0.3))
     for code in ("local-calibration", "strong-calibration"):
         line = check_line(next(c for c in clear.checks if c.code == code), clear)
-        assert (line.status, line.found) == ("unfound", "No error shown (not proof of none)")
+        assert (line.status, line.error_shown) == ("unfound", "No error shown (not proof of none)")
 
 
 def test_methods_words_and_limits_follow_what_was_run():

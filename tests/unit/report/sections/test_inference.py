@@ -29,7 +29,7 @@ def audited(n: int = 4000, **columns: Any) -> AuditRecord:
     return cal.audit(cal.predictions(y, p, {"age": age, "town": town} | columns), quick=True, outcome="well")
 
 
-def told(lines: tuple[Any, ...]) -> AuditRecord:
+def reported(lines: tuple[Any, ...]) -> AuditRecord:
     """Return a record with these lines."""
     keys = ("variable", "level", "inferred", "observed", "bias", "low", "high")
     columns = {k: tuple(line[i] for line in lines) for i, k in enumerate(keys)}
@@ -176,14 +176,14 @@ def test_page_and_texts_say_it_in_plain_words():
 
 
 def test_nothing_found_is_one_sentence_on_the_page_only():
-    record = told((("age", None, 43.61, 43.6, 0.01, -0.2, 0.22),))
+    record = reported((("age", None, 43.61, 43.6, 0.01, -0.2, 0.22),))
     assert plain(inference.answer(record)).endswith("is shown to be biased, which is not proof of none.")
     assert "in place of labels" not in terminal(record) + markdown(record)
 
 
 def test_numbers_are_written_in_their_units_and_ranges_outward():
     lines = inference.lines(
-        told(
+        reported(
             (
                 ("age", None, 41.234, 43.6, -2.366, -2.55, -2.18),
                 ("start", None, 17_600.0, 17_620.0, -20.0, -30.2, -9.8),
@@ -204,7 +204,7 @@ def test_numbers_are_written_in_their_units_and_ranges_outward():
 
 
 def test_values_written_alike_are_told_by_how_far_off_they_are():
-    record = told(
+    record = reported(
         (
             ("start", None, 17_620.2, 17_619.8, -0.42, -0.8, -0.04),
             ("town", "a", 0.3, 0.3, 0.0004, 0.0001, 0.0007),
@@ -223,17 +223,17 @@ def test_values_written_alike_are_told_by_how_far_off_they_are():
 
 
 def test_a_mean_date_is_the_nearest_day():
-    line = inference.lines(told((("start", None, 17_619.9, 17_621.4, -1.5, -2.5, -0.5),)))[0]
+    line = inference.lines(reported((("start", None, 17_619.9, 17_621.4, -1.5, -2.5, -0.5),)))[0]
     assert (line.value(line.inferred), line.value(line.observed)) == ("2018-03-30", "2018-03-31")
 
 
 def test_it_is_shown_without_a_ranking():
-    record = told((("age", None, 43.1, 43.6, -0.5, -0.7, -0.3),))
+    record = reported((("age", None, 43.1, 43.6, -0.5, -0.7, -0.3),))
     assert not record.curve("ranking").columns
     page = section(render(record))
     assert "1 of 1 means and shares of the events is shown to be biased" in page
     assert "age of the events would average 43.1 and not 43.6" in markdown(record).replace("`", "")
-    none = told((("age", None, 43.6, 43.6, 0.01, -0.2, 0.22),))
+    none = reported((("age", None, 43.6, 43.6, 0.01, -0.2, 0.22),))
     assert "0 of 1 means and shares of the events are shown to be biased" in section(render(none))
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import calibrant as cal
 import factories
 from calibrant.audit.pooling import MASK
-from calibrant.audit.record import AuditRecord, Check
+from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.diagnose.reliability_curve import Drawing, scored
-from calibrant.report.along import Stretch
+from calibrant.report.by_variable import Stretch
 from calibrant.report.html import render
 from calibrant.report.markdown import render as markdown
 from calibrant.report.sections import overall
@@ -33,12 +33,12 @@ def test_findings_in_words():
 
 
 def test_check_follows_the_test_of_the_whole_curve():
-    check = Check(code="reliability", status="measured")
+    check = CheckRecord(code="reliability", status="measured")
     found = line(check, factories.record())
-    assert found.found == "Error shown"
+    assert found.error_shown == "Error shown"
     assert found.numbers.startswith("p = 0.001, the smallest that 999 simulations can show; off in ")
     clear = line(check, factories.record(line=factories.curve(p_value=0.4)))
-    assert clear.found == "No error shown (not proof of none)"
+    assert clear.error_shown == "No error shown (not proof of none)"
     assert clear.numbers.startswith("p = 0.40")
 
 
@@ -124,5 +124,5 @@ def test_three_people_at_a_score_of_their_own_leave_no_trace_of_their_number():
 def test_the_band_of_units_is_said_to_need_many():
     d = factories.record().to_dict()
     assert "Band: holds the whole curve, 95 of 100 times." in render(AuditRecord.from_dict(d))
-    d["curves"]["reliability"]["settings"]["units"] = 40
+    d["curves"]["reliability"]["settings"]["clusters"] = 40
     assert "Band: holds the whole curve, 95 of 100 times, if clusters are many." in render(AuditRecord.from_dict(d))

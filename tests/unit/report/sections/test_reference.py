@@ -32,7 +32,7 @@ def words(record) -> list[str]:
 
 
 def test_the_command_says_how_the_data_were_read():
-    said = words(
+    stated = words(
         audited(
             by=[["sex"], ["age"], ["sex", "age"]],
             positive="yes",
@@ -44,13 +44,13 @@ def test_the_command_says_how_the_data_were_read():
             },
         )
     )
-    assert said[:3] == ["calibrant", "audit", "my data.csv"]
+    assert stated[:3] == ["calibrant", "audit", "my data.csv"]
     given = {"--by": "sex,age", "--positive": "yes", "--key": "id,site", "--bins": "age=10,20.5"}
-    given |= {"--limit": "0.015", "--levels": "50", "--seed": "0"}
+    given |= {"--limit": "0.015", "--steps": "50", "--seed": "0"}
     for flag, value in given.items():
-        assert said[said.index(flag) + 1] == value
-    assert {"--intersections", "--drop-missing"} <= set(said)
-    assert "--quick" not in said
+        assert stated[stated.index(flag) + 1] == value
+    assert {"--intersections", "--drop-missing"} <= set(stated)
+    assert "--quick" not in stated
 
 
 def test_arrays_have_no_command():
@@ -59,11 +59,11 @@ def test_arrays_have_no_command():
 
 def test_about_names_what_is_shown_together_and_what_was_not_given():
     groups = [factories.finding(variables=[("race", "a + b")], pooled=2)]
-    said = entries(reference.about(factories.record(groups=groups, data={"warnings": ["constant label"]})))
-    assert "shown together: a + b" in said["Groups"]
-    assert said["Meant for"] == "not given"
-    assert said["Note"] == "constant label"
-    assert said["Rows"] == "10,000 read, 0 dropped"
+    stated = entries(reference.about(factories.record(groups=groups, data={"warnings": ["constant label"]})))
+    assert "shown together: a + b" in stated["Groups"]
+    assert stated["Meant for"] == "not given"
+    assert stated["Note"] == "constant label"
+    assert stated["Rows"] == "10,000 read, 0 dropped"
 
 
 @pytest.fixture
@@ -94,21 +94,21 @@ GIVEN = "audit 'my data.csv' --label y --positive yes --score=-p --key id"
     [
         "",
         "--variables none --limit 0.3",
-        "--variables age,site --by age --bins age=30.123456789,60 --levels 20 --alpha 0.1",
+        "--variables age,site --by age --bins age=30.123456789,60 --steps 20 --alpha 0.1",
         "--by sex,age --intersections --name 'other name' --date 2026-01-31 --outcome 'ill person' --seed 7",
     ],
 )
 def test_the_command_gives_the_same_record(table, more):
     assert main([*shlex.split(f"{GIVEN} {more} --tolerance 0.03 --quick"), "--json", "a.json"]) in (0, 1, 3)
     record = factories.AuditRecord.from_json((table / "a.json").read_text(encoding="utf-8"))
-    said = words(record)[1:]
-    assert main([*said, "--json", "b.json"]) in (0, 1, 3)
+    stated = words(record)[1:]
+    assert main([*stated, "--json", "b.json"]) in (0, 1, 3)
     assert (table / "b.json").read_bytes() == (table / "a.json").read_bytes()
-    typed = build_parser().parse_args(said)
+    typed = build_parser().parse_args(stated)
     asked = tuple(record.settings["variables"]) or ("none",)
     assert (typed.tolerance, typed.quick, typed.variables) == (0.03, True, None if asked == ("*",) else asked)
-    assert {k: getattr(typed, k) for k in ("limit", "levels", "alpha", "seed", "date", "outcome")} == {
-        k: record.settings[k] for k in ("limit", "levels", "alpha", "seed", "date", "outcome")
+    assert {k: getattr(typed, k) for k in ("limit", "steps", "alpha", "seed", "date", "outcome")} == {
+        k: record.settings[k] for k in ("limit", "steps", "alpha", "seed", "date", "outcome")
     }
 
 
@@ -125,8 +125,8 @@ def test_every_option_of_the_audit_is_in_the_command_or_is_an_output():
     )
     given = {"date": "2026-01-31", "fail_on": ("strong-calibration",), "tolerance": 0.02, "variables": ("a",)}
     given |= {"threshold": (0.2, 0.5)}
-    told = ("model", "intended_use", "period", "population", "set_by")
-    given |= {"judge": "gap", "about": {"noun": "loans", **{k: f"some {k}" for k in told}}}
+    reported = ("model", "intended_use", "period", "population", "set_by")
+    given |= {"judge": "gap", "about": {"noun": "loans", **{k: f"some {k}" for k in reported}}}
     record = factories.replace(record, settings={**record.settings, **given, "quick": True, "outcome": "ill"})
     typed, untouched = vars(build_parser().parse_args(words(record)[1:])), build_parser().parse_args(["audit", "f"])
     kept = {"command", "run", "seed", "levels", "alpha", "mask", "report", "markdown", "json", "pdf", "out", "open"}

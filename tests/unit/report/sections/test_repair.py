@@ -144,9 +144,9 @@ def test_which_scale_a_curve_took() -> None:
     assert repair.scales(factories.repaired()) == ""
     assert repair.scales(factories.repaired(scale=(None, "<b>", "probit"))) == ""
     took = factories.repaired(recipe=("", "Platt", "ScalingBinning"), scale=(None, "logit", "raw"))
-    told = "Platt scaling is fitted to the log-odds of the score; scaling-binning is fitted to the raw score."
-    assert repair.scales(took) == told
-    assert told in " ".join(section(took).split())
+    reported = "Platt scaling is fitted to the log-odds of the score; scaling-binning is fitted to the raw score."
+    assert repair.scales(took) == reported
+    assert reported in " ".join(section(took).split())
 
 
 def test_markdown_says_it_too() -> None:

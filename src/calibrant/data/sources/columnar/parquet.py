@@ -36,7 +36,7 @@ def parquet(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
         pieces.append((path, name, start, g, rows, ()))
         start += rows
     if meta.num_row_groups > 1:
-        file.held = meta
+        file.buffered = meta
     return Source(name, file.names, tuple(parts), start, fragments=Fragments(filesystem, tuple(pieces)))
 
 
@@ -48,7 +48,7 @@ def read_fragments(
         if filesystem.type_name == "local" and not os.path.exists(path):
             raise BadInput(f"a worker finds no file {path!r}: give a path that every machine sees, such as s3://")
         file = ParquetRows(path, part, filesystem)
-        file.held = file.meta()
+        file.buffered = file.meta()
         for _, name, row, group, _, keys in own:
             for batch in keyed(file.reader(group), keys, file.names, file.name)(columns, ()):
                 yield name, row, batch
@@ -75,7 +75,7 @@ class ParquetRows:
         self.names = names_of(schema, self.name, KIND)
         texts = {f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)}
         self.texts = {leaf: i for i, leaf in enumerate(leaves) if leaf in texts}
-        self.held: pq.FileMetaData | None = None
+        self.buffered: pq.FileMetaData | None = None
 
     def meta(self) -> pq.FileMetaData:
         """Hand over the footer, which a file of one row group reads again where it is needed."""
@@ -91,9 +91,9 @@ class ParquetRows:
             once(self.name, self.names, columns)
             texts = [c for c in columns if c in self.texts]
             with readable(self.name, KIND):
-                meta = self.held or pq.read_metadata(self.path, filesystem=self.filesystem)
-                found = meta.row_group(group)
-                kept = [t for t in texts if NO_DICTIONARY.isdisjoint(found.column(self.texts[t]).encodings)]
+                meta = self.buffered or pq.read_metadata(self.path, filesystem=self.filesystem)
+                result = meta.row_group(group)
+                kept = [t for t in texts if NO_DICTIONARY.isdisjoint(result.column(self.texts[t]).encodings)]
                 with pq.ParquetFile(
                     self.path,
                     filesystem=self.filesystem,
@@ -106,8 +106,8 @@ class ParquetRows:
                         for sound in checked(batch, columns, self.name, row):
                             yield encoded(sound, texts) if len(kept) < len(texts) else sound
                         row += batch.num_rows
-                if row != found.num_rows:
-                    raise BadInput(f"{self.name}: row group {group} has {row} of its {found.num_rows} rows; {AGAIN}")
+                if row != result.num_rows:
+                    raise BadInput(f"{self.name}: row group {group} has {row} of its {result.num_rows} rows; {AGAIN}")
 
         return read
 

@@ -24,10 +24,10 @@ LAST = 2**63  # whole numbers from here on, and below its negative, fit no colum
 
 def seen_in(values: Sequence[object]) -> int:
     """Return what the values of a column can be, as bits; missing ones are nothing."""
-    found = 0
+    result = 0
     for t in set(map(type, values)) - {type(None)}:
-        found |= SIMPLE.get(t) or _of_type(t, values)
-    return found
+        result |= SIMPLE.get(t) or _of_type(t, values)
+    return result
 
 
 def _of_type(t: type, values: Sequence[object]) -> int:
@@ -41,11 +41,11 @@ def _of_type(t: type, values: Sequence[object]) -> int:
     return TEXT
 
 
-def type_of(found: int) -> pa.DataType:
+def type_of(result: int) -> pa.DataType:
     """Return the type of a column whose values can be these."""
-    kinds = found & ~NONE
+    kinds = result & ~NONE
     if kinds == 0:
-        return pa.string() if found else pa.null()
+        return pa.string() if result else pa.null()
     if kinds == TRUTH:
         return pa.bool_()
     if not kinds & ~(WHOLE | BIG):

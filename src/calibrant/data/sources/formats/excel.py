@@ -105,24 +105,24 @@ def _plain(row: Sequence[object]) -> list[object]:
     return [None if v == "" else v for v in whole_ones]
 
 
-def _sheet(book: CalamineWorkbook, file: str, asked: str) -> CalamineSheet:
+def _sheet(book: CalamineWorkbook, file: str, requested: str) -> CalamineSheet:
     """Return the sheet that was asked for, or the only one that is visible."""
     from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
     tables = [s for s in book.sheets_metadata if s.typ == SheetTypeEnum.WorkSheet]
     listed = ", ".join(repr(s.name) for s in tables)
-    if asked:
-        if asked not in [s.name for s in tables]:
-            raise BadInput(f"{file} has no sheet {asked!r}: pass one of {listed}")
-        return book.get_sheet_by_name(asked)
+    if requested:
+        if requested not in [s.name for s in tables]:
+            raise BadInput(f"{file} has no sheet {requested!r}: pass one of {listed}")
+        return book.get_sheet_by_name(requested)
     shown = [s.name for s in tables if s.visible == SheetVisibleEnum.Visible]
-    held = [sheet for sheet in map(book.get_sheet_by_name, shown) if sheet.height]
-    if len(held) > 1:
-        there = ", ".join(repr(sheet.name) for sheet in held)
-        raise BadInput(f"{file} has {len(held)} sheets, {there}: name one with sheet= (--sheet NAME)")
-    if not held:
+    kept = [sheet for sheet in map(book.get_sheet_by_name, shown) if sheet.height]
+    if len(kept) > 1:
+        there = ", ".join(repr(sheet.name) for sheet in kept)
+        raise BadInput(f"{file} has {len(kept)} sheets, {there}: name one with sheet= (--sheet NAME)")
+    if not kept:
         raise BadInput(f"{file} has no sheet with anything in it: put the table on a sheet that is shown")
-    return held[0]
+    return kept[0]
 
 
 def _letters(place: int) -> str:

@@ -39,7 +39,7 @@ def json_rows(path: Path, name: str, form: Form) -> Source:
         count += len(rows)
         for field in dict.fromkeys(f for row in rows for f in row):
             kinds[field] = kinds.get(field, 0) | seen_in([row.get(field) for row in rows])
-    types = {field: type_of(found) for field, found in kinds.items()}
+    types = {field: type_of(result) for field, result in kinds.items()}
 
     def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for rows in _rows(path, encoding):
@@ -57,10 +57,10 @@ def _array(path: Path, name: str, encoding: str) -> Source:
     """Return the objects of one array."""
     with as_utf8(path, encoding) as file:
         parts = list(iter(lambda: file.read(BLOCK), b""))
-    found = _decoded(_marked(b"".join(parts)), path.name)
-    if not isinstance(found, list):
+    result = _decoded(_marked(b"".join(parts)), path.name)
+    if not isinstance(result, list):
         raise BadInput(f"{path.name} holds no array of objects: write one object a line")
-    rows = [_row(value, f"{path.name}: element {i:,} of the array") for i, value in enumerate(found, 1)]
+    rows = [_row(value, f"{path.name}: element {i:,} of the array") for i, value in enumerate(result, 1)]
     fields = list(dict.fromkeys(f for row in rows for f in row))
     values = {f: [row.get(f) for row in rows] for f in fields}
     return whole(pa.table({f: column(v, type_of(seen_in(v))) for f, v in values.items()}), name)
@@ -72,16 +72,16 @@ def _array(path: Path, name: str, encoding: str) -> Source:
 def _rows(path: Path, encoding: str) -> Iterator[list[Row]]:
     """Yield the objects of a file, many at once."""
     with as_utf8(path, encoding) as file:
-        held, number, first = b"", 1, True
+        kept, number, first = b"", 1, True
         while block := file.read(BLOCK):
-            held, first = held + (_marked(block) if first else block), False
-            end = held.rfind(b"\n") + 1
-            if end and (rows := _objects(held[:end], number, path.name)):
+            kept, first = kept + (_marked(block) if first else block), False
+            end = kept.rfind(b"\n") + 1
+            if end and (rows := _objects(kept[:end], number, path.name)):
                 yield rows
-            number, held = number + held.count(b"\n", 0, end), held[end:]
-            if len(held) > LONGEST:
+            number, kept = number + kept.count(b"\n", 0, end), kept[end:]
+            if len(kept) > LONGEST:
                 raise BadInput(f"{path.name}: line {number:,} has more than 256 MB: write one object a line")
-        if rows := _objects(held, number, path.name):
+        if rows := _objects(kept, number, path.name):
             yield rows
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.data.sources.formats.cells import whole
-from calibrant.data.sources.frames import held_of
+from calibrant.data.sources.frames import as_rows
 from calibrant.data.sources.source import Form, Source
 from calibrant.errors import BadInput
 
@@ -35,10 +35,10 @@ def numpy_arrays(path: Path, name: str, _: Form) -> Source:
         raise
     except (ValueError, EOFError, OSError, MemoryError, zipfile.BadZipFile, zlib.error, NotImplementedError) as e:
         raise BadInput(f"{path.name} cannot be read as NumPy's: {str(e).splitlines()[0][:120]}") from None
-    held = held_of(_columns(arrays, path.name), "column")
-    if held is None or not arrays:
+    kept = as_rows(_columns(arrays, path.name), "column")
+    if kept is None or not arrays:
         raise BadInput(f"{path.name} holds no arrays: {WAY}")
-    return whole(held.table, name, {name: f"it {why}" for name, why in held.unread.items()})
+    return whole(kept.table, name, {name: f"it {why}" for name, why in kept.unread.items()})
 
 
 def _archive(path: Path) -> Arrays:
@@ -48,9 +48,9 @@ def _archive(path: Path) -> Arrays:
             if not one.filename.endswith(ENDING):
                 raise BadInput(f"{path.name} is a zip file with {one.filename[:60]!r} in it, not arrays: {WAY}")
             with archive.open(one) as file:
-                found = _array(file, one.file_size, path.name)
+                result = _array(file, one.file_size, path.name)
             column = one.filename.removesuffix(ENDING)
-            out |= {column: found} if found.dtype.names is None else _fields(found, path.name)
+            out |= {column: result} if result.dtype.names is None else _fields(result, path.name)
         return out
 
 
@@ -64,8 +64,8 @@ def _array(file: IO[bytes], size: int, name: str) -> NDArray[Any]:
     if dtype.itemsize * int(np.prod(shape, dtype=object)) > size:
         raise BadInput(f"{name} is truncated: its header says {shape}, and there is not so much")
     file.seek(0)
-    found: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
-    return found
+    result: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    return result
 
 
 def _fields(array: NDArray[Any], name: str) -> Arrays:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibrant.audit.record import AuditRecord, Check
+from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
 from calibrant.report.document import Cell, Column, Entry, Figure, Heading, Node, Panel, Paragraph, Row, Table
 from calibrant.report.findings import noun
-from calibrant.report.outline import Asked, Declared
+from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.sections.decisions.picture import drawn, kind, numbers
-from calibrant.report.spans import Text, clipped, code, given, say, shown, strong
-from calibrant.report.wording.decisions import CODE, Acted, acted, at_least, percent_of, worst_told
+from calibrant.report.spans import Text, clipped, code, literal, say, shown, strong
+from calibrant.report.wording.decisions import CODE, Acted, acted, at_least, percent_of, worst_reported
 
 CURVE = "decision_curve"
-TOLD = 0.001  # a loss that is written as more than nothing
+REPORTED = 0.001  # a loss that is written as more than nothing
 EACH_MOST = 60  # lines of a table; the others are in the JSON
 HEADS = ("acted on", "of them non-events", "events not acted on", "net benefit", "over acting on all", "lost to error")
 LABEL = "Net benefit against the threshold, with acting on everyone and on nobody."
@@ -25,7 +25,7 @@ def decisions(record: AuditRecord) -> Iterator[Node]:
     lines = acted(record)
     if not lines:
         return
-    if worst := worst_told(record):
+    if worst := worst_reported(record):
         yield Paragraph(worst, "answer")
     yield Paragraph(say(_scope(record)))
     for threshold in dict.fromkeys(line.threshold for line in lines):
@@ -60,14 +60,14 @@ def _scope(record: AuditRecord) -> str:
 
 def _sentence(one: Acted, people: str) -> Text:
     """Return what happens to everyone at a threshold."""
-    told, parts = strong(f"{num.count(one.acted)} of {num.count(one.rows)} {people} are acted on"), []
+    reported, parts = strong(f"{num.count(one.acted)} of {num.count(one.rows)} {people} are acted on"), []
     if one.wrong:
         parts.append(f"; of them {_range(one.wrong)} are non-events")
     if one.missed:
         parts.append(f"; of the others {_range(one.missed)} are events")
     if one.acts_from != one.threshold:
         parts.append(f". Counts of this size act from {percent_of(one.acts_from)}% on")
-    return say(told, *parts, ".")
+    return say(reported, *parts, ".")
 
 
 def _range(ends: tuple[float, float, float]) -> str:
@@ -83,7 +83,7 @@ def _table(record: AuditRecord, lines: list[Acted]) -> Table:
     columns = (Column(say("Who")), *(Column(say(h), "r") for h in HEADS))
     rows = []
     for one in lines[:EACH_MOST]:
-        who = say("Everyone") if one.everyone else say(given(clipped(shown(one.name))))
+        who = say("Everyone") if one.everyone else say(literal(clipped(shown(one.name))))
         cells = (
             f"{num.count(one.acted)} of {num.count(one.rows)}",
             _cell(one.wrong) if one.wrong else "–",
@@ -102,13 +102,13 @@ def _table(record: AuditRecord, lines: list[Acted]) -> Table:
     return Table(columns, tuple(rows), caption)
 
 
-def _check(_: Check, record: AuditRecord) -> Asked:
+def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     """Return how to read the check."""
     lines = acted(record)
-    told = f"from {percent_of(lines[0].threshold)}% on: {num.count(lines[0].acted)} are acted on" if lines else ""
-    costs = [line for line in lines if line.regret[1] >= TOLD]
+    reported = f"from {percent_of(lines[0].threshold)}% on: {num.count(lines[0].acted)} are acted on" if lines else ""
+    costs = [line for line in lines if line.regret[1] >= REPORTED]
     meaning = f"error certified to cost net benefit {at_least(costs)}" if costs else "what acting there means"
-    return Asked("What does acting from a threshold on mean?", told, meaning)
+    return OutlineCheck("What does acting from a threshold on mean?", reported, meaning)
 
 
 def methods(record: AuditRecord) -> tuple[Entry, ...]:

@@ -54,7 +54,7 @@ def numbers(curve: Curve) -> Table:
 
 def kind(curve: Curve) -> str:
     """Return what the bands of a curve are: certified of few clusters, else approximate; an audit's settings say it."""
-    told = set(curve.columns.get("guarantee", (curve.settings.get("guarantee"),)))
-    if len(told) > 1:
+    reported = set(curve.columns.get("guarantee", (curve.settings.get("guarantee"),)))
+    if len(reported) > 1:
         return "certified where there are few clusters, else approximate"
-    return "certified" if told == {"finite-sample"} else "approximate"
+    return "certified" if reported == {"finite-sample"} else "approximate"

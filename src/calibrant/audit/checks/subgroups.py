@@ -1,0 +1,154 @@
+"""Unlisted subgroups: every conjunction of two attributes certified against the limit, and searched in two ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from calibrant.audit.context import DRAWS, NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
+from calibrant.audit.record import CheckRecord, Status
+from calibrant.audit.subgroups import reported_map, reported_subgroups, reported_worst
+from calibrant.certify.subgroups import CLEAR_SIZE
+from calibrant.errors import NotComputable
+from calibrant.results import Curve, Estimate, Outcome
+from calibrant.views.boxes import MIN_SIZE, ORDER, tables_of
+from calibrant.views.rules import Condition
+
+CODE = "subgroups"
+FEW = "there are {} people: no subgroup can be shown of which at least {} are in it"
+PARTS = ("p_scan", "p_adaptive", "weight", "detected_by")  # the adaptive test has a check of its own
+
+
+def subgroups(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
+    """Certify the worst subgroup from below and from above, each end with all of alpha; report a few, map the worst."""
+    context.needs_covariates()
+    context.needs_tests()
+    if "boxes" not in context.sketch.parts and not context.sketch.spec.sample:
+        raise NotRun(NO_TESTS)
+    if context.mask >= context.tested.n:
+        raise NotComputable(FEW.format(context.tested.n, context.mask))
+    context.announce("certifying unlisted subgroups")
+    size = max(MIN_SIZE, context.mask / context.tested.n)
+    curves = _distinct(context, size)
+    try:
+        worst = _worst(context, size, max(curves[CODE].columns["floor"], default=0.0) if curves else 0.0)
+    except NotComputable:
+        return _tested(context)
+    check = CheckRecord(code=CODE, status=_status(context, worst), estimate=worst, outcome=_searched(context))
+    return CheckResult(checks=(check,), estimates={CODE: worst}, curves=curves)
+
+
+def _tested(context: AuditContext) -> CheckResult:
+    """Return the test alone where no range of subgroups is proved, as by clusters; what neither answers is refused."""
+    searched = _searched(context)
+    if searched is None:
+        raise NotComputable("neither ranges nor a test of subgroups by clusters: subgroups need 20 effective clusters")
+    status: Status = "measured" if context.judging.limit is None else "undecided"
+    return CheckResult(checks=(CheckRecord(code=CODE, status=status, outcome=searched),))
+
+
+def _worst(context: AuditContext, size: float, floor: float) -> Estimate:
+    """Certify the worst subgroup: from below at least as far off as the worst of those that are reported."""
+    from calibrant.certify.subgroups import subgroups
+
+    plan, clear = context.judging, max(CLEAR_SIZE, size)
+    least, most = (
+        subgroups(
+            context.tested,
+            min_size=size,
+            clear_size=clear,
+            limit=plan.limit,
+            alpha=plan.alpha,
+            side=side,
+            seed=context.seed,
+        )
+        for side in ("lower", "upper")
+    )
+    tables = tables_of(context.tested, None, ORDER, context.seed, by_clusters=True)
+    reported = reported_worst(least, most, tables, context.mask, _times(context, least))
+    low = max(reported.interval.low, floor)
+    return replace(reported, value=max(reported.value, low), interval=replace(reported.interval, low=low))
+
+
+def _times(context: AuditContext, result: Estimate) -> float:
+    """Return how many times as much there is as was tested: rows, or clusters where they belong together."""
+    clusters = result.settings.get("clusters")
+    if clusters is None or not context.sketch.spec.cluster:
+        return context.sketch.n / result.n
+    return float(context.sketch.parts["sample"].of_clusters) / float(clusters)
+
+
+def _status(context: AuditContext, worst: Estimate) -> Status:
+    """Judge both ends as they are reported: exact ones would follow from one limit after another.
+
+    Where the mask leaves larger subgroups only under the ceiling, those between are not known to be within the limit;
+    nor are those of covariates that a screen left out.
+    """
+    verdict = context.judging.verdict(worst.interval.low, worst.interval.high)
+    if verdict == "within" and (worst.settings["clear_size"] > CLEAR_SIZE or context.screen is not None):
+        return "undecided"
+    return "measured" if verdict == "not_checked" else verdict
+
+
+def _distinct(context: AuditContext, size: float) -> dict[str, Curve]:
+    """Return a few distinct subgroups, and the map of one; none where the sketch holds no rows to distinguish them."""
+    from calibrant.diagnose.fixed_subgroups import fixed_subgroups
+
+    plan = context.judging
+    try:
+        result = fixed_subgroups(context.tested, min_size=size, limit=plan.limit, alpha=plan.alpha, seed=context.seed)
+    except NotComputable:
+        return {}
+    reported = reported_subgroups(result, context.tested.n, context.mask)
+    return {CODE: reported, **_map(context, reported)}
+
+
+def _searched(context: AuditContext) -> Outcome | None:
+    """Return both searches as one test, without the people that they found; None where one cannot be made."""
+    from calibrant.detect.scan_test import scan_test
+    from calibrant.detect.subgroup_test import joined
+
+    try:
+        adaptive = context.adaptive
+        scan = scan_test(context.tested, tolerance=context.judging.tolerance, draws=DRAWS, seed=context.seed)
+    except (NotComputable, NotRun):
+        return None
+    both = joined(scan, adaptive, context.judging.alpha)
+    impossible = max(int(t.parts.get("impossible", 0)) for t in (scan, adaptive))
+    return Outcome(
+        method=both.method,
+        statistic=both.statistic,
+        p_value=both.p_value,
+        alternative=both.alternative,
+        null=both.null,
+        law=both.law,
+        settings={k: scan.settings[k] for k in ("order", "min_size", "tolerance", "draws", "null", "seed")},
+        parts={
+            **{k: both.parts[k] for k in PARTS},
+            "subgroups": scan.parts["subgroups"],
+            "impossible": impossible,
+        },
+    )
+
+
+def _map(context: AuditContext, result: Curve) -> dict[str, Curve]:
+    """Return the map of the two attributes of the first subgroup that has two and is shown to be off.
+
+    None of clusters: a cell of many rows may be of few people, and who is in several cells is in none alone.
+    """
+    from calibrant.diagnose.subgroup_map import subgroup_map
+
+    if context.sketch.spec.cluster:
+        return {}
+
+    for conditions, floor in zip(result.settings["conditions"], result.columns["floor"], strict=True):
+        names = [Condition.from_dict(c).variable for c in conditions]
+        if len(names) == 2 and floor > 0.0:
+            drawn = reported_map(
+                subgroup_map(context.tested, *names, subgroups=result, seed=context.seed), context.mask
+            )
+            return {} if drawn is None else {"subgroup_map": drawn}
+    return {}
+
+
+DECLARED = (Check(code=CODE, order=105, make=subgroups, cost=Cost(tests=True, covariate=0.07, each=0.0015), gate=True),)

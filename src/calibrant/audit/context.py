@@ -1,0 +1,324 @@
+"""What a check of an audit is: a question, asked of a case, with an answer; and the reasons why one is not asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from calibrant.audit.judging import Judging
+from calibrant.audit.pooling import pooled_rows
+from calibrant.audit.record import SAME_VARIANCE, CheckRecord, Finding
+from calibrant.data.engines.freed import release_memory
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketches.repeats import Repeats
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.specs.local import MOST
+from calibrant.errors import NotComputable
+from calibrant.results import Curve, Estimate, Outcome
+from calibrant.views.population import Population, everyone
+from calibrant.views.screen import Screen, full, hash_split, strongest, too_many
+
+DRAWS = 999  # simulated outcomes of a test: the smallest p-value is 0.001
+NO_COVARIATES = "no covariates were given: add columns that describe the people"
+QUICK = "left out by --quick"
+COPIES = "rows are copies of others: remove them, or name their cluster in cluster="
+ONE_COLUMN = (
+    "clusters {0} and {1} cross, and this has no proof for rows that depend through both: audit by one, --cluster {0}, "
+    "which answers it for these clusters of {1}, or --cluster {1}"
+)
+NO_TESTS = "the sketch was made without what tests need: add --tests when sketching"
+
+
+class NotRun(Exception):
+    """A check is not run, and why; `NotComputable` says that it does not apply."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class AuditContext:
+    """What is audited, and how: all that a check reads.
+
+    Parameters
+    ----------
+    sketch : Sketch
+    judging : Judging
+    announce : callable
+        Told what is being done.
+    findings : list of Finding
+        What was certified of everyone and of groups so far.
+    meant : bool
+        Whoever asks knows that rows are there more than once, and means them to count so.
+    """
+
+    sketch: Sketch
+    judging: Judging
+    announce: Callable[[str], None] = lambda _: None
+    findings: list[Finding] = field(default_factory=list)
+    meant: bool = False
+
+    @cached_property
+    def repeats(self) -> Repeats:
+        """Rows that occur more than once."""
+        return self.sketch.repeats
+
+    @property
+    def copies(self) -> bool:
+        """Rows are copies, and so many that nothing is decided; not where a cluster holds its copies together."""
+        alone = not self.sketch.spec.cluster and not self.meant
+        return alone and self.repeats.copied and self.repeats.times > SAME_VARIANCE
+
+    @property
+    def seed(self) -> int:
+        """The only source of randomness."""
+        return self.sketch.spec.seed
+
+    def needed(self, rows: Callable[[int], float] | None) -> tuple[int | None, int | None]:
+        """Return the rows and the clusters that a finding needs, by how many a log of so many calls for.
+
+        Clusters where rows share clusters, of those that are certified, and then no rows.
+        """
+        if self.sketch.two_way is not None:  # of persons, of questions or of both: no plan says how many of which
+            return None, None
+        clusters = self.everyone.clusters if self.sketch.spec.cluster else None
+        result = None if rows is None else int(rows(self.sketch.n if clusters is None else clusters.count))
+        return (result, None) if clusters is None else (None, result)
+
+    @property
+    def mask(self) -> int:
+        """People under whom a count is not shown."""
+        return self.judging.mask
+
+    @cached_property
+    def everyone(self) -> Population:
+        """The population of all rows."""
+        return everyone(self.sketch, self.seed)
+
+    @cached_property
+    def sample_rows(self) -> Predictions | None:
+        """The rows that a sketch for tests holds, as they are: what is tested, and not shown level by level.
+
+        Of more covariates than the tests take at once, those of the screen, in the rows that did not choose them. Where
+        columns of groups alone fill the tests, nothing is chosen: every row is tested.
+        """
+        return None if self._screened is None else self._screened[0]
+
+    @property
+    def screen(self) -> Screen | None:
+        """Which covariates are tested, and which rows chose them; None where all of them are."""
+        return None if self._screened is None else self._screened[1]
+
+    @cached_property
+    def _screened(self) -> tuple[Predictions, Screen | None] | None:
+        sample, of = self.sketch.parts.get("sample"), len(self.sketch.spec.codings)
+        if sample is None:
+            return None
+        if self.sketch.two_way is not None:
+            return self.sketch.two_way, None
+        if not too_many(of):
+            return sample.predictions(self.sketch.name), None
+        self.announce("choosing covariates to test")
+        usable = {c.name for c in self.sketch.spec.codings}
+        named = tuple(v.name for v in self.sketch.spec.variables if v.name in usable)
+        if full(named):
+            rows = sample.predictions(self.sketch.name, only=named[:MOST])
+            return rows, Screen(chosen=named[:MOST], of=of, pilot=0, tested=rows.n)
+        pilot, rest = hash_split(len(sample.lines), self.seed)
+        chosen = strongest(sample.predictions(at=pilot), always=named)
+        rows = sample.predictions(self.sketch.name, at=rest, only=chosen)
+        return rows, Screen(chosen=chosen, of=of, pilot=len(pilot), tested=len(rest))
+
+    @cached_property
+    def read(self) -> Predictions | Sketch:
+        """What measures and curves read: the sketch, or the rows that it holds of clusters."""
+        if not self.sketch.by_clusters:
+            return self.sketch
+        return self.sketch.rows() if self.sample_rows is None or self.screen is not None else self.sample_rows
+
+    @property
+    def tested(self) -> Predictions | Sketch:
+        """What tests and certificates of subgroups read: the sketch, or the rows of the screen, or of clusters."""
+        return self.read if self.sample_rows is None or self.screen is None else self.sample_rows
+
+    @cached_property
+    def rows(self) -> Predictions | None:
+        """The same with small levels pooled: whatever names a level reads these."""
+        return None if self.sample_rows is None else pooled_rows(self.sample_rows, self.mask)
+
+    @cached_property
+    def adaptive(self) -> Outcome:
+        """The strong calibration test of the rows held; made once for the checks that read it."""
+        from calibrant.detect.strong_calibration_test import strong_calibration_test
+
+        rows = self.needs_sample()
+        self.announce("searching for badly served groups")
+        return strong_calibration_test(rows, tolerance=self.judging.tolerance, seed=self.seed)
+
+    @cached_property
+    def fullest(self) -> Predictions | Sketch:
+        """The rows where the sketch holds every one, so that outcomes can be simulated for each; else the sketch.
+
+        The sketch too where covariates are so many that outcomes are not simulated: rows would say no more, and cost
+        their memory. Of clusters the rows that the sketch holds.
+        """
+        if self.sketch.by_clusters:
+            return self.read
+        if self.screen is None:
+            return (
+                self.sample_rows
+                if self.sample_rows is not None and self.sample_rows.n == self.sketch.n
+                else self.sketch
+            )
+        from calibrant.diagnose.bands import AFFORDABLE
+
+        sample, work = self.sketch.parts["sample"], self.sketch.n * self.screen.of * DRAWS
+        return sample.predictions() if len(sample.lines) == self.sketch.n and work <= AFFORDABLE else self.sketch
+
+    @cached_property
+    def fullest_pooled(self) -> Predictions | Sketch:
+        """The same, of rows those with small levels pooled."""
+        if isinstance(self.fullest, Sketch):
+            return self.sketch
+        return self.rows if self.fullest is self.sample_rows and self.rows else pooled_rows(self.fullest, self.mask)
+
+    def forget(self) -> None:
+        """Drop what answered questions left with the rows (features, models, cells), before what reads none of it."""
+        for rows in (self.sample_rows, self.rows):
+            if rows is not None:
+                rows.cache.clear()
+        release_memory()
+
+    def needs_no_crossing(self) -> None:
+        """Say what is proved of clusters of one column alone, where clusters cross."""
+        if self.one_column:
+            raise NotComputable(self.one_column)
+
+    @property
+    def one_column(self) -> str:
+        """The reason why a question is left open where clusters cross, and the way out; empty where they do not."""
+        rows = self.sketch.two_way
+        return "" if rows is None or rows.crossing is None else ONE_COLUMN.format(*rows.crossing.names)
+
+    def needs_covariates(self) -> None:
+        """Say that a check is not run where there are no covariates."""
+        if not self.sketch.spec.codings:
+            raise NotRun(NO_COVARIATES)
+
+    def needs_tests(self) -> None:
+        """Say that a check is not run where tests are left out."""
+        if self.judging.quick:
+            raise NotRun(QUICK)
+        if self.copies:
+            raise NotRun(COPIES)
+
+    def needs_sample(self) -> Predictions:
+        """Return the rows that the sketch holds, as they are, or say why a test of them is not run."""
+        self.needs_tests()
+        if self.sample_rows is None:
+            raise NotRun(NO_TESTS)
+        return self.sample_rows
+
+    def needs_rows(self, without: str = NO_TESTS) -> Predictions:
+        """Return the rows that the sketch holds, small levels pooled, or say why a check of them is not run."""
+        self.needs_tests()
+        if self.rows is None:
+            raise NotRun(without)
+        return self.rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckResult:
+    """What was found on a question; most find one check and little else.
+
+    Parameters
+    ----------
+    checks : tuple of Check
+    findings : tuple of Finding
+        Certified ranges of populations.
+    estimates, curves : Mapping
+        For the record, by name.
+    """
+
+    checks: tuple[CheckRecord, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """What the time of a question depends on: groups, covariates, thousands of rows held, and whether tests are run."""
+
+    groups: int
+    covariates: int
+    sample_rows: float
+    tests: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Seconds that a question takes on one core, about: progress tells from it how far an audit is.
+
+    Parameters
+    ----------
+    flat, group, covariate, sample_rows, each : float
+        In any case; for each group; each covariate; each thousand rows held; each thousand, times each covariate.
+    tests : bool
+        It takes none where tests are left out.
+    """
+
+    flat: float = 0.01
+    group: float = 0.0
+    covariate: float = 0.0
+    sample_rows: float = 0.0
+    each: float = 0.0
+    tests: bool = False
+
+    def seconds(self, size: Size) -> float:
+        """Return the seconds for a size."""
+        if self.tests and not size.tests:
+            return 0.0
+        by_rows = size.sample_rows * (self.sample_rows + self.each * size.covariates)
+        return self.flat + self.group * size.groups + self.covariate * size.covariates + by_rows
+
+
+LITTLE = Cost()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A question as its file declares it.
+
+    Parameters
+    ----------
+    code : str
+        Stable name of its check, such as ``"error-everyone"``.
+    order : int
+        Questions are asked in this order; the numbers leave room between them.
+    make : callable
+        Answers it, given the case and the curves made so far. `NotComputable` becomes a check that does not apply, and
+        `NotRun` one that was not run.
+    step : str
+        What progress says meanwhile; empty where `make` announces it, once it knows that there is something to do.
+    cost : Cost
+        How long it takes, about; to be given where that is more than a few hundredths of a second.
+    gate : bool
+        A test that may count for the exit status.
+    crosses : bool
+        It has an answer where clusters cross, or asks nothing then; another one does not apply.
+    asks, means : str
+        Its name in the report, and what the answer means, in plain words, where no section of the report reads it.
+    """
+
+    code: str
+    order: int
+    make: Callable[[AuditContext, Mapping[str, Curve]], CheckResult]
+    step: str = ""
+    cost: Cost = LITTLE
+    gate: bool = False
+    crosses: bool = False
+    asks: str = ""
+    means: str = ""

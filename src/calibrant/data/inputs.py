@@ -1,0 +1,308 @@
+"""What `predictions` is given, array by array: read into plain columns, and put into one order of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from calibrant.arguments import shown
+from calibrant.data.arrays import column_of, matrix_of, positions
+from calibrant.data.columns import (
+    Floats,
+    are_absent,
+    as_covariates,
+    as_float,
+    is_number,
+    label_values,
+    one_spelling,
+    spellings,
+)
+from calibrant.data.layouts import decoded, is_text
+from calibrant.data.sources.frames import as_rows
+from calibrant.errors import BadInput, NotComputable
+
+
+class PredictionInputs:
+    """Arguments whose rows share clusters, and the order in which each has them.
+
+    Parameters
+    ----------
+    **arguments : object
+        By name, as the caller passed them; None for what was not.
+    """
+
+    def __init__(self, **arguments: object) -> None:
+        self.covariates = arguments.pop("covariates", None)
+        row_attributes = {"covariates": self.covariates}
+        if isinstance(self.covariates, Mapping):
+            row_attributes = {f"covariate {str(name)!r}": column for name, column in self.covariates.items()}
+        self.at = positions(arguments | row_attributes)
+
+    def ordered(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values in the order of the first argument's rows."""
+        return values[self.at[name]] if name in self.at else values
+
+    def table(self, n: int) -> pa.Table | None:
+        """Return the covariates as a table of n rows in that order."""
+        if self.covariates is None or (isinstance(self.covariates, Mapping) and not self.covariates):
+            return None
+        kept = as_rows(self.covariates, "covariate", order=self.at if isinstance(self.covariates, Mapping) else None)
+        if kept is None:
+            inputs = type(self.covariates).__name__
+            raise BadInput(f"covariates is a {inputs}: pass a pandas, Polars or Arrow table, or a dictionary")
+        for name, why in kept.unread.items():
+            raise BadInput(f"covariate {name!r} {why}")
+        table = as_covariates(kept.table)
+        if table.num_rows != n:
+            raise BadInput(f"covariates has {table.num_rows:,} rows and y_true {n:,}: pass one row each")
+        return table.take(self.at["covariates"]) if "covariates" in self.at else table
+
+
+def labels_of(y_true: object, positive: object, event: str) -> Floats:
+    """Return labels as numbers, NaN where missing; `event` is what whoever asks calls the argument `positive`."""
+    column = column_of(y_true, "y_true")
+    named = None if positive is None else str(positive)
+    result = label_values(column, "y_true", named, event)
+    if named is not None and not np.nansum(result):
+        seen = sorted({str(v) for v in decoded(column).drop_null().unique().to_pylist()})[:5]
+        raise BadInput(f"{event}={positive!r} does not occur in y_true, which holds {', '.join(map(repr, seen))}")
+    if named is not None:
+        one_spelling(spellings(column, "y_true", named), "y_true", named)
+    return result.astype(np.float64)
+
+
+def scores_of(y_prob: object) -> Floats:
+    """Return scores as numbers, NaN where missing: one column, or the second of two that add up to one."""
+    p = matrix_of(y_prob, "y_prob")
+    if p is None:
+        return np.array(as_float(column_of(y_prob, "y_prob"), "y_prob", "score"))
+    if p.shape[1] > 2:
+        raise BadInput(
+            f"y_prob has {p.shape[1]} columns, one for each class: use calibrant.multiclass_predictions(y_true, y_prob)"
+        )
+    off = np.abs(p.sum(axis=1) - 1.0) > 1e-3
+    if off.any():
+        row = int(np.argmax(off))
+        raise BadInput(
+            f"y_prob has two columns that do not add up to one (row {row}: {p[row].sum():.6g}): pass one column"
+        )
+    return p[:, 1].copy()
+
+
+def _one_each(values: object, n: int, name: str) -> pa.Array:
+    column = decoded(column_of(values, name))
+    if len(column) != n:
+        raise BadInput(f"{name} has shape ({len(column)},): pass one value for each of the {n:,} rows")
+    return column
+
+
+def clusters_of(
+    cluster: object, n: int, missing: bool, name: str = "cluster"
+) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
+    """Return which rows share clusters, and where that is known; refuse rows of which it is not, unless some may."""
+    column = _one_each(cluster, n, name)
+    absent = are_absent(column, name)
+    if absent.any() and not missing:
+        row = int(np.argmax(absent))
+        raise BadInput(f"{name} is missing in {np.count_nonzero(absent):,} rows, first in row {row}: fill it in")
+    if column.null_count and not absent.all():
+        column = column.fill_null(column.drop_null()[0])  # whole numbers stay whole: those rows are left out
+    return np.array(column.to_numpy(zero_copy_only=False)), ~absent
+
+
+def weights_of(weights: object, n: int, missing: bool, name: str = "weights") -> tuple[Floats, NDArray[np.bool_]]:
+    """Return positive weights, and where they are known; refuse rows of which they are not, unless some may."""
+    out = np.array(as_float(_one_each(weights, n, name), name, "weight"))
+    known = ~np.isnan(out)
+    sound = (np.isfinite(out) & (out > 0)) | (~known & missing)
+    if not sound.all():
+        row = int(np.argmin(sound))
+        raise BadInput(f"{name} must be positive and finite; row {row} has {out[row]:g}: leave such rows out")
+    return out, known
+
+
+# ---- units on several levels ----
+
+Levels = tuple[tuple[str, int], ...]  # columns of units and how many there are, the coarsest first
+
+
+def cluster_columns(cluster: object) -> dict[str, object]:
+    """Return the columns of clusters by name: those of a dictionary, a frame or a list of arrays; none of one array."""
+    if isinstance(cluster, Mapping):
+        results = {str(name): column for name, column in cluster.items()}
+    elif isinstance(cluster, (list, tuple)) and cluster and all(_is_column(each) for each in cluster):
+        results = {str(getattr(each, "name", None) or f"column {i + 1}"): each for i, each in enumerate(cluster)}
+        if len(results) < len(cluster):
+            raise BadInput("cluster= holds two columns of one name: pass a dictionary that names each")
+    else:
+        names = getattr(cluster, "column_names", getattr(cluster, "columns", None))
+        if names is None or callable(names):
+            return {}
+        results = {str(name): cluster[name] for name in names}  # type: ignore[index]
+    if not results:
+        raise BadInput("cluster= holds no column: pass one or more, or leave it out")
+    return results
+
+
+def _is_column(value: object) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes, tuple, list))
+
+
+def cluster_codes(columns: Mapping[str, object]) -> dict[str, NDArray[np.intp]]:
+    """Return the cluster of each row as a number, by column; all are known."""
+    codes = {name: _cluster_codes(name, column) for name, column in columns.items()}
+    first = next(iter(codes), "")
+    for name, code in codes.items():
+        if len(code) != len(codes[first]):
+            raise BadInput(
+                f"cluster {name!r} has {len(code):,} rows and {first!r} {len(codes[first]):,}: pass equally many"
+            )
+    return codes
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Two columns of clusters of which neither holds the other: rows that share neither unit are independent.
+
+    Parameters
+    ----------
+    names : (str, str)
+        That of more clusters first.
+    codes : int array of shape (2, n)
+        The unit of each row by column, by number.
+    """
+
+    names: tuple[str, str]
+    codes: NDArray[np.intp]
+
+    @property
+    def named(self) -> str:
+        """Both names, for words."""
+        return " and ".join(self.names)
+
+    @property
+    def clusters(self) -> tuple[int, int]:
+        """Clusters of each column."""
+        return int(self.codes[0].max()) + 1, int(self.codes[1].max()) + 1
+
+    def part(self, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Crossing:
+        """Return some of the rows."""
+        codes = [np.unique(code[rows], return_inverse=True)[1].reshape(-1) for code in self.codes]
+        return Crossing(self.names, np.array(codes))
+
+
+ALL_AS_ONE = (
+    "clusters {0!r} and {1!r} cross: this needs one column of independent clusters, so name one of them; both are "
+    "taken by raw_lower, values, rounded, distance, groups and worst_group of certify, and by audit"
+)
+
+
+class ClustersCross(NotComputable):
+    """Columns of clusters cross where one is needed that holds the others."""
+
+
+def levels_of(codes: Mapping[str, NDArray[np.intp]]) -> Levels:
+    """Return columns of clusters, the coarsest first: each of its clusters holds whole clusters of every other column.
+
+    Raises
+    ------
+    UnitsCross
+        Two columns cross: a cluster of either has rows in several clusters of the other.
+    """
+    count = {name: int(code.max(initial=-1)) + 1 for name, code in codes.items()}
+    order = sorted(count, key=lambda name: count[name])
+    name = order[0]
+    for other in order[1:]:
+        if split := _split(codes[other], codes[name]):
+            raise ClustersCross(
+                f"clusters {other!r} and {name!r} cross: {split:,} of the former have rows in several of the latter. "
+                f"Name one: by {other!r} alone results are about these clusters of {name!r}, and the other way round. "
+                "About both columns as random samples, an audit of the rows and certify raw_lower, values, rounded "
+                "and worst_group can be had"
+            )
+    return tuple((name, count[name]) for name in order)
+
+
+def crossing_of(codes: Mapping[str, NDArray[np.intp]]) -> Crossing:
+    """Return the two columns that cross, of columns that `levels_of` refuses; finer ones that lie whole in them go.
+
+    Raises
+    ------
+    NotComputable
+        Three columns or more cross.
+    """
+    count = {name: int(code.max(initial=-1)) + 1 for name, code in codes.items()}
+    kept: list[str] = []
+    for name in sorted(count, key=lambda name: (count[name], name)):  # what holds a column has fewer units, or as many
+        if all(_split(codes[name], codes[other]) for other in kept):
+            kept.append(name)
+    if len(kept) > 2:
+        raise NotComputable(f"clusters {', '.join(map(repr, kept))} cross: two columns may, so name two of them")
+    first, second = reversed(kept)
+    return Crossing((first, second), np.array([codes[first], codes[second]]))
+
+
+def _cluster_codes(name: str, column: object) -> NDArray[np.intp]:
+    try:
+        n = len(column)  # type: ignore[arg-type]
+    except TypeError:
+        raise BadInput(f"cluster {name!r} is a {type(column).__name__}: pass one value for each row") from None
+    try:
+        result, _ = clusters_of(column, n, False)
+    except BadInput as e:
+        raise BadInput(f"cluster {name!r}: {e}") from None
+    return np.asarray(np.unique(result, return_inverse=True)[1].reshape(-1), dtype=np.intp)
+
+
+def _split(fine: NDArray[np.intp], coarse: NDArray[np.intp]) -> int:
+    """Return how many clusters of one column have rows in more than one unit of the other."""
+    pairs = np.unique(np.column_stack([fine, coarse]), axis=0)
+    return int((np.bincount(pairs[:, 0]) > 1).sum()) if len(pairs) else 0
+
+
+# ---- several classes ----
+
+
+def class_names(classes: object, y_prob: object, labels: pa.Array, k: int) -> tuple[str, ...]:
+    """Return the names of the classes in the order of the columns; empty where labels are their numbers."""
+    if classes is None:
+        names = getattr(y_prob, "column_names", getattr(y_prob, "columns", ()))
+        if not is_text(labels.type) or not all(isinstance(n, str) for n in names):
+            return ()
+        return tuple(names)
+    order = tuple(decoded(column_of(classes, "classes")).cast(pa.string()).to_pylist())
+    if len(set(order)) != k or len(order) != k or None in order:
+        raise BadInput(f"classes={shown(classes)}: name each of the {k} columns of y_prob once")
+    return order
+
+
+def class_numbers(labels: pa.Array, order: tuple[str, ...], k: int) -> NDArray[np.int32]:
+    """Return labels as class numbers."""
+    if order:
+        known = labels.type if is_text(labels.type) else pa.string()
+        result = pc.index_in(labels.cast(known), value_set=pa.array(order, pa.string()))
+        if result.null_count:
+            strange = labels.filter(result.is_null())[0].as_py()
+            raise BadInput(f"y_true holds {strange!r}, which is none of the classes {', '.join(map(repr, order[:8]))}")
+        return np.array(result.to_numpy(zero_copy_only=False), dtype=np.int32)
+    if is_text(labels.type):
+        raise BadInput(
+            f"y_true holds text such as {labels[0].as_py()!r}: pass classes=, the labels in the order of the columns "
+            "of y_prob (classes_ of a scikit-learn classifier)"
+        )
+    fix = f"y_true must hold class numbers 0 to {k - 1}, the columns of y_prob"
+    if not (is_number(labels.type) or pa.types.is_boolean(labels.type)):
+        raise BadInput(f"{fix}, and is {labels.type}: encode the classes, or pass classes=")
+    numbers = as_float(labels, "y_true", "label")
+    strange = ~((numbers >= 0) & (numbers < k) & (numbers == np.floor(numbers)))
+    if strange.any():
+        row = int(np.argmax(strange))
+        mend = "subtract 1" if numbers.min() == 1 and numbers.max() == k else "encode the classes, or pass classes="
+        raise BadInput(f"{fix}; row {row} holds {numbers[row]:g}: {mend}")
+    return numbers.astype(np.int32)

@@ -1,0 +1,208 @@
+"""What a column of untyped text is interpreted as, decided on all of its values, and its values as that.
+
+A column is a number only if all values that are there are numbers and none is a code: digits with a leading zero, or
+more than 15 digits. What is not a number, a date or true and false stays text, unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from calibrant.errors import BadInput
+from calibrant.kernels import fields as fields
+
+Kind = Literal["whole", "number", "date", "time", "boolean", "text", "empty"]
+Places = Mapping[int, tuple[str, int, str]]  # what a value can be -> file, line and value where one first was
+
+TYPES: Mapping[Kind, pa.DataType] = {
+    "whole": pa.int64(),
+    "number": pa.float64(),
+    "date": pa.date32(),
+    "time": pa.timestamp("us"),
+    "boolean": pa.bool_(),
+    "text": pa.string(),
+    "empty": pa.null(),
+}
+NUMBERS = frozenset({fields.WHOLE, fields.REAL, fields.POINTED, fields.INFINITE})
+COMMAS = frozenset({fields.WHOLE, fields.INFINITE, fields.COMMA, fields.EITHER})
+POINTS = frozenset({fields.REAL, fields.POINTED})
+TIMES = frozenset({fields.DATE, fields.TIME, fields.FINE})
+# What makes a column text, the most telling first, in words that a value follows.
+REASONS = {
+    fields.CODE: "a code, for digits with a leading zero are no number",
+    fields.LONG: "a code, for more than 15 digits are no number that can be distinguished from its neighbours",
+    fields.PERCENT: "percentages",
+    fields.GROUPED: "marks between thousands",
+    fields.EITHER: "commas that may stand between thousands or before decimals",
+    fields.COMMA: "decimal commas",
+    fields.HEX: "hexadecimal digits",
+    fields.TEXT: "text",
+    fields.REAL: "decimals behind points and behind commas",
+    fields.POINTED: "points that may stand between thousands, for commas stand before decimals",
+}
+SCORES = {
+    fields.GROUPED: "write numbers without marks between thousands",
+    fields.EITHER: "pass decimal=',' (--decimal ,) if they are decimals, or write numbers without marks",
+    fields.COMMA: "pass decimal=',' (--decimal ,)",
+    fields.CODE: "write numbers without leading zeros",
+    fields.REAL: "write all decimals one way",
+    fields.POINTED: "write numbers without marks between thousands, and all decimals one way",
+}
+UNMARKED = (fields.GROUPED, fields.EITHER, fields.COMMA, fields.REAL, fields.POINTED)  # texts that are meant as numbers
+FIXES = {REASONS[code]: SCORES[code] for code in UNMARKED}
+SHOWN = 40  # characters of a value in a message
+
+
+@dataclass(frozen=True)
+class InferredType:
+    """What a column is interpreted as, and the value that decided it.
+
+    Parameters
+    ----------
+    kind : {"whole", "number", "date", "time", "boolean", "text", "empty"}
+    comma : bool
+        Decimals stand behind a comma.
+    code : int
+        What the value that made it text can be (see `kernels.fields`); -1 if it is no text, or was asked to be.
+    file, line, value : str, int, str
+        Where that value first stands, and the value.
+    unit : {"us", "ns"}
+        Of times.
+    zone : str
+        Of times, ``"UTC"`` or empty.
+    """
+
+    kind: Kind
+    comma: bool = False
+    code: int = -1
+    file: str = ""
+    line: int = 0
+    value: str = ""
+    unit: str = "us"
+    zone: str = ""
+
+    @property
+    def type(self) -> pa.DataType:
+        """Type of the column in Arrow."""
+        return pa.timestamp(self.unit, self.zone or None) if self.kind == "time" else TYPES[self.kind]
+
+    @property
+    def why(self) -> str:
+        """Why it is text, with the value that made it so; empty if it is none."""
+        if self.code < 0:
+            return ""
+        reason = REASONS.get(self.code, "no number")
+        return f"{shown(self.value)} in line {self.line} of {self.file}: {reason}"
+
+    def score(self, name: str) -> None:
+        """Refuse text as scores, with the value that is no number; percent may be asked for."""
+        if self.code not in (-1, fields.PERCENT):
+            what = REASONS.get(self.code, "no numbers").split(",")[0]
+            fix = SCORES.get(self.code, "convert it to numbers in [0, 1]")
+            where = f"{shown(self.value)} in line {self.line:,} of {self.file}"
+            raise BadInput(f"score column {name!r} holds {what}, such as {where}; {fix}")
+
+
+def shown(value: str) -> str:
+    """Return a value for a message."""
+    return repr(value if len(value) <= SHOWN else f"{value[:SHOWN]}...")
+
+
+def inferred_type(places: Places, decimal: str, commas: bool) -> InferredType:
+    """Decide what a column is interpreted as.
+
+    Parameters
+    ----------
+    places : Mapping
+        What its values can be, and where each was first.
+    decimal : {"", ".", ","}
+        The mark of decimals, if it is known.
+    commas : bool
+        Without it: another column has decimal commas, so numbers such as 1,234 are decimals, and 1.234 may be none.
+    """
+    seen = frozenset(places) - {fields.EMPTY, fields.ABSENT}
+    if not seen:
+        return _text(places, fields.ABSENT) if fields.ABSENT in places else InferredType("empty")
+    if seen == {fields.WHOLE}:
+        return InferredType("whole")
+    thousands = commas and not decimal and fields.POINTED in seen and fields.REAL not in seen
+    if (decimal != "," and not thousands and seen <= NUMBERS) or seen <= {fields.WHOLE, fields.INFINITE}:
+        return InferredType("number")
+    if seen <= COMMAS and (decimal == "," or (not decimal and (commas or proven(places)))):
+        return InferredType("number", comma=True)
+    if seen == {fields.DATE}:
+        return InferredType("date")
+    if seen <= TIMES:
+        return InferredType("time", unit="ns" if fields.FINE in seen else "us")
+    if seen == {fields.ZONED}:
+        return InferredType("time", zone="UTC")
+    if seen == {fields.BOOLEAN}:
+        return InferredType("boolean")
+    return _telling(places, seen, decimal)
+
+
+def proven(places: Places) -> bool:
+    """Return whether a column can only be one of decimal commas."""
+    seen = frozenset(places) - {fields.EMPTY, fields.ABSENT}
+    return fields.COMMA in seen and seen <= COMMAS | {fields.GROUPED}
+
+
+def doubtful(places: Places) -> bool:
+    """Return whether what a column is depends on whether another one has decimal commas: 1,234 and 1.234."""
+    return fields.EITHER in places or (fields.POINTED in places and fields.REAL not in places)
+
+
+def _telling(places: Places, seen: frozenset[int], decimal: str) -> InferredType:
+    """Return text, and the value that tells best that it is text."""
+    points = seen & POINTS
+    thousands = points == {fields.POINTED} and decimal != "."
+    least = min(seen - NUMBERS, default=fields.POINTED if thousands else fields.REAL)
+    code = next((c for c in REASONS if c in seen - POINTS), least)
+    if points and code in (fields.EITHER, fields.COMMA):
+        if fields.COMMA not in seen and decimal != ",":  # 1,234 beside 0.5
+            return _text(places, code, fields.GROUPED)
+        if thousands:  # 1.234 beside 0,5
+            return _text(places, fields.POINTED)
+        return _text(places, fields.REAL if decimal == "," else code, fields.REAL)
+    if code == fields.PERCENT and seen != {code}:
+        return _text(places, code, fields.TEXT)  # 12% beside 0.2
+    return _text(places, code)
+
+
+def _text(places: Places, code: int, why: int = -1) -> InferredType:
+    file, line, value = places[code]
+    return InferredType("text", code=code if why < 0 else why, file=file, line=line, value=value)
+
+
+# ---- values ----
+
+SPELLED = fields.WORDS[fields.ABSENT]
+ABSENT = sorted({"", "NaN", *(w for s in SPELLED for w in (s, s.upper(), s.capitalize()))})  # read fast, as they stand
+TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
+
+
+def cast(text: pa.Array, one: InferredType, type_: pa.DataType) -> pa.Array:
+    """Return the values of a column of text as what it is interpreted as, null where there is none."""
+    if pa.types.is_string(type_):
+        return text
+    if pa.types.is_null(type_):
+        return pa.nulls(len(text))
+    text = pc.ascii_trim(text, " \t")
+    low = pc.ascii_lower(text)
+    if pa.types.is_boolean(type_):
+        return pc.if_else(_absent(low), None, pc.equal(low, TRUE[0]))
+    text = pc.if_else(_absent(low), None, text)
+    if one.comma:
+        text = pc.replace_substring(text, ",", ".")
+    if not pa.types.is_temporal(type_):
+        text = pc.ascii_ltrim(text, "+")
+    return pc.cast(text, type_)
+
+
+def _absent(low: pa.Array) -> pa.Array:
+    return pc.is_in(low, value_set=pa.array(["", *SPELLED]))

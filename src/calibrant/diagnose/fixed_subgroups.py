@@ -1,0 +1,470 @@
+"""A few distinct subgroups: who is badly served, each told once, with a range that holds for every box at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.arguments import check_int, checked_alpha, checked_seed, number, one_source
+from calibrant.data.predictions import Predictions
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.errors import NotComputable
+from calibrant.kernels.boxes import SUMS
+from calibrant.kernels.draws import mix
+from calibrant.results import Curve
+from calibrant.stats.subgroups.family import EVENTS, ROWS, SCORES, STEPS, Family, Ints
+from calibrant.stats.subgroups.peeling import Left, both, nearly_best, sums_in
+from calibrant.stats.subgroups.ranges import Ranges, floors
+from calibrant.views.boxes import (
+    FEWEST,
+    MIN_SIZE,
+    ORDER,
+    SampleRows,
+    Tables,
+    Weighed,
+    checked_size,
+    condition,
+    ranges_of,
+    reported_of_clusters,
+    tables_of,
+    weighed,
+)
+from calibrant.views.clusters import cluster_totals
+from calibrant.views.rules import Rule, quoted, text_of
+
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+METHOD = "diagnose.subgroups"
+COLUMNS = (
+    "rule",
+    "rows",
+    "share",
+    "predicted",
+    "observed",
+    "gap",
+    "low",
+    "high",
+    "floor",
+    "evidence",
+    "gap_left",
+    "rows_left",
+    "side",
+    "stability",
+    "over",
+)
+MOST = 20  # pockets told
+SPLITS = 5  # of the rows into two halves, for stability
+SALT = np.uint64(0x9F7E11EDC0DEB0B5)  # any number, so that halves have nothing to do with samples and outcomes
+FIRST = 50  # boxes whose ranges by units are solved for, to tell the worst
+ATTRIBUTES = 3  # beside the rule, of a pocket
+DISTINCT = 0.1  # difference of shares inside and outside from which a trait distinguishes a pocket's people
+ERRORS = 4.0  # and standard errors of the share inside
+SECOND = 0.05  # difference for which a second condition is worth telling
+
+
+@one_source
+def fixed_subgroups(
+    data: Predictions | Sketch,
+    *,
+    variables: Iterable[str] | str | None = None,
+    order: int = ORDER,
+    min_size: float = MIN_SIZE,
+    limit: float | None = None,
+    alpha: float = 0.05,
+    rules: int = 5,
+    seed: int = 0,
+) -> Curve:
+    r"""Tell who is badly served as a few distinct subgroups, such as "age over 76 and income up to 25".
+
+    Estimand, for each subgroup B: the mean over its rows of ``eta_i - p_i``, eta_i the event rate of row i given its
+    score and covariates. It is about the people in the data. An attribute is the score or a covariate cut into at most
+    a dozen cells without looking at labels; a subgroup is a run of cells of a number, or a level or two of a category,
+    of each of up to `order` attributes.
+
+    Parameters
+    ----------
+    data : Predictions or Sketch
+        A sketch made with ``tests=True`` brings its own covariates and seed. While it holds every row (up to 300,000)
+        the answer is that of its rows; beyond, what subgroups share with one another is counted in its sample.
+    variables : str or sequence of str, optional
+        Covariates in addition to the score, up to 100; all that can be used by default.
+    order : {1, 2, 3}
+        Most attributes that a subgroup combines.
+    min_size : float in [0, 1)
+        Least share of the rows that a subgroup has; it has 20 rows in any case.
+    limit : float in (0, 1), optional
+        How far off a subgroup may be: ``over`` says which are shown to be further off.
+    alpha : float in (0, 1)
+        Probability, at most, that the range of any box of the family misses, told or not; and that any box is said to
+        be over the limit that is not.
+    rules : int from 1 to 20
+        At most so many subgroups.
+    seed : int
+
+    Returns
+    -------
+    Curve
+        A line for each subgroup, in the order in which they were found; at least one. ``rule`` in words; ``rows`` and
+        their ``share``; ``predicted`` (mean score), ``observed`` (event rate) and their ``gap``, with limits ``low`` to
+        ``high``; ``floor``, how far off it is at least (0 where the limits hold zero: then nothing is shown, and the
+        subgroup is the one that looks worst); ``evidence``, the statistic of `scan_test`; ``gap_left`` and
+        ``rows_left``, what remains of it once the people of the subgroups before it are taken out (None for the first;
+        where fewer than 20 are shared, as if none were); ``side`` ("underpredicts": more happens than the model says;
+        "overpredicts"); ``stability``, the share of ten random halves of the rows in which as many subgroups, searched
+        in the same way, include one that has at least half its people in common with it; ``over``. In ``settings``:
+        ``conditions`` (rules as data), ``besides`` (for each subgroup up to three attributes that its rule does not
+        name, as attribute, level or range, share inside, share outside), ``subgroups`` (size of the family), ``gap``
+        (gap of everyone), ``n``, ``rows_in_sample`` (fewer than `n` if what subgroups share was counted in a sample),
+        ``left_out``. Of clusters also ``people``, with rows inside and outside, ``people_apart``, the fewest in what
+        one subgroup has beyond others, and ``people_shared``, in earlier ones. ``.chart()`` draws it.
+
+    Raises
+    ------
+    BadInput
+        No such covariate, or a setting that cannot be used; a sketch without the sums.
+    NotComputable
+        No box with 20 rows, or 20 clusters inside and outside; more than 100 covariates; a sketch without rows.
+
+    Notes
+    -----
+    **Assumes.** Rows independent given scores and covariates, or clusters (``cluster=``); weights are used.
+    **Guarantee.** Finite-sample: the family is fixed before labels are read, and the limits hold for all its boxes at
+    once (exact binomial tails at shares of alpha; Hoeffding 1956), so also for those told, however they were chosen. Of
+    a calibrated model a floor is above 0 with probability at most alpha. Which subgroups are reported, ``gap_left``,
+    ``stability`` and ``besides`` describe, and promise nothing. **Method.** *First subgroup.* The box with the largest
+    floor is the worst. It may be the upper end, by chance, of a wider error; so it is reported as the box with the most
+    evidence among those that hold at least half of its people, err on the same side, and have a floor at least half as
+    large. Evidence is half the squared statistic plus the log of the box's share of alpha, of which boxes of fewer
+    attributes and conditions have more; and within 3 of the most, the simpler box is reported. If no floor is above
+    zero, the same over all boxes. *Further subgroups.* The people of the subgroups told are taken out of every box. Of
+    the boxes that keep more than half of their people, and are still further off than any would be by chance (the exact
+    tail of those left, at the box's share of alpha), the one with the most evidence is next, the simpler one as before.
+    *Beside the rule.* The attributes whose shares inside and outside differ most, by at least 0.1 and four standard
+    errors, counted without labels and of at least 20 people. **Cost.** That of the tables, and of those of half of the
+    rows five times; under a second for 60,000 rows and eight attributes. **Reads.** Rows, or the sketch's tables and
+    its sample.
+
+    References
+    ----------
+    Hoeffding (1956), doi:10.1214/aoms/1177728178. Friedman, Fisher (1999), "Bump hunting in high-dimensional data",
+    Statistics and Computing 9, for peeling boxes off one after another; here the family is fixed, which is what makes
+    the ranges hold.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> age, income, p = rng.uniform(20, 90, 5000), rng.uniform(10, 60, 5000), rng.uniform(0.1, 0.6, 5000)
+    >>> y = rng.random(5000) < np.where((age > 75) & (income < 25), p + 0.3, p)
+    >>> found = cal.diagnose.subgroups(cal.predictions(y, p, {"age": age, "income": income}))
+    >>> found.columns["rule"], found.columns["side"], found.columns["floor"][0] > 0.1
+    (('age over 76 and income up to 25',), ('underpredicts',), True)
+    """
+    level, seed = checked_alpha(alpha), data.spec.seed if isinstance(data, Sketch) else checked_seed(seed)
+    least, most = checked_size("min_size", min_size), check_int("rules", rules, 1, MOST)
+    if limit is not None:
+        limit = number("limit", limit, above=0, below=1, what="a probability", hint="such as 0.05")
+    tables, clusters = tables_of(data, variables, order, seed, by_clusters=True), cluster_totals(data, seed)
+    ranges = ranges_of(data, tables, least, seed)
+    search = Search(tables=tables, ranges=ranges, alpha=level, weighed=weighed(tables, ranges, clusters))
+    reported = list(search.reported(most))
+    family, boxes = search.family, np.array([t.box for t in reported])
+    low, high = ranges.together(level, boxes)
+    size = floors(low, high)
+    beyond = ranges.over(limit, level)[boxes] if limit is not None else np.zeros(len(boxes), dtype=bool)
+    stable = search.stability(reported, seed)
+    lines = []
+    for i, (t, box) in enumerate(zip(reported, boxes, strict=True)):
+        n, predicted, gap = family.rows[box], float(ranges.predicted[box]), float(ranges.gap[box])
+        lines.append(
+            {
+                "rule": text_of(search.rule(box)),
+                "rows": int(n),
+                "share": float(n / family.n),
+                "predicted": predicted,
+                "observed": float(family.events[box] / n) if clusters is None else predicted + gap,
+                "gap": gap,
+                "low": float(low[i]),
+                "high": float(high[i]),
+                "floor": float(size[i]),
+                "evidence": float(search.everyone.score[box]),
+                "gap_left": t.gap_left,
+                "rows_left": t.rows_left,
+                "side": "underpredicts" if search.everyone.residual[box] > 0 else "overpredicts",
+                "stability": stable[i],
+                "over": bool(beyond[i]),
+            }
+        )
+    return Curve(
+        method=METHOD,
+        columns={k: tuple(line[k] for line in lines) for k in COLUMNS},
+        settings={
+            "alpha": level,
+            "besides": tuple(search.besides(t) for t in reported),
+            "subgroups": family.size,
+            "conditions": tuple(tuple(c.to_dict() for c in search.rule(box)) for box in boxes),
+            "halves": 2 * SPLITS,
+            "left_out": dict(search.tables.left_out),
+            "limit": limit,
+            "min_size": least,
+            "n": family.n,
+            "order": order,
+            "rows_in_sample": len(search.sample_rows.p),
+            "seed": seed,
+            "gap": search.gap,
+            **({} if clusters is None else {**reported_of_clusters(clusters), **search.people(reported)}),
+        },
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportedSubgroup:
+    """A subgroup.
+
+    Parameters
+    ----------
+    box : int
+        Of the family.
+    inside : bool array of shape (rows at hand,)
+        Who is in it.
+    gap_left : float or None
+    rows_left : int or None
+        What remains of it without the people of earlier subgroups.
+    """
+
+    box: int
+    inside: Flags
+    gap_left: float | None
+    rows_left: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """The search for distinct subgroups.
+
+    Parameters
+    ----------
+    tables : Tables
+    ranges : Ranges
+        Of all boxes.
+    alpha : float
+    weighed : Weighed or None
+        What rows count, where they come in units or are weighted.
+    """
+
+    tables: Tables
+    ranges: Ranges
+    alpha: float
+    weighed: Weighed | None = None
+
+    @property
+    def family(self) -> Family:
+        """All boxes."""
+        return self.ranges.family
+
+    def people(self, reported: Sequence[ReportedSubgroup]) -> dict[str, tuple[object, ...]]:
+        """Return how many clusters have rows in each subgroup and outside, set it apart, and are in others."""
+        w = self.weighed
+        if w is None:
+            return {}
+        earlier = [np.logical_or.reduce([t.inside for t in reported[:i]]) for i in range(1, len(reported))]
+        return {
+            "people": tuple((w.clusters(t.inside), w.clusters(~t.inside)) for t in reported),
+            "people_apart": tuple(_fewest_apart(w, reported[: i + 1]) for i in range(len(reported))),
+            "people_shared": (0, *(w.clusters(t.inside & e) for t, e in zip(reported[1:], earlier, strict=True))),
+        }
+
+    @property
+    def sample_rows(self) -> SampleRows:
+        """Rows at hand: all, or a uniform sample."""
+        if self.tables.sample_rows is None:
+            raise NotComputable("this sketch holds no rows, in which people whom subgroups share are counted")
+        return self.tables.sample_rows
+
+    @cached_property
+    def everyone(self) -> Left:
+        """All rows in every box."""
+        every = np.ones(len(self.sample_rows.p), dtype=bool)
+        return self._left(sums_in(self.family, self.tables.tables) if self.weighed is None else self._sums(every))
+
+    def _left(self, sums: Ints) -> Left:
+        """Return what some rows hold of the boxes; of clusters, with what their rows have in common as noise."""
+        left = Left.of(self.family, sums)
+        return left if self.weighed is None else left.noisier(self.weighed.times)
+
+    @property
+    def gap(self) -> float:
+        """What happened minus what the model says, of everyone."""
+        if self.weighed is not None:
+            return self.weighed.gap
+        everyone = self.tables.layout.of(self.tables.sums, 0).sum(axis=0)
+        return float((everyone[EVENTS] - everyone[SCORES] / STEPS) / everyone[ROWS])
+
+    def rule(self, box: int) -> Rule:
+        """Return a box as a rule."""
+        return self.tables.rule(self.family, box)
+
+    # ---- One pocket after another ----
+
+    def reported(self, most: int) -> Iterator[ReportedSubgroup]:
+        """Yield subgroups: the worst, then what stands out among the people left."""
+        times = self.family.n / len(self.sample_rows.p)
+        box = self._first()
+        inside = self.family.inside(box, self.sample_rows.cells)
+        yield ReportedSubgroup(box=box, inside=inside, gap_left=None, rows_left=None)
+        out = inside
+        for _ in range(most - 1):
+            taken = self._sums(out)
+            left = self.everyone.without(taken, times)
+            score, among = both(left, self.everyone)
+            result = self._best(score, left.beyond_chance(self.alpha, among))
+            if result is None:
+                return
+            if self.weighed is not None and not self._floors(np.array([result]))[0]:
+                return  # tails are those of rows: of units, what is told next is off by its range, too
+            inside = self.family.inside(result, self.sample_rows.cells)
+            apart = taken[ROWS, result] < FEWEST
+            now = self.everyone if apart else left
+            rows = now.rows[result] if self.weighed is None else np.count_nonzero(inside if apart else inside & ~out)
+            yield ReportedSubgroup(box=result, inside=inside, gap_left=now.gap(result), rows_left=round(rows))
+            out = out | inside
+
+    def _first(self) -> int:
+        """Return the worst box as it is best told."""
+        family, everyone = self.family, self.everyone
+        least, worst = self.ranges.floor(self.alpha)
+        if least <= 0.0:
+            return self._best(everyone.score, np.ones(family.size, dtype=bool)) or 0
+        inside = self._sums(family.inside(worst, self.sample_rows.cells))[ROWS]
+        among = (2 * inside >= inside[worst]) & (everyone.residual * everyone.residual[worst] > 0.0)
+        boxes = np.flatnonzero(among)
+        among[boxes] = self._floors(boxes) >= least / 2.0
+        return self._best(everyone.score, among) or 0
+
+    def _best(self, score: Floats, among: Flags) -> int | None:
+        """Return the box with the most evidence, as a simpler one that holds half of its people if there is one."""
+        near = nearly_best(score, self.family.weight, among)
+        if not len(near):
+            return None
+        own = self.family.inside(near[-1], self.sample_rows.cells)
+        people = np.count_nonzero(own)
+        for box in near[:-1]:
+            if 2 * np.count_nonzero(own & self.family.inside(box, self.sample_rows.cells)) >= people:
+                return int(box)
+        return int(near[-1])
+
+    def _floors(self, boxes: Ints) -> Floats:
+        """Return the floors of boxes; of clusters, those of the boxes with the most evidence, and 0 of the others."""
+        if self.weighed is None:
+            return floors(*self.ranges.together(self.alpha, boxes))
+        out, first = np.zeros(len(boxes)), np.argsort(-self.everyone.score[boxes], kind="stable")[:FIRST]
+        out[first] = floors(*self.ranges.together(self.alpha, boxes[first]))
+        return out
+
+    def _sums(self, rows: Flags) -> Ints:
+        """Return the sums of some of the rows at hand in every box."""
+        return sums_in(self.family, self._tables(np.flatnonzero(rows)))
+
+    def _tables(self, rows: NDArray[np.intp]) -> Sequence[Ints]:
+        layout, kept = self.tables.layout, self.sample_rows
+        if self.weighed is not None:
+            return self.weighed.tables(rows)  # type: ignore[return-value]
+        out = np.zeros((layout.cells, SUMS), dtype=np.int64)
+        layout.summed(kept.cells[:, rows], kept.p[rows], kept.y[rows], out)
+        return [layout.of(out, t) for t in range(len(layout.combined))]
+
+    # ---- How firmly the data point to it ----
+
+    def stability(self, reported: list[ReportedSubgroup], seed: int) -> tuple[float, ...]:
+        """Return the share of random halves whose own subgroups include one that shares half its people with each."""
+        ids = mix(self.sample_rows.ids ^ mix(np.array([seed], dtype=np.uint64) ^ SALT))
+        everyone = self._sums(np.ones(len(ids), dtype=bool))
+        again = np.zeros(len(reported))
+        for split in range(SPLITS):
+            half = (ids >> np.uint64(split)) & np.uint64(1) == 1
+            sums = self._sums(half)
+            for rows, own in ((half, sums), (~half, everyone - sums)):
+                result = list(self._peeled(self._left(own), rows, len(reported)))
+                again += [any(_in_common(t.inside, other) for other in result) for t in reported]
+        return tuple(float(v) for v in again / (2 * SPLITS))
+
+    def _peeled(self, full: Left, rows: Flags, most: int) -> Iterator[Flags]:
+        """Yield who is in the subgroups of some of the rows at hand, of all rows."""
+        score, among, out = full.score, full.rows > 0.0, np.zeros(len(rows), dtype=bool)
+        for i in range(most):
+            box = self._best(score, among)
+            if box is None:
+                return
+            inside = self.family.inside(box, self.sample_rows.cells)
+            yield inside
+            out |= inside
+            if i < most - 1:
+                score, among = both(full.without(self._sums(out & rows)), full)
+
+    # ---- Who is in it besides ----
+
+    def besides(self, reported: ReportedSubgroup) -> tuple[tuple[str, str, float, float], ...]:
+        """Return the attributes not in the rule whose shares inside and outside differ most; labels are not read."""
+        named = {t for t, _ in self.family.attributes(reported.box)}
+        results = [self._most_unlike(t, reported.inside) for t in range(len(self.tables.attributes)) if t not in named]
+        there = sorted((f for f in results if f is not None), key=lambda f: f[3] - f[2])
+        return tuple(there[:ATTRIBUTES])
+
+    def _of_clusters(self, attribute: int, own: NDArray[np.int64], inside: Flags) -> bool:
+        """Return whether clusters enough, or none, have rows of some cells and of others, inside and outside."""
+        w, cells = self.weighed, self.sample_rows.cells[attribute]
+        has = ((cells >= own[0]) & (cells < own[1])) | ((cells >= own[2]) & (cells < own[3]))
+        parts = (side & part for side in (inside, ~inside) for part in (has, ~has))
+        return w is None or all(not 0 < w.clusters(part) < FEWEST for part in parts)
+
+    def _most_unlike(self, attribute: int, inside: Flags) -> tuple[str, str, float, float] | None:
+        """Return the level or range of an attribute of which a subgroup's people have most in excess of the others."""
+        t, cells = self.tables.attributes[attribute], self.sample_rows.cells[attribute]
+        every = np.bincount(cells, minlength=t.size)
+        own = np.bincount(cells[inside], minlength=t.size)
+        sets = self.tables.sets[attribute]
+        # (1) Shares of each set inside and outside
+        below = np.concatenate([np.zeros((2, 1), dtype=np.int64), np.cumsum([own, every - own], axis=1)], axis=1)
+        rows = below[:, sets[:, 1]] - below[:, sets[:, 0]] + below[:, sets[:, 3]] - below[:, sets[:, 2]]
+        people = rows[0]
+        shares = rows / np.maximum(below[:, -1:], 1)
+        more = shares[0] - shares[1]
+        # (2) Of people enough, among those who have it and among those who have not
+        others = own.sum() - people
+        reported = (people >= FEWEST) & ((others >= FEWEST) | (others == 0)) & (more >= DISTINCT)
+        reported &= more >= ERRORS * np.sqrt(shares[1] * (1.0 - shares[1]) / max(own.sum(), 1))
+        if not reported.any():
+            return None
+        if self.weighed is not None:
+            reported &= [self._of_clusters(attribute, s, inside) for s in sets]
+            if not reported.any():
+                return None
+        conditions = [condition(t, s) for s in sets]
+        worth = more - SECOND * np.array(
+            [len(c.levels) + (c.above is not None) + (c.up_to is not None) for c in conditions]
+        )
+        best = int(np.argmax(np.where(reported, worth, -np.inf)))
+        words = conditions[best].text.removeprefix(quoted(conditions[best].variable)).strip()
+        return conditions[best].variable, words, float(shares[0, best]), float(shares[1, best])
+
+
+def _fewest_apart(w: Weighed, reported: Sequence[ReportedSubgroup]) -> int | None:
+    """Return the fewest clusters with rows in the last subgroup and no earlier one, or in one of two; None of none.
+
+    What is reported of two subgroups gives, by subtraction, what there is of those in between.
+    """
+    *earlier, last = (t.inside for t in reported)
+    parts = [last & ~np.logical_or.reduce(earlier)] if earlier else []
+    parts += [part for other in earlier for part in (last & ~other, other & ~last)]
+    return min((n for n in map(w.clusters, parts) if n), default=None)
+
+
+def _in_common(a: Flags, b: Flags) -> bool:
+    """Return whether two subgroups have at least half of their people in common: of all in either."""
+    return bool(2 * np.count_nonzero(a & b) >= np.count_nonzero(a | b))

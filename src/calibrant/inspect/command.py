@@ -1,0 +1,89 @@
+"""The audit to run, as a command that a shell takes as it is, or as a call of Python where the data is no file."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
+
+from calibrant.arguments import COMMAND, TAB
+from calibrant.data.reading import Reading
+from calibrant.data.sources.formats.standard_input import STDIN
+
+REPORT = "audit.html"
+OUTCOME, SCORE = "OUTCOME", "SCORE"  # stand for a column that the look cannot tell
+
+
+def command(files: Sequence[str], options: Reading, sql: str = "", noun: str = "") -> str:
+    """Return the command for files or a query and, for anything else, the call; `noun` is what rows are called."""
+    return _written(files, ({"sql": sql} if sql else {}) | _options(options) | ({"noun": noun} if noun else {}), sql)
+
+
+def of_sketch(files: Sequence[str]) -> str:
+    """Return the command for sketches, or the call: they bring their own columns, groups and seed."""
+    return _written(files, {})
+
+
+def typed(options: Reading, names: Collection[str]) -> list[str]:
+    """Return those of some options that differ from the default, as they are typed."""
+    return [_typed(name, value) for name, value in _options(options).items() if name in names]
+
+
+def _written(files: Sequence[str], options: Mapping[str, object], sql: str = "") -> str:
+    if not files and not sql:
+        reported = ", ".join(["data", *(f"{k}={_python(v)}" for k, v in options.items())])
+        return f"calibrant.audit({reported})"
+    words = [f"./{f}" if f.startswith("-") and f != STDIN else f for f in files]
+    return " ".join(["calibrant audit", *map(shlex.quote, words), *map(_typed, options, options.values())]) + (
+        f" --report {REPORT}"
+    )
+
+
+def _options(request: Reading) -> dict[str, object]:
+    """Return what differs from what an audit does by itself."""
+    options: dict[str, object] = {"label": request.label or OUTCOME, "score": request.score or SCORE}
+    inputs = {
+        "positive": request.positive,
+        "percent": request.percent or None,
+        "missing": request.missing if request.missing != "level" else None,
+        "by": request.by or None,
+        "key": request.key or None,
+        "cluster": request.levels or request.cluster or None,
+        "weights": request.weights or None,
+        "variables": request.variables if request.variables != ("*",) else None,
+        "bins": {k: tuple(v) for k, v in request.bins.items()} or None,
+        "intersections": request.intersections or None,
+        "allow_same": request.allow_same or None,
+        "seed": request.seed or None,
+    }
+    inputs |= {f.name: getattr(request.form, f.name) or None for f in fields(request.form)}
+    return options | {name: value for name, value in inputs.items() if value is not None}
+
+
+def _python(value: object) -> str:
+    if isinstance(value, tuple):
+        return repr(value[0]) if len(value) == 1 else repr(list(value))
+    return repr(value)
+
+
+def _typed(option: str, value: object) -> str:
+    """Return one option as it is typed."""
+    flag = COMMAND.name(option)
+    if value is True:
+        return flag
+    if isinstance(value, dict):
+        return " ".join(_typed(option, f"{k}={','.join(map(_edge, v))}") for k, v in value.items())
+    text = ",".join(map(_listed, value)) or "none" if isinstance(value, tuple) else str(value)
+    text = TAB if (option, text) == ("delimiter", "\t") else text
+    return f"{flag}={shlex.quote(text)}" if text.startswith("-") else f"{flag} {shlex.quote(text)}"
+
+
+def _edge(edge: float) -> str:
+    """Return an edge, short where that is the same number."""
+    return f"{edge:g}" if float(f"{edge:g}") == edge else repr(edge)
+
+
+def _listed(name: str) -> str:
+    """Return a name as lists of names take it: in quotes where a comma, a quote or a space at its ends is in it."""
+    plain = name == name.strip() and "," not in name and not name.startswith('"') and name
+    return name if plain else '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,180 @@
+"""All that would make an audit refuse what it is given, found at once; it stops at the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import ParamSpec
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from calibrant.data.columns import ABSENT, Floats, label_values, require, score_values
+from calibrant.data.layouts import decoded
+from calibrant.data.profile import Profile
+from calibrant.data.reading import Reading, fits
+from calibrant.data.sketches.row_attributes import RowAttributes
+from calibrant.data.sources.source import Source
+from calibrant.data.specs.coding import codings
+from calibrant.data.specs.faults import KINDS, Faults
+from calibrant.data.survey import EVERY
+from calibrant.errors import BadInput
+from calibrant.inspect.looked import UNLABELLED
+from calibrant.inspect.sample import Sampled
+
+P = ParamSpec("P")
+
+
+class InputErrors:
+    """Refusals, each said once, in the order in which they were met."""
+
+    def __init__(self) -> None:
+        self.stated: list[str] = []
+
+    @contextmanager
+    def met(self) -> Iterator[None]:
+        """Note a refusal and go on after it."""
+        try:
+            yield
+        except BadInput as e:
+            self.note(str(e))
+
+    def note(self, refusal: str) -> None:
+        """Note a refusal."""
+        if refusal not in self.stated:
+            self.stated.append(refusal)
+
+    def passes(self, check: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:
+        """Return whether a check passes; note why if it does not."""
+        try:
+            check(*args, **kwargs)
+        except BadInput as e:
+            self.note(str(e))
+            return False
+        return True
+
+
+def input_errors(source: Source, rows: Sampled, options: Reading) -> tuple[str, ...]:
+    """Return every refusal that an audit of these rows would end in, as far as the rows read show."""
+    result = InputErrors()
+    if not rows.table.num_rows:
+        result.note(source.no_rows())
+    # (1) columns that are there and may play the part
+    named = [(options.label, "label"), (options.score, "score"), *((b, "group") for b in options.by)]
+    named += [*((c, "cluster") for c in options.levels or (options.cluster,)), (options.weights, "weights")]
+    named += [*((k, "key") for k in options.key), *((v, "covariate") for v in options.variables if v != EVERY)]
+    there = {name for name, role in named if name and result.passes(require, [name], source.columns, role)}
+    with result.met():
+        known = {part: [c for c in columns if c in there] for part, columns in options.roles.items()}
+        fits(_with_nothing(source), known)
+    with result.met():
+        options.plain_spec(_with_nothing(source, *(n for n, _ in named)))
+    for name in rows.mixed:
+        if name in there:
+            result.note(f"column {name!r} is stored in types that do not go together: store it one way in every file")
+            there.discard(name)
+    # (2) what they hold
+    kept = there & {*rows.table.column_names}
+    label, score = (name if name in kept else "" for name in (options.label, options.score))
+    _values(result, source, rows, replace(options, label=label, score=score))
+    for name in options.by:
+        if name in kept:
+            result.passes(_group, rows.table.column(name), name, options)
+    for name in options.variables:
+        if name in kept:
+            result.passes(codings, rows.table.select([name]), [name])
+    return tuple(result.stated)
+
+
+def _with_nothing(source: Source, *more: str) -> Source:
+    """Return the source with the names of absent columns among its own, which were refused before."""
+    return replace(source, columns=(*source.columns, "", *(c for c in more if c and c not in source.columns)))
+
+
+def _group(column: pa.ChunkedArray, name: str, options: Reading) -> None:
+    profile = Profile(name)
+    profile.update(column)
+    profile.variable(options.bins.get(name))
+
+
+def _values(result: InputErrors, source: Source, rows: Sampled, options: Reading) -> None:
+    """Note what is wrong with labels, and with scores, each column by itself."""
+    n = rows.table.num_rows
+    y, p = np.zeros(n), np.zeros(n)
+    readable = result.passes(labels_of, rows.table, options)
+    if not readable:
+        y[absent(rows.table.column(options.label), options.label)] = np.nan  # what is missing is missing all the same
+    else:
+        y = labels_of(rows.table, options)
+    taken = source.kinds.get(options.score)
+    if taken is None or result.passes(taken.score, options.score):  # names the line of the file
+        with result.met():
+            p = scores_of(rows.table, options)
+    faults, spec, at = Faults(caller=options.caller), options.rows_spec(), 0
+    kept = {*rows.table.column_names}
+    others = [c for c in dict.fromkeys((*options.by, *options.variables, *options.key)) if c in kept]
+    cluster, weights = (name if name in kept else "" for name in (spec.cluster, spec.weights))
+    row_attributes = replace(spec, cluster=cluster, weights=weights)
+    for part, first, count in rows.runs:
+        faults.see(p[at : at + count], spec.percent, part)
+        faults.note(p[at : at + count], y[at : at + count], part, first)
+        with result.met():
+            RowAttributes.of(rows.table.slice(at, count), row_attributes, faults, part, first)
+        if readable:
+            faults.note_event(rows.table.slice(at, count), spec)
+        faults.note_gaps(rows.table.slice(at, count), spec, others, part, first)
+        at += count
+    for kind in range(KINDS):
+        one = replace(faults, counts=[c * (k == kind) for k, c in enumerate(faults.counts)], gaps={}, spelt=set())
+        result.passes(one.check, spec)
+    result.passes(replace(faults, counts=[0] * KINDS, gaps={}).check, spec)  # how the event is spelt
+    for name, gap in faults.gaps.items():
+        one = replace(faults, counts=[0] * KINDS, gaps={name: gap}, spelt=set())
+        result.passes(one.check, spec)
+    if options.label and options.positive is not None and readable and n and not (y == 1).any():
+        result.note(f"positive={options.positive!r} does not occur in column {options.label!r}; check its spelling")
+    if options.score:
+        result.passes(faults.check_scale, spec)
+    if n and spec.drops and not (~np.isnan(y) & ~np.isnan(p)).any():
+        result.note("no rows are left after dropping missing values")
+
+
+def labels_of(table: pa.Table, options: Reading) -> Floats:
+    """Return labels as numbers, NaN where missing; zeros without a label."""
+    if options.label not in table.column_names:
+        return np.zeros(table.num_rows)
+    return label_values(table.column(options.label), options.label, options.positive).astype(np.float64)
+
+
+def scores_of(table: pa.Table, options: Reading) -> Floats:
+    """Return scores as numbers from 0 to 1, NaN where missing; zeros without a score."""
+    if options.score not in table.column_names:
+        return np.zeros(table.num_rows)
+    return score_values(table.column(options.score), options.score, options.percent)
+
+
+def dropped_rows(table: pa.Table, options: Reading) -> dict[str, int]:
+    """Return the rows that are left out where label or score is missing, by reason."""
+    gone = {}
+    for name in (options.label, options.score):
+        gone[name] = np.zeros(table.num_rows, dtype=bool)
+        if name in table.column_names:
+            gone[name] = absent(table.column(name), name)
+    y, p = gone[options.label], gone[options.score]
+    results = {UNLABELLED: y & ~p, "score missing": p & ~y, "label and score missing": y & p}
+    return {why: int(rows.sum()) for why, rows in results.items() if rows.any()}
+
+
+def absent(column: pa.ChunkedArray, name: str) -> NDArray[np.bool_]:
+    """Return where a column holds nothing: null, NaN, or a text that says so."""
+    values = decoded(column, name)
+    there = values.is_valid()
+    if pa.types.is_floating(values.type):
+        there = pc.and_(there, pc.fill_null(pc.invert(pc.is_nan(values)), False))
+    if pa.types.is_string(values.type):
+        there = pc.and_(there, pc.invert(pc.is_in(values, value_set=pa.array(ABSENT))))
+    out: NDArray[np.bool_] = ~there.to_numpy(zero_copy_only=False)
+    return out

@@ -1,0 +1,345 @@
+"""Look at a source before anything is computed: what it holds, what is in the way, and which audit it calls for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from calibrant.arguments import one_source
+from calibrant.data.columns import ABSENT, is_number, unknown_of
+from calibrant.data.engines.reduce import source_of
+from calibrant.data.inputs import ClustersCross
+from calibrant.data.layouts import decoded
+from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
+from calibrant.data.reading import Reading
+from calibrant.data.sketches.levels import on_levels
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.query import Query
+from calibrant.data.sources.source import Source
+from calibrant.data.specs.confidences import CONFIDENCE
+from calibrant.data.survey import EVERY
+from calibrant.errors import BadInput, NotComputable
+from calibrant.inspect import logs, roles
+from calibrant.inspect.columns import seen
+from calibrant.inspect.command import command, of_sketch
+from calibrant.inspect.input_errors import absent, dropped_rows, input_errors
+from calibrant.inspect.looked import Column, Look
+from calibrant.inspect.sample import LEAST, sampled
+from calibrant.inspect.sketched import looked_at_sketch
+
+WORDS = {"na", "n/a", "#n/a", "null", "nan", "none", "nil", "?", "-", ".", "missing"}  # text that stands for no value
+SETTINGS = ("label", "score", "positive", "by", "key", "cluster", "weights", "variables", "percent", "missing")
+FIRST_FILES = 20
+
+
+@one_source
+def look(
+    source: object,
+    *,
+    label: str | None = None,
+    score: str | None = None,
+    by: Iterable[str] | str | None = None,
+    variables: Iterable[str] | str | None = EVERY,
+    key: Iterable[str] | str | None = None,
+    cluster: Iterable[str] | str | None = None,
+    weights: str | None = None,
+    positive: str | None = None,
+    percent: bool = False,
+    missing: str = "level",
+    encoding: str = "",
+    delimiter: str = "",
+    decimal: str = "",
+    sheet: str = "",
+    bins: Mapping[str, Sequence[float]] | None = None,
+    engine: object = None,
+) -> Look:
+    """Look at a source before anything is computed: its columns, what is in the way, and the audit to run.
+
+    Parameters
+    ----------
+    source : path, URI, glob, frame, Predictions or Sketch
+        Anything that `calibrant.audit` takes.
+    label, score, by, variables, key, cluster, weights, positive, percent, missing, encoding, delimiter, decimal, sheet
+    bins, engine
+        As `calibrant.audit`: what you plan. All that would make the audit refuse is found at once. What is left out is
+        proposed.
+
+    Returns
+    -------
+    Look
+        Printed, it is a table and the command to run; in a notebook too. ``to_frame()`` and ``to_dict()`` give it to
+        programs.
+
+    Raises
+    ------
+    BadInput
+        The source cannot be read at all.
+
+    Notes
+    -----
+    **Guarantee.** A look spends none: every column is seen by itself, and labels are never held against scores.
+    **Cost.** At most 6 million values, all rows or as many from evenly spread places: about a second.
+    **Reads.** Rows, or what a sketch holds.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> seen = cal.look({"y": [0, 1, 1, 0], "p": [20.0, 70.0, 90.0, 40.0], "site": ["a", "a", "b", "b"]})
+    >>> seen.label, seen.score, seen.scale
+    ('y', 'p', 'percent')
+    >>> seen.command
+    "calibrant.audit(data, label='y', score='p', percent=True, by='site')"
+    """
+    options = Reading.of(
+        label=label,
+        score=score,
+        by=by,
+        variables=variables,
+        key=key,
+        cluster=cluster,
+        weights=weights,
+        positive=positive,
+        percent=percent,
+        missing=missing,
+        encoding=encoding,
+        delimiter=delimiter,
+        decimal=decimal,
+        sheet=sheet,
+        bins=bins,
+    )
+    return looked(source, options, engine=engine)
+
+
+def looked(source: object, options: Reading, engine: object = None) -> Look:
+    """Return what a look finds: what `look` and the command both run."""
+    if isinstance(source, MulticlassPredictions):
+        raise BadInput(SEVERAL)
+    files = tuple(map(str, source)) if isinstance(source, (list, tuple)) else (str(source),)
+    files = files if isinstance(source, (str, Path, list, tuple)) else ()
+    if isinstance(source, Sketch):
+        return looked_at_sketch(source, of_sketch(()))
+    if isinstance(source, Predictions):
+        source = _table(source)
+        options = replace(options, label="y_true", score="y_prob")
+    opened = source_of(source, (), engine, options.form)
+    frame = getattr(opened.cluster, "frame", None)
+    if frame is not None and not opened.parts:
+        opened = replace(source_of(_first_rows(frame)), name=opened.name, rows=None, numbered=False)
+    return looked_at(opened, options, files, source.text if isinstance(source, Query) else "")
+
+
+def preview(source: object, options: Reading, engine: object = None) -> tuple[object, Look | None]:
+    """Open the source of an audit and look at it first; return what the audit is to go on with, and the look.
+
+    There is none where it would run a query twice, or spend a stream.
+    """
+    if isinstance(source, (Sketch, Predictions, MulticlassPredictions)) or engine is not None:
+        return source, None
+    try:
+        opened = source_of(source, options.columns, form=options.form)
+        lazy = opened.rows is None and not opened.files
+        if lazy or not opened.again or opened.cluster is not None:
+            return opened, None
+        some = opened.columns if EVERY in options.variables else [c for c in opened.columns if c in options.columns]
+        return opened, looked_at(replace(opened, columns=tuple(some)), options)
+    except BadInput:
+        return source, None  # the audit says it itself
+
+
+def _first_rows(frame: Any) -> object:
+    """Return the first rows of a Spark or Dask DataFrame."""
+    if hasattr(frame, "npartitions"):
+        return frame.head(LEAST, npartitions=-1)
+    first = frame.limit(LEAST)
+    return first.toArrow() if hasattr(first, "toArrow") else first.toPandas()
+
+
+def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: str = "") -> Look:
+    """Return what a look at an opened source finds."""
+    refused: tuple[str, ...] = ()
+    try:
+        rows = sampled(opened, options.score)
+    except BadInput as e:  # the score's column cannot be read as numbers
+        rows, refused = sampled(opened), (str(e),)
+    options, refused = _levels(rows.table, options, refused)
+    columns, unreadable = seen(rows, {name: taken.why for name, taken in opened.kinds.items()})
+    columns += tuple(Column(name=c, kind="unusable", role="left out", why=why) for c, why in opened.not_read)
+    kept = {c.name: c for c in columns}
+    # (1) what could play which part, where nothing is named
+    scores = roles.scores(columns)
+    reported = logs.with_parts(options, opened.log)
+    score = reported.score or ("" if opened.log.tool else roles.sure(columns, scores, "score"))
+    labels = roles.labels(columns, score)
+    label = reported.label or roles.sure(columns, labels, "label")
+    columns = tuple(_as_audited(c, rows.table) if c.name in (label, score) else c for c in columns)
+    kept = {c.name: c for c in columns}
+    planned = replace(options, label=label, score=score)
+    scale = roles.scale_of(kept.get(score), _mostly_above_1(rows.table, score))
+    dropped = dropped_rows(rows.table, planned)
+    # (2) the same, with what the values call for
+    values = kept[label].frequent if label in kept else ()
+    unknown = unknown_of(dict(values)) if options.positive is None else ()
+    event, plain = roles.event_of([pair for pair in values if pair[0] not in unknown])
+    event = options.positive if options.positive is not None else event
+    planned = logs.mended(planned, opened.log, columns, rows.table.num_rows)
+    taken = ((label,) if label else labels) + (score, *options.key, *options.row_attributes, *options.levels)
+    others = () if opened.log.tool else roles.clusters(columns)
+    cluster_code = planned.cluster or _cluster(kept, others, (*taken, *options.by), options.missing)
+    groups = roles.groups(columns, (*taken, *others, cluster_code, *opened.log.own, *opened.log.verdicts))
+    mended = replace(
+        planned,
+        cluster=cluster_code,
+        positive=options.positive if options.positive is not None or plain or not values else event,
+        percent=options.percent or scale == "percent",
+        missing="drop" if dropped and options.missing == "level" else options.missing,
+        by=options.by or groups[: roles.OFFERED],
+        key=options.key or (roles.keys(columns)[:1] if not opened.numbered else ()),
+    )
+    unsaid = not (options.label or options.score)
+    met = replace(mended, positive=None) if unknown else mended  # which outcomes are known is to be said first
+    refusals = (*input_errors(opened, rows, met if unsaid else planned), *_unnamed(planned, labels, scores, opened))
+    refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
+    compared = not opened.not_read or opened.log.tool or {label, score} <= {*rows.table.column_names}  # as the audit
+    repeats = repeated(rows.table, columns) if compared else None
+    stated = dict(opened.log.confidences)
+    named = {options.weights: "weights", options.cluster: "cluster"} | dict.fromkeys(options.levels, "cluster")
+    named |= {label: "label", score: "score"} | dict.fromkeys(mended.key, "key") | dict.fromkeys(mended.by, "group")
+    return Look(
+        name=opened.name,
+        files=opened.files[:FIRST_FILES],
+        rows=rows.rows,
+        rows_read=rows.table.num_rows,
+        columns=tuple(_with_role(c, named, options) for c in columns),
+        label=label,
+        score=score,
+        event=event,
+        label_values=values,
+        scale=scale,
+        candidates={
+            "label": labels,
+            "score": scores,
+            "by": groups,
+            "key": roles.keys(columns),
+            "cluster": roles.clusters(columns),
+            "weights": roles.weights(columns, (label, score)),
+            "output": tuple(c.name for c in columns if roles.is_output(c) and c.name not in (label, score, *stated)),
+        },
+        dropped=dropped,
+        repeats=repeats,
+        warnings=tuple(_warnings(columns, kept.get(label), scale, dropped, repeats)),
+        refusals=refusals,
+        command=command(files, mended, sql if options.caller.command else "", opened.log.noun),
+        settings={name: getattr(options, name) for name in SETTINGS}
+        | {"cluster": options.levels or options.cluster}
+        | ({"log": logs.facts(opened.log, files, mended)} if opened.log.tool else {}),
+    )
+
+
+def _mostly_above_1(table: pa.Table, score: str) -> bool:
+    """Return whether most numbers of a column are above 1; also of one that holds no numbers."""
+    values = decoded(table.column(score)) if score in table.column_names else pa.nulls(0)
+    if not is_number(values.type):
+        return True
+    return bool(2 * (pc.sum(pc.greater(values, 1)).as_py() or 0) > len(values) - values.null_count)
+
+
+def _levels(table: pa.Table, options: Reading, refused: tuple[str, ...]) -> tuple[Reading, tuple[str, ...]]:
+    """Return what was asked with the coarsest column of clusters among the rows seen; or why there is none."""
+    if not {*options.levels} <= {*table.column_names}:
+        return options, refused
+    try:
+        return on_levels(options, table.to_batches())[0], refused
+    except ClustersCross:
+        return options, refused  # an audit takes both
+    except (BadInput, NotComputable) as e:
+        return options, (*refused, str(e))
+
+
+def _cluster(values: Mapping[str, Column], clusters: Sequence[str], taken: Sequence[str], missing: str) -> str:
+    """Return the likeliest column of clusters that has no other part and a cluster in every row.
+
+    None where rows without a label are kept, which have clusters in memory alone: whoever has room for that names one.
+    """
+    if missing == "keep":
+        return ""
+    return next((u for u in clusters if u not in taken and not values[u].missing), "")
+
+
+def _unnamed(planned: Reading, labels: Sequence[str], scores: Sequence[str], opened: Source) -> Iterator[str]:
+    """Yield what has to be named because the look cannot tell it."""
+    wanted = {"label": "two values, such as 0 and 1", "score": "many numbers from 0 to 1, or to 100"}
+    parts = ("label", labels, roles.LABELS_LISTED), ("score", scores, roles.LISTED)
+    for name, result, most in parts:
+        if getattr(planned, name):
+            continue
+        says, unsure = planned.caller.says(name), dict(opened.unread).get(CONFIDENCE, "") if name == "score" else ""
+        if opened.log.tool and unsure:
+            yield unsure
+        elif result:
+            many = f"{len(result)}{' or more' if len(result) == most else ''}"
+            yield f"{many} columns could be the {name}: pass {says}, one of {', '.join(map(repr, result))}"
+        else:
+            none = f"no column looks like a {name} ({wanted[name]}): pass {says} if there is one all the same"
+            lost = () if opened.log.tool else opened.not_read
+            yield "; ".join((none, *(f"column {column!r} cannot be read: {why}" for column, why in lost)))
+
+
+def _as_audited(c: Column, table: pa.Table) -> Column:
+    """Return a column as an audit reads labels and scores: texts such as NA are missing there, and no values."""
+    if c.name not in table.column_names:
+        return c
+    lacking = int(absent(table.column(c.name), c.name).sum())
+    if lacking <= c.missing:
+        return c
+    values = tuple(pair for pair in c.frequent if pair[0] not in ABSENT)
+    distinct = None if c.distinct is None else c.distinct - (len(c.frequent) - len(values))
+    return replace(c, missing=lacking, missing_in_all=None, frequent=values, distinct=distinct)
+
+
+def _with_role(c: Column, named: Mapping[str, str], options: Reading) -> Column:
+    """Return a column with what it is in the audit."""
+    wanted = EVERY in options.variables or c.name in options.variables
+    role = named.get(c.name) or c.role or ("covariate" if wanted else "")
+    return replace(c, role=role)  # type: ignore[arg-type]
+
+
+def repeated(table: pa.Table, columns: Sequence[Column]) -> int | None:
+    """Return how many rows are in every column read as an earlier one; None where one cannot be compared."""
+    if not table.num_columns or any(c.distinct == table.num_rows for c in columns):
+        return 0
+    try:
+        different = table.group_by(table.column_names).aggregate([([], "count_all")])
+    except pa.ArrowNotImplementedError:
+        return None
+    return int(table.num_rows - different.num_rows)
+
+
+def _warnings(
+    columns: Sequence[Column], label: Column | None, scale: str, dropped: Mapping[str, int], repeats: int | None
+) -> Iterator[str]:
+    """Yield the codes of what the reader should know."""
+    if scale in ("percent", "logit", "rounding", "decision", "other"):
+        yield {"decision": "scores-are-decisions", "other": "scores-outside"}.get(scale, f"scores-look-like-{scale}")
+    yield from (f"missing-{name}" for name in ("label", "score") if any(name in why for why in dropped))
+    if label is not None and label.distinct == 1:
+        yield "one-class"
+    if repeats:
+        yield "equal-rows"
+    if any(c.kind in ("id", "cluster") and c.role == "left out" for c in columns):
+        yield "likely-id"
+    if any(c.kind == "cluster" for c in columns):
+        yield "several-rows-per-cluster"
+    if any(v.strip().lower() in WORDS for c in columns for v, _ in c.frequent):
+        yield "words-for-missing"
+
+
+def _table(data: Predictions) -> pa.Table:
+    """Return rows in memory as a table."""
+    columns = {"y_true": pa.array(data.y), "y_prob": pa.array(data.p)}
+    more = {} if data.covariates is None else {c: data.covariates.column(c) for c in data.covariates.column_names}
+    return pa.table(columns | {k: v for k, v in more.items() if k not in columns})

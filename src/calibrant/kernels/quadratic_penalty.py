@@ -1,0 +1,203 @@
+r"""The peak of a binomial's Gaussian notch, which the product certificates of rounded scores pay for (theory 1.4).
+
+For ``k ~ Binomial(n, e)`` the notch is ``q(k) = exp(-alpha (k - centre)^2 / 2)``, and what is wanted is ``max over e of
+ln E_e q(k)``. The mean is a Bernstein polynomial of a log-concave sequence in e, hence unimodal: Newton's method on the
+log odds of e finds the peak where counts are large, golden-section search where they are small.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.kernels.runtime import as_readonly, few, kernel, plain
+
+Floats = NDArray[np.float64]
+
+GOLDEN_SECTION = (math.sqrt(5.0) - 1.0) / 2.0
+HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+NEGLIGIBLE = -45.0  # of a logarithm: exp(-45) is 3e-20 of the largest term
+FEW = 4  # successes, or failures, at the centre below which golden section is used
+FEWER = 8  # so much larger is the work for a trial than for a row
+ROUNDS = 12  # of Newton's method, which takes four or five
+
+
+def penalty_peaks(n: ArrayLike, centre: ArrayLike, alpha: ArrayLike) -> Floats:
+    """Return the largest log mean of each binomial's notch.
+
+    Parameters
+    ----------
+    n : int64 array of shape (m,)
+        Trials.
+    centre, alpha : float64 arrays of shape (m,)
+        Where the notch is, and its curvature.
+    """
+    inputs = as_readonly(n, np.int64), as_readonly(centre, np.float64), as_readonly(alpha, np.float64)
+    if few(int(inputs[0].max(initial=0)) * FEWER, often=True):
+        peaks: Floats = plain(__name__).penalty_peaks(*inputs)
+        return peaks
+    out = np.empty(len(inputs[0]), dtype=np.float64)
+    _penalty_peaks(*inputs, out)
+    return out
+
+
+@kernel
+def _penalty_peaks(n: NDArray[np.int64], centre: Floats, alpha: Floats, out: Floats) -> None:
+    for i in range(out.shape[0]):
+        out[i] = _penalty_peak(n[i], centre[i], alpha[i])
+
+
+# ---- Large counts: Newton's method on the log odds ----
+
+
+@kernel
+def _penalty_peak(n: int, centre: float, alpha: float) -> float:
+    middle = math.floor(centre + 0.5)
+    if middle < FEW or middle > n - FEW:
+        return _golden_peak(n, centre, alpha)
+    e = middle / n
+    variance = n * e * (1.0 - e)
+    up, down = _outward(n, middle, centre, alpha)
+    logit0 = math.log(e) - math.log1p(-e)
+    logit, value = logit0, -np.inf
+    for _ in range(ROUNDS):
+        q = 1.0 / (1.0 + math.exp(-logit))
+        mass, mean, square = _tilted(up, down, math.exp(logit - logit0))
+        value = math.log(mass) + middle * math.log(q / e) + (n - middle) * math.log((1.0 - q) / (1.0 - e))
+        gradient = middle + mean - n * q
+        hessian = square - mean * mean - n * q * (1.0 - q)
+        if not hessian < 0.0:
+            return _golden_peak(n, centre, alpha)
+        if gradient * gradient < -1e-13 * hessian:  # the step would gain 1e-13 of a logarithm
+            break
+        logit -= gradient / hessian
+    else:
+        return _golden_peak(n, centre, alpha)
+    # The weights were relative to the binomial's own at the middle (Stirling's formula cancels less than lgamma).
+    at_middle = _stirling_error(n * 1.0) - _stirling_error(middle * 1.0) - _stirling_error((n - middle) * 1.0)
+    at_middle -= 0.5 * math.log(2.0 * math.pi * variance)
+    return value + at_middle - 0.5 * alpha * (middle - centre) ** 2
+
+
+@kernel
+def _outward(n: int, middle: int, centre: float, alpha: float) -> tuple[Floats, Floats]:
+    """Weights right and left of `middle`, relative to it, of Binomial(n, middle / n) times the notch.
+
+    They reach 9.5 standard deviations of the product, beyond which a normal law has 2e-21, and 14 steps more.
+    """
+    e = middle / n
+    variance = n * e * (1.0 - e)
+    reach = int(9.5 * math.sqrt(variance / (1.0 + alpha * variance))) + 14
+    odds = middle / (n - middle)
+    shrink = math.exp(-alpha)
+    up, down = np.empty(min(reach, n - middle)), np.empty(min(reach, middle))
+    w, g = 1.0, math.exp(-alpha * (middle - centre + 0.5))
+    for j in range(up.shape[0]):
+        k = middle + j
+        w *= (n - k) / (k + 1.0) * odds * g
+        g *= shrink
+        up[j] = w
+    w, g = 1.0, math.exp(alpha * (middle - centre - 0.5))
+    for j in range(down.shape[0]):
+        k = middle - j
+        w *= k / ((n - k + 1.0) * odds) * g
+        g *= shrink
+        down[j] = w
+    return up, down
+
+
+@kernel
+def _tilted(up: Floats, down: Floats, tilt: float) -> tuple[float, float, float]:
+    """Mass, mean and second moment about the middle of the outward weights times ``tilt^(k - middle)``."""
+    mass, one, two = 1.0, 0.0, 0.0
+    t = 1.0
+    for j in range(up.shape[0]):
+        t *= tilt
+        w = up[j] * t
+        mass += w
+        one += w * (j + 1)
+        two += w * (j + 1) * (j + 1)
+    t = 1.0
+    for j in range(down.shape[0]):
+        t /= tilt
+        w = down[j] * t
+        mass += w
+        one -= w * (j + 1)
+        two += w * (j + 1) * (j + 1)
+    return mass, one / mass, two / mass
+
+
+@kernel
+def _stirling_error(x: float) -> float:
+    """``ln x! - ln(sqrt(2 pi x) (x / e)^x)``, after Loader (2000), "Fast and accurate ... binomial probabilities"."""
+    if x < 16.0:
+        return math.lgamma(x + 1.0) - (x + 0.5) * math.log(x) + x - HALF_LOG_TWO_PI
+    y = 1.0 / (x * x)
+    return (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y / 1680.0))) / x
+
+
+# ---- Small counts: golden-section search ----
+
+
+@kernel
+def _golden_peak(n: int, centre: float, alpha: float) -> float:
+    """Search the unimodal log mean; exact to rounding."""
+    first, weight = _window(n, centre, alpha)
+    e0 = min(max(centre / n, 0.0), 1.0)
+    half = 2.0 * math.sqrt(e0 * (1.0 - e0) / n) + 2.0 / n  # the peak lies within two standard errors of the centre
+    low, high = max(e0 - half, 0.0), min(e0 + half, 1.0)
+    a, b = high - GOLDEN_SECTION * (high - low), low + GOLDEN_SECTION * (high - low)
+    fa, fb = _log_value(weight, first, n, a), _log_value(weight, first, n, b)
+    best = max(_log_value(weight, first, n, low), _log_value(weight, first, n, high), fa, fb)
+    while (high - low) * n > 1e-5 * (1.0 + math.sqrt(n * e0 * (1.0 - e0))):  # the value errs by its square
+        if fa < fb:
+            low, a, fa = a, b, fb
+            b = low + GOLDEN_SECTION * (high - low)
+            fb = _log_value(weight, first, n, b)
+        else:
+            high, b, fb = b, a, fa
+            a = high - GOLDEN_SECTION * (high - low)
+            fa = _log_value(weight, first, n, a)
+        best = max(best, fa, fb)
+    return best
+
+
+@kernel
+def _window(n: int, centre: float, alpha: float) -> tuple[int, Floats]:
+    """First index and log weights ``ln C(n, k) - alpha (k - centre)^2 / 2`` where they can matter."""
+    e = min(max(centre / n, 0.0), 1.0)
+    spread = n * e * (1.0 - e) + 1.0
+    reach = int(10.0 * math.sqrt(spread / (1.0 + alpha * spread)) + 0.02 * math.sqrt(spread)) + 12
+    middle = min(max(int(centre + 0.5), 0), n)
+    first, last = max(middle - reach, 0), min(middle + reach, n)
+    weight = np.empty(last - first + 1)
+    choose = math.lgamma(n + 1.0) - math.lgamma(first + 1.0) - math.lgamma(n - first + 1.0)
+    for j in range(weight.shape[0]):
+        k = first + j
+        weight[j] = choose - 0.5 * alpha * (k - centre) ** 2
+        choose += math.log((n - k) / (k + 1.0)) if k < n else 0.0
+    return first, weight
+
+
+@kernel
+def _log_value(weight: Floats, first: int, n: int, e: float) -> float:
+    """Log of ``sum_k exp(weight_k) e^k (1 - e)^(n - k)`` over the window that starts at `first`."""
+    if e <= 0.0:
+        return weight[0] if first == 0 else -np.inf
+    if e >= 1.0:
+        return weight[-1] if first + weight.shape[0] - 1 == n else -np.inf
+    step = math.log(e) - math.log1p(-e)
+    base = first * step + n * math.log1p(-e)
+    top = -np.inf
+    for j in range(weight.shape[0]):
+        v = weight[j] + j * step
+        if v > top:
+            top = v
+    total = 0.0
+    for j in range(weight.shape[0]):
+        d = weight[j] + j * step - top
+        if d > NEGLIGIBLE:
+            total += math.exp(d)
+    return base + top + math.log(total)

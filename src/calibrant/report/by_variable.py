@@ -1,0 +1,368 @@
+"""A curve along the score or a variable, from the record's columns to points in its own clusters; no sentences here."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+from typing import Any
+
+from calibrant.report import numbers as num
+from calibrant.report.findings import Side, side
+from calibrant.report.places import EPOCH, Axis, Window, axis_of, end_of, level, reach, score_axis, window_of
+from calibrant.results import Curve
+from calibrant.sanitize import sanitize
+
+MOST_LEVELS = 24  # of a category in its table; the others are in the JSON only
+LEAST_WHOLE = 1.0  # per cent: a smaller share is "under 1%"
+FILLED = 0.86  # of the width of a bin, the bar in the strip of people: neighbours stay apart
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One drawn point or level; probabilities are fractions.
+
+    Parameters
+    ----------
+    x : float or None
+        Value in the variable's units, days since 1970 for a date.
+    label : str
+        The level; of a point of a curve its value.
+    low, high : float
+        Limits of the gap.
+    density : float
+        People per unit of the variable; of a level its share.
+    stretch : int
+        Neighbours of one number are joined by a line; -1 for a level.
+    rows : int
+        People, rounded to multiples of five, of a set of people, such as a level; 0 of a point of a smooth line.
+    """
+
+    x: float | None
+    label: str
+    predicted: float
+    observed: float
+    gap: float
+    low: float
+    high: float
+    density: float = 0.0
+    stretch: int = -1
+    rows: int = 0
+
+    @property
+    def side(self) -> Side:
+        """What the simultaneous band shows here."""
+        return side(self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Bin(Point):
+    """A range of the score, from `start` to `end`, and how many people it holds."""
+
+    start: float = 0.0
+    end: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Neighbouring points of a curve where the model is shown to be off to one side."""
+
+    side: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """People in the strip under a curve: from `low` to `high`, so many per cluster."""
+
+    low: float
+    high: float
+    density: float
+
+
+@dataclass(frozen=True, slots=True)
+class ByVariable:
+    """A curve, or levels, or a curve and the level of missing values.
+
+    Parameters
+    ----------
+    variable, anchor : str
+        Its name, and the id of its part of the page.
+    line, levels : tuple of Point
+    strip : tuple of Bar
+        Where the people are.
+    axis : Axis or None
+        None where there is no line.
+    across : (float, float)
+        The part of the axis of probabilities that is shown, in points.
+    gap : float or None
+        The overall gap, drawn for comparison.
+    masked : int
+        Points left out because too few people are near them.
+    runs : tuple of Stretch
+    """
+
+    variable: str
+    anchor: str
+    line: tuple[Point, ...]
+    levels: tuple[Point, ...]
+    strip: tuple[Bar, ...]
+    axis: Axis | None
+    across: Window
+    gap: float | None
+    p_value: float
+    draws: int
+    masked: int
+    runs: tuple[Stretch, ...]
+    settings: Mapping[str, Any]
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Every point and level."""
+        return (*self.line, *self.levels)
+
+    def top(self, limit: float | None) -> float:
+        """Return where the axis of gaps ends, in points."""
+        return reach([(p.gap, p.low, p.high) for p in self.line], limit, self.across)
+
+
+# ---- along the score ----
+
+
+def bins_of(curve: Curve) -> tuple[Bin, ...]:
+    """Return the ranges of the score, in order."""
+    c = curve.columns
+    ends = zip(c["x"], c["x_low"], c["x_high"], c["rows"], strict=True)
+    return tuple(
+        Bin(float(x), "", *_gap(c, i), 0.0, i, start=float(start), end=float(end), rows=int(rows))
+        for i, (x, start, end, rows) in enumerate(ends)
+    )
+
+
+def _gap(c: Mapping[str, Sequence[Any]], i: int) -> tuple[float, float, float, float, float]:
+    """Return what the model says at a point, what happened, the gap and its limits."""
+    return (
+        float(c["predicted"][i]),
+        float(c["observed"][i]),
+        float(c["gap"][i]),
+        float(c["low"][i]),
+        float(c["high"][i]),
+    )
+
+
+def score_view(bins: Sequence[Bin], curve: Curve) -> ByVariable:
+    """Return the smoothed curve along the score over the bins' people; where there is none, the bins separately.
+
+    Parameters
+    ----------
+    bins : sequence of Bin
+        They say which part of the axis of the score is shown.
+    curve : Curve
+        Of `diagnose.reliability_curve`; without columns where it was not drawn.
+    """
+    across = shown_of(bins)
+    c, s = curve.columns, curve.settings
+    line: tuple[Point, ...] = tuple(bins)
+    if c.get("gap"):
+        line = tuple(Point(float(x), "", *_gap(c, i), 0.0, int(c["stretch"][i])) for i, x in enumerate(c["x"]))
+    return ByVariable(
+        variable="score",
+        anchor="reliability",
+        line=line,
+        levels=(),
+        strip=tuple(_bar(b, across) for b in bins),
+        axis=score_axis(across),
+        across=across,
+        gap=None,
+        p_value=float(s.get("p_value", 1.0)),
+        draws=int(s.get("draws", 0)),
+        masked=0,
+        runs=runs_of(line),
+        settings=s,
+    )
+
+
+def _bar(b: Bin, across: Window) -> Bar:
+    """Return the bar of a bin inside the part of the axis that is shown, at least a hundredth of it wide."""
+    first, last = across[0] / 100, across[1] / 100
+    least = (last - first) / 100
+    left, right = max(first, b.start), min(last, b.end)
+    half = 0.5 * max(right - left, least)
+    middle = min(last - half, max(first + half, (left + right) / 2))
+    return Bar(middle - half * FILLED, middle + half * FILLED, b.rows / (2 * half))
+
+
+# ---- along a variable ----
+
+
+def by_variable_of(variable: str, curve: Curve) -> ByVariable:
+    """Return what the record holds along a variable."""
+    c, s = curve.columns, curve.settings
+    rows = zip(c["x"], c["label"], c["density"], c["stretch"], strict=True)
+    results = [
+        Point(x, label, *_gap(c, i), crowd, stretch, int(c["rows"][i]) if stretch < 0 else 0)
+        for i, (x, label, crowd, stretch) in enumerate(rows)
+    ]
+    line = tuple(p for p in results if p.stretch >= 0 and p.x is not None)
+    levels = tuple(p for p in results if p.stretch < 0 or p.x is None)
+    return ByVariable(
+        variable=variable,
+        anchor=anchor_of("curve", variable),
+        line=line,
+        levels=in_order(levels, s.get("kind") == "levels"),
+        strip=strip_of(line),
+        axis=axis_of(xs_of(line), bool(s.get("date"))) if line else None,
+        across=shown_of(results),
+        gap=float(s["gap"]),
+        p_value=float(s["p_value"]),
+        draws=int(s["draws"]),
+        masked=int(s["masked"]),
+        runs=runs_of(line),
+        settings=dict(s),
+    )
+
+
+def by_variable_map(variable: str, curve: Curve, gap: float | None) -> ByVariable:
+    """Return a bias map of one variable as a curve or levels; `gap` is the overall gap of everyone."""
+    axis, c, s = curve.settings["axes"][0], curve.columns, curve.settings
+    places, category = {v: i for i, v in enumerate(axis["places"])}, axis["kind"] == "category"
+    crowd = _crowd(axis, c)
+    line, levels, before, stretch = [], [], None, -1
+    for i, (x, label) in enumerate(zip(c["x"], c["label"], strict=True)):
+        if category or x is None:
+            people = float(c["people"][i])
+            own = int(people) if people == c["rows"][i] else 0  # levels by themselves, not smoothed over others
+            levels.append(Point(_value(axis, x), str(label), *_gap(c, i), people / float(s["n"]), -1, own))
+            continue
+        stretch += before is None or places[x] != before + 1
+        before = places[x]
+        line.append(Point(in_units(axis, x), str(label), *_gap(c, i), crowd[i], stretch))
+    kept = tuple(line)
+    return ByVariable(
+        variable=variable,
+        anchor=anchor_of("map", variable),
+        line=kept,
+        levels=in_order(tuple(levels), any(p.x is not None for p in levels)),
+        strip=strip_of(kept),
+        axis=axis_of(xs_of(kept), axis["kind"] == "date") if kept else None,
+        across=shown_of((*kept, *levels)),
+        gap=gap,
+        p_value=float(s["p_value"]),
+        draws=int(s["draws"]),
+        masked=int(s["masked"]),
+        runs=runs_of(kept),
+        settings={"alpha": s["alpha"]},
+    )
+
+
+def in_units(axis: Mapping[str, Any], x: Any) -> float:
+    """Return a place on the axis of a map as a number; a date in days since 1970."""
+    return float((date.fromisoformat(x) - EPOCH.date()).days) if axis["kind"] == "date" else float(x)
+
+
+def _value(axis: Mapping[str, Any], x: Any) -> float | None:
+    """Return the number that a level is, if every level is written as one."""
+    names = [str(v) for v in axis["places"] if v not in (None, "missing")]
+    if x is None or x == "missing" or not all(_is_number(v) for v in names):
+        return None
+    return float(x)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return level(float(text)) == text.replace("-", num.MINUS)
+    except (ValueError, OverflowError):
+        return False
+
+
+def _crowd(axis: Mapping[str, Any], c: Mapping[str, Any]) -> list[float]:
+    """Return the density of people in the unit of the axis; on a scale of ranks it falls where values lie apart."""
+    share = [float(v) for v in c["share"]]
+    if axis["scaling"] != "rank" or axis["kind"] == "category":
+        return share
+    xs = [in_units(axis, x) for x in c["x"] if x is not None]
+    out = list(share)  # a missing value comes last
+    for i, x in enumerate(xs):
+        near = [abs(x - xs[j]) for j in (i - 1, i + 1) if 0 <= j < len(xs)]
+        out[i] /= max(sum(near) / len(near), 1e-300) if near else 1.0
+    return out
+
+
+# ---- along either ----
+
+
+def shown_of(points: Sequence[Point]) -> Window:
+    """Return the part of the axis of probabilities, in points, that holds all of these."""
+    return window_of([v for p in points for v in (p.predicted, p.observed)])
+
+
+def xs_of(line: Sequence[Point]) -> list[float]:
+    """Return the values at which a line is drawn."""
+    return [float(p.x) for p in line if p.x is not None]
+
+
+def strip_of(line: Sequence[Point]) -> tuple[Bar, ...]:
+    """Return the people along a line: each bar reaches half-way to its neighbours, unless they are far."""
+    xs = xs_of(line)
+    steps = [b - a for a, b in pairwise(xs)]
+    if not steps:
+        return ()
+    least = min(steps)
+    reaches = [least / 2, *(d / 2 if d <= 2.5 * least else least / 2 for d in steps), least / 2]
+    return tuple(
+        Bar(x - reaches[i], x + reaches[i + 1], p.density) for i, (x, p) in enumerate(zip(xs, line, strict=True))
+    )
+
+
+def runs_of(line: Sequence[Point]) -> tuple[Stretch, ...]:
+    """Return where the band of a line excludes zero, from low values to high."""
+    out: list[Stretch] = []
+    before: tuple[str, int] | None = None
+    for p, x in zip(line, xs_of(line), strict=True):
+        here = (p.side, p.stretch)
+        if p.side != "unclear":
+            out.append(Stretch(p.side, out.pop().low if here == before else x, x))
+        before = here
+    return tuple(out)
+
+
+def in_order(levels: tuple[Point, ...], numbered: bool) -> tuple[Point, ...]:
+    """Return levels in order of their numbers; those of a category with the ones shown to be off first."""
+    if numbered and any(p.x is not None for p in levels):
+        return tuple(sorted(levels, key=lambda p: (p.x is None, p.x or 0.0)))
+    return tuple(sorted(levels, key=lambda p: (-max(p.low, -p.high, 0.0), -p.density)))
+
+
+def levels_top(by_variable: ByVariable) -> float:
+    """Return where the axis of levels ends, in points: every gap is inside, and every range that excludes zero."""
+    shown_off = [max(abs(p.low), abs(p.high)) for p in by_variable.levels if p.side != "unclear"]
+    need = 100 * max([1.1 * abs(p.gap) for p in by_variable.levels] + shown_off, default=0.0)
+    return end_of(max(need, 1.0))
+
+
+def anchor_of(kind: str, variable: str) -> str:
+    """Return the id of what is shown of a variable: readable letters and a short hash."""
+    words = re.sub(r"[^a-z0-9]+", "-", variable.lower()).strip("-")[:40].strip("-")
+    digest = hashlib.sha256(variable.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    return "-".join(w for w in (kind, words, digest) if w)
+
+
+def named(point: Point) -> str:
+    """Return the name of a level."""
+    text = level(float(point.x)) if point.x is not None else sanitize(point.label)
+    return text if text.strip() else "(blank)"
+
+
+def share(by_variable: ByVariable, point: Point) -> str:
+    """Return the share of people of a level in whole percent; "–" where it would say how many are left out.
+
+    With levels left out for being small, the share of the smallest level shown would tell theirs.
+    """
+    if by_variable.masked and point is min(by_variable.levels, key=lambda p: p.density):
+        return "–"
+    percent = point.density * 100
+    return "under 1%" if percent < LEAST_WHOLE else f"{percent:.0f}%"

@@ -1,0 +1,24 @@
+"""Text that others wrote, made safe to print: what a terminal would obey or hide is shown as codes."""
+
+from __future__ import annotations
+
+import unicodedata
+
+JOINERS = "\u200c\u200d"  # letters of several scripts need them, and emoji
+HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # controls, directions, halves of pairs, ends of lines
+
+
+def sanitize(text: object, keep: str = "") -> str:
+    """Return text with control, bidirectional and other unseen characters shown as codes, but for those to keep."""
+    text = str(text)
+    return text if text.isprintable() else "".join(_shown(c, keep) for c in text)
+
+
+def quote_blank(text: str) -> str:
+    """Return text in quotes where it begins or ends with white space, which nobody would see: "a " next to a."""
+    return f'"{text}"' if text.strip() and text != text.strip() else text
+
+
+def _shown(c: str, keep: str) -> str:
+    unseen = unicodedata.category(c) in HIDDEN and c not in JOINERS and c not in keep
+    return f"⟨U+{ord(c):04X}⟩" if unseen else c

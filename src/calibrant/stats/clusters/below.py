@@ -1,0 +1,247 @@
+r"""Theorem CL: the calibration error from below, and the gap from both sides, one factor a cluster.
+
+For a witness ``|f| <= 1`` and a bet kappa, both learnt on earlier clusters, a cluster has ``E[1 + kappa (sum w f (y -
+p) - x W) | past] <= 1`` wherever the error is at most x; the factor is positive as long as ``kappa M (1 + x) < 1``,
+whatever its rows have to do with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.stats.betting import BLOCK_ORDERS, FAR, SOFT, log_mean_exp, refuted_up_to
+from calibrant.stats.clusters.clusters import BLOCKS, Clusters, Tallies
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+BINS = 10  # along the score, edges from pilot units
+LARGEST = 0.75  # times 1 / M, on learnt signs: it counts up to an error of a third
+ORDERS = 0x0BE1  # stream of random numbers, apart from those of other methods at the same seed
+GAP = 0.5  # of the evidence is bet on a plain shift, as of independent rows
+# Bets on a constant witness: multiples of the best for what earlier units showed, the largest that there may be times
+# 1 / M (below a half it counts against every error), and shares of the evidence.
+BET_SIZES = ((0.5, 0.45), (1.0, 0.75), (2.0, 0.95))
+SHARES = (0.25, 0.5, 0.25)
+
+
+@dataclass(frozen=True)
+class Bet:
+    """One e-value: what a witness wins of each cluster, the bet on it, and its share of the evidence.
+
+    Parameters
+    ----------
+    gain : float64 array of shape (u,), or (k, u)
+        ``sum w f (y - p)`` of each certified unit; or of ``y - p - m``, for each of k shifts m, of which the worst
+        counts.
+    bet : float64 array of shape (u,)
+        kappa.
+    share : float
+    """
+
+    gain: Floats
+    bet: Floats
+    share: float
+
+
+@dataclass(frozen=True)
+class Below:
+    """Evidence against "the error is at most x": ``sum_j share_j prod_g (1 + kappa_jg (gain_jg - x W_g))``.
+
+    Parameters
+    ----------
+    wagers : sequence of Wager
+    size : float64 array of shape (u,)
+        ``W_g``.
+    largest : float
+        M.
+    room : float
+        What no residual exceeds: 1, or more where a shift is taken off.
+    """
+
+    wagers: Sequence[Bet]
+    size: Floats
+    largest: float
+    room: float = 1.0
+
+    def at(self, x: float) -> float:
+        """Return the log e-value, which falls with x; a bet that could lose more than it has counts nothing."""
+        logs = [
+            float(np.log1p(w.bet * (w.gain - x * self.size)).sum(axis=-1).min())
+            if float(w.bet.max(initial=0.0)) * self.largest * (self.room + x) < 1.0
+            else -np.inf
+            for w in self.wagers
+        ]
+        return log_mean_exp(logs, np.array([w.share for w in self.wagers]))
+
+    def limit(self, delta: float) -> float:
+        """Return the error up to which all are refuted at `delta`, in [0, 1]."""
+        return refuted_up_to(lambda x: max(self.at(x), -FAR) + float(np.log(delta)), 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Evidence about the weighted mean residual: ``prod_g (1 + kappa_g (t_g - m W_g))`` has mean one at the true m.
+
+    Parameters
+    ----------
+    gain, size : float64 arrays of shape (u,)
+        ``t_g = sum w (y - p)`` and ``W_g`` of each certified unit.
+    bets : float64 array of shape (j, u)
+        Of each stake: a factor stays positive while ``kappa M (1 + m) < 1``, or ``1 - m`` from the other side.
+    largest : float
+        M.
+    """
+
+    gain: Floats
+    size: Floats
+    bets: Floats
+    largest: float
+
+    def at(self, mean: float, side: float) -> float:
+        """Return the log e-value against "the gap is at most `mean`" (`side` 1), or at least (-1)."""
+        away = side * (self.gain - mean * self.size)
+        sound = self.bets.max(axis=1, initial=0.0) * self.largest * (1.0 + side * mean) < 1.0
+        logs = np.full(len(self.bets), -np.inf)
+        logs[sound] = np.log1p(self.bets[sound] * away).sum(axis=1)
+        return log_mean_exp(logs, np.array(SHARES))
+
+    def limit(self, delta: float, side: float) -> float:
+        """Return the mean up to which (`side` 1), or down to which (-1), all are refuted at `delta`."""
+        return refuted_up_to(lambda m: self.at(m, side) + float(np.log(delta)), -side, side)
+
+
+def gap_of(clusters: Clusters, delta: float, gain: Floats | None = None) -> Gap:
+    """Bet on the gap of clusters, with bets that are the best at `delta`.
+
+    `gain` has the clusters' sums, shape (m,): of ``w (y - p)`` by default.
+    """
+    own = clusters.certified
+    gain = _alone(clusters).witnessed(np.ones(1)) if gain is None else gain
+    order = np.arange(1, BLOCKS + 1)
+    bets = np.array([_bets(clusters, gain, order, delta, bet_size)[own] for bet_size in BET_SIZES])
+    return Gap(gain[own], clusters.size[own], bets, clusters.largest)
+
+
+def below_of(tallies: Tallies, delta: float, seed: int, few: bool) -> Below:
+    """Bet that the error is larger, with bets that are the best at `delta`.
+
+    `SHIFT` of the evidence is bet on a plain shift either way, whose witness is constant; the rest in equal parts on
+    signs learnt on earlier blocks of clusters, in `DEALS` random orders of the blocks after the pilot clusters.
+
+    Parameters
+    ----------
+    tallies : Tallies
+        By cell of the score.
+    delta : float
+    seed : int
+        Orders the blocks.
+    few : bool
+        The cells are the values that the score takes: each has its own sign in the first order.
+    """
+    clusters, own = tallies.clusters, tallies.clusters.certified
+    plain = tallies.witnessed(np.ones(tallies.cells))
+    orders = orders_of(seed)
+    wagers = steady(clusters, plain, orders[0], delta)
+    bins = runs_of(tallies)
+    for i, order in enumerate(orders):
+        signs = signs_of(tallies, order, np.arange(tallies.cells) if few and i == 0 else bins)
+        gain, bet = learnt(tallies, order, signs, delta)
+        wagers.append(Bet(gain[own], bet[own], (1.0 - GAP) / BLOCK_ORDERS))
+    return Below(wagers, clusters.size[own], clusters.largest)
+
+
+def steady(clusters: Clusters, plain: Floats, order: Ints, delta: float) -> list[Bet]:
+    """Bet on a plain shift, either way, with `SHIFT` of the evidence; `plain` has the clusters' sums, shape (m,)."""
+    own = clusters.certified
+    return [
+        Bet(sign * plain[own], _bets(clusters, plain, order, delta, bet_size)[own], 0.5 * GAP * share)
+        for sign in (1.0, -1.0)
+        for bet_size, share in zip(BET_SIZES, SHARES, strict=True)
+    ]
+
+
+def _alone(clusters: Clusters) -> Tallies:
+    """Return the clusters' residuals in one cell."""
+    return clusters.tallies(np.zeros(len(clusters.p), dtype=np.int64), 1, clusters.p)
+
+
+def orders_of(seed: int) -> list[Ints]:
+    """Return random orders of the blocks of certified clusters."""
+    rng = np.random.default_rng([seed, ORDERS])
+    return [1 + rng.permutation(BLOCKS) for _ in range(BLOCK_ORDERS)]
+
+
+def best_bet(square: float, clusters: int, ahead: int, delta: float) -> float:
+    """Return the bet that is the best on so many clusters ahead, of the sum of squares that earlier clusters won.
+
+    With winnings of mean mu and mean square v a cluster, ``ahead (kappa mu - kappa^2 v / 2)`` reaches ``ln(1 / delta)``
+    from the least mu at this kappa.
+    """
+    return float(np.sqrt(2.0 * -np.log(delta) * max(clusters, 1) / (max(ahead, 1) * max(square, 1e-300))))
+
+
+def _bets(clusters: Clusters, gain: Floats, order: Ints, delta: float, bet_size: tuple[float, float]) -> Floats:
+    """Return a bet for each cluster on a constant witness, from squares of ``t - r W`` of earlier clusters, shape (m,).
+
+    r is the mean residual of these clusters; a cluster of independent rows at one half comes on top, as heavy as
+    earlier ones are on average: of no cluster is anything known before it is bet on, its rows' weights neither.
+    """
+    multiple, largest = bet_size
+    bets, past = np.zeros(clusters.count), clusters.block == 0
+    for block in order:
+        here, left = clusters.block == block, clusters.certified & ~past
+        g, size = gain[past], clusters.size[past]
+        mean = g.sum() / max(size.sum(), 1e-300)
+        soft = float(clusters.squares[past].mean()) if len(g) else clusters.largest**2
+        square = float(((g - mean * size) ** 2).sum()) + SOFT * soft
+        best = best_bet(square, len(g) + 1, int(np.count_nonzero(left)), delta)
+        bets[here] = min(multiple * best, largest / clusters.largest)
+        past = past | here
+    return bets
+
+
+def runs_of(tallies: Tallies) -> Ints:
+    """Return the bin of each cell: runs of cells of about equally many pairs of pilot clusters."""
+    pilot = tallies.cell[~tallies.clusters.certified[tallies.cluster]]
+    rows = np.bincount(pilot, minlength=tallies.cells)
+    before = np.cumsum(rows) - rows
+    raw = np.floor(BINS * (before + 0.5 * rows) / max(rows.sum(), 1)).astype(np.int64)
+    return np.minimum(np.maximum.accumulate(raw), BINS - 1)
+
+
+def signs_of(tallies: Tallies, order: Ints, bins: Ints) -> Floats:
+    """Return soft signs of cells learnt on the pilot clusters and the first blocks of an order, shape (blocks, cells).
+
+    ``2 Phi(z) - 1`` of the residual over the root of the clusters' sum of squares, so that rows of one cluster are one.
+    """
+    from scipy.special import ndtr
+
+    joined = tallies.joined(bins)
+    past = np.concatenate([[0], order[:-1]])
+    residual, square = (np.cumsum(joined.by_block(v)[past], axis=0) for v in (False, True))
+    clusters = tallies.clusters
+    heavy, rows = (
+        np.cumsum(np.bincount(clusters.block, v, BLOCKS + 1)[past])
+        for v in (clusters.squares, np.bincount(clusters.cluster))
+    )
+    soft = SOFT * np.divide(heavy, rows, out=np.ones(len(past)), where=rows > 0)  # of the mean row of earlier units
+    signs: Floats = 2.0 * ndtr(residual / np.sqrt(square + soft[:, None])) - 1.0
+    return signs[:, bins]
+
+
+def learnt(tallies: Tallies, order: Ints, signs: Floats, delta: float) -> tuple[Floats, Floats]:
+    """Return what each cluster wins by the signs of its block, and the bet on it, shape (m,) each."""
+    clusters = tallies.clusters
+    gain, bet, past = np.zeros(clusters.count), np.zeros(clusters.count), clusters.block == 0
+    for block, f in zip(order, signs, strict=True):
+        here, left = clusters.block == block, clusters.certified & ~past
+        won = tallies.witnessed(f)
+        best = best_bet(float((won[past] ** 2).sum()), int(past.sum()), int(np.count_nonzero(left)), delta)
+        gain[here], bet[here] = won[here], min(best, LARGEST / clusters.largest)
+        past = past | here
+    return gain, bet

@@ -1,0 +1,176 @@
+r"""Clusters that cross: every person answers every question, and rows that share neither are independent.
+
+Persons are dealt to K groups, and so are questions. With a shift s the rows of the k-th group of persons and group ``k
++ s mod K`` of questions are *block* k: no two blocks of one shift share a person or a question, so that they are
+independent clusters. Each shift has an e-value of its own by the theorems of clusters, and a mean of e-values is an
+e-value, however they depend on one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.errors import NotComputable
+from calibrant.kernels.draws import mix
+from calibrant.stats.betting import FAR, Evidence, log_mean_exp, refuted_up_to
+from calibrant.stats.clusters.above import least_refuted
+from calibrant.stats.clusters.below import Gap
+from calibrant.stats.clusters.clusters import Clusters, Tallies
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+GROUPS = 4096  # of each column, at most
+DIAGONALS = 16  # looked at, of the K that there are
+SALT = np.uint64(0x4C0552D7)  # so that names of blocks are not those of other units
+
+
+@dataclass(frozen=True)
+class DiagonalBlocks:
+    """The rows of one shift, as clusters that are independent.
+
+    Parameters
+    ----------
+    rows : int64 array of shape (r,)
+        Their numbers among all.
+    clusters : Units
+        Blocks; their sizes are those of the design, known before any outcome.
+    """
+
+    rows: Ints
+    clusters: Clusters
+
+    def within(self, rows: Flags) -> DiagonalBlocks:
+        """Return those of some rows that are of this shift."""
+        own = rows[self.rows]
+        return DiagonalBlocks(self.rows[own], self.clusters.within(own))
+
+
+@dataclass(frozen=True)
+class Design:
+    """Which person and question each row is of, and how many groups they are dealt to.
+
+    Parameters
+    ----------
+    codes : int64 array of shape (2, n)
+        Numbers of clusters of the two columns.
+    seed : int
+        Deals clusters to groups.
+    """
+
+    codes: Ints
+    seed: int
+
+    @cached_property
+    def groups(self) -> int:
+        """K: as many as the column of fewer clusters has, so that blocks are small but have rows; 4,096 at most."""
+        clusters = [int(c.max()) + 1 for c in self.codes]
+        return max(min(*clusters, int(np.sqrt(self.codes.shape[1])), GROUPS), 1)
+
+    @cached_property
+    def diagonals(self) -> Ints:
+        """Those that are looked at, evenly over all."""
+        looked = min(self.groups, DIAGONALS)
+        return np.arange(looked) * self.groups // looked
+
+    def group(self, column: int) -> Ints:
+        """Return the group of each row's unit: by size and hash, so that groups are about alike."""
+        code = self.codes[column]
+        size = np.bincount(code)
+        order = np.lexsort((mix(np.arange(len(size), dtype=np.uint64) ^ self._salt(column)), -size))
+        turn, place = np.divmod(np.arange(len(size)), self.groups)
+        group = np.empty(len(size), dtype=np.int64)
+        group[order] = np.where(turn % 2, self.groups - 1 - place, place)  # there and back, largest first
+        return group[code]
+
+    def diagonal_blocks(self, p: Floats, y: NDArray[np.int8], weight: Floats | None) -> tuple[DiagonalBlocks, ...]:
+        """Return the blocks of each shift that has rows; a block without rows is none."""
+        first, second = self.group(0), self.group(1)
+        apart, result = (second - first) % self.groups, []
+        for s in self.diagonals.tolist():
+            rows = np.flatnonzero(apart == s)
+            block, cluster = np.unique(first[rows], return_inverse=True)
+            if len(block) < 2:
+                continue
+            names = mix(mix(block.astype(np.uint64) ^ self._salt(2)) + np.uint64(s))
+            w = None if weight is None else weight[rows]
+            clusters = Clusters.hash_split(cluster.reshape(-1), p[rows], y[rows], w, names)
+            result.append(DiagonalBlocks(rows, replace(clusters, designed=True)))
+        if not result:
+            raise NotComputable("clusters that cross leave no two blocks of rows that share neither: ask by one column")
+        return tuple(result)
+
+    def _salt(self, of: int) -> np.uint64:
+        return np.uint64(int(mix(np.uint64(3 * self.seed + of) ^ SALT)))
+
+
+@dataclass(frozen=True)
+class MeanBelow:
+    """The mean of e-values against "the error is at most x", which falls with x."""
+
+    parts: Sequence[Evidence]
+
+    def at(self, x: float) -> float:
+        """Return the log of the mean."""
+        return mean_of([part.at(x) for part in self.parts])
+
+    def limit(self, delta: float) -> float:
+        """Return the error up to which all are refuted at `delta`, in [0, 1]."""
+        return refuted_up_to(lambda x: max(self.at(x), -FAR) + float(np.log(delta)), 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class MeanAbove:
+    """The mean of e-values against "the error is at least x", each of which rises with x."""
+
+    parts: Sequence[Evidence]
+
+    def at(self, x: float) -> float:
+        """Return the log of the mean."""
+        return mean_of([part.at(x) for part in self.parts])
+
+    def limit(self, delta: float) -> float:
+        """Return an error, in [0, 1], at which the mean reaches ``1 / delta``: every larger one is refuted too."""
+        return least_refuted(lambda x: self.at(x) + float(np.log(delta)))
+
+
+@dataclass(frozen=True)
+class MeanGap:
+    """The mean of e-values about the mean residual.
+
+    Parameters
+    ----------
+    parts : sequence of Gap
+    of : int
+        E-values that there are: those beyond `parts`, of shifts without rows, are 1. 0 for no others.
+    """
+
+    parts: Sequence[Gap]
+    of: int = 0
+
+    def at(self, mean: float, side: float) -> float:
+        """Return the log of the mean against "the gap is at most `mean`" (`side` 1), or at least (-1)."""
+        nothing = [0.0] * (self.of - len(self.parts))
+        return mean_of([part.at(mean, side) for part in self.parts] + nothing)
+
+    def limit(self, delta: float, side: float) -> float:
+        """Return the mean up to which (`side` 1), or down to which (-1), all are refuted at `delta`."""
+        return refuted_up_to(lambda m: self.at(m, side) + float(np.log(delta)), -side, side)
+
+
+def debiased(parts: Sequence[Tallies]) -> float:
+    """Return the error less what noise adds: of pairs of rows that share neither unit, of every shift."""
+    total = float(np.mean([t.clusters.total for t in parts]))
+    square = np.mean([t.between for t in parts], axis=0)
+    return float(np.sqrt(np.maximum(square, 0.0)).sum()) / max(total, 1e-300)
+
+
+def mean_of(logs: Sequence[float]) -> float:
+    """Return the log of the mean of e-values, given their logs."""
+    return log_mean_exp(logs, np.full(len(logs), 1.0 / len(logs)))

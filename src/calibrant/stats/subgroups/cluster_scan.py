@@ -1,0 +1,376 @@
+r"""The scan over boxes where rows share clusters or count more: its spread by clusters, and two nulls.
+
+With ``r_i = w_i (y_i - p_i)``, ``t_gb`` the sum of r over the rows of unit g in box b and ``S_b = sum_g t_gb``, the
+score of a box is ``|S_b| / sqrt(V_b + c)``. Clusters: ``V_b = sum_g t_gb^2``, or what rows as alike as those of all
+clusters would have where that is larger, and chance gives every cluster a random sign. Weighted rows that are
+independent: ``V_b = sum w_i^2 p_i (1 - p_i)``, and chance gives every row another outcome. Both are fixed while chance
+works.
+
+Sums of cells are whole numbers, in steps of a 2^30th of what they can add up to, so that neither order nor threads
+matter, and ties are ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.kernels.draws import Draws, outcomes, tallies
+from calibrant.stats.cells import summed
+from calibrant.stats.subgroups.family import Family, Floats, Ints, sums_of
+from calibrant.stats.subgroups.scan import (
+    ALL,
+    DOWN,
+    EXTRA,
+    REFERENCE,
+    UP,
+    Cells,
+    Counts,
+    Ids,
+    ScanResult,
+    Table,
+    placed,
+)
+
+SALT = 0x516AB  # of signs and simulated outcomes
+STEPS = 1 << 30  # of the sum of all sizes: sums of sums stay within 32 bits
+AT_ONCE = 1 << 24  # signs held at once
+LEAST_CLUSTERS = 20  # effective units of a box: of fewer, signs tell little
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScannedRows:
+    """Rows that come in units, or are weighted.
+
+    Parameters
+    ----------
+    cells : uint8 array of shape (traits, n)
+        Cell of each row in each attribute.
+    p : float64 array of shape (n,)
+    y : int8 array of shape (n,)
+    weight : float64 array of shape (n,)
+        Positive.
+    cluster : int64 array of shape (n,) or None
+        The unit of each row, 0 to m - 1; None where rows are independent.
+    ids : uint64 array of shape (m,), or (n,) without units
+        What keys the random numbers.
+    """
+
+    cells: Cells
+    p: Floats
+    y: NDArray[np.int8]
+    weight: Floats
+    cluster: Ints | None
+    ids: Ids
+
+    @cached_property
+    def noise(self) -> Floats:
+        """Null variance of each row's weighted outcome."""
+        return self.weight**2 * self.p * (1.0 - self.p)
+
+    @cached_property
+    def intraclass_correlation(self) -> float:
+        """How alike residuals of one cluster are, standardised: 0 to 1, the same whatever a cluster's sign."""
+        if self.cluster is None:
+            return 0.0
+        spread, off = np.sqrt(self.noise), self.weight * (self.y - self.p)
+        pairs = float((summed(self.cluster, spread) ** 2).sum() - self.noise.sum())
+        result = float((summed(self.cluster, off) ** 2).sum() - (off**2).sum())
+        return min(max(result / pairs, 0.0), 1.0) if pairs > 0.0 else 0.0
+
+    @cached_property
+    def scale(self) -> float:
+        """What an ordinary row weighs: ``sum w^2 p (1 - p) / sum w p (1 - p)``, 1 without weights."""
+        mass = float((self.weight * self.p * (1.0 - self.p)).sum())
+        return float(self.noise.sum()) / mass if mass else float(self.weight.mean())
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Side:
+    """What one side of the tolerance adds up.
+
+    Parameters
+    ----------
+    gap : float
+        Taken off the residuals of events: the tolerance, or less it.
+    rate : float64 array of shape (n,)
+        Of the outcomes simulated where rows are independent.
+    steps : float
+        Steps a cluster of weight.
+    value : float64 array of shape (n,)
+        Whole numbers: residuals of rows in units, weights of independent ones.
+    """
+
+    gap: float
+    rate: Floats
+    steps: float
+    value: Floats
+
+    @classmethod
+    def of(cls, rows: ScannedRows, gap: float) -> _Side:
+        size = rows.weight if rows.cluster is None else rows.weight * (rows.y - rows.p - gap)
+        total = float(np.abs(size).sum())
+        steps = STEPS / total if total else 1.0
+        return cls(gap=gap, rate=np.clip(rows.p + gap, 0.0, 1.0), steps=steps, value=np.rint(size * steps))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cut:
+    """One table's rows: the cell of each, and those of its boxes.
+
+    Parameters
+    ----------
+    attributes : tuple of int
+    shape : tuple of three int
+    sets : three int arrays of shape (k, 4)
+    boxes : slice
+        Of the family.
+    place : three int arrays
+        The set of each box in each attribute.
+    cell : int64 array of shape (n,)
+    """
+
+    attributes: tuple[int, ...]
+    shape: tuple[int, int, int]
+    sets: tuple[Ints, Ints, Ints]
+    boxes: slice
+    place: tuple[Ints, Ints, Ints]
+    cell: Ints
+
+    def sums(self, value: Floats) -> Floats:
+        """Return the sums of a value of each row over the boxes."""
+        table = summed(self.cell, value, int(np.prod(self.shape))).reshape(*self.shape, 1)
+        return np.asarray(sums_of(table, self.sets)[*self.place, 0], dtype=np.float64)  # type: ignore[arg-type]
+
+    def signed(self, cluster: Ints, value: Floats, signs: Counts) -> Counts:
+        """Return the sums of whole numbers by cell with the signs of clusters, shape (clusters, draws)."""
+        from scipy.sparse import coo_array
+
+        shape = (int(np.prod(self.shape)), len(signs))
+        t = coo_array((value.astype(np.int32), (self.cell, cluster)), shape=shape).tocsr()
+        return np.asarray((t @ signs).reshape(*self.shape, -1))
+
+    def squares(self, cluster: Ints, value: Floats) -> Floats:
+        r"""Return ``sum_g t_gb^2`` of the boxes, t being each cluster's sum in the box.
+
+        It is the sum of ``sum_g t_gc t_gd`` over the pairs of cells c, d of the box: for each set of the third
+        attribute one matrix, summed over the pairs of cells of each set of the first and of the second.
+        """
+        from scipy.sparse import coo_array
+
+        a, b, c = self.shape
+        first, second = (_pairs(self.sets[k], self.shape[k]) for k in (0, 1))
+        out = np.zeros(len(self.place[0]))
+        own = self.cell % c
+        for m in np.unique(self.place[2]).tolist():
+            s, e, s2, e2 = self.sets[2][m].tolist()
+            inside = ((own >= s) & (own < e)) | ((own >= s2) & (own < e2))
+            t = coo_array(
+                (value[inside], (self.cell[inside] // c, cluster[inside])), shape=(a * b, int(cluster.max()) + 1)
+            )
+            t = t.tocsr()
+            product = (t @ t.T).toarray().reshape(a, b, a, b).transpose(0, 2, 1, 3).reshape(a * a, b * b)
+            boxes = self.place[2] == m
+            out[boxes] = (first @ product @ second.T)[self.place[0][boxes], self.place[1][boxes]]
+        return np.maximum(out, 0.0)
+
+
+def _pairs(sets: Ints, cells: int) -> Floats:
+    """Return 1 for each pair of cells that both lie in a set, shape (sets, cells^2)."""
+    cell = np.arange(cells)
+    first, last, second, end = (own[:, None] for own in sets.T)
+    inside = ((first <= cell) & (cell < last)) | ((second <= cell) & (cell < end))
+    return np.asarray((inside[:, :, None] & inside[:, None, :]).reshape(len(sets), cells**2), dtype=np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterScan:
+    """What is searched.
+
+    Parameters
+    ----------
+    family : Family
+        Of the rows, counted one each.
+    rows : ScannedRows
+    tolerance : float
+        How far off a probability may be.
+    sides : tuple of int
+        0: more events than predicted; 1: fewer.
+    """
+
+    family: Family
+    rows: ScannedRows
+    tolerance: float
+    sides: tuple[int, ...]
+
+    # ---- The data ----
+
+    @cached_property
+    def needed(self) -> Floats:
+        """The score that each box needs: the normal quantile at its share of a level, two-sided."""
+        from scipy.special import ndtri
+
+        return np.asarray(-ndtri(REFERENCE / 2.0 * self.family.weight))
+
+    @cached_property
+    def mass(self) -> Floats:
+        """The weight of each box."""
+        return self._summed(self.rows.weight)
+
+    @cached_property
+    def spread(self) -> Floats:
+        """The root of ``V + c`` of each box, shape (2, boxes): of more events than predicted, and of fewer."""
+        r, extra = self.rows, EXTRA * self.rows.scale**2
+        expected = self._summed(r.noise)
+        if r.cluster is None:
+            return np.tile(np.sqrt(expected + extra), (2, 1))
+        # (1) What rows as alike as those of all units are would have: exchangeable within units
+        rho = r.intraclass_correlation
+        expected = (1.0 - rho) * expected + (rho * self._squares(r.cluster, np.sqrt(r.noise)) if rho else 0.0)
+        # (2) The sum of squares over units, or that where it is larger
+        out = []
+        for gap in (self.tolerance, -self.tolerance)[: 2 if self.tolerance else 1]:
+            squares = self._squares(r.cluster, r.weight * (r.y - r.p - gap))
+            out.append(np.sqrt(np.maximum(squares, expected) + extra))
+        return np.stack([out[0], out[-1]])
+
+    @cached_property
+    def scores(self) -> Floats:
+        """The score of each box, shape (2, boxes): of more events than predicted, and of fewer."""
+        return self.margins + self.needed
+
+    @cached_property
+    def margins(self) -> Floats:
+        """The margin of each box, shape (2, boxes), by the arithmetic of the kernel."""
+        out = np.empty((2, self.family.size))
+        for s, side in enumerate(self._both):
+            value = side.value if self.rows.cluster is not None else side.value * self.rows.y
+            scale, limits = self._scale(s), self._limits(s)
+            result = self._summed(value)
+            out[s] = scale * (result - limits[UP]) if s == UP else scale * (limits[DOWN] - result)
+        return out
+
+    def best(self) -> ScanResult:
+        """Return the box of the largest margin."""
+        own = self.margins[list(self.sides)]
+        side, box = (int(v) for v in np.unravel_index(int(np.argmax(own)), own.shape))
+        f, r = self.family, self.rows
+        return ScanResult(
+            score=float(self.scores[self.sides[side], box]),
+            margin=float(own[side, box]),
+            side=self.sides[side],
+            box=box,
+            rows=float(f.rows[box]),
+            mass=float(self.mass[box]),
+            events=float(self._summed(r.weight * r.y)[box]),
+            expected=float(self._summed(r.weight * r.p)[box]),
+        )
+
+    def by_order(self) -> tuple[float, ...]:
+        """Return the largest score of the boxes of one attribute, of two, and of three where there are any."""
+        attributes = np.array([len(c) for c in self.family.combined])[self.family.table]
+        largest = self.scores[list(self.sides)].max(axis=0)
+        return tuple(float(largest[attributes == k].max()) for k in (1, 2, 3) if (attributes == k).any())
+
+    # ---- Chance ----
+
+    def simulated(self, draws: int) -> Floats:
+        """Return the largest margin in each of so many draws: of signs of clusters, or of outcomes of rows.
+
+        Returns
+        -------
+        float array of shape (draws,)
+        """
+        edges = self.sides if self.tolerance else self.sides[:1]
+        best = np.full((2, draws), -np.inf)
+        for edge in edges:
+            looked = [edge] if self.tolerance else [UP, DOWN]
+            tables = [self._table(cut, edge) for cut in self._cuts]
+            for some, events in self._drawn(self._both[edge], draws):
+                for table, own in zip(tables, events, strict=True):
+                    peaks = table.peaks(own)
+                    best[looked, some] = np.maximum(best[looked, some], peaks[looked])
+        return best[list(self.sides)].max(axis=0)
+
+    def _drawn(self, side: _Side, draws: int) -> Iterator[tuple[slice, Iterator[Counts]]]:
+        """Yield the sums of the cells of each table, a few draws at a time."""
+        r = self.rows
+        step = max(1, AT_ONCE // len(r.ids))
+        half = np.full(len(r.ids), 0.5)
+        for first in range(0, draws, step):
+            some = slice(first, min(first + step, draws))
+            count = some.stop - first
+            if r.cluster is None:
+                options = Draws(first, count, SALT)
+                yield some, (self._simulated(cut, side, options) for cut in self._cuts)
+            else:
+                signs = 2 * outcomes(r.ids, half, first, count, SALT).astype(np.int32) - 1
+                yield some, (cut.signed(r.cluster, side.value, signs) for cut in self._cuts)
+
+    def _simulated(self, cut: _Cut, side: _Side, requested: Draws) -> Counts:
+        cells = int(np.prod(cut.shape))
+        result = tallies(self.rows.ids, side.rate, side.value, cut.cell[:, None], cells, requested)
+        return np.asarray(result.astype(np.int32).reshape(*cut.shape, -1))
+
+    # ---- Tables ----
+
+    @cached_property
+    def _both(self) -> tuple[_Side, _Side]:
+        return _Side.of(self.rows, self.tolerance), _Side.of(self.rows, -self.tolerance)
+
+    @cached_property
+    def _cuts(self) -> list[_Cut]:
+        f = self.family
+        first = np.searchsorted(f.table, np.arange(len(f.combined) + 1))
+        return [self._cut(t, slice(int(first[t]), int(first[t + 1]))) for t in range(len(f.combined))]
+
+    def _cut(self, table: int, boxes: slice) -> _Cut:
+        f = self.family
+        attributes, size = f.combined[table], f.shapes[table]
+        sets: Sequence[Ints] = [f.sets[own] for own in attributes] + [ALL] * (3 - len(attributes))
+        cell = np.zeros(len(self.rows.p), dtype=np.int64)
+        for own, cells in zip(attributes, size, strict=True):
+            cell = cell * cells + self.rows.cells[own]
+        place, shape = np.maximum(f.place[boxes], 0).T, [*size, 1, 1]
+        return _Cut(
+            attributes=attributes,
+            shape=(shape[0], shape[1], shape[2]),
+            sets=(sets[0], sets[1], sets[2]),
+            boxes=boxes,
+            place=(place[0], place[1], place[2]),
+            cell=cell,
+        )
+
+    def _table(self, cut: _Cut, side: int) -> Table:
+        limits, scale = self._limits(side)[:, cut.boxes], self._scale(side)[cut.boxes]
+        mean, scale = placed(cut.sets, cut.place, limits, scale)
+        return Table(attributes=cut.attributes, shape=cut.shape, sets=cut.sets, mean=mean, scale=scale)
+
+    def _squares(self, cluster: Ints, value: Floats) -> Floats:
+        return np.concatenate([cut.squares(cluster, value) for cut in self._cuts])
+
+    def _summed(self, value: Floats) -> Floats:
+        return np.concatenate([cut.sums(value) for cut in self._cuts])
+
+    def _scale(self, side: int) -> Floats:
+        return 1.0 / (self.spread[side] * self._both[side].steps)
+
+    def _limits(self, side: int) -> Floats:
+        """Return what the boxes' sums must exceed, and stay under, for a margin above zero: (2, boxes)."""
+        own = self._both[side]
+        reach = self.needed * self.spread[side] * own.steps
+        middle = 0.0 if self.rows.cluster is not None else self._summed(own.value * (self.rows.p + own.gap))
+        return np.stack([middle + reach, middle - reach])
+
+
+def rests_on_clusters(family: Family, rows: ScannedRows, least: float = LEAST_CLUSTERS) -> NDArray[np.bool_]:
+    """Return which boxes have so many effective clusters: ``M_b^2 / sum_g m_gb^2``, m a cluster's weight there."""
+    if rows.cluster is None:
+        return np.ones(family.size, dtype=bool)
+    whole = ClusterScan(family=family, rows=rows, tolerance=0.0, sides=(UP, DOWN))
+    squares = whole._squares(rows.cluster, rows.weight)
+    return np.asarray(whole.mass**2 >= least * squares * (1.0 - 1e-9))

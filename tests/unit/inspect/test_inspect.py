@@ -1,0 +1,664 @@
+"""A look: what columns are taken for, what is in the way, and the command to run."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import calibrant as cal
+from calibrant.cli.parser import build_parser
+from calibrant.cli.run import main
+from calibrant.data import employment_path
+from calibrant.inspect import roles, sample
+from calibrant.inspect.looked import Column, Look
+from calibrant.inspect.sample import LEAST, sampled
+from calibrant.report.looked import WIDTH, html, short, typed, written
+from calibrant.report.terminal import cells
+
+ROWS = 400
+
+
+@pytest.fixture
+def messy(tmp_path: Path) -> str:
+    """A file as people have them: per cents, ids, codes, dates as text, repeated rows, missing values."""
+    rng = np.random.default_rng(5)
+    lines = ["visit_id,patient_id,zip,seen,sex,age,region,readmitted,risk,unit,note"]
+    for i in range(ROWS):
+        risk = "" if i % 40 == 7 else f"{100 * rng.uniform():.2f}"
+        readmitted = "" if i == 11 else rng.choice(["yes", "no"], p=[0.2, 0.8])
+        seen = f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}"
+        zip_code = f"0{2100 + i % 7}"
+        region = rng.choice(["north", "NA", "south"])
+        lines.append(
+            f"V{i:05d},P{i // 4:05d},{zip_code},{seen},{'fm'[i % 2]},{20 + i % 60},{region},{readmitted},{risk},beds,"
+        )
+    lines += lines[5:25]  # twenty rows that are there twice
+    path = tmp_path / "messy visits.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(("yes", "no"), [("ja", "nein"), ("Oui", "Non"), ("sí", "no"), ("Tak", "Nie")])
+def test_yes_and_no_of_other_languages_are_a_label(tmp_path: Path, yes: str, no: str) -> None:
+    lines = [f"{'wm'[i % 2]};{i / ROWS:.4f};{yes if i % 3 else no}".replace(".", ",") for i in range(ROWS)]
+    path = tmp_path / "daten.csv"
+    path.write_text("\n".join(["Geschlecht;Risiko;Wiederaufnahme", *lines]), encoding="utf-8")
+    seen = cal.look(str(path))
+    assert (seen.label, seen.score, seen.event, seen.refusals) == ("Wiederaufnahme", "Risiko", yes, ())
+    assert f"--label Wiederaufnahme --score Risiko --positive {shlex.quote(yes)} --by Geschlecht" in seen.command
+
+
+def kinds(seen: Look) -> dict[str, str]:
+    return {c.name: c.kind for c in seen.columns}
+
+
+def test_messy_file_is_told_as_it_is(messy: str) -> None:
+    seen = cal.look(messy)
+    assert kinds(seen) == {
+        "visit_id": "id",
+        "patient_id": "cluster",
+        "zip": "code",
+        "seen": "date",
+        "sex": "category",
+        "age": "number",
+        "region": "category",
+        "readmitted": "yes/no",
+        "risk": "number",
+        "unit": "constant",
+        "note": "empty",
+    }
+    assert (seen.label, seen.score, seen.event, seen.scale) == ("readmitted", "risk", "yes", "percent")
+    assert seen.rows == seen.rows_read == ROWS + 20
+    assert seen.whole
+    assert seen.repeats == 20
+    zips, region = seen.column("zip"), seen.column("region")
+    assert zips is not None
+    assert region is not None
+    assert {value for value, _ in zips.frequent} == {f"0210{d}" for d in range(7)}, "zeros stay"
+    assert seen.dropped == {"label missing": 2, "score missing": 11}
+    assert "words-for-missing" in seen.warnings
+    assert {"scores-look-like-percent", "missing-label", "missing-score", "likely-id"} <= set(seen.warnings)
+    assert seen.refusals == (), "the command takes care of all"
+
+
+def test_the_command_is_ready_to_paste(messy: str) -> None:
+    words = shlex.split(cal.look(messy).command)
+    assert words[:3] == ["calibrant", "audit", messy]
+    a = build_parser().parse_args(words[1:])
+    assert (a.label, a.score, a.positive, a.percent, a.missing) == ("readmitted", "risk", "yes", True, "drop")
+    assert "sex" in a.by
+    assert "patient_id" not in a.by
+
+
+@pytest.mark.slow
+def test_the_command_runs(messy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = cal.look(messy).command
+    assert main([*shlex.split(command)[1:], "--quick", "--json", "-"]) in (0, 3)
+    record = json.loads(capsys.readouterr().out)
+    assert record["data"]["columns"]["zip"]["kind"] == "category"
+    assert record["data"]["dropped"] == sum(cal.look(messy).dropped.values())
+
+
+def test_all_that_is_in_the_way_is_said_at_once(messy: str) -> None:
+    seen = cal.look(messy, label="readmitted", score="risk", by=["sexx", "visit_id", "sex", "sex"], key="nr")
+    stated = "\n".join(seen.refusals)
+    for part in ("'sexx'", "'nr'", "positive", "percent", "missing"):
+        assert part in stated, part
+    assert len(seen.refusals) >= 5
+    fixed = cal.look(messy, label="readmitted", score="risk", positive="yes", percent=True, missing="drop", by="sex")
+    assert fixed.refusals == ()
+
+
+def test_look_refuses_what_the_audit_refuses(messy: str) -> None:
+    plan: dict[str, Any] = {"label": "readmitted", "score": "risk", "positive": "yes", "by": "sex"}
+    for more in ({}, {"percent": True}, {"percent": True, "missing": "drop"}):
+        try:
+            cal.audit(messy, **plan, **more, quick=True)
+            refused = ""
+        except cal.BadInput as e:
+            refused = str(e)
+        seen = cal.look(messy, **plan, **more)
+        assert bool(refused) == bool(seen.refusals), refused
+        assert not refused or refused in seen.refusals
+
+
+def test_a_look_never_holds_labels_against_scores() -> None:
+    """Labels dealt anew among the rows leave it the same, but for rows that are equal by chance."""
+    rng = np.random.default_rng(1)
+    y, p = rng.integers(0, 2, 500), rng.uniform(size=500)
+    first = cal.look({"y": y, "p": p, "g": ["a", "b"] * 250})
+    again = cal.look({"y": rng.permutation(y), "p": p, "g": ["a", "b"] * 250})
+    assert first == again
+
+
+def test_bundled_data() -> None:
+    seen = cal.look(employment_path())
+    assert (seen.label, seen.score, seen.scale, seen.refusals) == (
+        "employed",
+        "predicted_probability",
+        "probability",
+        (),
+    )
+    assert seen.rows == seen.rows_read == 277_677
+    assert set(seen.candidates["by"][:3]) == {"sex", "age", "race"}
+    assert dict(seen.label_values)[seen.event] == 139_199
+
+
+@pytest.mark.parametrize(
+    ("file", "label", "score"),
+    [("bank_out", "actual", "prob_1"), ("cardio_out", "actual", "prob_1"), ("adult_out", "actual", "prob_1")],
+)
+def test_shared_data(shared: Path, file: str, label: str, score: str) -> None:
+    seen = cal.look(shared / f"data/{file}.parquet")
+    assert (seen.label, seen.score) == (label, score)
+    assert "pred" in seen.candidates["output"]
+
+
+def test_many_classes_are_not_guessed(shared: Path) -> None:
+    seen = cal.look(shared / "data/cifar_out.parquet")
+    assert (seen.label, seen.score) == ("", "")
+    assert len(seen.refusals) == 2
+
+
+def test_a_label_that_stands_last_is_offered() -> None:
+    rng = np.random.default_rng(0)
+    table = pa.table({f"trait {i}": rng.integers(0, 2, 200) for i in range(6)} | {"risk": rng.uniform(size=200)})
+    found = cal.look(table.append_column("ill", pa.array(rng.integers(0, 2, 200))))
+    assert found.candidates["label"][-1] == "ill"
+    assert "ill" not in found.candidates["by"]
+
+
+def test_nothing_to_audit_says_what_is_missing() -> None:
+    seen = cal.look({"a": ["x", "y", "z"] * 20, "b": list(range(60))})
+    assert any("label" in r for r in seen.refusals)
+    assert any("score" in r for r in seen.refusals)
+    assert "OUTCOME" in seen.command
+    empty = cal.look({"y": pa.array([], pa.int64()), "p": pa.array([], pa.float64())})
+    assert any("no rows" in r for r in empty.refusals)
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        ([0.0, 0.3, 0.9], "probability"),
+        ([0.0, 30.0, 99.0], "percent"),
+        ([-4.0, 0.5, 6.0], "logit"),
+        ([0.0, 1.0, 1.0], "decision"),
+        ([0.0, 0.5, 1.00001], "rounding"),
+        ([0.0, 5.0, 2000.0], "other"),
+    ],
+)
+def test_scale_of_scores(values: list[float], scale: str) -> None:
+    assert cal.look({"y": [0, 1, 1], "p": values}, label="y", score="p").scale == scale
+
+
+def test_per_cent_with_a_sign(tmp_path: Path) -> None:
+    lines = [f"{i % 2},{i % 90}.5 %" for i in range(200)]
+    (tmp_path / "signed.csv").write_text("\n".join(["y,risk", *lines]), encoding="utf-8")
+    seen = cal.look(tmp_path / "signed.csv")
+    assert (seen.score, seen.scale, seen.refusals) == ("risk", "percent", ())
+    assert "--percent" in seen.command
+
+
+def test_shares_that_are_taken_for_per_cent() -> None:
+    seen = cal.look({"y": [0, 1] * 30, "p": np.linspace(0, 1, 60)}, label="y", score="p", percent=True)
+    assert any("no score is above 1, as if they were probabilities: leave percent=True out" in r for r in seen.refusals)
+
+
+@pytest.mark.parametrize(
+    ("values", "case", "plain"),
+    [
+        ([("0", 5), ("1", 2)], "1", True),
+        ([("false", 5), ("true", 2)], "true", True),
+        ([("no", 2), ("yes", 5)], "yes", False),
+        ([("alive", 5), ("dead", 2)], "dead", False),
+        ([("not readmitted", 5), ("readmitted", 9)], "readmitted", False),
+        ([("a", 5), ("b", 2)], "b", False),
+    ],
+)
+def test_the_case(values: list[tuple[str, int]], case: str, plain: bool) -> None:
+    assert roles.event_of(values) == (case, plain)
+
+
+# ---- every source ----
+
+
+def table() -> pa.Table:
+    rng = np.random.default_rng(2)
+    return pa.table(
+        {
+            "y": rng.integers(0, 2, 300),
+            "p": rng.uniform(size=300),
+            "sex": ["f", "m"] * 150,
+            "age": list(range(20, 50)) * 10,
+        }
+    )
+
+
+def test_sources_look_the_same(tmp_path: Path) -> None:
+    rows = table()
+    pq.write_table(rows, tmp_path / "a.parquet")
+    rows.to_pandas().to_csv(tmp_path / "a.csv", index=False)
+    looks = [
+        cal.look(s) for s in (rows, rows.to_pandas(), tmp_path / "a.parquet", tmp_path / "a.csv", rows.to_pydict())
+    ]
+    for seen in looks:
+        assert (seen.label, seen.score, seen.rows, seen.repeats) == ("y", "p", 300, 0)
+        assert [(c.name, c.kind, c.role, c.low, c.high) for c in seen.columns] == [
+            (c.name, c.kind, c.role, c.low, c.high) for c in looks[0].columns
+        ]
+    assert looks[0].command == "calibrant.audit(data, label='y', score='p', by=['sex', 'age'])"
+
+
+def test_predictions_and_sketches() -> None:
+    rows = table()
+    data = cal.predictions(rows["y"].to_numpy(), rows["p"].to_numpy(), {"sex": rows["sex"].to_pylist()})
+    assert (cal.look(data).label, cal.look(data).score) == ("y_true", "y_prob")
+    whole = cal.sketch(rows, label="y", score="p", by="sex", variables="age")
+    seen = cal.look(whole)
+    assert seen.holds == "sketch"
+    assert {c.name: c.role for c in seen.columns} == {"y": "label", "p": "score", "sex": "group", "age": "covariate"}
+    assert "a sketch of 300 rows" in str(seen).replace("\u202f", " ")
+
+
+def test_large_files_are_sampled_from_evenly_spread_places(tmp_path: Path) -> None:
+    n = 40_000
+    pq.write_table(
+        pa.table({"y": np.arange(n) % 2, "p": np.linspace(0, 1, n), "late": [None] * (n - 10) + ["x"] * 10}),
+        tmp_path / "long.parquet",
+        row_group_size=1000,
+    )
+    from calibrant.data.sources.opened import open_source
+
+    rows = sampled(open_source(tmp_path / "long.parquet"), most=3200)
+    assert rows.rows == n
+    assert 3200 <= rows.table.num_rows < 3300
+    p = rows.table["p"].to_numpy()
+    assert p.min() < 0.01
+    assert p.max() > 0.9
+    assert sum(count for *_, count in rows.runs) == rows.table.num_rows
+
+
+def test_missing_of_all_rows_where_the_file_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 40_000
+    late = [None] * (n - 10) + ["x"] * 10
+    rows = pa.table({"y": np.arange(n) % 2, "p": np.linspace(0, 1, n), "late": late})
+    pq.write_table(rows, tmp_path / "long.parquet", row_group_size=1000)
+    monkeypatch.setattr(sample, "MOST", 5000)
+    seen = cal.look(tmp_path / "long.parquet")
+    reported = seen.column("late")
+    assert reported is not None
+    assert not seen.whole
+    assert reported.missing_in_all == n - 10
+    assert "39,990 (>99.9%)" in written(seen)
+
+
+def test_wide_files_show_what_matters(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    columns = {f"v{i:03d}": rng.normal(size=200) for i in range(498)}
+    pq.write_table(
+        pa.table(columns | {"outcome": [0, 1] * 100, "score": rng.uniform(size=200)}), tmp_path / "w.parquet"
+    )
+    seen = cal.look(tmp_path / "w.parquet")
+    assert (seen.label, seen.score, len(seen.columns)) == ("outcome", "score", 500)
+    text = written(seen)
+    assert "and 460 more columns" in text
+    assert len(text.splitlines()) < 70
+    assert LEAST <= 6_000_000 // 500
+
+
+# ---- how it is told ----
+
+
+def test_every_line_fits_eighty_columns(messy: str) -> None:
+    for seen in (cal.look(messy), cal.look(employment_path()), cal.look(messy, label="risk", score="sex", by="no")):
+        command = {line.strip() for line in typed(seen.command)}
+        for line in written(seen).splitlines():
+            assert cells(line) <= WIDTH or line.strip() in command, line
+
+
+def test_typed_lines_are_the_command(messy: str) -> None:
+    seen = cal.look(messy)
+    joined = " ".join(line.removesuffix("\\") for line in typed(seen.command))
+    assert shlex.split(joined) == shlex.split(seen.command)
+
+
+def test_names_cannot_steer_a_terminal_or_a_page() -> None:
+    evil = "\x1b[31m<script>alert(1)</script>"
+    seen = cal.look({"y": [0, 1] * 30, "p": np.linspace(0, 1, 60), evil: [evil, "b"] * 30})
+    for text in (str(seen), repr(seen), html(seen), short(seen)):
+        assert "\x1b" not in text
+    assert "<script>" not in html(seen)
+
+
+def test_names_with_commas_and_blanks_are_quoted(tmp_path: Path) -> None:
+    pq.write_table(
+        pa.table({"y": [0, 1] * 30, "p": np.linspace(0, 1, 60), "a, b": ["x", "y"] * 30}),
+        tmp_path / "-odd name.parquet",
+    )
+    words = shlex.split(cal.look(tmp_path / "-odd name.parquet").command)
+    assert build_parser().parse_args(words[1:]).by == ("a, b",)
+
+
+def test_it_is_brief_in_python_and_plain_for_machines(messy: str) -> None:
+    seen = cal.look(messy)
+    assert len(repr(seen).splitlines()) <= 10
+    assert "calibrant audit" in repr(seen)
+    assert Look.from_dict(json.loads(json.dumps(seen.to_dict()))) == seen
+    frame = seen.to_frame()
+    assert frame.num_rows == len(seen.columns)
+    assert "<table>" in seen._repr_html_()
+    with pytest.raises(AttributeError):
+        seen.label = "other"  # type: ignore[misc]
+
+
+def test_command_line(messy: str, capsys: Any) -> None:
+    assert main(["look", messy]) == 0
+    assert "interpreted as" in capsys.readouterr().out
+    assert main(["look", messy, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["label"] == "readmitted"
+    assert main(["look", messy, "--label", "readmitted", "--score", "risk"]) == 2
+    assert "In the way" in capsys.readouterr().out
+
+
+def test_command_line_looks_at_sketches(tmp_path: Path, capsys: Any) -> None:
+    whole = cal.sketch(table(), label="y", score="p", by="sex")
+    (tmp_path / "a.sketch").write_bytes(whole.to_bytes())
+    assert main(["look", str(tmp_path / "a.sketch")]) == 0
+    out = capsys.readouterr().out
+    assert "a sketch of" in out
+    command = cal.look(whole).command
+    assert command == "calibrant.audit(data)", "it brings its columns: naming them is refused"
+    assert f"calibrant audit {tmp_path / 'a.sketch'} --report" in out.replace(" \\\n    ", " ")
+    assert "OUTCOME" not in out
+    assert main(["audit", str(tmp_path / "a.sketch"), "--quick", "--json", "-"]) == 0
+
+
+def test_columns_of_the_same_name_and_strange_types() -> None:
+    rows = pa.table({"y": [0, 1] * 30, "p": np.linspace(0, 1, 60), "l": [[1], [2]] * 30, "b": [b"\xff", b"x"] * 30})
+    seen = cal.look(rows)
+    assert kinds(seen)["l"] == "unusable"
+    assert seen.label == "y"
+    assert Column(name="a", kind="number") != Column(name="a", kind="id")
+
+
+@pytest.mark.parametrize("form", ["xlsx", "jsonl", "orc", "npz", "arrow", "hive"])
+def test_every_format(form: str, tmp_path: Path) -> None:
+    rows, path = table(), tmp_path / f"rows.{form}"
+    if form == "xlsx":
+        pytest.importorskip("openpyxl")
+        pytest.importorskip("python_calamine")
+        rows.to_pandas().to_excel(path, index=False)
+    elif form == "jsonl":
+        rows.to_pandas().to_json(path, orient="records", lines=True)
+    elif form == "orc":
+        pytest.importorskip("pyarrow.orc").write_table(rows, path)
+    elif form == "npz":
+        np.savez(
+            path, **{c: rows[c].to_numpy() if c != "sex" else np.array(rows[c].to_pylist()) for c in rows.column_names}
+        )
+    elif form == "arrow":
+        pytest.importorskip("pyarrow.feather").write_feather(rows, path)
+    else:
+        pq.write_to_dataset(rows, path, partition_cols=["sex"])
+    seen = cal.look(path)
+    assert (seen.label, seen.score, seen.rows, seen.refusals) == ("y", "p", 300, ())
+    assert kinds(seen) == {"y": "yes/no", "p": "number", "sex": "category", "age": "number"}
+
+
+def test_an_audit_with_progress_looks_first_and_opens_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from calibrant.data.engines import reduce
+
+    reported: list[str] = []
+    opened: list[object] = []
+    real = reduce.open_source
+    monkeypatch.setattr(reduce, "open_source", lambda *a, **k: opened.append(a) or real(*a, **k))
+    cal.audit(table(), label="y", score="p", quick=True, progress=lambda event_now: reported.append(event_now.step))
+    assert reported[0].replace("\u202f", " ").startswith("data: 300 rows, 4 columns")
+    assert len(opened) == 1
+
+
+def test_a_stream_is_not_spent_by_the_look() -> None:
+    rows = table()
+    stream = pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches())
+    reported: list[str] = []
+    record = cal.audit(
+        stream, label="y", score="p", by="sex", quick=True, progress=lambda event_now: reported.append(event_now.step)
+    )
+    assert record.everyone.rows == 300
+
+
+@pytest.mark.slow
+def test_frames_of_a_cluster_show_their_first_rows() -> None:
+    frames = pytest.importorskip("dask.dataframe")
+    rows = pa.concat_tables([table()] * 40).to_pandas().assign(visit_id=[f"v{i}" for i in range(12_000)])
+    seen = cal.look(frames.from_pandas(rows, npartitions=3))
+    assert (seen.label, seen.score, seen.rows, seen.whole) == ("y", "p", None, False)
+    assert seen.rows_read == LEAST
+    assert "key='visit_id'" in seen.command
+    assert seen.refusals == ()
+
+
+def test_an_audit_on_a_terminal_begins_with_a_look(messy: str, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert main(["audit", messy, "--label", "readmitted", "--score", "risk", "--by", "sexx", "--quick"]) == 2
+    stated = capsys.readouterr().err.replace("\u202f", " ")
+    assert stated.startswith("messy visits: 420 rows, 11 columns; every row was read")
+    for part in ("In the way", "'sexx'", "--positive", "--percent", "--drop-missing"):
+        assert part in stated
+    assert "Run" not in stated
+
+
+def test_rows_without_a_label_may_be_kept() -> None:
+    y = [0, 1, None, 1] * 30
+    log: dict[str, list[object]] = {"y": list(y), "p": [0.2, 0.7, 0.6, 0.4] * 30, "patient": list(range(60)) * 2}
+    reported = " ".join(str(cal.look(log, label="y", score="p")).split())
+    assert "30 (25.0%) rows would be left out with --missing drop: 30 label missing." in reported
+    assert "--missing keep, in place of drop, counts the 30 rows without a label apart" in reported
+    kept = cal.look(log, label="y", score="p", missing="keep")
+    assert kept.refusals == ()
+    reported = " ".join(str(kept).split())
+    assert "30 (25.0%) rows have no label: counted apart" in reported
+    assert "drop" not in reported
+    assert "missing='keep'" in kept.command
+    assert "30 (25.0%) rows have no label" in " ".join(
+        str(cal.look(cal.sketch(log, label="y", score="p", missing="keep"))).split()
+    )
+    assert "--missing keep" not in str(cal.look(log, label="y", score="p", cluster="patient"))  # refused with units
+    log["p"] = [None, *log["p"][1:]]
+    assert "--missing keep" not in str(cal.look(log, label="y", score="p"))  # a score is missing: refused too
+
+
+def test_a_category_that_is_called_like_a_unit_is_offered_as_one(tmp_path: Path) -> None:
+    n = 600
+    log: dict[str, list[object]] = {
+        "y": [i % 3 == 0 for i in range(n)],
+        "p": [i % 19 / 20 + 0.02 for i in range(n)],
+        "patient": [f"P{i // 6}" for i in range(n)],
+        "site": ["abc"[i // 6 % 3] for i in range(n)],
+        "zone": [f"Z{i // 6}" for i in range(n)],
+    }
+    found = cal.look(log, label="y", score="p")
+    assert found.candidates["cluster"] == ("patient",)
+    stated = "Rows share patient: without --cluster patient ranges assume independent rows."
+    assert stated in " ".join(str(found).split())
+    assert "Rows share" not in str(cal.look(log, label="y", score="p", cluster="patient"))
+    # ... and the proposed call names it: it is audited by units, and looks the same
+    assert "cluster='patient'" in found.command
+    assert "by='site'" in found.command
+    assert cal.look(log, label="y", score="p", by="site", cluster="patient").command == found.command
+    # ... but not where labels are kept apart, which takes memory, nor where the call would be refused
+    assert "cluster" not in cal.look(log, label="y", score="p", missing="keep").command
+    assert "cluster" not in cal.look(log, label="y", score="p", key="patient").command
+    log["patient"][0] = None
+    assert "cluster" not in cal.look(log, label="y", score="p").command
+
+
+def test_two_columns_of_units_are_both_named_and_neither_is_a_group() -> None:
+    rng = np.random.default_rng(4)
+    person, question = rng.integers(0, 60, 900), rng.integers(0, 30, 900)
+    table = {"y": rng.integers(0, 2, 900), "p": rng.uniform(size=900), "person": [f"u{i}" for i in person]}
+    seen = cal.look(table | {"question": [f"q{i}" for i in question], "sex": rng.choice(["f", "m"], 900)})
+    assert seen.candidates["by"] == ("sex",)
+    assert {c.name: c.frequent for c in seen.columns}["person"] == ()  # no person is shown
+    assert "u10" not in str(seen)
+    assert "Rows share person and question" in str(seen)
+    assert "With --cluster person,question both count" in " ".join(str(seen).split())
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "cluster"),
+    [
+        ("patient", lambda i: i // 5, True),
+        ("patient", lambda i: float(i // 5), True),
+        ("person", lambda i: f"p{i % 40}", True),
+        ("user_id", lambda i: i % 25, True),
+        ("person", lambda i: f"p{i % 19}", False),
+        ("patient_age", lambda i: 18 + i % 72, False),
+        ("age_of_patient", lambda i: 18 + i % 72, False),
+        ("age", lambda i: 18 + i % 72, False),
+        ("year", lambda i: 1990 + i % 30, False),
+        ("month", lambda i: 202_401 + i % 30, False),
+        ("month_id", lambda i: 202_401 + i % 30, False),
+        ("grade", lambda i: i % 25, False),
+        ("grade_id", lambda i: i % 25, False),
+        ("calls_per_user", lambda i: i % 30, False),
+        ("account", lambda i: i % 90 - 40, False),
+        ("site", lambda i: f"s{i % 30}", False),
+        ("site", lambda i: f"s{i % 60}", True),
+        ("clinic_patient", lambda i: i % 60, True),
+    ],
+)
+def test_units_are_told_by_names_of_units_alone(name: str, values: Any, cluster: bool, tmp_path: Path) -> None:
+    n = 600
+    lines = [f"{values(i)},{i % 3 // 2},{i % 19 / 20 + 0.02:.2f}" for i in range(n)]
+    (tmp_path / "log.csv").write_text("\n".join([f"{name},y,p", *lines]), encoding="utf-8")
+    held = {name: [values(i) for i in range(n)], "y": [i % 3 // 2 for i in range(n)]}
+    held["p"] = [round(i % 19 / 20 + 0.02, 2) for i in range(n)]
+    for seen in (cal.look(tmp_path / "log.csv"), cal.look(held)):
+        assert (seen.label, seen.score) == ("y", "p")
+        assert seen.candidates["cluster"] == ((name,) if cluster else ())
+        assert ("cluster" in seen.command) == cluster
+        assert not cluster or f"by {name}" not in seen.command.replace("='", " ")
+
+
+def test_the_most_frequent_spelling_is_proposed_as_the_case() -> None:
+    held = {"y": ["No"] * 90 + ["Yes"] * 60 + ["yes", "maybe"], "p": np.linspace(0.01, 0.99, 152)}
+    seen = cal.look(held, label="y", score="p")
+    assert (seen.event, "positive='Yes'" in seen.command) == ("Yes", True)
+    refused = cal.look(held, label="y", score="p", positive="Yes").refusals
+    assert any("holds 'yes' next to 'Yes', which would count as a non-event" in stated for stated in refused)
+
+
+def test_a_stray_score_is_no_sign_of_per_cent() -> None:
+    seen = cal.look({"y": [0, 1] * 75, "p": [*np.linspace(0.01, 0.99, 149), 55.0]}, label="y", score="p")
+    assert (seen.scale, "percent" in seen.command) == ("other", False)
+    assert "the other 149 are within" in seen.refusals[0]
+
+
+def test_texts_that_an_audit_takes_for_missing_labels_are_missing_and_no_class(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    rows = [f"{'ja' if i % 3 else 'NA'},{0.1 + i / 100:.2f}" for i in range(60)]
+    path.write_text("\n".join(["y,p", *rows]), encoding="utf-8")
+    seen = cal.look(path)
+    label = seen.column("y")
+    assert label is not None
+    assert (label.missing, label.frequent, seen.label_values) == (20, (("ja", 40),), (("ja", 40),))
+    assert seen.dropped == {"label missing": 20}
+    reported = " ".join(str(seen).split())
+    assert "20 (33.3%)" in reported
+    assert "No row holds another value." in reported
+    assert "'NA'" not in reported
+    assert "levels of their own" not in reported
+    assert "one-class" in seen.warnings
+
+
+def test_two_columns_of_one_name_are_the_cause_and_no_row_is_called_equal(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["y,p,p", *(f"{i % 2},0.{i:03},0.{i:03}" for i in range(60))]), encoding="utf-8")
+    seen = cal.look(path)
+    assert seen.repeats is None
+    assert any(
+        r.endswith("column 'p' cannot be read: several columns have this name: rename all but one")
+        for r in seen.refusals
+    )
+    assert "equal an earlier one" not in str(seen)
+
+
+@pytest.mark.parametrize(("header", "which"), [("y,p,x,x", "every column that was read"), ("y,p,x,z", "every column")])
+def test_copies_are_told_where_label_and_score_are_read(header: str, which: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    rows = [f"{i % 2},0.{i:03},{i},{i}" for i in range(300)]
+    path.write_text("\n".join([header, *rows, *rows]), encoding="utf-8")
+    seen = cal.look(path)
+    assert seen.repeats == 300
+    assert "equal-rows" in seen.warnings
+    assert f"300 (50.0%) rows equal an earlier one in {which}. Where" in " ".join(str(seen).split())
+    assert "repeated-rows" in cal.audit(path, label="y", score="p", quick=True).data["warnings"]
+
+
+@pytest.mark.parametrize("given", ["\t", "\\t", "tab"])
+def test_a_tab_is_typed_in_any_shell(given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["y\tp", *(f"{i % 2}\t0.{i + 1}" for i in range(90))]), encoding="utf-8")
+    seen = cal.look(path, delimiter=given)
+    assert r" --delimiter '\t' " in seen.command
+    assert build_parser().parse_args(shlex.split(seen.command)[1:]).delimiter == r"\t"
+    words = ["audit", str(path), "--label", "y", "--score", "p", "--quick", "--delimiter", given]
+    main([*words, "--json", str(tmp_path / "a.json")])
+    assert r"--delimiter '\t'" in capsys.readouterr().out
+    assert json.loads((tmp_path / "a.json").read_text())["settings"]["form"] == {"delimiter": "\t"}
+    assert cal.read(path, label="y", score="p", delimiter=given).n == 90
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "asked"),
+    [
+        ("survey_weight", 0.2, True),
+        ("weight", 40.0, True),
+        ("weights", 0.2, True),
+        ("sample_weight", 0.2, True),
+        ("pweight", 0.2, True),
+        ("SurveyWeight", 0.2, True),
+        ("birth_weight", 2.0, False),
+        ("weight_kg", 40.0, False),
+        ("weight", -3.0, False),
+    ],
+)
+def test_weights_are_asked_after_and_never_proposed(name: str, low: float, asked: bool) -> None:
+    n = 300
+    held = {"y": [i % 3 // 2 for i in range(n)], "p": [i % 19 / 20 + 0.02 for i in range(n)]}
+    held |= {name: [low + i % 7 * 0.37 for i in range(n)], "sex": ["fm"[i % 2] for i in range(n)]}
+    seen = cal.look(held)
+    assert seen.candidates["weights"] == ((name,) if asked else ())
+    text = " ".join(str(seen).split())
+    assert (f"Does {name} say how many people a row stands for? Without --weights {name} every" in text) == asked
+    assert "weights=" not in seen.command
+    assert not asked or (seen.score == "p" and seen.candidates["by"] == ("sex",))
+    if asked:
+        assert "how many people" not in str(cal.look(held, label="y", score="p", weights=name))
+
+
+def test_a_column_that_is_not_read_is_told_with_the_reason(tmp_path: Path) -> None:
+    rows = [f"{i % 3 // 2},{i % 19 / 20 + 0.02:.2f},a,b,c" for i in range(300)]
+    (tmp_path / "log.csv").write_text("\n".join(["y,p,g,g,s", *rows]), encoding="utf-8")
+    columns = [pa.array(c) for c in zip(*([float(v) for v in r.split(",")[:2]] for r in rows), strict=True)]
+    texts = [pa.array(list("abc") * 100)] * 3
+    pq.write_table(pa.Table.from_arrays([*columns, *texts], names=["y", "p", "g", "g", "s"]), tmp_path / "log.parquet")
+    for file in ("log.csv", "log.parquet"):
+        seen = cal.look(tmp_path / file)
+        assert kinds(seen)["g"] == "unusable"
+        assert "Not read  g: several columns have this name: rename all but one." in str(seen)
+
+
+def test_spaces_at_the_ends_of_values_are_shown() -> None:
+    held = {"y": [0, 1, 1] * 50, "p": [0.2, 0.4, 0.9] * 50, "s": ["a", "a ", " b"] * 50}
+    assert '" b", a, "a "' in str(cal.look(held))

@@ -1,0 +1,77 @@
+"""What comes from files, names and arguments can neither steer a terminal nor break a line of it."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import sys
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pytest
+
+import calibrant as cal
+from calibrant.cli.run import main
+from calibrant.errors import BadInput, CalibrantWarning, NotComputable
+from calibrant.sanitize import HIDDEN, JOINERS, sanitize
+
+EVIL = "\x1b]0;owned\x07\x1b[31mred\u202egnp\x9b31m\r\u2028all fine"
+
+
+def unseen(text: str) -> list[str]:
+    return [c for c in text if unicodedata.category(c) in HIDDEN and c not in f"\n{JOINERS}"]
+
+
+@pytest.mark.slow
+def test_every_hidden_character_is_shown_as_a_code_and_no_other() -> None:
+    every = "".join(map(chr, range(sys.maxunicode + 1)))
+    assert not unseen(sanitize(every).replace("\n", "?"))
+    assert sanitize("⟨é 東京 👩\u200d⚕️ \xa0") == "⟨é 東京 👩\u200d⚕️ \xa0"
+    assert sanitize("a\x1bb\nc") == "a⟨U+001B⟩b⟨U+000A⟩c"
+    assert sanitize("a\nb\r", keep="\n") == "a\nb⟨U+000D⟩"
+
+
+@pytest.mark.parametrize("kind", [BadInput, NotComputable, CalibrantWarning])
+def test_a_refusal_is_one_line_that_steers_nothing(kind: type[Exception]) -> None:
+    stated = kind(f"column {EVIL}\nis bad")
+    assert not unseen(str(stated))
+    assert "\n" not in str(stated)
+    assert str(pickle.loads(pickle.dumps(stated))) == str(stated)  # noqa: S301 - our own
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [EVIL],
+        ["audit", f"{EVIL}.csv", "--label", "y", "--score", "p"],
+        ["audit", "d.csv", "--label", EVIL, "--score", "p"],
+        ["audit", "d.csv", "--label", "y", "--score", "p", "--by", EVIL],
+        ["audit", "d.csv", "--label", "y", "--score", "p", f"--{EVIL}"],
+        ["audit", "d.csv", "--label", "y", "--score", "p", "--limit", EVIL],
+        ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--name", EVIL, "--by", "who"],
+        ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--report", f"{EVIL}.html"],
+        ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--by", "who", "--markdown", "-"],
+        ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--by", "who", "--report", "-"],
+        ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--by", "who", "--json", "-"],
+        ["apply", "map.json", "d.csv", "--score", "p", "--out", "out.csv"],
+        ["apply", f"{EVIL}.json", "d.csv", "--score", "p", "--out", "out.csv"],
+        ["merge", EVIL, "--out", "x.sketch"],
+        ["repair", "d.csv", "--label", "y", "--score", "p", "--key", "id", "--method", EVIL],
+    ],
+    ids=lambda a: re.sub("[^a-z.-]+", "_", " ".join(a).replace(EVIL, "EVIL").lower())[-60:],
+)
+def test_the_command_prints_nothing_that_a_terminal_would_obey(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    n = 200
+    columns = {"id": np.arange(n), "y": np.arange(n) % 2, "p": np.full(n, 0.5), "who": [EVIL, "b"] * (n // 2)}
+    pc.write_csv(pa.table(columns), "d.csv")
+    Path("map.json").write_text(cal.repair.Rounding().fit().to_json().replace('"Rounding"', '"\\u001b[31mx\\u202e"'))
+    main(arguments)
+    printed = capsys.readouterr()
+    assert printed.out or printed.err
+    assert not unseen(printed.out + printed.err)

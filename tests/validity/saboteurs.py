@@ -89,7 +89,7 @@ REAL_BET = bounds.bet
 @contextmanager
 def bet(broken: Callable[..., Any]) -> Iterator[None]:
     """Put a broken way of betting into the raw lower bound."""
-    with patch.object(bounds, "wager", broken):
+    with patch.object(bounds, "bet", broken):
         yield
 
 

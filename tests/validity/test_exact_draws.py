@@ -73,7 +73,7 @@ def test_a_band_along_a_variable_excludes_zero_only_where_its_test_rejects() -> 
 
 
 def test_rules_are_judged_by_the_half_that_did_not_grow_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = import_module("calibrant.diagnose.subgroups")
+    rules = import_module("calibrant.diagnose.searched_subgroups")
     real, found = rules.search, []
 
     def search(*given: Any) -> Any:

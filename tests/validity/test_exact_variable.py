@@ -107,7 +107,7 @@ def test_bets_beyond_the_shift_read_the_past_only():
             return 0.0, np.full(7, 0.1), block_rows[order[1:]]
 
         ledger = RowLedger(residual, g.integers(0, 3, 800).astype(np.int32), block, 3, 8)
-        with patch.object(variable, "wager", bet):
+        with patch.object(variable, "bet", bet):
             variable.lower_bound(ledger, 0.05, 0, True, variable.gap_limits(ledger, 0.01))
         return [np.append(signal, moment) for signal, moment in seen]
 

@@ -64,7 +64,7 @@ def e_values(make, name, runs=200):
 
 
 def mean_of_gaps(codes, p, y):
-    return MeanGap([gap_of(s.clusters, ALPHA) for s in Design(codes, 0).shifted(p, y, None)])
+    return MeanGap([gap_of(s.clusters, ALPHA) for s in Design(codes, 0).diagonal_blocks(p, y, None)])
 
 
 @pytest.mark.parametrize("name", ["both effects", FEW])

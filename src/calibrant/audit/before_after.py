@@ -125,7 +125,7 @@ class Populations:
             return False
         return how.kind != "category" or not set(v.values) - set(how.levels)
 
-    # ---- pockets ----
+    # ---- subgroups ----
 
     def _subgroups(self, at: Whole) -> Iterator[People]:
         """Yield the subgroups certified over the limit, without a limit those certified off."""

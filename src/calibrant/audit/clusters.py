@@ -66,7 +66,7 @@ def _intraclass_correlation(rows: Predictions) -> float:
 
 def _wider(context: AuditContext) -> float | None:
     """Return how many times as wide everyone's gap is as with rows taken as independent and alike; None if no rows."""
-    q = context.everyone  # counts are of all rows: where not all units are held, of those alone
+    q = context.everyone  # counts are of all rows: where not all clusters are held, of those alone
     part = context.sketch.two_way is None and context.sketch.parts["sample"].cut
     rows = everyone(alone(context.sketch.rows()), context.seed) if part else replace(q, clusters=None, two_way=())
     by_clusters, by_rows = (gap(each, context.judging.alpha) for each in (q, rows))

@@ -26,13 +26,13 @@ def few(rows: float, of: float, mask: int) -> bool:
     return 0 < rows < mask or 0 < of - rows < mask
 
 
-# ---- the distinct pockets ----
+# ---- the distinct subgroups ----
 
 
 def reported_subgroups(curve: Curve, people: int, mask: int) -> Curve:
     """Return the subgroups of people enough as reported; what is over the limit is judged by the range as reported."""
     c, s = curve.columns, curve.settings
-    # Of units, those inside, those outside, and the fewest that tell a pocket from an earlier one
+    # Of clusters, those inside, those outside, and the fewest that tell a subgroup from an earlier one
     own = s.get("people", ((np.inf, np.inf),) * len(c["rows"]))
     apart = [np.inf if n is None else n for n in s.get("people_apart", (None,) * len(c["rows"]))]
     kept = [i for i in _apart(c, people, mask) if min(*own[i], apart[i]) >= mask]
@@ -51,7 +51,7 @@ def reported_subgroups(curve: Curve, people: int, mask: int) -> Curve:
         "over": tuple(limit is not None and v > limit for v in floors),
         **{k: tuple(line[j] for line in left) for j, k in enumerate(LEFT)},
     }
-    hide = "people" in s and mask > FEWEST  # of units, who else is told of is enough for no larger mask
+    hide = "people" in s and mask > FEWEST  # of clusters, who else is told of is enough for no larger mask
     settings = {
         **{k: s[k] for k in HOW},
         "conditions": tuple(s["conditions"][i] for i in kept),
@@ -158,7 +158,7 @@ def _reported_end(of: Estimate, end: str, tables: Tables, mask: int) -> tuple[fl
         out |= {f"rows_{end}": reported.rows, f"share_{end}": min(reported.rows / tables.n, 1.0)}
     if end == "high":
         return reported.end(value, 1, "most", 0.0), out
-    # the same draw as of that end of its range, so that a pocket told twice is told alike
+    # the same draw as of that end of its range, so that a subgroup told twice is told alike
     return reported.end(value, -1, "low" if reported.exact[1] > reported.exact[2] else "high", 0.0), out
 
 
@@ -183,7 +183,7 @@ def _set_of(tables: Tables, attribute: int, requested: Condition) -> NDArray[np.
     )
 
 
-# ---- the map of two traits ----
+# ---- the map of two attributes ----
 
 
 def reported_map(curve: Curve, mask: int) -> Curve | None:

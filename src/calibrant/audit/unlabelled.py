@@ -76,7 +76,7 @@ def shown(context: AuditContext) -> Iterator[Shown]:
     """
     whole, mask, first = context.sketch, context.mask, 0
     rows, apart = people_of(whole), whole.parts["unlabelled"].stored[1:, :, 0].sum(axis=1)
-    if whole.kept is not None and len(rows):  # people are units
+    if whole.kept is not None and len(rows):  # people are clusters
         apart = cluster_rows(whole).people(len(rows), labelled=False)
     kept = shown_groups(whole, mask)
     for g, (names, size) in enumerate(zip(whole.spec.groupings, whole.spec.sizes, strict=True)):

@@ -21,7 +21,7 @@ from calibrant.views.grouped import grouped_sketch, keyed, named_groups
 from calibrant.views.population import Population, groups_of, shares
 
 GAP = "the raw score: happened minus said"
-CLEAR_SIZE = 0.05  # share of the rows of groups whose worst is told by itself, as of pockets
+CLEAR_SIZE = 0.05  # share of the rows of groups whose worst is told by itself, as of subgroups
 
 
 @one_source

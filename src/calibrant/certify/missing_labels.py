@@ -80,7 +80,7 @@ def missing_labels(
     r"""Certify the error, or the gap, of everyone and of each group, those without a label among them.
 
     Estimand, of the people in the data, with or without a label: ``sum_c N_c |s_c - e_c| / N``, in probability
-    units. ``N_c`` of the N people have a score in step c, of mean ``s_c``, and the mean of their probabilities of
+    clusters. ``N_c`` of the N people have a score in step c, of mean ``s_c``, and the mean of their probabilities of
     the outcome is ``e_c``. With ``judge="gap"``: ``sum_c N_c (e_c - s_c) / N``, in which errors cancel.
 
     Parameters
@@ -125,11 +125,10 @@ def missing_labels(
     weights, that they do not depend on outcomes: all means and shares are then weighted, counts are not.
     **Guarantee.** Finite-sample: under its assumption each end is wrong with probability at most its share of alpha,
     and so is "stands to": if the verdict is wrong although the odds differ by less, that had this probability.
-    **Method.** One bet for every person, or unit; of those without a label the worst share that the assumption allows,
-    a line above the largest (below the least) probability at these odds, by which those of the same step who have a
-    label stand for them (documentation: missing labels).
-    **Cost.** Milliseconds a population, a tenth of a second with a limit.
-    **Reads.** The sketch; of clusters and weights the rows.
+    **Method.** One bet for every person, or cluster; of those without a label the worst share that the assumption
+    allows, a line above the largest (below the least) probability at these odds, by which those of the same step who
+    have a label stand for them (documentation: missing labels). **Cost.** Milliseconds a population, a tenth of a
+    second with a limit. **Reads.** The sketch; of clusters and weights the rows.
 
     References
     ----------

@@ -115,9 +115,10 @@ def _mean_absolute(mean: Floats, sd: Floats) -> Floats:
 
 Method = Literal["rounded", "jittered"]
 PLAN_GRID = 1024
-MOST_DRAWN = 20_000  # units drawn for a plan; from there on bounds shrink as the root of their number
-ALONE, TOGETHER, FEWEST_DRAWN = 4_000, 1_000, 200  # units drawn to say how many decide: of one row each, or of several
-PAIRS = 50_000  # of units and values of the score, that those of several rows may have
+MOST_DRAWN = 20_000  # clusters drawn for a plan; from there on bounds shrink as the root of their number
+# Clusters drawn to say how many decide: of one row each, or of several
+ALONE, TOGETHER, FEWEST_DRAWN = 4_000, 1_000, 200
+PAIRS = 50_000  # of clusters and values of the score, that those of several rows may have
 RELAXED = 0.9  # of an upper end without the relaxation is that with it, which takes longer
 CLUSTERS_PASSED = "clusters as given: of their sizes, with rows as much correlated"
 WEIGHTED = "scores and weights distributed as given"
@@ -330,7 +331,7 @@ def _noise(population: Population, steps: int, judge: Judge) -> float:
     The debiased plug-in is too high by up to 0.4 standard errors of every shown value, if the score is calibrated, and
     too low by somewhat less, if errors are of the size of that noise.
     """
-    if judge == "gap" and population.clusters is not None:  # rows of one unit err together
+    if judge == "gap" and population.clusters is not None:  # rows of one cluster err together
         return 2.0 * float(np.sqrt(_squares(population.clusters))) / max(population.clusters.total, 1e-300)
     shown = population.judged(steps)
     if shown.tallies is not None:

@@ -31,7 +31,7 @@ from calibrant.views.population import shares
 from calibrant.views.rules import text_of
 
 KINDS = ("one attribute", "one or two attributes", "one to three attributes")
-CLEAR_SIZE = 0.05  # smallest share of the rows of the pockets that are cleared, by default
+CLEAR_SIZE = 0.05  # smallest share of the rows of the subgroups that are cleared, by default
 PEOPLE = "the subgroups are of the people in the data"
 ASSUMES = f"independent outcomes; {PEOPLE}"
 

@@ -55,7 +55,7 @@ Name = str | tuple[str, str]  # of one covariate, or of two that are crossed
 # ---- Rows dealt into blocks and cut along a variable, by edges that no label and no certified row has touched ----
 
 BLOCKS = 8
-MOST_OF_CLUSTERS = 1024  # cells along which units are certified: of each pair it is asked how alike they are
+MOST_OF_CLUSTERS = 1024  # cells along which clusters are certified: of each pair it is asked how alike they are
 PILOT = 1000  # rows at most, and a tenth at most, that set a number's edges and then leave
 
 

@@ -197,7 +197,7 @@ def _covariates(options: Reading, source: Source) -> tuple[str, ...]:
         raise BadInput(
             f"covariate {wrong[0]!r} is the label, the score or the key: leave it out of --by and --variables"
         )
-    unread = {*taken, *options.row_attributes}  # units and weights are covariates where they are named only
+    unread = {*taken, *options.row_attributes}  # clusters and weights are covariates where they are named only
     others = Counter(options.others(source.columns)) if "*" in named else {}
     every = tuple(c for c, n in others.items() if n == 1 and c not in unread)
     return tuple(dict.fromkeys((*every, *(c for c in named if c != "*"))))

@@ -32,7 +32,7 @@ IDENTIFIER = 100_000  # more distinct texts than this name rows, and are neither
 LONGEST = 1000  # characters of a name: of a column, or of a group or level
 FEW = 20  # of these that are told
 SHOWN = 40  # characters of a value or type that a message shows
-MULTICLASS = 5  # strange labels make up this share of all, in per cent, from which on they may be classes
+MULTICLASS = 5  # strange labels make up this share of all, in percent, from which on they may be classes
 # Two outcomes in words.
 WORDS: tuple[set[str], ...] = (
     {"no", "yes"},

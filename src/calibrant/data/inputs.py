@@ -127,9 +127,9 @@ def weights_of(weights: object, n: int, missing: bool, name: str = "weights") ->
     return out, known
 
 
-# ---- units on several levels ----
+# ---- clusters on several levels ----
 
-Levels = tuple[tuple[str, int], ...]  # columns of units and how many there are, the coarsest first
+Levels = tuple[tuple[str, int], ...]  # columns of clusters and how many there are, the coarsest first
 
 
 def cluster_columns(cluster: object) -> dict[str, object]:
@@ -168,14 +168,14 @@ def cluster_codes(columns: Mapping[str, object]) -> dict[str, NDArray[np.intp]]:
 
 @dataclass(frozen=True)
 class Crossing:
-    """Two columns of clusters of which neither holds the other: rows that share neither unit are independent.
+    """Two columns of clusters of which neither holds the other: rows that share neither cluster are independent.
 
     Parameters
     ----------
     names : (str, str)
         That of more clusters first.
     codes : int array of shape (2, n)
-        The unit of each row by column, by number.
+        The cluster of each row by column, by number.
     """
 
     names: tuple[str, str]
@@ -239,7 +239,7 @@ def crossing_of(codes: Mapping[str, NDArray[np.intp]]) -> Crossing:
     """
     count = {name: int(code.max(initial=-1)) + 1 for name, code in codes.items()}
     kept: list[str] = []
-    for name in sorted(count, key=lambda name: (count[name], name)):  # what holds a column has fewer units, or as many
+    for name in sorted(count, key=lambda name: (count[name], name)):  # what holds a column has no more clusters
         if all(_split(codes[name], codes[other]) for other in kept):
             kept.append(name)
     if len(kept) > 2:

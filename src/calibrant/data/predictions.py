@@ -221,7 +221,7 @@ def predictions(
     positive : optional
         The label that counts as the event.
     drop_missing : bool
-        Leave out, and count, rows whose label, probability, unit or weight is missing: short for ``missing="drop"``.
+        Leave out, and count, rows whose label, probability, cluster or weight is missing: short for ``missing="drop"``.
     missing : {"level", "drop", "keep", "refuse"}
         By default a missing label or probability is refused, and a missing covariate is a level of its own;
         ``"refuse"`` refuses those too. ``"keep"`` keeps rows without a label apart, for `certify.missing_labels`;

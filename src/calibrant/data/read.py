@@ -93,7 +93,7 @@ def read(
     percent : bool
         Probabilities are percent, 0 to 100.
     drop_missing : bool
-        Leave out, and count, rows whose label, probability, unit or weight is missing: short for ``missing="drop"``.
+        Leave out, and count, rows whose label, probability, cluster or weight is missing: short for ``missing="drop"``.
     missing : {"level", "drop", "keep", "refuse"}
         By default a missing label or probability is refused, and any other missing value is a level "missing" of its
         own; ``"refuse"`` refuses those too. ``"keep"`` keeps rows without a label apart, for

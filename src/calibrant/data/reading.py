@@ -246,7 +246,7 @@ class Reading:
             require([v for v in self.variables if v != EVERY], opened.columns, "covariate")
             key, none = self.caller.says("key"), "--variables none" if self.caller.command else "variables=None"
             fix = f"pass {key} (columns that identify a row)"
-            fix += f", or {none} to go without covariates" if self.cluster else ""  # units are dealt by their names
+            fix += f", or {none} to go without covariates" if self.cluster else ""  # clusters are dealt by their names
             raise BadInput(f"covariates are sampled row by row, and {NO_NUMBERS}: {fix}")
         if self.weights and not (self.key or self.cluster or opened.numbered):
             rows, key = self.caller.says("weights"), self.caller.says("key")

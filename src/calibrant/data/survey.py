@@ -200,7 +200,7 @@ class FirstLook:
 EVERY = "*"
 KEPT = 300_000  # rows that a sketch for tests keeps: 55 MB with 20 covariates
 VALUES = 60_000_000  # of covariates that they have at most, 480 MB: of 500 covariates 120,000 rows are kept
-ROOM = 8_000_000  # numbers that rows of units have at least, 64 MB: a million rows of five groups and no covariate
+ROOM = 8_000_000  # numbers that rows of clusters have at least, 64 MB: a million rows of five groups and no covariate
 ONE_VALUE = "it takes one value only"
 
 

@@ -23,8 +23,8 @@ from calibrant.views.population import QUANTISATION
 
 Floats = NDArray[np.float64]
 
-EFFECTIVE = 50  # units from which on a band by units drawn anew holds: of 20 it missed 6 % of data sets at 5 %
-ROWS, EXPECTED = 100, 10  # rows on either side of a threshold that bands need; of them cases, and others, as expected
+EFFECTIVE = 50  # clusters from which on a band by clusters drawn again holds: of 20 it missed 6 % of data sets at 5 %
+ROWS, EXPECTED = 100, 10  # rows on either side of a threshold that bands need; of them events, and others, as expected
 HUNDREDTHS = np.arange(1, 100) / 100
 DRAWS = 4000  # of a normal vector, which set how much wider a band is than an interval, at least
 STREAM = 0x0DEC

@@ -25,7 +25,7 @@ from calibrant.stats.logistic import compressed, recalibrate, recalibrations
 from calibrant.stats.nulls import p_value
 
 SANDWICH = "asymptotic: Wald test by the sandwich of clusters or weighted rows, adjusted for their number"
-FEWEST = 20  # units, or weighted rows: a sandwich of fewer is too narrow
+FEWEST = 20  # clusters, or weighted rows: a sandwich of fewer is too narrow
 SPEAKS_FOR = "the intercept is not 0 or the slope is not 1 in logits"
 
 
@@ -63,7 +63,7 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
     -----
     **Assumes.** Independent rows; the scores were made without their outcomes. **Guarantee.** Simulated: level alpha at
     every number of rows. Asymptotic: with many expected events and non-events. With clusters or weights: asymptotic in
-    units, or rows. **Method.** Cox (1958); likelihood ratios in the order of Miller et al. (1991). Estimates are by
+    clusters, or rows. **Method.** Cox (1958); likelihood ratios in the order of Miller et al. (1991). Estimates are by
     Newton's method over all rows, standard errors from the information there. A likelihood ratio depends on the
     outcomes through ``sum Y`` and ``sum Y logit p`` alone, so that simulated data sets are refitted all at once, with
     the sum over rows taken on at most 128 nodes; the observed sums are treated alike, which keeps the p-value exact.
@@ -90,7 +90,7 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
     """
     options = ScoreTestOptions(draws, null, seed).checked()
     if isinstance(data, Predictions) and data.cluster is not None:
-        options = replace(options, null="simulated")  # of units there is one null, whichever is asked for
+        options = replace(options, null="simulated")  # of clusters there is one null, whichever is asked for
     whole = tested(data, options, "Cox's test", weighted=True, in_clusters=True)
     t, x = _informative(whole, "Cox's test")
     _refuse_infinite(t.q, x)
@@ -129,7 +129,7 @@ def _by_sandwich(full: Tested, q: Scored, x: Floats) -> Outcome:
     """Return adjusted Wald tests with the sandwich of clusters, or of weighted rows."""
     from scipy.special import fdtrc
 
-    # (1) Points of one outcome each; rows of units are points already.
+    # (1) Points of one outcome each; rows of clusters are points already.
     cluster_code, counts = q.cluster, (q.events, q.times - q.events)
     if cluster_code is None:
         many = np.concatenate(counts)
@@ -143,7 +143,7 @@ def _by_sandwich(full: Tested, q: Scored, x: Floats) -> Outcome:
     if not (free.converged and gap.converged) or count < FEWEST:
         why = f"{count} clusters are under {FEWEST}" if count < FEWEST else "the fit has no finite solution"
         raise NotComputable(f"Cox's test by its sandwich: {why}; use score_test, with cluster= and weights= too")
-    # (2) W of k parameters: W (d - k + 1) / (k d) is as F with k and d - k + 1 degrees, d = units - 1.
+    # (2) W of k parameters: W (d - k + 1) / (k d) is as F with k and d - k + 1 degrees, d = clusters - 1.
     d = count - 1.0
     away = free.coefficients - [0.0, 1.0]
     wald = float(away @ np.linalg.solve(free.sandwich, away))

@@ -235,7 +235,7 @@ def _levels(tables: Tables, attribute: int) -> tuple[int, ...]:
     t = tables.attributes[attribute]
     if t.kind != "category":
         return ()
-    rows = tables.tables[attribute][:, 0]  # the first tables are of one trait each
+    rows = tables.tables[attribute][:, 0]  # the first tables are of one attribute each
     return tuple(c for c in (*range(len(t.levels)), t.size - 1) if rows[c] >= FEWEST)
 
 

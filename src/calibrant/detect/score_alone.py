@@ -33,7 +33,7 @@ EXACT = "exact simulation"
 FROM_CELLS = "simulation from cells"
 ASYMPTOTIC = "asymptotic"
 IMPOSSIBLE = "exact: outcomes happened that have probability zero"
-STREAM = 0x516  # of the units' signs, apart from the random numbers of other methods at the same seed
+STREAM = 0x516  # of the clusters' signs, apart from the random numbers of other methods at the same seed
 LEAST_DRAWS, MOST_DRAWS = 19, 1_000_000  # so that a p-value can be 0.05, and that a slip of the keyboard is seen
 
 

@@ -13,8 +13,8 @@ from calibrant.results import Outcome
 from calibrant.views.boxes import MIN_SIZE, ORDER
 
 # Of the scan. How often the two together find an error at the .05 level, in the mean over eleven kinds with 5,000 rows
-# (60 data sets each) and nine with 20,000 (40 each): corners of one, two and three traits, an outer tenth, slopes of
-# one, four and eight traits, products of two and three, four products, a bump; seeds that no test or benchmark has.
+# (60 data sets each) and nine with 20,000 (40 each): corners of one to three attributes, an outer tenth, slopes of
+# one, four and eight attributes, products of two and three, four products, a bump; seeds that no test or benchmark has.
 #   w          0.2   0.3   0.4   0.5   0.6   0.7   0.8   0.9
 #   found, %    56    58    58    58    58    59    59    57
 # A corner of 4 % of 5,000 rows: 63 % at 0.2, 80 % at 0.7, 83 % by the scan alone; four products: 77, 67 and 27 %.

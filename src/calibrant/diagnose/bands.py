@@ -33,7 +33,7 @@ Flags = NDArray[np.bool_]
 # ---- What every curve shares: where it is drawn, and its columns ----
 
 TRIM = (0.01, 0.99)  # quantiles between which curves are drawn: beyond them a window holds the ends alone
-LEAST_ROWS, LEAST_EVENTS = 20, 5  # effective rows, and effective expected cases and non-cases, of a drawn point
+LEAST_ROWS, LEAST_EVENTS = 20, 5  # effective rows, and effective expected events and non-events, of a drawn point
 
 
 def supported(rows: Floats, predicted: Floats, null: Floats) -> Flags:
@@ -351,7 +351,7 @@ def banded(data: Predictions | Sketch, plan: Plan, alpha: float, draws: int, see
     for panel in plan.panels:
         own_sums = sums[panel.first : panel.first + panel.cells.size]
         kept, rows, says, null = _drawn(panel)
-        if law == SIGNS:  # the standard error of sums over units, where that is more
+        if law == SIGNS:  # the standard error of sums over clusters, where that is more
             seen = panel.average[kept] @ own_sums
             null = np.maximum(null, np.sqrt((seen * seen).mean(axis=1)))
         masked += int((panel.kind != 1).sum() - (panel.kind[kept] != 1).sum())

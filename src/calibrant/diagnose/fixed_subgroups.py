@@ -57,12 +57,12 @@ COLUMNS = (
     "stability",
     "over",
 )
-MOST = 20  # pockets told
+MOST = 20  # subgroups told
 SPLITS = 5  # of the rows into two halves, for stability
 SALT = np.uint64(0x9F7E11EDC0DEB0B5)  # any number, so that halves have nothing to do with samples and outcomes
-FIRST = 50  # boxes whose ranges by units are solved for, to tell the worst
-ATTRIBUTES = 3  # beside the rule, of a pocket
-DISTINCT = 0.1  # difference of shares inside and outside from which a trait distinguishes a pocket's people
+FIRST = 50  # boxes whose ranges by clusters are solved for, to tell the worst
+ATTRIBUTES = 3  # beside the rule, of a subgroup
+DISTINCT = 0.1  # difference of shares inside and outside from which an attribute distinguishes a subgroup's people
 ERRORS = 4.0  # and standard errors of the share inside
 SECOND = 0.05  # difference for which a second condition is worth telling
 
@@ -310,7 +310,7 @@ class Search:
         """Return a box as a rule."""
         return self.tables.rule(self.family, box)
 
-    # ---- One pocket after another ----
+    # ---- One subgroup after another ----
 
     def reported(self, most: int) -> Iterator[ReportedSubgroup]:
         """Yield subgroups: the worst, then what stands out among the people left."""
@@ -327,7 +327,7 @@ class Search:
             if result is None:
                 return
             if self.weighed is not None and not self._floors(np.array([result]))[0]:
-                return  # tails are those of rows: of units, what is told next is off by its range, too
+                return  # tails are those of rows: of clusters, what is told next is off by its range, too
             inside = self.family.inside(result, self.sample_rows.cells)
             apart = taken[ROWS, result] < FEWEST
             now = self.everyone if apart else left

@@ -58,7 +58,7 @@ def rank_variables(
     r"""Rank variables by the calibration error along them beyond the overall gap.
 
     Estimand, for each variable: ``sum_b P(b) |E[Y - p | b] - E[Y - p]|`` over its bins or levels b, in probability
-    units: what is left of its VECE when everyone's probability is moved by the overall mean residual. Without that,
+    clusters: what is left of its VECE when everyone's probability is moved by the overall mean residual. Without that,
     a model that is low for everyone has the same VECE along every variable.
 
     Parameters

@@ -100,7 +100,7 @@ def overlap(a: Flags, b: Flags) -> float:
 # ---- Rules from shallow trees, grown on what a residual model predicts ----
 
 LEVELS = 20  # most frequent levels of a category that a rule may ask for, as in the residual models
-BINS = 255  # of a number, of about as many rows each: a tree's cut is known to half a per cent of the rows
+BINS = 255  # of a number, of about as many rows each: a tree's cut is known to half a percent of the rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -84,7 +84,7 @@ def subgroup_map(
     clusters = cluster_totals(data, data.spec.seed if isinstance(data, Sketch) else seed)
     weigh = None if clusters is None else partial(weighed_table, clusters)
     result = search(data, variables=covariates, seed=seed) if subgroups is None else _checked(subgroups)
-    # (1) The table of the pair, the first trait first
+    # (1) The table of the pair, the first attribute first
     pair = tuple(_number(tables, v) for v in names)
     table = tables.layout.of(tables.sums, tables.layout.combined.index(tuple(sorted(pair))))
     table = table if pair[0] < pair[1] else table.swapaxes(0, 1)
@@ -95,7 +95,7 @@ def subgroup_map(
     rows = [int(table[i, j, ROWS]) for i, j, _ in cells]
     predicted = [float(c[SCORES] / STEPS / c[ROWS]) for *_, c in cells]
     observed = [float(c[EVENTS] / c[ROWS]) for *_, c in cells]
-    # (3) The pockets that lie in it
+    # (3) The subgroups that lie in it
     attribute_list = [tables.attributes[t] for t in pair]
     labels = [_labels(t, table[..., ROWS].sum(axis=1 - axis)) for axis, t in enumerate(attribute_list)]
     sets = [(t, tables.sets[k], len(v)) for t, k, v in zip(attribute_list, pair, labels, strict=True)]

@@ -20,7 +20,7 @@ from calibrant.inspect.roles import GROUPS, KEYS, called
 from calibrant.inspect.sample import Sampled
 
 SHOWN = 12  # most frequent values kept of a category, code or label
-SHARED = 1.2  # rows a value, on average, from which on an identifier is of a unit that several rows share
+SHARED = 1.2  # rows a value, on average, from which on an identifier is of a cluster that several rows share
 NO_COVARIATE = ("id", "constant", "unusable")
 COUNTED = ("yes/no", "code", "category", "constant")
 

@@ -82,7 +82,7 @@ class Look(Plain):
         What the scores look like: ``"probability"``, ``"percent"``, ``"logit"``, ``"decision"`` (0 and 1 only),
         ``"rounding"`` (a trifle outside 0 to 1), ``"other"``, or empty without a score.
     candidates : Mapping of str to tuple of str
-        Columns that could be the label, score, groups (``"by"``), key, unit and weights, best first, by name and
+        Columns that could be the label, score, groups (``"by"``), key, cluster and weights, best first, by name and
         content alone.
     dropped : Mapping of str to int
         Rows that ``--missing drop`` would leave out, by reason; ``--missing keep`` counts those without a label alone.

@@ -139,7 +139,7 @@ def event_of(values: Sequence[tuple[str, int]]) -> tuple[str, bool]:
     return (there[-1] if there else ""), False  # the rarest
 
 
-# ---- groups, keys and units ----
+# ---- groups, keys and clusters ----
 
 
 def groups(columns: Sequence[Column], taken: Iterable[str]) -> tuple[str, ...]:

@@ -15,30 +15,30 @@ Ids = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 Labels = NDArray[np.int8]
 
-SUMS = 4  # of a cell: rows, cases, scores q = min(floor(p 2^30), 2^30 - 1), null variances floor(q (2^30 - q) / 2^30)
+SUMS = 4  # of a cell: rows, events, scores q = min(floor(p 2^30), 2^30 - 1), null variances floor(q (2^30 - q) / 2^30)
 _TURN = 8192  # rows that stay in the cache while all tables take them
 WORDS_PER_ROW, SEEN_PER_ROW = 4, 64  # words of draws, and sums seen, that take as long as a row of other kernels
 BOXES_PER_ROW = 128  # and draws of boxes
 SLACK, TINY = 1.0 + 1e-9, 1e-300  # over rounding, and over nothing
-_LOW = 44  # bits of a word that hold a sum of scores or null variances; those above count rows or cases
+_LOW = 44  # bits of a word that hold a sum of scores or null variances; those above count rows or events
 
-# ---- Tables: the sums of each cell of one, two or three traits ----
+# ---- Tables: the sums of each cell of one, two or three attributes ----
 
 
 def box_sums(cells: ArrayLike, p: ArrayLike, y: ArrayLike, tables: ArrayLike, sizes: ArrayLike, out: Ints) -> None:
-    """Add rows to the tables of several combinations of traits.
+    """Add rows to the tables of several combinations of attributes.
 
     Parameters
     ----------
-    cells : uint8 array of shape (traits, n)
+    cells : uint8 array of shape (attributes, n)
     p : float64 array of shape (n,)
     y : int8 array of shape (n,)
     tables : int64 array of shape (m, 4)
-        Three traits, -1 for none, and where the table begins in `out`.
-    sizes : int64 array of shape (traits,)
-        Cells of each trait.
+        Three attributes, -1 for none, and where the table begins in `out`.
+    sizes : int64 array of shape (attributes,)
+        Cells of each attribute.
     out : int64 array of shape (cells of all tables, 4)
-        Rows, cases, sums of scores and of null variances; the cell of the last trait changes fastest.
+        Rows, events, sums of scores and of null variances; the cell of the last attribute changes fastest.
     """
     where = as_readonly(tables, np.int64), as_readonly(sizes, np.int64)
     rows = as_readonly(cells, np.uint8), as_readonly(p, np.float64), as_readonly(y, np.int8)
@@ -193,14 +193,14 @@ def _read(plane: np.uint64, worth: int, lanes: NDArray[np.int32]) -> None:
 def box_peaks(
     events: NDArray[np.int32], first: ArrayLike, second: ArrayLike, mean: ArrayLike, scale: ArrayLike, peaks: Floats
 ) -> None:
-    """Raise `peaks` to the largest residual of all boxes, too many cases and too few, in every draw.
+    """Raise `peaks` to the largest residual of all boxes, too many events and too few, in every draw.
 
     Parameters
     ----------
     events : int32 array of shape (a, b, draws)
-        Cases in each cell of a table of two traits.
+        Events in each cell of a table of two attributes.
     first, second : int64 arrays of shape (k, 4) and (l, 4)
-        Sets of cells of each trait: cells from column 0 to below 1, and from 2 to below 3.
+        Sets of cells of each attribute: cells from column 0 to below 1, and from 2 to below 3.
     mean : float64 array of shape (2, k, l)
         Cases of each box that are not too many yet, and that are not too few.
     scale : float64 array of shape (k, l)
@@ -222,18 +222,18 @@ def _box_peaks(
 ) -> None:
     b, draws = events.shape[1:]
     up, down = peaks[0], peaks[1]
-    # (1) Sums over the first cells of the first trait: those of a set are differences
+    # (1) Sums over the first cells of the first attribute: those of a set are differences
     over, run = _over(events), np.zeros((b + 1, draws), dtype=np.int32)
     for k in range(first.shape[0]):
         if not scale[k].any():
             continue
-        # (2) For one set of the first trait, sums over the first cells of the second
+        # (2) For one set of the first attribute, sums over the first cells of the second
         s, e, s2, e2 = first[k]
         for j in range(b):
             for d in range(draws):
                 more = over[e, j, d] - over[s, j, d] + over[e2, j, d] - over[s2, j, d]
                 run[j + 1, d] = run[j, d] + more
-        # (3) Each set of the second trait makes a box with it
+        # (3) Each set of the second attribute makes a box with it
         for m in range(second.shape[0]):
             f, most, least = scale[k, m], mean[0, k, m], mean[1, k, m]
             if f > 0.0:
@@ -267,7 +267,7 @@ def subset_peaks(events: ArrayLike, levels: ArrayLike, extra: float, fewest: flo
     ----------
     events : int32 array of shape (levels, draws)
     levels : float64 array of shape (levels, 3)
-        Expected cases, null variance and rows of each; one without variance is left out.
+        Expected events, null variance and rows of each; one without variance is left out.
     extra, fewest : float
         What is added to the variance, and the fewest rows of a subset.
     peaks : float64 array of shape (2, draws), written
@@ -324,7 +324,7 @@ def _subset_peaks(events: NDArray[np.int32], levels: Floats, extra: float, fewes
                     at -= 1
                 ratio[at], order[at] = r, v
                 kept += 1
-        # (2) From the top for too many cases, from the bottom for too few
+        # (2) From the top for too many events, from the bottom for too few
         for side in range(2):
             s, variance, rows = 0.0, 0.0, 0.0
             for i in range(kept - 1):
@@ -337,33 +337,33 @@ def _subset_peaks(events: NDArray[np.int32], levels: Floats, extra: float, fewes
                     peaks[side, d] = max(peaks[side, d], z)
 
 
-# ---- What units add up to in boxes of two traits ----
+# ---- What clusters add up to in boxes of two attributes ----
 
 PARTS = 4  # of a row: one, its weight, its weighted residual, and its weighted score
 CLUSTERS, INSIDE, SQUARE, CROSS, SPREAD, LARGEST, MOST_P, MOST_Q = range(8)  # of a box
 BOX_PARTS = 8
-CLUSTER_BOXES_PER_ROW = 8  # of units, that take as long as a row of other kernels
+CLUSTER_BOXES_PER_ROW = 8  # of clusters, that take as long as a row of other kernels
 
 
 def cluster_boxes(cells: ArrayLike, starts: ArrayLike, parts: ArrayLike, first: ArrayLike, second: ArrayLike) -> Floats:
-    """Return what units add up to in the boxes of two traits.
+    """Return what clusters add up to in the boxes of two attributes.
 
     Parameters
     ----------
     cells : int64 array of shape (2, n)
-        Cell of each row in either trait; rows of one unit lie together.
+        Cell of each row in either attribute; rows of one cluster lie together.
     starts : int64 array of shape (m + 1,)
-        Where each unit begins, and where the last ends.
+        Where each cluster begins, and where the last ends.
     parts : float64 array of shape (n, 4)
         One, weight w, weighted residual and weighted score of each row.
     first, second : int64 arrays of shape (k, 4) and (l, 4)
-        Sets of cells of each trait: cells from column 0 to below 1, and from 2 to below 3.
+        Sets of cells of each attribute: cells from column 0 to below 1, and from 2 to below 3.
 
     Returns
     -------
     float64 array of shape (k, l, 8)
-        With t, W and P a unit's sums of residuals, weights and scores in the box: units with rows in it, and with no
-        row elsewhere; sums of ``t^2``, ``t W`` and ``W^2``; the largest W, P and ``W - P``.
+        With t, W and P a cluster's sums of residuals, weights and scores in the box: clusters with rows in it, and with
+        no row elsewhere; sums of ``t^2``, ``t W`` and ``W^2``; the largest W, P and ``W - P``.
     """
     rows = as_readonly(cells, np.int64), as_readonly(starts, np.int64), as_readonly(parts, np.float64)
     sets = as_readonly(first, np.int64), as_readonly(second, np.int64)
@@ -384,7 +384,7 @@ def _cluster_boxes(cells: Ints, starts: Ints, parts: Floats, first: Ints, second
         _cluster_over(cells, parts, starts[g], starts[g + 1], over)
         rows = float(starts[g + 1] - starts[g])
         for k in range(first.shape[0]):
-            # For one set of the first trait, sums over the first cells of the second: each set of it makes a box
+            # For one set of the first attribute, sums over the first cells of the second: each set of it makes a box
             s, e, s2, e2 = first[k]
             for j in range(b):
                 for f in range(PARTS):

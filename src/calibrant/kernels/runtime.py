@@ -173,7 +173,7 @@ def make_room() -> bool:
     if any(map(_takes, (Path(__file__).parent / "__pycache__", home / "numba"))):
         return True
     own = Path(own_directory())
-    if not _takes(own):  # compiled anew by every process, then
+    if not _takes(own):  # compiled again by every process, then
         return False
     os.environ["NUMBA_CACHE_DIR"] = str(own)
     if "numba" in sys.modules:  # it has read its settings already

@@ -224,7 +224,7 @@ def _tempered(gap: Floats, weight: Floats, size: int, inverse: float) -> None:
     """Fill `weight` with `(1 - (gap * inverse)^2)^1.2` without `pow`, so that the loop vectorises.
 
     With `x` the base, `x^1.2 = x^2 z^4` where `z = x^(-1/5)`: the exponent bits give a guess good to a
-    few per cent and four Newton steps for `z^-5 = x` take it to rounding error. Nine times faster than
+    few percent and four Newton steps for `z^-5 = x` take it to rounding error. Nine times faster than
     `pow`.
     """
     for i in range(size):

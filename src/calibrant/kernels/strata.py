@@ -42,7 +42,7 @@ def bin_sums(
     Returns
     -------
     float64 array of shape (bins, 6)
-        Rows, weight, weight of cases, weighted scores, squared weighted residuals, squared weights.
+        Rows, weight, weight of events, weighted scores, squared weighted residuals, squared weights.
     """
     inner, scores, labels = as_readonly(edges, np.float64), as_readonly(p, np.float64), as_readonly(y, np.int8)
     if few(len(scores)):

@@ -283,7 +283,7 @@ def _with_each_bin(q: Points, sizes: Sizes, binned: Bins, noises: Floats, alpha:
 # ---- Calibration error without bins ----
 
 SMOOTH_ECE_DRAWS = 400
-BINS = 15  # to which its points are likened where cases are few
+BINS = 15  # to which its points are likened where events are few
 SMOOTH_ECE_STREAM = 0x53CE
 
 

@@ -50,8 +50,8 @@ def klce(
 
     Estimand: ``1 / (n (n - 1)) sum_{i != j} d_i' k(p_i, p_j) l(x_i, x_j) d_j`` with the vector ``d = P(Y = . | p, x) -
     p`` of what the probabilities are off, of one class (the positive one) if there are two. Over samples its mean is
-    ``KLCE^2``, the largest ``E[d'h]`` over functions h of the kernel's unit ball, squared: zero when the model is right
-    given score and covariates. It has no unit of its own; values of different kernels or data are not comparable.
+    ``KLCE^2``, the largest ``E[d'h]`` over functions h of the kernel's unit ball, squared: zero when the model is
+    right given score and covariates. It has no unit of its own; values of different kernels or data are not comparable.
 
     Parameters
     ----------

@@ -268,7 +268,7 @@ def _p_values(
         simulated = (np.concatenate(events, axis=1).T - s.score) / s.total
     share, gap = s.weight / s.total, s.residual / s.total
     left = float(_total(beyond_gap(gap, share)))
-    # Signs of units have the noise that is seen in them already.
+    # Signs of clusters have the noise that is seen in them already.
     wide = widened(simulated, s, np.random.default_rng([seed, STREAM, 2])) if clusters is None else simulated
     beyond = max(p_value(left, _total(beyond_gap(v, share))) for v in (simulated, wide))
     return p_value(float(_total(gap)), _total(simulated)), beyond

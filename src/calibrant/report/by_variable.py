@@ -17,7 +17,7 @@ from calibrant.results import Curve
 from calibrant.sanitize import sanitize
 
 MOST_LEVELS = 24  # of a category in its table; the others are in the JSON only
-LEAST_WHOLE = 1.0  # per cent: a smaller share is "under 1%"
+LEAST_WHOLE = 1.0  # percent: a smaller share is "under 1%"
 FILLED = 0.86  # of the width of a bin, the bar in the strip of people: neighbours stay apart
 
 

@@ -16,11 +16,11 @@ RANK = {"over": 0, "undecided": 1, "within": 2, "not_checked": 3}
 MOST_ROWS = 500  # groups in the long table; the others are in the JSON only
 SIMULATED = ("simulation", "sign")  # in the law of a p-value that is a rank among draws
 UNREPORTED = 0.5  # a certified upper end from here on tells nothing
-FEW = 50  # expected cases, and expected non-cases, that a curve needs
+FEW = 50  # expected events, and expected non-events, that a curve needs
 STRONG = "strong-calibration"
 TOGETHER = "dependence"
 SUBGROUPS = "subgroups"  # the code of their check, and the name of their estimate and curve
-FIXED = "fixed"  # the curve of everyone, groups and pockets before and after a repair
+FIXED = "fixed"  # the curve of everyone, groups and subgroups before and after a repair
 Side = Literal["low", "high", "unclear"]
 Subgroups = Literal["over", "undecided", "error_shown", "within", "measured", "absent"]
 

@@ -178,7 +178,7 @@ def _holds(c: Column) -> str:
     if c.kind == "empty":
         return "nothing"
     if c.role == "cluster" and c.distinct is not None:
-        return f"{num.count(c.distinct)} different"  # units are people, whom no one names
+        return f"{num.count(c.distinct)} different"  # clusters are people, whom no one names
     if c.frequent and (c.role == "label" or c.kind in ("yes/no", "category", "code", "constant")):
         kept = LISTED if c.role == "label" else VALUES
         shown = [

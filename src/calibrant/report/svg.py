@@ -203,7 +203,7 @@ def dots(picture: Dots, label: str, radius: float) -> Svg:
     return tag("svg", *parts, cls="waffle", **size, role="img", aria_label=label)
 
 
-# ---- a map of two traits ----
+# ---- a map of two attributes ----
 
 
 @dataclass(frozen=True, slots=True)

@@ -262,7 +262,7 @@ def comparison(result: Comparison) -> str:
     lines.append(recommendation(result))
     spent = f"{100 * (1 - s['alpha']):g}%, all rows of the table simultaneously"
     error = f"error: certified range in points ({spent}), upper bounds of the score in {s['steps']} rounding steps.  "
-    shown = error if HEAD.index("error") in kept else ""  # of units none is certified here
+    shown = error if HEAD.index("error") in kept else ""  # of clusters none is certified here
     lines.append(f"{shown}Better and worse: wrong with probability at most {s['alpha']:g}, simultaneously.")
     return "\n".join(lines)
 

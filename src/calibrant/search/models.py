@@ -22,7 +22,7 @@ Models = Sequence[tuple[str, Any]]  # a user's own: names, and estimators as sci
 # What a fit sees grows with the rows, up to what it costs; every row is predicted, and tested.
 TRAIN = 20_000  # rows that any fit may see, a uniform sample of its folds: of a user's model we do not know the cost
 BAG = 5_000  # rows that one tree of a forest sees
-BINS = 64  # of a column, for boosted trees: a pocket's edge is known to a sixty-fourth of the rows
+BINS = 64  # of a column, for boosted trees: a subgroup's edge is known to a sixty-fourth of the rows
 VALUES = 1 << 24  # that boosted trees may see, rows times columns: a second or two, and 128 MB
 PRODUCTS = 4 * 10**8  # rows times squared terms that a logistic regression may see: half a second or so
 CHUNK = 1 << 14  # rows predicted at once, for memory

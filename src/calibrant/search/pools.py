@@ -31,8 +31,8 @@ CORNERED = Pool(
     ("boosted", "logistic", "corners", "mean"),
     _each_and_mean(3),
 )
-# With more rows, of what was tried: 4 to 6 leaves find steps and 12 to 20 three traits at once somewhat more often;
-# larger steps and bags find less, and larger leaves lose small pockets.
+# With more rows, of what was tried: 4 to 6 leaves find steps and 12 to 20 three attributes at once somewhat more often;
+# larger steps and bags find less, and larger leaves lose small subgroups.
 BOOSTED = Pool(
     (Boosted("boosted", 50, 0.03, 8), Quadratic("quadratic", 10.0)),
     ("boosted", "logistic", "both"),

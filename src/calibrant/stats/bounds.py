@@ -39,7 +39,7 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 # ---- The L1 calibration error of a score shown in finitely many values, from above (theory 1.1 and 1.4) ----
-# A level shows the value ``s`` to ``n`` rows of which ``k`` are cases; ``CE = sum_s P(s) |s - e(s)|`` with ``e(s)``
+# A level shows the value ``s`` to ``n`` rows of which ``k`` are events; ``CE = sum_s P(s) |s - e(s)|`` with ``e(s)``
 # the event rate at the level. Nothing is assumed but independent rows from one distribution.
 
 SLACK = 1e-9  # added to every notch constant, and a millionth of it per row: above the rounding error of its search

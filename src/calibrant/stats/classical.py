@@ -157,7 +157,7 @@ def scored(p: Floats, y: NDArray[np.int8] | Floats, weight: Floats | None = None
     return Scored(s[first], events, rows, None if w is None else w[first], None if g is None else g[first])
 
 
-Block = tuple[slice, slice, NDArray[np.uint8] | Floats]  # which entries, which draws, and the cases of both
+Block = tuple[slice, slice, NDArray[np.uint8] | Floats]  # which entries, which draws, and the events of both
 
 
 def simulated(q: Scored, ids: Ids, draws: int, seed: int) -> Iterator[Block]:
@@ -374,7 +374,7 @@ def efficient_scores(sums: Floats, information: Floats) -> tuple[Floats, Floats]
     return sums[..., 0] ** 2 / a, slope
 
 
-# ---- The same of rows that come in units: a random sign for each unit's residuals (wild bootstrap, null imposed) ----
+# ---- The same of rows in clusters: a random sign for each cluster's residuals (wild bootstrap, null imposed) ----
 
 
 def cluster_terms(q: Scored, cluster: Places, terms: Floats) -> ClusterSums:
@@ -422,9 +422,9 @@ def posterior_tails(events: ArrayLike, rows: ArrayLike, rate: ArrayLike, alterna
 
 # ---- Statistics of the score alone that leave room for a tolerance, of the data and of data at the edge of it ----
 
-MORE = 0x70E  # stream of the cases that the upper rate adds to those of the lower
+MORE = 0x70E  # stream of the events that the upper rate adds to those of the lower
 
-Pair = tuple[slice, slice, NDArray[np.uint8] | Ints, NDArray[np.uint8] | Ints]  # as `Block`, cases at both edges
+Pair = tuple[slice, slice, NDArray[np.uint8] | Ints, NDArray[np.uint8] | Ints]  # as `Block`, events at both edges
 
 
 def edges(p: Floats, tolerance: float) -> tuple[Floats, Floats]:
@@ -436,7 +436,7 @@ def paired(q: Scored, tolerance: float, ids: Ids, draws: int, seed: int) -> Iter
     """Yield events drawn at both edges of the tolerance, never fewer at the upper one.
 
     A calibrated outcome lies between the two when all three come from one uniform number, so that a statistic which
-    rises in the upper and falls in the lower cases dominates that of any rates within the tolerance.
+    rises in the upper and falls in the lower events dominates that of any rates within the tolerance.
 
     Yields
     ------

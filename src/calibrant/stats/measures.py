@@ -261,7 +261,7 @@ def ranking(p: Floats, y: Labels, count: Floats, weight: Floats, cluster: NDArra
     return Ranking(area, float(np.sqrt(variance)), *rows)
 
 
-TRUSTED = 30.0  # cases, or others, up to which DeLong's variance may not make an interval narrower
+TRUSTED = 30.0  # events, or others, up to which DeLong's variance may not make an interval narrower
 
 
 def area_interval(r: Ranking, alpha: float) -> tuple[float, float]:

@@ -167,7 +167,7 @@ def holm(p: ArrayLike) -> Floats:
     return out
 
 
-# ---- Noise of sums over rows that come in units: a random number for each unit, whatever its rows have in common ----
+# ---- Noise of sums over rows in clusters: a random number for each cluster, whatever its rows have in common ----
 
 
 @dataclass(frozen=True)

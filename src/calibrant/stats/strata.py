@@ -135,7 +135,7 @@ class Bins:
         # (2) Each bin's rate, with the expectation as a prior of at most as many rows.
         prior = np.minimum(1.0 / (expected * (1.0 - expected)), self.kish)
         rate = (self.kish * events / rows + prior * expected) / (self.kish + prior)
-        # (3) At least as many cases, and as many non-cases, as with two more of each.
+        # (3) At least as many events, and as many non-events, as with two more of each.
         few = min((k + 2) / (n + 4) * n / float(rows @ rate), 0.5 / float(rate.max()))
         rate = rate * few if few > 1 else rate
         lack = (n - k + 2) / (n + 4) * n / float(rows @ (1 - rate))

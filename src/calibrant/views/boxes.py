@@ -37,9 +37,9 @@ from calibrant.views.rules import Condition, Rule
 
 Floats = NDArray[np.float64]
 
-ORDER = 2  # traits that a box combines, by default
+ORDER = 2  # attributes that a box combines, by default
 MIN_SIZE = 0.01  # smallest share of the rows that a box has, by default
-MOST_BOXES = 2_000_000  # of a family: 30 traits by pairs, ten cells each; more would cost seconds, and width
+MOST_BOXES = 2_000_000  # of a family: 30 attributes by pairs, ten cells each; more would cost seconds, and width
 STEPS = (1, 2, 3, 5)  # edges from one end of a run to the next
 FEWEST = 20  # rows that a box has at least: of fewer, others can tell who is meant
 UNSUPPORTED = "no proof covers subgroups with {}: use strong_calibration_test and subgroups, which do"
@@ -51,7 +51,7 @@ class SampleRows:
 
     Parameters
     ----------
-    cells : uint8 array of shape (traits, n)
+    cells : uint8 array of shape (attributes, n)
         Cell of each row in each attribute.
     p : float64 array of shape (n,)
     y : int8 array of shape (n,)
@@ -128,7 +128,7 @@ class Tables:
 
     def _frequent(self, attribute: int, sets: Ints, least: float) -> Ints:
         """Return the sets that have rows enough for a box to lie in them, each of two levels by itself."""
-        rows = self.layout.of(self.sums, attribute)[:, 0]  # the first tables are of one trait each
+        rows = self.layout.of(self.sums, attribute)[:, 0]  # the first tables are of one attribute each
         below = np.concatenate([[0], np.cumsum(rows)])
         first, second = (below[sets[:, k + 1]] - below[sets[:, k]] for k in (0, 2))
         paired = sets[:, 3] > sets[:, 2]
@@ -315,7 +315,7 @@ def _sampled(sketch: Sketch, chosen: list[int]) -> SampleRows | None:
     return SampleRows(cells=cells, p=rows.p, y=rows.y, ids=rows.ids)
 
 
-# ---- Ranges of boxes, by units where rows come in them or weigh ----
+# ---- Ranges of boxes, by clusters where rows come in them or weigh ----
 
 FEW_CLUSTERS = (
     "there are {:,} clusters: no subgroup of at least {:g}% of the rows has {} of them, with {} more that have rows "

@@ -73,7 +73,7 @@ def one_cluster(inputs: Predictions | Sketch, caller: Caller | None = None) -> N
         column, value = f"column {inputs.spec.cluster!r}", inputs.faults.cluster
     else:
         column = f"column {inputs.levels[0][0]!r}" if inputs.levels else says.split(" ")[0]
-        known = None if inputs.cluster_ids is not None else inputs.cluster  # otherwise units are named by hash
+        known = None if inputs.cluster_ids is not None else inputs.cluster  # otherwise clusters are named by hash
         value = "" if known is None else shown(pa.array(known[:1])[0].as_py())
     kept = f"is {value} in every row" if value else "takes one value"
     return NotComputable(

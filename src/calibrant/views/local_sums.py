@@ -1,4 +1,4 @@
-"""Sums over rows as the local test and the kernel error read them: in natural clusters, and equation 4 of the sums."""
+"""Sums over rows as the local test and the kernel error read them: in natural units, and equation 4 of the sums."""
 
 from __future__ import annotations
 

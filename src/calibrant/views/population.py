@@ -49,7 +49,7 @@ WHOLE = "the score rounded to whole percent"
 IN_STEPS = "the score in {} rounding steps"
 OF_VALUES = "the raw score, which takes {} values"
 INDEPENDENT = "independent rows from one distribution"
-SIGNED = 1024  # cells of the score in which units' residuals are added up; signs are learnt of runs of them
+SIGNED = 1024  # cells of the score in which clusters' residuals are added up; signs are learnt of runs of them
 
 
 class Gap(Protocol):

@@ -226,7 +226,7 @@ def test_a_folder_holds_page_record_markdown_and_tables(tmp_path: Path) -> None:
     assert {p.name for p in folder.iterdir()} == {*files.KEPT, "tripod.md", files.TABLES}
     assert cal.AuditRecord.load(folder / "record.json") == record
     names = {p.name for p in (folder / "tables").iterdir()}
-    assert {"groups.csv", "checks.csv", "estimates.csv", "reliability.csv", "repairs.csv", "pockets.csv"} <= names
+    assert {"groups.csv", "checks.csv", "estimates.csv", "reliability.csv", "repairs.csv", "subgroups.csv"} <= names
     groups = list(csv.DictReader(io.StringIO((folder / "tables" / "groups.csv").read_text(encoding="utf-8"))))
     assert len(groups) == 1 + len(record.groups)
     assert groups[0]["group"] == "everyone"

@@ -360,7 +360,7 @@ def _classified(sides: _Sides, options: _WeightingOptions, on: Rows | None, how:
     x, numbers = features(sides.rows, sides.people, options.columns)
     member, counts = np.repeat([False, True], [n, m]), np.r_[sides.base, sides.count]
     if on is None:
-        groups = np.r_[sides.clusters, n + np.arange(m)]  # units are numbered below n
+        groups = np.r_[sides.clusters, n + np.arange(m)]  # clusters are numbered below n
         ratio = odds(x, member, weights=counts, learner=how.learner, folds=how.folds, groups=groups, seed=how.seed)[:n]
         raw = ratio * sides.base
     else:

@@ -168,7 +168,7 @@ def _map(rows: Predictions, name: str, context: AuditContext) -> Curve | None:
     return Curve(method=line.method, columns={**line.columns, **reported}, settings=line.settings)
 
 
-# ---- is any mix of traits badly served? ----
+# ---- is any mix of attributes badly served? ----
 
 
 def strong(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:

@@ -22,11 +22,11 @@ from calibrant.stats.clusters.intraclass_correlation import IntraclassCorrelatio
 
 CODE, METHOD = "dependence", "audit.dependence"
 LEVEL = 0.01  # of all columns together
-SHARED = 1.05  # rows a unit, on average, from which on rows share it
+SHARED = 1.05  # rows a cluster, on average, from which on rows share it
 
 
 class Candidate(NamedTuple):
-    """A column that may say which rows share clusters, and of the rows held that have a value their unit.
+    """A column that may say which rows share clusters, and of the rows held that have a value their cluster.
 
     `share` is that of all rows which these are, a uniform sample; `clusters` that of all clusters which are held whole.
     """

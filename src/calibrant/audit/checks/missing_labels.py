@@ -31,7 +31,7 @@ def unlabelled(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     if context.copies:
         raise NotRun(COPIES)
     plan, everyone = context.judging, Cells.of(context.sketch)
-    if isinstance(everyone, ClusterCells) and everyone.clusters[1] < context.mask:  # people are units
+    if isinstance(everyone, ClusterCells) and everyone.clusters[1] < context.mask:  # people are clusters
         return CheckResult()
     groups = list(shown(context))
     options = MissingLabelOptions(plan.judge, plan.limit, plan.missing_odds, plan.steps)

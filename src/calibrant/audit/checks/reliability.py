@@ -23,11 +23,12 @@ from calibrant.stats.clusters.two_way import MeanGap
 from calibrant.stats.smoothing import run_starts
 from calibrant.views.population import Population, fixed_scores
 
-CURVE_EVENTS = 50  # expected cases, and non-cases, under which ranges of the gap span the picture
+CURVE_EVENTS = 50  # expected events, and non-events, under which ranges of the gap span the picture
 ENOUGH = 100  # people of whom a rate told in fives is within a few points
 FEW_BINS = 10  # ranges under which steps of the display hide the form of the curve
 ALONE = 0.9  # of alpha, for ranges that are not joined; the rest for all runs of several, one of which may be
-FIXED = np.array([0.001, 0.01, *(np.arange(1, 10) / 10), 0.99, 0.999])  # where units cross: there are no pilot units
+# Where clusters cross: there are no pilot clusters
+FIXED = np.array([0.001, 0.01, *(np.arange(1, 10) / 10), 0.99, 0.999])
 POINTS = 101  # of the smoothed curve: about one a pixel of three
 
 
@@ -96,7 +97,7 @@ def _by_rows(q: Population, steps: int, alpha: float, mask: int) -> Ranges:
 
 
 def _by_clusters(q: Population, clusters: Clusters, alpha: float, mask: int) -> Ranges:
-    """Take ranges that no score of a certified unit decides, joined where too few people would be shown.
+    """Take ranges that no score of a certified cluster decides, joined where too few people would be shown.
 
     Given all scores of a cluster, a rate is not that of its score alone: a score that moved an edge would choose which
     rates are looked at. Where clusters cross, a range has the blocks of every shift. Scores are no part of the design,

@@ -13,7 +13,7 @@ from calibrant.measure.heterogeneity import heterogeneity
 from calibrant.results import Curve
 
 CODE, METHOD = "sites", "audit.sites"
-FEWEST = 5  # units of as many rows as are shown, from which on they are taken for sites
+FEWEST = 5  # clusters of as many rows as are shown, from which on they are taken for sites
 MOST = 60  # of them in a record: more would be no picture
 CLIP = 1e-6  # of scores of 0 and 1, whose logits are infinite
 STEP = 20  # of a logit: what is told of one site is in steps of a twentieth, ends outward

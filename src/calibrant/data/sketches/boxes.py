@@ -18,7 +18,7 @@ from calibrant.errors import BadInput
 from calibrant.kernels.boxes import SUMS, box_sums
 from calibrant.kernels.tally import SCORE_BITS
 
-NONE = -1  # in place of a trait that a table does not cut by
+NONE = -1  # in place of an attribute that a table does not cut by
 MOST = 1 << 33  # rows of which sums of 30-bit scores stay within 63 bits
 STEPS = 1 << SCORE_BITS
 SLACK = 1e-9  # of a float64 comparison of sums below 2^63
@@ -29,7 +29,7 @@ class Layout:
 
     Parameters
     ----------
-    attributes : sequence of Trait
+    attributes : sequence of Attribute
     order : int from 1 to 3
         Largest number of attributes combined.
     """
@@ -37,7 +37,7 @@ class Layout:
     def __init__(self, attributes: Sequence[Attribute], order: int) -> None:
         self.attributes = tuple(attributes)
         self.sizes: NDArray[np.int64] = np.array([t.size for t in attributes], dtype=np.int64)
-        #: the traits of each table, fewer before more
+        #: the attributes of each table, fewer before more
         self.combined = [c for k in range(1, order + 1) for c in combinations(range(len(attributes)), k)]
         cells = [int(np.prod(self.sizes[list(c)])) for c in self.combined]
         self.ends = np.cumsum([0, *cells], dtype=np.int64)

@@ -21,7 +21,7 @@ from calibrant.data.specs.spec import Spec
 
 T = TypeVar("T")
 
-ROWS = 30_000  # of whole units, held of each column at most
+ROWS = 30_000  # of whole clusters, held of each column at most
 
 
 class Candidates:

@@ -22,7 +22,7 @@ def rows_of_clusters(data: Predictions | Sketch) -> Predictions:
     Raises
     ------
     NotComputable
-        The sketch knows neither clusters nor weights, or its first unit is larger than it has room for.
+        The sketch knows neither clusters nor weights, or its first cluster is larger than it has room for.
     """
     if isinstance(data, Predictions):
         return data

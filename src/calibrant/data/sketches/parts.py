@@ -296,7 +296,7 @@ class SampledRows(Sample):
         if self.whole:
             self.total = int(arrays["total"].view(np.uint64)[0])
 
-    # ---- units ----
+    # ---- clusters ----
 
     @property
     def cut(self) -> bool:

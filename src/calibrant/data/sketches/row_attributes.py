@@ -16,7 +16,7 @@ from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix
 
-SALT = np.uint64(0x91C4E2A7D35B8F06)  # any number, so that nothing here is the hash of a key or a named unit
+SALT = np.uint64(0x91C4E2A7D35B8F06)  # any number, so that nothing here is the hash of a key or a named cluster
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ Batch: TypeAlias = "pa.RecordBatch | pa.Table"
 SALT = np.uint64(0x5A3C91E7B2D4F680)  # any number, so that the sample is independent of the random blocks
 ALL = np.uint64(2**64 - 1)  # no hash is larger
 HASH, SCORE, LABEL, COVARIATES = range(4)  # where the parts of a line begin
-WITH = 2  # columns of a unit's rows behind the covariates: the row's hash and its weight
+WITH = 2  # columns of a cluster's rows behind the covariates: the row's hash and its weight
 AT_ONCE = 1 << 16  # new lines, if twice the sample is fewer, from which on the largest hashes are thrown out
 
 
@@ -173,7 +173,7 @@ class Sample:
 
     def __init__(self, size: int, width: int, groupings: int | None = None) -> None:
         self.size, self.whole = size, groupings is not None
-        self.own = COVARIATES + width  # of units, where the row's hash stands, then its weight, then its groups
+        self.own = COVARIATES + width  # of clusters, where the row's hash stands, then its weight, then its groups
         more = 0 if groupings is None else WITH + groupings
         self._settled: Integers = np.zeros((0, COVARIATES + width + more), dtype=np.int64)
         self._new: list[Integers] = []
@@ -225,7 +225,7 @@ class Sample:
         """Add another sample of the same rows' columns."""
         self.add(other.lines)
         if self.whole:
-            self._limit = min(self._limit, other._limit)  # a unit that is not whole in one is whole nowhere
+            self._limit = min(self._limit, other._limit)  # a cluster that is not whole in one is whole nowhere
 
     @property
     def limit(self) -> int:

@@ -125,10 +125,10 @@ class Sketch:
     name: str
     files: tuple[str, ...]
     log: Log  # that the rows came from, if from one: stored is only what of it was unfinished
-    nested: Levels  # of units, as the rows showed them: neither stored nor merged, since two sketches may cross
-    two_way: Predictions | None  # the rows, where their units cross: in memory alone, neither stored nor merged
+    nested: Levels  # of clusters, as the rows showed them: neither stored nor merged, since two sketches may cross
+    two_way: Predictions | None  # the rows, where their clusters cross: in memory alone, neither stored nor merged
     no_event: dict[str, int]  # values of the label beside the one named as the event, and their rows
-    kept: Predictions | None  # and those where rows without a label have units or weights too
+    kept: Predictions | None  # and those where rows without a label have clusters or weights too
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -229,7 +229,7 @@ class Sketch:
         Raises
         ------
         NotComputable
-            It holds none, or its first unit has more rows than it has room for.
+            It holds none, or its first cluster has more rows than it has room for.
         """
         if self.two_way is not None:
             return self.two_way
@@ -303,8 +303,8 @@ class Sketch:
         """
         # (1) the group of each row
         stacked = self._stacked(codes, len(p))
-        # (2) rows are dealt to blocks by identity, units as a whole, and counted in packed cells, emptied before they
-        # run over
+        # (2) rows are dealt to blocks by identity, clusters as a whole, and counted in packed cells, emptied before
+        # they run over
         faults = np.zeros(FAULTS, dtype=np.int64)
         labels = binary_labels(origin.row_attributes.labelled(y))
         is_kept = self._packed = self._packed or Packed(self.spec.blocks, self.spec.group_count, len(stacked))

@@ -19,7 +19,7 @@ FileVersion = (
 UNKNOWN: FileVersion = ("unknown",)  # a store that does not say: what was read is not held against it
 
 CHANGED = "{} changed while it was read: {}; nothing was counted, so run it again when it is complete"
-FEW = 32  # remote files that are asked for one by one; more are listed anew
+FEW = 32  # remote files that are asked for one by one; more are listed again
 ASKERS = 16  # requests at once
 
 

@@ -23,7 +23,7 @@ from calibrant.kernels.strata import locate
 Kind = Literal["number", "date", "category"]
 Cells = NDArray[np.uint8]
 
-BINS = 10  # of a number: tenths of the rows, so that a corner of two traits may hold one row in a hundred
+BINS = 10  # of a number: tenths of the rows, so that a corner of two attributes may hold one row in a hundred
 NEAR = 0.015  # share of the rows by which an edge may miss its tenth for the sake of fewer digits
 LEVELS = 20  # of a category that have a cell of their own
 RARE = 0.01  # share of the rows below which a level has none
@@ -180,7 +180,7 @@ def cells_of(attributes: Sequence[Attribute], p: Floats, encoded: Encoded, how: 
 
     Parameters
     ----------
-    attributes : sequence of Trait
+    attributes : sequence of Attribute
     p : float64 array of shape (n,)
     encoded : Encoded
         By `how`.

@@ -25,7 +25,7 @@ WEIGHTS, OF_ROWS = (
 )
 DESIGN = {"survey", "sample", "sampling", "design", "p", "probability", "inverse", "propensity", "person", "household"}
 COUNTED = re.compile(r"([^\W\d]+[\W_]*)[0-9]+")  # a value such as "P0012"
-FEWEST = 20  # units, under which nothing by units could be certified
+FEWEST = 20  # clusters, under which nothing by clusters could be certified
 
 
 def pieces(name: str) -> list[str]:

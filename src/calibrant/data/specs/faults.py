@@ -16,7 +16,7 @@ from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 
 KINDS = 7  # of faults
-HARDLY = 100  # one in so many scores above 1, or fewer: they are no per cent
+HARDLY = 100  # one in so many scores above 1, or fewer: they are no percent
 LEAST_ROWS = 20  # of a file whose scores tell its scale
 SCORE_MISSING, SCORE_RANGE, LABEL_MISSING, LABEL_VALUE, CLUSTER_MISSING, WEIGHT_MISSING, WEIGHT_VALUE = range(KINDS)
 
@@ -42,7 +42,7 @@ class Faults:
     low: float = 0.0
     high: float = 1.0
     infinite: int = 0  # of the scores that are outside
-    cluster: str = ""  # the first value of the column of units
+    cluster: str = ""  # the first value of the column of clusters
     gaps: dict[str, tuple[int, str, int]] = field(default_factory=dict)
     caller: Caller = PYTHON
     arrays: bool = False  # of rows given as arrays, which no option divides

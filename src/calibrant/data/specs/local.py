@@ -57,7 +57,7 @@ OWN, SHARED, LEVEL_COLUMNS = 96, 31, 1024  # columns for levels: of their own, s
 MOST = 100  # covariates
 INSTEAD = f"name at most {MOST} in variables=, or run calibrant.audit, which chooses some on rows that it does not test"
 SIMULATED = 200_000  # rows up to which "auto" simulates the outcomes
-ENOUGH = 100.0  # expected cases, and non-cases, from which on the Gaussian null is allowed
+ENOUGH = 100.0  # expected events, and non-events, from which on the Gaussian null is allowed
 DRAWS = 999  # simulated outcomes that a sketch sums: the smallest p-value is 0.001
 NULLS = ("auto", "simulated", "gaussian")
 
@@ -526,7 +526,7 @@ class LocalSums:
         need(
             (np.abs(self.hits.astype(np.float64)) <= float(CLUSTER) * n).all(), where, "has impossible sums of outcomes"
         )
-        own = self.hits[0]  # of the constant feature: numbers of cases
+        own = self.hits[0]  # of the constant feature: numbers of events
         need(own[0] == events and (own >= 0).all() and (own <= n).all(), where, "has other outcomes")
         reach = float(CLUSTER) * n * np.array([1 << HALF, 1 << HALF, 1])
         means = (np.abs(self.means.astype(np.float64)) <= reach).all() and self.means[0, 2] == n

@@ -170,7 +170,7 @@ class Spec:
         Whole rows kept, at most; 0 for none.
     local : LocalSpec or None
         Features of the local test, if its sums are kept.
-    attributes : tuple of Trait
+    attributes : tuple of Attribute
         The score and the covariates as boxes cut them, if their sums are kept.
     percent : bool
         Scores are percent, divided by 100 as they are read.

@@ -44,7 +44,7 @@ def lane_sums(words: NDArray[np.uint64], order: Ints, starts: Ints) -> Events:
 def box_peaks(events: Events, first: Ints, second: Ints, mean: Floats, scale: Floats, peaks: Floats) -> None:
     """Raise `peaks` to the largest residual of all boxes, too many cases and too few, in every draw."""
     looked = scale > 0.0
-    if looked.any(axis=1).sum() > looked.any(axis=0).sum():  # one product for each set of the trait that has fewer
+    if looked.any(axis=1).sum() > looked.any(axis=0).sum():  # one product for each set of the attribute that has fewer
         box_peaks(events.transpose(1, 0, 2), second, first, mean.transpose(0, 2, 1), scale.T, peaks)
         return
     (a, c, draws), within = events.shape, _within(second, events.shape[1])
@@ -101,7 +101,7 @@ def subset_peaks(events: Events, levels: Floats, extra: float, fewest: float, pe
         peaks[side, some] = np.maximum(peaks[side, some], s.max(axis=0))
 
 
-# ---- What units add up to in boxes of two traits ----
+# ---- What clusters add up to in boxes of two attributes ----
 
 CLUSTER_SETS = 1 << 22  # numbers at once
 
@@ -113,7 +113,7 @@ def cluster_boxes(cells: Ints, starts: Ints, parts: Floats, first: Ints, second:
     clusters = len(starts) - 1
     step = max(1, CLUSTER_SETS // (4 * len(first) * len(second)))
     for at in range(0, clusters, step):
-        # (1) Sums of a few units by cell, then by set of the first trait, then of the second
+        # (1) Sums of a few clusters by cell, then by set of the first attribute, then of the second
         ends = starts[at : at + step + 1]
         rows = slice(ends[0], ends[-1])
         cluster = np.repeat(np.arange(len(ends) - 1), np.diff(ends))

@@ -22,7 +22,7 @@ from calibrant.views.population import EXACT_STEPS, checked_bandwidth
 
 Floats = NDArray[np.float64]
 
-# ---- Rounding: the probabilities as people see them, in whole per cent ----
+# ---- Rounding: the probabilities as people see them, in whole percent ----
 
 
 @dataclass(frozen=True, kw_only=True)

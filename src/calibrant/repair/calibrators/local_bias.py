@@ -474,7 +474,7 @@ def _shape(beta: Floats, free: int, frame: Frame) -> dict[str, Any]:
 
 # ---- Correct the local calibration bias: move each probability by how far off the people nearby were ----
 
-FEWEST = 20  # cases, and non-cases: a few in each fold
+FEWEST = 20  # events, and non-events: a few in each fold
 WIDTHS = (1.0, 0.4)  # in median distances: one for smooth error, one for error that turns within them
 
 

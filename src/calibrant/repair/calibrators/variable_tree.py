@@ -254,7 +254,7 @@ def best_depth(t: Table, g: Growth, cluster: Whole, fold: Whole) -> tuple[int, f
 # ---- Variable-based calibration: a small tree of variables, and a beta curve in each of its leaves ----
 
 STREAM = 0x7EAF  # of random numbers, apart from those of other methods at the same seed
-FEWEST = 20  # cases, and non-cases, from which a depth can be chosen: a few in each fold
+FEWEST = 20  # events, and non-events, from which a depth can be chosen: a few in each fold
 LAMBDA = 1e-3  # the paper's penalty of a matrix
 
 

@@ -326,7 +326,7 @@ def _compared(fits: Fits, options: CompareOptions, groups: JudgedGroups | None, 
         row = judged.summary(name, fits.calibrators.get(name))  # no map of what is audited
         try:
             row = certified(row, judged, groups, certifying)
-        except NotComputable as e:  # a single unit
+        except NotComputable as e:  # a single cluster
             reason = e.reason
         table[name] = _with_largest(row, changes)
     # (3) Verdicts; who is over the limit under each probability; and the repair to take.

@@ -73,7 +73,7 @@ def score_changes(judged: Judged, alpha: float) -> tuple[list[ScoreChange], dict
 # ---- Error along each audited variable, before and after ----
 
 BINS = 10  # as `measure.vece` cuts by default
-DRAWS = 200  # of the noise: the value shown then errs by a few per cent of its standard error
+DRAWS = 200  # of the noise: the value shown then errs by a few percent of its standard error
 STREAM = 0xA10F  # of random numbers, apart from those of other methods at the same seed
 
 

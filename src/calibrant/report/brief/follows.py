@@ -19,7 +19,7 @@ from calibrant.sanitize import sanitize
 
 MOST = 3  # figures
 LONG = 32  # characters of a level or a variable in a title
-LONGER = 90  # of the rule of a pocket
+LONGER = 90  # of the rule of a subgroup
 FINE = re.compile(r"\d+\.\d{3,}")  # an end of a range, written more finely than anybody reads it
 SIDES = {"low": "Underpredicts", "high": "Overpredicts", "unclear": "Off"}
 

@@ -13,7 +13,7 @@ from calibrant.report.wording.parts import beyond_worst, judged
 from calibrant.report.wording.terms import VERDICTS
 from calibrant.sanitize import sanitize
 
-WORST, SUBGROUPS = 4, 2  # groups, and pockets
+WORST, SUBGROUPS = 4, 2  # groups, and subgroups
 LONG = 44  # characters of a name
 
 

@@ -38,7 +38,7 @@ def hidden(record: AuditRecord) -> Iterator[Node]:
     yield from search.search(record)
 
 
-# ---- the test of each trait ----
+# ---- the test of each attribute ----
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from calibrant.report.wording import LOOKED_AT, UNPROVEN, WHO, cardinal, p_repor
 
 UNNEEDED = "not shown"
 UNDECIDED = "undecided"
-SEARCHES = 5  # anew, each without a fifth of the half that finds the rules
+SEARCHES = 5  # again, each without a fifth of the half that finds the rules
 FEW, MANY = 0.2, 0.5  # shares of people: a peak before the first is concentrated, one after the second spread
 TITLE = "Evidence of error, the most suspicious first"
 Line = Mapping[str, Any]  # one row of a curve, by its columns

@@ -56,8 +56,8 @@ from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 
 HEADING = "Is a subgroup off that was not listed?"
-HALVES = 10  # of the people, at random, in each of which pockets are looked for again
-BESIDES = 2  # traits that tell the people of a pocket apart, besides its rule; more are in the JSON
+HALVES = 10  # of the people, at random, in each of which subgroups are looked for again
+BESIDES = 2  # attributes that tell the people of a subgroup apart, besides its rule; more are in the JSON
 LABEL = 32  # characters of a label of the map
 WHOLE_POINTS = 0.03  # where the largest gap of a map is so large, its cells tell whole points
 NOT_SHOWN = "No subgroup can be shown: those that are farthest off are too small, or leave too few outside."
@@ -114,7 +114,7 @@ def looked_at(record: AuditRecord, e: Estimate) -> str:
     )
 
 
-# ---- the distinct pockets ----
+# ---- the distinct subgroups ----
 
 
 def table(record: AuditRecord, results: Sequence[Line]) -> Table:

@@ -47,7 +47,7 @@ STATES = {  # of a part of the verdict: the status that marks it, and its word
 NARROW = "Ranges are too narrow: rows are copies."
 SIDES = {"low": "underpredicted", "high": "overpredicted", "unclear": "off"}
 NAMED = 2  # groups that a part names
-CLIPPED, LONGER = 60, 120  # characters of the name of a group, and of the rule of a pocket
+CLIPPED, LONGER = 60, 120  # characters of the name of a group, and of the rule of a subgroup
 
 
 def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
@@ -209,7 +209,7 @@ def no_group(record: AuditRecord) -> Text:
     return say(what, num.upper_bound(high, limit), of, strong(num.upper_bound(min(large, high), limit)), ".")
 
 
-# ---- unnamed pockets ----
+# ---- unnamed subgroups ----
 
 
 def subgroups_reported(record: AuditRecord) -> Text:

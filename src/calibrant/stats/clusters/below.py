@@ -19,11 +19,11 @@ from calibrant.stats.clusters.clusters import BLOCKS, Clusters, Tallies
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-BINS = 10  # along the score, edges from pilot units
+BINS = 10  # along the score, edges from pilot clusters
 LARGEST = 0.75  # times 1 / M, on learnt signs: it counts up to an error of a third
 ORDERS = 0x0BE1  # stream of random numbers, apart from those of other methods at the same seed
 GAP = 0.5  # of the evidence is bet on a plain shift, as of independent rows
-# Bets on a constant witness: multiples of the best for what earlier units showed, the largest that there may be times
+# Bets on a constant witness: multiples of the best for what earlier clusters showed, the largest possible times
 # 1 / M (below a half it counts against every error), and shares of the evidence.
 BET_SIZES = ((0.5, 0.45), (1.0, 0.75), (2.0, 0.95))
 SHARES = (0.25, 0.5, 0.25)
@@ -36,7 +36,7 @@ class Bet:
     Parameters
     ----------
     gain : float64 array of shape (u,), or (k, u)
-        ``sum w f (y - p)`` of each certified unit; or of ``y - p - m``, for each of k shifts m, of which the worst
+        ``sum w f (y - p)`` of each certified cluster; or of ``y - p - m``, for each of k shifts m, of which the worst
         counts.
     bet : float64 array of shape (u,)
         kappa.
@@ -90,7 +90,7 @@ class Gap:
     Parameters
     ----------
     gain, size : float64 arrays of shape (u,)
-        ``t_g = sum w (y - p)`` and ``W_g`` of each certified unit.
+        ``t_g = sum w (y - p)`` and ``W_g`` of each certified cluster.
     bets : float64 array of shape (j, u)
         Of each stake: a factor stays positive while ``kappa M (1 + m) < 1``, or ``1 - m`` from the other side.
     largest : float
@@ -229,7 +229,7 @@ def signs_of(tallies: Tallies, order: Ints, bins: Ints) -> Floats:
         np.cumsum(np.bincount(clusters.block, v, BLOCKS + 1)[past])
         for v in (clusters.squares, np.bincount(clusters.cluster))
     )
-    soft = SOFT * np.divide(heavy, rows, out=np.ones(len(past)), where=rows > 0)  # of the mean row of earlier units
+    soft = SOFT * np.divide(heavy, rows, out=np.ones(len(past)), where=rows > 0)  # of the mean row of earlier clusters
     signs: Floats = 2.0 * ndtr(residual / np.sqrt(square + soft[:, None])) - 1.0
     return signs[:, bins]
 

@@ -16,12 +16,14 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-PILOT = 1000  # units at most that leave the certificate, to tell what it may not learn from the units it certifies
+PILOT = (
+    1000  # clusters at most that leave the certificate, to tell what it may not learn from the clusters it certifies
+)
 SHARE = 10  # and one in ten at most
-BLOCKS = 8  # of certified units: a witness is learnt on earlier ones
-FEWEST = 10  # pilot units that have rows of a group, so that they tell how large its units are
+BLOCKS = 8  # of certified clusters: a witness is learnt on earlier ones
+FEWEST = 10  # pilot clusters that have rows of a group, so that they tell how large its units are
 OTHERS = np.uint64(0x9D5C0F3A61E8B274)  # any number, so that a block does not tell how small an identity is
-ROUNDING = 1e-9  # relative: a unit that is larger by no more is not larger
+ROUNDING = 1e-9  # relative: a cluster that is larger by no more is not larger
 
 
 @dataclass(frozen=True)
@@ -29,13 +31,13 @@ class Clusters:
     r"""Rows of independent clusters, and which clusters certify.
 
     A cluster's size is ``W_g``, the sum of its rows' weights. Pilot clusters, chosen without looking at anything else
-    than their names, leave the certificate; their largest is M. A certified unit larger than M weighs down to it: its
-    rows weigh ``w min(1, M / W_g)``, and the error certified is that of these weights.
+    than their names, leave the certificate; their largest is M. A certified cluster larger than M weighs down to it:
+    its rows weigh ``w min(1, M / W_g)``, and the error certified is that of these weights.
 
     Parameters
     ----------
     cluster : int64 array of shape (n,)
-        The unit of each row, 0 to m - 1; every cluster has a row.
+        The cluster of each row, 0 to m - 1; every cluster has a row.
     p : float64 array of shape (n,)
     y : int8 array of shape (n,)
     input_weights : float64 array of shape (n,)

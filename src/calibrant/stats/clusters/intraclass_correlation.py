@@ -19,7 +19,7 @@ BINS = 100
 LEAST = 99  # draws that say what chance makes of the design effect
 DRAWS = 1999
 TINY = 1e-12  # mean square of residuals, under which they are none
-MOST = 30_000  # rows of whole units that are drawn for
+MOST = 30_000  # rows of whole clusters that are drawn for
 SALT = 0x5EED_0A11
 
 
@@ -83,7 +83,7 @@ def intraclass_correlation(
         by_rows = float(off @ off)
         return float((np.bincount(stored, off) ** 2).sum()) / by_rows if by_rows > TINY * len(off) else 1.0
 
-    # (1) the rates that rows of about one score have, and how alike rows of one unit are given these
+    # (1) the rates that rows of about one score have, and how alike rows of one cluster are given these
     off = happened - stated
     rates = np.clip(stated + (off - centred(off)), 0.0, 1.0)
     result = effect(centred(off))

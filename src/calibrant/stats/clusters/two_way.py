@@ -28,7 +28,7 @@ Flags = NDArray[np.bool_]
 
 GROUPS = 4096  # of each column, at most
 DIAGONALS = 16  # looked at, of the K that there are
-SALT = np.uint64(0x4C0552D7)  # so that names of blocks are not those of other units
+SALT = np.uint64(0x4C0552D7)  # so that names of blocks are not those of other clusters
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def cluster_areas(
     hash_split = np.empty(clusters, dtype=np.intp)
     hash_split[rng.permutation(clusters)] = np.arange(clusters) % count
     block, each = hash_split[cluster], -(-clusters // count)
-    # (1) Every pair of a block, (2) less those within one unit
+    # (1) Every pair of a block, (2) less those within one cluster
     old, new = (
         above(p, event, weight, block, count) - summed(hash_split, above(p, event, weight, cluster, clusters), count)
         for p in scores
@@ -84,7 +84,7 @@ def above(p: Floats, event: NDArray[np.bool_], weight: Floats, block: Rows, coun
     at, score = block[order], p[order]
     start = np.append(True, (np.diff(at) > 0) | (np.diff(score) > 0))
     tie = np.cumsum(start) - 1
-    # (2) Weights of cases and others by tie, (3) and of others below, in the same block
+    # (2) Weights of events and others by tie, (3) and of others below, in the same block
     events, others = (summed(tie, np.where(rows, weight, 0.0)[order]) for rows in (event, ~event))
     here = at[start]
     before = np.cumsum(others) - others

@@ -12,7 +12,7 @@ from calibrant.stats.cells import summed
 Floats = NDArray[np.float64]
 DRAWS = 1999  # resamples: quantiles at a level of 0.05 are then off by a few hundredths
 FAR = 1e6  # standard errors: no range of a mean is as wide
-BUNDLES = 2000  # units are put together at random into so many: sums keep their law, and each resample is cheap
+BUNDLES = 2000  # clusters are put together at random into so many: sums keep their law, and each resample is cheap
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ Ints = NDArray[np.int64]
 
 BLOCKS = 24  # the k-th ends at ``(k / BLOCKS)^2`` of all: the first, of which least is known, are small
 BETS = BetSizes((0.5, 1.0, 2.0), (0.1, 0.8, 0.1), 0.95)  # times what is the best for the noise of the blocks before
-FIRST = 1.0 / 16.0  # the variance expected before any unit was seen, times ``(a + b)^2 M^2``; it counts as one unit
+# The variance expected before any cluster was seen, times ``(a + b)^2 M^2``; it counts as one cluster
+FIRST = 1.0 / 16.0
 SMALLEST = 1e-12  # of ``b - m``, so that a bet is finite at the largest mean there can be
 STREAM = 0x6A15  # of random numbers, apart from those of other methods at the same seed
 
@@ -36,7 +37,7 @@ class Gains:
     Parameters
     ----------
     value, size, times : float64 arrays of shape (k,)
-        Z and W of each kind of unit, and how many there are.
+        Z and W of each kind of cluster, and how many there are.
     block : int64 array of shape (k,)
         1 to `BLOCKS`; 0 of pilot clusters, which are learnt from and not certified.
     least, most : float
@@ -93,7 +94,7 @@ class Gains:
         z, w = self.value, self.size
         sums = (summed(self.block, self.times * v, BLOCKS + 1) for v in (np.ones(len(z)), z, w, z * z, z * w, w * w))
         count, won, size, square, cross, weight = (np.append(0.0, np.cumsum(v)[:-1]) for v in sums)
-        # (1) The mean before, 0 until a unit has a size; (2) the squares about it
+        # (1) The mean before, 0 until a cluster has a size; (2) the squares about it
         mean = np.divide(won, size, out=np.zeros_like(size), where=size > 0.0)
         about = np.maximum(square - 2.0 * mean * cross + mean**2 * weight, 0.0)
         first = FIRST * ((self.most - self.least) * self.largest) ** 2

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from calibrant.stats.betting import BetSizes, log_mean_exp, refuted_up_to
 
 Floats = NDArray[np.float64]
-BETS = BetSizes((0.5, 1.0, 2.0), (0.1, 0.8, 0.1), 0.95)  # times what is the best for the noise of the units before
-FIRST = 16.0  # the noise expected before a unit was seen: a variance of (B M)^2 / 16, which counts as one unit
+BETS = BetSizes((0.5, 1.0, 2.0), (0.1, 0.8, 0.1), 0.95)  # times what is the best for the noise of the clusters before
+FIRST = 16.0  # the noise expected before a cluster was seen: a variance of (B M)^2 / 16, which counts as one cluster
 SMALLEST = 1e-12  # of ``B - m``, so that a bet is finite at the largest mean there can be
 
 
@@ -51,7 +51,7 @@ class PairedClusters:
     def noise(self) -> Floats:
         """Root of the variance to expect of each cluster, by the clusters before it."""
         total, size = np.cumsum(self.value), np.cumsum(self.size)
-        # (1) The mean of the units before, 0 until one has a size; (2) the squares about it, each by its own past
+        # (1) The mean of the clusters before, 0 until one has a size; (2) the squares about it, each by its own past
         known = np.divide(total, size, out=np.zeros_like(total), where=size > 0.0)
         before = np.append(0.0, known[:-1])
         squares = np.cumsum((self.value - before * self.size) ** 2)

@@ -1,4 +1,4 @@
-r"""Certified ranges of the gaps of boxes, of rows that come in units or count more.
+r"""Certified ranges of the gaps of boxes, of rows that are in clusters or weighted.
 
 The *gap* of a box is ``sum w (eta - p) / sum w`` over its rows, eta the event rate of each row given scores, covariates
 and weights of everyone. Clusters are independent; rows of a cluster need not be. With ``t_g`` and ``W_g`` the cluster's
@@ -26,11 +26,11 @@ Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LOSS = 0.9  # of what there is, that a bet may lose on one unit of a box with no gap
-BETS = 4  # of each box: the best one if rows are independent, if those of a unit are all alike, and between
+LOSS = 0.9  # of what there is, that a bet may lose on one cluster of a box with no gap
+BETS = 4  # of each box: the best one if rows are independent, if those of a cluster are all alike, and between
 EXACT = 200  # boxes at most whose ends are solved for, those that quick bounds put first; of others the bounds count
 HALVINGS = 40  # of [-1, 1]
-FEWEST = 20  # units in a box, and in the rest
+FEWEST = 20  # clusters in a box, and in the rest
 TINY = 1e-300
 
 
@@ -40,7 +40,7 @@ class ClusterRows:
 
     Parameters
     ----------
-    cells : uint8 array of shape (traits, n)
+    cells : uint8 array of shape (attributes, n)
     cluster : int64 array of shape (n,)
         From 0, without gaps, increasing.
     p : float64 array of shape (n,)
@@ -366,7 +366,7 @@ def _result(family: Family, rows: ClusterRows) -> tuple[Floats, Floats]:
         table = np.stack([summed(where, v, int(np.prod(shape))) for v in values.T], axis=1).reshape(*shape, 4)
         place = tuple(family.place[boxes, axis] for axis in range(len(attributes)))
         sums[:, boxes] = sums_of(table, [family.sets[j] for j in attributes])[place].T  # type: ignore[arg-type]
-        # (2) Those of units
+        # (2) Those of clusters
         result[boxes] = _table(own, rows, [family.sets[j] for j in attributes], place)
     return result, sums
 

@@ -1,6 +1,6 @@
 r"""The scan over boxes where rows share clusters or count more: its spread by clusters, and two nulls.
 
-With ``r_i = w_i (y_i - p_i)``, ``t_gb`` the sum of r over the rows of unit g in box b and ``S_b = sum_g t_gb``, the
+With ``r_i = w_i (y_i - p_i)``, ``t_gb`` the sum of r over the rows of cluster g in box b and ``S_b = sum_g t_gb``, the
 score of a box is ``|S_b| / sqrt(V_b + c)``. Clusters: ``V_b = sum_g t_gb^2``, or what rows as alike as those of all
 clusters would have where that is larger, and chance gives every cluster a random sign. Weighted rows that are
 independent: ``V_b = sum w_i^2 p_i (1 - p_i)``, and chance gives every row another outcome. Both are fixed while chance
@@ -39,7 +39,7 @@ from calibrant.stats.subgroups.scan import (
 SALT = 0x516AB  # of signs and simulated outcomes
 STEPS = 1 << 30  # of the sum of all sizes: sums of sums stay within 32 bits
 AT_ONCE = 1 << 24  # signs held at once
-LEAST_CLUSTERS = 20  # effective units of a box: of fewer, signs tell little
+LEAST_CLUSTERS = 20  # effective clusters of a box: of fewer, signs tell little
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,15 +48,15 @@ class ScannedRows:
 
     Parameters
     ----------
-    cells : uint8 array of shape (traits, n)
+    cells : uint8 array of shape (attributes, n)
         Cell of each row in each attribute.
     p : float64 array of shape (n,)
     y : int8 array of shape (n,)
     weight : float64 array of shape (n,)
         Positive.
     cluster : int64 array of shape (n,) or None
-        The unit of each row, 0 to m - 1; None where rows are independent.
-    ids : uint64 array of shape (m,), or (n,) without units
+        The cluster of each row, 0 to m - 1; None where rows are independent.
+    ids : uint64 array of shape (m,), or (n,) without clusters
         What keys the random numbers.
     """
 
@@ -102,7 +102,7 @@ class _Side:
     steps : float
         Steps a cluster of weight.
     value : float64 array of shape (n,)
-        Whole numbers: residuals of rows in units, weights of independent ones.
+        Whole numbers: residuals of rows in clusters, weights of independent ones.
     """
 
     gap: float
@@ -228,10 +228,10 @@ class ClusterScan:
         expected = self._summed(r.noise)
         if r.cluster is None:
             return np.tile(np.sqrt(expected + extra), (2, 1))
-        # (1) What rows as alike as those of all units are would have: exchangeable within units
+        # (1) What rows as alike as those of all clusters are would have: exchangeable within units
         rho = r.intraclass_correlation
         expected = (1.0 - rho) * expected + (rho * self._squares(r.cluster, np.sqrt(r.noise)) if rho else 0.0)
-        # (2) The sum of squares over units, or that where it is larger
+        # (2) The sum of squares over clusters, or that where it is larger
         out = []
         for gap in (self.tolerance, -self.tolerance)[: 2 if self.tolerance else 1]:
             squares = self._squares(r.cluster, r.weight * (r.y - r.p - gap))

@@ -21,10 +21,10 @@ Ints = NDArray[np.int64]
 
 ROWS, EVENTS, SCORES, VARIANCES = range(4)  # sums of a cell; the last two in steps
 STEPS = float(1 << 30)  # of one score, or null variance
-# Shares of alpha, fixed before any outcome is read: by number of traits, by number of conditions, and then by size, as
+# Shares of alpha, fixed before any outcome is read: by number of attributes, of conditions, and then by size, as
 # 1 / sqrt(rows), which makes ranges shortest on average. Boxes of fewer conditions are fewer and easier to act on:
-# "x over 8 and z over 3" makes two conditions, "x over 2 and up to 5" is two on one. With eight traits and the score, a
-# corner of two traits has a range of 4.6 standard errors either way if it holds one row in 25, and 4.8 if it holds one
+# "x over 8 and z over 3" makes two conditions, "x over 2 and up to 5" is two on one. With eight attributes and the
+# score, a corner of two has a range of 4.6 standard errors either way if it holds one row in 25, and 4.8 if it holds one
 # in four; other boxes have 5.0 to 5.5. Were alpha shared equally, it would be 5.1 for all.
 SHARES = ((1.0,), (0.2, 0.8), (0.15, 0.35, 0.5))
 SIMPLER = ((0.65, 0.35), (0.65, 0.22, 0.13), (0.4, 0.3, 0.2, 0.1))
@@ -51,7 +51,7 @@ def sums_of(table: NDArray[np.int64], sets: Sequence[Ints], first: int = 0) -> I
 
     Parameters
     ----------
-    table : int64 array of shape (..., cells of each trait, sums)
+    table : int64 array of shape (..., cells of each attribute, sums)
     sets : sequence of int arrays of shape (k, 4)
         Of each attribute.
     first : int
@@ -190,7 +190,7 @@ def family_of(
 
     Parameters
     ----------
-    tables : sequence of int64 arrays of shape (cells of each trait, 4)
+    tables : sequence of int64 arrays of shape (cells of each attribute, 4)
         Rows, events, scores and null variances of each cell, the last two in steps of 2^-30.
     combined : sequence of tuple of int
         The attributes of each table.
@@ -204,11 +204,11 @@ def family_of(
         Rows that a box must have; at least one.
     """
     parts, places, owners, options = [], [], [], []
-    whole: dict[int, Flags] = {}  # by trait, the sets that hold every row
+    whole: dict[int, Flags] = {}  # by attribute, the sets that hold every row
     for t, (table, own) in enumerate(zip(tables, combined, strict=True)):
         result = sums_of(table, [sets[attribute] for attribute in own])
         kept = (result[..., ROWS] >= max(fewest, 1)) & (result[..., ROWS] < n)
-        if len(own) > 1:  # a set of all rows adds nothing: the box is one of fewer traits
+        if len(own) > 1:  # a set of all rows adds nothing: the box is one of fewer attributes
             for axis, attribute in enumerate(own):
                 if attribute not in whole:
                     alone = table.sum(axis=tuple(a for a in range(len(own)) if a != axis))

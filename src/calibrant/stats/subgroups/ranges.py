@@ -233,7 +233,7 @@ def holm(level: Floats, weight: Floats, alpha: float) -> Flags:
         result |= more
 
 
-# ---- One face of the ranges of rows, and of units ----
+# ---- One face of the ranges of rows, and of clusters ----
 
 
 class Ranges(Protocol):

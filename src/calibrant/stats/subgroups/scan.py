@@ -27,7 +27,7 @@ Counts = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Ids = NDArray[np.uint64]
 
-# c. Median share of the rows in the box of the largest margin, of 60 calibrated data sets each (eight traits: 20,000
+# c. Median share of the rows in the box of the largest margin, of 60 calibrated data sets each (8 attributes: 20,000
 # rows at 30 % and at 1 % of events, 60,000 at 0.1 %, 500 at 30 %); and how often, in the mean, seven planted corners
 # of 1, 4 and 25 % of the rows at these rates are found at the .05 level (40 data sets each):
 #   c = 1    6,  4,  5, 12 %   found 72 %
@@ -38,8 +38,8 @@ EXTRA = 4.0
 SALT = 0x5CA4  # of the simulated outcomes
 REFERENCE = 0.05  # level at which margins are zero for a normal score; the test has its level whatever this is
 ROUNDING = 1e-9
-UP, DOWN = 0, 1  # more cases than predicted, and fewer
-ALL = np.array([[0, 1, 1, 1]], dtype=np.int64)  # the one set of a trait that is not there
+UP, DOWN = 0, 1  # more events than predicted, and fewer
+ALL = np.array([[0, 1, 1, 1]], dtype=np.int64)  # the one set of an attribute that is not there
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +181,7 @@ class Scan:
     Parameters
     ----------
     family : Family
-    tables : sequence of int64 arrays of shape (cells of each trait, 4)
+    tables : sequence of int64 arrays of shape (cells of each attribute, 4)
         Rows, events, scores and null variances of each cell, as the family was made of.
     levels : tuple of tuple of int
         Of each attribute, the cells that stand for levels of a category; none of a number.
@@ -305,7 +305,7 @@ class Scan:
 
         Parameters
         ----------
-        cells : uint8 array of shape (traits, n)
+        cells : uint8 array of shape (attributes, n)
         p : float64 array of shape (n,)
         ids : uint64 array of shape (n,)
             Row identities, which the draws depend on.
@@ -324,7 +324,7 @@ class Scan:
             drawn = words(ids, low, high, first, SALT)
             for edge, own in bits.items():
                 own[:, turn] = drawn[:, 1 - edge]
-        # (2) Table by table: rows cell by cell, cases of each cell in each draw, the largest margin of its boxes.
+        # (2) Table by table: rows cell by cell, events of each cell in each draw, the largest margin of its boxes.
         best = np.full((2, len(turns) * LANES), -np.inf)
         for table in self._tables:
             order, starts = _sorted_cells(cells[list(table.attributes)], table.shape)
@@ -401,7 +401,7 @@ def _of_one_run(sets: Ints) -> Ints:
 
 def _sorted_cells(cells: Cells, shape: Sequence[int]) -> tuple[NDArray[np.intp], Ints]:
     """Return rows cell by cell of a table, and where each cell begins."""
-    code = np.zeros(cells.shape[1], dtype=np.uint16)  # 22 cells each: under 2^14 of three traits
+    code = np.zeros(cells.shape[1], dtype=np.uint16)  # 22 cells each: under 2^14 of three attributes
     for own, size in zip(cells, shape, strict=False):
         code = code * np.uint16(size) + own
     order = np.argsort(code, kind="stable")

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 TURNS = 16  # places at which a pattern of signs turns, of those that are bet on from below
-MOST_PRODUCTS = 4_000_000  # units times patterns, at most: of more units a plain shift alone is bet on
+MOST_PRODUCTS = 4_000_000  # clusters times patterns, at most: of more clusters a plain shift alone is bet on
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class ClusterBets:
 
 @dataclass(frozen=True)
 class ClusterRange(Ends):
-    """Ends of rows in units, which are independent.
+    """Ends of rows in clusters, which are independent.
 
     Parameters
     ----------

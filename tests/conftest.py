@@ -38,7 +38,7 @@ LONG = (
     "browser",
     "papers",
     "validity",
-    "cluster/apps/losses/test_objectives.py",
+    "unit/apps/losses/test_objectives.py",
 )  # places that wait for --rest: PyTorch is large
 SIMULATIONS = ("papers", "validity")  # of these one tenth runs, but when they are named
 EXACT = "test_exact_"  # in them, files that enumerate instead of simulating do not wait, and run whole

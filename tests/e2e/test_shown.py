@@ -13,7 +13,7 @@ from pages import HOWTOS, ROOT, blocks, compare
 DOCS = ROOT / "docs"
 ELSEWHERE = {  # pages whose blocks of text other tests compare
     "cases-decisions.md": "e2e/test_decision_events.py",
-    "start.md": "cluster/test_docs.py",
+    "start.md": "unit/test_docs.py",
     "howto/tracking.md": "e2e/test_pipelines.py",
 }
 pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="a source distribution without docs")

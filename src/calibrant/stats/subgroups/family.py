@@ -24,8 +24,8 @@ STEPS = float(1 << 30)  # of one score, or null variance
 # Shares of alpha, fixed before any outcome is read: by number of attributes, of conditions, and then by size, as
 # 1 / sqrt(rows), which makes ranges shortest on average. Boxes of fewer conditions are fewer and easier to act on:
 # "x over 8 and z over 3" makes two conditions, "x over 2 and up to 5" is two on one. With eight attributes and the
-# score, a corner of two has a range of 4.6 standard errors either way if it holds one row in 25, and 4.8 if it holds one
-# in four; other boxes have 5.0 to 5.5. Were alpha shared equally, it would be 5.1 for all.
+# score, a corner of two has a range of 4.6 standard errors either way if it holds one row in 25, and 4.8 if it holds
+# one in four; other boxes have 5.0 to 5.5. Were alpha shared equally, it would be 5.1 for all.
 SHARES = ((1.0,), (0.2, 0.8), (0.15, 0.35, 0.5))
 SIMPLER = ((0.65, 0.35), (0.65, 0.22, 0.13), (0.4, 0.3, 0.2, 0.1))
 

@@ -81,10 +81,10 @@ f.addEventListener('load', () => setTimeout(() => {
 class Quiet(http.server.SimpleHTTPRequestHandler):
     """Serves one folder and remembers what was asked for."""
 
-    options: list[str]
+    requested: list[str]
 
     def log_message(self, *_: Any) -> None:
-        self.options.append(self.path)
+        self.requested.append(self.path)
 
 
 def run(browser: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -117,7 +117,7 @@ def seen(request, browser, tmp_path_factory) -> tuple[str, dict[str, Any], list[
         server.server_close()
     body = re.search("\x01(.*)\x01", done.stdout, re.S)
     assert body, done.stdout[:500]
-    return request.param, json.loads(markup.unescape(body[1])), handler.options, done.stderr
+    return request.param, json.loads(markup.unescape(body[1])), handler.requested, done.stderr
 
 
 def test_it_logs_nothing_and_asks_for_nothing(seen):

@@ -651,7 +651,7 @@ def subgroup_outcome(p_value: float = 0.002, detected_by: str = "scan") -> Outco
     )
 
 
-def pocketed(
+def scanned(
     of: AuditRecord,
     low: float = 0.0261,
     high: float = 0.119,
@@ -844,7 +844,7 @@ def fixed(
 
 def whole(limit: float | None = 0.015, use: str | None = None, **settings: Any) -> AuditRecord:
     """Return the record of the mock-up with all that an audit finds: pockets, repairs, before and after."""
-    of = drawn(pocketed(repaired(limit)), fixed=fixed(limit))
+    of = drawn(scanned(repaired(limit)), fixed=fixed(limit))
     reported = About(noun="people", intended_use=use).to_dict()
     rate = {"column": "date", "first": "2015-01-01", "last": "2018-12-31", "rows_a_year": 69_000.0}
     bound = estimate(0.0, 0.049, method="certify.worst_group", n=of.everyone.rows)
@@ -1096,7 +1096,7 @@ def hostile_subgroups() -> AuditRecord:
     """Return the same with pockets whose rules, traits and levels try it too."""
     lines, box = subgroup_lines(HOSTILE[:3]), HOSTILE[7]
     calibrator_ = subgroup_map((HOSTILE[0], HOSTILE[7]), HOSTILE)
-    return pocketed(hostile(), lines=lines, box=box, drawn_map=calibrator_)
+    return scanned(hostile(), lines=lines, box=box, drawn_map=calibrator_)
 
 
 def tiny() -> AuditRecord:

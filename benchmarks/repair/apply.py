@@ -58,13 +58,13 @@ def main() -> None:
         written(where / "in.parquet", rows)
         print(f"{rows:,} rows, batches of {ROWS:,}; CPU seconds and peak memory of the whole command")
         for name, recipe in recipes.items():
-            (where / "map.json").write_text(recipe.fit(data).to_json())
+            (where / "calibrator.json").write_text(recipe.fit(data).to_json())
             command = [
                 sys.executable,
                 "-m",
                 "calibrant",
                 "apply",
-                str(where / "map.json"),
+                str(where / "calibrator.json"),
                 str(where / "in.parquet"),
                 "--score",
                 "p",

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("browser")
 HERE = Path(__file__).parent
 WIDTHS = (360, 390, 768, 1280, 1920)
 PAGES = {
-    "hidden": lambda: factories.pocketed(factories.hidden()),
+    "hidden": lambda: factories.scanned(factories.hidden()),
     "hostile": factories.hostile_subgroups,
     "long": lambda: factories.record(
         groups=[factories.finding(0.02, 0.04, variables=[(c * 150, "long " * 60)]) for c in "wv"]
@@ -71,7 +71,7 @@ def used(browser: str, modules: Path, tmp_path_factory: pytest.TempPathFactory) 
         for i, name in enumerate(['=1+1,"x"', "@SUM(A1)", "plain, with a comma", *(f"v{i}" for i in range(9))])
     ]
     levels = factories.by_variable("odd", labels=("=1+1", "@SUM(A1)", 'a, "b"'), gaps=(0.03, 0.02, 0.01))
-    record = factories.drawn(factories.record(groups=groups), **dict(factories.pocketed(factories.hidden()).curves))
+    record = factories.drawn(factories.record(groups=groups), **dict(factories.scanned(factories.hidden()).curves))
     page = folder / "page.html"
     page.write_text(render(factories.drawn(record, **{"variable_curve/odd": levels})), encoding="utf-8")
     return node("downloads.cjs", modules, browser, folder, page), folder

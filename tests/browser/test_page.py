@@ -40,8 +40,8 @@ RECORDS = {
     "undecided": lambda: factories.mixture("undecided", ["undecided", "within"]),
     "variables": factories.variables,
     "hidden": factories.hidden,
-    "subgroups": lambda: factories.pocketed(factories.hidden()),
-    "hostile pockets": factories.hostile_subgroups,
+    "subgroups": lambda: factories.scanned(factories.hidden()),
+    "hostile subgroups": factories.hostile_subgroups,
 }
 HARNESS = """<!doctype html><title>harness</title>
 <iframe id="f" width="390" height="844" src="page.html#TARGET"></iframe>

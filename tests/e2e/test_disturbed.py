@@ -29,7 +29,7 @@ OUTPUTS = {  # command line, and what it writes
     "json": ("audit log.parquet LS --quick --json out.json", "out.json"),
     "sketch": ("sketch log.parquet LS --out out.sketch", "out.sketch"),
     "merge": ("merge a.sketch b.sketch --out out.sketch", "out.sketch"),
-    "apply": ("apply map.json log.parquet --score p --out out.parquet", "out.parquet"),
+    "apply": ("apply calibrator.json log.parquet --score p --out out.parquet", "out.parquet"),
     "repair": ("repair log.parquet LS --quick --method platt --calibrator out.json --out out.parquet", "out.parquet"),
 }
 
@@ -43,7 +43,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         p = rng.uniform(size=30_000)
         columns = {"y": (rng.uniform(size=len(p)) < p**1.3).astype(int), "p": p, "x": rng.normal(size=len(p))}
         pq.write_table(pa.table(columns), place / name, row_group_size=5_000)
-    (place / "map.json").write_text(Logistic(recipe="Platt", slope=2.0, intercept=0.0).to_json())
+    (place / "calibrator.json").write_text(Logistic(recipe="Platt", slope=2.0, intercept=0.0).to_json())
     log, other, one, two = (str(place / n) for n in ("log.parquet", "other.parquet", "a.sketch", "b.sketch"))
     assert main(["sketch", log, *LS, "--out", one]) == 0
     assert main(["sketch", other, "--like", one, "--out", two]) == 0

@@ -38,7 +38,7 @@ def log(path: Path, power: float = 1.0, rows: int = 4_000) -> Path:
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
-    factories.pocketed(factories.employment()).save("record.json")
+    factories.scanned(factories.employment()).save("record.json")
     factories.employment(0.02).save("base.html")
     return "record.json"
 

@@ -190,8 +190,8 @@ def test_an_output_is_written(installed: Installed, tmp_path: Path, capsys: pyte
 
 def test_a_calibrator_is_printed(installed: Installed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     installed(WHOLE)
-    (tmp_path / "map.json").write_text(cal.repair.Rounding(steps=2).fit().to_json())
-    status, out, _ = stated(capsys, ["apply", str(tmp_path / "map.json"), "--print-r"])
+    (tmp_path / "calibrator.json").write_text(cal.repair.Rounding(steps=2).fit().to_json())
+    status, out, _ = stated(capsys, ["apply", str(tmp_path / "calibrator.json"), "--print-r"])
     assert (status, out) == (0, "repaired <- function(p) NULL # Rounding\n")
 
 

@@ -70,7 +70,7 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "--out",
                 str(where / "out.parquet"),
                 "--calibrator",
-                str(where / "map.json"),
+                str(where / "calibrator.json"),
             ]
         )
         == 0
@@ -82,13 +82,13 @@ def test_every_row_and_column_is_there_with_its_repaired_score(big: Path) -> Non
     out, whole = pq.read_table(big / "out.parquet"), table(BIG)
     assert out.column_names == [*whole.column_names, "p_repaired", "p_fitted_on"]
     assert out.select(whole.column_names).equals(whole)
-    fitted = Calibrator.from_json((big / "map.json").read_text())
+    fitted = Calibrator.from_json((big / "calibrator.json").read_text())
     np.testing.assert_array_equal(out["p_repaired"].to_numpy(), fitted.scores(whole["p"].to_numpy()))
 
 
 def test_the_rows_of_the_fit_are_marked_exactly(big: Path) -> None:
     out = pq.read_table(big / "out.parquet")
-    fitted = Calibrator.from_json((big / "map.json").read_text())
+    fitted = Calibrator.from_json((big / "calibrator.json").read_text())
     rows = out.filter(out["p_fitted_on"])
     assert rows.num_rows == fitted.fitted_on.rows == 150_000
     data = cal.predictions(rows["y"].to_numpy(), rows["p"].to_numpy())
@@ -105,7 +105,7 @@ def test_apply_gives_the_same_scores_in_any_format(big: Path, capsys: pytest.Cap
     expected = pq.read_table(big / "out.parquet")["p_repaired"].to_numpy()
     for ending in ("parquet", "arrow", "csv"):
         out = big / f"applied.{ending}"
-        assert main(["apply", str(big / "map.json"), str(big / "log"), "--score", "p", "--out", str(out)]) == 0
+        assert main(["apply", str(big / "calibrator.json"), str(big / "log"), "--score", "p", "--out", str(out)]) == 0
         assert "700,000 rows, p_repaired by" in capsys.readouterr().out
         read = {"parquet": pq.read_table, "arrow": pyarrow.feather.read_table, "csv": pyarrow.csv.read_csv}[ending](out)
         assert read.column_names == ["id", "y", "p", "sex", "age", "p_repaired"]
@@ -251,8 +251,8 @@ def scores(*changed: tuple[int, Any]) -> list[Any]:
 
 
 def saved(tmp_path: Path, one: Any = None) -> str:
-    (tmp_path / "map.json").write_text((one or Logistic(recipe="Platt", slope=2.0, intercept=0.0)).to_json())
-    return str(tmp_path / "map.json")
+    (tmp_path / "calibrator.json").write_text((one or Logistic(recipe="Platt", slope=2.0, intercept=0.0)).to_json())
+    return str(tmp_path / "calibrator.json")
 
 
 def test_apply_names_bad_scores_and_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -269,7 +269,7 @@ def test_apply_names_bad_scores_and_leaves_nothing(tmp_path: Path, capsys: pytes
     ):
         assert main(["apply", saved(tmp_path), broken(tmp_path, p=values), "--score", "p", "--out", str(out)]) == 2
         assert says in capsys.readouterr().err
-        assert sorted(f.name for f in tmp_path.iterdir()) == ["bad.parquet", "map.json"]
+        assert sorted(f.name for f in tmp_path.iterdir()) == ["bad.parquet", "calibrator.json"]
 
 
 def test_repair_can_pass_over_missing_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -408,7 +408,7 @@ def test_apply_takes_low_per_cent_and_says_so(
 ) -> None:
     rows = cal.predictions([0, 1] * 100, np.linspace(0.01, 0.99, 200))
     one = replace(cal.repair.Platt().fit(rows), percent=of_percent)
-    where, out, log = tmp_path / "map.json", tmp_path / "o.csv", tmp_path / "new.csv"
+    where, out, log = tmp_path / "calibrator.json", tmp_path / "o.csv", tmp_path / "new.csv"
     where.write_text(one.to_json(), encoding="utf-8")
     stored = [*np.linspace(0, 0.9, 199).round(4).tolist(), float(highest)]
     log.write_text("\n".join(["p", *map(str, stored)]), encoding="utf-8")
@@ -427,8 +427,8 @@ def test_apply_prints_a_map_of_several_classes(tmp_path: Path, capsys: pytest.Ca
     p = rng.dirichlet([1, 1, 1], size=300)
     y = (rng.uniform(size=(300, 1)) > p.cumsum(axis=1)).sum(axis=1).clip(0, 2)
     one = cal.repair.Dirichlet(strength=0.1).fit(cal.multiclass_predictions(y, p))
-    (tmp_path / "map.json").write_text(one.to_json(), encoding="utf-8")
-    where = str(tmp_path / "map.json")
+    (tmp_path / "calibrator.json").write_text(one.to_json(), encoding="utf-8")
+    where = str(tmp_path / "calibrator.json")
     assert main(["apply", where, "--scores", "a,b,c", "--print-sql", "duckdb", "--table", "t"]) == 0
     assert capsys.readouterr().out.strip() == one.to_sql("duckdb", score=["a", "b", "c"], table="t")
     for args, says in (

@@ -16,7 +16,7 @@ from calibrant.cli import main
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
-    factories.pocketed(factories.employment()).save("record.json")
+    factories.scanned(factories.employment()).save("record.json")
     return "record.json"
 
 

@@ -25,7 +25,7 @@ COLUMNS = ["--label", "y", "--score", "p"]
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return a folder with good.csv, a.sketch, b.sketch and map.json, in which every byte must outlive a test."""
+    """Return a folder with good.csv, a.sketch, b.sketch and calibrator.json, whose every byte must outlive a test."""
     rng = np.random.default_rng(5)
     p = rng.uniform(size=400)
     table = pa.table({"y": (rng.uniform(size=400) < p).astype(int), "p": p})
@@ -33,7 +33,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in ("good.csv", "in/more.csv"):
         pa.csv.write_csv(table, tmp_path / name)
     (tmp_path / "link.csv").symlink_to(tmp_path / "good.csv")
-    (tmp_path / "map.json").write_text(Logistic(recipe="Platt", slope=2.0, intercept=0.0).to_json())
+    (tmp_path / "calibrator.json").write_text(Logistic(recipe="Platt", slope=2.0, intercept=0.0).to_json())
     monkeypatch.chdir(tmp_path)
     for name in ("a.sketch", "b.sketch"):
         assert main(["sketch", "good.csv", *COLUMNS, "--out", name]) == 0
@@ -56,7 +56,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "sketch good.csv LS --out good.csv",
         "sketch good.csv --like a.sketch --out a.sketch",
         "merge a.sketch b.sketch --out a.sketch",
-        "apply map.json good.csv --score p --out good.csv",
+        "apply calibrator.json good.csv --score p --out good.csv",
         "repair good.csv LS --out good.csv",
         "repair good.csv LS --judge-on in/more.csv --out in/more.csv",
         "example --quick --json EXAMPLE",

@@ -63,7 +63,7 @@ def test_untouched_columns(
     lines = rows(decimal=decimal)
     write(tmp_path / name, lines, **how)
     columns = ["--label", "y", "--score", "p"]
-    target, made = tmp_path / out, tmp_path / "map.json"
+    target, made = tmp_path / out, tmp_path / "calibrator.json"
     data = str(tmp_path / name)
     assert (
         main(

@@ -56,7 +56,7 @@ def test_a_refusal_is_one_line_that_steers_nothing(kind: type[Exception]) -> Non
         ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--by", "who", "--markdown", "-"],
         ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--by", "who", "--report", "-"],
         ["audit", "d.csv", "--label", "y", "--score", "p", "--quick", "--by", "who", "--json", "-"],
-        ["apply", "map.json", "d.csv", "--score", "p", "--out", "out.csv"],
+        ["apply", "calibrator.json", "d.csv", "--score", "p", "--out", "out.csv"],
         ["apply", f"{EVIL}.json", "d.csv", "--score", "p", "--out", "out.csv"],
         ["merge", EVIL, "--out", "x.sketch"],
         ["repair", "d.csv", "--label", "y", "--score", "p", "--key", "id", "--method", EVIL],
@@ -70,7 +70,9 @@ def test_the_command_prints_nothing_that_a_terminal_would_obey(
     n = 200
     columns = {"id": np.arange(n), "y": np.arange(n) % 2, "p": np.full(n, 0.5), "who": [EVIL, "b"] * (n // 2)}
     pc.write_csv(pa.table(columns), "d.csv")
-    Path("map.json").write_text(cal.repair.Rounding().fit().to_json().replace('"Rounding"', '"\\u001b[31mx\\u202e"'))
+    Path("calibrator.json").write_text(
+        cal.repair.Rounding().fit().to_json().replace('"Rounding"', '"\\u001b[31mx\\u202e"')
+    )
     main(arguments)
     printed = capsys.readouterr()
     assert printed.out or printed.err

@@ -43,7 +43,7 @@ class Populations:
     sample_rows : Predictions
         The rows that were dealt, with their levels as they are.
     subgroups : Curve
-        The subgroups told.
+        The subgroups reported.
     reported : dict of str to Told
         What is reported of each group and subgroup, once it was made.
     """

@@ -1,4 +1,4 @@
-"""What a record tells of clusters and weights: how many, how alike their rows are, and what that does to the ranges."""
+"""What a record reports about clusters and weights: how many, how alike their rows are, and what it does to ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a record tells of some of the people is rounded, so that two records do not say what happened to one person.
+"""What a record reports about some of the people is rounded, so that two records do not say what happened to one
+person.
 
 Groups cut at 40 in one audit and at 41 in the next differ by those who are 40. Were it one person, the difference of
 exact sums would be that person's outcome and score. So numbers of people become multiples of five, up or down by chance
@@ -20,7 +21,7 @@ from typing import Any
 
 from calibrant.results import Curve, Estimate, Outcome
 
-MULTIPLE = 5  # people: a count is told as a multiple of it
+MULTIPLE = 5  # people: a count is reported as a multiple of it
 FEW = 2  # people that a step of a rate is worth at least; the next round number is at most five
 ENDS = {"low": -1, "high": 1, "low_point": -1, "high_point": 1, "observed_low": -1, "observed_high": 1}
 FINE = 10  # the steps of a smooth line are so much finer: no point of it is about a set of people

@@ -158,7 +158,7 @@ def audit(
     **Assumes.** Independent rows from one distribution; groups, limit and levels chosen without these labels.
     **Guarantee.** Each certificate about everyone holds with probability ``1 - alpha``; all groups' ranges hold
     simultaneously with probability ``1 - alpha``, and so do those of all subgroups. "Broken" rests on the raw score's
-    lower bound, "met" on the shown score's upper bound; of subgroups, both on the raw score.
+    lower bound, "within" on the shown score's upper bound; of subgroups, both on the raw score.
     **Cost.** One pass over the data, two with groups; then about 1 s plus 20 ms a group.
     **Reads.** The sketch.
 

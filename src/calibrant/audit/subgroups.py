@@ -40,7 +40,7 @@ def reported_subgroups(curve: Curve, people: int, mask: int) -> Curve:
     reported = reported_sets(Curve(method=curve.method, columns=lines, settings={}), people).columns
     limit = s.get("limit")
     floors = tuple(max(low, -high, 0.0) for low, high in zip(reported["low"], reported["high"], strict=True))
-    whole = len(kept) == len(c["rows"])  # else a gap that is left would be without people of whom nothing is told
+    whole = len(kept) == len(c["rows"])  # else a gap that is left would be without people of whom nothing is reported
     shared = s.get("people_shared", (0,) * len(c["rows"]))
     left = [_left(c, i, mask) if whole and not 0 < shared[i] < mask else (None, None) for i in kept]
     columns = {
@@ -51,7 +51,7 @@ def reported_subgroups(curve: Curve, people: int, mask: int) -> Curve:
         "over": tuple(limit is not None and v > limit for v in floors),
         **{k: tuple(line[j] for line in left) for j, k in enumerate(LEFT)},
     }
-    hide = "people" in s and mask > FEWEST  # of clusters, who else is told of is enough for no larger mask
+    hide = "people" in s and mask > FEWEST  # of clusters, who else is reported is enough for no larger mask
     settings = {
         **{k: s[k] for k in HOW},
         "conditions": tuple(s["conditions"][i] for i in kept),
@@ -158,7 +158,7 @@ def _reported_end(of: Estimate, end: str, tables: Tables, mask: int) -> tuple[fl
         out |= {f"rows_{end}": reported.rows, f"share_{end}": min(reported.rows / tables.n, 1.0)}
     if end == "high":
         return reported.end(value, 1, "most", 0.0), out
-    # the same draw as of that end of its range, so that a subgroup told twice is told alike
+    # the same draw as of that end of its range, so that a subgroup reported twice is reported alike
     return reported.end(value, -1, "low" if reported.exact[1] > reported.exact[2] else "high", 0.0), out
 
 

@@ -149,9 +149,9 @@ def bet_sizes_for(delta: float, populations: int) -> float:
 def verdicts(over: Sequence[float], within: Sequence[float], judge: Judge, alpha: float) -> tuple[Verdict, ...]:
     """Return the verdict on each population, of its log e-values at the limit.
 
-    Each side is closed by itself. With probability at least ``1 - alpha / 2`` nothing is wrongly "met"; with as much,
-    or ``1 - alpha`` where gaps are judged, whose e-value against "within" is a mean over two signs, nothing is wrongly
-    "broken". Where both are refuted (they may be about different scores), "broken" wins.
+    Each side is closed by itself. With probability at least ``1 - alpha / 2`` nothing is wrongly "within"; with as
+    much, or ``1 - alpha`` where gaps are judged, whose e-value against "within" is a mean over two signs, nothing is
+    wrongly "over". Where both are refuted (they may be about different scores), "over" wins.
     """
     broken = refuted(over, alpha / 2.0 if judge == "error" else alpha)
     met = refuted(within, alpha / 2.0)

@@ -21,7 +21,7 @@ from calibrant.views.grouped import grouped_sketch, keyed, named_groups
 from calibrant.views.population import Population, groups_of, shares
 
 GAP = "the raw score: happened minus said"
-CLEAR_SIZE = 0.05  # share of the rows of groups whose worst is told by itself, as of subgroups
+CLEAR_SIZE = 0.05  # share of the rows of groups whose worst is reported by itself, as of subgroups
 
 
 @one_source
@@ -66,21 +66,21 @@ def groups(
     -------
     dict of str to Estimate
         A group is named as ``"sex = f"``; empty groups are left out. Order: as the levels. ``settings["verdict"]`` is
-        "met", "broken", "undecided" or, without a limit, "none".
+        "within", "over", "undecided" or, without a limit, "not_checked".
 
     Notes
     -----
     **Assumes.** Independent rows from one distribution; groups named without looking at outcomes.
     **Guarantee.** Finite-sample, in three statements of their own. All ends of all groups hold simultaneously with
-    probability ``1 - alpha``. No group is wrongly "broken" with probability ``1 - alpha / 2`` (``1 - alpha`` for gaps,
-    which have two signs). No group is wrongly "met" with probability ``1 - alpha / 2``. Where the score takes many
+    probability ``1 - alpha``. No group is wrongly "over" with probability ``1 - alpha / 2`` (``1 - alpha`` for gaps,
+    which have two signs). No group is wrongly "within" with probability ``1 - alpha / 2``. Where the score takes many
     values the two ends of an error are about different classifiers: call it a certified range. Where the display
     repairs the score, the low end can lie above the high one; ``value`` is about the display.
     **Method.** `raw_lower` and `values` or `rounded` within each group, conditionally on membership; the raw score on
     ``2^10`` cells, so that rounding is exact for 10, 20, 50 and 100 levels and powers of two up to 512, and otherwise
     rounds the middle of the score's cell. Gaps: bets on the mean residual, stakes by earlier blocks. Ranges share alpha
     equally over all ends (Bonferroni). Verdicts come from closed testing by averages of e-values, which never decides
-    less than the ranges, and all groups as "met" where no group needs to share: see `worst_group`. Data with
+    less than the ranges, and all groups as "within" where no group needs to share: see `worst_group`. Data with
     ``cluster=`` or ``weights=``: independent clusters, Theorems CL and CU (documentation: clusters); error and gap are
     of these weights.
     **Cost.** Linear in the rows, then about 20 ms a group; of clusters, a tenth of a second.
@@ -178,7 +178,7 @@ def worst_group(
     fixed before any outcome was read; its own upper end covers it, and the largest of all upper ends is no smaller. The
     low end is the largest of floors that hold simultaneously, and shares alpha over the groups.
     **Method.** That of `groups`. The high end is at most a limit if and only if the upper side of `groups` refutes that
-    any group is over it: then each is "met", except one whose raw score is "broken" though its display is within.
+    any group is over it: then each is "within", except one whose raw score is "over" though its display is within.
     **Cost.** As `groups`. **Reads.** The sketch.
 
     Examples

@@ -1,4 +1,4 @@
-"""The score that "met" is about: as it is where it takes few values, otherwise as it is shown."""
+"""The score that "within" is about: as it is where it takes few values, otherwise as it is shown."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def missing_labels(
     Curve
         Four lines for everyone, and for each group, by ``assumption``: ``"labelled"`` is about those who have a label
         alone; ``"at random"`` says that labels are missing at random given the score (odds 1); ``"odds"`` is the stated
-        bound; ``"any"`` assumes nothing. ``low`` and ``high`` are certified, ``verdict`` is "met", "broken",
+        bound; ``"any"`` assumes nothing. ``low`` and ``high`` are certified, ``verdict`` is "within", "over",
         "undecided", or "none" without a limit. ``stands_to``: the verdict at random stands unless the odds differ by
         more than this; infinite if it stands whatever the missing labels, 0 if it is undecided.
 

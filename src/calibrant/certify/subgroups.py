@@ -89,9 +89,9 @@ def subgroups(
         ``value`` is the worst gap less the luck of the search, over the subgroups with `min_size` of the rows (over
         those with `clear_size`, if only the upper end is asked for); smaller is better. ``settings`` tell the subgroups
         behind the two ends, ``subgroup_low`` and ``subgroup_high``, as text and as data; how many are certified
-        ``over`` the limit (Holm); the ``verdict``, "met", "broken", "undecided" or, without a limit, "none"; and, if
-        undecided, about how many rows would decide, ``rows_needed``, or with ``rows_at_least`` how many at least; of
-        clusters or weighted rows ``clusters_needed`` and ``clusters_at_least``.
+        ``over`` the limit (Holm); the ``verdict``, "within", "over", "undecided" or, without a limit, "not_checked";
+        and, if undecided, about how many rows would decide, ``rows_needed``, or with ``rows_at_least`` how many at
+        least; of clusters or weighted rows ``clusters_needed`` and ``clusters_at_least``.
 
     Raises
     ------

@@ -111,7 +111,7 @@ class Cut:
 
     @property
     def reported(self) -> dict[str, float]:
-        """What a result tells of clusters: nothing of independent rows."""
+        """What a result reports about clusters: nothing of independent rows."""
         return {}
 
     def limits(self, delta: float) -> tuple[float, float]:

@@ -37,7 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
         for name in PLUGGED.installed:
             try:
                 add(name, *entry(PLUGGED.loaded(name)))
-            except BadInput as e:  # the help says why; who asks for it is told the same
+            except BadInput as e:  # the help says why; who asks for it gets the same
                 add(name, str(e).replace("%", "%%"), "", partial(_unusable, name), "")
 
     for name in arranged(COMMANDS, PLUGGED.ours()):

@@ -15,7 +15,7 @@ start here:
   calibrant example                          the audit of bundled real data, with a report
   calibrant look log.parquet                 what it holds, what is in the way, and the command to run
   calibrant audit log.parquet --label y --score p --by sex,age --limit 0.02 --report audit.html
-  calibrant repair log.parquet --label y --score p --out repaired.parquet --calibrator map.json
+  calibrant repair log.parquet --label y --score p --out repaired.parquet --calibrator calibrator.json
   calibrant plan 0.02                        how many rows a certificate takes
   calibrant accept answers.csv --label right --score confidence --risk 0.02     what may pass unseen
   calibrant compare log.parquet --label y --score old,new --by sex              is the new one no worse?
@@ -168,17 +168,17 @@ must never be judged.
 
 examples:
   calibrant repair log.parquet --label y --score p
-  calibrant repair log.parquet --label y --score p --by sex,age --out repaired.parquet --calibrator map.json
+  calibrant repair log.parquet --label y --score p --by sex,age --out repaired.parquet --calibrator calibrator.json
   calibrant repair log.parquet --label y --score p --by sex,age --limit 0.02
   calibrant repair log.parquet --label y --score p --by sex,age --threshold 0.2
   calibrant repair 2015.parquet --judge-on 2017.parquet --label y --score p --method platt,isotonic --calibrator
-  map.json
+  calibrator.json
 """
 APPLY = """\
 Streams files of any size; covariates that the calibrator reads must be there. OUT holds every column and
 SCORE_repaired. Or prints the calibrator as SQL or JavaScript, which repairs scores where they are, without Python.
 
 examples:
-  calibrant apply map.json tomorrow.parquet --score p --out tomorrow-repaired.parquet
-  calibrant apply map.json --score p --print-sql duckdb --table scores
+  calibrant apply calibrator.json tomorrow.parquet --score p --out tomorrow-repaired.parquet
+  calibrant apply calibrator.json --score p --print-sql duckdb --table scores
 """

@@ -30,7 +30,7 @@ EXACT, DIGITS = 2**53, 15  # whole numbers, and digits, that every double tells 
 SPELT = 1e16  # whole numbers up to here are written without an exponent
 IDENTIFIER = 100_000  # more distinct texts than this name rows, and are neither groups nor levels
 LONGEST = 1000  # characters of a name: of a column, or of a group or level
-FEW = 20  # of these that are told
+FEW = 20  # of these that are reported
 SHOWN = 40  # characters of a value or type that a message shows
 MULTICLASS = 5  # strange labels make up this share of all, in percent, from which on they may be classes
 # Two outcomes in words.

@@ -105,7 +105,7 @@ class ProgressTracker:
         self.done = self.share = 0.0
 
     def reading(self, event_now: ProgressEvent) -> None:
-        """Tell of rows that are read, and how far the run is where the source told how many there are."""
+        """Tell of rows that are read, and how far the run is where the source reported how many there are."""
         if event_now.step not in self.steps:
             self.steps.append(event_now.step)
         before = len(self.steps) - 1  # passes that are over

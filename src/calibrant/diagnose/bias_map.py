@@ -241,7 +241,7 @@ def judged(bias: Floats, v: Variances, drawn: Floats, alpha: float) -> Judged:
     drawn /= scale[:, None]
     top = drawn.max(axis=0)
     wide, narrow = float(critical(top, alpha)), critical(drawn.T, alpha)
-    limit = observed - 1e-9 * np.maximum(1.0, observed)  # 1e-9: ties are told from rounding
+    limit = observed - 1e-9 * np.maximum(1.0, observed)  # 1e-9: ties are distinguished from rounding
     above = len(top) - np.searchsorted(np.sort(top), limit, side="left")
     single = (1 + (drawn >= limit[:, None]).sum(axis=1)) / (len(top) + 1)
     statistic = float(observed.max())

@@ -1,4 +1,4 @@
-"""A few distinct subgroups: who is badly served, each told once, with a range that holds for every box at once."""
+"""A few distinct subgroups: who is badly served, each reported once, with a range that holds for every box at once."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ COLUMNS = (
     "stability",
     "over",
 )
-MOST = 20  # subgroups told
+MOST = 20  # subgroups reported
 SPLITS = 5  # of the rows into two halves, for stability
 SALT = np.uint64(0x9F7E11EDC0DEB0B5)  # any number, so that halves have nothing to do with samples and outcomes
 FIRST = 50  # boxes whose ranges by clusters are solved for, to tell the worst
@@ -100,8 +100,8 @@ def fixed_subgroups(
     limit : float in (0, 1), optional
         How far off a subgroup may be: ``over`` says which are shown to be further off.
     alpha : float in (0, 1)
-        Probability, at most, that the range of any box of the family misses, told or not; and that any box is said to
-        be over the limit that is not.
+        Probability, at most, that the range of any box of the family misses, reported or not; and that any box is said
+        to be over the limit that is not.
     rules : int from 1 to 20
         At most so many subgroups.
     seed : int
@@ -134,20 +134,20 @@ def fixed_subgroups(
     -----
     **Assumes.** Rows independent given scores and covariates, or clusters (``cluster=``); weights are used.
     **Guarantee.** Finite-sample: the family is fixed before labels are read, and the limits hold for all its boxes at
-    once (exact binomial tails at shares of alpha; Hoeffding 1956), so also for those told, however they were chosen. Of
-    a calibrated model a floor is above 0 with probability at most alpha. Which subgroups are reported, ``gap_left``,
-    ``stability`` and ``besides`` describe, and promise nothing. **Method.** *First subgroup.* The box with the largest
-    floor is the worst. It may be the upper end, by chance, of a wider error; so it is reported as the box with the most
-    evidence among those that hold at least half of its people, err on the same side, and have a floor at least half as
-    large. Evidence is half the squared statistic plus the log of the box's share of alpha, of which boxes of fewer
-    attributes and conditions have more; and within 3 of the most, the simpler box is reported. If no floor is above
-    zero, the same over all boxes. *Further subgroups.* The people of the subgroups told are taken out of every box. Of
-    the boxes that keep more than half of their people, and are still further off than any would be by chance (the exact
-    tail of those left, at the box's share of alpha), the one with the most evidence is next, the simpler one as before.
-    *Beside the rule.* The attributes whose shares inside and outside differ most, by at least 0.1 and four standard
-    errors, counted without labels and of at least 20 people. **Cost.** That of the tables, and of those of half of the
-    rows five times; under a second for 60,000 rows and eight attributes. **Reads.** Rows, or the sketch's tables and
-    its sample.
+    once (exact binomial tails at shares of alpha; Hoeffding 1956), so also for those reported, however they were
+    chosen. Of a calibrated model a floor is above 0 with probability at most alpha. Which subgroups are reported,
+    ``gap_left``, ``stability`` and ``besides`` describe, and promise nothing. **Method.** *First subgroup.* The box
+    with the largest floor is the worst. It may be the upper end, by chance, of a wider error; so it is reported as the
+    box with the most evidence among those that hold at least half of its people, err on the same side, and have a floor
+    at least half as large. Evidence is half the squared statistic plus the log of the box's share of alpha, of which
+    boxes of fewer attributes and conditions have more; and within 3 of the most, the simpler box is reported. If no
+    floor is above zero, the same over all boxes. *Further subgroups.* The people of the subgroups reported are taken
+    out of every box. Of the boxes that keep more than half of their people, and are still further off than any would be
+    by chance (the exact tail of those left, at the box's share of alpha), the one with the most evidence is next, the
+    simpler one as before. *Beside the rule.* The attributes whose shares inside and outside differ most, by at least
+    0.1 and four standard errors, counted without labels and of at least 20 people. **Cost.** That of the tables, and of
+    those of half of the rows five times; under a second for 60,000 rows and eight attributes. **Reads.** Rows, or the
+    sketch's tables and its sample.
 
     References
     ----------
@@ -327,7 +327,7 @@ class Search:
             if result is None:
                 return
             if self.weighed is not None and not self._floors(np.array([result]))[0]:
-                return  # tails are those of rows: of clusters, what is told next is off by its range, too
+                return  # tails are those of rows: of clusters, what is reported next is off by its range, too
             inside = self.family.inside(result, self.sample_rows.cells)
             apart = taken[ROWS, result] < FEWEST
             now = self.everyone if apart else left
@@ -336,7 +336,7 @@ class Search:
             out = out | inside
 
     def _first(self) -> int:
-        """Return the worst box as it is best told."""
+        """Return the worst box as it is best reported."""
         family, everyone = self.family, self.everyone
         least, worst = self.ranges.floor(self.alpha)
         if least <= 0.0:

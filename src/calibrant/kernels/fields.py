@@ -50,7 +50,7 @@ WORDS = {
 }
 LONGEST = 10
 PER_ROW = 32  # bytes that take as long to look at, in Python, as other kernels' rows
-ODDLY = 18  # not told by digits alone
+ODDLY = 18  # not recognised by digits alone
 ODD = 1 << 12  # such fields that are kept until they are looked at
 LEFT = 256  # so few of a later turn are looked at without compiling
 OTHER, END = 1 << 20, 1 << 40  # what a byte weighs that is neither digit nor point, and one that ends a field
@@ -110,7 +110,7 @@ def scan(
     while tally[TAKEN] > before:  # again where `odd` was full
         before = tally[TAKEN]
         count = _scan(block, final, weight, FieldScan(seen, tally, odd))
-        # the first of a block by regular expressions, and what is left when these told all: most texts need no more
+        # the first of a block by regular expressions, and what is left when these decided all: most texts need no more
         if few(count) and (before == begun or count <= LEFT):
             plain(__name__).mean(block, odd[:count], seen, first)
         else:

@@ -1,4 +1,4 @@
-"""What a map tells of the people it was fitted on: levels of twenty or more, and numbers that are nobody's own.
+"""What a map reports about the people it was fitted on: levels of twenty or more, and numbers that are nobody's own.
 
 A map leaves the house: it is applied elsewhere, by others. A level that one person has, the largest income, a cut
 halfway between two people's ages or the score at which one outcome happened would each tell of a person. So codings,
@@ -26,7 +26,7 @@ from calibrant.stats.smoothing import run_starts
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 MASK = arguments.MASK  # people on whom a level, a cut or a knot rests at least: as many as an audit shows
-PARTS = 50  # of a standard deviation: values are told in steps of at most so much
+PARTS = 50  # of a standard deviation: values are reported in steps of at most so much
 DECIMALS = 6  # of a rate that is shown: a ten-thousandth of a point
 
 
@@ -73,7 +73,7 @@ def _reported(c: Coding, column: pa.Array) -> Coding:
 def reported_number(c: Coding, there: Floats, *, missing: bool = False) -> Coding:
     """Return the coding of a number by values that are nobody's own; `there` are its values, in order."""
     step = grain(spread(there))
-    beyond = min(MASK, max(1, len(there) // 4)) - 1  # people above the largest value told, and below the smallest
+    beyond = min(MASK, max(1, len(there) // 4)) - 1  # people above the largest value reported, and below the smallest
     low, high = stepped(there[[beyond, -1 - beyond]], step).tolist()
     fill = float(np.clip(stepped(np.array([c.fill]), step)[0], low, high))
     ranks = tuple(np.clip(stepped(np.array(c.ranks), step), low, high).tolist()) if c.ranks else ()

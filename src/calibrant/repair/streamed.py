@@ -74,7 +74,7 @@ def apply_calibrator(
     progress : callable, optional
     warn : callable, optional
         Called with what to know of the scores. Their scale is no reason to stop: the rows that the map was fitted on
-        told it, and new ones may all be low.
+        reported it, and new ones may all be low.
 
     Raises
     ------

@@ -67,7 +67,7 @@ def repair(record: AuditRecord, method: str = "") -> str:
     kept = [(k, v) for k, v in _flags(record) if k in REPAIRING and DEFAULTS.get(k) != v]
     switches = {"--percent": bool(data.get("percent")), "--drop-missing": bool(dropped(data))}
     words = [start, *_typed(kept), *(k for k, wanted in switches.items() if wanted)]
-    return _wrapped([*words, *([f"--method {sanitize(method)}"] if method else []), "--calibrator map.json"])
+    return _wrapped([*words, *([f"--method {sanitize(method)}"] if method else []), "--calibrator calibrator.json"])
 
 
 def naming_groups(record: AuditRecord) -> str:

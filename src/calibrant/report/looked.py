@@ -69,9 +69,9 @@ def brief(seen: Look) -> str:
 
 def html(seen: Look) -> str:
     """Return the look for a notebook: a table, and what to know."""
-    from jinja2 import Environment
+    from jinja2 import Environment, StrictUndefined
 
-    template = Environment(autoescape=True).from_string(HTML)
+    template = Environment(undefined=StrictUndefined, autoescape=True).from_string(HTML)
     return template.render(
         heading=_heading(seen),
         heads=("Column", "Interpreted as", "Missing", "Holds"),
@@ -90,7 +90,7 @@ HTML = """\
 <tbody>{% for row in rows %}<tr>{% for c in row %}<td style="text-align:left">{{ c }}</td>{% endfor %}</tr>
 {% endfor %}</tbody></table>
 {% if more > 0 %}<p>and {{ more }} more columns: to_frame() has all</p>{% endif %}
-<ul>{% for lead, text in told %}<li><strong>{{ lead }}</strong>: {{ text }}</li>{% endfor %}</ul>
+<ul>{% for lead, text in reported %}<li><strong>{{ lead }}</strong>: {{ text }}</li>{% endfor %}</ul>
 {% if refusals %}<p>In the way:</p><ol>{% for r in refusals %}<li>{{ r }}</li>{% endfor %}</ol>{% endif %}
 <p>{{ run }}</p><pre>{{ command }}</pre></div>"""
 

@@ -13,7 +13,7 @@ from calibrant.results import Estimate
 MINUS = "\u2212"
 DENOMINATORS = (100, 1_000, 10_000)
 MANY_ROWS = 2_000_000
-FIVE = 5  # people: of a group fewer may be told as none; see audit/rounding.py
+FIVE = 5  # people: of a group fewer may be reported as none; see audit/rounding.py
 WIDE = Context(prec=800)  # every digit of any float
 
 

@@ -175,7 +175,7 @@ def verdict_of(q: DetectorInputs, null: str, draws: int) -> Verdict:
     key = (*options, null, draws)
     kept = q.memory.get(LAST)
     if kept is None or kept[0] != key:
-        # The pool is kept beside it: estimators of the user's are told apart by where they lie in memory.
+        # The pool is kept beside it: estimators of the user's are distinguished by where they lie in memory.
         kept = q.memory[LAST] = (key, q.pool, _verdict(q, null, draws))
     result: Verdict = kept[2]
     return result
@@ -414,7 +414,7 @@ def eprocess(q: DetectorInputs) -> Verdict:
         path=q.paths(np.hstack([g for g, _ in seen]), tested)[best],
         chosen=best,
         rows=tested,
-        facts={"stakes": BET_SIZES, "final_log_wealth": float(_mean_exp(log)[-1])},
+        facts={"bet_sizes": BET_SIZES, "final_log_wealth": float(_mean_exp(log)[-1])},
     )
 
 

@@ -209,7 +209,7 @@ class Population:
 
     @property
     def reported(self) -> dict[str, object]:
-        """What a result tells of clusters, for its settings; nothing of independent rows."""
+        """What a result reports about clusters, for its settings; nothing of independent rows."""
         if self.two_way:
             return reported_of_two_way(self.two_way)
         return {} if self.clusters is None else reported(self.clusters)
@@ -305,7 +305,7 @@ class Population:
         return self.shown[steps]
 
     def judged(self, steps: int) -> Shown:
-        """Return the score that "met" is about: as it is where it takes few values, else as shown in `steps`."""
+        """Return the score that "within" is about: as it is where it takes few values, else as shown in `steps`."""
         return self.as_it_is() if self.exact else self.as_shown(steps)
 
 

@@ -153,4 +153,6 @@ def test_the_command_that_a_report_prints_makes_the_repair(
     assert words[:3] == ["calibrant", "repair", "my log.parquet"]
     assert main([*words[1:], "--quick"]) == 0
     assert "over the limit" in capsys.readouterr().out
-    assert json.loads((tmp_path / "map.json").read_text())["recipe"] == found.curve("fixed").settings["candidate"]
+    assert (
+        json.loads((tmp_path / "calibrator.json").read_text())["recipe"] == found.curve("fixed").settings["candidate"]
+    )

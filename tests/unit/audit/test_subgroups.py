@@ -182,7 +182,7 @@ def test_exit_status(
     low: float, high: float, p_value: float | None, limit: float | None, fail_on: tuple[str, ...], status: int
 ) -> None:
     of = factories.record(factories.finding(limit=limit), limit=limit, fail_on=fail_on)
-    assert factories.pocketed(of, low, high, p_value=p_value).exit_status == status
+    assert factories.scanned(of, low, high, p_value=p_value).exit_status == status
 
 
 def test_a_gate_that_was_not_searched_is_no_pass() -> None:
@@ -194,7 +194,7 @@ def test_a_gate_that_was_not_searched_is_no_pass() -> None:
 
 
 def test_the_record_survives_being_written() -> None:
-    made = factories.pocketed(factories.record())
+    made = factories.scanned(factories.record())
     assert AuditRecord.from_json(made.to_json()).to_json() == made.to_json()
     assert made.certified["subgroups"].interval.low == 0.0261
 

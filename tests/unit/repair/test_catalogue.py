@@ -83,7 +83,7 @@ def test_a_file_in_the_folder_is_a_recalibrator_everywhere(
     assert set(found.calibrators) == {"Halving", "Platt", "Beta", "Isotonic"}
     assert found.recommended == "Halving"  # the simplest of those that are right
     assert repair_named("Halving") == "halving"
-    file, out = tmp_path / "log.csv", tmp_path / "map.json"
+    file, out = tmp_path / "log.csv", tmp_path / "calibrator.json"
     lines = [f"{y},{p}" for y, p in zip(rows().y, rows().p, strict=True)]
     file.write_text("\n".join(["y,p", *lines]), encoding="utf-8")
     reported = [

@@ -66,9 +66,16 @@ def test_a_hostile_map_is_refused_in_one_line(name: str) -> None:
 
 
 def test_names_may_be_long_and_a_mark_of_byte_order_is_no_fault(tmp_path: Path) -> None:
-    (tmp_path / "map.json").write_bytes(b"\xef\xbb\xbf" + (LINE + "}").encode())
+    (tmp_path / "calibrator.json").write_bytes(b"\xef\xbb\xbf" + (LINE + "}").encode())
     (tmp_path / "d.csv").write_text("p\n0.5\n")
-    asked = [str(tmp_path / "map.json"), str(tmp_path / "d.csv"), "--score", "p", "--out", str(tmp_path / "o.csv")]
+    asked = [
+        str(tmp_path / "calibrator.json"),
+        str(tmp_path / "d.csv"),
+        "--score",
+        "p",
+        "--out",
+        str(tmp_path / "o.csv"),
+    ]
     assert main(["apply", *asked]) == 0
 
 

@@ -87,7 +87,7 @@ def test_judged_by_the_gap_the_ruler_is_in_the_order_of_gaps():
 
 def test_the_ruler_and_what_the_error_follows_show_a_pocket_over_the_limit():
     names = tuple(f"x{i}" for i in range(8))
-    record = factories.pocketed(factories.mixture("within", ["within"]))
+    record = factories.scanned(factories.mixture("within", ["within"]))
     record = factories.followed(record, factories.ranking(names, found=0), {})
     drawn = of(record, Ruler)
     one_subgroup = next(m for m in drawn.marks if m.value == factories.CORNER)
@@ -112,7 +112,7 @@ def test_ranges_that_say_nothing_are_told_as_too_few_rows():
     order = replace(order, columns={**order.columns, "beyond_high": (1.0, 0.7)})
     (made,) = follows(factories.followed(factories.employment(), order, {})).items
     assert (plain(made.title), made.note) == ("Too few rows to say what the error varies with", ())
-    record = factories.pocketed(factories.mixture("within", ["within"]), 0.0, 0.5, p_value=0.4)
+    record = factories.scanned(factories.mixture("within", ["within"]), 0.0, 0.5, p_value=0.4)
     assert "Too few rows to say what no subgroup exceeds." in plain(parts(record)[2].text)
 
 
@@ -127,7 +127,7 @@ def test_a_repair_that_helps_is_the_action_with_its_whole_command():
     )
     words = shlex.split(made.command.replace("\\\n", " "))
     assert words[:3] == ["calibrant", "repair", "employment_ma.parquet"]
-    assert words[-4:] == ["--method", "augmented-logistic", "--calibrator", "map.json"]
+    assert words[-4:] == ["--method", "augmented-logistic", "--calibrator", "calibrator.json"]
     build_parser().parse_args(words[1:])
 
 
@@ -166,13 +166,13 @@ def test_advice_never_repeats_a_number_that_did_not_change():
         ),
         (factories.mixture("within", []), "Name the groups that matter", "--by COLUMN"),
         (
-            factories.pocketed(factories.mixture("within", ["within"]), 0.0, 0.012, p_value=0.4),
+            factories.scanned(factories.mixture("within", ["within"]), 0.0, 0.012, p_value=0.4),
             "Say what it is for",
             '--intended-use "…"',
         ),
         (
             about(
-                factories.pocketed(factories.mixture("within", ["within"]), 0.0, 0.012, p_value=0.4), intended_use="x"
+                factories.scanned(factories.mixture("within", ["within"]), 0.0, 0.012, p_value=0.4), intended_use="x"
             ),
             "Nothing to repair",
             "--limit 0.015",

@@ -36,7 +36,7 @@ CURVES = {
     "control": found(factories.control_chart(), **PEAK),
     "rules": factories.searched_subgroups(),
     "subgroups": factories.subgroup_lines(),
-    "pocket map": factories.subgroup_map(),
+    "subgroup map": factories.subgroup_map(),
 }
 
 
@@ -70,7 +70,30 @@ def test_every_chart_is_finite_titled_and_in_the_palette(drawn, name):
     assert set(re.findall("#[0-9a-f]{6}", text)) <= known
 
 
-@pytest.mark.parametrize("name", [n for n in CURVES if n not in ("control", "pocket map")])
+def unread(
+    view: Mapping[str, Any], data: Any, sets: Mapping[str, list[dict[str, Any]]], above: frozenset[str]
+) -> Iterator[str]:
+    """Fields that a chart draws and no row of its data has: what they would show is blank."""
+    data = view.get("data", data)
+    made = above | {t["as"] for n in nodes(view.get("transform", [])) if isinstance((t := n).get("as"), str)}
+    if "encoding" in view and data and "name" in data:
+        have = {k for row in sets[data["name"]] for k in row} | made
+        fields = {n["field"] for n in nodes(view["encoding"]) if isinstance(n.get("field"), str)}
+        yield from sorted(fields - have)
+    for part in ("layer", "hconcat", "vconcat", "concat"):
+        for inner in view.get(part, []):
+            yield from unread(inner, data, sets, made)
+    if "spec" in view:
+        yield from unread(view["spec"], data, sets, made)
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_every_field_that_is_drawn_is_in_the_data(drawn, name):
+    chart = drawn[name]
+    assert [*unread(chart, None, chart["datasets"], frozenset())] == []
+
+
+@pytest.mark.parametrize("name", [n for n in CURVES if n not in ("control", "subgroup map")])
 def test_tooltips_are_in_the_users_units(drawn, name):
     tips = {t["field"] for n in nodes(drawn[name]) for t in n.get("tooltip", []) if isinstance(n.get("tooltip"), list)}
     assert {"model says", "happened", "off by", "band"} <= tips
@@ -126,7 +149,7 @@ def test_pockets_show_what_is_certified_and_the_limit(drawn):
 
 
 def test_a_map_of_a_pair_has_a_place_for_every_cell_and_outlines_the_pocket(drawn):
-    rows, frames = rows_with(drawn["pocket map"], "people"), rows_with(drawn["pocket map"], "rule")
+    rows, frames = rows_with(drawn["subgroup map"], "people"), rows_with(drawn["subgroup map"], "rule")
     assert len(rows) == 11 * 11 - 3
     assert all(r["x2"] == r["x"] + 1 and r["y2"] == r["y"] + 1 for r in rows)
     assert [(f["x"], f["x2"], f["y"], f["y2"]) for f in frames] == [(8, 10, 8, 10)]

@@ -35,14 +35,14 @@ CURVES = {
 TABLES = {
     "rules": factories.searched_subgroups(),
     "subgroups": factories.subgroup_lines(),
-    "pocket map": factories.subgroup_map(),
+    "subgroup map": factories.subgroup_map(),
     "ranking": factories.ranking(),
     "unknown": Curve(method="other", columns={"a": (1.0, None), "b": ("x", "y")}),
     "empty": Curve(method="diagnose.reliability_curve", columns={}),
 }
 RECORDS = {
     "groups": factories.employment(),
-    "all": factories.pocketed(factories.repaired()),
+    "all": factories.scanned(factories.repaired()),
     "few people": factories.tiny(),
     "no limit": factories.employment(limit=None),
 }

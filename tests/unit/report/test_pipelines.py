@@ -38,11 +38,11 @@ RECORDS = {
         for groups in ((), *itertools.combinations(("within", "undecided", "over"), 2))
     },
     "employment": factories.employment(),
-    "a pocket": factories.pocketed(factories.employment()),
-    "a pocket alone": factories.pocketed(factories.mixture("within", ["within"])),
+    "a pocket": factories.scanned(factories.employment()),
+    "a pocket alone": factories.scanned(factories.mixture("within", ["within"])),
     "groups that cannot be shown": factories.unshown(),
     "hostile": factories.hostile(),
-    "hostile pockets": factories.hostile_subgroups(),
+    "hostile subgroups": factories.hostile_subgroups(),
     "tiny": factories.tiny(),
     "many": factories.many(200),
     "rare": factories.rare(),
@@ -88,7 +88,7 @@ def test_the_suite_of_junit_fails_where_the_exit_status_is_not_0(record: AuditRe
 
 def test_who_fails_is_named_with_how_far_off_and_the_worst_come_first() -> None:
     with pytest.raises(AssertionError) as failed:
-        cal.testing.assert_within(factories.pocketed(factories.employment()))
+        cal.testing.assert_within(factories.scanned(factories.employment()))
     assert re.fullmatch(
         r"employment_ma: over the limit of 1\.5 points: nativity = foreign born \(at least 1\.6\), "
         r"subgroup .+ \(at least 2\.6\); undecided: citizenship = naturalised \(1\.4 to 3\.9\), .+ and 29 more",
@@ -103,8 +103,8 @@ def test_who_fails_is_named_with_how_far_off_and_the_worst_come_first() -> None:
         (factories.mixture("over", ["within"]), {"groups": False}, False),
         (factories.mixture("within", ["undecided"]), {"allow_undecided": True}, True),
         (factories.mixture("within", ["undecided", "over"]), {"allow_undecided": True}, False),
-        (factories.pocketed(factories.mixture("within", ["within"])), {"subgroups": False}, True),
-        (factories.pocketed(factories.mixture("within", ["within"])), {"groups": False}, False),
+        (factories.scanned(factories.mixture("within", ["within"])), {"subgroups": False}, True),
+        (factories.scanned(factories.mixture("within", ["within"])), {"groups": False}, False),
         (factories.unshown(), {"groups": False}, True),
         (factories.unshown(), {"subgroups": False}, False),
     ],
@@ -197,7 +197,7 @@ def test_a_model_card_has_the_measures_of_an_audit_and_small_numbers_stay_number
 
 
 def test_a_summary_is_short_and_says_the_decision_first() -> None:
-    text = cal.testing.summary(factories.pocketed(factories.employment()))
+    text = cal.testing.summary(factories.scanned(factories.employment()))
     assert "## Within the limit for everyone together. Over it for one group" in text
     assert "**What to do.**" in text
     assert "What changed" not in text
@@ -232,7 +232,7 @@ def test_a_change_of_verdict_alone_is_no_certified_change() -> None:
     assert "| Everyone | 0.2 to 0.7, within the limit | 0.4 to 3.9, undecided | none shown |" in text
     assert "1 group is in one audit only." in text
     assert "different limits" not in text
-    text = cal.testing.summary(factories.pocketed(now), against=factories.mixture("within", ["within"], limit=0.02))
+    text = cal.testing.summary(factories.scanned(now), against=factories.mixture("within", ["within"], limit=0.02))
     assert "different limits: compare ranges" in text
     assert "Unlisted subgroups: not checked before, 1 over the limit now." in text
 

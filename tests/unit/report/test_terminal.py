@@ -52,7 +52,7 @@ def test_terminal_shows_before_and_after():
     lines = terminal(factories.whole()).split("\n")
     rows = [line for line in lines if re.search(r"^  .*\d–\d.*\d–\d", line)]
     assert [re.split(r"\s{2,}", line)[-1] for line in rows] == ["within the limit", "within the limit", "undecided"]
-    assert any("--method augmented-logistic --calibrator map.json" in line for line in lines)
+    assert any("--method augmented-logistic --calibrator calibrator.json" in line for line in lines)
 
 
 def test_terminal_names_what_was_not_checked():

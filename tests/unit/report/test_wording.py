@@ -54,7 +54,7 @@ def mixed(everyone: str, groups: list[str], subgroups: str, use: str | None = "l
     record = factories.mixture(everyone, groups)
     if (ends := SUBGROUPS[subgroups]) is not None:
         lines = SHORT if subgroups == "over" else NONE
-        record = factories.pocketed(record, *ends[:2], p_value=ends[2], lines=lines, needed=700_000)
+        record = factories.scanned(record, *ends[:2], p_value=ends[2], lines=lines, needed=700_000)
     return replace(record, settings={**record.settings, "about": About(intended_use=use, **about).to_dict()})
 
 
@@ -233,12 +233,12 @@ def test_headlines(everyone, groups, subgroups, use, stated):
 
 
 def test_a_pocket_worse_than_the_worst_group_is_named_first():
-    record = factories.pocketed(factories.employment(), lines=SHORT)
+    record = factories.scanned(factories.employment(), lines=SHORT)
     assert wording.headline(record).endswith("Over it for age over 72 and foreign born.")
 
 
 def test_two_traits_of_one_pocket_are_not_two_groups():
-    record = factories.pocketed(factories.mixture("within", []))
+    record = factories.scanned(factories.mixture("within", []))
     assert wording.headline(record).endswith("Over it for x2 over 0.8 with x3 over 0.8.")
 
 
@@ -247,7 +247,7 @@ def test_a_pocket_that_is_a_named_group_is_named_once():
     level = ({"variable": "region", "kind": "category", "levels": ("0",)},)
     lines = replace(lines, settings={**lines.settings, "conditions": (level,)})
     group = factories.finding(0.03, 0.05, variables=[("region", "0")])
-    record = factories.pocketed(factories.record(groups=[group]), lines=lines)
+    record = factories.scanned(factories.record(groups=[group]), lines=lines)
     assert wording.headline(record).endswith("Over it for region 0.")
 
 
@@ -259,7 +259,7 @@ def test_nobody_is_farther_off_than_everyone_by_less_than_everyone_may_be():
 
 
 def test_a_long_rule_is_told_by_its_traits_and_odd_names_are_counted():
-    record = factories.pocketed(factories.employment(), lines=LONG)
+    record = factories.scanned(factories.employment(), lines=LONG)
     assert "a subgroup of x2 and x3" in wording.headline(record)
     group = factories.finding(0.03, 0.05, variables=[("g", "@everyone <b>")])
     assert off_named(Off(0.03, group)) == ""
@@ -285,7 +285,7 @@ def test_headline_without_a_limit_names_who_is_farther_off():
     assert wording.headline(factories.employment(limit=None)) == (
         "Off by 0.6 to 1.2 points for everyone, by at least 1.6 for foreign born."
     )
-    record = factories.pocketed(factories.employment(limit=None), lines=SHORT)
+    record = factories.scanned(factories.employment(limit=None), lines=SHORT)
     assert wording.headline(record).endswith("by at least 2.6 for age over 72.")
     alone = factories.record(factories.finding(limit=None), limit=None)
     assert wording.headline(alone) == "Off by 0.4 to 1.2 points for everyone."
@@ -324,7 +324,7 @@ def test_what_closed_testing_decided_is_never_contradicted():
 
 def test_pockets_of_opposite_signs_are_both_named():
     lines = factories.subgroup_lines(("age over 72", "age up to 30"), (0.0261, -0.09), (0.11, -0.0311))
-    record = factories.pocketed(factories.mixture("within", ["within"]), lines=lines)
+    record = factories.scanned(factories.mixture("within", ["within"]), lines=lines)
     stated = plain(wording.subgroups_reported(record))
     assert "age up to 30: overpredicted, a gap of at least 3.1." in stated
     assert "age over 72: underpredicted, a gap of at least 2.6." in stated
@@ -344,7 +344,7 @@ def test_a_pool_clears_nobody_in_it():
     """Of sites judged only together, in whose sum errors may cancel, no sentence says that each is within the limit."""
     small = factories.finding(0.002, 0.009, variables=[("site", "100 levels pooled")], pooled=100)
     groups = [factories.finding(0.002, 0.009, variables=[("site", "north")]), small]
-    record = factories.pocketed(factories.record(groups=groups), *SUBGROUPS["within"][:2], p_value=0.4, lines=NONE)
+    record = factories.scanned(factories.record(groups=groups), *SUBGROUPS["within"][:2], p_value=0.4, lines=NONE)
     assert wording.headline(record) == "Within the limit for everyone, every group shown and unlisted subgroups."
     assert wording.headline(factories.record(groups=groups)).startswith(
         "Within the limit for everyone together and every group shown."

@@ -289,7 +289,7 @@ def methods(record: AuditRecord) -> Lines:
 
 
 def clusters(record: AuditRecord) -> Lines:
-    """Return how clusters were handled, and which model told how they differ."""
+    """Return how clusters were handled, and which model reported how they differ."""
     made = list(cluster_count(record))
     if cluster_totals(record):
         share = "rows that share no cluster of either column" if crossing(record) else "whole clusters"

@@ -1,4 +1,4 @@
-"""The logs that are read: which tool wrote one is told by its first bytes; its reader is loaded when it is opened."""
+"""The logs that are read: which tool wrote one is recognised by its first bytes; its reader is loaded at need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a confidence comes from, told by the name of its field in a log; of its column, the name tells it for good."""
+"""Where a confidence comes from, recognised by the name of its field in a log, which its column keeps."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def _evaluated(measured: Measured) -> Callable[[Column, Column], MetricValue]:
     def evaluated(predictions: Column, targets: Column) -> MetricValue:
         from mlflow.metrics import MetricValue
 
-        if len(np.asarray(targets)) == 1:  # MLflow tries each metric on the first row, of which nothing can be told
+        if len(np.asarray(targets)) == 1:  # MLflow tries each metric on the first row, of which nothing can be reported
             return MetricValue(aggregate_results={})
         result = measured(_scored(predictions, targets))
         return MetricValue(aggregate_results={k: v for k, v in result.items() if np.isfinite(v)})

@@ -80,13 +80,14 @@ class Group:
             return f"{self.lower.method} low", f"{self.upper.method} high"
         return f"{self.gap.method} low", f"{self.gap.method} high"
 
-    # The verdict as a function of the limit tells no more than ends as told do. An end from below, as told, is over the
-    # limit if and only if the exact end is at least `Told.over(limit)`, and the exact end is at least x if and only if
-    # the e-value at x reaches the price. So evidence is taken at that point in place of the limit: the e-value "at the
-    # limit as told" is 1 / delta or more exactly where the end as told is over the limit, at whatever delta closed
-    # testing asks for. It reads the limit by ``floor(limit / step)`` only, so that verdicts at one limit after another
-    # change at multiples of the step, moved by chance, as the ends as told do. And it is moved outward: what is found
-    # over the moved limit is over the limit, and the guarantee holds all the more. From above the same with `within`.
+    # The verdict as a function of the limit tells no more than reported ends do. An end from below, as reported, is
+    # over the limit if and only if the exact end is at least `RandomRounding.over(limit)`, and the exact end is at
+    # least x if and only if the e-value at x reaches the price. So evidence is taken at that point in place of the
+    # limit: the e-value "at the limit as reported" is 1 / delta or more exactly where the reported end is over the
+    # limit, at whatever delta closed testing asks for. It reads the limit by ``floor(limit / step)`` only, so that
+    # verdicts at one limit after another change at multiples of the step, moved by chance, as the reported ends do. And
+    # it is moved outward: what is found over the moved limit is over the limit, and the guarantee holds all the more.
+    # From above the same with `within`.
 
     def over(self, limit: float) -> float:
         """Return the log e-value that it is over the limit, as it may be reported."""
@@ -155,7 +156,7 @@ def _certified(name: Name, members: int, q: Population, context: AuditContext, c
 
 
 def _finding(g: Group, verdict: Verdict, context: AuditContext, counts: tuple[int, int]) -> Finding:
-    """Return what the record tells of a group; `counts` of groups estimated over the limit, and of all."""
+    """Return what the record reports about a group; `counts` of groups estimated over the limit, and of all."""
     plan, need = context.judging, None
     if verdict == "undecided" and plan.limit is not None and not g.people.two_way:
         # In the end groups over the limit are never found within, and those within never over: only they share.
@@ -185,7 +186,7 @@ def _worst(groups: Sequence[Group], context: AuditContext) -> Estimate:
     """Return what no group is off by more than: the largest end as reported of any, at alpha / 2 each.
 
     The truly worst group is one group, and its own end covers it. The largest is at most a limit if and only if every
-    e-value from above reaches the price alone: then each group is "met", except one whose raw score is "broken" though
+    e-value from above reaches the price alone: then each group is "within", except one whose raw score is "over" though
     its display is within. As `worst_group` from above at alpha / 2; of groups as they are shown, a pool being one.
     """
     plan = context.judging

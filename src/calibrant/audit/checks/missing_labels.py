@@ -53,7 +53,7 @@ def _reported(group: Shown, options: MissingLabelOptions, delta: float) -> Itera
 
 
 def _who(context: AuditContext, everyone: Cells, groups: Sequence[Shown]) -> Curve:
-    """Return who is without a label: by range of the score and by group: tested exactly, and told as counts are."""
+    """Return who is without a label: by range of the score and by group: tested exactly, and reported as counts are."""
     ranges = everyone.ranges(RANGES, context.mask)
     families = [by_score(everyone, context.sketch.spec.score, ranges)]
     reported = [

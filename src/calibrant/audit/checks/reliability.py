@@ -24,7 +24,7 @@ from calibrant.stats.smoothing import run_starts
 from calibrant.views.population import Population, fixed_scores
 
 CURVE_EVENTS = 50  # expected events, and non-events, under which ranges of the gap span the picture
-ENOUGH = 100  # people of whom a rate told in fives is within a few points
+ENOUGH = 100  # people of whom a rate rounded to fives is within a few points
 FEW_BINS = 10  # ranges under which steps of the display hide the form of the curve
 ALONE = 0.9  # of alpha, for ranges that are not joined; the rest for all runs of several, one of which may be
 # Where clusters cross: there are no pilot clusters

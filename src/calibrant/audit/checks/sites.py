@@ -16,7 +16,7 @@ CODE, METHOD = "sites", "audit.sites"
 FEWEST = 5  # clusters of as many rows as are shown, from which on they are taken for sites
 MOST = 60  # of them in a record: more would be no picture
 CLIP = 1e-6  # of scores of 0 and 1, whose logits are infinite
-STEP = 20  # of a logit: what is told of one site is in steps of a twentieth, ends outward
+STEP = 20  # of a logit: what is reported of one site is in steps of a twentieth, ends outward
 
 
 def sites(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:

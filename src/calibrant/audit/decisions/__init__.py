@@ -1,1 +1,1 @@
-"""What an audit tells of decisions at a threshold: who is acted on, what happened to them, what it is worth."""
+"""What an audit reports about decisions at a threshold: who is acted on, what happened to them, what it is worth."""

@@ -29,7 +29,7 @@ CHANGED = "the data changed while it was read: {} rows at first, then {}; cache 
 MOST_THREADS = 8  # each keeps counts of its own
 MANY_GROUPS = 400  # above this one thread keeps one set of counts: 120 MB
 
-# ---- whose rows, and whose machines: told by the name of a module, for nothing may be imported to find out ----
+# ---- whose rows, and whose machines: recognised by the name of a module, for nothing may be imported to find out ----
 
 ENGINES = "pass a live SparkSession or a distributed.Client"
 KNOWN = {"pyspark": "spark", "dask": "dask", "distributed": "dask", "duckdb": "duckdb", "_duckdb": "duckdb"}

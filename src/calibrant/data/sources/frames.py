@@ -1,4 +1,4 @@
-"""Frames, columns, records and streams in memory, of whatever library: told by what they can do, not by their names."""
+"""Frames, columns, records and streams in memory, of whatever library: recognised by what they can do, not by name."""
 
 from __future__ import annotations
 

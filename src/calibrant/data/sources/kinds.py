@@ -1,4 +1,4 @@
-"""What a file is: told by its first bytes, whatever its name says, and by its name where they tell nothing."""
+"""What a file is: recognised by its first bytes, whatever its name says, and by its name where they tell nothing."""
 
 from __future__ import annotations
 

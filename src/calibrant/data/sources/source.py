@@ -15,7 +15,7 @@ from calibrant.data.columns import clipped
 from calibrant.data.sources.inferred_types import InferredType
 
 Read = Callable[[Sequence[str], Sequence[str]], Iterator[pa.RecordBatch]]
-OnRows = Callable[[int], None]  # told how many more rows were read
+OnRows = Callable[[int], None]  # is given how many more rows were read
 
 ROWS = 1 << 17  # of a batch: it fills the cache-sized counters of every block many times over
 VALUES = 1 << 23  # of a batch at most, 64 MB of doubles: wide rows come fewer at a time

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 DIAGONAL = "Calibrated"  # what the legend calls it; of several displays on the same axes it is drawn once
-BAND = 0.2  # how opaque a band is, so that two can be told where they lie over each other
+BAND = 0.2  # how opaque a band is, so that two can be seen where they lie over each other
 
 # What scikit-learn calls the arguments; rows with gaps are for the caller to leave out.
 CALLER = Caller(

@@ -1,4 +1,4 @@
-"""A small tree that parts rows by variables: how it is grown, kept in a map, and told in words."""
+"""A small tree that parts rows by variables: how it is grown, kept in a map, and reported in words."""
 
 from __future__ import annotations
 

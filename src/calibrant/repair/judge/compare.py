@@ -63,7 +63,7 @@ from calibrant.views.population import are_few, values_of_scores
 
 EVERYONE = "everyone"
 FIXED = f"{METHOD}.fixed"
-LISTED = 12  # groups that are all told of before and after; of more only those over the limit
+LISTED = 12  # groups that are all reported before and after; of more only those over the limit
 SHARES = {"scores": 0.5, "variables": 0.25, "groups": 0.25}  # of alpha, among the paired statements
 
 
@@ -226,9 +226,10 @@ def compare(
     Folds: each has its limits and certificates at ``alpha / folds``, averaged by size; they are about the average over
     the folds' maps, while `calibrators` are fitted on all rows. Recommendation: `judge.verdict`. Before and after: each
     range now has its share of alpha among all groups, each range after among all groups and repairs, so that the groups
-    told and the repair taken may be chosen by the judged outcomes: no "met" and no "broken" of those picked is wrong,
-    with probability ``1 - alpha`` for everyone and for groups (`judge.fixed` has the proof). **Cost.** The fits; then
-    with 140,000 judged rows, 9 variables and 60 groups about 0.6 CPU-seconds a repair without tests. **Reads.** Rows.
+    reported and the repair taken may be chosen by the judged outcomes: no "within" and no "over" of those picked is
+    wrong, with probability ``1 - alpha`` for everyone and for groups (`judge.fixed` has the proof). **Cost.** The fits;
+    then with 140,000 judged rows, 9 variables and 60 groups about 0.6 CPU-seconds a repair without tests. **Reads.**
+    Rows.
 
     References
     ----------
@@ -339,7 +340,7 @@ def _compared(fits: Fits, options: CompareOptions, groups: JudgedGroups | None, 
     if options.thresholds:
         decisions = decision_changes(judged, groups, options.thresholds, how.alpha, max(how.smallest_group, MASK))
     judged.forget()
-    # (4) Tests: told, but they decide nothing.
+    # (4) Tests: reported, but they decide nothing.
     testing = Testing(how.tests, variables, how.test_rows, how.draws, seed)
     picked = tuple(judged.scores) if how.every else tuple(dict.fromkeys((AS_AUDITED, chosen)))
     table, tested_rows, refused = tested(table, judged, testing, picked)

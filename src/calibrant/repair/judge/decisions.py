@@ -33,7 +33,7 @@ from calibrant.stats.decisions.losses import benefit_lost
 from calibrant.views.grouped import keyed
 
 EVERYONE = "everyone"
-FIVE = 5  # rows in which numbers are told; a step of a gain is at most so many people's share
+FIVE = 5  # rows in which numbers are reported; a step of a gain is at most so many people's share
 GROUPED, ALONE = {EVERYONE: 0.5, "groups": 0.5}, {EVERYONE: 1.0}  # of alpha
 
 
@@ -107,9 +107,9 @@ def untold(
 ) -> set[int]:
     """Return the groups of which nothing is reported, given who changes side: few, and what would reveal them.
 
-    Of each variable, rows in no group that is judged are never told, and nor are groups in which some change side, but
-    under `least`. Everyone less the others would be these: so the next fewest join them, until they are none or `least`
-    together.
+    Of each variable, rows in no group that is judged are never reported, and nor are groups in which some change side,
+    but under `least`. Everyone less the others would be these: so the next fewest join them, until they are none or
+    `least` together.
     """
     out: set[int] = set()
     for variable in dict.fromkeys(variables):

@@ -9,7 +9,7 @@ here:
     alpha, and each range *after*, of one population under one repair, with at most that divided by the number of
     repairs. By Boole's inequality all ranges now of a kind hold simultaneously with probability at least ``1 - alpha``,
     and so do all ranges after, under every repair. Where all hold, no population picked from them, under a repair
-    picked from them, is "met" though it is over the limit, or "broken" though it is not. []
+    picked from them, is "within" though it is over the limit, or "over" though it is not. []
 
 Ranges of a *gap* need no share for a repair: given the scores a repair moves the mean score of a population by a known
 amount, so that one range of its gap now gives the range under every repair.
@@ -285,7 +285,7 @@ class Fixed:
             return False
         return self.verdict(one, name) == "over"
 
-    # ---- told ----
+    # ---- reported ----
 
     def curve(self, chosen: str, calibrators: Mapping[str, Calibrator]) -> Curve:
         """Return a line for each population, before and after one repair; ``"as audited"`` for none."""

@@ -30,8 +30,8 @@ from calibrant.report.wording.headline import everyone_off, for_use, off_named
 from calibrant.report.wording.terms import capital, cardinal
 from calibrant.sanitize import sanitize
 
-MONTHS = 24  # from here on a time is told in years
-LONGEST = 50  # years: a longer time is told as over them
+MONTHS = 24  # from here on a time is reported in years
+LONGEST = 50  # years: a longer time is reported as over them
 PLACEHOLDER = '--intended-use "…"'
 Need = tuple[int, bool]  # rows that would decide, and whether at least
 
@@ -80,7 +80,7 @@ def _one_of_each(record: AuditRecord) -> Decision:
 
 
 def _check_the_label(record: AuditRecord) -> Decision:
-    """Return what to do where every row has one outcome: no repair can be fitted, and no error of the other told."""
+    """What to do where every row has one outcome: no repair can be fitted, and no error of the other shown."""
     data, all_of = record.data, noun(record)
     what = "an event" if data.get("events") else "a non-event"
     reported = say("Check the label: by ", code(str(data.get("label"))), f" each of these {all_of} is {what}. ")

@@ -138,7 +138,7 @@ def _row(record: AuditRecord, f: Finding, top: float) -> Row:
     limit, predicted, observed = limit_of(record), f.expected / f.rows, f.events / f.rows
     low, high = ends(record, f)
     track = places.track(low, high, top, f.verdict, f"{_range(low, high, limit)} points", limit)
-    reported_in = f.rows if f.variables else 0  # everyone is told exactly
+    reported_in = f.rows if f.variables else 0  # everyone is reported exactly
     name = Cell(say("Everyone"))
     if f.variables:
         name = Cell(say(literal(label(f))))

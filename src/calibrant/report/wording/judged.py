@@ -36,7 +36,7 @@ class Judged:
     name : str
         As it is read.
     state : {"within", "over", "undecided", "open", "absent"}
-        The worst of all is the exit status: "broken" 1, "undecided" 3. "open" counts for none: unlisted subgroups of
+        The worst of all is the exit status: "over" 1, "undecided" 3. "open" counts for none: unlisted subgroups of
         which none is certified over the limit, nor all within it. "absent" was not judged.
     reported : str
         How far off, or why not judged, in a few words.

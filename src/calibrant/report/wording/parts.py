@@ -133,7 +133,7 @@ def groups_reported(record: AuditRecord) -> Text:
 
 
 def _worst_groups(record: AuditRecord, results: list[Off]) -> Iterator[Text]:
-    """Yield the groups farthest off, each with what it is off by at least; told once where it reads the same."""
+    """Yield the groups farthest off, each with what it is off by at least; reported once where it reads the same."""
     least = [num.lower_bound(o.least, limit_of(record)) for o in results]
     names = [_linked(record, o.finding) for o in results if o.finding is not None]
     if len(names) == 2 and least[0] == least[1]:
@@ -245,7 +245,7 @@ def subgroups_reported(record: AuditRecord) -> Text:
 
 
 def _worst_subgroup(e: Estimate, least: str) -> Text:
-    """Return the subgroup with the largest certified gap, where it is none of those told as distinct.
+    """Return the subgroup with the largest certified gap, where it is none of those reported as distinct.
 
     Its rule is reported wherever the record holds it: not where it is of few people, or leaves few outside.
     """

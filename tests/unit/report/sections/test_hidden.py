@@ -48,7 +48,7 @@ def reported(local: Any = None, strong: Any = None, **curves: Any) -> str:
 
 def test_one_search_that_does_not_stand_once_joined_is_not_called_found():
     record = factories.searched(factories.record(), None, factories.strong_outcome(0.042))
-    joined = factories.pocketed(record, 0.0, 0.01, p_value=0.084)
+    joined = factories.scanned(record, 0.0, 0.01, p_value=0.084)
     stated = plain(hidden.answer(joined))
     assert stated.startswith(
         "None was found, which is not proof of none. Trained models find error (p = 0.042), but not"

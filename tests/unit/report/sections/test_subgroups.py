@@ -22,7 +22,7 @@ NONE = factories.subgroup_lines(("the score over 0.9",), (-0.02,), (0.031,))
 def met(low: float = 0.0, high: float = 0.039, p_value: float | None = 0.4) -> AuditRecord:
     """Return a record with everyone and both groups within the limit."""
     lines = None if low else NONE
-    return factories.pocketed(
+    return factories.scanned(
         factories.mixture("within", ["within", "within"]), low, high, p_value=p_value, lines=lines
     )
 
@@ -33,7 +33,7 @@ def broken() -> AuditRecord:
 
 
 def unjudged(low: float = 0.0261) -> AuditRecord:
-    return factories.pocketed(factories.employment(None), low)
+    return factories.scanned(factories.employment(None), low)
 
 
 def section(record: AuditRecord) -> str:
@@ -93,16 +93,16 @@ def test_what_is_certified_is_said_in_one_sentence_each():
     test = "A test shows error (p = 0.0020); no subgroup is certified over the limit. "
     assert reported(met(0.004, p_value=0.002)).startswith(test)
     assert reported(unjudged()).startswith("A test shows error (p = 0.0020). x2 over 0.8")
-    unnamed = factories.pocketed(factories.record(), box=None)
+    unnamed = factories.scanned(factories.record(), box=None)
     unnamed = replace(unnamed, curves={k: c for k, c in unnamed.curves.items() if k != "subgroups"})
     assert reported(unnamed).startswith("One subgroup: off, a gap of at least 2.6. No subgroup")
 
 
 def test_bounds_are_rounded_outward_and_true_to_the_verdict():
     lines = factories.subgroup_lines(("age over 72",), (0.0161,), (0.11,))
-    stated = reported(factories.pocketed(factories.mixture("within", ["within"]), 0.0261, 0.119, lines=lines))
+    stated = reported(factories.scanned(factories.mixture("within", ["within"]), 0.0261, 0.119, lines=lines))
     assert "a gap of at least 1.6. The largest gap certified, of x2 over 0.8 and x3 over 0.8: at least 2.6." in stated
-    hidden = reported(factories.pocketed(factories.mixture("within", ["within"]), 0.0261, 0.119, lines=lines, box=None))
+    hidden = reported(factories.scanned(factories.mixture("within", ["within"]), 0.0261, 0.119, lines=lines, box=None))
     assert "The largest gap certified is of too few rows to name, or leaves too few outside: at least 2.6." in hidden
     assert "over 1.5." in reported(met(high=0.014803))
 
@@ -160,7 +160,7 @@ def test_a_pocket_that_is_not_shown_to_be_off_is_told_as_looked_at():
 
 def test_pockets_of_too_few_people_are_not_shown():
     empty = replace(NONE, columns=dict.fromkeys(NONE.columns, ()), settings={**NONE.settings, "besides": ()})
-    assert subgroups.NOT_SHOWN in section(factories.pocketed(factories.record(), lines=empty))
+    assert subgroups.NOT_SHOWN in section(factories.scanned(factories.record(), lines=empty))
 
 
 def test_without_a_limit_the_direction_is_told():
@@ -176,14 +176,14 @@ def test_the_map_has_more_rows_than_columns_and_its_pocket():
     assert "Cells of fewer than 20 are blank" in plain(drawn.caption)
     assert re.search(r'class="frame" d="M8 1h2v2h-2z"', drawn.panels[0].picture)
     levels = ("a", "b", "c", "d", "e", "f", "g", "h", "j", "k")  # turned: ten levels across, eleven tenths up
-    turned = subgroups.figure(factories.pocketed(factories.record(), drawn_map=factories.subgroup_map(levels=levels)))
+    turned = subgroups.figure(factories.scanned(factories.record(), drawn_map=factories.subgroup_map(levels=levels)))
     assert turned is not None
     assert turned.panels[0].title == "Gap by x3 (across) and x2 (up)"
     assert re.search(r'class="frame" d="M8 1h2v2h-2z"', turned.panels[0].picture)
 
 
 def test_small_gaps_have_a_decimal_and_none_is_minus_zero():
-    drawn = subgroups.figure(factories.pocketed(factories.record(), drawn_map=factories.subgroup_map(gap=0.02)))
+    drawn = subgroups.figure(factories.scanned(factories.record(), drawn_map=factories.subgroup_map(gap=0.02)))
     assert drawn is not None
     words = re.findall(r'class="in"[^>]*>([^<]*)<', drawn.panels[0].picture)
     assert "+2.0" in words

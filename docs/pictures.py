@@ -494,9 +494,9 @@ def corner(n: int, seed: int, gap: float) -> Any:
     return cal.predictions(rng.uniform(size=n) < rate, p, {f"x{j + 1}": x[:, j] for j in range(5)})
 
 
-def pockets() -> Any:
-    """What some pocket is off by at least, where one is; and what none of 5 % is off by more than, where none is."""
-    names = ["a pocket of 4 % is off by 7: at least", "no pocket is off: at most"]
+def subgroups() -> Any:
+    """What some subgroup is off by at least, where one is; and what none of 5 % is off by more than, where none is."""
+    names = ["a subgroup of 4% is off by 7: at least", "no subgroup is off: at most"]
     rows = []
     for n in (3_000, 10_000, 30_000, 100_000, 300_000):
         for seed in range(5):
@@ -506,7 +506,7 @@ def pockets() -> Any:
     y = alt.Y("y:Q", title="points", scale=alt.Scale(domain=[0, 20], clamp=True))
     marks = chart(rows).mark_point(size=30, opacity=0.7, filled=True)
     dots = marks.encode(x=rows_axis(), y=y, color=legend(names, columns=2, symbol="circle"))
-    return (dots + rule(7.0, label="the gap of the pocket", at=3_000)).properties(width=460, height=240)
+    return (dots + rule(7.0, label="the gap of the subgroup", at=3_000)).properties(width=460, height=240)
 
 
 def scan_test() -> Any:
@@ -563,7 +563,7 @@ PICTURES = (
     klce,
     heterogeneity,
     local_bias,
-    pockets,
+    subgroups,
     scan_test,
 )
 

@@ -1,7 +1,7 @@
 """Coverage where persons and questions cross: by persons, by questions, the worse end of both, and both in the proof.
 
 200 data sets a design, `--full` 1,000; every person answers every question, and every score is right. Prints the tables
-of docs/units.md; with `--gap` the second alone.
+of docs/clusters.md; with `--gap` the second alone.
 """
 
 from __future__ import annotations

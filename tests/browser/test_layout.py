@@ -80,7 +80,7 @@ def used(browser: str, modules: Path, tmp_path_factory: pytest.TempPathFactory) 
 def test_downloads_ask_for_nothing_and_log_nothing(used):
     reported, _ = used
     assert reported["said"] == []
-    assert [url for url in reported["requested"] if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert [url for url in reported["asked"] if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
 def test_every_chart_comes_as_svg_and_png_with_its_title(used):

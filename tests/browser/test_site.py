@@ -26,8 +26,8 @@ PAGES = {  # a page of each kind: its address, and words that stand on it
     "howto/language-models": "Above which confidence may an answer pass unread?",
     "api": "Everything here is public",
     "reference/generated/calibrant.certify.accept": "Guarantee.",
-    "gallery/index": "In which pocket that nobody named?",
-    "gallery/plot_4_subgroups": "In which pocket that nobody named?",
+    "gallery/index": "In which subgroup that nobody named?",
+    "gallery/plot_4_subgroups": "In which subgroup that nobody named?",
     "notebooks/employment": "277,677 people",
     "search": "Search",
 }

@@ -15,7 +15,7 @@ from calibrant.cli import main
 from pages import ROOT, blocks, play
 from validity.acceptance import refuted
 
-PAGE = ROOT / "docs/cases-units.md"
+PAGE = ROOT / "docs/cases-clusters.md"
 EVENTS = ("Forecasts by people", "A clinic's log", "A weighted survey")
 
 pytestmark = [

@@ -198,9 +198,9 @@ def test_pictures_are_small_and_are_all_drawn_by_the_script() -> None:
         assert f"def {picture.stem}() -> Any:" in script
 
 
-@pytest.mark.skipif(not (ROOT / "docs/certified-units.md").exists(), reason="a source distribution without docs")
+@pytest.mark.skipif(not (ROOT / "docs/certified-clusters.md").exists(), reason="a source distribution without docs")
 def test_the_price_of_certificates_by_units_is_that_of_its_table() -> None:
-    table = (ROOT / "docs/certified-units.md").read_text(encoding="utf-8").partition("<!-- table -->")[2]
+    table = (ROOT / "docs/certified-clusters.md").read_text(encoding="utf-8").partition("<!-- table -->")[2]
     even: list[tuple[float, float]] = []
     hard: list[tuple[float, float]] = []
     for line in table.partition("<!-- end -->")[0].splitlines():

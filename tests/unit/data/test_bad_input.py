@@ -507,17 +507,17 @@ def without(n: int, **missing: Any) -> dict[str, list[Any]]:
 
 BY_CLUSTERS = {"label": "y", "score": "p", "cluster": "cluster", "weights": "w", "key": "id", "drop_missing": True}
 LACKS: list[Any] = [
-    ({"cluster": lambda i: i % 20 == 3}, {"cluster": 45}, "45 of 900 rows left out, without unit"),
+    ({"cluster": lambda i: i % 20 == 3}, {"cluster": 45}, "45 of 900 rows left out, without cluster"),
     ({"w": lambda i: i % 20 == 3}, {"weight": 45}, "45 of 900 rows left out, without weight"),
     (
         {"cluster": lambda i: i % 20 == 3, "w": lambda i: i % 20 < 4},
         {"cluster": 45, "weight": 180},
-        "180 of 900 rows left out: 45 without unit, 180 without weight",
+        "180 of 900 rows left out: 45 without cluster, 180 without weight",
     ),
     (
         {"y": lambda i: i % 20 in (3, 4), "cluster": lambda i: i % 20 in (3, 5)},
         {"label": 90, "cluster": 90},
-        "135 of 900 rows left out: 90 without label, 90 without unit",
+        "135 of 900 rows left out: 90 without label, 90 without cluster",
     ),
 ]
 

@@ -51,7 +51,8 @@ def subgroups(curve: Curve) -> alt.LayerChart:
     ends = parts.reach(rows)
     gaps = parts.gaps_by_variable(ends, way="x")
     drawn = parts.dots(rows, names, gaps, tips=tips, quiet=parts.QUIET)
-    words = parts.data(rows).mark_text(dy=-11, fontSize=10.5, color=parts.INK).encode(y=names, x="gap:Q", text="reported:N")
+    words = parts.data(rows).mark_text(dy=-11, fontSize=10.5, color=parts.INK)
+    words = words.encode(y=names, x="gap:Q", text="reported:N")
     marks = [] if limit is None else [_limits(100.0 * limit, ends, gaps)]
     under = [
         f"Bars: certified, for all {num.count(s['subgroups'])} subgroups simultaneously at {parts.level_of(curve)}.",

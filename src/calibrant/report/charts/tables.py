@@ -161,7 +161,8 @@ def searched_subgroups(curve: Curve) -> alt.LayerChart:
     )
     tips = ("rule", "people", "model says", "happened", "off by", "band", "p", "found again", "verdict")
     drawn = parts.dots(rows, names, parts.gaps_by_variable(parts.reach(rows), way="x"), tips=tips, quiet=parts.QUIET)
-    words = parts.data(rows).mark_text(dy=-11, fontSize=10.5, color=parts.INK).encode(y=names, x="gap:Q", text="reported:N")
+    words = parts.data(rows).mark_text(dy=-11, fontSize=10.5, color=parts.INK)
+    words = words.encode(y=names, x="gap:Q", text="reported:N")
     under = [
         f"Judged on {num.count(curve.settings['rows_judged'])} people who played no part in finding the rules.",
         f"Bars: {parts.level_of(curve)} limits, simultaneous. People are counted among those who judge.",

@@ -1,8 +1,8 @@
 """
-In which pocket that nobody named?
-==================================
+In which subgroup that nobody named?
+====================================
 
-A group that stands on no list, made of two traits, for which the model is wrong. All of them are searched.
+A group that stands on no list, made of two attributes, for which the model is wrong. All of them are searched.
 """
 
 import calibrant as cal
@@ -26,5 +26,5 @@ chart = cal.diagnose.subgroup_map(data, "race", "nativity", subgroups=found).cha
 
 # %%
 # **How to read it.** A cell is what happened minus what the model says, in points. Along either column the
-# error is small; where foreign birth and race meet it is 5 to 6 points. The outlined cells are the pocket that
+# error is small; where foreign birth and race meet it is 5 to 6 points. The outlined cells are the subgroup that
 # is certified to be over the limit of 1.4.

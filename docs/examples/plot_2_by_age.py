@@ -1,8 +1,8 @@
 """
-Along which age is it off?
-==========================
+At which age is it off?
+=======================
 
-The model can be right on the whole, and wrong for one age: too high for some, too low for others.
+The model can be right on the whole, and wrong for one age: some overpredicted, others underpredicted.
 """
 
 import calibrant as cal

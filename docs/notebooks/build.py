@@ -48,11 +48,11 @@ print(line(record.everyone))""",
 All ranges hold together with 95 %. One group is over the limit; most are undecided, which is not a pass.""",
     """for finding in record.groups:
     print(line(finding))""",
-    """For the broken group, plain counting says it best:""",
-    """broken = next(g for g in record.groups if g.verdict == "over")
-per = 1000 / broken.rows
-print(f"of every 1,000 {broken.variables[0][1]} people the model expects {per * broken.expected:.0f} employed;")
-print(f"{per * broken.events:.0f} were")""",
+    """For the group over the limit, plain counting says it best:""",
+    """over = next(g for g in record.groups if g.verdict == "over")
+per = 1000 / over.rows
+print(f"of every 1,000 {over.variables[0][1]} people the model expects {per * over.expected:.0f} employed;")
+print(f"{per * over.events:.0f} were")""",
     """## The report
 
 A notebook shows a record by its first screen.""",
@@ -117,7 +117,7 @@ cal.diagnose.local_bias(people, "age", by="sex", grid=ages)""",
 the noise cost?""",
     """cost = cal.certify.jitter_cost(data, bandwidths=[2**-5, 2**-6, 2**-7], steps=[20, 50, 100])
 print(f"{'display':12}{'h':>10}{'steps':>7}{'AUROC':>9}{'Brier':>9}")
-wanted = [cost.columns[name] for name in ("display", "bandwidth", "levels", "auroc", "brier")]
+wanted = [cost.columns[name] for name in ("display", "bandwidth", "steps", "auroc", "brier")]
 for how, h, steps, auroc, brier in zip(*wanted, strict=True):
     print(f"{how:12}{h:10.4f}{steps:7}{auroc:9.4f}{brier:9.4f}")""",
     """For a bandwidth of 1/64, about one thousandth of AUROC. What it buys:""",

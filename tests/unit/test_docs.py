@@ -208,7 +208,7 @@ def test_the_price_of_certificates_by_units_is_that_of_its_table() -> None:
         if reported is None:
             continue
         high, gap = ([float(v) for v in reported[i].split(",")] for i in (2, 3))
-        (even if re.match(r"2,000 rows|200 units of 10,", reported[1]) else hard).append(
+        (even if re.match(r"2,000 rows|200 clusters of 10,", reported[1]) else hard).append(
             (gap[0] / gap[2], high[0] / high[2])
         )
     assert (len(even), len(hard)) == (10, 9)

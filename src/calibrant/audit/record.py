@@ -93,7 +93,7 @@ class CheckRecord(Plain):
     estimate : Estimate or None
         The number behind the status, where there is one.
     outcome : Outcome or None
-        The test behind the status, where there is one. A test is a finding and never met or broken.
+        The test behind the status, where there is one. A test is a finding and never within or over.
     """
 
     code: str
@@ -112,7 +112,7 @@ class AuditRecord(Plain):
     name : str
         Name of the data set, from the file or the caller.
     verdict : {"within", "undecided", "over", "not_checked"}
-        The worst over everyone and all groups, and broken where a subgroup is certified over the limit; "none" without
+        The worst over everyone and all groups, and over where a subgroup is certified over the limit; "not_checked" without
         a limit. Subgroups that are undecided leave it as it is.
     verdicts : Mapping of str to str
         In three parts, none of which stands for another: ``"everyone"``, ``"groups"``, ``"subgroups"``. Each is as

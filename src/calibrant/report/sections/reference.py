@@ -81,7 +81,7 @@ def _plainly(check: CheckRecord, _: AuditRecord) -> OutlineCheck:
 
 
 def _finding(check: CheckRecord, record: AuditRecord, shown: bool | None) -> tuple[str, str]:
-    """Return the status that picks an icon, and its words; a measurement is never met or broken."""
+    """Return the status that picks an icon, and its words; a measurement is never within or over."""
     if check.status in ("within", "undecided", "over"):
         return check.status, VERDICTS[check.status]
     if check.status in UNDONE:

@@ -110,6 +110,7 @@ ALLOWED = {  # where, which names or words: why
 }
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 KEY = re.compile(r"[a-z]+(?:[_-][a-z]+)+")
+CODE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", re.DOTALL)
 
 
 @cache
@@ -192,9 +193,7 @@ def test_pages_say_what_the_product_says() -> None:
     stands = re.compile(rf"(?<![\w-])(?:{'|'.join(PAGES)})(?![\w-])", re.IGNORECASE)
     wrong = []
     for page in sorted(DOCS.rglob("*.md")):
-        text = re.sub(
-            r"(?s)```.*?```|`[^`\n]*`|\]\([^)]*\)", lambda m: "\n" * m[0].count("\n"), page.read_text(encoding="utf-8")
-        )
+        text = CODE.sub(lambda m: "\n" * m[0].count("\n"), page.read_text(encoding="utf-8"))
         lines = enumerate(text.splitlines(), 1)
         wrong += [f"{page.name}:{i}: {m[0]}" for i, line in lines for m in stands.finditer(line)]
     assert not wrong, "\n".join(["", *wrong])

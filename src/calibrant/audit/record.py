@@ -112,8 +112,8 @@ class AuditRecord(Plain):
     name : str
         Name of the data set, from the file or the caller.
     verdict : {"within", "undecided", "over", "not_checked"}
-        The worst over everyone and all groups, and over where a subgroup is certified over the limit; "not_checked" without
-        a limit. Subgroups that are undecided leave it as it is.
+        The worst over everyone and all groups, and over where a subgroup is certified over the limit; "not_checked"
+        without a limit. Subgroups that are undecided leave it as it is.
     verdicts : Mapping of str to str
         In three parts, none of which stands for another: ``"everyone"``, ``"groups"``, ``"subgroups"``. Each is as
         `verdict`, or "absent" where it was not asked; subgroups also "not-cleared", where a test finds error and no

@@ -44,7 +44,7 @@ class Populations:
         The rows that were dealt, with their levels as they are.
     subgroups : Curve
         The subgroups reported.
-    reported : dict of str to Told
+    reported : dict of str to RandomRounding
         What is reported of each group and subgroup, once it was made.
     """
 

@@ -281,7 +281,7 @@ class Pair:
     model : str
     old, new : float64 arrays of shape (n,)
         Scores of the reference and of the model.
-    options : Asked
+    options : Terms
     alpha : float
         The share of this pair.
     """

@@ -28,7 +28,7 @@ class Outward(Exact):
 
     Parameters
     ----------
-    people : Told
+    people : RandomRounding
         Those with a label: every end depends on their outcomes. Where nobody has one, those without.
     judge : {"error", "gap"}
     """

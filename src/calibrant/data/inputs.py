@@ -212,7 +212,7 @@ def levels_of(codes: Mapping[str, NDArray[np.intp]]) -> Levels:
 
     Raises
     ------
-    UnitsCross
+    ClustersCross
         Two columns cross: a cluster of either has rows in several clusters of the other.
     """
     count = {name: int(code.max(initial=-1)) + 1 for name, code in codes.items()}

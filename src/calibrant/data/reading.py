@@ -104,7 +104,7 @@ class Reading:
         Of an earlier sketch, in place of all this.
     allow_same : bool
         Count rows twice that two files hold.
-    caller : Asker
+    caller : Caller
         How refusals name the arguments.
     """
 

@@ -162,7 +162,7 @@ class _Read:
 
     Parameters
     ----------
-    question : Question
+    question : DetectorInputs
     fits : Fits
     chosen : int
         The model with the largest statistic.

@@ -74,7 +74,7 @@ class Line:
     collapsed : int
         Bins asked for that do not exist, for ties.
     cell : int32 array of shape (n,) or None
-    clusters : UnitSums or None
+    clusters : ClusterSums or None
         What each cluster adds to each bin, where rows come in units.
     """
 

@@ -291,7 +291,7 @@ class RowsInRuns:
         With the rows' weights as given, none of them a pilot's.
     run : int32 array of shape (n,)
     runs : int
-    sums : UnitSums or None
+    sums : ClusterSums or None
         By run; None where every row is a cluster.
     """
 

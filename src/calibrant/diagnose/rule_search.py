@@ -120,7 +120,7 @@ class Binned:
     Parameters
     ----------
     columns : Columns
-    candidates : tuple of _Asked
+    candidates : tuple of _Candidate
     codes : uint8 array of shape (columns, n)
         Bin of each row; a column's last one holds what is missing.
     first, last : int64 arrays of shape (columns,)

@@ -174,7 +174,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         Folds used; 0 if the classifier was fitted already.
     estimator_ : classifier
         The fitted classifier; with ``ensemble=True`` there are several and this raises `AttributeError`.
-    calibrator_ : FittedMap
+    calibrator_ : Calibrator
         The one map, whose ``to_json`` deploys it without pickle; `AttributeError` if there are several.
     n_features_in_, feature_names_in_
         Of X, as scikit-learn has them.

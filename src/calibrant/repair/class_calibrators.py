@@ -29,7 +29,7 @@ class ClassCalibrators:
 
     Parameters
     ----------
-    calibrators : tuple of FittedMap
+    calibrators : tuple of Calibrator
         One for two classes, or for a repair of all classes at once; otherwise one a class.
     scale : float
         What decision values are divided by before they become scores; 1 for probabilities.
@@ -61,7 +61,7 @@ class ClassRows:
 
     Parameters
     ----------
-    stated : Said
+    stated : Stated
         What the classifier says of them.
     index : int array of shape (n,)
         Labels as numbers of classes.

@@ -71,9 +71,9 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Labels; the second of two is the event.
     decision_ : bool
         The scores are read as decision values.
-    calibrators_ : tuple of FittedMap
+    calibrators_ : tuple of Calibrator
         One, or with three classes or more one a class unless the recipe repairs all at once.
-    calibrator_ : FittedMap
+    calibrator_ : Calibrator
         The one map, whose ``to_json`` deploys it without pickle; `AttributeError` if there are several.
     n_features_in_, feature_names_in_
         Of X, as scikit-learn has them.

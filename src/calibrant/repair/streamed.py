@@ -65,7 +65,7 @@ def apply_calibrator(
 
     Parameters
     ----------
-    one : FittedMap
+    one : Calibrator
     source : Source
     spec : Spec
         Names score and key, and the seed of the rows' identities. Where it drops rows, a missing score has no

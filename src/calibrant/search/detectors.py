@@ -230,7 +230,7 @@ class Detectors:
 
     Parameters
     ----------
-    question : Question
+    question : DetectorInputs
     rows : int array of shape (m,)
         The rows tested.
     g : float array of shape (models, m)

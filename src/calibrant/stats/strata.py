@@ -60,7 +60,7 @@ class Bins:
         Rows, weight, weight of events, weighted scores, squared weighted residuals, squared weights.
     requested : int
         Bins asked for; fewer may hold rows.
-    clusters : UnitSums or None
+    clusters : ClusterSums or None
         What each cluster adds to each bin, where rows of one cluster may depend on one another.
     """
 

@@ -75,7 +75,7 @@ class Tables:
     sums : int64 array of shape (cells of all tables, 4)
     n : int
         Rows.
-    sample_rows : Held or None
+    sample_rows : SampleRows or None
         Rows, or a uniform sample of them.
     left_out : tuple of (str, str)
         Covariates that cannot be used, and why.

@@ -34,7 +34,7 @@ def cluster_totals(inputs: Predictions | Sketch, seed: int) -> Clusters | None:
 
     Raises
     ------
-    UnitsCross
+    ClustersCross
         Columns of clusters cross: see `two_way_of`.
     """
     if isinstance(inputs, Sketch) and not inputs.by_clusters:

@@ -177,7 +177,7 @@ class ClusterCells(Cells):
 
     Parameters
     ----------
-    rows_of : UnitRows
+    rows_of : ClusterRows
     """
 
     rows_of: ClusterRows

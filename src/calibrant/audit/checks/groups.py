@@ -37,7 +37,7 @@ class Group:
     members : int
         Of a pool.
     people : Population
-    reported : Told
+    reported : RandomRounding
     lower, upper, gap : Estimate
         With ranges that hold simultaneously, as they are reported.
     evidence : Evidence

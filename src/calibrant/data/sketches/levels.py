@@ -24,7 +24,7 @@ def on_levels(options: Reading, batches: Iterable[pa.RecordBatch]) -> tuple[Read
     ------
     BadInput
         A cluster is missing: which clusters hold the others is unknown.
-    UnitsCross
+    ClustersCross
         Columns cross.
     """
     if not options.levels:

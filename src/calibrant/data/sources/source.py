@@ -155,7 +155,7 @@ class Source:
         Columns that cannot be read, and why.
     check : callable
         Refuses files that are no longer those that were opened.
-    kinds : Mapping of str to Taken
+    kinds : Mapping of str to InferredType
         Of untyped text: what columns are interpreted as, and why.
     as_text : callable or None
         Of untyped text and names of folders: some columns, to the same rows with those as text, character for

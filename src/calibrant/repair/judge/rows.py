@@ -183,7 +183,7 @@ class Fits:
     Parameters
     ----------
     judged : Judged
-    calibrators : Mapping of str to FittedMap
+    calibrators : Mapping of str to Calibrator
         In folds: fitted on all rows, after the folds' own maps were judged.
     how : {"halves", "fit_on", "folds", "fitted"}
     rows_fit : int

@@ -166,7 +166,7 @@ class Comparison(Plain):
         words.
     recommended : str
         The name of a repair, or ``"as audited"``.
-    calibrators : Mapping of str to FittedMap
+    calibrators : Mapping of str to Calibrator
         The repairs, fitted.
     settings : Mapping
         Rows, shares of alpha, seeds, and what was left out and why.

@@ -54,7 +54,7 @@ class Below:
 
     Parameters
     ----------
-    wagers : sequence of Wager
+    wagers : sequence of Bet
     size : float64 array of shape (u,)
         ``W_g``.
     largest : float

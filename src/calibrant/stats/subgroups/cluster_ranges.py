@@ -146,7 +146,7 @@ class ClusterRanges:
     ----------
     family : Family
         Of boxes with clusters enough inside and outside; its events and scores are counted one a row.
-    rows : UnitRows
+    rows : ClusterRows
     result : float array of shape (boxes, 8)
         From `cluster_boxes`.
     sums : float array of shape (3, boxes)

@@ -115,7 +115,7 @@ class ClusterBets:
 
     Parameters
     ----------
-    counts : UnitCounts
+    counts : ClusterCounts
     odds : float, at least 1
     """
 
@@ -205,7 +205,7 @@ class ClusterRange(Ends):
 
     Parameters
     ----------
-    counts : UnitCounts
+    counts : ClusterCounts
     odds : float, at least 1
         Gamma.
     """

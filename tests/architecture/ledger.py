@@ -28,8 +28,8 @@ ROOT = HERE.parents[1]
 SOURCE = ROOT / "src/calibrant"
 # A branch asks what kind of data this is where its condition names one of these: the count of the ledger.
 KIND = re.compile(
-    r"\b(_?(units?|clusters?|weights?|weighted|crossed|shifts|two_way|unlabelled|unknown|kept|by_units|by_clusters)"
-    r"|(units?|clusters?|weights?|crossed|unlabelled)_\w+|\w+_(units?|clusters?|weights?|crossed|unlabelled)"
+    r"\b(_?(clusters?|weights?|weighted|two_way|diagonals|unlabelled|unknown|kept(?= is)|by_clusters)"
+    r"|(clusters?|weights?|unlabelled)_\w+|\w+_(clusters?|weights?|unlabelled)"
     r"|Sketch|MulticlassPredictions)\b"
 )
 ROUGH = 0.02  # a count may have fallen by this share, or by 20, before the ledger is to be written anew

@@ -102,9 +102,9 @@ def test_parts_add_up_in_any_order(cuts, random):
     for part in parts[1:]:
         total.merge(part, allow_same=True)
     again = cal.Sketch.from_bytes(total.to_bytes())
-    for name, held in whole.parts["fine"].held.items():
-        assert (held == total.parts["fine"].held[name]).all()
-        assert (held == again.parts["fine"].held[name]).all()
+    for name, held in whole.parts["fine"].stored.items():
+        assert (held == total.parts["fine"].stored[name]).all()
+        assert (held == again.parts["fine"].stored[name]).all()
     assert isinstance(again.parts["fine"], Fine)
 
 

@@ -382,7 +382,7 @@ def gaps(by_variable: ByVariable, limit: float | None, top: float, noun: str = "
         shapes.append(("whisker", f"M{low[0][0]} {low[0][1]}V{high[0][1]}") if lone else ("band", area(low, high)))
     shapes.append(("zero", f"M0 {y(0)}h{SIZE}"))
     if by_variable.gap is not None:
-        shapes.append(("gap", f"M0 {y(by_variable.gap * 100)}h{SIZE}"))
+        shapes.append(("overall", f"M0 {y(by_variable.gap * 100)}h{SIZE}"))
     shapes += [("curve" if len(run) > 1 else "lone", path([at(p, p.gap) for p in run])) for run in runs]
     labels = tuple((percent(y(v) / SIZE), signed(v)) for v in (top * k / 2 for k in (2, 1, 0, -1, -2)))
     across = tuple((percent(axis.share(t)), axis.labelled(t)) for t in axis.ticks)

@@ -171,7 +171,7 @@ def test_holes_break_the_line_and_a_lone_point_is_a_dot_with_its_range():
     columns = {**curve.columns, "stretch": [0, 0, 0, 1]}
     by_variable = by_variable_of("x", Curve(method="m", columns=columns, settings=curve.settings))
     shapes = svg.gaps(by_variable, 0.015, 4.0).shapes
-    assert [kind for kind, _ in shapes] == ["okzone", "hist", "band", "whisker", "zero", "gap", "curve", "lone"]
+    assert [kind for kind, _ in shapes] == ["okzone", "hist", "band", "whisker", "zero", "overall", "curve", "lone"]
     for _, d in shapes:
         assert re.fullmatch(r"[Mm][\d\s.\-MVHhlvz]+", d)
 
@@ -205,7 +205,7 @@ def test_wild_and_empty_bins_stay_inside_the_picture():
         "x_high": [0.2, 1.0],
         "predicted": [0.2, 0.9],
         "observed": [1.0, 0.0],
-        "gap": [0.8, -0.9],
+        "overall": [0.8, -0.9],
         "low": [-1.0, -1.0],
         "high": [1.0, 1.0],
         "rows": [1, 10**7],

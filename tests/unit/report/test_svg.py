@@ -205,7 +205,7 @@ def test_wild_and_empty_bins_stay_inside_the_picture():
         "x_high": [0.2, 1.0],
         "predicted": [0.2, 0.9],
         "observed": [1.0, 0.0],
-        "overall": [0.8, -0.9],
+        "gap": [0.8, -0.9],
         "low": [-1.0, -1.0],
         "high": [1.0, 1.0],
         "rows": [1, 10**7],

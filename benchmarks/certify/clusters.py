@@ -161,7 +161,7 @@ def ends(q: Population) -> tuple[float, float, float, float]:
     """Return the ends of the error, low and high, and of the gap."""
     gap = q.gap(0.025)
     low, high = q.below(0.05, 0).limit(0.05), q.as_it_is().above.limit(0.05)
-    return low, high, gap.limit(0.025, 1.0), gap.limit(0.025, -1.0)
+    return low, high, *gap.limits(0.05)
 
 
 def bootstrapped(data: cal.Predictions, rng: np.random.Generator) -> tuple[float, float, float, float]:
@@ -262,7 +262,7 @@ def by_themselves() -> Iterator[str]:
             data = cal.predictions(rng.uniform(size=n) < LAWS[law](p), p)
             rows = distance_of(everyone(data), (0.0, 0.05), 0.95, 0).interval.high
             clusters = Clusters.hash_split(np.arange(n), data.p, data.y, None, cluster_ids(data, 0))
-            found.append((rows, distance_above(clusters, np.zeros(0)).limit(0.05)[0]))
+            found.append((rows, distance_above(clusters, np.zeros(0)).limit(0.05)))
         rows, clusters = np.mean(found, axis=0)
         yield json.dumps({"rows": n, "law": law, "by rows": rows, "as units": clusters, "ratio": clusters / rows})
 

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.stats.kernel_sums import (
+from calibrant.stats.local.kernel_sums import (
     FAMILIES,
     Kernel,
     Rows,

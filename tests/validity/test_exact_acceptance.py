@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 import calibrant as cal
 from calibrant.apps.papers import local_test
-from calibrant.stats.kernel_sums import pair_tail
+from calibrant.stats.local.kernel_sums import pair_tail
 
 SIZES = (*range(2, 13), 100, 200, 2000)
 MEANS = np.linspace(0.0, 1.0, 21)

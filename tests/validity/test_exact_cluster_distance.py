@@ -85,7 +85,7 @@ def of_one_score(score, events, clusters):
 def test_high_end_by_enumeration(score):
     clusters = 60
     ends = np.array(
-        [distance_above(of_one_score(score, k, clusters), NONE).limit(ALPHA)[0] for k in range(clusters + 1)]
+        [distance_above(of_one_score(score, k, clusters), NONE).limit(ALPHA) for k in range(clusters + 1)]
     )
     for rate in np.clip(np.concatenate([np.linspace(0, 1, 41), score + ends + 1e-9, score - ends - 1e-9]), 0.0, 1.0):
         assert binom.pmf(np.arange(clusters + 1), clusters, rate)[ends < abs(rate - score) - 1e-12].sum() <= ALPHA
@@ -96,7 +96,7 @@ def test_high_end_is_tight(monkeypatch):
     monkeypatch.setattr(by_clusters, "bets", lambda _, largest: np.array([0.999 / largest]))
     monkeypatch.setattr(by_clusters, "STEPS", (1 << 20,))
     monkeypatch.setattr(by_clusters, "SHARED", 2)
-    ends = np.array([distance_above(all_or_none(k), np.zeros(1)).limit(ALPHA)[0] for k in range(7)])
+    ends = np.array([distance_above(all_or_none(k), np.zeros(1)).limit(ALPHA) for k in range(7)])
     wrong = [binom.pmf(np.arange(7), 200, rate)[ends < rate].sum() for rate in np.append(ends + 1e-9, 0.0152)]
     assert max(wrong) <= ALPHA
     assert wrong[-1] > 0.04
@@ -123,7 +123,7 @@ def test_order_of_rows_and_units_is_nothing():
     turned = replace(
         held, cluster=held.cluster[order], p=held.p[order], y=held.y[order], input_weights=held.input_weights[order]
     )
-    one, other = (distance_above(u, NONE).limit(ALPHA)[0] for u in (held, turned))
+    one, other = (distance_above(u, NONE).limit(ALPHA) for u in (held, turned))
     assert one == pytest.approx(other, abs=1e-9)
     one, other = (distance_below(u, ALPHA, 0).limit(ALPHA) for u in (held, turned))
     assert one == pytest.approx(other, abs=1e-9)
@@ -183,7 +183,7 @@ def two_scores(rng):
 
 
 def upper(held):
-    return distance_above(held, NONE).limit(ALPHA)[0]
+    return distance_above(held, NONE).limit(ALPHA)
 
 
 def test_saboteur_without_how_far_rounding_moves(monkeypatch):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from calibrant.stats.clusters.below import gap_of
-from calibrant.stats.clusters.two_way import Design, MeanGap
+from calibrant.stats.clusters.two_way import Design
+from calibrant.stats.evidence import Gap
 
 # the whole file takes seconds: it waits for --all
 pytestmark = pytest.mark.slow
@@ -38,8 +39,8 @@ def means_in_a_range(rare=0.3, delta=0.0025):
             mean_gaps = Design(codes, 0).diagonal_blocks(np.where(inside, 0.5, 0.9), y, None)
             held = [replace(s.clusters.within(inside[s.rows]), most=s.clusters.largest) for s in mean_gaps]
             gaps = [gap_of(u, delta) for u in held if u.count]
-            every += weight * (np.exp(MeanGap(gaps, len(mean_gaps)).at(0.0, 1.0)) if gaps else 1.0)
-            dropped += weight * np.exp(MeanGap(gaps).at(0.0, 1.0)) if gaps else 0.0
+            every += weight * (np.exp(Gap.mean(gaps, len(mean_gaps)).at_most.at(0.0)) if gaps else 1.0)
+            dropped += weight * np.exp(Gap.mean(gaps).at_most.at(0.0)) if gaps else 0.0
             reported += weight if gaps else 0.0
     return every, dropped / reported
 

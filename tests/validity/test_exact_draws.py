@@ -14,9 +14,9 @@ import calibrant as cal
 from calibrant.detect.exact_local_test import drawn_classes
 from calibrant.diagnose.ranking import lines_of
 from calibrant.diagnose.rule_search import hash_split
-from calibrant.stats.kernel_sums import Rows
+from calibrant.stats.local.kernel_sums import Rows
+from calibrant.stats.local.spectra import GLOBAL, together
 from calibrant.stats.nulls import ranked
-from calibrant.stats.spectra import GLOBAL, together
 from calibrant.stats.strata import widened
 from calibrant.views.screen import hash_split as screened
 

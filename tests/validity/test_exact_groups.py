@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from calibrant.certify.closed import ErrorEvidence, Limit, SignedEvidence
-from calibrant.stats.bounds import GapEvidence, lower_evidence, product_evidence
+from calibrant.stats.betting import FORWARD, steady_bet_sizes
+from calibrant.stats.bounds import gap_evidence, lower_evidence, product_evidence
 from calibrant.stats.cells import SCALE, Cells
+from calibrant.stats.evidence import log_mean_exp
 from validity.enumeration import blocked_labels, level_cells
 
 ROWS = np.array([[2, 1], [1, 2], [0, 1]])
@@ -24,8 +26,8 @@ def test_gap_evidence_has_mean_at_most_one(off):
     gap = float(ROWS.sum(axis=0) @ np.array(off) / ROWS.sum())
 
     def both(cells):
-        found = GapEvidence.of(cells, 0.1)
-        return np.array([found.at(gap + side * away, side) for side in (1.0, -1.0) for away in NEAR])
+        found = gap_evidence(cells, 0.1)
+        return np.array([e.at(gap + side * away) for e, side in zip(found, (1.0, -1.0), strict=True) for away in NEAR])
 
     found = means(both, np.array(off))
     assert (found <= 1 + 1e-9).all()
@@ -36,7 +38,7 @@ def test_gap_evidence_has_mean_at_most_one(off):
 @pytest.mark.parametrize("off", [0.0, 0.15, -0.25])
 def test_signed_evidence_has_mean_at_most_one_at_every_limit(off):
     def true(cells):
-        found = SignedEvidence(GapEvidence.of(cells, 0.1))
+        found = SignedEvidence(gap_evidence(cells, 0.1))
         over = [found.over(Limit(max(off, 0.0) + away, max(-off, 0.0) + away)) for away in NEAR]
         short = [Limit(1.0, -off - away) if off < 0 else Limit(off - away, 1.0) for away in NEAR]
         return np.array(over + [found.within(limit) for limit in short])
@@ -47,11 +49,11 @@ def test_signed_evidence_has_mean_at_most_one_at_every_limit(off):
 def test_signed_evidence_gives_back_what_reading_scores_took():
     """Scores are read as up to 2^-30 less than they are: the truth is refuted from below no sooner for that."""
     read, price = 2.0**-30, -np.log(0.01)
-    found = SignedEvidence(GapEvidence.of(level_cells(np.full((4, 2, 2), 9), VALUES), 0.05))
-    assert found.ends(0.01, 0.01)[0] == pytest.approx(found.gap.limit(0.01, 1.0) - read, abs=1e-15)
+    found = SignedEvidence(gap_evidence(level_cells(np.full((4, 2, 2), 9), VALUES), 0.05))
+    assert found.ends(0.01, 0.01)[0] == pytest.approx(found.gap.at_most.limit(0.01) - read, abs=1e-15)
     assert found.within(Limit(1.0, -0.02)) == -np.inf
-    assert found.within(Limit(0.5, 0.3)) == min(found.gap.at(0.5, -1.0), found.gap.at(-0.3 + read, 1.0))
-    assert found.gap.at(found.ends(0.01, 0.01)[0] + read, 1.0) == pytest.approx(price, abs=1e-6)
+    assert found.within(Limit(0.5, 0.3)) == min(found.gap.at_least.at(0.5), found.gap.at_most.at(-0.3 + read))
+    assert found.gap.at_most.at(found.ends(0.01, 0.01)[0] + read) == pytest.approx(price, abs=1e-6)
 
 
 @pytest.mark.parametrize("off", [0.0, 0.1, -0.2])
@@ -68,10 +70,10 @@ def test_error_evidence_has_mean_at_most_one_at_every_limit(off):
 def test_ends_are_where_the_evidence_reaches_the_price():
     rng = np.random.default_rng(5)
     cells = level_cells(rng.binomial(40, 0.4, (4, 2, 2)) + 5, VALUES)
-    found = SignedEvidence(GapEvidence.of(cells, 0.05))
+    found = SignedEvidence(gap_evidence(cells, 0.05))
     low, high = found.ends(0.01, 0.02)
-    assert found.gap.at(low, 1.0) == pytest.approx(-np.log(0.01), abs=1e-6)
-    assert found.gap.at(high, -1.0) == pytest.approx(-np.log(0.02), abs=1e-6)
+    assert found.gap.at_most.at(low) == pytest.approx(-np.log(0.01), abs=1e-6)
+    assert found.gap.at_least.at(high) == pytest.approx(-np.log(0.02), abs=1e-6)
     assert low < cells.residuals.sum() / cells.n < high
     below = lower_evidence(cells, 0.05, 1)
     if below.limit(0.3) > 0:
@@ -86,8 +88,9 @@ def test_gap_evidence_of_a_grid_is_below_that_of_rows():
     counts, sums = np.zeros((8, 1024, 2), dtype=np.int64), np.zeros((8, 1024, 2), dtype=np.int64)
     np.add.at(counts, (block, q >> 20, y), 1)
     np.add.at(sums, (block, q >> 20, y), q)
-    found = GapEvidence.of(Cells.grid(counts, sums), 0.05)
-    kappa = found.bet_sizes[0][block]
-    for m, side in ((0.02, 1.0), (-0.03, -1.0)):
-        rows = float(np.log1p(side * kappa * (y - q / SCALE - m)).sum())
-        assert rows - 0.01 <= found.at(m, side) <= rows + 1e-9
+    cells = Cells.grid(counts, sums)
+    found = gap_evidence(cells, 0.05)
+    bets = steady_bet_sizes(cells.block_rows, cells.variances.sum(axis=1), 0.05, FORWARD.largest / 2.0)
+    for m, side, one in ((0.02, 1.0, found.at_most), (-0.03, -1.0, found.at_least)):
+        rows = log_mean_exp([np.log1p(side * kappa[block] * (y - q / SCALE - m)).sum() for kappa in bets])
+        assert rows - 0.01 <= one.at(m) <= rows + 1e-9

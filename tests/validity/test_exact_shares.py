@@ -22,10 +22,10 @@ from calibrant.results import Outcome
 from calibrant.stats import bounds
 from calibrant.stats.betting import MEAN, residual_mean_limits
 from calibrant.stats.betting import Clusters as Bounded
-from calibrant.stats.clusters.below import Gap
 from calibrant.stats.decisions.acceptance import Ranking, clopper_pearson, sequence
 from calibrant.stats.decisions.cluster_acceptance import ClusterRanking
 from calibrant.stats.decisions.paired import PairedClusters
+from calibrant.stats.evidence import Mean
 from calibrant.stats.subgroups.cluster_ranges import ClusterRanges, Side
 from calibrant.stats.variable import RowLedger, gap_limits
 from calibrant.views.boxes import ranges_of, tables_of
@@ -168,7 +168,7 @@ def test_ranges_of_the_score_by_rows(spied: Any) -> None:
 
 
 def test_ranges_of_the_score_by_units(spied: Any) -> None:
-    seen = spied(Gap, "limit", 1)
+    seen = spied(Mean, "limit", 1)
     bins_of(everyone(rows(cluster=CLUSTER)), 20, ALPHA, mask=20)
     assert len(seen) > 2
     assert sum(seen) <= ALPHA + 1e-12

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.stats import spectra
+from calibrant.stats.local import spectra
 from calibrant.stats.nulls import ranked
 from validity.acceptance import LEAST, refuted
 from validity.local_designs import DESIGNS, rows

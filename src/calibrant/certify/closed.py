@@ -15,9 +15,9 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.stats.betting import Evidence as EValues
-from calibrant.stats.betting import log_mean_exp
-from calibrant.views.population import QUANTISATION, Gap, Population
+from calibrant.stats.evidence import Evidence as EValues
+from calibrant.stats.evidence import Gap, log_mean_exp
+from calibrant.views.population import QUANTISATION, Population
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -117,23 +117,23 @@ class SignedEvidence:
 
     def over(self, limit: Limit) -> float:
         """The mean of two e-values: against "at most `up`", and against "at least ``-down``"."""
-        each = self._at_most(limit.up), self.gap.at(max(-limit.down, -1.0), -1.0)
+        each = self._at_most(limit.up), self.gap.at_least.at(max(-limit.down, -1.0))
         return log_mean_exp(each, np.full(2, 0.5))
 
     def within(self, limit: Limit) -> float:
         """The lesser of two e-values: against "at least `up`", and against "at most ``-down``"; one of them is true."""
         if min(limit) < 0.0:
             return -np.inf
-        return min(self.gap.at(min(limit.up, 1.0), -1.0), self._at_most(-limit.down))
+        return min(self.gap.at_least.at(min(limit.up, 1.0)), self._at_most(-limit.down))
 
     def ends(self, low: float, high: float) -> tuple[float, float]:
         """Solve each side for the gap."""
-        least = max(self.gap.limit(low, 1.0) - QUANTISATION, -1.0) if low else -1.0
-        return least, self.gap.limit(high, -1.0) if high else 1.0
+        least = max(self.gap.at_most.limit(low) - QUANTISATION, -1.0) if low else -1.0
+        return least, self.gap.at_least.limit(high) if high else 1.0
 
     def _at_most(self, gap: float) -> float:
         """Return the log e-value against "the gap is at most this"."""
-        return self.gap.at(min(max(gap, -1.0) + QUANTISATION, 1.0), 1.0)
+        return self.gap.at_most.at(min(max(gap, -1.0) + QUANTISATION, 1.0))
 
 
 def evidence_of(q: Population, judge: Judge, steps: int, delta: float, seed: int) -> Evidence:

@@ -87,11 +87,11 @@ def _low(population: Population, delta: float, seed: int) -> float:
     """Return the lower end."""
     from calibrant.stats.bounds import distance_lower
     from calibrant.stats.clusters.distance import distance_below
-    from calibrant.stats.clusters.two_way import MeanBelow
+    from calibrant.stats.evidence import mean
 
     if population.clusters is None:
         return distance_lower(population.cells, delta, seed)
-    return MeanBelow([distance_below(clusters, delta, seed) for clusters in population.diagonals]).limit(delta)
+    return mean([distance_below(clusters, delta, seed) for clusters in population.diagonals]).limit(delta)
 
 
 def _high(population: Population, delta: float) -> tuple[float, str]:
@@ -101,6 +101,6 @@ def _high(population: Population, delta: float) -> tuple[float, str]:
 
     if population.clusters is None:
         return distance_upper(population.cells, delta)
-    return Routes.mean(
-        [distance_above(clusters, population.scores / SCALE) for clusters in population.diagonals]
-    ).limit(delta)
+    routes = Routes.mean([distance_above(clusters, population.scores / SCALE) for clusters in population.diagonals])
+    high = routes.limit(delta)
+    return high, routes.route(high)

@@ -20,7 +20,7 @@ from calibrant.stats.betting import JITTERED, gammas, solve_upper
 from calibrant.stats.bounds import SLACK, expected_linear_cost, penalty_normaliser, penalty_width
 from calibrant.stats.cells import summed
 from calibrant.stats.clusters.above import Above, Pairs, bets
-from calibrant.stats.clusters.below import gap_of
+from calibrant.stats.clusters.below import residuals
 from calibrant.stats.clusters.clusters import PILOT, SHARE, Clusters
 from calibrant.stats.jitter import jitter
 from calibrant.views.population import Population, checked_bandwidth, everyone, shares
@@ -216,7 +216,7 @@ def _cluster_gaps(
     if clusters is None or tallies is None or method != "rounded":
         raise NotComputable(f"method={method!r} is proved for independent rows of equal weight: use method='rounded'")
     q, largest = Pairs.of(tallies), clusters.largest
-    moment, mean = float((gap_of(clusters, 0.05).gain ** 2).mean()), clusters.total / len(q.size)
+    moment, mean = float((residuals(clusters)[clusters.certified] ** 2).mean()), clusters.total / len(q.size)
 
     def above(m: float) -> float:
         count = min(max(round(m), 2), MOST_DRAWN)

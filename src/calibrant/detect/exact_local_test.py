@@ -14,7 +14,7 @@ from calibrant.arguments import check_int, checked_seed
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.results import Outcome
-from calibrant.stats.kernel_sums import NAMES, Kernel, Rows, smallest, statistics, statistics_of
+from calibrant.stats.local.kernel_sums import NAMES, Kernel, Rows, smallest, statistics, statistics_of
 from calibrant.stats.nulls import holm, ranked
 from calibrant.views.kernel_rows import (
     CONTRADICTED,

@@ -13,7 +13,7 @@ from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import one_thread
 from calibrant.results import Outcome
-from calibrant.stats.kernel_sums import SAMPLE, Nodes, Rows, nodes_of
+from calibrant.stats.local.kernel_sums import SAMPLE, Nodes, Rows, nodes_of
 from calibrant.stats.nulls import ranked
 from calibrant.views.kernel_rows import CONTRADICTED, LEAST_DRAWS, checked_rows, rows_of
 

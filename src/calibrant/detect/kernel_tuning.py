@@ -15,7 +15,7 @@ from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
-from calibrant.stats.kernel_sums import FAMILIES, Family, Kernel, Rows, smallest, statistics_of, typical_distance
+from calibrant.stats.local.kernel_sums import FAMILIES, Family, Kernel, Rows, smallest, statistics_of, typical_distance
 from calibrant.stats.nulls import ranked
 from calibrant.views.kernel_rows import Shape, checked_rows, checked_size, checked_width, cluster_kernel, coded, rows_of
 

@@ -1,7 +1,7 @@
 """The local calibration test: is the probability right given the covariates, wherever they lie?
 
 The public function is here, and how sums of features times residuals become an outcome; how rows become such sums is in
-`views.local_sums`. The features, which see no label, are in `data.specs.local`; the p-values in `stats.spectra`.
+`views.local_sums`. The features, which see no label, are in `data.specs.local`; the p-values in `stats.local.spectra`.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.features import CELLS, CLUSTER, LOGIT, REACH, ROWS
 from calibrant.kernels.runtime import one_thread
 from calibrant.results import Outcome
-from calibrant.stats.kernel_sums import Family
+from calibrant.stats.local.kernel_sums import Family
+from calibrant.stats.local.spectra import GLOBAL, LEAST, LOCAL, Block, Findings, findings, gaussian_scores
 from calibrant.stats.nulls import ranked
-from calibrant.stats.spectra import GLOBAL, LEAST, LOCAL, Block, Findings, findings, gaussian_scores
 from calibrant.views.coded import chunks
 from calibrant.views.kernel_rows import CONTRADICTED, LEAST_DRAWS, NULL, SINGLE, Shape, checked_rows
 from calibrant.views.local_sums import (

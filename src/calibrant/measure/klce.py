@@ -12,7 +12,7 @@ from calibrant.data.specs.local import LANDMARKS, LocalSums
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import one_thread
 from calibrant.results import Estimate, Interval
-from calibrant.stats.kernel_sums import Family, off_diagonal, pair_radius
+from calibrant.stats.local.kernel_sums import Family, off_diagonal, pair_radius
 from calibrant.views.kernel_rows import (
     SINGLE,
     Shape,

@@ -1,9 +1,6 @@
-"""Certificates and confidence limits by betting: averages of e-values solved for what they exclude.
+"""Certificates and confidence limits by betting: stakes, wagers and the e-values that they win.
 
-An *e-value* is a non-negative statistic whose mean is at most one when the hypothesis is true; by Markov's inequality
-it exceeds ``1/delta`` with probability at most ``delta``, and an average of e-values, with weights fixed beforehand, is
-again an e-value. Here the hypothesis is "the error (or the mean) is x", the e-values are monotone in x, and the bound
-is the x at which their average reaches ``1/delta``.
+What an e-value is, and how it is solved for what it excludes: `evidence.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +9,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from calibrant.errors import BadInput
 from calibrant.kernels.roots import crossing
 from calibrant.stats.cells import summed
+from calibrant.stats.evidence import Evidence, Gap, limit_of, log_mean_exp
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Excess = Callable[[float], float]
 
 # ---- How much is bet: fixed by what the outcomes cannot change, so any numbers are valid, and some waste less ----
 
@@ -84,30 +81,11 @@ def bernstein(plug_in: float, moment: float, rows: float, delta: float) -> float
     return float(min(1.0, plug_in + np.sqrt(2 * v * l1 / rows) + l1 / (3 * rows)))
 
 
-# ---- Averages of e-values, solved ----
-
-
-def log_mean_exp(values: ArrayLike, weights: ArrayLike) -> float:
-    """Return ``ln sum weights * exp(values)`` without overflow."""
-    shifted = np.asarray(values, dtype=float) + np.log(weights)
-    top = float(shifted.max())
-    if not np.isfinite(top):
-        return top
-    return top + float(np.log(np.exp(shifted - top).sum()))
-
-
-class Evidence(Protocol):
-    """The logarithm of an e-value against hypotheses about an error, one for each x, monotone in x."""
-
-    def at(self, x: float) -> float:
-        """Return the log e-value against the hypothesis at x."""
-
-    def limit(self, delta: float) -> float:
-        """Return the x at which the e-value reaches ``1 / delta``."""
+# ---- Evidence about the error of independent rows ----
 
 
 @dataclass(frozen=True)
-class Above:
+class Above(Evidence):
     r"""Evidence against "the error is at least x" (Theorem U): ``sum_j w_j exp(-phi_j) (1 - gamma_j x)^(-n)``.
 
     Its mean is at most one whatever the error is, if at least x: ``(1 - gamma CE)^n / (1 - gamma x)^n <= 1``.
@@ -125,32 +103,15 @@ class Above:
     weights: Floats
     n: int
 
+    start, stop = 1.0, 0.0
+
     def at(self, x: float) -> float:
         """Return the log e-value, which rises with x."""
         return log_mean_exp(-self.phi - self.n * np.log1p(-self.gamma * x), self.weights)
 
-    def limit(self, delta: float) -> float:
-        """Return the error at which it reaches ``1 / delta``, in [0, 1].
-
-        The logarithm is convex, so that Newton's steps from above end at the root and never beyond it.
-        """
-        target = -float(np.log(delta))
-        if self.at(0.0) >= target:
-            return 0.0
-        x = 1.0
-        for _ in range(NEWTON):
-            result, share = _tilted(-self.phi - self.n * np.log1p(-self.gamma * x), self.weights)
-            if not result > target:  # at the first step: not even an error of one is refuted
-                break
-            step = (result - target) / float(share @ (self.n * self.gamma / (1.0 - self.gamma * x)))
-            x = max(x - step, 0.0)
-            if step <= SMALLEST:
-                break
-        return x
-
 
 @dataclass(frozen=True)
-class Below:
+class Below(Evidence):
     r"""Evidence against "the error is at most x" (Theorem L).
 
     ``sum_j w_j exp(growth_j - sum_b rows_jb ln(1 + stakes_jb x))``. Its mean is at most one whatever the error
@@ -174,41 +135,10 @@ class Below:
         """Return the log e-value, which falls with x."""
         return log_mean_exp(self.growth - (self.rows * np.log1p(self.bet_sizes * x)).sum(axis=1), self.weights)
 
-    def limit(self, delta: float) -> float:
-        """Return the error at which it falls to ``1 / delta``, in [0, 1].
-
-        The logarithm is convex, so that Newton's steps from below end at the root and never beyond it.
-        """
-        target, x = -float(np.log(delta)), 0.0
-        for _ in range(NEWTON):
-            staked = self.bet_sizes * x
-            result, share = _tilted(self.growth - (self.rows * np.log1p(staked)).sum(axis=1), self.weights)
-            if not result > target:  # at the first step: not even an error of zero is refuted
-                break
-            slope = float(share @ (self.rows * self.bet_sizes / (1.0 + staked)).sum(axis=1))
-            step = (result - target) / slope if slope > 0.0 else 1.0
-            x = min(x + step, 1.0)
-            if step <= SMALLEST:
-                break
-        return x
-
 
 def solve_upper(phi: ArrayLike, gamma: Floats, weights: ArrayLike, n: int, delta: float) -> float:
     """Return the x at which the evidence of Theorem U reaches ``1 / delta``: the parameters are those of `Above`."""
     return Above(np.asarray(phi, dtype=np.float64), gamma, np.asarray(weights, dtype=np.float64), n).limit(delta)
-
-
-NEWTON = 100  # steps at most; four to eight are taken
-SMALLEST = 1e-14  # step, in units of the error
-
-
-def _tilted(values: Floats, weights: Floats) -> tuple[float, Floats]:
-    """Return `log_mean_exp`, and the share of each term."""
-    total = log_mean_exp(values, weights)
-    return total, weights * np.exp(values - total) if np.isfinite(total) else weights
-
-
-FAR = 1e6  # a log e-value that refutes nothing, where it would be minus infinity
 
 
 def log_curvature(b: Floats) -> Floats:
@@ -217,15 +147,6 @@ def log_curvature(b: Floats) -> Floats:
     safe = np.where(small, 0.5, b)
     out: Floats = np.where(small, 0.5 + 0.34 * b, (-np.log1p(-safe) - safe) / safe**2)
     return out
-
-
-def refuted_up_to(excess: Excess, start: float, stop: float) -> float:
-    """Return where `excess`, the evidence beyond what refutes and largest at `start`, falls to zero towards `stop`."""
-    if excess(start) <= 0.0:
-        return start
-    if excess(stop) >= 0.0:
-        return stop
-    return float(crossing(excess, start, stop, xtol=1e-12))
 
 
 # ---- Theorem L: bets on signs that were learnt on earlier blocks, or on every path of signs (theory 1.4) ----
@@ -376,11 +297,11 @@ def residual_mean_limits(
     residual = np.array([0.0, 1.0])[None, None, :] - ends
     weight = counts * np.stack([1.0 - share, share])
 
-    def excess(m: float, sign: float) -> float:
+    def log_e(m: float, sign: float) -> float:
         growth = [(weight * np.log1p(sign * k * (residual - m))).sum() for k in kappas]
-        return log_mean_exp(growth, MEAN.shares) - float(np.log(2.0 / delta))
+        return log_mean_exp(growth, MEAN.shares)
 
-    return refuted_up_to(lambda m: excess(m, 1.0), -1.0, 1.0), refuted_up_to(lambda m: excess(m, -1.0), 1.0, -1.0)
+    return Gap.of(log_e).limits(delta)
 
 
 # ---- Independent units: rows, or whole clusters, each bounded by known numbers given the scores ----
@@ -581,11 +502,10 @@ def _spread_out(value: Floats) -> tuple[Floats, Floats]:
 def _upper(at: Floats, weight: Floats, ends: tuple[float, float], kappas: Floats, delta: float) -> float:
     """Return the upper limit of a mean within `ends`."""
     start, stop = ends
-    target = -float(np.log(delta))
 
-    def refuted(m: float) -> float:
+    def log_e(m: float) -> float:
         """Evidence against a mean of at least m; it grows with m."""
         growth = [float(weight @ np.log1p(-k * (at - m))) for k in kappas]
-        return log_mean_exp(growth, DIFFERENCE.shares) - target
+        return log_mean_exp(growth, DIFFERENCE.shares)
 
-    return refuted_up_to(refuted, stop, start)
+    return limit_of(log_e, delta, stop, start)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
@@ -24,14 +23,13 @@ from calibrant.stats.betting import (
     block_orders,
     gammas,
     joined,
-    log_mean_exp,
-    refuted_up_to,
     sign_paths,
     solve,
     steady,
     steady_bet_sizes,
 )
 from calibrant.stats.cells import SCALE, Cells, log_growth, summed
+from calibrant.stats.evidence import Gap, log_mean_exp
 from calibrant.stats.jitter import jittered_upper, mean_displacement
 
 Floats = NDArray[np.float64]
@@ -261,49 +259,30 @@ def _forward(cells: Cells, bet_size: float) -> Bet:
 GAP_CELLS = 256  # cells of consecutive scores that bet together: the limits widen little
 
 
-@dataclass(frozen=True)
-class GapEvidence:
-    r"""Evidence about the mean residual: ``prod_i (1 + kappa (y_i - p_i - m))`` has mean one at the true mean m.
+def gap_evidence(cells: Cells, delta: float) -> Gap:
+    r"""Return evidence about the mean residual: ``prod_i (1 + kappa (y_i - p_i - m))`` has mean one at the true mean m.
 
-    Per cell the product is bounded below by the chord through the cell's ends at the exact mean score.
-
-    Parameters
-    ----------
-    residual : array of shape (cells, 2, 2)
-        At the ends of each cell, by label.
-    weight : array of shape (blocks, cells, 2, 2)
-        Rows that the chord puts there.
-    bet_sizes : array of shape (bets, blocks)
+    Per cell the product is bounded below by the chord through the cell's ends at the exact mean score. Stakes are the
+    best at `delta`.
     """
+    # (1) The chords: residuals at the ends of each cell, by label, and the rows put there, by block
+    starts = np.arange(0, cells.size, max(cells.size // GAP_CELLS, 1))
+    low, high = cells.low[starts], cells.high[np.append(starts[1:], cells.size) - 1]
+    counts, sums = (np.add.reduceat(v, starts, axis=1) for v in (cells.counts, cells.sums))
+    width = np.where(high > low, high - low, 1.0)[:, None]
+    share = np.clip((sums / SCALE / np.maximum(counts, 1) - low[:, None]) / width, 0.0, 1.0)
+    is_kept = counts.sum(axis=(0, 2)) > 0
+    residual = (np.array([0.0, 1.0])[None, :, None] - np.stack([low, high], axis=1)[:, None])[is_kept]
+    weight = (counts[..., None] * np.stack([1.0 - share, share], axis=-1))[:, is_kept]
+    # (2) The stakes of each bet, by block
+    largest = FORWARD.largest / 2.0  # a residual less a mean is below 2
+    bet_sizes = steady_bet_sizes(cells.block_rows, cells.variances.sum(axis=1), delta, largest)
 
-    residual: Floats
-    weight: Floats
-    bet_sizes: Floats
+    def log_e(mean: float, side: float) -> float:
+        away = side * (residual - mean)
+        return log_mean_exp([(weight * np.log1p(k[:, None, None, None] * away)).sum() for k in bet_sizes])
 
-    @classmethod
-    def of(cls, cells: Cells, delta: float) -> GapEvidence:
-        """Bet on the rows of cells, with the stakes that are the best at `delta`."""
-        starts = np.arange(0, cells.size, max(cells.size // GAP_CELLS, 1))
-        low, high = cells.low[starts], cells.high[np.append(starts[1:], cells.size) - 1]
-        counts, sums = (np.add.reduceat(v, starts, axis=1) for v in (cells.counts, cells.sums))
-        width = np.where(high > low, high - low, 1.0)[:, None]
-        share = np.clip((sums / SCALE / np.maximum(counts, 1) - low[:, None]) / width, 0.0, 1.0)
-        is_kept = counts.sum(axis=(0, 2)) > 0
-        residual = np.array([0.0, 1.0])[None, :, None] - np.stack([low, high], axis=1)[:, None]
-        weight = counts[..., None] * np.stack([1.0 - share, share], axis=-1)
-        largest = FORWARD.largest / 2.0  # a residual less a mean is below 2
-        bet_sizes = steady_bet_sizes(cells.block_rows, cells.variances.sum(axis=1), delta, largest)
-        return cls(residual[is_kept], weight[:, is_kept], bet_sizes)
-
-    def at(self, mean: float, side: float) -> float:
-        """Return the log e-value against "the gap is at most `mean`" (`side` 1), or at least (-1)."""
-        away = side * (self.residual - mean)
-        growth = [(self.weight * np.log1p(k[:, None, None, None] * away)).sum() for k in self.bet_sizes]
-        return log_mean_exp(growth, np.full(len(growth), 1.0 / len(growth)))
-
-    def limit(self, delta: float, side: float) -> float:
-        """Return the mean up to which (`side` 1), or down to which (-1), all are refuted at `delta`."""
-        return refuted_up_to(lambda m: self.at(m, side) + float(np.log(delta)), -side, side)
+    return Gap.of(log_e)
 
 
 # ---- The distance from calibration, which needs no assumption and no change to the classifier (theory 1.1) ----

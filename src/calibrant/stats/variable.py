@@ -20,14 +20,13 @@ from calibrant.stats.betting import (
     bet,
     block_orders,
     gammas,
-    log_mean_exp,
-    refuted_up_to,
     sign_paths,
     solve,
     solve_upper,
     steady,
 )
 from calibrant.stats.cells import summed
+from calibrant.stats.evidence import Gap, log_mean_exp
 from calibrant.stats.jitter import Jitter
 
 Floats = NDArray[np.float64]
@@ -357,11 +356,10 @@ def gap_limits(ledger: Ledger, delta: float) -> tuple[float, float]:
     sketch = ledger.merged()
     kappas = MEAN.bets(0.5 * np.sqrt(sketch.sums[0, 0, 0]), ROOM)  # no standard deviation is above one half
 
-    def excess(m: float, sign: float) -> float:
-        won = [sketch.growth(np.array([sign * k]), m)[0] for k in kappas]
-        return log_mean_exp(won, MEAN.shares) - float(np.log(2.0 / delta))
+    def log_e(m: float, sign: float) -> float:
+        return log_mean_exp([sketch.growth(np.array([sign * k]), m)[0] for k in kappas], MEAN.shares)
 
-    return refuted_up_to(lambda m: excess(m, 1.0), -1.0, 1.0), refuted_up_to(lambda m: excess(m, -1.0), 1.0, -1.0)
+    return Gap.of(log_e).limits(delta)
 
 
 def debiased_error(ledger: Ledger, beyond_gap: bool = False, smear: Smear | None = None) -> float:

@@ -13,7 +13,7 @@ from calibrant.data.predictions import MulticlassPredictions, Predictions, check
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import Coding, Encoded, codings, encode
 from calibrant.errors import BadInput, NotComputable
-from calibrant.stats.kernel_sums import DEGREE, FAMILIES, Family, Kernel, Rows, typical_distance
+from calibrant.stats.local.kernel_sums import DEGREE, FAMILIES, Family, Kernel, Rows, typical_distance
 
 Floats = NDArray[np.float64]
 

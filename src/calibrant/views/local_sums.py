@@ -29,7 +29,7 @@ from calibrant.errors import NotComputable
 from calibrant.kernels.draws import outcomes
 from calibrant.kernels.features import CLUSTER, COORDINATE, HALF, LOGIT, PER_UNIT, ROWS, SCORE_STEPS, VARIANCE
 from calibrant.kernels.runtime import one_thread
-from calibrant.stats.spectra import Block
+from calibrant.stats.local.spectra import Block
 from calibrant.views.coded import chunks, first_look
 
 Floats = NDArray[np.float64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, cast, get_args
+from typing import cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,13 @@ from calibrant.errors import NotComputable
 from calibrant.kernels.draws import hash_split
 from calibrant.kernels.values import MOST
 from calibrant.results import Side
-from calibrant.stats.betting import Evidence
-from calibrant.stats.bounds import GapEvidence, debiased_error, lower_evidence, shown_evidence
+from calibrant.stats.bounds import debiased_error, gap_evidence, lower_evidence, shown_evidence
 from calibrant.stats.cells import FINE_GRID, SCALE, Cells, thin_starts
 from calibrant.stats.clusters.above import Above
 from calibrant.stats.clusters.below import below_of, gap_of
 from calibrant.stats.clusters.clusters import Clusters, Tallies
-from calibrant.stats.clusters.two_way import DiagonalBlocks, MeanAbove, MeanBelow, MeanGap, debiased
+from calibrant.stats.clusters.two_way import DiagonalBlocks, debiased
+from calibrant.stats.evidence import Evidence, Gap, mean
 from calibrant.views.clusters import (
     UNPROVED,
     Members,
@@ -50,16 +50,6 @@ IN_STEPS = "the score in {} rounding steps"
 OF_VALUES = "the raw score, which takes {} values"
 INDEPENDENT = "independent rows from one distribution"
 SIGNED = 1024  # cells of the score in which clusters' residuals are added up; signs are learnt of runs of them
-
-
-class Gap(Protocol):
-    """Evidence about the mean residual."""
-
-    def at(self, mean: float, side: float) -> float:
-        """Return the log e-value against "the gap is at most `mean`" (`side` 1), or at least (-1)."""
-
-    def limit(self, delta: float, side: float) -> float:
-        """Return the mean up to which (`side` 1), or down to which (-1), all are refuted at `delta`."""
 
 
 @dataclass(frozen=True)
@@ -92,17 +82,14 @@ class Shown:
         if self.tallies is None:
             return shown_evidence(self.cells)
         if ("clusters",) not in self.cells.cache:
-            of = [Above.of(t) for t in self.two_way or (self.tallies,)]
-            self.cells.cache["clusters",] = MeanAbove(of) if self.two_way else of[0]
+            self.cells.cache["clusters",] = mean([Above.of(t) for t in self.two_way or (self.tallies,)])
         return cast(Evidence, self.cells.cache["clusters",])
 
     def below(self, delta: float, seed: int) -> Evidence:
         """Return evidence that this score's error is larger, with the stakes that are the best at `delta`."""
         if self.tallies is None:
             return lower_evidence(self.cells, delta, seed)
-        if self.two_way:
-            return MeanBelow([below_of(t, delta, seed, few=False) for t in self.two_way])
-        return below_of(self.tallies, delta, seed, few=False)
+        return mean([below_of(t, delta, seed, few=False) for t in self.two_way or (self.tallies,)])
 
     @property
     def debiased(self) -> float:
@@ -221,8 +208,7 @@ class Population:
         """
         if self.clusters is None:
             return lower_evidence(self.cells, delta, seed)
-        results = [below_of(self._signed(u), delta, seed, few=self.exact) for u in self.two_way or (self.clusters,)]
-        return MeanBelow(results) if self.two_way else results[0]
+        return mean([below_of(self._signed(u), delta, seed, few=self.exact) for u in self.diagonals])
 
     def _signed(self, u: Clusters) -> Tallies:
         """Return the clusters' residuals by cell of the raw score, of which signs are learnt."""
@@ -232,9 +218,9 @@ class Population:
 
     def gap(self, delta: float) -> Gap:
         """Return evidence about the mean residual, with the stakes that are the best at `delta`."""
-        if self.two_way:
-            return MeanGap([gap_of(u, delta) for u in self.two_way])
-        return GapEvidence.of(self.cells, delta) if self.clusters is None else gap_of(self.clusters, delta)
+        if self.clusters is None:
+            return gap_evidence(self.cells, delta)
+        return Gap.mean([gap_of(u, delta) for u in self.diagonals])
 
     @property
     def off(self) -> float:

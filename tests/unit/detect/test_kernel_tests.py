@@ -15,7 +15,7 @@ from calibrant.detect.kernel_calibration_test import _gaussian, _simulated
 from calibrant.errors import BadInput, NotComputable
 from calibrant.papers import published_local_test
 from calibrant.results import Outcome
-from calibrant.stats.kernel_sums import Kernel, Rows, nodes_of, statistics
+from calibrant.stats.local.kernel_sums import Kernel, Rows, nodes_of, statistics
 from calibrant.views.kernel_rows import Shape, rows_of
 
 

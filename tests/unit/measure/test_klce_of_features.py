@@ -13,7 +13,7 @@ from calibrant.data.specs.local import Features, part_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.features import CLUSTER
 from calibrant.report import markdown
-from calibrant.stats.kernel_sums import pair_radius
+from calibrant.stats.local.kernel_sums import pair_radius
 from calibrant.views.coded import chunks
 from calibrant.views.local_sums import kernel_bound, sums_of_rows
 

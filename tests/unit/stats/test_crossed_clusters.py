@@ -11,7 +11,8 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli.run import main
-from calibrant.stats.clusters.two_way import DIAGONALS, Design, mean_of
+from calibrant.stats.clusters.two_way import DIAGONALS, Design
+from calibrant.stats.evidence import log_mean_exp
 
 PERSONS, QUESTIONS = 30, 20
 
@@ -49,8 +50,8 @@ def test_more_units_than_shifts_are_looked_at_evenly():
 
 
 def test_the_mean_is_of_e_values_and_not_of_their_logs():
-    assert mean_of([np.log(3.0), np.log(1.0)]) == pytest.approx(np.log(2.0))
-    assert mean_of([-np.inf, 0.0]) == pytest.approx(-np.log(2.0))
+    assert log_mean_exp([np.log(3.0), np.log(1.0)]) == pytest.approx(np.log(2.0))
+    assert log_mean_exp([-np.inf, 0.0]) == pytest.approx(-np.log(2.0))
 
 
 def test_order_of_rows_and_of_columns_changes_nothing():

@@ -14,7 +14,7 @@ from calibrant import Predictions
 from calibrant.arguments import check_int, checked_seed, choice, one_source
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
-from calibrant.stats.kernel_sums import Family, Kernel, off_diagonal, pair_radius, pair_tail
+from calibrant.stats.local.kernel_sums import Family, Kernel, off_diagonal, pair_radius, pair_tail
 from calibrant.toolkit.data import encode
 from calibrant.toolkit.methods import one_thread
 from calibrant.views.kernel_rows import LEAST_DRAWS, NULL, checked_family, checked_rows, checked_width, coded

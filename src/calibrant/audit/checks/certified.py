@@ -81,8 +81,7 @@ def gap(q: Population, alpha: float) -> Estimate:
     if q.clusters is None:
         limits = residual_mean_limits(*coarse(q, np.arange(q.grid) * GAP_CELLS // q.grid), alpha)
     else:
-        mean_gap = q.gap(alpha / 2.0)
-        limits = mean_gap.limit(alpha / 2.0, 1.0), mean_gap.limit(alpha / 2.0, -1.0)
+        limits = q.gap(alpha / 2.0).limits(alpha)
     return Estimate(
         method="measure.gap",
         value=q.off,

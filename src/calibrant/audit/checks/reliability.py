@@ -19,7 +19,7 @@ from calibrant.stats.betting import residual_mean_limits
 from calibrant.stats.cells import equal_mass
 from calibrant.stats.clusters.below import gap_of
 from calibrant.stats.clusters.clusters import Clusters
-from calibrant.stats.clusters.two_way import MeanGap
+from calibrant.stats.evidence import Gap
 from calibrant.stats.smoothing import run_starts
 from calibrant.views.population import Population, fixed_scores
 
@@ -117,9 +117,7 @@ def _by_clusters(q: Population, clusters: Clusters, alpha: float, mask: int) -> 
         weight = np.concatenate([u.weight for u in parts])
         values = [u.p for u in parts], [u.y for u in parts]
         means.append([np.average(np.concatenate(v), weights=weight) for v in values])
-        each = [gap_of(u, delta / 2.0) for u in parts]
-        gap = MeanGap(each, len(gaps)) if q.two_way else each[0]
-        limits.append((gap.limit(delta / 2.0, 1.0), gap.limit(delta / 2.0, -1.0)))
+        limits.append(Gap.mean([gap_of(u, delta / 2.0) for u in parts], len(gaps)).limits(delta))
     predicted, observed = np.array(means).T
     return Ranges(bins, predicted, observed, limits)
 

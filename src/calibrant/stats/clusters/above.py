@@ -8,16 +8,17 @@ along with the error: ``D_g`` is taken off the price ``x W_g``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import log_curvature, log_mean_exp, refuted_up_to
+from calibrant.stats.betting import log_curvature
 from calibrant.stats.cells import summed
 from calibrant.stats.clusters.clusters import Tallies
 from calibrant.stats.clusters.signs import MOST, bounded, relaxed, root_bounds
+from calibrant.stats.evidence import SEARCHED, Evidence, log_mean_exp
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -184,7 +185,7 @@ class Quadratic:
 
 
 @dataclass(frozen=True)
-class Above:
+class Above(Evidence):
     """Evidence against "the error is at least x": the mean over bets of a lower bound of ``E_x(f*)``.
 
     Parameters
@@ -194,6 +195,7 @@ class Above:
     """
 
     forms: Sequence[Sequence[Separable | Quadratic]]
+    start, stop = SEARCHED, 0.0
 
     @classmethod
     def of(cls, tallies: Tallies, kappas: Floats | None = None) -> Above:
@@ -227,7 +229,7 @@ class Above:
         logs = self.by_bet(x)
         if not logs:
             return 0.0
-        return log_mean_exp(logs, np.full(len(logs), 1.0 / len(logs)))
+        return log_mean_exp(logs)
 
     @property
     def usual(self) -> float:
@@ -237,17 +239,3 @@ class Above:
     def by_bet(self, x: float) -> list[float]:
         """Return the log e-value of each bet."""
         return [max(form.at(x) for form in forms) for forms in self.forms]
-
-    def limit(self, delta: float) -> float:
-        """Return an error, in [0, 1], at which the e-value reaches ``1 / delta``: every larger one is refuted too."""
-
-        def excess(x: float) -> float:
-            return self.at(x) + float(np.log(delta))
-
-        return least_refuted(excess)
-
-
-def least_refuted(excess: Callable[[float], float]) -> float:
-    """Return a small x in [0, 1] at which `excess` is not negative, 1 if none was found."""
-    high = next((x for x in (0.5**j for j in range(4)) if excess(x) >= 0.0), None)
-    return 1.0 if high is None else refuted_up_to(excess, high, 0.0)

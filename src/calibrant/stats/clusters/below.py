@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import BLOCK_ORDERS, FAR, SOFT, log_mean_exp, refuted_up_to
+from calibrant.stats.betting import BLOCK_ORDERS, SOFT
 from calibrant.stats.clusters.clusters import BLOCKS, Clusters, Tallies
+from calibrant.stats.evidence import Evidence, Gap, log_mean_exp
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,7 +50,7 @@ class Bet:
 
 
 @dataclass(frozen=True)
-class Below:
+class Below(Evidence):
     """Evidence against "the error is at most x": ``sum_j share_j prod_g (1 + kappa_jg (gain_jg - x W_g))``.
 
     Parameters
@@ -78,13 +79,9 @@ class Below:
         ]
         return log_mean_exp(logs, np.array([w.share for w in self.wagers]))
 
-    def limit(self, delta: float) -> float:
-        """Return the error up to which all are refuted at `delta`, in [0, 1]."""
-        return refuted_up_to(lambda x: max(self.at(x), -FAR) + float(np.log(delta)), 0.0, 1.0)
-
 
 @dataclass(frozen=True)
-class Gap:
+class GapBets:
     """Evidence about the weighted mean residual: ``prod_g (1 + kappa_g (t_g - m W_g))`` has mean one at the true m.
 
     Parameters
@@ -110,10 +107,6 @@ class Gap:
         logs[sound] = np.log1p(self.bets[sound] * away).sum(axis=1)
         return log_mean_exp(logs, np.array(SHARES))
 
-    def limit(self, delta: float, side: float) -> float:
-        """Return the mean up to which (`side` 1), or down to which (-1), all are refuted at `delta`."""
-        return refuted_up_to(lambda m: self.at(m, side) + float(np.log(delta)), -side, side)
-
 
 def gap_of(clusters: Clusters, delta: float, gain: Floats | None = None) -> Gap:
     """Bet on the gap of clusters, with bets that are the best at `delta`.
@@ -121,10 +114,10 @@ def gap_of(clusters: Clusters, delta: float, gain: Floats | None = None) -> Gap:
     `gain` has the clusters' sums, shape (m,): of ``w (y - p)`` by default.
     """
     own = clusters.certified
-    gain = _alone(clusters).witnessed(np.ones(1)) if gain is None else gain
+    gain = residuals(clusters) if gain is None else gain
     order = np.arange(1, BLOCKS + 1)
     bets = np.array([_bets(clusters, gain, order, delta, bet_size)[own] for bet_size in BET_SIZES])
-    return Gap(gain[own], clusters.size[own], bets, clusters.largest)
+    return Gap.of(GapBets(gain[own], clusters.size[own], bets, clusters.largest).at)
 
 
 def below_of(tallies: Tallies, delta: float, seed: int, few: bool) -> Below:
@@ -165,9 +158,9 @@ def steady(clusters: Clusters, plain: Floats, order: Ints, delta: float) -> list
     ]
 
 
-def _alone(clusters: Clusters) -> Tallies:
-    """Return the clusters' residuals in one cell."""
-    return clusters.tallies(np.zeros(len(clusters.p), dtype=np.int64), 1, clusters.p)
+def residuals(clusters: Clusters) -> Floats:
+    """Each cluster's sum of ``w (y - p)``, shape (m,)."""
+    return clusters.tallies(np.zeros(len(clusters.p), dtype=np.int64), 1, clusters.p).witnessed(np.ones(1))
 
 
 def orders_of(seed: int) -> list[Ints]:

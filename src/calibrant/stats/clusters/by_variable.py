@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import BLOCK_ORDERS, SOFT, log_mean_exp
-from calibrant.stats.clusters.above import Above, bets, least_refuted
+from calibrant.stats.betting import BLOCK_ORDERS, SOFT
+from calibrant.stats.clusters.above import Above, bets
 from calibrant.stats.clusters.below import (
     GAP,
     LARGEST,
@@ -30,6 +30,7 @@ from calibrant.stats.clusters.below import (
     steady,
 )
 from calibrant.stats.clusters.clusters import Clusters, Tallies
+from calibrant.stats.evidence import SEARCHED, Evidence, log_mean_exp
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -142,8 +143,8 @@ class ByVariable:
 
     def limits(self, delta: float) -> tuple[float, float]:
         """Return limits that hold the mean residual with probability at least ``1 - delta``."""
-        gap = gap_of(self.tallies.clusters, delta / 2.0, self.tallies.witnessed(np.ones(self.tallies.cells)))
-        return gap.limit(delta / 2.0, 1.0), gap.limit(delta / 2.0, -1.0)
+        gain = self.tallies.witnessed(np.ones(self.tallies.cells))
+        return gap_of(self.tallies.clusters, delta / 2.0, gain).limits(delta)
 
     def debiased(self, beyond_gap: bool) -> float:
         """Return the error as estimated, less what noise between clusters adds."""
@@ -155,7 +156,7 @@ class ByVariable:
 
 
 @dataclass(frozen=True)
-class Beyond:
+class Beyond(Evidence):
     """Evidence against "the error beyond the overall gap is at least x", at the worst of several shifts.
 
     Parameters
@@ -168,6 +169,7 @@ class Beyond:
 
     ends: Sequence[Above]
     bets: int
+    start, stop = SEARCHED, 0.0
 
     def at(self, x: float) -> float:
         """Return the log e-value: of each bet at its worst shift, then the mean."""
@@ -175,7 +177,3 @@ class Beyond:
             return -np.inf
         logs = [min(each) for each in zip(*(end.by_bet(x) for end in self.ends), strict=True)]
         return log_mean_exp(logs, np.full(len(logs), 1.0 / self.bets))
-
-    def limit(self, delta: float) -> float:
-        """Return an error, in [0, 1], at which the e-value reaches ``1 / delta``: every larger one is refuted too."""
-        return least_refuted(lambda x: self.at(x) + float(np.log(delta)))

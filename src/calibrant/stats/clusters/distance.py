@@ -14,12 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import BLOCK_ORDERS, log_mean_exp
+from calibrant.stats.betting import BLOCK_ORDERS
 from calibrant.stats.bounds import KNOTS, STEPS, lipschitz_witnesses
 from calibrant.stats.cells import summed
-from calibrant.stats.clusters.above import Above, Pairs, bets, least_refuted
+from calibrant.stats.clusters.above import Above, Pairs, bets
 from calibrant.stats.clusters.below import GAP, Below, Bet, learnt, orders_of, steady
 from calibrant.stats.clusters.clusters import Clusters, Tallies
+from calibrant.stats.evidence import SEARCHED, Evidence, log_mean_exp
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,7 +31,7 @@ RELAXED = 3  # displays, the best by forms that cost little, whose signs are bou
 
 
 @dataclass(frozen=True)
-class Routes:
+class Routes(Evidence):
     """Evidence against "the distance is at least x": the mean over displays, and over the bets on each.
 
     Parameters
@@ -45,6 +46,7 @@ class Routes:
     names: Sequence[str]
     above: Sequence[Above]
     shared: int = SHARED
+    start, stop = SEARCHED, 0.0
 
     @classmethod
     def mean(cls, parts: Sequence[Routes]) -> Routes:
@@ -56,11 +58,9 @@ class Routes:
         """Return the log e-value."""
         return log_mean_exp([one.at(x) for one in self.above], np.full(len(self.above), 1.0 / self.shared))
 
-    def limit(self, delta: float) -> tuple[float, str]:
-        """Return a distance, in [0, 1], at which the e-value reaches ``1 / delta``, and the display that says most."""
-        high = least_refuted(lambda x: self.at(x) + float(np.log(delta)))
-        stated = [one.at(high) for one in self.above]
-        return high, self.names[int(np.argmax(stated))] if high < 1.0 else "none"
+    def route(self, high: float) -> str:
+        """Return the display that says most at a limit; none says anything at 1."""
+        return self.names[int(np.argmax([one.at(high) for one in self.above]))] if high < 1.0 else "none"
 
 
 def distance_above(clusters: Clusters, scores: Floats) -> Routes:

@@ -17,9 +17,6 @@ from numpy.typing import NDArray
 
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import mix
-from calibrant.stats.betting import FAR, Evidence, log_mean_exp, refuted_up_to
-from calibrant.stats.clusters.above import least_refuted
-from calibrant.stats.clusters.below import Gap
 from calibrant.stats.clusters.clusters import Clusters, Tallies
 
 Floats = NDArray[np.float64]
@@ -110,67 +107,8 @@ class Design:
         return np.uint64(int(mix(np.uint64(3 * self.seed + of) ^ SALT)))
 
 
-@dataclass(frozen=True)
-class MeanBelow:
-    """The mean of e-values against "the error is at most x", which falls with x."""
-
-    parts: Sequence[Evidence]
-
-    def at(self, x: float) -> float:
-        """Return the log of the mean."""
-        return mean_of([part.at(x) for part in self.parts])
-
-    def limit(self, delta: float) -> float:
-        """Return the error up to which all are refuted at `delta`, in [0, 1]."""
-        return refuted_up_to(lambda x: max(self.at(x), -FAR) + float(np.log(delta)), 0.0, 1.0)
-
-
-@dataclass(frozen=True)
-class MeanAbove:
-    """The mean of e-values against "the error is at least x", each of which rises with x."""
-
-    parts: Sequence[Evidence]
-
-    def at(self, x: float) -> float:
-        """Return the log of the mean."""
-        return mean_of([part.at(x) for part in self.parts])
-
-    def limit(self, delta: float) -> float:
-        """Return an error, in [0, 1], at which the mean reaches ``1 / delta``: every larger one is refuted too."""
-        return least_refuted(lambda x: self.at(x) + float(np.log(delta)))
-
-
-@dataclass(frozen=True)
-class MeanGap:
-    """The mean of e-values about the mean residual.
-
-    Parameters
-    ----------
-    parts : sequence of Gap
-    of : int
-        E-values that there are: those beyond `parts`, of shifts without rows, are 1. 0 for no others.
-    """
-
-    parts: Sequence[Gap]
-    of: int = 0
-
-    def at(self, mean: float, side: float) -> float:
-        """Return the log of the mean against "the gap is at most `mean`" (`side` 1), or at least (-1)."""
-        nothing = [0.0] * (self.of - len(self.parts))
-        return mean_of([part.at(mean, side) for part in self.parts] + nothing)
-
-    def limit(self, delta: float, side: float) -> float:
-        """Return the mean up to which (`side` 1), or down to which (-1), all are refuted at `delta`."""
-        return refuted_up_to(lambda m: self.at(m, side) + float(np.log(delta)), -side, side)
-
-
 def debiased(parts: Sequence[Tallies]) -> float:
     """Return the error less what noise adds: of pairs of rows that share neither unit, of every shift."""
     total = float(np.mean([t.clusters.total for t in parts]))
     square = np.mean([t.between for t in parts], axis=0)
     return float(np.sqrt(np.maximum(square, 0.0)).sum()) / max(total, 1e-300)
-
-
-def mean_of(logs: Sequence[float]) -> float:
-    """Return the log of the mean of e-values, given their logs."""
-    return log_mean_exp(logs, np.full(len(logs), 1.0 / len(logs)))

@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import log_mean_exp
 from calibrant.stats.cells import summed
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.acceptance import GRID, HALVINGS
+from calibrant.stats.evidence import log_mean_exp
 
 Floats = NDArray[np.float64]
 LARGEST = 0.95  # times 1 / M: the largest bet; each next one is half of it

@@ -16,8 +16,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import BetSizes, log_mean_exp, refuted_up_to
+from calibrant.stats.betting import BetSizes
 from calibrant.stats.cells import summed
+from calibrant.stats.evidence import limit_of, log_mean_exp
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -119,7 +120,7 @@ class Gains:
     def _upper(self, sign: float, delta: float) -> float:
         """Return the least mean of ``sign * Z`` that is refuted."""
         top, bottom = (self.most, self.least) if sign > 0.0 else (-self.least, -self.most)
-        return refuted_up_to(lambda m: self.evidence(sign, m, delta) + math.log(delta), top, bottom)
+        return limit_of(lambda m: self.evidence(sign, m, delta), delta, top, bottom)
 
 
 def _ends(count: int) -> Ints:

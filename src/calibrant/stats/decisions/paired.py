@@ -15,7 +15,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import BetSizes, log_mean_exp, refuted_up_to
+from calibrant.stats.betting import BetSizes
+from calibrant.stats.evidence import limit_of, log_mean_exp
 
 Floats = NDArray[np.float64]
 BETS = BetSizes((0.5, 1.0, 2.0), (0.1, 0.8, 0.1), 0.95)  # times what is the best for the noise of the clusters before
@@ -73,4 +74,4 @@ class PairedClusters:
 
     def _upper(self, sign: float, delta: float) -> float:
         """Return the least mean of ``sign * d`` that is refuted."""
-        return refuted_up_to(lambda m: self.evidence(sign, m, delta) + math.log(delta), self.reach, -self.reach)
+        return limit_of(lambda m: self.evidence(sign, m, delta), delta, self.reach, -self.reach)

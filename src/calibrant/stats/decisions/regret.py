@@ -21,8 +21,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import BLOCK_ORDERS, FAR, SOFT, log_mean_exp, refuted_up_to
+from calibrant.stats.betting import BLOCK_ORDERS, SOFT
 from calibrant.stats.cells import summed
+from calibrant.stats.evidence import Evidence, log_mean_exp
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -122,7 +123,7 @@ class Lots:
 
 
 @dataclass(frozen=True)
-class Below:
+class Below(Evidence):
     """Evidence against "the loss is at most x", which falls with x.
 
     Parameters
@@ -141,9 +142,10 @@ class Below:
         logs = [float((self.lots.times * np.log1p(bet * (won - x * size)))[own].sum()) for won, bet, _ in self.wagers]
         return log_mean_exp(logs, np.array([share for _, _, share in self.wagers]))
 
-    def limit(self, delta: float) -> float:
-        """Return the loss up to which all are refuted at `delta`."""
-        return refuted_up_to(lambda x: max(self.at(x), -FAR) + math.log(delta), 0.0, self.lots.reach)
+    @property
+    def stop(self) -> float:  # type: ignore[override]
+        """The largest loss that there can be."""
+        return self.lots.reach
 
 
 def below(lots: Lots, delta: float, seed: int) -> Below:
@@ -223,7 +225,7 @@ def _bet(lots: Lots, won: Floats, past: Ints, delta: float) -> float:
 
 
 @dataclass(frozen=True)
-class Above:
+class Above(Evidence):
     """Evidence against "the loss is at least x", which rises with x.
 
     Parameters
@@ -235,6 +237,7 @@ class Above:
 
     lots: Lots
     bets: Floats
+    stop = 0.0
 
     @classmethod
     def of(cls, lots: Lots, delta: float) -> Above:
@@ -268,6 +271,7 @@ class Above:
             logs.append(float(np.minimum(left, across).sum() + rest.sum()))
         return log_mean_exp(logs, np.full(len(logs), 1.0 / len(logs)))
 
-    def limit(self, delta: float) -> float:
-        """Return the loss down to which all are refuted at `delta`."""
-        return refuted_up_to(lambda x: self.at(x) + math.log(delta), self.lots.reach, 0.0)
+    @property
+    def start(self) -> float:  # type: ignore[override]
+        """The largest loss that there can be."""
+        return self.lots.reach

@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.boxes import BOX_PARTS, CLUSTERS, CROSS, INSIDE, LARGEST, MOST_P, MOST_Q, SPREAD, SQUARE
 from calibrant.kernels.boxes import cluster_boxes as boxes_of
-from calibrant.stats.betting import FAR, log_curvature, log_mean_exp, refuted_up_to
+from calibrant.stats.betting import log_curvature
 from calibrant.stats.cells import summed
+from calibrant.stats.evidence import FAR, limit_of, log_mean_exp
 from calibrant.stats.subgroups.family import Family, sums_of
 
 Flags = NDArray[np.bool_]
@@ -241,14 +242,14 @@ class ClusterRanges:
             sound = bets * (loss + max(mean, 0.0) * largest) < 1.0
             logs = np.full(BETS, -np.inf)
             logs[sound] = np.log1p(bets[sound, None] * (t - mean * w)).sum(axis=1)
-            return max(log_mean_exp(logs, np.full(BETS, 1.0 / BETS)), -FAR)
+            return max(log_mean_exp(logs), -FAR)
 
         return at
 
     def _least(self, box: int, side: int, delta: float, above: float = -1.0, below: float = 1.0) -> float:
         """Return the limit of a box's gap from below, seen from a side, or the nearer of two numbers around it."""
         at, start = self._log_evidence(box, side, delta), max(float(self._sides[side].least[box]), above)
-        return refuted_up_to(lambda m: at(m) + float(np.log(delta)), min(start, below), below)
+        return limit_of(at, delta, min(start, below), below)
 
     def ends(self, low: ArrayLike, high: ArrayLike, boxes: Ints | None = None) -> tuple[Floats, Floats]:
         """Return one-sided limits of gaps; `low` and `high` are the probabilities, at most, that each is wrong."""

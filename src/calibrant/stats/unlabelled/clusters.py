@@ -16,9 +16,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import log_mean_exp
 from calibrant.stats.cells import summed
 from calibrant.stats.clusters.above import Above, Pairs
+from calibrant.stats.evidence import log_mean_exp
 from calibrant.stats.unlabelled.ranges import EVEN, Ends, Side, bet_sizes
 
 Floats = NDArray[np.float64]

@@ -10,13 +10,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.betting import SWITCH, log_mean_exp, refuted_up_to, sign_paths
+from calibrant.stats.betting import SWITCH, sign_paths
+from calibrant.stats.evidence import limit_of, log_mean_exp
 from calibrant.stats.unlabelled.lines import Counts, Steps, line_above
 
 Floats = NDArray[np.float64]
@@ -208,19 +209,16 @@ class Ends(ABC):
 
     def error_below(self, delta: float) -> float:
         """Return what the error is at least, wrongly with probability at most `delta`."""
-        return refuted_up_to(lambda x: self.refutes_more(x) + np.log(delta), 0.0, 1.0)
+        return limit_of(self.refutes_more, delta, 0.0, 1.0)
 
     def error_above(self, delta: float) -> float:
         """Return what the error is at most, wrongly with probability at most `delta`."""
-        return -refuted_up_to(lambda x: self.refutes_less(-x) + np.log(delta), -1.0, 0.0)
+        return limit_of(self.refutes_less, delta, 1.0, 0.0)
 
     def gap(self, delta: float) -> tuple[float, float]:
         """Return between what the gap lies, happened minus said, each wrongly with probability at most `delta`."""
-        over, under = (-refuted_up_to(self._against(sign, delta), -1.0, 1.0) for sign in (1.0, -1.0))
+        over, under = (limit_of(partial(self.refutes_gap, sign), delta, 1.0, -1.0) for sign in (1.0, -1.0))
         return -over, under
-
-    def _against(self, sign: float, delta: float) -> Callable[[float], float]:
-        return lambda x: self.refutes_gap(sign, -x) + float(np.log(delta))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -113,77 +112,80 @@ KEY = re.compile(r"[a-z]+(?:[_-][a-z]+)+")
 CODE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", re.DOTALL)
 
 
-@cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+FIELDS = {  # where the nodes of a syntax tree hold names
+    ast.Name: ("id",),
+    ast.Attribute: ("attr",),
+    ast.arg: ("arg",),
+    ast.keyword: ("arg",),
+    ast.FunctionDef: ("name",),
+    ast.AsyncFunctionDef: ("name",),
+    ast.ClassDef: ("name",),
+    ast.ExceptHandler: ("name",),
+    ast.MatchAs: ("name",),
+    ast.MatchStar: ("name",),
+    ast.alias: ("name", "asname"),
+}
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
+Said = tuple[str, int, str]  # file, line, and a name or a text
 
 
-def named(node: ast.AST) -> Iterator[str]:
-    """Names that a node of the syntax tree has."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
-            yield name
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-            yield name
-        case ast.alias(name=name, asname=other):
-            yield from name.split(".")
-            yield from [other] if other else []
-
-
-def texts(module: ast.Module) -> Iterator[tuple[int, str]]:
-    """Strings of a module with their lines, without docstrings."""
-    documented = (n for n in ast.walk(module) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef) and n.body)
-    docs = {id(n.body[0].value) for n in documented if isinstance(n.body[0], ast.Expr)}
-    for n in ast.walk(module):
-        if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in docs:
-            yield n.lineno, n.value
-
-
-def retired(name: str) -> list[str]:
-    return [part.lower() for part in PART.findall(name) if part.lower() in NAMES]
-
-
-def found() -> Iterator[tuple[str, int, str, str]]:
-    """File, line, name or text, and the retired word in it."""
+@pytest.fixture(scope="module")
+def said() -> tuple[list[Said], list[Said]]:
+    """Names, and strings that are no docstrings, of every file."""
+    names: list[Said] = []
+    texts: list[Said] = []
     for path in FILES:
         file = path.relative_to(ROOT).as_posix()
-        for name in path.relative_to(ROOT).with_suffix("").parts:
-            yield from ((file, 0, name, word) for word in retired(name))
-        for node in ast.walk(tree(path)):
-            for name in named(node):
-                yield from ((file, getattr(node, "lineno", 0), name, word) for word in retired(name))
-        for line, text in texts(tree(path)):
-            if KEY.fullmatch(text):
-                yield from ((file, line, text, word) for word in retired(text))
+        names += [(file, 0, name) for name in path.relative_to(ROOT).with_suffix("").parts]
+        docs: set[int] = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, DOCUMENTED) and node.body and isinstance(node.body[0], ast.Expr):
+                docs.add(id(node.body[0].value))
+            if isinstance(node, ast.Constant):
+                if isinstance(node.value, str) and id(node) not in docs:
+                    texts.append((file, node.lineno, node.value))
+            elif fields := FIELDS.get(type(node)):
+                held = [v for f in fields if (v := getattr(node, f))]
+                names += [(file, getattr(node, "lineno", 0), part) for v in held for part in v.split(".")]
+    return names, texts
+
+
+@cache
+def retired(name: str) -> tuple[str, ...]:
+    return tuple(part.lower() for part in PART.findall(name) if part.lower() in NAMES)
+
+
+@pytest.fixture(scope="module")
+def found(said: tuple[list[Said], list[Said]]) -> list[tuple[str, int, str, str]]:
+    """File, line, name or key, and the retired word in it."""
+    names, texts = said
+    every = [*names, *(t for t in texts if KEY.fullmatch(t[2]))]
+    return [(file, line, name, word) for file, line, name in every for word in retired(name)]
 
 
 def allowed(file: str, name: str) -> tuple[str, str] | None:
     return next((k for k in ALLOWED if fnmatchcase(file, k[0]) and name in k[1].split()), None)
 
 
-def test_names_have_no_retired_word() -> None:
-    wrong = {f"{f}:{line}: {name}: not {w}, but {NAMES[w]}" for f, line, name, w in found() if not allowed(f, name)}
+def test_names_have_no_retired_word(found: list[tuple[str, int, str, str]]) -> None:
+    wrong = {f"{f}:{line}: {name}: not {w}, but {NAMES[w]}" for f, line, name, w in found if not allowed(f, name)}
     assert not wrong, "\n".join(["", *sorted(wrong)])
 
 
-def test_what_is_allowed_is_there() -> None:
-    used = {(allowed(f, name), name) for f, _, name, _ in found()}
+def test_what_is_allowed_is_there(found: list[tuple[str, int, str, str]]) -> None:
+    used = {(allowed(f, name), name) for f, _, name, _ in found}
     assert [(k, n) for k in ALLOWED for n in k[1].split() if (k, n) not in used] == []
 
 
-def test_values_of_the_record_are_the_new_ones() -> None:
-    every = ((p, line, text) for p in FILES for line, text in texts(tree(p)))
-    wrong = [f"{p.relative_to(ROOT)}:{line}: {t!r}: {VALUES[t]!r}" for p, line, t in every if t in VALUES]
+def test_values_of_the_record_are_the_new_ones(said: tuple[list[Said], list[Said]]) -> None:
+    wrong = [f"{file}:{line}: {t!r}: {VALUES[t]!r}" for file, line, t in said[1] if t in VALUES]
     assert not wrong, "\n".join(["", *wrong])
 
 
-@pytest.mark.parametrize("word", SENTENCES)
-def test_what_people_read_has_no_retired_word(word: str) -> None:
-    stands = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])", re.IGNORECASE)
-    every = ((p, line, text) for p in FILES for line, text in texts(tree(p)))
-    wrong = [f"{p.relative_to(ROOT)}:{line}: {word} -> {SENTENCES[word]}" for p, line, t in every if stands.search(t)]
+def test_what_people_read_has_no_retired_word(said: tuple[list[Said], list[Said]]) -> None:
+    stands = re.compile(rf"(?<![\w-])(?:{'|'.join(SENTENCES)})(?![\w-])", re.IGNORECASE)
+    every = ((file, line, m[0]) for file, line, t in said[1] for m in stands.finditer(t))
+    wrong = [f"{file}:{line}: {word} -> {SENTENCES[word.lower()]}" for file, line, word in every]
     assert not wrong, "\n".join(["", *wrong])
 
 

@@ -84,9 +84,7 @@ def of_one_score(score, events, clusters):
 @pytest.mark.parametrize("score", [0.0, 0.3, 0.52, 1.0])
 def test_high_end_by_enumeration(score):
     clusters = 60
-    ends = np.array(
-        [distance_above(of_one_score(score, k, clusters), NONE).limit(ALPHA) for k in range(clusters + 1)]
-    )
+    ends = np.array([distance_above(of_one_score(score, k, clusters), NONE).limit(ALPHA) for k in range(clusters + 1)])
     for rate in np.clip(np.concatenate([np.linspace(0, 1, 41), score + ends + 1e-9, score - ends - 1e-9]), 0.0, 1.0):
         assert binom.pmf(np.arange(clusters + 1), clusters, rate)[ends < abs(rate - score) - 1e-12].sum() <= ALPHA
 

@@ -22,9 +22,7 @@ NONE = factories.subgroup_lines(("the score over 0.9",), (-0.02,), (0.031,))
 def met(low: float = 0.0, high: float = 0.039, p_value: float | None = 0.4) -> AuditRecord:
     """Return a record with everyone and both groups within the limit."""
     lines = None if low else NONE
-    return factories.scanned(
-        factories.mixture("within", ["within", "within"]), low, high, p_value=p_value, lines=lines
-    )
+    return factories.scanned(factories.mixture("within", ["within", "within"]), low, high, p_value=p_value, lines=lines)
 
 
 def broken() -> AuditRecord:

@@ -132,10 +132,10 @@ def share(name: str, value: object, *, what: str = "a number", hint: str = "") -
 
 def thresholds(name: str, value: object) -> tuple[float, ...]:
     """Return numbers strictly between 0 and 1, given one or several in any order: increasing, each once."""
-    options = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
-    if not options:
+    values = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+    if not values:
         refuse(name, value, "a number between 0 and 1, or several", "such as 0.2")
-    return tuple(sorted({share(name, t, hint="such as 0.2") for t in options}))
+    return tuple(sorted({share(name, t, hint="such as 0.2") for t in values}))
 
 
 def acting(
@@ -150,10 +150,10 @@ def acting(
     if threshold is not None and costs is not None:
         raise BadInput(f"{named} and {priced} both say where people are acted on: drop one of the two")
     if costs is not None:
-        inputs = tuple(costs) if isinstance(costs, Iterable) and not isinstance(costs, str) else ()
-        if len(inputs) != 2:
+        values = tuple(costs) if isinstance(costs, Iterable) and not isinstance(costs, str) else ()
+        if len(values) != 2:
             refuse(priced, costs, "two costs, of a false positive and of a false negative", "such as 1,4")
-        low, high = (positive(priced, c, what="two positive costs", hint="such as 1,4") for c in inputs)
+        low, high = (positive(priced, c, what="two positive costs", hint="such as 1,4") for c in values)
         return (low / (low + high),), (low, high)
     if threshold is None:
         return (), ()

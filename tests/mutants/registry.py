@@ -183,7 +183,7 @@ BY_CLUSTERS = (
         "fitted", "tau = float(fine[best] ** 2)", "tau = 0.0"),
     one("patients_of_a_site_as_independent", "rows of one patient are independent within sites",
         "stats.clusters.one_stage",
-        "Likelihoods.intraclass_correlation", "effect = max(effect, 1.0)", "effect = 1.0"),
+        "Likelihoods.temper", "effect = max(effect, 1.0)", "effect = 1.0"),
     one("variable_without_its_price", "the upper end along a variable adds nothing for chance", "stats.variable",
         "upper_bound", "int(rows.sum()), delta)", "int(rows.sum()), 0.999)"),
     one("variable_looks_one_way", "along a variable scores are bet to be too high only", "stats.variable",

@@ -47,12 +47,12 @@ def _two_way(context: AuditContext, rows: Predictions) -> dict[str, int | float 
         "effective": sum(u.effective for u in gaps) / len(gaps),
         "pilots": pilots,
         "truncated_weights": 0,
-        "design_effect": _intraclass_correlation(rows),
+        "design_effect": _design_effect(rows),
         "wider": _wider(context),
     }
 
 
-def _intraclass_correlation(rows: Predictions) -> float:
+def _design_effect(rows: Predictions) -> float:
     """Return the variance of the mean residual, of rows that share a cluster of either column, over rows alone."""
     weight = np.ones(rows.n) if rows.weights is None else rows.weights
     residual = rows.y - rows.p

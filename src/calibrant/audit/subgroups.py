@@ -173,8 +173,8 @@ def people_in(tables: Tables, rule: Rule) -> RandomRounding:
 def parts_of(tables: Tables, rule: Rule) -> list[tuple[int, NDArray[np.int64]]]:
     """Return the attributes of a rule that is a box, in order, and its set of cells in each, shape (1, 4)."""
     names = [condition(t, own[0]).variable for t, own in zip(tables.attributes, tables.sets, strict=True)]
-    options = sorted((names.index(c.variable), i) for i, c in enumerate(rule))
-    return [(t, _set_of(tables, t, rule[i])) for t, i in options]
+    places = sorted((names.index(c.variable), i) for i, c in enumerate(rule))
+    return [(t, _set_of(tables, t, rule[i])) for t, i in places]
 
 
 def _set_of(tables: Tables, attribute: int, requested: Condition) -> NDArray[np.int64]:

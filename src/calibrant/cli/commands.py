@@ -83,11 +83,11 @@ def report_left_out(data: Sketch | Predictions | MulticlassPredictions) -> None:
         what, advice = NOTICES["unfinished-log"]
         print(f"{what}: {sanitize(log)}. {advice}", file=sys.stderr)
     if isinstance(data, Sketch):
-        left, apart, row_attributes = data.dropped, data.unlabelled, (data.spec.cluster, data.spec.weights)
+        left, apart, columns = data.dropped, data.unlabelled, (data.spec.cluster, data.spec.weights)
     else:
-        row_attributes = ("cluster" * (data.cluster is not None), "weights" * (data.weights is not None))
+        columns = ("cluster" * (data.cluster is not None), "weights" * (data.weights is not None))
         left, apart = data.dropped, 0 if data.unlabelled is None else len(data.unlabelled.p)
-    report_rows(left, "left out", f"without {lacking(*row_attributes)}")
+    report_rows(left, "left out", f"without {lacking(*columns)}")
     report_rows(apart, "counted apart", "without a label: the answer is of the others")
 
 

@@ -39,10 +39,10 @@ class PredictionInputs:
 
     def __init__(self, **arguments: object) -> None:
         self.covariates = arguments.pop("covariates", None)
-        row_attributes = {"covariates": self.covariates}
+        columns = {"covariates": self.covariates}
         if isinstance(self.covariates, Mapping):
-            row_attributes = {f"covariate {str(name)!r}": column for name, column in self.covariates.items()}
-        self.at = positions(arguments | row_attributes)
+            columns = {f"covariate {str(name)!r}": column for name, column in self.covariates.items()}
+        self.at = positions(arguments | columns)
 
     def ordered(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
         """Return values in the order of the first argument's rows."""

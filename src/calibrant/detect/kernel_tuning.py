@@ -198,18 +198,18 @@ def _rates(data: Predictions, by_variable: str | None, rate: ArrayLike | None, g
 def _passed(data: Predictions, rate: ArrayLike) -> Floats:
     """Return event rates as given, or refuse them."""
     try:
-        inputs = np.asarray(rate, dtype=np.float64)
+        rates = np.asarray(rate, dtype=np.float64)
     except (TypeError, ValueError):
         raise BadInput(f"rate= is not all numbers: pass {data.n:,} between 0 and 1, one for each row") from None
-    if inputs.shape != data.p.shape:
-        raise BadInput(f"rate= has shape {inputs.shape}: pass {data.n:,} numbers between 0 and 1, one for each row")
-    beyond = np.flatnonzero(~((inputs >= 0) & (inputs <= 1)))
+    if rates.shape != data.p.shape:
+        raise BadInput(f"rate= has shape {rates.shape}: pass {data.n:,} numbers between 0 and 1, one for each row")
+    beyond = np.flatnonzero(~((rates >= 0) & (rates <= 1)))
     if len(beyond):
         raise BadInput(
-            f"rate= has {len(beyond):,} values that are not between 0 and 1, the first {inputs[beyond[0]]:g} in row "
+            f"rate= has {len(beyond):,} values that are not between 0 and 1, the first {rates[beyond[0]]:g} in row "
             f"{beyond[0]}: pass numbers between 0 and 1"
         )
-    return inputs
+    return rates
 
 
 def _line(

@@ -151,7 +151,7 @@ def scan_test(
     (0.001, 'age over 76 and income up to 25')
     """
     looked = choice("alternative", alternative, tuple(SIDES))
-    options = choice("null", null, NULLS)
+    wanted = choice("null", null, NULLS)
     allowed = number("tolerance", tolerance, least=0, below=1, what="a probability", hint="such as 0.02")
     least = checked_size("min_size", min_size)
     count = check_int("draws", draws, LEAST_DRAWS, hint="such as 999")
@@ -162,12 +162,12 @@ def scan_test(
     scan: Scan | ClusterScan
     # (2) The largest score, and how often chance does as well.
     if rows is not None:
-        used = _null_of_clusters(rows, options)
+        used = _null_of_clusters(rows, wanted)
         scan = scan_of_clusters(tables, rows, least, allowed, looked)
         result = scan.best()
         level = p_value(result.margin, scan.simulated(count))
     else:
-        used, scan = _null(tables, options), scan_of(tables, least, allowed, looked)
+        used, scan = _null(tables, wanted), scan_of(tables, least, allowed, looked)
         if used == "simulated" and tables.sample_rows is not None:
             kept, result = tables.sample_rows, scan.best()
             level = p_value(result.margin, scan.simulated(kept.cells, kept.p, kept.ids, count))
@@ -183,7 +183,7 @@ def scan_test(
         law=IMPOSSIBLE.format(impossible) if impossible else LAWS[used] + (AT_EDGE if allowed else ""),
         settings={
             "alternative": looked,
-            "requested": options,
+            "requested": wanted,
             "draws": 0 if used == "bound" else count,
             "extra": EXTRA,
             "min_size": least,

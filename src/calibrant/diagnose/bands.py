@@ -186,7 +186,7 @@ def plan_of(data: Predictions | Sketch, layout: Layout) -> Plan:
     # (2) Groups, each with cells of its own, numbered through.
     groups, code = [_Group("", cells, 0)], cell
     if by is not None and isinstance(data, Predictions) and cell is not None:
-        groups, code = _hash_split(data, cells, cell, by, PAIR_BINS if pair else GROUP_BINS)
+        groups, code = _groups_of(data, cells, cell, by, PAIR_BINS if pair else GROUP_BINS)
     # (3) Points, and the matrix that averages the cells there.
     if levels:
         return Plan(tuple(_levels(g) for g in groups), code, whole, levels)
@@ -207,7 +207,7 @@ def _named(layout: Layout) -> tuple[str, str | None, bool]:
     return names[0], names[1], True
 
 
-def _hash_split(data: Predictions, cells: Strata, cell: Codes, by: str, bins: int) -> tuple[list[_Group], Codes]:
+def _groups_of(data: Predictions, cells: Strata, cell: Codes, by: str, bins: int) -> tuple[list[_Group], Codes]:
     """Return the groups with their own cells, and the cell of each row over all groups."""
     other = by_variable_of(data, by, cells.view)
     group = other.strata.bin_of(bins) if other.strata.there > FEW else np.arange(other.strata.size)

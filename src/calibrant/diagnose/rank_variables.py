@@ -255,10 +255,10 @@ def certified_ranges(
                 else cut_of(sketch, name, bins, False)
             )
             low, high = _ends(cut, delta, NONE, seed)
-            intraclass_correlation = cut.edges_from, cut.reads, cut.pilot
-            if intraclass_correlation not in gaps:
-                gaps[intraclass_correlation] = cut.limits(2.0 * FOR_GAP * delta)
-            beyond_low, beyond_high = _ends(cut, delta * (1.0 - FOR_GAP), gaps[intraclass_correlation], seed)
+            cut_by = cut.edges_from, cut.reads, cut.pilot
+            if cut_by not in gaps:
+                gaps[cut_by] = cut.limits(2.0 * FOR_GAP * delta)
+            beyond_low, beyond_high = _ends(cut, delta * (1.0 - FOR_GAP), gaps[cut_by], seed)
             out[name] = {"low": low, "high": high, "beyond_low": beyond_low, "beyond_high": beyond_high}
     except NotComputable as e:
         return {}, e.reason

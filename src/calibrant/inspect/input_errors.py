@@ -117,12 +117,12 @@ def _values(result: InputErrors, source: Source, rows: Sampled, options: Reading
     kept = {*rows.table.column_names}
     others = [c for c in dict.fromkeys((*options.by, *options.variables, *options.key)) if c in kept]
     cluster, weights = (name if name in kept else "" for name in (spec.cluster, spec.weights))
-    row_attributes = replace(spec, cluster=cluster, weights=weights)
+    present = replace(spec, cluster=cluster, weights=weights)
     for part, first, count in rows.runs:
         faults.see(p[at : at + count], spec.percent, part)
         faults.note(p[at : at + count], y[at : at + count], part, first)
         with result.met():
-            RowAttributes.of(rows.table.slice(at, count), row_attributes, faults, part, first)
+            RowAttributes.of(rows.table.slice(at, count), present, faults, part, first)
         if readable:
             faults.note_event(rows.table.slice(at, count), spec)
         faults.note_gaps(rows.table.slice(at, count), spec, others, part, first)

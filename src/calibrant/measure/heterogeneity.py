@@ -230,7 +230,7 @@ def _intercepts(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Flo
             )
     within: dict[str, object] = {}
     if q.cluster is not None:
-        effect = sites.intraclass_correlation(Residuals(q.code, q.cluster, logit, q.y))
+        effect = sites.temper(Residuals(q.code, q.cluster, logit, q.y))
         within = {"clusters": int(q.cluster.max()) + 1, "design_effect": effect}
     fit = fitted(sites, alpha)
 

@@ -216,10 +216,10 @@ def subgroups_known(record: AuditRecord, beyond: float = 0.0) -> list[Off]:
     for i, least in enumerate(curve.columns.get("floor", ())):
         if least > beyond:
             rule, low, high, rows = (curve.columns[k][i] for k in ("rule", "low", "high", "rows"))
-            options = curve.settings["conditions"][i]
-            attributes = tuple(dict.fromkeys(str(c["variable"]) for c in options))
+            conditions = curve.settings["conditions"][i]
+            attributes = tuple(dict.fromkeys(str(c["variable"]) for c in conditions))
             most, where = size(float(low), float(high))[1], side(float(low), float(high))
-            results.append(Off(float(least), None, str(rule), where, attributes, _levels(options), most, int(rows)))
+            results.append(Off(float(least), None, str(rule), where, attributes, _levels(conditions), most, int(rows)))
     if not results and e is not None and e.interval.low > beyond:
         results = [Off(e.interval.low)]
     return sorted(results, key=_by_size)

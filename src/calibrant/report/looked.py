@@ -252,8 +252,8 @@ def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
             "Kept",
             (f"{part_of(unlabelled, of)} rows have no label: counted apart; the report shows what they could change."),
         )
-    row_attributes = any(seen.settings.get(name) for name in ("cluster", "weights"))  # with these nothing is kept
-    if unlabelled and not keeps and not row_attributes and not any("score" in why for why in gone):
+    dependent = any(seen.settings.get(name) for name in ("cluster", "weights"))  # with these nothing is kept
+    if unlabelled and not keeps and not dependent and not any("score" in why for why in gone):
         keep = f"--missing keep, in place of drop, counts the {num.count(unlabelled)} rows without a label apart"
         yield "Or keep", f"{keep} and reports what they could change."
 
@@ -277,10 +277,8 @@ def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
         yield "Text", f"{sanitize(c.name)}: {sanitize(c.why)}. For numbers, {marked[c.name]}."
     if out := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("id", "cluster")]:
         yield "Left out", f"{_names(out)}: {'looks like an identifier' if len(out) == 1 else 'look like identifiers'}."
-    if intraclass_correlation := [
-        c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")
-    ]:
-        yield "Left out", f"{_names(intraclass_correlation)}: one value only, or none."
+    if single := [c.name for c in seen.columns if c.role == "left out" and c.kind in ("constant", "empty")]:
+        yield "Left out", f"{_names(single)}: one value only, or none."
     if output := kept.get("output"):
         yield "Output", f"{_names(output)}: also a model's output? Name --variables to leave it out."
     if (groups := kept.get("by")) and not seen.settings.get("by"):

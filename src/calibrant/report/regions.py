@@ -32,13 +32,13 @@ def regions(curve: Curve) -> list[dict[str, Any]]:
     """
     c = curve.columns
     axes = [a for a in curve.settings["axes"] if "places" in a]
-    by_variable = ("x", "x2")[: len(axes)]
+    places = ("x", "x2")[: len(axes)]
     at = [{v: i for i, v in enumerate(a["places"])} for a in axes]
     group = c.get("group", (None,) * len(c["gap"]))
     results: dict[Any, dict[Point, int]] = {}
     for i, p in enumerate(c["p_adjusted"]):
         if p <= curve.settings["alpha"] and c["gap"][i]:
-            point = tuple(at[j][c[n][i]] for j, n in enumerate(by_variable)) if axes else (i,)
+            point = tuple(at[j][c[n][i]] for j, n in enumerate(places)) if axes else (i,)
             results.setdefault((group[i], 1 if c["gap"][i] > 0 else -1), {})[point] = i
     reported = [_reported(curve, g, sign, run) for (g, sign), points in results.items() for run in _runs(points, axes)]
     return sorted(reported, key=lambda r: (-_least(r), -abs(r["gap"]), str(r["group"]), r["label"]))

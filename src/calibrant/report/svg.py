@@ -340,8 +340,8 @@ def plot(p: Plot, label: str, low: object, high: object, kind: str = "") -> Svg:
     for m in p.marks:
         parts.append(tag("text", escape(m.text), cls=m.kind, x=m.x, y=m.y, dy=m.dy, text_anchor=m.anchor))
     parts.append(tag("line", cls="cursor", y2="100%"))
-    inputs = {"role": "img", "aria_label": label, "data_lo": low, "data_hi": high}
-    return tag("svg", *parts, cls=f"plot {kind}".strip(), **inputs)
+    attributes = {"role": "img", "aria_label": label, "data_lo": low, "data_hi": high}
+    return tag("svg", *parts, cls=f"plot {kind}".strip(), **attributes)
 
 
 def gaps(by_variable: ByVariable, limit: float | None, top: float, noun: str = "rows") -> Plot:

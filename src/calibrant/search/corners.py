@@ -60,9 +60,9 @@ class Cuts:
     def of(cls, x: Features) -> Cuts:
         """Cut columns at shares of the rows: finely, or coarsely where there are many of them."""
         width = x.flat.shape[1]
-        by_variable = next((s for s in BY_VARIABLE if width * len(s) <= STEPS_AT_MOST), BY_VARIABLE[-1])
+        steps = next((s for s in BY_VARIABLE if width * len(s) <= STEPS_AT_MOST), BY_VARIABLE[-1])
         # a column is put in order at a time, for memory; what corners may be cut at is kept of each
-        columns = [_cuts(np.sort(x.flat[:, j]), by_variable) for j in range(width)]
+        columns = [_cuts(np.sort(x.flat[:, j]), steps) for j in range(width)]
         knots = tuple(own for own, _ in columns)
         pairs = x.pairs[x.pairs[:, 0] != x.pairs[:, 1]]
         for k in range(len(ACROSS)):

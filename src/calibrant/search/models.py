@@ -331,8 +331,8 @@ class _FixedModels:
         return np.concatenate([self._part(x.flat[part], p[part]) for part in _parts(rows)])
 
     def _part(self, z: NDArray[np.float32], p: Floats) -> Floats:
-        stated = self.model.predict_proba(z)[:, 1] - p if self.two else self.model.predict(z)
-        g: Floats = np.asarray(stated, dtype=np.float64)
+        predicted = self.model.predict_proba(z)[:, 1] - p if self.two else self.model.predict(z)
+        g: Floats = np.asarray(predicted, dtype=np.float64)
         if g.shape in ((len(z), 1), (len(z),)) and np.isfinite(g).all():
             return g.reshape(-1)
         raise BadInput(f"models: {self.name!r} predicts no finite number for each row: predict must return shape (n,)")

@@ -150,12 +150,12 @@ class Repeats:
 
     def _stated(self, refits: Refits, b: int) -> Singles:
         """Return what the models of one data set predict, shape (models, n)."""
-        stated = np.empty((3, self.q.n), dtype=np.float32)
+        predicted = np.empty((3, self.q.n), dtype=np.float32)
         for f, rows in enumerate(self.folds):
             for m, one in enumerate(self._fold_fits(refits, f, b)):
-                stated[m, rows] = one.add_up(self.codes[:, rows])
-        stated[2] = np.float32(0.5) * stated[0] + np.float32(0.5) * stated[1]
-        return stated
+                predicted[m, rows] = one.add_up(self.codes[:, rows])
+        predicted[2] = np.float32(0.5) * predicted[0] + np.float32(0.5) * predicted[1]
+        return predicted
 
     def _path(self, stated: Singles, top: float) -> Path:
         """Return the path of a model's predictions, cut into levels as everywhere here."""
@@ -200,12 +200,12 @@ class Repeats:
         """Return the peaks of data sets of few rows, outcomes of shape (sets, n), and their fits."""
         with one_thread():
             chosen, far = self._chosen(self._sums_few(y))
-        stated = np.zeros((2, *y.shape), dtype=np.float32)
+        predicted = np.zeros((2, *y.shape), dtype=np.float32)
         for f, (rows, kept) in enumerate(zip(self.folds, self._member, strict=True)):
             for s in range(sum(STEPS)):
-                stated[int(s >= STEPS[0]), :, rows] += far[f, :, s, None] * kept[chosen[f, :, s]]
+                predicted[int(s >= STEPS[0]), :, rows] += far[f, :, s, None] * kept[chosen[f, :, s]]
         refits = Refits(self.cuts.rules[chosen], far, STEPS[0])
-        every = (*stated, np.float32(0.5) * stated[0] + np.float32(0.5) * stated[1])
+        every = (*predicted, np.float32(0.5) * predicted[0] + np.float32(0.5) * predicted[1])
         residual = (y - self.bars.rate) * self.bars.weight
         return np.stack([self._peaks(*v, residual) for v in zip(every, refits.tops().T, strict=True)], axis=1), refits
 

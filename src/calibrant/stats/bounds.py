@@ -188,10 +188,10 @@ def lower_bound(cells: Cells, delta: float, seed: int = 0) -> float:
 
 def lower_evidence(cells: Cells, delta: float, seed: int = 0) -> Below:
     """Return the evidence that `lower_bound` solves, with the stakes that are the best at `delta`; made once."""
-    options = ("lower", delta, seed)
-    if options not in cells.cache:
-        cells.cache[options] = joined(*_wagers(cells, delta, seed))
-    return cast(Below, cells.cache[options])
+    key = ("lower", delta, seed)
+    if key not in cells.cache:
+        cells.cache[key] = joined(*_wagers(cells, delta, seed))
+    return cast(Below, cells.cache[key])
 
 
 def _wagers(cells: Cells, delta: float, seed: int) -> tuple[list[Bet], Floats]:

@@ -275,8 +275,8 @@ def correlated_totals(q: Scored, first: Places, rho: float, draws: int, seed: in
     step = max(1, CHUNK // len(q.p))
     for start in range(0, draws, step):
         some = slice(start, min(start + step, draws))
-        inputs = ndtr((threshold - math.sqrt(rho) * factor[some, None]) / math.sqrt(1.0 - rho))
-        events = rng.random(inputs.shape) < inputs if q.rows is None else rng.binomial(q.rows, inputs)
+        rate = ndtr((threshold - math.sqrt(rho) * factor[some, None]) / math.sqrt(1.0 - rho))
+        events = rng.random(rate.shape) < rate if q.rows is None else rng.binomial(q.rows, rate)
         out[some] = np.add.reduceat(events.astype(float), first, axis=1)
     return out
 

@@ -155,8 +155,8 @@ class Columns:
         """Return which rows meet a condition."""
         if condition.kind == "category":
             labels = self.labels[condition.variable]
-            options = [(not condition.levels or v in condition.levels) and v not in condition.others for v in labels]
-            wanted: Flags = np.array(options)
+            meets = [(not condition.levels or v in condition.levels) and v not in condition.others for v in labels]
+            wanted: Flags = np.array(meets)
             return wanted[self.codes[condition.variable]]
         x = self.numbers[condition.variable]
         absent = np.isnan(x)

@@ -309,8 +309,8 @@ def heterogeneity(record: AuditRecord) -> Lines:
     over = (
         f"Events over expected events, mean of {num.count(s['sites'])} clusters: {num.decimals(s['ratio'], 2)} ({mean})"
     )
-    intraclass_correlation = num.p_value(float(s["p_value"]))
-    return (say(f"{over}; a new cluster is to expect {new}. Test that all are equal: {intraclass_correlation}."),)
+    equal = num.p_value(float(s["p_value"]))
+    return (say(f"{over}; a new cluster is to expect {new}. Test that all are equal: {equal}."),)
 
 
 def _sites(record: AuditRecord) -> bool:

@@ -93,7 +93,7 @@ def odds(
     folds, seed = check_int("folds", folds, 2), checked_seed(seed)
     clusters = np.arange(len(x)) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
     out = np.empty(len(x))
-    for kept in _hash_split(clusters, folds, seed):
+    for kept in _folds(clusters, folds, seed):
         if not kept.any():
             continue
         out[kept] = fitted_odds(x, inside, w, ~kept, learner)(x[kept])
@@ -136,7 +136,7 @@ def _made(learner: Learner) -> Classifier:
     return made
 
 
-def _hash_split(clusters: NDArray[np.int64], folds: int, seed: int) -> Iterator[Rows]:
+def _folds(clusters: NDArray[np.int64], folds: int, seed: int) -> Iterator[Rows]:
     """Yield the rows of each fold; clusters are dealt whole."""
     where = np.random.default_rng(seed).permutation(int(clusters.max()) + 1) % folds
     for fold in range(folds):

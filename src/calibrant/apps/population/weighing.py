@@ -69,9 +69,9 @@ def weights(a: Namespace) -> int:
 def _rows(a: Namespace, source: Source, columns: Sequence[str]) -> Covariates:
     """Return the columns that are made alike, and the weights and clusters that the rows have already."""
     require(columns, source.columns, "covariate")
-    row_attributes = [c for c in (a.weights, *(a.cluster or ())) if c]
-    require(row_attributes, source.columns, "weight" if a.weights else "cluster")
-    table = table_of_rows(source, tuple(dict.fromkeys((*columns, *row_attributes))), "the data")
+    own = [c for c in (a.weights, *(a.cluster or ())) if c]
+    require(own, source.columns, "weight" if a.weights else "cluster")
+    table = table_of_rows(source, tuple(dict.fromkeys((*columns, *own))), "the data")
     n = table.num_rows
     base = weights_of(table.column(a.weights), n, False)[0] if a.weights else None
     clusters = cluster_codes({name: table.column(name) for name in a.cluster or ()})

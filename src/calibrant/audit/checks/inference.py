@@ -35,12 +35,12 @@ def inference(sketch: Sketch, alpha: float, mask: int) -> Curve:
         return Curve(method=METHOD, columns={}, settings={"reason": NO_COVARIATES})
     if min(sketch.events, sketch.n - sketch.events) < mask:
         return Curve(method=METHOD, columns={}, settings={"reason": FEW.format(mask)})
-    options = [(q, level) for name in names for q, level in _lines(sketch, name, mask)]
-    results = [line for q, level in options if (line := _line(q, level, alpha / len(options))) is not None]
+    tested = [(q, level) for name in names for q, level in _lines(sketch, name, mask)]
+    results = [line for q, level in tested if (line := _line(q, level, alpha / len(tested))) is not None]
     lines = sorted(results, key=_chance)
     columns = {k: tuple(line[i] for line in lines) for i, k in enumerate(Line._fields)} if lines else {}
-    dates = tuple(sorted({q.name for q, _ in options if q.date}))
-    settings = {"alpha": alpha, "simultaneous": "Bonferroni", "lines": len(options), "dates": dates}
+    dates = tuple(sorted({q.name for q, _ in tested if q.date}))
+    settings = {"alpha": alpha, "simultaneous": "Bonferroni", "lines": len(tested), "dates": dates}
     if not lines:
         settings["reason"] = "no covariate can be described"
     return Curve(method=METHOD, columns=columns, settings=settings)

@@ -91,7 +91,7 @@ class Origin:
         clusters = self.row_attributes.clusters
         return None if clusters is None else mix(clusters ^ np.uint64(spec.salt("")))
 
-    def hash_split(self, spec: Spec) -> tuple[Ids | None, int]:
+    def keyed(self, spec: Spec) -> tuple[Ids | None, int]:
         """Return by which numbers rows go into blocks, None for their own, and what is mixed in: whole clusters."""
         clusters = self.row_attributes.clusters
         return (self.keys, self.salt(spec)) if clusters is None else (clusters, spec.salt(""))
@@ -120,8 +120,8 @@ def of_clusters(
     hashes: Ids, clusters: Ids | None, weights: Floats | None
 ) -> tuple[Ids, tuple[NDArray[np.generic], ...]]:
     """Return the hashes of rows' clusters, and with them the rows' own, and their weights, of 1 if of none."""
-    row_attributes = (hashes.view(np.int64), np.ones(len(hashes)) if weights is None else weights)
-    return hashes if clusters is None else hashes_of(clusters), row_attributes
+    own = (hashes.view(np.int64), np.ones(len(hashes)) if weights is None else weights)
+    return hashes if clusters is None else hashes_of(clusters), own
 
 
 def source_order(hashes: Ids, spec: Spec) -> Indices:

@@ -308,7 +308,7 @@ class Sketch:
         faults = np.zeros(FAULTS, dtype=np.int64)
         labels = binary_labels(origin.row_attributes.labelled(y))
         is_kept = self._packed = self._packed or Packed(self.spec.blocks, self.spec.group_count, len(stacked))
-        keys, salt = origin.hash_split(self.spec)
+        keys, salt = origin.keyed(self.spec)
         keys = NO_KEYS if keys is None else keys
         for start in range(0, len(p), is_kept.at_once):
             rows = slice(start, start + is_kept.at_once)
@@ -352,9 +352,9 @@ class Sketch:
     @property
     def repeats(self) -> Repeats:
         """Rows that occur more than once: how many, of how many, and whether chance explains them."""
-        return repeats_of(self.parts["contents"], self._intraclass_correlation())
+        return repeats_of(self.parts["contents"], self._equal_by_chance())
 
-    def _intraclass_correlation(self) -> Chance:
+    def _equal_by_chance(self) -> Chance:
         """Return the share of pairs of rows that are alike by chance in the columns next to score and label."""
         first = dict(zip(self.spec.groupings, np.cumsum([0, *self.spec.sizes]).tolist(), strict=False))
         levels = {v.name: self.group_levels[first[v.name,] :][: len(v.labels)] for v in self.spec.variables}
@@ -388,7 +388,7 @@ class Sketch:
         if self.n == other.n and (self is other or self.fingerprint == other.fingerprint):
             return f"hold the same {self.n:,} rows"
         mine, theirs = (s.parts["contents"].named(s.files) for s in (self, other))
-        return in_both(mine, theirs, (*self.files, *other.files), self._intraclass_correlation())
+        return in_both(mine, theirs, (*self.files, *other.files), self._equal_by_chance())
 
     def add(self, other: Sketch) -> Sketch:
         """Add another sketch's counts, of whichever rows, and return this one: what `merge` does once it has looked."""

@@ -146,8 +146,8 @@ class Faults:
         if self.counts[WEIGHT_VALUE]:
             what = "not a positive number: leave such rows out"
             raise BadInput(self._line(WEIGHT_VALUE, spec.weights, what))
-        row_attributes = (CLUSTER_MISSING, spec.cluster), (WEIGHT_MISSING, spec.weights)
-        for kind, column in (*row_attributes, (SCORE_MISSING, spec.score), (LABEL_MISSING, spec.label)):
+        attached = (CLUSTER_MISSING, spec.cluster), (WEIGHT_MISSING, spec.weights)
+        for kind, column in (*attached, (SCORE_MISSING, spec.score), (LABEL_MISSING, spec.label)):
             if self.counts[kind] and not (spec.drops or (spec.keeps and kind == LABEL_MISSING)):
                 raise BadInput(self._line(kind, column, f"missing (null or NaN); {self._filling(kind)}"))
         for name, (count, part, row) in sorted(self.gaps.items()):

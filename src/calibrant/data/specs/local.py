@@ -161,8 +161,8 @@ class Levels:
         level = np.arange(self.size)
         if self.size == self.own:
             return level
-        hash_split = self.own + 1 + (mix(level.astype(np.uint64)) % np.uint64(max(self.shared, 1))).astype(np.int64)
-        return np.where(level < self.own, level, np.where(level == self.size - 1, self.own, hash_split))
+        shared = self.own + 1 + (mix(level.astype(np.uint64)) % np.uint64(max(self.shared, 1))).astype(np.int64)
+        return np.where(level < self.own, level, np.where(level == self.size - 1, self.own, shared))
 
     def check(self, where: str) -> None:
         """Refuse stored columns that go with no level variable."""

@@ -248,8 +248,8 @@ class ScalingBinning(Tunable):
         scored = replace(rows, covariates=None, cluster=None)
         parts = [scored] * 3
         if self.split:
-            hash_split = np.random.default_rng([int(self.seed), STREAM]).permutation(rows.n)
-            parts = [taken(scored, np.sort(part)) for part in np.array_split(hash_split, 3)]
+            order = np.random.default_rng([int(self.seed), STREAM]).permutation(rows.n)
+            parts = [taken(scored, np.sort(part)) for part in np.array_split(order, 3)]
         first, second, third = parts
         if first.events in (0, first.n):
             raise NotComputable(

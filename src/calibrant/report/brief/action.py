@@ -148,9 +148,9 @@ def _subgroups(record: AuditRecord) -> Decision:
 
 def _look_closer(record: AuditRecord) -> Decision:
     groups, subgroups = (record.verdicts[k] == "absent" for k in ("groups", "subgroups"))
-    options = record.data.get("by")
+    named = record.data.get("by")
     more, without, steps = [], [], []
-    if groups and not options:
+    if groups and not named:
         steps.append("name the groups that matter")
         more.append(commands.naming_groups(record))
     elif groups:

@@ -26,7 +26,7 @@ from calibrant.report.findings import (
     together,
 )
 from calibrant.report.spans import Text, code, pointer, say
-from calibrant.report.wording.clusters import in_clusters, intraclass_correlation, one_column
+from calibrant.report.wording.clusters import correlated, in_clusters, one_column
 from calibrant.report.wording.missing_labels import unknown
 from calibrant.report.wording.notices import NOTICES, identifiers, notices
 from calibrant.report.wording.terms import capital, p_reported
@@ -75,7 +75,7 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
     yield from unknown(record)
     yield from in_clusters(record)
     if result := together(record):
-        yield intraclass_correlation(*result)
+        yield correlated(*result)
     yield from _counted(record)
     for lead, text in notices(record):
         if lead not in (*MISREAD, NOTICES["likely-id"][0], NOTICES[AGAIN][0]):

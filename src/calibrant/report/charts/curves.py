@@ -124,10 +124,8 @@ def _line(curve: Curve, rows: list[parts.Row], ends: Sequence[float], small: boo
     if not alone:
         return made
     names = alt.X("at:N", sort=None, title=None, axis=alt.Axis(labelAngle=0))
-    row_attributes = parts.dots(alone, names, parts.gaps_by_variable(ends, "points"), "y").properties(
-        width=WITH, height=190
-    )
-    return alt.hconcat(made, row_attributes, spacing=4)
+    missing = parts.dots(alone, names, parts.gaps_by_variable(ends, "points"), "y").properties(width=WITH, height=190)
+    return alt.hconcat(made, missing, spacing=4)
 
 
 def across(
@@ -238,19 +236,19 @@ def _along(rows: list[parts.Row], axis: Axis, ends: Sequence[float], small: bool
     up = parts.gaps_by_variable(ends, "points" if small else parts.UP)
     if axis["kind"] == "category":
         return _upright(rows, str(axis["name"]), up, size, axis["places"])
-    by_variable, lost = [r for r in rows if r["x"] is not None], [r | {"x": "missing"} for r in rows if r["x"] is None]
+    there, lost = [r for r in rows if r["x"] is not None], [r | {"x": "missing"} for r in rows if r["x"] is None]
     made = []
-    if by_variable:
+    if there:
         order, run = {v: i for i, v in enumerate(axis["places"])}, 0
-        for i, r in enumerate(by_variable):
-            run += i > 0 and order[r["x"]] != order[by_variable[i - 1]["x"]] + 1
+        for i, r in enumerate(there):
+            run += i > 0 and order[r["x"]] != order[there[i - 1]["x"]] + 1
             r["stretch"] = run
-        bare, below = (_units(axis, by_variable, title) for title in (None, _name(axis)))
-        stack = parts.panel(by_variable, bare, up, size, number), parts.strip(by_variable, below, size[0])
+        bare, below = (_units(axis, there, title) for title in (None, _name(axis)))
+        stack = parts.panel(there, bare, up, size, number), parts.strip(there, below, size[0])
         made.append(alt.vconcat(*stack, spacing=4).resolve_scale(x="shared"))
     if lost:
-        row_attributes = parts.gaps_by_variable(ends, None) if by_variable else up
-        made.append(_upright(lost, None, row_attributes, (WITH, size[1]), ["missing"]))
+        which = parts.gaps_by_variable(ends, None) if there else up
+        made.append(_upright(lost, None, which, (WITH, size[1]), ["missing"]))
     return made[0] if len(made) == 1 else alt.hconcat(*made, spacing=8)
 
 

@@ -237,8 +237,8 @@ def _acceptance(curve: Curve) -> Iterator[Drawing]:
         name = shown(group or c["group"][0])
         x = [round(share * svg.SIZE) for share in c["share"]]
         high, seen = ([(at, _down(min(v / top, 1.0))) for at, v in zip(x, c[k], strict=True)] for k in ("high", "rate"))
-        options = f"M0 {_down(risk / top)}H{svg.SIZE}"
-        shapes = (("limit", options), ("says", svg.path(seen)), ("curve", svg.path(high)))
+        limit = f"M0 {_down(risk / top)}H{svg.SIZE}"
+        shapes = (("limit", limit), ("says", svg.path(seen)), ("curve", svg.path(high)))
         picture = svg.plot(svg.Plot(up, SHARES, shapes), f"{WRONG}: {name}.", "", "")
         accepted = float(reported[str(c["group"][0])]["accepted"])
         whom = f"{math.floor(1000.0 * accepted) / 10.0:g}%" if accepted else "nobody"

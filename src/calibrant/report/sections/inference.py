@@ -181,15 +181,11 @@ def _reported(line: Line, whom: str) -> Text:
     of = "" if whom == "them" else f" of {whom}"
     less, more = ("early", "late") if line.kind == "date" else ("low", "high")
     by = f"{line.size(abs(line.bias))} too {less if line.bias < 0.0 else more}"
-    intraclass_correlation = reported == true
+    equal = reported == true
     if line.kind == "level":
-        words = (
-            f" would be {by} among {whom}"
-            if intraclass_correlation
-            else f" would be {reported} of {whom} and not {true}"
-        )
+        words = f" would be {by} among {whom}" if equal else f" would be {reported} of {whom} and not {true}"
     else:
-        words = f"{of} would average {by if intraclass_correlation else f'{reported} and not {true}'}"
+        words = f"{of} would average {by if equal else f'{reported} and not {true}'}"
     return say(Span(clipped(line.name, NAMED), "name"), words)
 
 

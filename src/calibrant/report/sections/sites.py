@@ -29,13 +29,13 @@ def sites(record: AuditRecord) -> Iterator[Node]:
 def _answer(curve: Curve) -> Text:
     """Return in words how many events there are for each that was expected, on average and at a new site."""
     s = curve.settings
-    intraclass_correlation = (
+    differ = (
         "Clusters differ beyond chance"
         if s["p_value"] <= LEVEL
         else ("No difference between clusters is shown beyond chance")
     )
     return say(
-        f"{intraclass_correlation}. Averaged over {num.count(s['sites'])} clusters (",
+        f"{differ}. Averaged over {num.count(s['sites'])} clusters (",
         code(s["site"]),
         "), ",
         strong(f"{_times(curve, 'ratio')} times as many events happened as the model expects"),

@@ -79,12 +79,10 @@ def wider(effect: float) -> str:
     return f"{effect**0.5:.1f}"
 
 
-def intraclass_correlation(column: str, effect: float) -> Text:
+def correlated(column: str, effect: float) -> Text:
     """Return that rows of one column are alike, though nobody named the cluster, and what that does to ranges."""
-    intraclass_correlation = f" are more correlated than their scores explain: design effect {effect:.1f}."
-    return say(
-        "Rows of one ", code(column), f"{intraclass_correlation} Ranges and tests here take rows as independent."
-    )
+    correlated = f" are more correlated than their scores explain: design effect {effect:.1f}."
+    return say("Rows of one ", code(column), f"{correlated} Ranges and tests here take rows as independent.")
 
 
 def counted(record: AuditRecord) -> Text:
@@ -129,21 +127,20 @@ def _clusters(record: AuditRecord) -> str:
 def _holds(record: AuditRecord) -> Text:
     """Return what the ranges hold for, and the effective number."""
     result, data = cluster_totals(record), record.data
-    intraclass_correlation = num.count(result["effective"])
+    effective = num.count(result["effective"])
     also = " Counts of rows and events are not weighted." if data.get("weights") else ""
     if both := crossing(record):
         one, other = map(code, both)
         shared = say("ranges take ", noun(record), " as independent that share neither ", one, " nor ", other)
         return say(
             *shared,
-            f", and hold however correlated others are; as precise as {intraclass_correlation} independent "
-            f"blocks.{also}",
+            f", and hold however correlated others are; as precise as {effective} independent blocks.{also}",
         )
     if not data.get("cluster"):
-        reported = f"as precise as {intraclass_correlation} of equal weight"
+        reported = f"as precise as {effective} of equal weight"
         return say(f"ranges are of the weighted rows, {reported}; counts of rows and events are not weighted.")
     return say(
-        f"ranges hold however correlated the rows of one cluster are; as precise as {intraclass_correlation} "
+        f"ranges hold however correlated the rows of one cluster are; as precise as {effective} "
         f"clusters of equal "
         f"size.{also}"
     )
@@ -170,14 +167,14 @@ def _more(record: AuditRecord) -> Iterator[str]:
         yield f"Rows that share a cluster of either {shared}{_though_few(record, wide)}."
         return
     if record.data.get("cluster"):
-        intraclass_correlation = (
+        correlated = (
             f"the rows of one cluster are correlated (design effect {effect:.1f})"
             if effect > SAME_VARIANCE
             else NONE_INTRACLASS
         )
         independent = "as of independent rows"
         wide = "" if wider is None else f": the range of the overall gap is {wider:.1f} times as wide {independent}"
-        yield f"{intraclass_correlation[:1].upper()}{intraclass_correlation[1:]}{_though_few(record, wide)}."
+        yield f"{correlated[:1].upper()}{correlated[1:]}{_though_few(record, wide)}."
     elif wider is not None:
         yield f"The range of the overall gap is {wider:.1f} times as wide as with equal weights."
     if result["truncated_weights"]:

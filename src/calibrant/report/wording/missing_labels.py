@@ -125,10 +125,8 @@ def unknown(record: AuditRecord) -> Iterator[Text]:
     one, *groups = people(record)
     known, every = num.count(one.rows), num.count(one.rows + one.missing)
     reported = f"Outcomes are known of {known} of {every} {noun(record)}: verdicts are of these. {_of_all(record, one)}"
-    intraclass_correlation = (
-        g for g in groups if g.rows and g.verdicts[0] == one.verdicts[0] and g.stands < one.stands
-    )
-    first = min(intraclass_correlation, key=lambda g: g.stands, default=None)
+    fewer = (g for g in groups if g.rows and g.verdicts[0] == one.verdicts[0] and g.stands < one.stands)
+    first = min(fewer, key=lambda g: g.stands, default=None)
     least: Text = ()
     if first is not None and limit_of(record) is not None:
         least = say(" For ", literal(clipped(first.name, NAMED)), f", up to {ratio(first.stands)} times.")

@@ -67,10 +67,8 @@ class Pairs:
         own = clusters.certified[tallies.cluster] & (tallies.value != 0.0)
         cluster, value, size = number[tallies.cluster[own]], tallies.value[own], clusters.size[clusters.certified]
         kept, cell = np.unique(tallies.cell[own], return_inverse=True)
-        by_variable = np.zeros(1) if moved is None else moved[clusters.certified]
-        return cls(
-            cluster, cell.reshape(-1), value, summed(cluster, np.abs(value), len(size)), size, len(kept), by_variable
-        )
+        apart = np.zeros(1) if moved is None else moved[clusters.certified]
+        return cls(cluster, cell.reshape(-1), value, summed(cluster, np.abs(value), len(size)), size, len(kept), apart)
 
     def drawn(self, clusters: int, seed: int) -> Pairs:
         """Return so many of the clusters, drawn with replacement, each with a random sign: as of a calibrated score."""

@@ -90,9 +90,9 @@ def distance_above(clusters: Clusters, scores: Floats) -> Routes:
 
 def _shown(clusters: Clusters, cell: Ints, values: Floats) -> Pairs:
     """Return the certified clusters' sums, of rows with the value of their cell, and how far rows are moved."""
-    stated = values[cell]
-    moved = summed(clusters.cluster, clusters.weight * np.abs(clusters.p - stated), clusters.count)
-    return Pairs.of(clusters.tallies(cell, len(values), stated), moved)
+    display = values[cell]
+    moved = summed(clusters.cluster, clusters.weight * np.abs(clusters.p - display), clusters.count)
+    return Pairs.of(clusters.tallies(cell, len(values), display), moved)
 
 
 def distance_below(clusters: Clusters, delta: float, seed: int) -> Below:

@@ -72,7 +72,7 @@ class Likelihoods:
         self.value += self.events[:, None] * grid
         self.slope += self.events[:, None]
 
-    def intraclass_correlation(self, rows: Residuals) -> float:
+    def temper(self, rows: Residuals) -> float:
         """Divide every log-likelihood by the design effect of clusters within sites, and return it; 1 at least.
 
         ``sum_g (sum_i e_i)^2 / sum_i v_i``, e the residuals and v the variances of rows at their sites' own estimates,

@@ -61,17 +61,17 @@ def cluster_areas(
     clusters = int(cluster.max()) + 1
     each = min(2 * side(clusters / 2), clusters)
     count = max(clusters // each, 1)
-    hash_split = np.empty(clusters, dtype=np.intp)
-    hash_split[rng.permutation(clusters)] = np.arange(clusters) % count
-    block, each = hash_split[cluster], -(-clusters // count)
+    block_of = np.empty(clusters, dtype=np.intp)
+    block_of[rng.permutation(clusters)] = np.arange(clusters) % count
+    block, each = block_of[cluster], -(-clusters // count)
     # (1) Every pair of a block, (2) less those within one cluster
     old, new = (
-        above(p, event, weight, block, count) - summed(hash_split, above(p, event, weight, cluster, clusters), count)
+        above(p, event, weight, block, count) - summed(block_of, above(p, event, weight, cluster, clusters), count)
         for p in scores
     )
     events, others = (np.where(rows, weight, 0.0) for rows in (event, ~event))
     size = summed(block, events, count) * summed(block, others, count)
-    size -= summed(hash_split, summed(cluster, events, clusters) * summed(cluster, others, clusters), count)
+    size -= summed(block_of, summed(cluster, events, clusters) * summed(cluster, others, clusters), count)
     size = np.maximum(size, 0.0)
     value = np.clip(old - new, -size, size)  # what differences of sums leave over by rounding
     return PairedClusters(value, size, 1.0, (each * each // 4) * most * most)

@@ -85,10 +85,8 @@ def centred(score: Floats, gram: Floats) -> Centred:
     # (3) The two by themselves: the sum of residuals, what the logit's sum has beside it, and both.
     everyone = {"intercept": score[0] ** 2 / total}
     if kept.all():
-        row_attributes = float(gram[0, 1]) / total
-        everyone["slope"] = (score[1] - row_attributes * score[0]) ** 2 / (
-            float(gram[1, 1]) - row_attributes * float(gram[0, 1])
-        )
+        slope = float(gram[0, 1]) / total
+        everyone["slope"] = (score[1] - slope * score[0]) ** 2 / (float(gram[1, 1]) - slope * float(gram[0, 1]))
     return Centred(left, covariance, everyone | {"intercept and slope": (base**2).sum(axis=0)}, gram[:, 0] / total)
 
 
@@ -303,17 +301,17 @@ def additive(c: Centred, blocks: Sequence[Block]) -> Spectrum | None:
 
 def surprise(c: Centred, b: Block, least: float) -> Floats | None:
     """Return the largest of what one variable's spectrum, its steps and its trend say; None if nothing is left."""
-    stated = []
+    parts = []
     s = spectrum(c, b.smooth, level_weights(c, b.smooth) if b.levels else 1.0)
     if s is not None:
-        stated.append(s.surprise(GAMMA))
+        parts.append(s.surprise(GAMMA))
     kept, squares = scanned(c, b.steps, least)
     if len(kept):
-        stated.append(surprise_of(squares))
+        parts.append(surprise_of(squares))
     line = straight(c, b, least)
     if line is not None:
-        stated.append(surprise_of(line[None, :]))
-    return np.max(stated, axis=0) if stated else None
+        parts.append(surprise_of(line[None, :]))
+    return np.max(parts, axis=0) if parts else None
 
 
 def together(p: Mapping[str, Floats], weights: Mapping[str, float]) -> float:

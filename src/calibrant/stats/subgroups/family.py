@@ -73,7 +73,7 @@ def sums_of(table: NDArray[np.int64], sets: Sequence[Ints], first: int = 0) -> I
 
 
 @dataclass(frozen=True, kw_only=True)
-class EqualSubgroups:
+class SameCuts:
     """Tables whose attributes are cut alike, so that one cumulative sum serves all of them.
 
     Parameters
@@ -139,7 +139,7 @@ class Family:
         return (self.events - self.expected) / self.rows
 
     @cached_property
-    def intraclass_correlation(self) -> tuple[EqualSubgroups, ...]:
+    def same_cuts(self) -> tuple[SameCuts, ...]:
         """The tables, those that are cut alike together."""
         ends = np.searchsorted(self.table, np.arange(len(self.combined) + 1))
         cuts = [(own.shape, own.tobytes()) for own in self.sets]
@@ -154,7 +154,7 @@ class Family:
             at = np.repeat(np.arange(len(tables)), [ends[t + 1] - ends[t] for t in tables])
             for axis, size in enumerate(sizes):
                 at = at * size + self.place[boxes, axis]
-            out.append(EqualSubgroups(tables=tuple(tables), sets=sets, boxes=boxes, at=at))
+            out.append(SameCuts(tables=tuple(tables), sets=sets, boxes=boxes, at=at))
         return tuple(out)
 
     def attributes(self, box: int) -> tuple[tuple[int, Ints], ...]:

@@ -28,9 +28,9 @@ FAR = 3.0  # squared, in null standard deviations: nearer, even no case at all h
 def sums_in(family: Family, tables: Sequence[Ints]) -> Ints:
     """Return the sums of every box of a family, from tables of some rows, shape (4, boxes)."""
     out = np.empty((4, family.size), dtype=tables[0].dtype)
-    for intraclass_correlation in family.intraclass_correlation:
-        result = sums_of(np.stack([tables[t] for t in intraclass_correlation.tables]), intraclass_correlation.sets, 1)
-        out[:, intraclass_correlation.boxes] = result.reshape(-1, 4)[intraclass_correlation.at].T
+    for same_cuts in family.same_cuts:
+        result = sums_of(np.stack([tables[t] for t in same_cuts.tables]), same_cuts.sets, 1)
+        out[:, same_cuts.boxes] = result.reshape(-1, 4)[same_cuts.at].T
     return out
 
 

@@ -134,9 +134,9 @@ class ClusterBets:
         a, b = (summed(pair.reshape(-1), side.share, len(where)) for side in (more, less))
         cluster, cell = np.divmod(where, int(c.step.max()) + 1)
         value = 0.5 * (a - b)
-        by_variable = summed(cluster, 0.5 * (a + b), c.clusters)
+        moved = summed(cluster, 0.5 * (a + b), c.clusters)
         pairs = Pairs(
-            cluster, cell, value, summed(cluster, np.abs(value), c.clusters), c.size, int(c.step.max()) + 1, by_variable
+            cluster, cell, value, summed(cluster, np.abs(value), c.clusters), c.size, int(c.step.max()) + 1, moved
         )
         return Above.plain(pairs, bet_sizes(c.clusters, 1.0 / self._largest(worst=True)))
 

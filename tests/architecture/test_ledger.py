@@ -41,14 +41,14 @@ def test_a_rise_and_a_fall_are_seen() -> None:
 def test_branches_on_the_kind_of_data_are_counted() -> None:
     """One for each condition that names a kind of data, and none for a loop over values of that name."""
     asks = """
-if data.units is None: pass
+if data.clusters is None: pass
 x = 1 if weights is not None else 2
 y = [u for u in rows if isinstance(u, Sketch)]
 match data.cluster:
     case None: pass
 """
     silent = """
-for unit in units: pass
+for cluster in clusters: pass
 total = weights.sum()
 if limit is None: pass
 """

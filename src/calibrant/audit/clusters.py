@@ -11,6 +11,7 @@ from calibrant.audit.context import AuditContext
 from calibrant.data.predictions import Predictions
 from calibrant.results import Estimate
 from calibrant.views.clusters import alone
+from calibrant.views.points import weights_of
 from calibrant.views.population import everyone
 
 
@@ -54,7 +55,7 @@ def _two_way(context: AuditContext, rows: Predictions) -> dict[str, int | float 
 
 def _design_effect(rows: Predictions) -> float:
     """Return the variance of the mean residual, of rows that share a cluster of either column, over rows alone."""
-    weight = np.ones(rows.n) if rows.weights is None else rows.weights
+    weight = weights_of(rows)
     residual = rows.y - rows.p
     off = weight * (residual - np.average(residual, weights=weight))
     codes = [] if rows.crossing is None else [c.astype(np.int64) for c in rows.crossing.codes]

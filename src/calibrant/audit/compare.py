@@ -18,7 +18,7 @@ from calibrant.data.predictions import Predictions, predictions
 from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison, decided, least, overall
 from calibrant.decisions.terms import Measure, Target, Terms
 from calibrant.errors import BadInput, NotComputable
-from calibrant.repair.regression import clusters_of, taken, weights_of
+from calibrant.repair.regression import clusters_of, taken
 from calibrant.results import Guarantee, Interval
 from calibrant.stats import betting
 from calibrant.stats.cells import summed
@@ -29,6 +29,7 @@ from calibrant.stats.decisions.paired import PairedClusters
 from calibrant.stats.measures import placements
 from calibrant.views.clusters import assumed, cluster_totals, named, reported
 from calibrant.views.grouped import keyed, rows_of_groups
+from calibrant.views.points import weights_of
 from calibrant.views.population import INDEPENDENT
 
 Floats = NDArray[np.float64]

@@ -20,6 +20,7 @@ from calibrant.stats.decisions.acceptance import Ranking
 from calibrant.stats.decisions.cluster_acceptance import ClusterRanking
 from calibrant.views.clusters import assumed, cluster_totals, reported
 from calibrant.views.grouped import grouped_sketch, keyed, named_groups, rows_of_groups
+from calibrant.views.points import weights_of
 from calibrant.views.population import INDEPENDENT, sketch_of
 
 End = Literal["high", "low"]
@@ -356,7 +357,7 @@ def _part(
     name: str, data: Predictions, rows: NDArray[np.intp], clusters: Clusters | None, options: AcceptOptions
 ) -> Part:
     wrong = data.y[rows] == (0 if options.highest else 1)
-    weight = float(len(rows)) if data.weights is None else float(data.weights[rows].sum())
+    weight = float(weights_of(data)[rows].sum())
     of = None
     if clusters is not None:
         here = np.zeros(data.n, dtype=bool)

@@ -49,6 +49,7 @@ from calibrant.views.local_sums import (
     sums_of_rows,
     weighted_sums,
 )
+from calibrant.views.points import even_weights
 
 Floats = NDArray[np.float64]
 LocalNull = Literal["auto", "simulated", "gaussian"]
@@ -268,7 +269,7 @@ def by_cluster(
 ) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
     """Return each cluster's sums of features times residuals, and whether it has rows with the feature, or without."""
     seed, features = spec.seed, Features(spec)
-    off = (data.y - data.p) * (1.0 if data.weights is None else data.weights / data.weights.mean())
+    off = (data.y - data.p) * even_weights(data)
     cluster = np.unique(np.asarray(data.cluster), return_inverse=True)[1].reshape(-1)
     size = int(cluster.max()) + 1
     if size < 2:

@@ -31,6 +31,7 @@ from calibrant.views.axes import (
     places_of,
     widths_of,
 )
+from calibrant.views.points import even_weights
 
 METHOD = "diagnose.local_bias"
 LEAST, NEAR = 10, 5  # effective rows (and clusters; theory 3), and rows within reach, of a point that is kept
@@ -166,7 +167,7 @@ def sample_of(data: Predictions, axes: Sequence[Axis], seed: int) -> Sample:
     else:
         result, code = np.unique(data.cluster, return_inverse=True)
         ids = identities_of(len(result), seed)[code.reshape(-1)]
-    weight = np.ones(data.n) if data.weights is None else data.weights / data.weights.mean()
+    weight = even_weights(data)
     spots = Spots(np.column_stack([a.position for a in axes]), np.column_stack([a.level for a in axes]))
     return Sample(data.y.astype(float), data.p, weight, ids, spots)
 

@@ -19,7 +19,7 @@ from calibrant.results import Estimate, Interval
 from calibrant.stats.measures import Inferred, Quantity, Sums, inferred_gap_of, inferred_mean_of
 from calibrant.stats.strata import MISSING, Strata
 from calibrant.views.by_variable import checked_rows, covariate, finite_values, strata_of
-from calibrant.views.points import WEIGHTED
+from calibrant.views.points import WEIGHTED, weights_of
 from calibrant.views.population import INDEPENDENT
 
 Floats = NDArray[np.float64]
@@ -173,7 +173,7 @@ def _row_sums(rows: Predictions) -> Sums:
     one = np.ones(rows.n)
     unit = None if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
     y = rows.y.astype(np.float64)
-    return Sums(one, rows.p, y, rows.p**2, rows.p * y, one if rows.weights is None else rows.weights, unit)
+    return Sums(one, rows.p, y, rows.p**2, rows.p * y, weights_of(rows), unit)
 
 
 def _coded(column: Any, name: str) -> tuple[NDArray[np.int32], tuple[str, ...], int]:

@@ -13,6 +13,7 @@ from calibrant.data.specs.coding import Coding, Encoded, encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.disclosure import MASK, cells, reported_codings
 from calibrant.stats.logistic import Design, maximise
+from calibrant.views.points import weights_of
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -44,16 +45,6 @@ def taken(data: Predictions, rows: Whole) -> Predictions:
     known = None if data.cluster_ids is None else data.cluster_ids[rows]
     chosen = replace(data, y=y, p=p, covariates=table, weights=weights, cluster=cluster, dropped=0, cache={})
     return replace(chosen, cluster_ids=known)
-
-
-def weights_of(rows: Predictions) -> Floats:
-    """Return the weight of each row, 1 where there are none."""
-    return np.ones(rows.n) if rows.weights is None else rows.weights
-
-
-def even_weights(rows: Predictions | MulticlassPredictions) -> Floats:
-    """Return the weights divided by their mean: how many rows each counts as."""
-    return np.ones(rows.n) if rows.weights is None else rows.weights / rows.weights.mean()
 
 
 def clusters_of(data: Predictions, rows: Rows = slice(None)) -> Whole | None:

@@ -22,7 +22,7 @@ from calibrant.stats.cells import SCALE
 from calibrant.stats.nulls import ClusterSums
 from calibrant.stats.strata import MISSING, Strata, Strategy, View, equal_mass_edges
 from calibrant.stats.variable import ChordLedger
-from calibrant.views.points import cluster_codes
+from calibrant.views.points import cluster_codes, weights_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -280,7 +280,7 @@ def by_cluster(data: Predictions, cell: NDArray[np.int32], size: int, view: View
     cluster = cluster_codes(data)
     if cluster is None:
         return None
-    weight = np.ones(data.n) if data.weights is None else data.weights
+    weight = weights_of(data)
     residual = weight * (data.y - data.p) * (np.where(data.p < 0.5, -1.0, 1.0) if view == "confidence" else 1.0)
     if cell.ndim == 2:
         weight, residual = (np.broadcast_to(v[:, None], cell.shape) for v in (weight, residual))

@@ -31,6 +31,7 @@ from calibrant.kernels.features import CLUSTER, COORDINATE, HALF, LOGIT, PER_UNI
 from calibrant.kernels.runtime import one_thread
 from calibrant.stats.local.spectra import Block
 from calibrant.views.coded import chunks, first_look
+from calibrant.views.points import even_weights
 
 Floats = NDArray[np.float64]
 BELL = (
@@ -112,7 +113,7 @@ class WeightedSums:
 def weighted_sums(data: Predictions, spec: LocalSpec, how: Sequence[Coding], draws: int) -> WeightedSums:
     """Add up rows that weigh, with so many simulated outcomes of each."""
     d, ids, size = spec.columns, identities_of(data.n, spec.seed), steps_of(spec)
-    weights = np.ones(data.n) if data.weights is None else data.weights / data.weights.mean()
+    weights = even_weights(data)
     score, gram, kept, own, first = np.zeros((d, 1 + draws)), np.zeros((d, d)), np.zeros((2, d)), 0.0, 0
     features, joint = Features(spec), slice(2, 2 + spec.joint)
     for rows in chunks(data, how, ids):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.predictions import MulticlassPredictions, Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
@@ -32,6 +32,16 @@ def assumed(rows: Predictions) -> str:
     if rows.cluster is not None:
         return IN_CLUSTERS if rows.weights is None else WEIGHTED_CLUSTERS
     return INDEPENDENT if rows.weights is None else WEIGHTED
+
+
+def weights_of(rows: Predictions) -> Floats:
+    """The weight of each row, 1 where there are none."""
+    return np.ones(rows.n) if rows.weights is None else rows.weights
+
+
+def even_weights(rows: Predictions | MulticlassPredictions) -> Floats:
+    """The weights divided by their mean: how many rows each counts as."""
+    return np.ones(rows.n) if rows.weights is None else rows.weights / rows.weights.mean()
 
 
 def cluster_codes(rows: Predictions) -> NDArray[np.intp] | None:

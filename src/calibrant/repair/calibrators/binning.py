@@ -17,9 +17,10 @@ from calibrant.repair.disclosure import MASK, checked_fewest
 from calibrant.repair.fitted import Batch, Calibrator, Order, fitted_on, rising, shares, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Term
-from calibrant.repair.regression import Floats, fit_rows, scores_of, taken, weights_of
+from calibrant.repair.regression import Floats, fit_rows, scores_of, taken
 from calibrant.repair.tunable import Tunable
 from calibrant.stats.strata import Strategy
+from calibrant.views.points import weights_of
 
 Places = NDArray[np.intp]
 

@@ -35,7 +35,8 @@ from calibrant.repair.calibrators.parted import (
 from calibrant.repair.fitted import Batch, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Term
-from calibrant.repair.regression import FOLDS, Floats, Whole, even_weights, softmax
+from calibrant.repair.regression import FOLDS, Floats, Whole, softmax
+from calibrant.views.points import even_weights
 
 # ---- The map with a Dirichlet map in each leaf ----
 

@@ -14,9 +14,10 @@ from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, Calibrator, Order, fitted_on
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Term
-from calibrant.repair.regression import EDGE, Floats, expit, fit_rows, log_odds, log_of, losses, targets, weights_of
+from calibrant.repair.regression import EDGE, Floats, expit, fit_rows, log_odds, log_of, losses, targets
 from calibrant.repair.tunable import Tunable
 from calibrant.stats.logistic import regress
+from calibrant.views.points import weights_of
 
 # ---- Platt scaling: a logistic curve of the score, or of its log-odds ----
 

@@ -16,8 +16,9 @@ from calibrant.repair.catalogue import recipe
 from calibrant.repair.fitted import Batch, Calibrator, Rows, fitted_on, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Number, Score, Term
-from calibrant.repair.regression import EDGE, Floats, even_weights, log_of, softmax
+from calibrant.repair.regression import EDGE, Floats, log_of, softmax
 from calibrant.repair.tunable import Tunable
+from calibrant.views.points import even_weights
 
 Classes = NDArray[np.int32]
 Penalty = Literal["odir", "l2", "published"]

@@ -30,7 +30,6 @@ from calibrant.repair.regression import (
     clusters_of,
     edges_of,
     encoded,
-    even_weights,
     expit,
     fit_rows,
     folds_of,
@@ -45,6 +44,7 @@ from calibrant.repair.regression import (
 )
 from calibrant.repair.tunable import Tunable
 from calibrant.stats.logistic import regress
+from calibrant.views.points import even_weights
 
 Codes = NDArray[np.int32]
 Marks = tuple[Floats, Codes | None]  # positions on the axes of a kernel, and levels where it reads them

@@ -32,9 +32,10 @@ from calibrant.repair.disclosure import MASK
 from calibrant.repair.fitted import Batch, Calibrator, fitted_on, inputs_of, rising, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Chosen, Formula, Joined, Number, Term, Test
-from calibrant.repair.regression import Floats, clusters_of, even_weights, fit_rows, log_odds
+from calibrant.repair.regression import Floats, clusters_of, fit_rows, log_odds
 from calibrant.repair.tunable import Tunable
 from calibrant.search.models import hash_split
+from calibrant.views.points import even_weights
 
 # ---- Shifts of the score in cells (group x bin of the score), one grouping after another, until no cell is off ----
 

@@ -48,7 +48,6 @@ from calibrant.repair.regression import (
     Whole,
     edges_of,
     encoded,
-    even_weights,
     expit,
     fit_rows,
     folds_of,
@@ -57,6 +56,7 @@ from calibrant.repair.regression import (
 )
 from calibrant.repair.tunable import Tunable
 from calibrant.stats.logistic import regress
+from calibrant.views.points import even_weights
 
 Curve = tuple[Floats, float]  # slopes and intercept
 

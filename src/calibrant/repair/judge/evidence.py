@@ -26,13 +26,14 @@ from calibrant.repair.judge.verdict import (
     VariableChange,
     by_ends,
 )
-from calibrant.repair.regression import Floats, Rows, Whole, clusters_of, taken, weights_of
+from calibrant.repair.regression import Floats, Rows, Whole, clusters_of, taken
 from calibrant.results import Outcome
 from calibrant.stats.betting import Clusters, mean_limits
 from calibrant.stats.nulls import total_size
 from calibrant.stats.strata import Bins, beyond_gap
 from calibrant.views.by_variable import by_variable_of
 from calibrant.views.grouped import Group
+from calibrant.views.points import weights_of
 
 # ---- Scores before and after ----
 
@@ -233,7 +234,7 @@ def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[Gr
     for name, q in judged.scores.items():
         step = q - data.p
         for named, rows, (gap, low, high) in zip(groups.names, groups.rows, limits, strict=True):
-            moved = float(np.average(step[rows], weights=None if data.weights is None else data.weights[rows]))
+            moved = float(np.average(step[rows], weights=weights_of(data)[rows]))
             change_low, change_high = gap_change(moved, low, high)
             changes.append(
                 GroupChange(

@@ -40,6 +40,7 @@ from calibrant.repair.judge.rows import Judged
 from calibrant.repair.judge.verdict import AS_AUDITED, METHOD
 from calibrant.repair.regression import Floats, Whole
 from calibrant.results import Curve
+from calibrant.views.points import weights_of
 from calibrant.views.population import Dealing, Population, are_few, fixed_scores
 
 Kind = Literal["everyone", "group", "subgroup"]
@@ -334,4 +335,4 @@ class Fixed:
 
 
 def _mean(values: Floats, data: Predictions, rows: Whole) -> float:
-    return float(np.average(values, weights=None if data.weights is None else data.weights[rows]))
+    return float(np.average(values, weights=weights_of(data)[rows]))

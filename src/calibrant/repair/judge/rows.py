@@ -17,12 +17,13 @@ from calibrant.kernels.draws import mix
 from calibrant.repair.calibrators.curves import scale_of
 from calibrant.repair.fitted import Calibrator, Recipe, fitted_on, overlap
 from calibrant.repair.judge.verdict import AS_AUDITED, Summary
-from calibrant.repair.regression import EDGE, Floats, Rows, Whole, clusters_of, taken, weights_of
+from calibrant.repair.regression import EDGE, Floats, Rows, Whole, clusters_of, taken
 from calibrant.stats.betting import Clusters, mean_limits
 from calibrant.stats.clusters.clusters import Clusters as WholeClusters
 from calibrant.stats.decisions.losses import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking
 from calibrant.views.clusters import cluster_totals
+from calibrant.views.points import weights_of
 
 # ---- Rows to fit on and rows to judge on: by hashed identity, whole clusters together ----
 

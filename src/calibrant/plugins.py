@@ -103,19 +103,11 @@ P = TypeVar("P", bound=Format | Output | Command)
 
 @dataclass(frozen=True, eq=False)
 class Plugins(Generic[P]):
-    """The plug-ins of one kind: ours, which are loaded when they are used, and those of installed packages.
+    """The plug-ins of one kind: ours, which are loaded when they are used, and those of installed packages."""
 
-    Parameters
-    ----------
-    kind : {"format", "output", "command"}
-    protocol : type
-    table : Mapping of str to str
-        Ours by name, and where each is.
-    """
-
-    kind: str
+    kind: str  # "format", "output" or "command"
     protocol: type
-    table: Mapping[str, str]
+    table: Mapping[str, str]  # ours by name, and where each is
     used: dict[str, P] = field(default_factory=dict)  # installed ones that were loaded
 
     def own(self, name: str) -> P:

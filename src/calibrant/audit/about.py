@@ -17,26 +17,16 @@ NOUN = "rows"  # what a row is, where nobody says
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """Words for the report, each given or None.
+    """Words for the report, each given or None."""
 
-    Parameters
-    ----------
-    noun : str
-        What a row is, in the plural: ``"people"``, ``"loans"``.
-    model, intended_use : str or None
-        Name and version of the model; what its probabilities are used for.
-    period, population : str or None
-        When the rows were recorded; whom or what they stand for.
-    set_by : str or None
-        Who set the limit, and when.
-    """
-
-    noun: str = NOUN
+    noun: str = NOUN  # what a row is, in the plural: "people", "loans"
+    # `model` and `intended_use`: name and version of the model; what its probabilities are used for.
     model: str | None = None
     intended_use: str | None = None
+    # `period` and `population`: when the rows were recorded; whom or what they stand for.
     period: str | None = None
     population: str | None = None
-    set_by: str | None = None
+    set_by: str | None = None  # who set the limit, and when
 
     @classmethod
     def of(cls, about: AboutInput = None, *, caller: Caller = PYTHON, **value: object) -> About:

@@ -35,22 +35,12 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Populations:
-    """Who is held against the limit.
-
-    Parameters
-    ----------
-    context : Case
-    sample_rows : Predictions
-        The rows that were dealt, with their levels as they are.
-    subgroups : Curve
-        The subgroups reported.
-    reported : dict of str to RandomRounding
-        What is reported of each group and subgroup, once it was made.
-    """
+    """Who is held against the limit."""
 
     context: AuditContext
-    sample_rows: Predictions
-    subgroups: Curve
+    sample_rows: Predictions  # the rows that were dealt, with their levels as they are
+    subgroups: Curve  # the subgroups reported
+    # What is reported of each group and subgroup, once it was made.
     reported: dict[str, RandomRounding] = field(default_factory=dict)
 
     def of(self, fits: Fits) -> list[People]:

@@ -274,25 +274,15 @@ class Seen:
 
 @dataclass(frozen=True)
 class Pair:
-    """A model against the reference.
-
-    Parameters
-    ----------
-    data : Predictions
-    model : str
-    old, new : float64 arrays of shape (n,)
-        Scores of the reference and of the model.
-    options : Terms
-    alpha : float
-        The share of this pair.
-    """
+    """A model against the reference."""
 
     data: Predictions
     model: str
+    # `old` and `new`, shape (n,): scores of the reference and of the model.
     old: Floats
     new: Floats
     options: Terms
-    alpha: float
+    alpha: float  # the share of this pair
 
     def differences(self, groups: list[tuple[str, Rows]]) -> tuple[list[Difference], float]:
         """Return the differences, each threshold's together and everyone first, and at most what the worst group's is.

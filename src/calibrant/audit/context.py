@@ -40,25 +40,13 @@ class NotRun(Exception):
 
 @dataclass(frozen=True)
 class AuditContext:
-    """What is audited, and how: all that a check reads.
-
-    Parameters
-    ----------
-    sketch : Sketch
-    judging : Judging
-    announce : callable
-        Told what is being done.
-    findings : list of Finding
-        What was certified of everyone and of groups so far.
-    meant : bool
-        Whoever asks knows that rows are there more than once, and means them to count so.
-    """
+    """What is audited, and how: all that a check reads."""
 
     sketch: Sketch
     judging: Judging
-    announce: Callable[[str], None] = lambda _: None
-    findings: list[Finding] = field(default_factory=list)
-    meant: bool = False
+    announce: Callable[[str], None] = lambda _: None  # told what is being done
+    findings: list[Finding] = field(default_factory=list)  # what was certified of everyone and of groups so far
+    meant: bool = False  # whoever asks knows that rows are there more than once, and means them to count so
 
     @cached_property
     def repeats(self) -> Repeats:
@@ -231,19 +219,11 @@ class AuditContext:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResult:
-    """What was found on a question; most find one check and little else.
-
-    Parameters
-    ----------
-    checks : tuple of Check
-    findings : tuple of Finding
-        Certified ranges of populations.
-    estimates, curves : Mapping
-        For the record, by name.
-    """
+    """What was found on a question; most find one check and little else."""
 
     checks: tuple[CheckRecord, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()  # certified ranges of populations
+    # `estimates` and `curves`: for the record, by name.
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
     curves: Mapping[str, Curve] = field(default_factory=dict)
 
@@ -260,22 +240,16 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Seconds that a question takes on one core, about: progress tells from it how far an audit is.
+    """Seconds that a question takes on one core, about: progress tells from it how far an audit is."""
 
-    Parameters
-    ----------
-    flat, group, covariate, sample_rows, each : float
-        In any case; for each group; each covariate; each thousand rows held; each thousand, times each covariate.
-    tests : bool
-        It takes none where tests are left out.
-    """
-
+    # `flat`, `group`, `covariate`, `sample_rows` and `each`: in any case; for each group; each covariate; each thousand
+    # rows held; each thousand, times each covariate.
     flat: float = 0.01
     group: float = 0.0
     covariate: float = 0.0
     sample_rows: float = 0.0
     each: float = 0.0
-    tests: bool = False
+    tests: bool = False  # it takes none where tests are left out
 
     def seconds(self, size: Size) -> float:
         """Return the seconds for a size."""
@@ -290,35 +264,19 @@ LITTLE = Cost()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A question as its file declares it.
+    """A question as its file declares it."""
 
-    Parameters
-    ----------
-    code : str
-        Stable name of its check, such as ``"error-everyone"``.
-    order : int
-        Questions are asked in this order; the numbers leave room between them.
-    make : callable
-        Answers it, given the case and the curves made so far. `NotComputable` becomes a check that does not apply, and
-        `NotRun` one that was not run.
-    step : str
-        What progress says meanwhile; empty where `make` announces it, once it knows that there is something to do.
-    cost : Cost
-        How long it takes, about; to be given where that is more than a few hundredths of a second.
-    gate : bool
-        A test that may count for the exit status.
-    crosses : bool
-        It has an answer where clusters cross, or asks nothing then; another one does not apply.
-    asks, means : str
-        Its name in the report, and what the answer means, in plain words, where no section of the report reads it.
-    """
-
-    code: str
-    order: int
+    code: str  # stable name of its check, such as "error-everyone"
+    order: int  # questions are asked in this order; the numbers leave room between them
+    # Answers it, given the case and the curves made so far. `NotComputable` becomes a check that does not apply, and
+    # `NotRun` one that was not run.
     make: Callable[[AuditContext, Mapping[str, Curve]], CheckResult]
+    # What progress says meanwhile; empty where `make` announces it, once it knows that there is something to do.
     step: str = ""
-    cost: Cost = LITTLE
-    gate: bool = False
-    crosses: bool = False
+    cost: Cost = LITTLE  # how long it takes, about; to be given where that is more than a few hundredths of a second
+    gate: bool = False  # a test that may count for the exit status
+    crosses: bool = False  # it has an answer where clusters cross, or asks nothing then; another one does not apply
+    # `asks` and `means`: its name in the report, and what the answer means, in plain words, where no section of the
+    # report reads it.
     asks: str = ""
     means: str = ""

@@ -68,56 +68,28 @@ class JudgingOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Judging:
-    """What to judge, and how; made by `Judging.of`, which checks.
+    """What to judge, and how; made by `Judging.of`, which checks."""
 
-    Parameters
-    ----------
-    limit : float in (0, 1) or None
-        Largest acceptable calibration error, or gap.
-    judge : {"error", "gap"}
-        What the limit is about: the calibration error, or the gap between what happened and what was said.
-    steps : int
-        Steps in which a score of many values is shown.
-    bandwidth : float
-        Of the jittered certificate.
-    alpha : float in (0, 1)
-        Error probability of each certificate about everyone, and of all groups together.
-    tolerance : float in [0, 1)
-        Of the strong calibration test.
-    missing_odds : float, at least 1
-        How many times the odds may differ of people without a label.
-    fail_on : tuple of str
-        Tests that count for the exit status.
-    thresholds : tuple of float
-        Scores from which on people are acted on, increasing; none where decisions are not asked about.
-    costs : tuple of float
-        Of a false positive and of a false negative, where they set the threshold; else none.
-    quick : bool
-        Leave out the tests.
-    mask : int, 5 or more
-        People under whom a count is not shown.
-    outcome, name, date : str or None
-        Words for the report.
-    about : About
-        More of them.
-    """
-
-    limit: float | None = None
+    limit: float | None = None  # in (0, 1): largest acceptable calibration error, or gap
+    # What the limit is about: the calibration error, or the gap between what happened and what was said.
     judge: Judge = "error"
-    steps: int = STEPS
-    bandwidth: float = 2**-6
-    alpha: float = 0.05
-    tolerance: float = 0.0
-    missing_odds: float = ODDS
-    fail_on: tuple[str, ...] = ()
+    steps: int = STEPS  # steps in which a score of many values is shown
+    bandwidth: float = 2**-6  # of the jittered certificate
+    alpha: float = 0.05  # in (0, 1): error probability of each certificate about everyone, and of all groups together
+    tolerance: float = 0.0  # in [0, 1): of the strong calibration test
+    missing_odds: float = ODDS  # at least 1: how many times the odds may differ of people without a label
+    fail_on: tuple[str, ...] = ()  # tests that count for the exit status
+    # Scores from which on people are acted on, increasing; none where decisions are not asked about.
     thresholds: tuple[float, ...] = ()
+    # Of a false positive and of a false negative, where they set the threshold; else none.
     costs: tuple[float, ...] = ()
-    quick: bool = False
-    mask: int = MASK
+    quick: bool = False  # leave out the tests
+    mask: int = MASK  # 5 or more: people under whom a count is not shown
+    # `outcome`, `name` and `date`: words for the report.
     outcome: str | None = None
     name: str | None = None
     date: str | None = None
-    about: About = field(default_factory=About)
+    about: About = field(default_factory=About)  # more of them
 
     @classmethod
     def of(cls, *, gates: Sequence[str], **options: Unpack[JudgingOptions]) -> Judging:

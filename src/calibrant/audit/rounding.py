@@ -44,15 +44,9 @@ def chance(*facts: object) -> float:
 
 @dataclass(frozen=True)
 class RandomRounding:
-    """What is reported of a set of people.
+    """What is reported of a set of people."""
 
-    Parameters
-    ----------
-    exact : (int, int, float)
-        People, events and the sum of their scores to a thousandth.
-    """
-
-    exact: tuple[int, int, float]
+    exact: tuple[int, int, float]  # people, events and the sum of their scores to a thousandth
 
     @classmethod
     def of(cls, people: float, events: float, expected: float) -> RandomRounding:

@@ -24,15 +24,9 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True)
 class Outward(Exact):
-    """Tells ends of few people moved outward, as ends of groups are reported.
+    """Tells ends of few people moved outward, as ends of groups are reported."""
 
-    Parameters
-    ----------
-    people : RandomRounding
-        Those with a label: every end depends on their outcomes. Where nobody has one, those without.
-    judge : {"error", "gap"}
-    """
-
+    # Those with a label: every end depends on their outcomes. Where nobody has one, those without.
     people: RandomRounding
     judge: Judge
 

@@ -17,55 +17,28 @@ Function = TypeVar("Function", bound=Callable[..., Estimate | Curve])
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting that is a certificate's own, as an option of the command.
+    """A setting that is a certificate's own, as an option of the command."""
 
-    Parameters
-    ----------
-    name : str
-        The keyword of the function; the option is ``--name``, with ``-`` for ``_``.
-    default : int, float or None
-        Its type is the option's; a number is None where there is none to start with.
-    letter : str
-        Stands for the value in the help.
-    help : str
-        What the setting is, after "of <certificate>: ".
-    """
-
-    name: str
-    default: int | float | None
-    letter: str
-    help: str
+    name: str  # the keyword of the function; the option is `--name`, with `-` for `_`
+    default: int | float | None  # its type is the option's; a number is None where there is none to start with
+    letter: str  # stands for the value in the help
+    help: str  # what the setting is, after "of <certificate>: "
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """One certificate.
+    """One certificate."""
 
-    Parameters
-    ----------
-    function : callable
-        ``function(data, *, alpha, side, seed)`` and its own settings by keyword, returning an `Estimate`; of a table
-        without `side`, returning a `Curve`.
-    order : int
-        Its place in the command's table.
-    usual : bool
-        Printed where no certificate is named.
-    side : {"two-sided", "lower"}
-        What ``--side two-sided`` asks of it: a bound with one end that can be had spends all of alpha on that end.
-    settings : tuple of Setting
-    tests : bool
-        It reads what a sketch holds if it is made with ``tests=True``.
-    grouped : bool
-        It is about the groups of a sketch that was made with them.
-    """
-
+    # `function(data, *, alpha, side, seed)` and its own settings by keyword, returning an `Estimate`; of a table
+    # without `side`, returning a `Curve`.
     function: Callable[..., Estimate | Curve]
-    order: int
-    usual: bool
+    order: int  # its place in the command's table
+    usual: bool  # printed where no certificate is named
+    # What `--side two-sided` asks of it: a bound with one end that can be had spends all of alpha on that end.
     side: Side
     settings: tuple[Setting, ...]
-    tests: bool
-    grouped: bool
+    tests: bool  # it reads what a sketch holds if it is made with `tests=True`
+    grouped: bool  # it is about the groups of a sketch that was made with them
 
     @property
     def table(self) -> bool:

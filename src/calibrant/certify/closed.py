@@ -69,18 +69,11 @@ class Evidence(Protocol):
 
 @dataclass(frozen=True)
 class ErrorEvidence:
-    """Of the calibration error: of the raw score from below, of the judged score from above.
-
-    Parameters
-    ----------
-    below, above : Evidence of `stats.betting`
-    slack : float
-        By how much reading scores to fixed precision can move the judged score's error.
-    """
+    """Of the calibration error: of the raw score from below, of the judged score from above."""
 
     below: EValues
     above: EValues
-    slack: float
+    slack: float  # by how much reading scores to fixed precision can move the judged score's error
 
     @classmethod
     def of(cls, q: Population, steps: int, delta: float, seed: int) -> ErrorEvidence:

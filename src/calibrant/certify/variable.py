@@ -61,37 +61,17 @@ PILOT = 1000  # rows at most, and a tenth at most, that set a number's edges and
 
 @dataclass(frozen=True)
 class Cut:
-    """What certificates along one variable read.
-
-    Parameters
-    ----------
-    ledger : Ledger
-    ordered : bool
-        The cells are in the order of a number or date; that of missing values is last.
-    points : int
-        Cells of values, without that of missing values.
-    cells : int
-        Cells, empty ones included.
-    edges_from : str
-        ``"levels"``, ``"pilot rows"`` or ``"the sketch"``.
-    pilot : int
-        Rows that set the edges and left.
-    reads : str
-    rounding : float
-        By how much reading the scores to fixed precision can move the estimand.
-    smear : Smear or None
-        A jitter of the variable.
-    """
+    """What certificates along one variable read."""
 
     ledger: Ledger
-    ordered: bool
-    points: int
-    cells: int
-    edges_from: str
-    pilot: int
+    ordered: bool  # the cells are in the order of a number or date; that of missing values is last
+    points: int  # cells of values, without that of missing values
+    cells: int  # cells, empty ones included
+    edges_from: str  # "levels", "pilot rows" or "the sketch"
+    pilot: int  # rows that set the edges and left
     reads: str = "rows"
-    rounding: float = 0.0
-    smear: Smear | None = None
+    rounding: float = 0.0  # by how much reading the scores to fixed precision can move the estimand
+    smear: Smear | None = None  # a jitter of the variable
 
     def about(self, bandwidth: float | None) -> str:
         """Say in a phrase what the certificate is about."""
@@ -133,27 +113,18 @@ class Cut:
 
 @dataclass(frozen=True)
 class ClusterCut:
-    """What certificates along one variable read of clusters, with the methods of `Cut`.
-
-    Parameters
-    ----------
-    by_variable : Along
-    ordered, points, cells, edges_from
-        As of `Cut`; edges of numbers come from the rows of pilot clusters.
-    n, pilot : int
-        Rows, and those of pilot clusters.
-    whose : str
-        Which clusters these are, where a sketch does not hold all.
-    """
+    """What certificates along one variable read of clusters, with the methods of `Cut`."""
 
     by_variable: ByVariable
+    # `ordered`, `points`, `cells` and `edges_from`: as of `Cut`; edges of numbers come from the rows of pilot clusters.
     ordered: bool
     points: int
     cells: int
     edges_from: str
+    # `n` and `pilot`: rows, and those of pilot clusters.
     n: int
     pilot: int
-    whose: str
+    whose: str  # which clusters these are, where a sketch does not hold all
     reads: str = "rows"
 
     def about(self, _: float | None) -> str:
@@ -194,29 +165,15 @@ class ClusterCut:
 
 @dataclass(frozen=True)
 class HashSplit:
-    """Rows with what all variables share: residuals of the view, random blocks, pilot rows.
-
-    Parameters
-    ----------
-    rows : Predictions
-    view : {"probability", "confidence"}
-    residual : float64 array of shape (n,)
-    block : uint8 array of shape (n,)
-    pilot : int array
-        Rows that set edges of numbers.
-    clusters : Units or None
-        Whose rows they are, where these are not independent or do not count alike.
-    whose : str
-        Which clusters these are, where a sketch does not hold all.
-    """
+    """Rows with what all variables share: residuals of the view, random blocks, pilot rows."""
 
     rows: Predictions
     view: View
-    residual: Floats
-    block: NDArray[np.int64]
-    pilot: NDArray[np.intp]
-    clusters: Clusters | None = None
-    whose: str = ""
+    residual: Floats  # shape (n,)
+    block: NDArray[np.int64]  # shape (n,)
+    pilot: NDArray[np.intp]  # rows that set edges of numbers
+    clusters: Clusters | None = None  # whose rows they are, where these are not independent or do not count alike
+    whose: str = ""  # which clusters these are, where a sketch does not hold all
 
 
 def hash_split_of(data: Predictions | Sketch, view: View, seed: int) -> HashSplit:

@@ -21,29 +21,14 @@ Parsed = Literal["flag", "one", "many"]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting of a function as an option: ``--name``, with ``-`` for ``_``.
-
-    Parameters
-    ----------
-    name : str
-    parsed : {"flag", "one", "many"}
-        Given or not; one value; several, separated by commas.
-    kinds : tuple of type
-        What a value may be, the strictest first: int, float or str.
-    choices : tuple
-        The values there are; empty for any.
-    default : object
-        `inspect.Parameter.empty` where there is none.
-    words : str
-        What the docstring says of it.
-    """
+    """A setting of a function as an option: ``--name``, with ``-`` for ``_``."""
 
     name: str
-    parsed: Parsed
-    kinds: tuple[type, ...]
-    choices: tuple[object, ...]
-    default: object
-    words: str
+    parsed: Parsed  # given or not; one value; several, separated by commas
+    kinds: tuple[type, ...]  # what a value may be, the strictest first: int, float or str
+    choices: tuple[object, ...]  # the values there are; empty for any
+    default: object  # `inspect.Parameter.empty` where there is none
+    words: str  # what the docstring says of it
 
     @property
     def needed(self) -> bool:
@@ -67,23 +52,12 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A public function of the data.
-
-    Parameters
-    ----------
-    name : str
-    function : callable
-    settings : tuple of Setting
-        Those that a command line can give: models, curves and arrays are for Python.
-    several : bool
-        It takes several classes too.
-    returns : type
-    """
+    """A public function of the data."""
 
     name: str
     function: Callable[..., Any]
-    settings: tuple[Setting, ...]
-    several: bool
+    settings: tuple[Setting, ...]  # those that a command line can give: models, curves and arrays are for Python
+    several: bool  # it takes several classes too
     returns: type
 
     @property

@@ -33,28 +33,17 @@ DIGITS = r"^[0-9]+$"
 
 @dataclass(frozen=True)
 class Kind:
-    """What a column is interpreted as.
+    """What a column is interpreted as."""
 
-    Parameters
-    ----------
-    kind : {"label", "id", "date", "code", "category", "number", "constant", "unusable"}
-        A label may be one: its values are 0 and 1, true and false, yes and no. What is unusable is nested, or of a
-        type that is no covariate.
-    why : str
-        In a few words, such as ``"all values differ"``.
-    missing, distinct : int
-        Rows without a value; different values.
-    examples : tuple of str
-        A few values, the first ones that differ.
-    low, high : str
-        The ends of numbers, dates and texts; empty if there are none.
-    """
-
+    # A label may be one: its values are 0 and 1, true and false, yes and no. What is unusable is nested, or of a type
+    # that is no covariate.
     kind: Name
-    why: str
+    why: str  # in a few words, such as "all values differ"
+    # `missing` and `distinct`: rows without a value; different values.
     missing: int = 0
     distinct: int = 0
-    examples: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()  # a few values, the first ones that differ
+    # `low` and `high`: the ends of numbers, dates and texts; empty if there are none.
     low: str = ""
     high: str = ""
 

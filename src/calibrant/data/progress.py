@@ -78,25 +78,15 @@ def counted(progress: Progress | None, what: str, of: int | None = None) -> OnRo
 
 
 class ProgressTracker:
-    """Tells a hook how far a run is that reads rows and then takes steps of known cost.
-
-    Parameters
-    ----------
-    hook : callable or None
-    passes : int
-        Times that the rows are read.
-    later : callable
-        Seconds that all steps after the reading take for a number of rows, on a machine of usual speed.
-    clock : callable
-        Seconds since any moment.
-    """
+    """Tells a hook how far a run is that reads rows and then takes steps of known cost."""
 
     def __init__(
         self,
         hook: Progress | None,
-        passes: int,
+        passes: int,  # times that the rows are read
+        # Seconds that all steps after the reading take for a number of rows, on a machine of usual speed.
         later: Callable[[int], float],
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = time.monotonic,  # seconds since any moment
     ) -> None:
         self.hook, self.passes, self.later, self.clock = hook, passes, later, clock
         self.start = self.read = clock()

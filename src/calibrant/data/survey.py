@@ -56,12 +56,7 @@ LOOK = 20_000  # rows that fix the codings: a quantile of them is off by 0.35 po
 
 
 class Look(RawSample):
-    """Rows seen, those with a score, the sum of the scores, and a sample of their covariates; never a label.
-
-    Parameters
-    ----------
-    names : sequence of str
-    """
+    """Rows seen, those with a score, the sum of the scores, and a sample of their covariates; never a label."""
 
     lenient = True
 
@@ -92,31 +87,16 @@ class Look(RawSample):
 
 @dataclass(frozen=True, kw_only=True)
 class Looked:
-    """What stands before the numbers of a first look that travels.
-
-    Parameters
-    ----------
-    rows_read, n, total : int
-    profiles : tuple of Profile
-    texts : dict of int to str
-        By hash.
-    undated : tuple of str
-        Columns of text that is not all dates.
-    unread : dict of str to str
-        Columns that cannot be read, and why.
-    types : bytes
-        The covariates' names and types, as Arrow writes a schema.
-    lines : int
-    """
+    """What stands before the numbers of a first look that travels."""
 
     rows_read: int
     n: int
     total: int
     profiles: tuple[Profile, ...]
-    texts: dict[int, str]
-    undated: tuple[str, ...]
-    unread: dict[str, str]
-    types: bytes
+    texts: dict[int, str]  # by hash
+    undated: tuple[str, ...]  # columns of text that is not all dates
+    unread: dict[str, str]  # columns that cannot be read, and why
+    types: bytes  # the covariates' names and types, as Arrow writes a schema
     lines: int
 
 
@@ -206,30 +186,14 @@ ONE_VALUE = "it takes one value only"
 
 @dataclass(frozen=True)
 class Survey:
-    """What the first look found.
+    """What the first look found."""
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Covariates of the sampled rows, by increasing hashed identity.
-    p : float64 array
-        Scores of the sampled rows.
-    n : int
-        Rows with a score in all.
-    expected : float
-        Sum of all scores.
-    names : tuple of str
-        Covariates that can be used.
-    left_out : tuple of (str, str)
-        Those of "every column" that cannot, and why.
-    """
-
-    table: pa.Table
-    p: Floats
-    n: int
-    expected: float
-    names: tuple[str, ...]
-    left_out: tuple[tuple[str, str], ...] = ()
+    table: pa.Table  # covariates of the sampled rows, by increasing hashed identity
+    p: Floats  # scores of the sampled rows
+    n: int  # rows with a score in all
+    expected: float  # sum of all scores
+    names: tuple[str, ...]  # covariates that can be used
+    left_out: tuple[tuple[str, str], ...] = ()  # those of "every column" that cannot, and why
 
 
 def survey_rows(data: Predictions, spec: Spec, names: tuple[str, ...]) -> Survey | None:

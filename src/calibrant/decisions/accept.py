@@ -251,23 +251,12 @@ class Passed(NamedTuple):
 
 @dataclass(frozen=True)
 class Part:
-    """Rows that have a threshold of their own.
-
-    Parameters
-    ----------
-    name : str
-    ranking : Ranking
-        Of all rows, as counts.
-    weight : float
-        Of all rows.
-    clusters : Units or None
-        Where rows are not independent or do not count alike.
-    """
+    """Rows that have a threshold of their own."""
 
     name: str
-    ranking: Ranking
-    weight: float
-    clusters: Clusters | None = None
+    ranking: Ranking  # of all rows, as counts
+    weight: float  # of all rows
+    clusters: Clusters | None = None  # where rows are not independent or do not count alike
 
     @property
     def assumes(self) -> str:

@@ -26,30 +26,15 @@ FEW, WHOLE = "the values that the score takes", "whole percentages of the score"
 
 @dataclass(frozen=True)
 class Ladder:
-    """What a decision at a threshold reads of some people.
-
-    Parameters
-    ----------
-    threshold : float
-    acts_from : float
-        The score from which on people are acted on: the threshold, or the next score that counts can tell apart.
-    low : float64 array of shape (steps,)
-        Where each step begins.
-    cut : int
-        The first step that is acted on.
-    counts : int64 array of shape (blocks, steps, 2)
-        Rows by outcome; of clusters too, for what is reported.
-    exact : bool
-        The steps are the values that the score takes.
-    clusters : Units or None
-    """
+    """What a decision at a threshold reads of some people."""
 
     threshold: float
+    # The score from which on people are acted on: the threshold, or the next score that counts can tell apart.
     acts_from: float
-    low: Floats
-    cut: int
-    counts: Ints
-    exact: bool
+    low: Floats  # shape (steps,): where each step begins
+    cut: int  # the first step that is acted on
+    counts: Ints  # shape (blocks, steps, 2): rows by outcome; of clusters too, for what is reported
+    exact: bool  # the steps are the values that the score takes
     clusters: Clusters | None = None
 
     @classmethod

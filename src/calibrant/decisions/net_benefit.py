@@ -125,18 +125,12 @@ def net_benefit(data: Predictions | Sketch, *, threshold: float, alpha: float = 
 
 @dataclass(frozen=True)
 class Seen:
-    """What acting at a threshold was worth to the rows at hand, of the weights that they have.
+    """What acting at a threshold was worth to the rows at hand, of the weights that they have."""
 
-    Parameters
-    ----------
-    acting, everyone : float
-        Net benefit of acting at the threshold, and in any case.
-    rows, n : int
-        Acted on, and all.
-    """
-
+    # `acting` and `everyone`: net benefit of acting at the threshold, and in any case.
     acting: float
     everyone: float
+    # `rows` and `n`: acted on, and all.
     rows: int
     n: int
 
@@ -318,31 +312,19 @@ def _band(worth: Worth, value: Floats, alpha: float, seed: int) -> Band:
 
 @dataclass(frozen=True)
 class Worth:
-    """What acting is worth at each threshold, by class: rows between the same thresholds with the same outcome.
+    """What acting is worth at each threshold, by class: rows between the same thresholds with the same outcome."""
 
-    Parameters
-    ----------
-    mass : float64 array of shape (c,)
-        Weights of the rows of each class.
-    sums : float64 array of shape (u, c)
-        Weights by cluster and class; of independent rows the root of each class's sum of squares, on the diagonal.
-    count : float
-        Clusters, or rows.
-    acting, everyone : float64 arrays of shape (c, t)
-        Of acting at or above the threshold, and in any case: 1 for a case, minus ``t / (1 - t)`` for another.
-    rows : float64 array of shape (t,)
-        At or above each threshold.
-    rows_alone : bool
-        No clusters: `sums` is diagonal.
-    """
-
-    mass: Floats
+    mass: Floats  # shape (c,): weights of the rows of each class
+    # Shape (u, c): weights by cluster and class; of independent rows the root of each class's sum of squares, on the
+    # diagonal.
     sums: Floats
-    count: float
+    count: float  # clusters, or rows
+    # `acting` and `everyone`, shape (c, t): of acting at or above the threshold, and in any case: 1 for a case, minus
+    # `t / (1 - t)` for another.
     acting: Floats
     everyone: Floats
-    rows: Floats
-    rows_alone: bool
+    rows: Floats  # shape (t,): at or above each threshold
+    rows_alone: bool  # no clusters: `sums` is diagonal
 
     @classmethod
     def of(cls, q: Points, thresholds: Floats) -> Worth:

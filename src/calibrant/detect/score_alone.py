@@ -42,15 +42,9 @@ LEAST_DRAWS, MOST_DRAWS = 19, 1_000_000  # so that a p-value can be 0.05, and th
 
 @dataclass(frozen=True)
 class Room:
-    """The null hypothesis: exact calibration, or rates within a tolerance on one side or both.
+    """The null hypothesis: exact calibration, or rates within a tolerance on one side or both."""
 
-    Parameters
-    ----------
-    tolerance : float in [0, 1)
-    alternative : {"two-sided", "greater", "less"}
-    """
-
-    tolerance: float = 0.0
+    tolerance: float = 0.0  # in [0, 1)
     alternative: Alternative = "two-sided"
 
     @property
@@ -86,43 +80,23 @@ EXACTLY = Room()
 
 @dataclass(frozen=True)
 class Finding:
-    """A statistic with its p-value.
-
-    Parameters
-    ----------
-    statistic, p_value : float
-    speaks_for : str
-        The alternative, if there is no room for a tolerance.
-    impossible : int, optional
-        Outcomes that the null hypothesis rules out; by default as many as the room says.
-    """
+    """A statistic with its p-value."""
 
     statistic: float
     p_value: float
-    speaks_for: str
-    impossible: int | None = None
+    speaks_for: str  # the alternative, if there is no room for a tolerance
+    impossible: int | None = None  # outcomes that the null hypothesis rules out; by default as many as the room says
 
 
 @dataclass(frozen=True)
 class Tested:
-    """Scored rows with the settings of a test.
-
-    Parameters
-    ----------
-    q : Scored
-    draws : int
-    null : {"simulated", "asymptotic"}
-    seed : int
-    reads : str
-        ``"rows"``, or the cells of the sketch.
-    room : Room
-    """
+    """Scored rows with the settings of a test."""
 
     q: Scored
     draws: int
     null: Null
     seed: int
-    reads: str
+    reads: str  # "rows", or the cells of the sketch
     room: Room = EXACTLY
 
     @property

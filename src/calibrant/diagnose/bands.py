@@ -90,61 +90,29 @@ MOST_POINTS = 2000  # that a user may ask for
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """What is drawn: a curve along a variable, one for each group of another, or a table of two.
-
-    Parameters
-    ----------
-    variable : str, or two
-    by : str or None
-    view : {"probability", "confidence"}
-    span : float in (0, 1]
-        Share of the rows in a window.
-    degree : {0, 1, 2}
-        Of the local polynomial.
-    grid : int, or increasing values of the variable
-    """
+    """What is drawn: a curve along a variable, one for each group of another, or a table of two."""
 
     variable: str | Sequence[str]
     by: str | None = None
     view: View = "probability"
-    span: float = 0.75
-    degree: int = 2
-    grid: int | Sequence[Any] = 41
+    span: float = 0.75  # in (0, 1]: share of the rows in a window
+    degree: int = 2  # 0, 1 or 2: of the local polynomial
+    grid: int | Sequence[Any] = 41  # int, or increasing values of the variable
 
 
 @dataclass(frozen=True)
 class Panel:
-    """The cells of one line, and the matrix whose rows average them.
+    """The cells of one line, and the matrix whose rows average them."""
 
-    Parameters
-    ----------
-    group : str
-        Whom it is about; empty for everyone.
-    cells : Strata
-    first : int
-        Number of its first cell when the cells of all panels are numbered through.
-    x : float array of shape (points,)
-        NaN for a level.
-    labels : tuple of str
-    kind : int array of shape (points,)
-        0 drawn on the curve, 1 looked at for the worst value only, 2 a level.
-    average : float array of shape (points, cells)
-        Times the cells' weighted sums: the smoothed mean.
-    near : bool array of shape (points,)
-        Rows are near.
-    density : float array of shape (points,)
-        Rows per unit of the variable; of a level its share.
-    """
-
-    group: str
+    group: str  # whom it is about; empty for everyone
     cells: Strata
-    first: int
-    x: Floats
+    first: int  # number of its first cell when the cells of all panels are numbered through
+    x: Floats  # shape (points,): NaN for a level
     labels: tuple[str, ...]
-    kind: Ints
-    average: Floats
-    near: Flags
-    density: Floats
+    kind: Ints  # shape (points,): 0 drawn on the curve, 1 looked at for the worst value only, 2 a level
+    average: Floats  # shape (points, cells): times the cells' weighted sums: the smoothed mean
+    near: Flags  # shape (points,): rows are near
+    density: Floats  # shape (points,): rows per unit of the variable; of a level its share
 
 
 @dataclass(frozen=True)

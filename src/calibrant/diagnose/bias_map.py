@@ -196,40 +196,28 @@ GUARD = 1.0  # events added to the null variance of each point, so that no point
 
 @dataclass(frozen=True)
 class Variances:
-    """Variances of the bias at points, arrays of shape (points,).
+    """Variances of the bias at points, arrays of shape (points,)."""
 
-    Parameters
-    ----------
-    null : if the model is calibrated; positive
-    spread : from the residuals; positive
-    per : what the variance grows by per unit of bias, at most: one over the effective rows
-    """
-
-    null: Floats
-    spread: Floats
-    per: Floats
+    null: Floats  # if the model is calibrated; positive
+    spread: Floats  # from the residuals; positive
+    per: Floats  # what the variance grows by per unit of bias, at most: one over the effective rows
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The p-values and bands of a map; arrays of shape (points,).
+    """The p-values and bands of a map; arrays of shape (points,)."""
 
-    Parameters
-    ----------
-    statistic, p_value, critical : float
-        Of the whole map.
-    low, high : simultaneous band
-    low_point, high_point : band of each point by itself
-    adjusted, single : p-values over the map, and of each point by itself
-    """
-
+    # `statistic`, `p_value` and `critical`: of the whole map.
     statistic: float
     p_value: float
     critical: float
+    # `low` and `high`: simultaneous band.
     low: Floats
     high: Floats
+    # `low_point` and `high_point`: band of each point by itself.
     low_point: Floats
     high_point: Floats
+    # `adjusted` and `single`: p-values over the map, and of each point by itself.
     adjusted: Floats
     single: Floats
 

@@ -225,43 +225,22 @@ def fixed_subgroups(
 
 @dataclass(frozen=True, kw_only=True)
 class ReportedSubgroup:
-    """A subgroup.
+    """A subgroup."""
 
-    Parameters
-    ----------
-    box : int
-        Of the family.
-    inside : bool array of shape (rows at hand,)
-        Who is in it.
-    gap_left : float or None
-    rows_left : int or None
-        What remains of it without the people of earlier subgroups.
-    """
-
-    box: int
-    inside: Flags
+    box: int  # of the family
+    inside: Flags  # shape (rows at hand,): who is in it
     gap_left: float | None
-    rows_left: int | None
+    rows_left: int | None  # what remains of it without the people of earlier subgroups
 
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """The search for distinct subgroups.
-
-    Parameters
-    ----------
-    tables : Tables
-    ranges : Ranges
-        Of all boxes.
-    alpha : float
-    weighed : Weighed or None
-        What rows count, where they come in units or are weighted.
-    """
+    """The search for distinct subgroups."""
 
     tables: Tables
-    ranges: Ranges
+    ranges: Ranges  # of all boxes
     alpha: float
-    weighed: Weighed | None = None
+    weighed: Weighed | None = None  # what rows count, where they come in units or are weighted
 
     @property
     def family(self) -> Family:

@@ -158,31 +158,15 @@ class _Shuffle:
 
 @dataclass(frozen=True, kw_only=True)
 class _Read:
-    """The rows that are read: all that are tested, or a uniform sample.
-
-    Parameters
-    ----------
-    question : DetectorInputs
-    fits : Fits
-    chosen : int
-        The model with the largest statistic.
-    tested : int
-        Rows that were tested.
-    rows : int array
-        The rows read, as the question numbers them.
-    x : Features
-        Of these rows.
-    cluster : int array or None
-        Of these rows, 0 to C - 1.
-    """
+    """The rows that are read: all that are tested, or a uniform sample."""
 
     question: DetectorInputs
     fits: Fits
-    chosen: int
-    tested: int
-    rows: Rows
-    x: Features
-    cluster: Rows | None
+    chosen: int  # the model with the largest statistic
+    tested: int  # rows that were tested
+    rows: Rows  # the rows read, as the question numbers them
+    x: Features  # of these rows
+    cluster: Rows | None  # of these rows, 0 to C - 1
 
     @cached_property
     def g(self) -> Floats:

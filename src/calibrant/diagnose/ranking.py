@@ -64,26 +64,14 @@ def standardised(entries: Floats, variance: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Line:
-    """A variable in bins, or a pair in cells.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"number", "date", "category", "pair"}
-    bins : Strata
-    collapsed : int
-        Bins asked for that do not exist, for ties.
-    cell : int32 array of shape (n,) or None
-    clusters : ClusterSums or None
-        What each cluster adds to each bin, where rows come in units.
-    """
+    """A variable in bins, or a pair in cells."""
 
     name: str
-    kind: str
+    kind: str  # "number", "date", "category" or "pair"
     bins: Strata
-    collapsed: int
-    cell: Codes | None
-    clusters: ClusterSums | None = None
+    collapsed: int  # bins asked for that do not exist, for ties
+    cell: Codes | None  # shape (n,)
+    clusters: ClusterSums | None = None  # what each cluster adds to each bin, where rows come in units
 
     @property
     def share(self) -> Floats:
@@ -263,21 +251,11 @@ MOST = 400  # cells of a pair, at most: a pair of long categories is left out
 
 @dataclass(frozen=True)
 class Pair:
-    """Two variables crossed.
+    """Two variables crossed."""
 
-    Parameters
-    ----------
-    line : Line
-        The cells that hold rows.
-    singles : tuple of Line
-        The two in the same cut.
-    remainder : float array of shape (cells, cells)
-        Turns residual sums into what an additive fit leaves of them.
-    """
-
-    line: Line
-    singles: tuple[Line, Line]
-    remainder: Floats
+    line: Line  # the cells that hold rows
+    singles: tuple[Line, Line]  # the two in the same cut
+    remainder: Floats  # shape (cells, cells): turns residual sums into what an additive fit leaves of them
 
     def measured(self, sums: Floats, variance: Floats) -> tuple[float, Floats]:
         """Return the statistic as observed, and of simulated sums over the total weight, shape (draws,)."""

@@ -224,26 +224,13 @@ def curve_of(q: Population, how: Drawing) -> Curve:
 
 @dataclass(frozen=True)
 class Scored:
-    """The occupied cells of a population on an axis, and where a curve is drawn.
-
-    Parameters
-    ----------
-    runs : Runs
-    half : float
-        Half-width of the smoothing window, in the unit of the axis.
-    grid : float array of shape (points,)
-        Positions on the axis, increasing.
-    scores : float array of shape (points,)
-        The scores at those positions.
-    rows : RowsInRuns or None
-        The rows themselves, where they come in units or are weighted.
-    """
+    """The occupied cells of a population on an axis, and where a curve is drawn."""
 
     runs: Runs
-    half: float
-    grid: Floats
-    scores: Floats
-    rows: RowsInRuns | None = None
+    half: float  # half-width of the smoothing window, in the unit of the axis
+    grid: Floats  # shape (points,): positions on the axis, increasing
+    scores: Floats  # shape (points,): the scores at those positions
+    rows: RowsInRuns | None = None  # the rows themselves, where they come in units or are weighted
 
     def events(self, draws: int, seed: int, stream: int = 0) -> Iterator[Floats]:
         """Yield simulated events of each run, shape (some draws, runs)."""
@@ -283,22 +270,12 @@ class Scored:
 
 @dataclass(frozen=True)
 class RowsInRuns:
-    """Rows that come in units or are weighted, and the run of the score that each is in.
+    """Rows that come in units or are weighted, and the run of the score that each is in."""
 
-    Parameters
-    ----------
-    clusters : Units
-        With the rows' weights as given, none of them a pilot's.
-    run : int32 array of shape (n,)
-    runs : int
-    sums : ClusterSums or None
-        By run; None where every row is a cluster.
-    """
-
-    clusters: Clusters
-    run: NDArray[np.int32]
+    clusters: Clusters  # with the rows' weights as given, none of them a pilot's
+    run: NDArray[np.int32]  # shape (n,)
     runs: int
-    sums: ClusterSums | None
+    sums: ClusterSums | None  # by run; None where every row is a cluster
 
     @classmethod
     def of(cls, clusters: Clusters, run: Ints, runs: int) -> RowsInRuns:
@@ -365,23 +342,15 @@ def scored(q: Population, how: Drawing) -> Scored:
 
 @dataclass(frozen=True)
 class _Cells:
-    """Occupied cells of the score.
+    """Occupied cells of the score."""
 
-    Parameters
-    ----------
-    rows, mass, events, score : float arrays of shape (cells,)
-        Rows; what they weigh; weighted events and scores.
-    square : float array of shape (cells,) or None
-        Squared weights; None where rows weigh one each.
-    clusters, cell : Units and int array of shape (n,), or None
-        The rows themselves, and the cell of each.
-    """
-
+    # `rows`, `mass`, `events` and `score`, shape (cells,): rows; what they weigh; weighted events and scores.
     rows: Floats
     mass: Floats
     events: Floats
     score: Floats
-    square: Floats | None = None
+    square: Floats | None = None  # shape (cells,): squared weights; None where rows weigh one each
+    # `clusters` and `cell`, the second of shape (n,): the rows themselves, and the cell of each.
     clusters: Clusters | None = None
     cell: Ints | None = None
 
@@ -464,26 +433,16 @@ def _grid(grid: int | Sequence[float], runs: Runs, place: Callable[[Floats], Flo
 
 @dataclass(frozen=True)
 class _Fit:
-    """An estimate at the points that are drawn, with what simulated data make of it.
+    """An estimate at the points that are drawn, with what simulated data make of it."""
 
-    Parameters
-    ----------
-    kept : int array of shape (points,)
-        Which of the grid.
-    predicted, gap, rows : float arrays of shape (points,)
-    null, noise : float arrays of shape (points,)
-        What deviations are divided by, and what the band is a multiple of.
-    deviations : float array of shape (draws, points)
-        Of simulated data, standardised, without sign.
-    """
-
-    kept: Ints
-    predicted: Floats
-    gap: Floats
-    rows: Floats
+    kept: Ints  # shape (points,): which of the grid
+    predicted: Floats  # shape (points,)
+    gap: Floats  # shape (points,)
+    rows: Floats  # shape (points,)
+    # `null` and `noise`, shape (points,): what deviations are divided by, and what the band is a multiple of.
     null: Floats
     noise: Floats
-    deviations: Floats
+    deviations: Floats  # shape (draws, points): of simulated data, standardised, without sign
 
 
 def _smoothed(s: Scored, how: Drawing) -> _Fit:

@@ -32,22 +32,13 @@ class Look:
 
 @dataclass(frozen=True, kw_only=True)
 class Ballot:
-    """Outcomes, and the rates that they are held against.
-
-    Parameters
-    ----------
-    columns : Columns
-    y : float array of shape (n,)
-    edge : Boundary
-    weights : float array of shape (n,) or None
-    alternative : {"two-sided", "greater", "less"}
-    """
+    """Outcomes, and the rates that they are held against."""
 
     columns: Columns
-    y: Floats
+    y: Floats  # shape (n,)
     edge: Boundary
-    weights: Floats | None
-    alternative: str
+    weights: Floats | None  # shape (n,)
+    alternative: str  # "two-sided", "greater" or "less"
 
     @cached_property
     def _sides(self) -> tuple[Floats, tuple[Look, ...]]:
@@ -115,21 +106,13 @@ class _Candidate:
 
 @dataclass(frozen=True)
 class Binned:
-    """Columns that trees read, binned once for all that are grown.
-
-    Parameters
-    ----------
-    columns : Columns
-    candidates : tuple of _Candidate
-    codes : uint8 array of shape (columns, n)
-        Bin of each row; a column's last one holds what is missing.
-    first, last : int64 arrays of shape (columns,)
-        Numbers of each column's first bin, and of the one that holds what is missing.
-    """
+    """Columns that trees read, binned once for all that are grown."""
 
     columns: Columns
     candidates: tuple[_Candidate, ...]
-    codes: NDArray[np.uint8]
+    codes: NDArray[np.uint8]  # shape (columns, n): bin of each row; a column's last one holds what is missing
+    # `first` and `last`, shape (columns,): numbers of each column's first bin, and of the one that holds what is
+    # missing.
     first: Rows
     last: Rows
 
@@ -309,27 +292,16 @@ BLOCK = 4096  # rows whose pairs are
 
 @dataclass(frozen=True, kw_only=True)
 class Hunt:
-    """What searches over the same rows share: conditions, the rows that meet them, and sums over pairs of them.
-
-    Parameters
-    ----------
-    ballot : Ballot
-    fold : int array of shape (n,)
-        Of each row: searches leave out one fold each.
-    least, depth, most : int
-        Rows and conditions of a rule, and rules.
-    conditions : tuple of Condition
-        Those that enough rows meet, at most 500.
-    met : bool array of shape (conditions, n)
-    """
+    """What searches over the same rows share: conditions, the rows that meet them, and sums over pairs of them."""
 
     ballot: Ballot
-    fold: Rows
+    fold: Rows  # shape (n,): of each row: searches leave out one fold each
+    # `least`, `depth` and `most`: rows and conditions of a rule, and rules.
     least: int
     depth: int
     most: int
-    conditions: tuple[Condition, ...]
-    met: Flags
+    conditions: tuple[Condition, ...]  # those that enough rows meet, at most 500
+    met: Flags  # shape (conditions, n)
 
     @classmethod
     def of(cls, ballot: Ballot, fold: Rows, least: int, depth: int, most: int) -> Hunt:
@@ -494,26 +466,13 @@ SHARES = (1.0, 0.3, 0.1, 0.03)  # of the rows, those that the models suspect mos
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """Rules, and what was detected about them without the judging half's outcomes.
+    """Rules, and what was detected about them without the judging half's outcomes."""
 
-    Parameters
-    ----------
-    judges : int array
-        Rows of the judging half.
-    model : str
-        The one whose predictions trees were grown on.
-    rules : tuple of Rule
-    sides : tuple of float
-        1 where more happens than the model says, -1 where less.
-    stability : tuple of float
-        Share of the parts without which the search leads to about the rule as well.
-    """
-
-    judges: Rows
-    model: str
+    judges: Rows  # rows of the judging half
+    model: str  # the one whose predictions trees were grown on
     rules: tuple[Rule, ...]
-    sides: tuple[float, ...]
-    stability: tuple[float, ...]
+    sides: tuple[float, ...]  # 1 where more happens than the model says, -1 where less
+    stability: tuple[float, ...]  # share of the parts without which the search leads to about the rule as well
 
 
 def search(q: DetectorInputs, columns: Columns, most: int, depth: int, min_share: float) -> Search:

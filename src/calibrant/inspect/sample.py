@@ -23,25 +23,13 @@ Run = tuple[str, int, int]  # part, number of the first row within it, rows
 
 @dataclass(frozen=True)
 class Sampled:
-    """Rows that were read.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    rows : int or None
-        Of the source in all; None if only reading on would tell.
-    runs : tuple of Run
-        Where they come from.
-    mixed : tuple of str
-        Columns that the files store in types that do not go together; they are held as text.
-    nulls : Mapping of str to int
-        Of the columns of Parquet files that were not read to the end: nulls among all rows, as the files say.
-    """
+    """Rows that were read."""
 
     table: pa.Table
-    rows: int | None
-    runs: tuple[Run, ...] = ()
-    mixed: tuple[str, ...] = ()
+    rows: int | None  # of the source in all; None if only reading on would tell
+    runs: tuple[Run, ...] = ()  # where they come from
+    mixed: tuple[str, ...] = ()  # columns that the files store in types that do not go together; they are held as text
+    # Of the columns of Parquet files that were not read to the end: nulls among all rows, as the files say.
     nulls: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -357,20 +357,11 @@ class Tables(NamedTuple):
 
 
 class Refits(NamedTuple):
-    """What two learners add up for a row of a fold in a data set: rules that hold it or not, and their sizes.
+    """What two learners add up for a row of a fold in a data set: rules that hold it or not, and their sizes."""
 
-    Parameters
-    ----------
-    bounds : int64 array of shape (folds, sets, steps, 6)
-        Column, first and last code, twice.
-    size : float32 array of shape (folds, sets, steps)
-    second : int
-        First step of the second learner.
-    """
-
-    bounds: NDArray[np.int64]
-    size: NDArray[np.float32]
-    second: int
+    bounds: NDArray[np.int64]  # shape (folds, sets, steps, 6): column, first and last code, twice
+    size: NDArray[np.float32]  # shape (folds, sets, steps)
+    second: int  # first step of the second learner
 
     def tops(self) -> Floats:
         """Return the most that the sizes of each learner, and of their mean, can add up to, shape (sets, 3)."""

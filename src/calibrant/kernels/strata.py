@@ -138,19 +138,11 @@ BUCKETS = 4  # of equal width for each edge, so that a value is searched for amo
 
 
 class Seen(NamedTuple):
-    """Scores as a view takes them.
+    """Scores as a view takes them."""
 
-    Parameters
-    ----------
-    p : float64 array of shape (n,)
-    weight : float64 array of shape (n,), or None
-    confidence : bool
-        Turn outcome and score round where ``p < 0.5``.
-    """
-
-    p: Floats
-    weight: Floats | None = None
-    confidence: bool = False
+    p: Floats  # shape (n,)
+    weight: Floats | None = None  # shape (n,)
+    confidence: bool = False  # turn outcome and score round where `p < 0.5`
 
 
 class Typed(NamedTuple):

@@ -62,46 +62,25 @@ def carry(cells: Ints) -> None:
 
 
 class Rows(NamedTuple):
-    """Rows as read, to be counted.
+    """Rows as read, to be counted."""
 
-    Parameters
-    ----------
-    p : float64 array of shape (n,)
-        Scores; NaN where missing.
-    y : int8 array of shape (n,)
-        Labels: 0, 1, -1 where missing; anything else is a fault.
-    codes : int32 array of shape (v, n)
-        Level of each grouping, counted from zero.
-    bases : int64 array of shape (v,)
-        Where each grouping's groups start.
-    ids : uint64 array of shape (n,) or (0,)
-        Row identities; empty to use ``first_row + i``.
-    first_row, salt : int
-        Number of the first row in its file, and the hash of seed and file.
-    """
-
-    p: Floats
-    y: NDArray[np.int8]
-    codes: NDArray[np.int32]
-    bases: Ints
-    ids: NDArray[np.uint64]
+    p: Floats  # shape (n,): scores; NaN where missing
+    y: NDArray[np.int8]  # shape (n,): labels: 0, 1, -1 where missing; anything else is a fault
+    codes: NDArray[np.int32]  # shape (v, n): level of each grouping, counted from zero
+    bases: Ints  # shape (v,): where each grouping's groups start
+    ids: NDArray[np.uint64]  # shape (n,) or (0,): row identities; empty to use `first_row + i`
+    # `first_row` and `salt`: number of the first row in its file, and the hash of seed and file.
     first_row: int
     salt: int | np.uint64
 
 
 class Counters(NamedTuple):
-    """The four counting arrays of a sketch.
+    """The four counting arrays of a sketch."""
 
-    Parameters
-    ----------
-    cells, levels : int64 arrays of shape (blocks, 2**14, 6) and (blocks, 200, 2)
-    group_cells, group_levels : int64 arrays of shape (groups, blocks, 2**10, 4) and (groups, blocks, 200, 2)
-        Packed, they are of shape (blocks, 1, 2**14, 4), (blocks, 200), (blocks, groups, 2**10, 2) and (blocks, groups,
-        200).
-    """
-
-    cells: Ints
-    levels: Ints
+    cells: Ints  # shape (blocks, 2**14, 6) and (blocks, 200, 2)
+    levels: Ints  # shape (blocks, 2**14, 6) and (blocks, 200, 2)
+    # `group_cells` and `group_levels`, shape (groups, blocks, 2**10, 4) and (groups, blocks, 200, 2): packed, they are
+    # of shape (blocks, 1, 2**14, 4), (blocks, 200), (blocks, groups, 2**10, 2) and (blocks, groups, 200).
     group_cells: Ints
     group_levels: Ints
 
@@ -115,12 +94,7 @@ class HashSplit(NamedTuple):
 
 
 class Packed:
-    """The four packed arrays of one sketch and the rows they hold.
-
-    Parameters
-    ----------
-    blocks, groups, groupings : int
-    """
+    """The four packed arrays of one sketch and the rows they hold."""
 
     def __init__(self, blocks: int, groups: int, groupings: int) -> None:
         self.counters = Counters(

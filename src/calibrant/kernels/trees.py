@@ -26,52 +26,28 @@ _EVERY, _ONE = np.uint64(EVERY), np.uint64(1)
 
 
 class Columns(NamedTuple):
-    """Binned columns.
+    """Binned columns."""
 
-    Parameters
-    ----------
-    codes : uint8 array of shape (n, d)
-        Bins, each below 52.
-    ordered : bool array of shape (d,)
-        Whether a column's bins have an order, so that a split is a cut; otherwise a split is any set of bins, found by
-        sorting them by their own step, and bins without rows go with the heavier side.
-    """
-
-    codes: Codes
+    codes: Codes  # shape (n, d): bins, each below 52
+    # Shape (d,): whether a column's bins have an order, so that a split is a cut; otherwise a split is any set of bins,
+    # found by sorting them by their own step, and bins without rows go with the heavier side.
     ordered: NDArray[np.bool_]
 
 
 class Rule(NamedTuple):
-    """How a tree grows.
-
-    Parameters
-    ----------
-    depth : int
-    ridge : float
-        Above 0; shrinks the leaves and penalises the gain.
-    least : float
-        Hessian that each side of a split must hold.
-    """
+    """How a tree grows."""
 
     depth: int
-    ridge: float
-    least: float
+    ridge: float  # above 0; shrinks the leaves and penalises the gain
+    least: float  # hessian that each side of a split must hold
 
 
 class Tree(NamedTuple):
-    """One tree, or several along a first axis.
+    """One tree, or several along a first axis."""
 
-    Parameters
-    ----------
-    feature : int32 array of shape (2**depth - 1,)
-    left : uint64 array of shape (2**depth - 1,)
-        Masks of the bins that go left.
-    value : float64 array of shape (2**depth,)
-    """
-
-    feature: NDArray[np.int32]
-    left: Masks
-    value: Floats
+    feature: NDArray[np.int32]  # shape (2**depth - 1,)
+    left: Masks  # shape (2**depth - 1,): masks of the bins that go left
+    value: Floats  # shape (2**depth,)
 
 
 def gradients(log_odds: ArrayLike, y: ArrayLike, weight: ArrayLike, gradient: Floats, hessian: Floats) -> None:

@@ -27,23 +27,12 @@ FREE = -1
 
 
 class Table(NamedTuple):
-    """Different scores, in the order in which they came, and rows that have each.
+    """Different scores, in the order in which they came, and rows that have each."""
 
-    Parameters
-    ----------
-    places : int16 array of shape (4096,)
-        Number of the score that lies there, or -1.
-    scores : int64 array of shape (1024,)
-    size : int64 array of shape (1,)
-        How many there are.
-    counts : int64 array of shape (1 + groups, 1024, 2)
-        Rows by label: of everyone, then of each group.
-    """
-
-    places: Numbers
-    scores: Ints
-    size: Ints
-    counts: Ints
+    places: Numbers  # shape (4096,): number of the score that lies there, or -1
+    scores: Ints  # shape (1024,)
+    size: Ints  # shape (1,): how many there are
+    counts: Ints  # shape (1 + groups, 1024, 2): rows by label: of everyone, then of each group
 
     @classmethod
     def empty(cls, groups: int) -> Table:

@@ -33,33 +33,15 @@ DELTA = "delta method, Wald, with the larger of the sandwich and the model varia
 
 @dataclass(frozen=True)
 class Inferring:
-    """Sums of entries, and the value of one variable in each.
-
-    Parameters
-    ----------
-    name : str
-    sums : Sums
-    x : float array of shape (m,) or None
-        Numbers or dates (days since 1970), NaN where missing; None for a category.
-    single : bool array of shape (m,) or None
-        The entry holds one value only, and not a range of them.
-    code : int array of shape (m,)
-        Index of the level; of a category.
-    labels : tuple of str
-        Names of the levels, that of missing values among them if there are any.
-    n, missing : int
-        Rows, and rows without a value.
-    reads, assumes : str
-    weighted : bool
-    date : bool
-    """
+    """Sums of entries, and the value of one variable in each."""
 
     name: str
     sums: Sums
-    x: Floats | None
-    single: NDArray[np.bool_]
-    code: NDArray[np.int32]
-    labels: tuple[str, ...]
+    x: Floats | None  # shape (m,): numbers or dates (days since 1970), NaN where missing; None for a category
+    single: NDArray[np.bool_]  # shape (m,): the entry holds one value only, and not a range of them
+    code: NDArray[np.int32]  # shape (m,): index of the level; of a category
+    labels: tuple[str, ...]  # names of the levels, that of missing values among them if there are any
+    # `n` and `missing`: rows, and rows without a value.
     n: int
     missing: int
     reads: str

@@ -57,30 +57,14 @@ class ClassCalibrators:
 
 @dataclass(frozen=True)
 class ClassRows:
-    """Rows to fit maps on.
+    """Rows to fit maps on."""
 
-    Parameters
-    ----------
-    stated : Stated
-        What the classifier says of them.
-    index : int array of shape (n,)
-        Labels as numbers of classes.
-    classes : int
-        K.
-    table : pyarrow.Table or None
-        What the repair reads besides scores.
-    weights : float64 array of shape (n,) or None
-        Positive.
-    groups : array of shape (n,) or None
-        Which rows share clusters.
-    """
-
-    stated: Stated
-    index: Whole
-    classes: int
-    table: pa.Table | None = None
-    weights: Floats | None = None
-    groups: Labels | None = None
+    stated: Stated  # what the classifier says of them
+    index: Whole  # shape (n,): labels as numbers of classes
+    classes: int  # K
+    table: pa.Table | None = None  # what the repair reads besides scores
+    weights: Floats | None = None  # shape (n,): positive
+    groups: Labels | None = None  # shape (n,): which rows share clusters
 
     def counted(self) -> ClassRows:
         """Return the rows whose weight is not 0."""

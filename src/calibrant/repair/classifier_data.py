@@ -107,18 +107,11 @@ ROUNDING = 1e-6  # single-precision probabilities may pass 0 and 1 by this much
 
 @dataclass(frozen=True)
 class Stated:
-    """Answers of a classifier.
+    """Answers of a classifier."""
 
-    Parameters
-    ----------
-    values : float64 array of shape (n,) or (n, K)
-        Probabilities, the second column's only if there are two classes; or decision values.
-    decision : bool
-        They are decision values.
-    """
-
+    # Shape (n,) or (n, K): probabilities, the second column's only if there are two classes; or decision values.
     values: Floats
-    decision: bool
+    decision: bool  # they are decision values
 
     def scores(self, scale: float) -> Floats:
         """Return scores in [0, 1]: probabilities as they are, decision values by ``expit(d / scale)``."""

@@ -482,18 +482,10 @@ def known(codes: Sequence[Sequence[int]], levels: Sequence[int]) -> bool:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a map sees of a row besides the score.
+    """What a map sees of a row besides the score."""
 
-    Parameters
-    ----------
-    numbers : int
-        Numbers and dates.
-    levels : tuple of int
-        How many levels each level variable has.
-    """
-
-    numbers: int
-    levels: tuple[int, ...]
+    numbers: int  # numbers and dates
+    levels: tuple[int, ...]  # how many levels each level variable has
 
     @property
     def columns(self) -> int:

@@ -198,24 +198,17 @@ JOINT = (0.0, 0.3, 3.0)  # prior variance of the joint features, in that of the 
 
 @dataclass(frozen=True)
 class Trial:
-    """Rows of a correction ``log-odds = base + features @ beta``.
+    """Rows of a correction ``log-odds = base + features @ beta``."""
 
-    Parameters
-    ----------
-    y, weight, base : float64 arrays of shape (n,)
-    features : float64 array of shape (n, k)
-        The first `free` columns are not penalised, the last `joint` less or more than the others.
-    free, joint : int
-    fold, cluster : int64 arrays of shape (n,)
-        The fold of each row, and the independent unit (row or cluster) that it belongs to.
-    """
-
-    y: Floats
-    weight: Floats
-    base: Floats
+    y: Floats  # shape (n,)
+    weight: Floats  # shape (n,)
+    base: Floats  # shape (n,)
+    # Shape (n, k): the first `free` columns are not penalised, the last `joint` less or more than the others.
     features: Floats
     free: int
     joint: int
+    # `fold` and `cluster`, shape (n,): the fold of each row, and the independent unit (row or cluster) that it belongs
+    # to.
     fold: Whole
     cluster: Whole
 
@@ -236,20 +229,12 @@ class Trial:
 
 @dataclass(frozen=True)
 class Choice:
-    """How much to correct.
+    """How much to correct."""
 
-    Parameters
-    ----------
-    penalty : float64 array of shape (k,) or None
-        None: not at all.
-    strength, joint : float
-    gain, error : float
-        Log loss that cross-fitting gained over the base, by row, and its standard error.
-    """
-
-    penalty: Floats | None
+    penalty: Floats | None  # shape (k,): None: not at all
     strength: float
     joint: float
+    # `gain` and `error`: log loss that cross-fitting gained over the base, by row, and its standard error.
     gain: float
     error: float
 

@@ -40,16 +40,10 @@ def checked_calibrator(one: Calibrator, source: Source, score: str) -> None:
 
 @dataclass(frozen=True)
 class Output:
-    """Where repaired rows go, and what stands next to them.
-
-    Parameters
-    ----------
-    path : Path
-    fitted_rows : sorted uint64 array, optional
-        Hashed identities of rows that the map was fitted on: a second column marks them.
-    """
+    """Where repaired rows go, and what stands next to them."""
 
     path: Path
+    # Sorted: hashed identities of rows that the map was fitted on: a second column marks them.
     fitted_rows: Hashes | None = None
 
 

@@ -23,33 +23,19 @@ FILLED = 0.86  # of the width of a bin, the bar in the strip of people: neighbou
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One drawn point or level; probabilities are fractions.
+    """One drawn point or level; probabilities are fractions."""
 
-    Parameters
-    ----------
-    x : float or None
-        Value in the variable's units, days since 1970 for a date.
-    label : str
-        The level; of a point of a curve its value.
-    low, high : float
-        Limits of the gap.
-    density : float
-        People per unit of the variable; of a level its share.
-    stretch : int
-        Neighbours of one number are joined by a line; -1 for a level.
-    rows : int
-        People, rounded to multiples of five, of a set of people, such as a level; 0 of a point of a smooth line.
-    """
-
-    x: float | None
-    label: str
+    x: float | None  # value in the variable's units, days since 1970 for a date
+    label: str  # the level; of a point of a curve its value
     predicted: float
     observed: float
     gap: float
+    # `low` and `high`: limits of the gap.
     low: float
     high: float
-    density: float = 0.0
-    stretch: int = -1
+    density: float = 0.0  # people per unit of the variable; of a level its share
+    stretch: int = -1  # neighbours of one number are joined by a line; -1 for a level
+    # People, rounded to multiples of five, of a set of people, such as a level; 0 of a point of a smooth line.
     rows: int = 0
 
     @property
@@ -86,37 +72,20 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class ByVariable:
-    """A curve, or levels, or a curve and the level of missing values.
+    """A curve, or levels, or a curve and the level of missing values."""
 
-    Parameters
-    ----------
-    variable, anchor : str
-        Its name, and the id of its part of the page.
-    line, levels : tuple of Point
-    strip : tuple of Bar
-        Where the people are.
-    axis : Axis or None
-        None where there is no line.
-    across : (float, float)
-        The part of the axis of probabilities that is shown, in points.
-    gap : float or None
-        The overall gap, drawn for comparison.
-    masked : int
-        Points left out because too few people are near them.
-    runs : tuple of Stretch
-    """
-
+    # `variable` and `anchor`: its name, and the id of its part of the page.
     variable: str
     anchor: str
     line: tuple[Point, ...]
     levels: tuple[Point, ...]
-    strip: tuple[Bar, ...]
-    axis: Axis | None
-    across: Window
-    gap: float | None
+    strip: tuple[Bar, ...]  # where the people are
+    axis: Axis | None  # None where there is no line
+    across: Window  # the part of the axis of probabilities that is shown, in points
+    gap: float | None  # the overall gap, drawn for comparison
     p_value: float
     draws: int
-    masked: int
+    masked: int  # points left out because too few people are near them
     runs: tuple[Stretch, ...]
     settings: Mapping[str, Any]
 

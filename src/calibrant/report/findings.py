@@ -162,36 +162,17 @@ def decided(low: float, high: float, verdict: str | None, limit: float | None) -
 
 @dataclass(frozen=True, slots=True)
 class Off:
-    """What is certified to be off: a named group, or a subgroup by its rule; where there is a limit, over it.
+    """What is certified to be off: a named group, or a subgroup by its rule; where there is a limit, over it."""
 
-    Parameters
-    ----------
-    least : float
-        It is off by at least this: the calibration error or gap of a group, the gap of a subgroup.
-    finding : Finding or None
-        The group; None for a subgroup.
-    rule : str
-        The subgroup's; empty for one that cannot be shown.
-    side : {"low", "high", "unclear"}
-        Whether the probabilities of a subgroup are too low or too high.
-    attributes : tuple of str
-        The variables of a subgroup's rule.
-    levels : tuple of pairs of str
-        Variables and levels of a subgroup that is one level of each, as a named group is reported; else empty.
-    most : float
-        The gap of a subgroup is at most this.
-    rows : int
-        Of a subgroup, as reported.
-    """
-
-    least: float
-    finding: Finding | None = None
-    rule: str = ""
-    side: Side = "unclear"
-    attributes: tuple[str, ...] = ()
+    least: float  # it is off by at least this: the calibration error or gap of a group, the gap of a subgroup
+    finding: Finding | None = None  # the group; None for a subgroup
+    rule: str = ""  # the subgroup's; empty for one that cannot be shown
+    side: Side = "unclear"  # whether the probabilities of a subgroup are too low or too high
+    attributes: tuple[str, ...] = ()  # the variables of a subgroup's rule
+    # Variables and levels of a subgroup that is one level of each, as a named group is reported; else empty.
     levels: tuple[tuple[str, str], ...] = ()
-    most: float = 1.0
-    rows: int = 0
+    most: float = 1.0  # the gap of a subgroup is at most this
+    rows: int = 0  # of a subgroup, as reported
 
 
 def groups_off(record: AuditRecord) -> list[Off]:

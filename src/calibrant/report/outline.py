@@ -33,41 +33,24 @@ class OutlineCheck(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """A section as its file declares it.
+    """A section as its file declares it."""
 
-    Parameters
-    ----------
-    id : str
-        Of its element on the page, where links lead.
-    order : int
-        Sections stand in this order; the numbers leave room between them.
-    nav, heading : str
-        Its words in the contents, and over it.
-    nodes : callable
-        What it shows of a record.
-    verdict : callable
-        The verdict that marks it in the contents; empty where its checks do.
-    methods, words : callable
-        What it adds to "How this was computed" and to "Words used here".
-    checks : Mapping of str to callable
-        How to read the checks that it shows, by their codes.
-    closed : callable
-        What is in it, in a few words, where the page opens it on demand; empty for what is always seen.
-    there : callable
-        Whether a record has it at all.
-    """
-
-    id: str
-    order: int
+    id: str  # of its element on the page, where links lead
+    order: int  # sections stand in this order; the numbers leave room between them
+    # `nav` and `heading`: its words in the contents, and over it.
     nav: str
     heading: str
-    nodes: Callable[[AuditRecord], Iterable[Node]]
+    nodes: Callable[[AuditRecord], Iterable[Node]]  # what it shows of a record
+    # The verdict that marks it in the contents; empty where its checks do.
     verdict: Callable[[AuditRecord], str] = lambda _: ""
+    # `methods` and `words`: what it adds to "How this was computed" and to "Words used here".
     methods: Callable[[AuditRecord], Iterable[Entry]] = lambda _: ()
     words: Callable[[AuditRecord], Iterable[Entry]] = lambda _: ()
+    # How to read the checks that it shows, by their codes.
     checks: Mapping[str, Callable[[CheckRecord, AuditRecord], OutlineCheck]] = field(default_factory=dict)
+    # What is in it, in a few words, where the page opens it on demand; empty for what is always seen.
     closed: Callable[[AuditRecord], str] = lambda _: ""
-    there: Callable[[AuditRecord], bool] = lambda _: True
+    there: Callable[[AuditRecord], bool] = lambda _: True  # whether a record has it at all
 
 
 @cache

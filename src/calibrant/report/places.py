@@ -205,30 +205,15 @@ def _year(x: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One certified range on an axis; places are percent of its length.
-
-    Parameters
-    ----------
-    x, width : str
-    limit : str
-        Where the limit lies; empty for none.
-    over : bool
-        Whether the range goes on beyond the axis.
-    kind : str
-        The verdict, or ``"along"`` or ``"unfound"`` for a variable: the class it is drawn in.
-    label : str
-        The range in words.
-    at : str
-        Where the estimate lies; empty for none.
-    """
+    """One certified range on an axis; places are percent of its length."""
 
     x: str
     width: str
-    limit: str
-    over: bool
-    kind: str
-    label: str
-    at: str = ""
+    limit: str  # where the limit lies; empty for none
+    over: bool  # whether the range goes on beyond the axis
+    kind: str  # the verdict, or "along" or "unfound" for a variable: the class it is drawn in
+    label: str  # the range in words
+    at: str = ""  # where the estimate lies; empty for none
 
 
 def track(low: float, high: float, top: float, kind: str, label: str, limit: float | None = None) -> Track:

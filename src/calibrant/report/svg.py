@@ -208,21 +208,14 @@ def dots(picture: Dots, label: str, radius: float) -> Svg:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """The cells of two attributes, before they are markup.
+    """The cells of two attributes, before they are markup."""
 
-    Parameters
-    ----------
-    across, up : tuple of str
-        Labels of the columns from the left, and of the rows from the foot.
-    cells : tuple of (int, int, float, str)
-        Column, row, gap as a share of the largest colour, and its words; other cells are blank.
-    outlines : tuple of (int, int, int, int)
-        Columns from the first to below the second, rows from the third to below the fourth.
-    """
-
+    # `across` and `up`: labels of the columns from the left, and of the rows from the foot.
     across: tuple[str, ...]
     up: tuple[str, ...]
+    # Column, row, gap as a share of the largest colour, and its words; other cells are blank.
     cells: tuple[tuple[int, int, float, str], ...]
+    # Columns from the first to below the second, rows from the third to below the fourth.
     outlines: tuple[tuple[int, int, int, int], ...]
 
 
@@ -299,27 +292,16 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One picture, before it is markup.
+    """One picture, before it is markup."""
 
-    Parameters
-    ----------
-    up, across : tuple of (place, text)
-        Labels of the axes.
-    shapes : tuple of (class, path)
-        In thousandths of the plot.
-    rings : tuple of (x, y, radius)
-        Dots whose size means something: places in percent, radius in pixels.
-    marks : tuple of Mark
-    ruled : bool
-        Whether the axes have ticks, and the one across a line.
-    """
-
+    # `up` and `across`, tuple of (place, text): labels of the axes.
     up: tuple[tuple[str, str], ...]
     across: tuple[tuple[str, str], ...]
-    shapes: tuple[Shape, ...]
+    shapes: tuple[Shape, ...]  # tuple of (class, path): in thousandths of the plot
+    # Tuple of (x, y, radius): dots whose size means something: places in percent, radius in pixels.
     rings: tuple[tuple[str, str, float], ...] = ()
     marks: tuple[Mark, ...] = ()
-    ruled: bool = False
+    ruled: bool = False  # whether the axes have ticks, and the one across a line
 
 
 def plot(p: Plot, label: str, low: object, high: object, kind: str = "") -> Svg:

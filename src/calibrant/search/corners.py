@@ -40,21 +40,11 @@ PART = 1 << 12  # rows looked at together, for memory
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Steps and corners, chosen without labels.
+    """Steps and corners, chosen without labels."""
 
-    Parameters
-    ----------
-    knots : tuple of float arrays
-        Cuts of each column, rising.
-    coarse : tuple of int arrays
-        Which of its knots bound the corners of a column.
-    pairs : int array of shape (r, 2)
-        Columns that form corners.
-    """
-
-    knots: tuple[Floats, ...]
-    coarse: tuple[Rows, ...]
-    pairs: Rows
+    knots: tuple[Floats, ...]  # cuts of each column, rising
+    coarse: tuple[Rows, ...]  # which of its knots bound the corners of a column
+    pairs: Rows  # shape (r, 2): columns that form corners
 
     @classmethod
     def of(cls, x: Features) -> Cuts:

@@ -65,28 +65,14 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class DetectorInputs:
-    """Data and settings put together: everything that fixes the test.
+    """Data and settings put together: everything that fixes the test."""
 
-    Parameters
-    ----------
-    settings : Settings
-        Checked.
-    sample : Sample
-        Features, outcomes, scores and weights (mean one).
-    edge : Boundary
-    pool : Pool
-    cluster : int array of shape (n,) or None
-        Cluster of each row, 0 to C - 1.
-    memory : dict
-        Of the predictions: what was fitted to them.
-    """
-
-    settings: Settings
-    sample: Sample
+    settings: Settings  # checked
+    sample: Sample  # features, outcomes, scores and weights (mean one)
     edge: Boundary
     pool: Pool
-    cluster: Rows | None
-    memory: dict[Any, Any]
+    cluster: Rows | None  # shape (n,): cluster of each row, 0 to C - 1
+    memory: dict[Any, Any]  # of the predictions: what was fitted to them
 
     @property
     def n(self) -> int:
@@ -191,20 +177,12 @@ def _clusters(rows: Predictions, folds: int) -> Rows | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Fits:
-    """Fitted learners, and which of them have not seen a row: what predicts the rows tested, as they are or altered.
-
-    Parameters
-    ----------
-    pool : Pool
-    fitted : tuple of tuple of Fitted
-        The learners, fitted to several sets of rows.
-    part : int array of shape (n,)
-        Of every row of the question, which set of fits predicts it, none of whose rows it is; -1 for a row that is not
-        tested.
-    """
+    """Fitted learners, and which of them have not seen a row: what predicts the rows tested, as they are or altered."""
 
     pool: Pool
-    fitted: tuple[tuple[Fitted, ...], ...]
+    fitted: tuple[tuple[Fitted, ...], ...]  # the learners, fitted to several sets of rows
+    # Shape (n,): of every row of the question, which set of fits predicts it, none of whose rows it is; -1 for a row
+    # that is not tested.
     part: Rows
 
     def predict(self, model: int, x: Features, p: Floats, part: Rows, of: str | None = None) -> Floats:
@@ -226,23 +204,12 @@ class Fits:
 
 @dataclass(frozen=True, kw_only=True)
 class Detectors:
-    """Residual models and their paths over rows that they have not seen: what the test and its diagnosis share.
-
-    Parameters
-    ----------
-    question : DetectorInputs
-    rows : int array of shape (m,)
-        The rows tested.
-    g : float array of shape (models, m)
-        Predicted ``E[Y - p | x]`` of these rows, by models fitted to others.
-    fits : Fits
-        What predicted them.
-    """
+    """Residual models and their paths over rows that they have not seen: what the test and its diagnosis share."""
 
     question: DetectorInputs
-    rows: Rows
-    g: Floats
-    fits: Fits
+    rows: Rows  # shape (m,): the rows tested
+    g: Floats  # shape (models, m): predicted `E[Y - p | x]` of these rows, by models fitted to others
+    fits: Fits  # what predicted them
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:

@@ -31,20 +31,12 @@ STREAM = 0x1EA2  # of random numbers
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows with outcomes, as learners see them.
-
-    Parameters
-    ----------
-    x : Features
-    y, p : float arrays of shape (n,)
-    weights : float array of shape (n,) or None
-        Mean one.
-    """
+    """Rows with outcomes, as learners see them."""
 
     x: Features
-    y: Floats
-    p: Floats
-    weights: Floats | None
+    y: Floats  # shape (n,)
+    p: Floats  # shape (n,)
+    weights: Floats | None  # shape (n,): mean one
 
     def weights_of(self, rows: Rows) -> Floats | None:
         """Return the weights of some rows as scikit-learn takes them: None if no row has any."""
@@ -343,20 +335,11 @@ class _FixedModels:
 
 @dataclass(frozen=True)
 class Pool:
-    """Learners, and the models that are averages of them.
-
-    Parameters
-    ----------
-    learners : tuple of Learner
-    names : tuple of str
-        Of the models.
-    mix : tuple of tuple of float
-        A row a model: weights of the learners' predictions.
-    """
+    """Learners, and the models that are averages of them."""
 
     learners: tuple[Learner, ...]
-    names: tuple[str, ...]
-    mix: tuple[tuple[float, ...], ...]
+    names: tuple[str, ...]  # of the models
+    mix: tuple[tuple[float, ...], ...]  # a row a model: weights of the learners' predictions
 
     def models(self, predictions: Floats) -> Floats:
         """Return the models' predictions from the learners'."""

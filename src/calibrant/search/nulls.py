@@ -70,42 +70,23 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """A statistic with its p-value, and where it peaks.
-
-    Parameters
-    ----------
-    statistic, p_value : float
-    statistics, p_values : tuples of float
-        Of each model by itself, not adjusted for the choice among them.
-    law : str
-    path : Path
-        Of the model with the largest statistic.
-    chosen : int
-        Which model that is.
-    rows : int array
-        The rows tested, as the path numbers them.
-    facts : Mapping
-        How the p-value was found.
-    peaks : float array of shape (draws,)
-        The simulated statistics, where there is one law for the whole; else empty.
-    fits : Fits or None
-        What predicted the rows tested; None where several nulls are joined.
-    drawn : tuple of Drawn
-        Where models are fitted again to each draw, the best model's path in the first eight of them; where they are
-        held, none: its path is then that of the verdict.
-    """
+    """A statistic with its p-value, and where it peaks."""
 
     statistic: float
     p_value: float
+    # `statistics` and `p_values`: of each model by itself, not adjusted for the choice among them.
     statistics: tuple[float, ...]
     p_values: tuple[float, ...]
     law: str
-    path: Path
-    chosen: int
-    rows: Rows
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    path: Path  # of the model with the largest statistic
+    chosen: int  # which model that is
+    rows: Rows  # the rows tested, as the path numbers them
+    facts: Mapping[str, Any] = field(default_factory=dict)  # how the p-value was found
+    # Shape (draws,): the simulated statistics, where there is one law for the whole; else empty.
     peaks: Floats = field(default_factory=lambda: np.zeros(0))
-    fits: Fits | None = None
+    fits: Fits | None = None  # what predicted the rows tested; None where several nulls are joined
+    # Where models are fitted again to each draw, the best model's path in the first eight of them; where they are held,
+    # none: its path is then that of the verdict.
     drawn: tuple[Drawn, ...] = ()
 
 

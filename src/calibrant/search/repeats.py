@@ -37,18 +37,10 @@ class SearchResult(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Repeats:
-    """The search over steps and corners of one question, whatever the outcomes.
+    """The search over steps and corners of one question, whatever the outcomes."""
 
-    Parameters
-    ----------
-    q : Question
-        Without clusters; one-sided, or of tolerance 0.
-    salt : int
-        Of simulated outcomes.
-    """
-
-    q: DetectorInputs
-    salt: int
+    q: DetectorInputs  # without clusters; one-sided, or of tolerance 0
+    salt: int  # of simulated outcomes
 
     # ---- Fixed before any outcome is seen; rows stand in the order of their folds ----
 

@@ -27,20 +27,12 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class BetSizes:
-    """Bets to average over.
+    """Bets to average over."""
 
-    Parameters
-    ----------
-    multiples : tuple of float
-        Bets in units of ``1 / (sd sqrt(n))``; the best is ``sqrt(2 ln(1 / delta))``, 2.4 at 0.05 and 3.7 at 0.001.
-    weights : tuple of float, optional
-        Of the e-values in their average; equal by default.
-    largest : float
-        Share of its wealth that a bet may lose on one cluster; below 1, so that no wealth is ever negative.
-    """
-
+    # Bets in units of `1 / (sd sqrt(n))`; the best is `sqrt(2 ln(1 / delta))`, 2.4 at 0.05 and 3.7 at 0.001.
     multiples: tuple[float, ...]
-    weights: tuple[float, ...] = ()
+    weights: tuple[float, ...] = ()  # of the e-values in their average; equal by default
+    # Share of its wealth that a bet may lose on one cluster; below 1, so that no wealth is ever negative.
     largest: float = 0.9
 
     def bets(self, scale: float, most: float = 1.0) -> Floats:
@@ -89,19 +81,13 @@ class Above(Evidence):
     r"""Evidence against "the error is at least x" (Theorem U): ``sum_j w_j exp(-phi_j) (1 - gamma_j x)^(-n)``.
 
     Its mean is at most one whatever the error is, if at least x: ``(1 - gamma CE)^n / (1 - gamma x)^n <= 1``.
-
-    Parameters
-    ----------
-    phi, gamma, weights : arrays of shape (m,)
-        Log costs, bets in (0, 1), and weights that add up to one.
-    n : int
-        Rows.
     """
 
+    # `phi`, `gamma` and `weights`, shape (m,): log costs, bets in (0, 1), and weights that add up to one.
     phi: Floats
     gamma: Floats
     weights: Floats
-    n: int
+    n: int  # rows
 
     start, stop = 1.0, 0.0
 
@@ -116,20 +102,13 @@ class Below(Evidence):
 
     ``sum_j w_j exp(growth_j - sum_b rows_jb ln(1 + stakes_jb x))``. Its mean is at most one whatever the error
     is, if at most x.
-
-    Parameters
-    ----------
-    growth : array of shape (m,)
-        Log wealth of each e-value at ``x = 0``.
-    bet_sizes, rows : arrays of shape (m, b)
-        Bets in [0, 1) and rows per block.
-    weights : array of shape (m,)
     """
 
-    growth: Floats
+    growth: Floats  # shape (m,): log wealth of each e-value at `x = 0`
+    # `bet_sizes` and `rows`, shape (m, b): bets in [0, 1) and rows per block.
     bet_sizes: Floats
     rows: Floats
-    weights: Floats
+    weights: Floats  # shape (m,)
 
     def at(self, x: float) -> float:
         """Return the log e-value, which falls with x."""
@@ -309,22 +288,15 @@ def residual_mean_limits(
 
 @dataclass(frozen=True, kw_only=True)
 class Clusters:
-    """What clusters add to a sum, and what they could have added.
+    """What clusters add to a sum, and what they could have added."""
 
-    Parameters
-    ----------
-    value, least, most : float arrays of shape (units,)
-        What each adds, and the least and most it could have added, given the scores.
-    size : float array of shape (units,)
-        What the sum is divided by, in all, to be a mean.
-    scale : float
-        Root of the summed squares of the noise to expect, which bets are measured in; any positive number is valid.
-    """
-
+    # `value`, `least` and `most`, shape (units,): what each adds, and the least and most it could have added, given the
+    # scores.
     value: Floats
     least: Floats
     most: Floats
-    size: Floats
+    size: Floats  # shape (units,): what the sum is divided by, in all, to be a mean
+    # Root of the summed squares of the noise to expect, which bets are measured in; any positive number is valid.
     scale: float
 
     @classmethod

@@ -23,27 +23,16 @@ def summed(at: NDArray[np.integer], values: Floats | Ints, size: int = 0) -> Flo
 
 @dataclass(frozen=True)
 class Cells:
-    """Counts and exact score sums per random block and score cell.
+    """Counts and exact score sums per random block and score cell."""
 
-    Parameters
-    ----------
-    counts : int64 array of shape (blocks, cells, 2)
-        Rows with label 0 and with label 1.
-    sums : array of shape (blocks, cells, 2)
-        Sums of the scores of those rows, out of 2**30; exact integers for a grid.
-    low, high : arrays of shape (cells,)
-        Ends of each cell, increasing; equal where the score takes one value.
-    few : bool
-        The score takes few values, so that the error's sign can be learnt for each cell.
-    cache : dict
-        What was made of these cells before, by who made it and with what.
-    """
-
-    counts: Ints
+    counts: Ints  # shape (blocks, cells, 2): rows with label 0 and with label 1
+    # Shape (blocks, cells, 2): sums of the scores of those rows, out of 2**30; exact integers for a grid.
     sums: Ints | Floats
+    # `low` and `high`, shape (cells,): ends of each cell, increasing; equal where the score takes one value.
     low: Floats
     high: Floats
-    few: bool = False
+    few: bool = False  # the score takes few values, so that the error's sign can be learnt for each cell
+    # What was made of these cells before, by who made it and with what.
     cache: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -195,24 +184,12 @@ def thin_starts() -> Ints:
 
 
 class Chords(NamedTuple):
-    """Rows of each block, cell and label, put at the ends of their cell with their mean score kept.
+    """Rows of each block, cell and label, put at the ends of their cell with their mean score kept."""
 
-    Parameters
-    ----------
-    cell : int array of shape (m,)
-        Sorted by block.
-    at : array of shape (m,)
-        Label less score there.
-    weight : array of shape (m,)
-        Rows put there, above zero.
-    starts : int array of shape (blocks + 1,)
-        Where each block begins.
-    """
-
-    cell: NDArray[np.intp]
-    at: Floats
-    weight: Floats
-    starts: NDArray[np.intp]
+    cell: NDArray[np.intp]  # shape (m,): sorted by block
+    at: Floats  # shape (m,): label less score there
+    weight: Floats  # shape (m,): rows put there, above zero
+    starts: NDArray[np.intp]  # shape (blocks + 1,): where each block begins
 
 
 def log_growth(cells: Cells, block: int, tilt: Floats) -> float:

@@ -63,27 +63,15 @@ SALT = 0xC1A551C  # of simulated outcomes, apart from those of other methods
 
 @dataclass(frozen=True)
 class Scored:
-    """Entries sorted by grade, score and weight: rows, or cells of rows that agree in all three.
+    """Entries sorted by grade, score and weight: rows, or cells of rows that agree in all three."""
 
-    Parameters
-    ----------
-    p, events : float arrays of shape (m,)
-        Score of each entry, and how many of its rows have the outcome.
-    rows : int64 array of shape (m,) or None
-        Rows of each entry; None for one each.
-    weight : float array of shape (m,) or None
-        Sampling weight of each of those rows; None for one.
-    grade : int64 array of shape (m,) or None
-        Non-decreasing numbers of the grades; None for a single one.
-    cluster : int array of shape (m,) or None
-        Cluster of each entry, 0 to G - 1, whose rows may depend on one another; then entries are single rows.
-    """
-
+    # `p` and `events`, shape (m,): score of each entry, and how many of its rows have the outcome.
     p: Floats
     events: Floats
-    rows: Ints | None
-    weight: Floats | None
-    grade: Ints | None
+    rows: Ints | None  # shape (m,): rows of each entry; None for one each
+    weight: Floats | None  # shape (m,): sampling weight of each of those rows; None for one
+    grade: Ints | None  # shape (m,): non-decreasing numbers of the grades; None for a single one
+    # Shape (m,): cluster of each entry, 0 to G - 1, whose rows may depend on one another; then entries are single rows.
     cluster: Places | None = None
 
     @cached_property
@@ -283,18 +271,10 @@ def correlated_totals(q: Scored, first: Places, rho: float, draws: int, seed: in
 
 @dataclass(frozen=True)
 class Walk:
-    """Cumulative residuals read at the last row of each distinct score.
+    """Cumulative residuals read at the last row of each distinct score."""
 
-    Parameters
-    ----------
-    at : float array of shape (distinct scores + 1,)
-        The walk, from 0.
-    deviation : float
-        Standard deviation of its end if the model is calibrated.
-    """
-
-    at: Floats
-    deviation: float
+    at: Floats  # shape (distinct scores + 1,): the walk, from 0
+    deviation: float  # standard deviation of its end if the model is calibrated
 
     def size(self, span: bool) -> float:
         """Return the range, or the largest modulus, in standard deviations."""
@@ -320,17 +300,11 @@ def simulated_extremes(q: Scored, ids: Ids, draws: int, seed: int) -> tuple[Floa
 
 @dataclass(frozen=True)
 class Groups:
-    """Sums over the runs of scores that Hosmer and Lemeshow compare.
+    """Sums over the runs of scores that Hosmer and Lemeshow compare."""
 
-    Parameters
-    ----------
-    first : int array of shape (groups,)
-        Where each begins.
-    rows, observed, expected, variance : float arrays of shape (groups,)
-        Rows; weighted events, their expectation, and ``n P (1 - P)`` at the group's mean score P.
-    """
-
-    first: Places
+    first: Places  # shape (groups,): where each begins
+    # `rows`, `observed`, `expected` and `variance`, shape (groups,): rows; weighted events, their expectation, and `n P
+    # (1 - P)` at the group's mean score P.
     rows: Floats
     observed: Floats
     expected: Floats
@@ -462,22 +436,14 @@ def paired(q: Scored, tolerance: float, ids: Ids, draws: int, seed: int) -> Iter
 
 @dataclass(frozen=True)
 class Contrasts:
-    """Weighted sums of residuals with a side each, in groups that make one statistic.
+    """Weighted sums of residuals with a side each, in groups that make one statistic."""
 
-    Parameters
-    ----------
-    up, down : float arrays of shape (m, t)
-        Non-negative weights of each entry, where more events, and where fewer, speak for a violation.
-    spread : float array of shape (t,)
-        Standard deviation of each sum; sums without one are left out.
-    of : int array of shape (t,)
-        Which statistic a sum belongs to; the largest of each counts.
-    """
-
+    # `up` and `down`, shape (m, t): non-negative weights of each entry, where more events, and where fewer, speak for a
+    # violation.
     up: Floats
     down: Floats
-    spread: Floats
-    of: Places
+    spread: Floats  # shape (t,): standard deviation of each sum; sums without one are left out
+    of: Places  # shape (t,): which statistic a sum belongs to; the largest of each counts
 
     def squares(self, sums: Floats) -> Floats:
         """Return each statistic: the square of its largest positive standardised sum, shape (..., statistics)."""

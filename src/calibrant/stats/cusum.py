@@ -36,17 +36,11 @@ SHARE = 1e-9  # of a sum over rows, its rounding
 
 @dataclass(frozen=True, kw_only=True)
 class Boundary:
-    """Event rates at the edge of the tolerance: ``p + delta`` and ``p - delta``, kept in [0, 1].
+    """Event rates at the edge of the tolerance: ``p + delta`` and ``p - delta``, kept in [0, 1]."""
 
-    Parameters
-    ----------
-    p, high, low : float arrays of shape (n,)
-    tolerance : float
-    """
-
-    p: Floats
-    high: Floats
-    low: Floats
+    p: Floats  # shape (n,)
+    high: Floats  # shape (n,)
+    low: Floats  # shape (n,)
     tolerance: float
 
     @classmethod
@@ -61,30 +55,14 @@ class Boundary:
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
-    """One model's ordering of the rows, from the largest predicted residual beyond the tolerance down.
+    """One model's ordering of the rows, from the largest predicted residual beyond the tolerance down."""
 
-    Parameters
-    ----------
-    rows : int64 array of shape (K,)
-        Row of each step.
-    upper : bool array of shape (K,)
-        The row is compared with ``p + delta`` (more events than predicted), else with ``p - delta``.
-    excess : float array of shape (K,)
-        Predicted residual beyond the tolerance, positive and never increasing.
-    weight : float array of shape (K,)
-        Signed weight of ``y - rate`` in the score.
-    rate : float array of shape (K,)
-        Event rate at the edge of the tolerance.
-    scale : float array of shape (K,)
-        Multiplier of the cumulative score; 0 where it is not looked at.
-    """
-
-    rows: Rows
-    upper: Flags
-    excess: Floats
-    weight: Floats
-    rate: Floats
-    scale: Floats
+    rows: Rows  # shape (K,): row of each step
+    upper: Flags  # shape (K,): the row is compared with `p + delta` (more events than predicted), else with `p - delta`
+    excess: Floats  # shape (K,): predicted residual beyond the tolerance, positive and never increasing
+    weight: Floats  # shape (K,): signed weight of `y - rate` in the score
+    rate: Floats  # shape (K,): event rate at the edge of the tolerance
+    scale: Floats  # shape (K,): multiplier of the cumulative score; 0 where it is not looked at
 
     @cached_property
     def word(self) -> Ids:
@@ -307,25 +285,15 @@ def _all_peaks(word: Words, steps: Sequence[Steps], draws: int, detector: Detect
 
 @dataclass(frozen=True, kw_only=True)
 class BinnedPath:
-    """One model's ordering of the rows, cut into groups.
+    """One model's ordering of the rows, cut into groups."""
 
-    Parameters
-    ----------
-    rows : int64 array of shape (K,)
-        Row of each step, the most suspicious first.
-    upper : bool array of shape (K,)
-        The row is compared with ``p + delta``, else with ``p - delta``.
-    weight, rate : float arrays of shape (K,)
-        Signed weight of ``y - rate`` in the score, and the event rate at the edge of the tolerance.
-    cuts : tuple of (int, int)
-        First step of each group, and the one after its last.
-    """
-
-    rows: Rows
-    upper: Flags
+    rows: Rows  # shape (K,): row of each step, the most suspicious first
+    upper: Flags  # shape (K,): the row is compared with `p + delta`, else with `p - delta`
+    # `weight` and `rate`, shape (K,): signed weight of `y - rate` in the score, and the event rate at the edge of the
+    # tolerance.
     weight: Floats
     rate: Floats
-    cuts: tuple[tuple[int, int], ...]
+    cuts: tuple[tuple[int, int], ...]  # first step of each group, and the one after its last
 
     def spread(self, first: int, stop: int) -> float:
         """Return the null standard deviation of a group's sum."""

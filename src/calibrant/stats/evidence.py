@@ -110,18 +110,10 @@ def mean(parts: Sequence[Evidence]) -> Evidence:
 
 
 class Gap(NamedTuple):
-    """Evidence about a mean residual, from either side.
+    """Evidence about a mean residual, from either side."""
 
-    Parameters
-    ----------
-    at_most : Evidence
-        Against "it is at most x": its limit is the lower end.
-    at_least : Evidence
-        Against "it is at least x": its limit is the upper end.
-    """
-
-    at_most: Evidence
-    at_least: Evidence
+    at_most: Evidence  # against "it is at most x": its limit is the lower end
+    at_least: Evidence  # against "it is at least x": its limit is the upper end
 
     @classmethod
     def of(cls, log_e: Callable[[float, float], float]) -> Gap:

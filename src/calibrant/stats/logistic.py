@@ -30,23 +30,13 @@ RIDGE = 1e-10  # of the mean curvature, in steps only: for columns that repeat e
 
 @dataclass(frozen=True)
 class Design:
-    """What fits to different outcomes share: ``logit P(Y = 1) = offset + features @ b``, with a normal prior on b.
+    """What fits to different outcomes share: ``logit P(Y = 1) = offset + features @ b``, with a normal prior on b."""
 
-    Parameters
-    ----------
-    features : float64 array of shape (n, d)
-        An intercept is a column of ones. Steps are surest where columns are of like size.
-    weight : float64 array of shape (n,)
-    offset : float64 array of shape (n,), optional
-        Log-odds known beforehand.
-    penalty : float64 array of shape (d,), optional
-        Half of it times the square of its coefficient is taken off the log-likelihood. Infinite: the coefficient stays
-        where it starts.
-    """
-
-    features: Floats
-    weight: Floats
-    offset: Floats | None = None
+    features: Floats  # Shape (n, d): an intercept is a column of ones. Steps are surest where columns are of like size.
+    weight: Floats  # shape (n,)
+    offset: Floats | None = None  # shape (n,): log-odds known beforehand
+    # Shape (d,): half of it times the square of its coefficient is taken off the log-likelihood. Infinite: the
+    # coefficient stays where it starts.
     penalty: Floats | None = None
 
     def sums(self, target: Floats) -> Floats:
@@ -77,20 +67,11 @@ class Design:
 
 @dataclass(frozen=True)
 class Fit:
-    """Penalised maximum likelihood estimates, a row an outcome.
+    """Penalised maximum likelihood estimates, a row an outcome."""
 
-    Parameters
-    ----------
-    coefficients : float64 array of shape (outcomes, d)
-    gain : float64 array of shape (outcomes,)
-        Penalised log-likelihood gained over the start.
-    settled : bool array of shape (outcomes,)
-        Newton's method has arrived; otherwise the coefficients may be infinite.
-    """
-
-    coefficients: Floats
-    gain: Floats
-    settled: Flags
+    coefficients: Floats  # shape (outcomes, d)
+    gain: Floats  # shape (outcomes,): penalised log-likelihood gained over the start
+    settled: Flags  # shape (outcomes,): Newton's method has arrived; otherwise the coefficients may be infinite
 
 
 def maximise(design: Design, sums: Floats, start: Floats | None = None, *, reach: float = FARTHEST) -> Fit:
@@ -254,24 +235,13 @@ NODES = 128  # gains then err by 0.1 % at most (20,000 scores Beta(1/2, 2), 100 
 
 @dataclass(frozen=True)
 class Recalibrations:
-    """Recalibrations ``logit P(Y = 1) = intercept + slope * logit p``.
+    """Recalibrations ``logit P(Y = 1) = intercept + slope * logit p``."""
 
-    Parameters
-    ----------
-    gain : float64 array of shape (outcomes,)
-        Twice the log-likelihood gained over ``intercept = 0, slope = 1``.
-    intercept, slope : float64 arrays of shape (outcomes,)
-    information : float64 array of shape (outcomes, 2, 2)
-        Of intercept and slope, at the fit.
-    settled : bool array of shape (outcomes,)
-        The fit is finite and found.
-    """
-
-    gain: Floats
-    intercept: Floats
-    slope: Floats
-    information: Floats
-    settled: Flags
+    gain: Floats  # shape (outcomes,): twice the log-likelihood gained over `intercept = 0, slope = 1`
+    intercept: Floats  # shape (outcomes,)
+    slope: Floats  # shape (outcomes,)
+    information: Floats  # shape (outcomes, 2, 2): of intercept and slope, at the fit
+    settled: Flags  # shape (outcomes,): the fit is finite and found
 
 
 def recalibrations(excess: Floats, x: Floats, mass: Floats, slope: bool) -> Recalibrations:

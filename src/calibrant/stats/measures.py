@@ -47,20 +47,13 @@ def studied(alpha: float, clusters: float) -> float:
 
 @dataclass(frozen=True)
 class Weighed:
-    """Outcomes with how often each occurs and how much it weighs, and moments over them.
+    """Outcomes with how often each occurs and how much it weighs, and moments over them."""
 
-    Parameters
-    ----------
-    y : array of shape (m,)
-    mass, square : float arrays of shape (m,)
-        Count times weight, and count times squared weight.
-    cluster : int array of shape (m,) or None
-        Cluster of each entry, 0 to G - 1, whose rows may depend on one another; then entries are single rows.
-    """
-
-    y: Labels
+    y: Labels  # shape (m,)
+    # `mass` and `square`, shape (m,): count times weight, and count times squared weight.
     mass: Floats
     square: Floats
+    # Shape (m,): cluster of each entry, 0 to G - 1, whose rows may depend on one another; then entries are single rows.
     cluster: NDArray[np.intp] | None = None
 
     @cached_property
@@ -324,24 +317,16 @@ USE = {"bias": (1.0, -1.0), "inferred": (1.0, 0.0), "observed": (0.0, 1.0)}  # o
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums over entries: single rows, or cells of rows that count alike.
+    """Sums over entries: single rows, or cells of rows that count alike."""
 
-    Parameters
-    ----------
-    rows, score, events, square, both : float arrays of shape (m,)
-        Rows, and sums over them of p, y, p^2 and p y.
-    weight : float array of shape (m,)
-        Sampling weight of each row of the entry.
-    cluster : int array of shape (m,) or None
-        Cluster of each entry, 0 to G - 1; then entries are single rows.
-    """
-
+    # `rows`, `score`, `events`, `square` and `both`, shape (m,): rows, and sums over them of p, y, p^2 and p y.
     rows: Floats
     score: Floats
     events: Floats
     square: Floats
     both: Floats
-    weight: Floats
+    weight: Floats  # shape (m,): sampling weight of each row of the entry
+    # Shape (m,): cluster of each entry, 0 to G - 1; then entries are single rows.
     cluster: NDArray[np.intp] | None = None
 
     @property

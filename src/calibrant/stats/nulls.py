@@ -172,18 +172,10 @@ def holm(p: ArrayLike) -> Floats:
 
 @dataclass(frozen=True)
 class ClusterSums:
-    """Sums by cell of what each cluster's rows add: sparse matrices of shape (cells, clusters).
+    """Sums by cell of what each cluster's rows add: sparse matrices of shape (cells, clusters)."""
 
-    Parameters
-    ----------
-    residual : scipy.sparse.csr_array
-        Sums of ``w (y - p)``.
-    weight : scipy.sparse.csr_array
-        Sums of ``w``.
-    """
-
-    residual: Any
-    weight: Any
+    residual: Any  # scipy.sparse.csr_array: sums of `w (y - p)`
+    weight: Any  # scipy.sparse.csr_array: sums of `w`
 
     @classmethod
     def of(cls, cell: Places, cluster: Places, size: int, residual: Floats, weight: Floats) -> ClusterSums:
@@ -312,14 +304,9 @@ def shrunken(signal: Floats, variance: Floats, cut: float = 1.0) -> Floats:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Point estimate and interval of the size of a vector seen with noise.
+    """Point estimate and interval of the size of a vector seen with noise."""
 
-    Parameters
-    ----------
-    plug_in, middle, low, high : float
-        Size of what was seen; size without the noise; ends of the interval.
-    """
-
+    # `plug_in`, `middle`, `low` and `high`: size of what was seen; size without the noise; ends of the interval.
     plug_in: float
     middle: float
     low: float

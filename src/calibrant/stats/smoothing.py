@@ -96,25 +96,14 @@ WIDTH_STEPS = 50  # parts of a half-width to which the score is resolved before 
 
 @dataclass(frozen=True)
 class Runs:
-    """Neighbouring score cells added together; nothing here depends on a label except `events`.
+    """Neighbouring score cells added together; nothing here depends on a label except `events`."""
 
-    Parameters
-    ----------
-    x : float array of shape (runs,)
-        Position on the axis of smoothing, increasing: the mean score, or its logit.
-    rows, events : float arrays of shape (runs,)
-        Where rows are weighted, their weights added up.
-    score : float array of shape (runs,)
-        Sum of the scores, weighted too.
-    square : float array of shape (runs,), optional
-        Sum of the squared weights; by default each row weighs one.
-    """
-
-    x: Floats
+    x: Floats  # shape (runs,): position on the axis of smoothing, increasing: the mean score, or its logit
+    # `rows` and `events`, shape (runs,): where rows are weighted, their weights added up.
     rows: Floats
     events: Floats
-    score: Floats
-    square: Floats | None = None
+    score: Floats  # shape (runs,): sum of the scores, weighted too
+    square: Floats | None = None  # shape (runs,): sum of the squared weights; by default each row weighs one
 
     @property
     def squares(self) -> Floats:
@@ -309,18 +298,10 @@ Index = slice | Places | NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Spots:
-    """Where rows or points lie.
+    """Where rows or points lie."""
 
-    Parameters
-    ----------
-    position : float array of shape (m, axes)
-        Along each number, in bandwidths; 0 along a category, and where missing.
-    level : int array of shape (m, axes)
-        Of each category; along a number 0, or 1 where missing.
-    """
-
-    position: Floats
-    level: Ints
+    position: Floats  # shape (m, axes): along each number, in bandwidths; 0 along a category, and where missing
+    level: Ints  # shape (m, axes): of each category; along a number 0, or 1 where missing
 
     def __getitem__(self, at: Index) -> Spots:
         return Spots(self.position[at], self.level[at])
@@ -344,20 +325,12 @@ def affinity(points: Spots, rows: Spots) -> Floats:
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows with what is averaged over them.
+    """Rows with what is averaged over them."""
 
-    Parameters
-    ----------
-    y, p, weight : float arrays of shape (n,)
-    ids : uint64 array of shape (n,)
-        Identities, of rows or of the clusters they belong to, which key the simulation.
-    spots : Spots
-    """
-
-    y: NDArray[np.int8] | Floats
-    p: Floats
-    weight: Floats
-    ids: Ids
+    y: NDArray[np.int8] | Floats  # shape (n,)
+    p: Floats  # shape (n,)
+    weight: Floats  # shape (n,)
+    ids: Ids  # shape (n,): identities, of rows or of the clusters they belong to, which key the simulation
     spots: Spots
 
     def __getitem__(self, at: Index) -> Sample:
@@ -403,25 +376,16 @@ def cells_of(spots: Spots) -> Cells:
 
 @dataclass(frozen=True)
 class Means:
-    """What eq. 7 is made of at each point, arrays of shape (points,).
+    """What eq. 7 is made of at each point, arrays of shape (points,)."""
 
-    Parameters
-    ----------
-    near : rows near the point, each counted by its kernel weight
-    mass : the same in sample weights
-    rows : effective rows ``(sum w K)^2 / sum (w K)^2``
-    predicted, observed : kernel-weighted mean of the score and of the outcome
-    null : variance of ``observed - predicted`` if the model is calibrated
-    spread : its variance from the residuals themselves
-    """
-
-    near: Floats
-    mass: Floats
-    rows: Floats
+    near: Floats  # rows near the point, each counted by its kernel weight
+    mass: Floats  # the same in sample weights
+    rows: Floats  # effective rows `(sum w K)^2 / sum (w K)^2`
+    # `predicted` and `observed`: kernel-weighted mean of the score and of the outcome.
     predicted: Floats
     observed: Floats
-    null: Floats
-    spread: Floats
+    null: Floats  # variance of `observed - predicted` if the model is calibrated
+    spread: Floats  # its variance from the residuals themselves
 
     @property
     def bias(self) -> Floats:
@@ -489,17 +453,11 @@ def _blocks(c: Cells, points: int) -> Iterator[tuple[Places, slice, Places]]:
 
 @dataclass(frozen=True)
 class Signed:
-    """A map by clusters: variance, effective clusters and random-sign draws at each point.
+    """A map by clusters: variance, effective clusters and random-sign draws at each point."""
 
-    Parameters
-    ----------
-    noise, clusters : float arrays of shape (points,)
-    draws : float array of shape (points, draws)
-    """
-
-    noise: Floats
-    clusters: Floats
-    draws: Floats
+    noise: Floats  # shape (points,)
+    clusters: Floats  # shape (points,)
+    draws: Floats  # shape (points, draws)
 
 
 def signed(points: Spots, s: Sample, draws: int, salt: int) -> Signed:

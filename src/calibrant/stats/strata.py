@@ -52,20 +52,12 @@ LEAST = 0.5  # of the variance that the judged event rate implies: a bin whose r
 
 @dataclass(frozen=True)
 class Bins:
-    """Sums in each bin that holds rows.
+    """Sums in each bin that holds rows."""
 
-    Parameters
-    ----------
-    sums : float64 array of shape (bins, 6)
-        Rows, weight, weight of events, weighted scores, squared weighted residuals, squared weights.
-    requested : int
-        Bins asked for; fewer may hold rows.
-    clusters : ClusterSums or None
-        What each cluster adds to each bin, where rows of one cluster may depend on one another.
-    """
-
+    # Shape (bins, 6): rows, weight, weight of events, weighted scores, squared weighted residuals, squared weights.
     sums: Floats
-    requested: int
+    requested: int  # bins asked for; fewer may hold rows
+    # What each cluster adds to each bin, where rows of one cluster may depend on one another.
     clusters: ClusterSums | None = None
 
     @classmethod
@@ -190,41 +182,28 @@ class Strata:
     The confidence view counts right answers: its outcome is "the more probable class (1 from p = 0.5) is right", its
     score the probability of that class. Its residual is that of the probability view, with the sign turned where p <
     0.5.
-
-    Parameters
-    ----------
-    name : str
-    labels : tuple of str or None
-        Names of a category's cells; None for a number or a date, whose cells are in increasing order.
-    x, low, high : float64 arrays of shape (c,)
-        Mean, smallest and largest value in the user's units (days since 1970 for a date); of categories the index.
-        NaN for the cell of missing values.
-    rows, weight, weight2 : float64 arrays of shape (c,)
-        Rows, and sums of their weights and squared weights.
-    events, score : float64 arrays of shape (c,)
-        Weighted sums of outcomes and of scores, of the view.
-    noise, resid2 : float64 arrays of shape (c,)
-        Sums of ``w^2 p (1 - p)``, the variance of the residual sum if the model is calibrated, and of ``w^2 (y -
-        p)^2``.
-    missing : bool
-        The last cell holds the rows without a value.
-    view : {"probability", "confidence"}
-    date : bool
     """
 
     name: str
+    # Names of a category's cells; None for a number or a date, whose cells are in increasing order.
     labels: tuple[str, ...] | None
+    # `x`, `low` and `high`, shape (c,): mean, smallest and largest value in the user's units (days since 1970 for a
+    # date); of categories the index. NaN for the cell of missing values.
     x: Floats
     low: Floats
     high: Floats
+    # `rows`, `weight` and `weight2`, shape (c,): rows, and sums of their weights and squared weights.
     rows: Floats
     weight: Floats
     weight2: Floats
+    # `events` and `score`, shape (c,): weighted sums of outcomes and of scores, of the view.
     events: Floats
     score: Floats
+    # `noise` and `resid2`, shape (c,): sums of `w^2 p (1 - p)`, the variance of the residual sum if the model is
+    # calibrated, and of `w^2 (y - p)^2`.
     noise: Floats
     resid2: Floats
-    missing: bool = False
+    missing: bool = False  # the last cell holds the rows without a value
     view: View = "probability"
     date: bool = False
 

@@ -64,19 +64,11 @@ class Ledger(Protocol):
 
 @dataclass(frozen=True)
 class RowLedger:
-    """The rows themselves: exact.
+    """The rows themselves: exact."""
 
-    Parameters
-    ----------
-    residual : float64 array of shape (n,)
-    cell : int32 array of shape (n,)
-    block : uint8 array of shape (n,)
-    cells, blocks : int
-    """
-
-    residual: Floats
-    cell: NDArray[np.int32]
-    block: NDArray[np.integer]
+    residual: Floats  # shape (n,)
+    cell: NDArray[np.int32]  # shape (n,)
+    block: NDArray[np.integer]  # uint8 array of shape (n,)
     cells: int
     blocks: int
 
@@ -105,14 +97,9 @@ class PowerLedger:
     """Sums of the first four powers; the logarithm's series to the fourth term, less a bound of the rest.
 
     Of n rows and the bets in use, the rest is at most about ``n^(-3/2)`` times the fifth power of the stake: nothing.
-
-    Parameters
-    ----------
-    powers : float64 array of shape (blocks, cells, 5)
-        Sums of ``r^0`` to ``r^4``.
     """
 
-    powers: Floats
+    powers: Floats  # shape (blocks, cells, 5): sums of `r^0` to `r^4`
 
     @classmethod
     def of(cls, rows: RowLedger) -> PowerLedger:
@@ -148,21 +135,14 @@ class ChordLedger:
     ``ln(1 + t (y - p - m))`` is concave in p, so the chord through the ends of a range, at the exact mean score, is a
     lower bound; where sums of squares are kept, the series to the second term less a bound of the rest is another,
     and the larger counts.
-
-    Parameters
-    ----------
-    counts, scores : arrays of shape (blocks, cells, ranges, 2)
-        Rows by label, and sums of their scores.
-    low, high : arrays of shape (ranges,)
-    squares : array of shape (blocks, cells, ranges, 2) or None
-        At least the sums of the squared scores.
     """
 
+    # `counts` and `scores`, shape (blocks, cells, ranges, 2): rows by label, and sums of their scores.
     counts: Ints | Floats
     scores: Floats
-    low: Floats
-    high: Floats
-    squares: Floats | None = None
+    low: Floats  # shape (ranges,)
+    high: Floats  # shape (ranges,)
+    squares: Floats | None = None  # shape (blocks, cells, ranges, 2): at least the sums of the squared scores
 
     def turned(self) -> ChordLedger:
         """Return the ledger of the confidence view: outcome and score turned round in the ranges below one half."""

@@ -32,31 +32,16 @@ SCORE = "score"
 
 @dataclass(frozen=True)
 class Axis:
-    """One variable of a map.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"number", "date", "category", "score"}
-    position : float array of shape (n,)
-        In the variable's unit (days for a date), or as a rank share; 0 for a category and where missing.
-    level : int array of shape (n,)
-        Of a category; along a number 0, or 1 where missing.
-    labels : tuple of str
-        Names of a category's levels.
-    ranks : tuple of float
-        Quantiles of a heavy-tailed number, whose position is its rank share; else empty.
-    whole : bool
-        The number takes whole values only.
-    """
+    """One variable of a map."""
 
     name: str
-    kind: str
+    kind: str  # "number", "date", "category" or "score"
+    # Shape (n,): in the variable's unit (days for a date), or as a rank share; 0 for a category and where missing.
     position: Floats
-    level: Ints
-    labels: tuple[str, ...] = ()
-    ranks: tuple[float, ...] = ()
-    whole: bool = False
+    level: Ints  # shape (n,): of a category; along a number 0, or 1 where missing
+    labels: tuple[str, ...] = ()  # names of a category's levels
+    ranks: tuple[float, ...] = ()  # quantiles of a heavy-tailed number, whose position is its rank share; else empty
+    whole: bool = False  # the number takes whole values only
 
     @property
     def numeric(self) -> bool:
@@ -78,20 +63,12 @@ class Axis:
 
 @dataclass(frozen=True)
 class Places:
-    """The places along one axis where a map has points.
+    """The places along one axis where a map has points."""
 
-    Parameters
-    ----------
-    values : tuple
-        In the user's unit: numbers, dates as ISO text, names of levels; None where missing.
-    labels : tuple of str
-    position, level : arrays of shape (places,)
-    """
-
-    values: tuple[Any, ...]
+    values: tuple[Any, ...]  # in the user's unit: numbers, dates as ISO text, names of levels; None where missing
     labels: tuple[str, ...]
-    position: Floats = field(repr=False)
-    level: Ints = field(repr=False)
+    position: Floats = field(repr=False)  # shape (places,)
+    level: Ints = field(repr=False)  # shape (places,)
 
     def nearest(self, axis: Axis) -> Ints:
         """Return the place nearest to each row; -1 for rows over half a step beyond the ends."""

@@ -47,45 +47,23 @@ UNSUPPORTED = "no proof covers subgroups with {}: use strong_calibration_test an
 
 @dataclass(frozen=True, kw_only=True)
 class SampleRows:
-    """Rows at hand.
+    """Rows at hand."""
 
-    Parameters
-    ----------
-    cells : uint8 array of shape (attributes, n)
-        Cell of each row in each attribute.
-    p : float64 array of shape (n,)
-    y : int8 array of shape (n,)
-    ids : uint64 array of shape (n,)
-        Who each row is: what keys its simulated outcomes.
-    """
-
-    cells: Cells
-    p: Floats
-    y: NDArray[np.int8]
-    ids: NDArray[np.uint64]
+    cells: Cells  # shape (attributes, n): cell of each row in each attribute
+    p: Floats  # shape (n,)
+    y: NDArray[np.int8]  # shape (n,)
+    ids: NDArray[np.uint64]  # shape (n,): who each row is: what keys its simulated outcomes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """The sums of the cells of every combination of up to `order` attributes, the score among them.
-
-    Parameters
-    ----------
-    layout : Layout
-    sums : int64 array of shape (cells of all tables, 4)
-    n : int
-        Rows.
-    sample_rows : SampleRows or None
-        Rows, or a uniform sample of them.
-    left_out : tuple of (str, str)
-        Covariates that cannot be used, and why.
-    """
+    """The sums of the cells of every combination of up to `order` attributes, the score among them."""
 
     layout: Layout
-    sums: Ints
-    n: int
-    sample_rows: SampleRows | None
-    left_out: tuple[tuple[str, str], ...] = ()
+    sums: Ints  # shape (cells of all tables, 4)
+    n: int  # rows
+    sample_rows: SampleRows | None  # rows, or a uniform sample of them
+    left_out: tuple[tuple[str, str], ...] = ()  # covariates that cannot be used, and why
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:

@@ -162,17 +162,10 @@ CELLS = 4096  # distinct values kept apart; with more, as many cells of about eq
 
 @dataclass(frozen=True)
 class ByVariable:
-    """Rows dealt into cells along one variable.
-
-    Parameters
-    ----------
-    strata : Strata
-    cell : int32 array of shape (n,)
-        The cell of each row.
-    """
+    """Rows dealt into cells along one variable."""
 
     strata: Strata
-    cell: NDArray[np.int32]
+    cell: NDArray[np.int32]  # shape (n,): the cell of each row
 
 
 def _seen(rows: Predictions, view: View) -> Seen:

@@ -151,15 +151,9 @@ def named(columns: Sequence[str]) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Members:
-    """Which group of each grouping every row is in.
+    """Which group of each grouping every row is in."""
 
-    Parameters
-    ----------
-    group : int array of shape (groupings, n)
-        Numbers of a sketch's groups.
-    """
-
-    group: NDArray[np.int64]
+    group: NDArray[np.int64]  # shape (groupings, n): numbers of a sketch's groups
 
     @classmethod
     def of(cls, data: Predictions | Sketch, sketch: Sketch) -> Members:

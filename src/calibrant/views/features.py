@@ -28,28 +28,17 @@ TERMS = 300  # products of two columns in the quadratic regression: 24 columns h
 
 @dataclass(frozen=True, kw_only=True)
 class Features:
-    """Rows as matrices.
+    """Rows as matrices."""
 
-    Parameters
-    ----------
-    trees : float32 array of shape (n, d)
-        Logit of the score, standardised numbers, and the level numbers of categories (0 the most frequent).
-    flat : float32 array of shape (n, q)
-        Standardised logit of the score, standardised numbers, and a column for each frequent level.
-    tree_of, flat_of : tuple of str
-        The variable each column comes from; ``"the score"`` for the score.
-    pairs : int array of shape (r, 2)
-        Columns of `flat` that the quadratic regression multiplies.
-    left_out : int
-        Products left out because there are more than 300.
-    """
-
+    # Shape (n, d): logit of the score, standardised numbers, and the level numbers of categories (0 the most frequent).
     trees: Matrix
+    # Shape (n, q): standardised logit of the score, standardised numbers, and a column for each frequent level.
     flat: Matrix
+    # `tree_of` and `flat_of`: the variable each column comes from; "the score" for the score.
     tree_of: tuple[str, ...]
     flat_of: tuple[str, ...]
-    pairs: Rows
-    left_out: int
+    pairs: Rows  # shape (r, 2): columns of `flat` that the quadratic regression multiplies
+    left_out: int  # products left out because there are more than 300
 
     @property
     def variables(self) -> tuple[str, ...]:

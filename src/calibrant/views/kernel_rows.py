@@ -43,19 +43,11 @@ def checked_width(name: str, value: object, hint: str = "") -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Which kernel on standardised score and covariates.
-
-    Parameters
-    ----------
-    family : {"gaussian", "laplace", "polynomial"}
-    degree : int, optional
-        Of a polynomial; 3 by default.
-    score_width, covariate_width : float, optional
-        In standard deviations; by default twice the median distance between rows.
-    """
+    """Which kernel on standardised score and covariates."""
 
     family: Family = "gaussian"
-    degree: int | None = None
+    degree: int | None = None  # of a polynomial; 3 by default
+    # `score_width` and `covariate_width`: in standard deviations; by default twice the median distance between rows.
     score_width: float | None = None
     covariate_width: float | None = None
 

@@ -81,32 +81,18 @@ def _simulates(data: Predictions, null: str) -> bool:
 
 @dataclass(frozen=True)
 class WeightedSums:
-    """Sums over rows of features times weighted residuals, weights with mean one.
-
-    Parameters
-    ----------
-    spec : LocalSpec
-    score : float64 array of shape (columns, 1 + draws)
-        ``sum w phi (y - p)`` of the data, then of simulated outcomes.
-    gram : float64 array of shape (columns, columns)
-        Their null covariance, ``sum w^2 p (1 - p) phi phi'``.
-    means, rows : float64 arrays of shape (columns,)
-        ``sum w phi``, and ``sum phi``: how many rows a step or a level holds, whatever they weigh.
-    counts : int array of shape (3,)
-        Rows, events, and outcomes that the score called impossible.
-    expected : float
-        Events expected, not weighted.
-    squared : float
-        The weighted equation 4: ``sum_{i != j} w_i e_i phi_i' phi_j e_j w_j / sum_{i != j} w_i w_j``, joint features.
-    """
+    """Sums over rows of features times weighted residuals, weights with mean one."""
 
     spec: LocalSpec
-    score: Floats
-    gram: Floats
+    score: Floats  # shape (columns, 1 + draws): `sum w phi (y - p)` of the data, then of simulated outcomes
+    gram: Floats  # shape (columns, columns): their null covariance, `sum w^2 p (1 - p) phi phi'`
+    # `means` and `rows`, shape (columns,): `sum w phi`, and `sum phi`: how many rows a step or a level holds, whatever
+    # they weigh.
     means: Floats
     rows: Floats
-    counts: NDArray[np.int64]
-    expected: float
+    counts: NDArray[np.int64]  # shape (3,): rows, events, and outcomes that the score called impossible
+    expected: float  # events expected, not weighted
+    # The weighted equation 4: `sum_{i != j} w_i e_i phi_i' phi_j e_j w_j / sum_{i != j} w_i w_j`, joint features.
     squared: float
 
 

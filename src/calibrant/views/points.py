@@ -56,36 +56,19 @@ def cluster_codes(rows: Predictions) -> NDArray[np.intp] | None:
 
 @dataclass(frozen=True)
 class Points:
-    """Scores and outcomes, with how often each occurs and how much it weighs.
+    """Scores and outcomes, with how often each occurs and how much it weighs."""
 
-    Parameters
-    ----------
-    p, y : arrays of shape (m,)
-    count : float array of shape (m,) or None
-        Rows that an entry stands for (a sketch's cell); None for one each.
-    weight : float array of shape (m,) or None
-        Sampling weights.
-    n : int
-        Rows.
-    reads : str
-        For `settings`: ``"rows"``, or the cells of the sketch.
-    cluster : int array of shape (m,) or None
-        Cluster of each entry, whose rows may depend on one another; then entries are single rows.
-    columns : tuple of str
-        Where several columns named clusters: the coarsest, which is `cluster`, and the others.
-    population : Population or None
-        What points of a sketch's cells were made of, which has finer counts.
-    """
-
-    p: Floats
-    y: NDArray[np.int8]
-    count: Floats | None
-    weight: Floats | None
-    n: int
-    reads: str
+    p: Floats  # shape (m,)
+    y: NDArray[np.int8]  # shape (m,)
+    count: Floats | None  # shape (m,): rows that an entry stands for (a sketch's cell); None for one each
+    weight: Floats | None  # shape (m,): sampling weights
+    n: int  # rows
+    reads: str  # for `settings`: "rows", or the cells of the sketch
+    # Shape (m,): cluster of each entry, whose rows may depend on one another; then entries are single rows.
     cluster: NDArray[np.intp] | None = None
+    # Where several columns named clusters: the coarsest, which is `cluster`, and the others.
     columns: tuple[str, ...] = ()
-    population: Population | None = None
+    population: Population | None = None  # what points of a sketch's cells were made of, which has finer counts
 
     @cached_property
     def times(self) -> Floats:

@@ -54,27 +54,14 @@ SIGNED = 1024  # cells of the score in which clusters' residuals are added up; s
 
 @dataclass(frozen=True)
 class Shown:
-    """The score that a certificate from above is about, in finitely many values.
+    """The score that a certificate from above is about, in finitely many values."""
 
-    Parameters
-    ----------
-    cells : Cells
-        One for each value.
-    about : str
-        Which score that is, in words.
-    display : dict
-        ``{"values": m}`` for the score itself, which takes m values, or ``{"steps": K}`` for a display in K steps.
-    tallies : Tallies or None
-        The clusters' sums by value, where rows are not independent or do not count alike.
-    two_way : tuple of Tallies
-        Those of every shift, where columns of clusters cross.
-    """
-
-    cells: Cells
-    about: str
+    cells: Cells  # one for each value
+    about: str  # which score that is, in words
+    # `{"values": m}` for the score itself, which takes m values, or `{"steps": K}` for a display in K steps.
     display: dict[str, int]
-    tallies: Tallies | None = None
-    two_way: tuple[Tallies, ...] = ()
+    tallies: Tallies | None = None  # the clusters' sums by value, where rows are not independent or do not count alike
+    two_way: tuple[Tallies, ...] = ()  # those of every shift, where columns of clusters cross
 
     @property
     def above(self) -> Evidence:
@@ -103,35 +90,22 @@ class Shown:
 
 @dataclass(frozen=True)
 class Population:
-    """One population's counts: everyone, a group, or several groups pooled.
+    """One population's counts: everyone, a group, or several groups pooled."""
 
-    Parameters
-    ----------
-    raw : int64 array of shape (blocks, cells, 4 or more)
-        Rows and remainder sums by label.
-    fine : int64 array of shape (blocks, 200, 2)
-    scores : int64 array of shape (m,)
-        The values of the score, out of ``2^30``, where it is certified as it is; of everyone, so that some may have
-        no rows here. Empty where it takes many values.
-    by_score : int64 array of shape (m, 2)
-        Rows by label of each.
-    shown : dict
-        The score as it is shown in so many steps, and in 0 as it is, once it was made.
-    clusters : Units or None
-        Whose rows are certified, where these are not independent or do not count alike.
-    whose : str
-        Which clusters these are, where a sketch does not hold all; empty where they are all.
-    two_way : tuple of Units
-        The blocks of every shift, where columns of clusters cross; `clusters` are then those of the first.
-    """
-
-    raw: NDArray[np.int64]
-    fine: NDArray[np.int64]
+    raw: NDArray[np.int64]  # shape (blocks, cells, 4 or more): rows and remainder sums by label
+    fine: NDArray[np.int64]  # shape (blocks, 200, 2)
+    # Shape (m,): the values of the score, out of `2^30`, where it is certified as it is; of everyone, so that some may
+    # have no rows here. Empty where it takes many values.
     scores: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    # Shape (m, 2): rows by label of each.
     by_score: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    # The score as it is shown in so many steps, and in 0 as it is, once it was made.
     shown: dict[int, Shown] = field(default_factory=dict, repr=False, compare=False, kw_only=True)
+    # Whose rows are certified, where these are not independent or do not count alike.
     clusters: Clusters | None = field(default=None, compare=False, kw_only=True)
+    # Which clusters these are, where a sketch does not hold all; empty where they are all.
     whose: str = field(default="", kw_only=True)
+    # The blocks of every shift, where columns of clusters cross; `clusters` are then those of the first.
     two_way: tuple[Clusters, ...] = field(default=(), compare=False, kw_only=True)
 
     @property
@@ -407,16 +381,9 @@ def part_of(data: Predictions, scores: NDArray[np.int64], seed: int = 0) -> Popu
 
 @dataclass(frozen=True)
 class Dealing:
-    """How a sketch deals rows in memory that have no key: the same whatever the rows, so made once for many.
+    """How a sketch deals rows in memory that have no key: the same whatever the rows, so made once for many."""
 
-    Parameters
-    ----------
-    block : int64 array of shape (n,)
-        Of the first row, the second, and so on.
-    blocks : int
-    """
-
-    block: NDArray[np.int64]
+    block: NDArray[np.int64]  # shape (n,): of the first row, the second, and so on
     blocks: int
 
     @classmethod

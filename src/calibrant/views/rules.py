@@ -27,33 +27,17 @@ WORDING = re.compile(r'["=\n]|(?:^|\s)(?:or|and|not|over|after|up\s+to)(?:\s|$)'
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """What a rule asks of one variable.
-
-    Parameters
-    ----------
-    variable : str
-    kind : {"number", "date", "category"}
-        A date counts days since 1970.
-    above, up_to : float or None
-        A number is over the first and at most the second; both infinite for a missing one.
-    missing : bool
-        A missing number is selected as well.
-    levels : tuple of str
-        A category is one of these; empty for any.
-    others : tuple of str
-        A category is none of these.
-    whole : bool
-        The number takes whole values only; the date has no time of day.
-    """
+    """What a rule asks of one variable."""
 
     variable: str
-    kind: str
+    kind: str  # "number", "date" or "category": a date counts days since 1970
+    # `above` and `up_to`: a number is over the first and at most the second; both infinite for a missing one.
     above: float | None = None
     up_to: float | None = None
-    missing: bool = False
-    levels: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-    whole: bool = False
+    missing: bool = False  # a missing number is selected as well
+    levels: tuple[str, ...] = ()  # a category is one of these; empty for any
+    others: tuple[str, ...] = ()  # a category is none of these
+    whole: bool = False  # the number takes whole values only; the date has no time of day
 
     @property
     def text(self) -> str:
@@ -127,24 +111,12 @@ def text_of(conditions: Sequence[Condition]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """What rules read of the rows.
+    """What rules read of the rows."""
 
-    Parameters
-    ----------
-    numbers : Mapping of str to float array of shape (n,)
-        Numbers and dates as they came, NaN where missing; the score.
-    codes : Mapping of str to int32 array of shape (n,)
-        Levels of categories.
-    labels : Mapping of str to tuple of str
-        Names of the levels.
-    how : Mapping of str to Coding
-        Of the covariates.
-    """
-
-    numbers: dict[str, Floats]
-    codes: dict[str, Codes]
-    labels: dict[str, tuple[str, ...]]
-    how: dict[str, Coding]
+    numbers: dict[str, Floats]  # each of shape (n,): numbers and dates as they came, NaN where missing; the score
+    codes: dict[str, Codes]  # each of shape (n,): levels of categories
+    labels: dict[str, tuple[str, ...]]  # names of the levels
+    how: dict[str, Coding]  # of the covariates
 
     def kind(self, name: str) -> tuple[str, bool]:
         """Return "number" or "date" for a column of numbers, and whether all are whole."""

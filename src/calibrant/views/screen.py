@@ -37,20 +37,11 @@ LEAST = 2.0  # null variance of a level that is looked at by itself, in expected
 
 @dataclass(frozen=True, kw_only=True)
 class Screen:
-    """What was chosen, and by whom.
+    """What was chosen, and by whom."""
 
-    Parameters
-    ----------
-    chosen : tuple of str
-        Covariates that are tested: those asked for in any case, then the largest departure first.
-    of : int
-        Covariates in all.
-    pilot, tested : int
-        Rows that chose, none where there was no choice, and rows that are tested.
-    """
-
-    chosen: tuple[str, ...]
-    of: int
+    chosen: tuple[str, ...]  # covariates that are tested: those asked for in any case, then the largest departure first
+    of: int  # covariates in all
+    # `pilot` and `tested`: rows that chose, none where there was no choice, and rows that are tested.
     pilot: int
     tested: int
 

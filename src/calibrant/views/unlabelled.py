@@ -32,20 +32,11 @@ NONE_KEPT = (
 
 @dataclass(frozen=True)
 class Cells:
-    """Counts by ``2^10`` cells of the score, of everyone or of some groups.
+    """Counts by ``2^10`` cells of the score, of everyone or of some groups."""
 
-    Parameters
-    ----------
-    labelled : int64 array of shape (1024, 2)
-        Rows by label.
-    unlabelled : int64 array of shape (1024,)
-    sums : int64 array of shape (1024, 2)
-        Sums of the scores, out of ``2^30``, of the labelled and of the others.
-    """
-
-    labelled: NDArray[np.int64]
-    unlabelled: NDArray[np.int64]
-    sums: NDArray[np.int64]
+    labelled: NDArray[np.int64]  # shape (1024, 2): rows by label
+    unlabelled: NDArray[np.int64]  # shape (1024,)
+    sums: NDArray[np.int64]  # shape (1024, 2): sums of the scores, out of `2^30`, of the labelled and of the others
 
     @classmethod
     def of(cls, sketch: Sketch, *groups: int) -> Cells:
@@ -137,24 +128,14 @@ def steps_of(cell: NDArray[np.int64], steps: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class ClusterRows:
-    """Every row, with a label or without, of data whose rows share clusters or count more.
+    """Every row, with a label or without, of data whose rows share clusters or count more."""
 
-    Parameters
-    ----------
-    cluster, cell : int64 arrays of shape (n,)
-    y : float64 array of shape (n,)
-        NaN without a label.
-    p, weight : float64 arrays of shape (n,)
-    group : int64 array of shape (groupings, n)
-        Numbers of the sketch's groups.
-    """
-
-    cluster: NDArray[np.int64]
-    cell: NDArray[np.int64]
-    y: NDArray[np.float64]
-    p: NDArray[np.float64]
-    weight: NDArray[np.float64]
-    group: NDArray[np.int64]
+    cluster: NDArray[np.int64]  # shape (n,)
+    cell: NDArray[np.int64]  # shape (n,)
+    y: NDArray[np.float64]  # shape (n,): NaN without a label
+    p: NDArray[np.float64]  # shape (n,)
+    weight: NDArray[np.float64]  # shape (n,)
+    group: NDArray[np.int64]  # shape (groupings, n): numbers of the sketch's groups
 
     def within(self, groups: Sequence[int]) -> ClusterRows:
         """Return the rows of some groups; of none named all."""
@@ -173,12 +154,7 @@ class ClusterRows:
 
 @dataclass(frozen=True)
 class ClusterCells(Cells):
-    """Counts of people, and their rows by cluster, which are certified.
-
-    Parameters
-    ----------
-    rows_of : ClusterRows
-    """
+    """Counts of people, and their rows by cluster, which are certified."""
 
     rows_of: ClusterRows
 

@@ -58,18 +58,10 @@ HEADS = {  # what a column is called, and how its numbers are written
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table of a workbook.
-
-    Parameters
-    ----------
-    name : str
-    heads : tuple of (str, str)
-        Title and number format of each column.
-    rows : sequence of tuple
-    """
+    """One table of a workbook."""
 
     name: str
-    heads: tuple[tuple[str, str], ...]
+    heads: tuple[tuple[str, str], ...]  # title and number format of each column
     rows: Sequence[tuple[Value, ...]]
 
 

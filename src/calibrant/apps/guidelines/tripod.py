@@ -35,26 +35,13 @@ STATES: dict[State, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of the guideline.
-
-    Parameters
-    ----------
-    number : str
-    applies : {"D", "E", "D;E"}
-        To reports of development, of evaluation, or both.
-    topic : str
-        A few words of our own.
-    answer : callable or None
-        What a record says of it; None where no record can.
-    authors : str
-        What is left for the authors to write.
-    """
+    """One item of the guideline."""
 
     number: str
-    applies: str
-    topic: str
-    answer: Callable[[AuditRecord], Lines] | None = None
-    authors: str = ""
+    applies: str  # "D", "E" or "D;E": to reports of development, of evaluation, or both
+    topic: str  # a few words of our own
+    answer: Callable[[AuditRecord], Lines] | None = None  # what a record says of it; None where no record can
+    authors: str = ""  # what is left for the authors to write
 
 
 @dataclass(frozen=True, slots=True)

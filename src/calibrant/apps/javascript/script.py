@@ -21,17 +21,10 @@ TINY = "2.3e-308"  # numbers nearer to 0 are 0, as in `finite_numbers`
 
 @dataclass(frozen=True)
 class Script(Writer):
-    """JavaScript of one formula: covariates stand in constants v0, v1, ..., in the order of the codings.
-
-    Parameters
-    ----------
-    formula : Formula
-    classes : int
-        How many scores it takes, as an array; 1 is one number.
-    """
+    """JavaScript of one formula: covariates stand in constants v0, v1, ..., in the order of the codings."""
 
     formula: Formula
-    classes: int = 1
+    classes: int = 1  # how many scores it takes, as an array; 1 is one number
     words: ClassVar[Mapping[str, str]] = MappingProxyType({"and": "&&", "or": "||", "all": "true", "any": "false"})
 
     @property

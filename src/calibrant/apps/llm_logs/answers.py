@@ -35,54 +35,29 @@ Place = tuple[str, str]  # field of the log, and its provenance
 
 @dataclass
 class Answer:
-    """One answer of a model to one question.
+    """One answer of a model to one question."""
 
-    Parameters
-    ----------
-    question, task, model : str
-        A question has one name in all logs of its task.
-    epoch : int
-        Which of several answers to it.
-    scores : Mapping of str to object
-        By scorer: right or wrong, as the log has it.
-    reported : Mapping of str to object
-        What else the log says of this answer, by field: confidences are looked for by the last word of it.
-    computed : Mapping of (str, str) to float or None
-        Confidences that the log holds another way, by field and provenance.
-    more : Mapping of str to object
-        What is known of the question.
-    """
-
+    # `question`, `task` and `model`: a question has one name in all logs of its task.
     question: str
     task: str
     model: str = ""
-    epoch: int = 1
-    scores: Mapping[str, object] = field(default_factory=dict)
+    epoch: int = 1  # which of several answers to it
+    scores: Mapping[str, object] = field(default_factory=dict)  # by scorer: right or wrong, as the log has it
+    # What else the log says of this answer, by field: confidences are looked for by the last word of it.
     reported: Mapping[str, object] = field(default_factory=dict)
+    # Confidences that the log holds another way, by field and provenance.
     computed: Mapping[Place, float | None] = field(default_factory=dict)
-    more: Mapping[str, object] = field(default_factory=dict)
+    more: Mapping[str, object] = field(default_factory=dict)  # what is known of the question
 
 
 @dataclass(frozen=True)
 class Tool:
-    """The program that wrote a log.
+    """The program that wrote a log."""
 
-    Parameters
-    ----------
-    name : str
-        As a message calls it: "an Inspect log".
-    looked : str
-        The fields in which confidences are looked for.
-    first : tuple of str
-        Scorers whose verdict is the label where several give one.
-    no_scores : str
-        What to do if it holds no scores.
-    """
-
-    name: str
-    looked: str
-    first: tuple[str, ...] = ()
-    no_scores: str = "run its scorer, then read it again"
+    name: str  # as a message calls it: "an Inspect log"
+    looked: str  # the fields in which confidences are looked for
+    first: tuple[str, ...] = ()  # scorers whose verdict is the label where several give one
+    no_scores: str = "run its scorer, then read it again"  # what to do if it holds no scores
 
 
 def named(task: str, sample: object) -> str:

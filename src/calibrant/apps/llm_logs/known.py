@@ -18,22 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Log(Format):
-    """The log of one tool.
-
-    Parameters
-    ----------
-    called : str
-    reader : str
-        The file and its function.
-    beginnings : tuple of pattern
-        How its JSON begins.
-    endings, members : tuple of str
-        Ends of names of files, and names in a zip file, that no other file has.
-    """
+    """The log of one tool."""
 
     called: str
-    reader: tuple[str, str]
-    beginnings: tuple[re.Pattern[bytes], ...]
+    reader: tuple[str, str]  # the file and its function
+    beginnings: tuple[re.Pattern[bytes], ...]  # how its JSON begins
+    # `endings` and `members`: ends of names of files, and names in a zip file, that no other file has.
     endings: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
 

@@ -24,24 +24,12 @@ QUARTERS = 4  # parts of the rows, of which the multicalibration test holds one 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How a comparator reads the rows along a residual model.
+    """How a comparator reads the rows along a residual model."""
 
-    Parameters
-    ----------
-    name : str
-        Of the test.
-    bins : int
-        Groups of equally many rows.
-    by_size : bool
-        Scores are multiplied by the predicted residual.
-    root : bool
-        Report the square root of the sum of squares.
-    """
-
-    name: str
-    bins: int
-    by_size: bool
-    root: bool
+    name: str  # of the test
+    bins: int  # groups of equally many rows
+    by_size: bool  # scores are multiplied by the predicted residual
+    root: bool  # report the square root of the sum of squares
 
 
 @one_source

@@ -16,24 +16,13 @@ CLOSE = 1e-10  # by which a share may miss its target
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Margin:
-    """Levels of one column, or of several jointly, in rows and in a population.
-
-    Parameters
-    ----------
-    columns : tuple of str
-    labels : tuple of str
-    codes : int32 array of shape (n,)
-        The level of each row.
-    shares : float64 array of shape (len(labels),)
-        Of the population; they add up to one.
-    people : int64 array of shape (len(labels),), or None
-        Rows of the population in each level, where it was given as rows.
-    """
+    """Levels of one column, or of several jointly, in rows and in a population."""
 
     columns: tuple[str, ...]
     labels: tuple[str, ...]
-    codes: Codes
-    shares: Floats
+    codes: Codes  # shape (n,): the level of each row
+    shares: Floats  # shape (len(labels),): of the population; they add up to one
+    # Shape (len(labels),): rows of the population in each level, where it was given as rows.
     people: Floats | None = None
 
     @property

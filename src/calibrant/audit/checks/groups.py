@@ -29,30 +29,17 @@ HIDDEN = "every group has fewer than {} {}"
 
 @dataclass(frozen=True)
 class Group:
-    """One group, certified, and as it is reported.
-
-    Parameters
-    ----------
-    name : tuple of (str, str)
-    members : int
-        Of a pool.
-    people : Population
-    reported : RandomRounding
-    lower, upper, gap : Estimate
-        With ranges that hold simultaneously, as they are reported.
-    evidence : Evidence
-        Of what the limit is about; exact.
-    judge : {"error", "gap"}
-    """
+    """One group, certified, and as it is reported."""
 
     name: Name
-    members: int
+    members: int  # of a pool
     people: Population
     reported: RandomRounding
+    # `lower`, `upper` and `gap`: with ranges that hold simultaneously, as they are reported.
     lower: Estimate
     upper: Estimate
     gap: Estimate
-    evidence: Evidence
+    evidence: Evidence  # of what the limit is about; exact
     judge: Judge
 
     @property

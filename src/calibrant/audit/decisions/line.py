@@ -16,45 +16,34 @@ CERTIFIED_ENDS = 6  # of a line: both of two rates and of the regret; net benefi
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What the record tells; counts are multiples of five, ends of ranges moved outward.
-
-    Parameters
-    ----------
-    group : str
-    threshold, acts_from : float
-    rows, acted, events_acted, left, events_left : int
-        People; acted on and events among them; not acted on and events among them.
-    wrong, wrong_low, wrong_high : float or None
-        ``P(Y = 0 | acted on)``, certified; None where nobody is.
-    missed, missed_low, missed_high : float or None
-        ``P(Y = 1 | not acted on)``, certified; None where everyone is acted on.
-    net_benefit, net_benefit_low, net_benefit_high : float
-    over_all, over_all_low, over_all_high : float
-        The same less that of acting on everyone.
-    regret, regret_low, regret_high : float
-        Ends of these three are certified too.
-    """
+    """What the record tells; counts are multiples of five, ends of ranges moved outward."""
 
     group: str
     threshold: float
     acts_from: float
+    # `rows`, `acted`, `events_acted`, `left` and `events_left`: people; acted on and events among them; not acted on
+    # and events among them.
     rows: int
     acted: int
     events_acted: int
     left: int
     events_left: int
+    # `wrong`, `wrong_low` and `wrong_high`: `P(Y = 0 | acted on)`, certified; None where nobody is.
     wrong: float | None
     wrong_low: float | None
     wrong_high: float | None
+    # `missed`, `missed_low` and `missed_high`: `P(Y = 1 | not acted on)`, certified; None where everyone is acted on.
     missed: float | None
     missed_low: float | None
     missed_high: float | None
     net_benefit: float
     net_benefit_low: float
     net_benefit_high: float
+    # `over_all`, `over_all_low` and `over_all_high`: the same less that of acting on everyone.
     over_all: float
     over_all_low: float
     over_all_high: float
+    # `regret`, `regret_low` and `regret_high`: ends of these three are certified too.
     regret: float
     regret_low: float
     regret_high: float

@@ -17,20 +17,10 @@ EVERYONE: Name = ()
 
 @dataclass(frozen=True)
 class People:
-    """A population with its ladder at each threshold.
+    """A population with its ladder at each threshold."""
 
-    Parameters
-    ----------
-    name : Name
-        Empty for everyone.
-    grouping : int
-        -1 for everyone.
-    population : Population
-    ladders : tuple of Ladder
-    """
-
-    name: Name
-    grouping: int
+    name: Name  # empty for everyone
+    grouping: int  # -1 for everyone
     population: Population
     ladders: tuple[Ladder, ...]
 

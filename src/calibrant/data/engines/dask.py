@@ -43,13 +43,7 @@ class DaskFrame:
 
 
 class DaskFragments:
-    """Row groups of Parquet files that the workers open themselves.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    fragments : Fragments
-    """
+    """Row groups of Parquet files that the workers open themselves."""
 
     def __init__(self, client: Client, fragments: Fragments) -> None:
         self.client, self.fragments = client, fragments

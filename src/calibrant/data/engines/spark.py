@@ -36,12 +36,7 @@ TOO_OLD = "Spark {}: calibrant needs Spark 4 or later, on the cluster too (here:
 
 
 class SparkFrame:
-    """The rows of a Spark DataFrame.
-
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-    """
+    """The rows of a Spark DataFrame."""
 
     def __init__(self, frame: DataFrame) -> None:
         self.frame = frame
@@ -54,13 +49,7 @@ class SparkFrame:
 
 
 class SparkFragments:
-    """Row groups of Parquet files that the executors open themselves.
-
-    Parameters
-    ----------
-    session : pyspark.sql.SparkSession
-    fragments : Fragments
-    """
+    """Row groups of Parquet files that the executors open themselves."""
 
     def __init__(self, session: SparkSession, fragments: Fragments) -> None:
         self.session, self.fragments = session, fragments

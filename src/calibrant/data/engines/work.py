@@ -61,24 +61,14 @@ class Summary(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """One pass over the rows.
+    """One pass over the rows."""
 
-    Parameters
-    ----------
-    kind : {"look", "count"}
-        Fix a spec, or fill a sketch.
-    spec : Spec
-    by, covariates : tuple of str
-        Of a look.
-    rows : int or None
-        Rows in all, if known: what cannot be among the smallest hashes then need not travel.
-    """
-
-    kind: Literal["look", "count"]
+    kind: Literal["look", "count"]  # fix a spec, or fill a sketch
     spec: Spec
+    # `by` and `covariates`: of a look.
     by: tuple[str, ...] = ()
     covariates: tuple[str, ...] = ()
-    rows: int | None = None
+    rows: int | None = None  # rows in all, if known: what cannot be among the smallest hashes then need not travel
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -108,22 +98,13 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkResult:
-    """What stands before a summary's bytes.
+    """What stands before a summary's bytes."""
 
-    Parameters
-    ----------
-    parts : tuple of int
-        That it covers.
-    refused, why : str
-        Name and line of the refusal; empty if there is a summary.
-    faults : Faults or None
-        Of a sketch.
-    """
-
-    parts: tuple[int, ...]
+    parts: tuple[int, ...]  # that it covers
+    # `refused` and `why`: name and line of the refusal; empty if there is a summary.
     refused: str = ""
     why: str = ""
-    faults: Faults | None = None
+    faults: Faults | None = None  # of a sketch
 
 
 def message(answer: WorkResult, summary: bytes = b"") -> bytes:

@@ -25,12 +25,7 @@ ROWS = 30_000  # of whole clusters, held of each column at most
 
 
 class Candidates:
-    """Rows of whole clusters, of each column of the spec that may be one; never a value of it.
-
-    Parameters
-    ----------
-    spec : Spec
-    """
+    """Rows of whole clusters, of each column of the spec that may be one; never a value of it."""
 
     def __init__(self, spec: Spec) -> None:
         self.counted = {name: Sample(ROWS, 0, groupings=0) for name in spec.candidates or ()}

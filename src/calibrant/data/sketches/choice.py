@@ -32,23 +32,13 @@ from calibrant.errors import BadInput
 
 @dataclass(frozen=True)
 class Chosen:
-    """Sampled rows, and the number by which each is known again when the source is read again.
+    """Sampled rows, and the number by which each is known again when the source is read again."""
 
-    Parameters
-    ----------
-    data : Predictions
-        In the order of the source if these are all its rows, else by increasing hash: as a sketch for tests holds them.
-    hashes : uint64 array of shape (n,)
-    read : int
-        Rows of the source.
-    contents : Contents
-        Scores, labels and keys of all of them, by which the same rows are known elsewhere.
-    """
-
+    # In the order of the source if these are all its rows, else by increasing hash: as a sketch for tests holds them.
     data: Predictions
-    hashes: Ids
-    read: int
-    contents: Contents
+    hashes: Ids  # shape (n,)
+    read: int  # rows of the source
+    contents: Contents  # scores, labels and keys of all of them, by which the same rows are known elsewhere
 
     @property
     def left_out(self) -> int:

@@ -97,12 +97,7 @@ class Smallest:
 
 
 class Contents:
-    """Rows by content, by key, and by file.
-
-    Parameters
-    ----------
-    spec : Spec
-    """
+    """Rows by content, by key, and by file."""
 
     def __init__(self, spec: Spec) -> None:
         self.keyed, self._levels = bool(spec.key), len(by_kind(spec.codings)[1])

@@ -85,28 +85,15 @@ UNKNOWN = Chance(1.0, 1.0)  # of rows whose columns are not compared
 
 @dataclass(frozen=True, kw_only=True)
 class _Twins:
-    """Contents that occur more than once.
+    """Contents that occur more than once."""
 
-    Parameters
-    ----------
-    lines : int64 array of shape (d, 4)
-        Different contents, those that occur once among them.
-    share : float
-        Of all contents that these are.
-    pairs, differ : float64 arrays of shape (d,)
-        Pairs of rows with this content, and the share of them whose labels differ.
-    of : float
-        Pairs of rows in all.
-    pair_share : Chance
-        Share of them that are alike by chance in columns but score and label.
-    """
-
-    lines: Integers
-    share: float
+    lines: Integers  # shape (d, 4): different contents, those that occur once among them
+    share: float  # of all contents that these are
+    # `pairs` and `differ`, shape (d,): pairs of rows with this content, and the share of them whose labels differ.
     pairs: Floats
     differ: Floats
-    of: float
-    pair_share: Chance
+    of: float  # pairs of rows in all
+    pair_share: Chance  # share of them that are alike by chance in columns but score and label
 
 
 def repeats_of(contents: Contents, pair_share: Chance) -> Repeats:

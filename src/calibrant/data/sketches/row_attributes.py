@@ -21,23 +21,14 @@ SALT = np.uint64(0x91C4E2A7D35B8F06)  # any number, so that nothing here is the 
 
 @dataclass(frozen=True)
 class RowAttributes:
-    """Clusters and weights of a run of rows.
+    """Clusters and weights of a run of rows."""
 
-    Parameters
-    ----------
-    clusters : uint64 array of shape (n,) or None
-        Hashes of the cluster column; None where rows are independent.
-    weights : float64 array of shape (n,) or None
-        Positive and finite but for rows that are `gone`, or refused; None where every row counts alike.
-    gone : bool array of shape (n,) or None
-        Rows without a cluster, or without a weight; None if there are none.
-    candidates : tuple of uint64 arrays of shape (n,)
-        Hashes of columns that may be the cluster, though nobody said so; 0 where a value is missing.
-    """
-
-    clusters: Ids | None = None
+    clusters: Ids | None = None  # shape (n,): hashes of the cluster column; None where rows are independent
+    # Shape (n,): positive and finite but for rows that are `gone`, or refused; None where every row counts alike.
     weights: Floats | None = None
+    # Shape (n,): rows without a cluster, or without a weight; None if there are none.
     gone: NDArray[np.bool_] | None = None
+    # Each of shape (n,): hashes of columns that may be the cluster, though nobody said so; 0 where a value is missing.
     candidates: tuple[Ids, ...] = ()
 
     @classmethod

@@ -51,24 +51,12 @@ AT_ONCE = 1 << 16  # new lines, if twice the sample is fewer, from which on the 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a run of rows comes from, by which each is known.
+    """Where a run of rows comes from, by which each is known."""
 
-    Parameters
-    ----------
-    part : str
-        The file, relative to the data set's root; empty for a single file or a frame.
-    first_row : int
-        Number, within that file, of the first row.
-    keys : uint64 array of shape (n,), optional
-        Hashes of the key columns; file and number are then used in messages only.
-    row_attributes : Beside
-        The clusters that rows belong to, and how much they count.
-    """
-
-    part: str = ""
-    first_row: int = 0
-    keys: Ids | None = None
-    row_attributes: RowAttributes = NOTHING
+    part: str = ""  # the file, relative to the data set's root; empty for a single file or a frame
+    first_row: int = 0  # number, within that file, of the first row
+    keys: Ids | None = None  # shape (n,): hashes of the key columns; file and number are then used in messages only
+    row_attributes: RowAttributes = NOTHING  # the clusters that rows belong to, and how much they count
 
     @classmethod
     def of(cls, batch: Batch, spec: Spec, part: str, first_row: int, row_attributes: RowAttributes = NOTHING) -> Origin:

@@ -75,37 +75,20 @@ Size = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """What stands before the numbers of a stored sketch.
-
-    Parameters
-    ----------
-    spec : Spec
-    rows_read : int
-    name : str
-    files : tuple of str
-    lengths : tuple of int
-        Non-zero counts of each of `Counters`.
-    parts : Mapping
-        Shapes of the arrays of each part.
-    no_event : Mapping
-        Values of the label next to the one named as the event, and their rows: see `columns.few_of`.
-    dropped_for : Mapping
-        How many of the rows left out lack which part; empty where it is not known.
-    unfinished : tuple of str
-        Of the `Log` that the rows came from.
-    format : int
-    """
+    """What stands before the numbers of a stored sketch."""
 
     spec: Spec
     rows_read: Annotated[int, Meta(ge=0, le=MOST_ROWS)]
     name: str
     files: tuple[str, ...]
-    lengths: tuple[Size, Size, Size, Size]
-    parts: dict[str, dict[str, tuple[Size, ...]]]
+    lengths: tuple[Size, Size, Size, Size]  # non-zero counts of each of `Counters`
+    parts: dict[str, dict[str, tuple[Size, ...]]]  # shapes of the arrays of each part
     format: int = FORMAT
+    # Values of the label next to the one named as the event, and their rows: see `columns.few_of`.
     no_event: dict[str, Size] = field(default_factory=dict)
+    # How many of the rows left out lack which part; empty where it is not known.
     dropped_for: dict[str, Size] = field(default_factory=dict)
-    unfinished: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()  # of the `Log` that the rows came from
 
 
 class Sketch:

@@ -21,12 +21,7 @@ SCALE = float(1 << SCORE_BITS)
 
 
 class UnlabelledRows:
-    """Int64 rows without a label, and the sums of their remainders, by ``2^10`` cells of the score.
-
-    Parameters
-    ----------
-    spec : Spec
-    """
+    """Int64 rows without a label, and the sums of their remainders, by ``2^10`` cells of the score."""
 
     def __init__(self, spec: Spec) -> None:
         self._sizes = spec.sizes

@@ -26,10 +26,6 @@ class Values:
 
     Whether scores are too many depends on all of them together and not on their order: a union beyond the limit stays
     beyond it.
-
-    Parameters
-    ----------
-    spec : Spec
     """
 
     def __init__(self, spec: Spec) -> None:

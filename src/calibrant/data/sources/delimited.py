@@ -51,31 +51,16 @@ WAY = "fix that line, or save the file as Parquet"
 
 @dataclass(frozen=True)
 class Head:
-    """How a file is written, detected from its beginning.
-
-    Parameters
-    ----------
-    path : Path
-    encoding, delimiter : str
-    columns : tuple of str
-    begins : int
-        Bytes of its text before the first row.
-    lines : int
-        Lines before the first row.
-    sought : bool
-        A place in the text is a place in the file.
-    row : int
-        Bytes of a line, about.
-    """
+    """How a file is written, detected from its beginning."""
 
     path: Path
     encoding: str
     delimiter: str
     columns: tuple[str, ...]
-    begins: int
-    lines: int
-    sought: bool
-    row: int
+    begins: int  # bytes of its text before the first row
+    lines: int  # lines before the first row
+    sought: bool  # a place in the text is a place in the file
+    row: int  # bytes of a line, about
 
     @property
     def block(self) -> int:
@@ -187,19 +172,11 @@ class Cut:
 
 @dataclass
 class Scan:
-    """What reading all of a file showed.
-
-    Parameters
-    ----------
-    cuts : list of Cut
-    multiline : bool
-        Some values have line ends.
-    places : dict of int to dict
-        What the values of the columns looked at can be, and where each was first.
-    """
+    """What reading all of a file showed."""
 
     cuts: list[Cut] = field(default_factory=list)
-    multiline: bool = False
+    multiline: bool = False  # some values have line ends
+    # What the values of the columns looked at can be, and where each was first.
     places: dict[int, dict[int, tuple[str, int, str]]] = field(default_factory=dict)
 
     @property

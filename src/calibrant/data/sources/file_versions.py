@@ -25,15 +25,7 @@ ASKERS = 16  # requests at once
 
 @dataclass(frozen=True)
 class FileVersions:
-    """The files of a data set and what each was.
-
-    Parameters
-    ----------
-    filesystem : pyarrow.fs.FileSystem
-    root : str
-    paths : tuple of str
-    were : tuple of Stamp
-    """
+    """The files of a data set and what each was."""
 
     filesystem: pa.fs.FileSystem
     root: str

@@ -107,18 +107,10 @@ def _chunks(first: object, rest: Iterator[object]) -> Source:
 
 @dataclass(frozen=True)
 class InMemoryTable:
-    """Columns that became a table, and why others did not.
+    """Columns that became a table, and why others did not."""
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Each name once.
-    unread : dict of str to str
-        Reasons by name, to be read after it.
-    """
-
-    table: pa.Table
-    unread: Mapping[str, str] = field(default_factory=dict)
+    table: pa.Table  # each name once
+    unread: Mapping[str, str] = field(default_factory=dict)  # reasons by name, to be read after it
 
 
 def as_rows(source: object, noun: str, wanted: Sequence[str] = (), order: Order | None = None) -> InMemoryTable | None:

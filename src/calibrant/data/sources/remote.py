@@ -23,23 +23,14 @@ COLUMNAR = ("parquet", "arrow", "ipc", "feather", "orc")  # formats of datasets
 
 @dataclass(frozen=True)
 class Listing:
-    """Files of a data set, sorted, and the directory that their names are relative to.
-
-    Parameters
-    ----------
-    filesystem : pyarrow.fs.FileSystem
-    root : str
-    paths : tuple of str
-    keys : tuple of dict
-        Columns that are not in the files and their value for each; by default the names of folders tell.
-    typed : dict
-        Keys whose values are known to be whole numbers, or to be none.
-    """
+    """Files of a data set, sorted, and the directory that their names are relative to."""
 
     filesystem: pa.fs.FileSystem
     root: str
     paths: tuple[str, ...]
+    # Columns that are not in the files and their value for each; by default the names of folders tell.
     keys: tuple[dict[str, str | None], ...] = ()
+    # Keys whose values are known to be whole numbers, or to be none.
     typed: Mapping[str, bool] = field(default_factory=dict)
 
 

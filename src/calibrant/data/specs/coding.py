@@ -147,42 +147,21 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Rows:
-    """Sound rows of one batch.
+    """Sound rows of one batch."""
 
-    Parameters
-    ----------
-    p : float64 array of shape (n,)
-    y : int8 array of shape (n,)
-    ids : uint64 array of shape (n,)
-        Identities, mixed with the seed; zeros where no part of the spec uses them.
-    encoded : Encoded
-        The covariates that the spec codes.
-    groups : tuple of int32 arrays
-        Levels of the groups that are no such covariates.
-    keys : uint64 array of shape (n,) or None
-        Hashes of the key columns.
-    part : str
-        The file, relative to the data set's root.
-    stacked : int32 array of shape (groupings, n)
-        Level of each grouping of the spec, counted from zero.
-    clusters : uint64 array of shape (n,) or None
-        Hashes of the clusters that rows belong to, mixed with the seed; None where each is one of its own.
-    weights : float64 array of shape (n,) or None
-        How much each row counts.
-    candidates : tuple of uint64 arrays of shape (n,)
-        Hashes of each column by which rows may belong together; 0 where a row has no value.
-    """
-
-    p: Floats
-    y: NDArray[np.int8]
-    ids: Ids
-    encoded: Encoded
-    groups: tuple[Codes, ...] = ()
-    keys: Ids | None = None
-    part: str = ""
+    p: Floats  # shape (n,)
+    y: NDArray[np.int8]  # shape (n,)
+    ids: Ids  # shape (n,): identities, mixed with the seed; zeros where no part of the spec uses them
+    encoded: Encoded  # the covariates that the spec codes
+    groups: tuple[Codes, ...] = ()  # levels of the groups that are no such covariates
+    keys: Ids | None = None  # shape (n,): hashes of the key columns
+    part: str = ""  # the file, relative to the data set's root
+    # Shape (groupings, n): level of each grouping of the spec, counted from zero.
     stacked: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int32))
+    # Shape (n,): hashes of the clusters that rows belong to, mixed with the seed; None where each is one of its own.
     clusters: Ids | None = None
-    weights: Floats | None = None
+    weights: Floats | None = None  # shape (n,): how much each row counts
+    # Each of shape (n,): hashes of each column by which rows may belong together; 0 where a row has no value.
     candidates: tuple[Ids, ...] = ()
 
 

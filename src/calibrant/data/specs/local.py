@@ -434,12 +434,7 @@ class Features:
 
 
 class LocalSums:
-    """Sums of features times outcomes, simulated outcomes, scores and null variances.
-
-    Parameters
-    ----------
-    spec : LocalSpec
-    """
+    """Sums of features times outcomes, simulated outcomes, scores and null variances."""
 
     def __init__(self, spec: LocalSpec) -> None:
         self.spec = spec

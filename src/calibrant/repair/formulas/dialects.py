@@ -16,48 +16,28 @@ FUNCTIONS = MappingProxyType({f: f.upper() for f in ("ln", "exp", "floor", "leas
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    r"""A dialect.
+    r"""A dialect."""
 
-    Parameters
-    ----------
-    title : str
-        What it is called.
-    double, text, days, truth, nan, numeric : str
-        The type of floats; a column, ``{0}``, as text to compare, and of dates as days since 1970; of truth values as
-        text ("" where it is that of any column); the test that a float is no number ("" where there are none); and the
-        test that a column holds a number or nothing, where a cast makes 0 of text ("" where it refuses).
-    quotes : str
-        Around names.
-    escapes : {"doubled", "backslash", "marked"}
-        What a quote in text is written as: twice; behind a backslash, as a backslash is; or twice, and text with a
-        backslash as ``E'...'``, which means the same whatever the server is set to.
-    names_escape : bool
-        A backslash escapes in names too.
-    number_form : str
-        A float, ``{0}`` its shortest digits, that is one to the engine and no exact decimal.
-    literal_form : str
-        Text, ``{0}`` what stands for it between single quotes.
-    leave_out : str
-        ``SELECT * ... (names)`` without some columns; "" where there is none.
-    once : str
-        Said of a step so that it is worked out once, and not written out wherever it is used.
-    functions : Mapping
-    """
-
-    title: str
+    title: str  # what it is called
+    # `double`, `text`, `days`, `truth`, `nan` and `numeric`: the type of floats; a column, `{0}`, as text to compare,
+    # and of dates as days since 1970; of truth values as text ("" where it is that of any column); the test that a
+    # float is no number ("" where there are none); and the test that a column holds a number or nothing, where a cast
+    # makes 0 of text ("" where it refuses).
     double: str
     text: str
     days: str
     truth: str = ""
     nan: str = ""
     numeric: str = ""
-    quotes: str = '""'
+    quotes: str = '""'  # around names
+    # What a quote in text is written as: twice; behind a backslash, as a backslash is; or twice, and text with a
+    # backslash as `E'...'`, which means the same whatever the server is set to.
     escapes: Literal["doubled", "backslash", "marked"] = "doubled"
-    names_escape: bool = False
-    number_form: str = "{0}"
-    literal_form: str = "'{0}'"
-    leave_out: str = ""
-    once: str = ""
+    names_escape: bool = False  # a backslash escapes in names too
+    number_form: str = "{0}"  # a float, `{0}` its shortest digits, that is one to the engine and no exact decimal
+    literal_form: str = "'{0}'"  # text, `{0}` what stands for it between single quotes
+    leave_out: str = ""  # `SELECT * ... (names)` without some columns; "" where there is none.
+    once: str = ""  # said of a step so that it is worked out once, and not written out wherever it is used
     functions: Mapping[str, str] = field(default_factory=lambda: FUNCTIONS)
 
     def number(self, value: float) -> str:

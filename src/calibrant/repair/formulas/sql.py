@@ -19,20 +19,11 @@ TINY = 2.3e-308  # numbers nearer to 0 are 0, as in `finite_numbers`
 
 @dataclass(frozen=True)
 class Written(Writer):
-    """SQL of one formula.
-
-    Parameters
-    ----------
-    dialect : Dialect
-    scores : tuple of str
-        The column of the score, or of each class, as they were given.
-    unit : float
-        What a score of 1 is in these columns: 100 for percent.
-    """
+    """SQL of one formula."""
 
     dialect: Dialect
-    scores: tuple[str, ...]
-    unit: float = 1.0
+    scores: tuple[str, ...]  # the column of the score, or of each class, as they were given
+    unit: float = 1.0  # what a score of 1 is in these columns: 100 for percent
 
     words: ClassVar[Mapping[str, str]] = MappingProxyType({"and": "AND", "or": "OR", "all": "1 = 1", "any": "1 = 0"})
 

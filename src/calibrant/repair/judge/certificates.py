@@ -31,20 +31,10 @@ NO_VALUES = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Certifying:
-    """How to certify.
+    """How to certify."""
 
-    Parameters
-    ----------
-    steps : int
-        Steps in which probabilities are shown.
-    delta : float
-        Error probability of each family (everyone, distance, groups) of one probability.
-    by_group : bool
-    seed : int
-    """
-
-    steps: int
-    delta: float
+    steps: int  # steps in which probabilities are shown
+    delta: float  # error probability of each family (everyone, distance, groups) of one probability
     by_group: bool
     seed: int
 

@@ -85,36 +85,19 @@ class Judging:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions:
-    """What to compare.
-
-    Parameters
-    ----------
-    repairs : Mapping of str to Repair
-    variables : tuple of str
-        Covariates along which error is audited.
-    fit_on : Predictions, optional
-    distinct_clusters : bool
-    folds : int
-    by : tuple of str
-    bins : Mapping of str to sequence of float
-    left_out : tuple of (str, str)
-        Covariates that cannot be used, and why.
-    people : callable, optional
-        From the fits to who is held against the limit; by default everyone and the groups of `by`.
-    thresholds : tuple of float
-        At which decisions before and after are compared; none by default.
-    """
+    """What to compare."""
 
     repairs: Mapping[str, Repair]
-    variables: tuple[str, ...]
+    variables: tuple[str, ...]  # covariates along which error is audited
     fit_on: Predictions | None = None
     distinct_clusters: bool = False
     folds: int = 0
     by: tuple[str, ...] = ()
     bins: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    left_out: LeftOut = ()
+    left_out: LeftOut = ()  # covariates that cannot be used, and why
+    # From the fits to who is held against the limit; by default everyone and the groups of `by`.
     people: Callable[[Fits], Sequence[People]] | None = None
-    thresholds: tuple[float, ...] = ()
+    thresholds: tuple[float, ...] = ()  # at which decisions before and after are compared; none by default
 
 
 @one_source

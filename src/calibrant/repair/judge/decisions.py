@@ -39,34 +39,21 @@ GROUPED, ALONE = {EVERYONE: 0.5, "groups": 0.5}, {EVERYONE: 1.0}  # of alpha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionChange:
-    """What one repair changes at one threshold for one population. None: few change side, or could be subtracted.
-
-    Parameters
-    ----------
-    probability : str
-    threshold : float
-    population : str
-        ``"everyone"``, or a group such as ``"sex=f"``.
-    rows : int
-        Judged; of a group in multiples of five.
-    to_act, to_leave : int or None
-        Rows that come to be acted on, and rows that are not any more, in multiples of five.
-    gain, gain_low, gain_high : float or None
-        Net benefit after less net benefit as audited, in true positives a row, and its certified range.
-    shown : {"better", "worse", "undecided", "none"} or None
-        "none": no row changes side.
-    """
+    """What one repair changes at one threshold for one population. None: few change side, or could be subtracted."""
 
     probability: str
     threshold: float
-    population: str
-    rows: int
+    population: str  # "everyone", or a group such as "sex=f"
+    rows: int  # judged; of a group in multiples of five
+    # `to_act` and `to_leave`: rows that come to be acted on, and rows that are not any more, in multiples of five.
     to_act: int | None = None
     to_leave: int | None = None
+    # `gain`, `gain_low` and `gain_high`: net benefit after less net benefit as audited, in true positives a row, and
+    # its certified range.
     gain: float | None = None
     gain_low: float | None = None
     gain_high: float | None = None
-    shown: Shown | Literal["none"] | None = None
+    shown: Shown | Literal["none"] | None = None  # "none": no row changes side
 
 
 COLUMNS = tuple(DecisionChange.__dataclass_fields__)

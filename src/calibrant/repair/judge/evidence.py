@@ -147,24 +147,12 @@ CLEAR = 0.005  # half a point: a change of a gap that the table counts
 
 @dataclass(frozen=True)
 class JudgedGroups:
-    """Groups named without looking at outcomes, each of enough people.
+    """Groups named without looking at outcomes, each of enough people."""
 
-    Parameters
-    ----------
-    spec : Spec
-        Of sketches that count the groups.
-    codes : Mapping of str to int array
-        Level of each row.
-    names : tuple of Group
-    index : tuple of int
-        Number of each group in a sketch.
-    rows : tuple of int arrays
-    """
-
-    spec: Spec
-    codes: Mapping[str, NDArray[np.int32]]
+    spec: Spec  # of sketches that count the groups
+    codes: Mapping[str, NDArray[np.int32]]  # level of each row
     names: tuple[Group, ...]
-    index: tuple[int, ...]
+    index: tuple[int, ...]  # number of each group in a sketch
     rows: tuple[Whole, ...]
 
     def sketch(self, judged: Judged, p: Floats, rows: Rows) -> Sketch:

@@ -55,36 +55,18 @@ COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class People:
-    """A population of the judged rows, fixed by scores and covariates.
+    """A population of the judged rows, fixed by scores and covariates."""
 
-    Parameters
-    ----------
-    id : str
-        ``"everyone"``, or a name that no other has.
-    who : str
-        In words.
-    kind : {"everyone", "group", "subgroup"}
-    rows : int array
-        Which of the judged rows.
-    share : float
-        Of alpha, among all of its kind that could be looked at.
-    variable, value : str
-        Of a group.
-    shown : bool
-        It is reported of in any case; others where a repair brings them over the limit.
-    listed : bool
-        It stands in the table next to those reported for, and counts for no choice.
-    """
-
-    id: str
-    who: str
+    id: str  # "everyone", or a name that no other has
+    who: str  # in words
     kind: Kind
-    rows: Whole
-    share: float = 1.0
+    rows: Whole  # which of the judged rows
+    share: float = 1.0  # of alpha, among all of its kind that could be looked at
+    # `variable` and `value`: of a group.
     variable: str = ""
     value: str = ""
-    shown: bool = True
-    listed: bool = False
+    shown: bool = True  # it is reported of in any case; others where a repair brings them over the limit
+    listed: bool = False  # it stands in the table next to those reported for, and counts for no choice
 
 
 def as_input(_: People, __: str, ends: Ends) -> Ends:
@@ -94,31 +76,17 @@ def as_input(_: People, __: str, ends: Ends) -> Ends:
 
 @dataclass(frozen=True, kw_only=True)
 class Against:
-    """What populations are held against.
-
-    Parameters
-    ----------
-    limit : float or None
-    judge : {"error", "gap"}
-        What the limit is about for everyone and groups; for subgroups it is the gap.
-    steps : int
-        Steps in which scores of many values are shown.
-    alpha : float
-        Of each kind of population.
-    seed : int
-    reported : callable
-        Given a population, a probability and the ends of its range, the ends as they are reported, moved outward.
-        Verdicts follow these.
-    exact : bool, optional
-        The score as audited takes few values, and is judged as it is; by default the rows judged decide.
-    """
+    """What populations are held against."""
 
     limit: float | None
-    judge: Measure
-    steps: int
-    alpha: float
+    judge: Measure  # what the limit is about for everyone and groups; for subgroups it is the gap
+    steps: int  # steps in which scores of many values are shown
+    alpha: float  # of each kind of population
     seed: int
+    # Given a population, a probability and the ends of its range, the ends as they are reported, moved outward.
+    # Verdicts follow these.
     reported: Callable[[People, str, Ends], Ends] = as_input
+    # The score as audited takes few values, and is judged as it is; by default the rows judged decide.
     exact: bool | None = None
 
 
@@ -134,14 +102,7 @@ def verdict_on(ends: Ends, limit: float | None) -> Verdict:
 
 @dataclass(frozen=True)
 class Fixed:
-    """Ranges and verdicts of populations, as audited and under each repair.
-
-    Parameters
-    ----------
-    judged : Judged
-    people : tuple of People
-    how : Against
-    """
+    """Ranges and verdicts of populations, as audited and under each repair."""
 
     judged: Judged
     people: tuple[People, ...]

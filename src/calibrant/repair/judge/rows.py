@@ -75,20 +75,11 @@ LOSSES: Mapping[str, Loss] = {"brier": squared, "log_loss": partial(logarithmic,
 
 @dataclass(frozen=True)
 class Judged:
-    """Rows that no map was fitted on, and their scores under each.
-
-    Parameters
-    ----------
-    data : Predictions
-    scores : Mapping of str to float64 array of shape (n,)
-        ``"as audited"`` first.
-    part : int64 array of shape (n,)
-        Fold of each row: rows of one fold have their scores from one map.
-    """
+    """Rows that no map was fitted on, and their scores under each."""
 
     data: Predictions
-    scores: Mapping[str, Floats]
-    part: Whole
+    scores: Mapping[str, Floats]  # each of shape (n,): "as audited" first
+    part: Whole  # shape (n,): fold of each row: rows of one fold have their scores from one map
     _alone: dict[str, Predictions] = field(default_factory=dict, repr=False, compare=False)
     _clusters: dict[tuple[str, int], WholeClusters | None] = field(default_factory=dict, repr=False, compare=False)
 
@@ -179,29 +170,15 @@ LeftOut = tuple[tuple[str, str], ...]  # repairs that could not be fitted, and w
 
 @dataclass(frozen=True)
 class Fits:
-    """Judged rows, the maps, and how rows were dealt.
-
-    Parameters
-    ----------
-    judged : Judged
-    calibrators : Mapping of str to Calibrator
-        In folds: fitted on all rows, after the folds' own maps were judged.
-    how : {"halves", "fit_on", "folds", "fitted"}
-    rows_fit : int
-    clusters_fit : int
-        Of independent rows 0.
-    left_out : tuple of (str, str)
-    at : int array
-        Which rows of the data the judged ones are.
-    """
+    """Judged rows, the maps, and how rows were dealt."""
 
     judged: Judged
-    calibrators: Mapping[str, Calibrator]
-    how: str
+    calibrators: Mapping[str, Calibrator]  # in folds: fitted on all rows, after the folds' own maps were judged
+    how: str  # "halves", "fit_on", "folds" or "fitted"
     rows_fit: int
-    clusters_fit: int
+    clusters_fit: int  # of independent rows 0
     left_out: LeftOut
-    at: Whole
+    at: Whole  # which rows of the data the judged ones are
 
 
 def named(repairs: object) -> dict[str, Repair]:

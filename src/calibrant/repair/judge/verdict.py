@@ -21,60 +21,45 @@ Shown = Literal["better", "worse", "undecided"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """One probability, as audited or repaired: a row of the table. None: it could not be, or was not, computed.
+    """One probability, as audited or repaired: a row of the table. None: it could not be, or was not, computed."""
 
-    Parameters
-    ----------
-    probability : str
-        Name of the repair, or ``"as audited"``.
-    recipe, order : str
-        Recipe of the map, empty as audited; whether it keeps the order of people.
-    scale : {"logit", "raw", "log ratio"} or None
-        What its curve is a function of, where its recipe leaves a choice: the log-odds, the score.
-    error_low, error_high, error_shown_low : float or None
-        Certified error: from below raw, from above and below as shown in steps.
-    distance_high : float or None
-        Certified distance to calibration, from above.
-    brier, log_loss, auroc, accuracy : float or None
-    impossible : int
-        Outcomes that happened and that it had called impossible, with a score of 0 or 1.
-    local_p, strong_p, scan_p : float or None
-        p-values of the tests.
-    largest_vece, largest_vece_variable
-        Error along the variable along which it is largest.
-    largest_gap, largest_gap_group
-        Size of the largest gap of a group.
-    worst_group_low, worst_group_high, worst_group_shown_low : float or None
-        Certified error of a group, the largest of each end; each with its group.
-    groups_better, groups_worse, groups_shown_better, groups_shown_worse : int
-        Groups whose gap changed by more than half a point; and by a change that is shown.
-    """
-
-    probability: str
+    probability: str  # name of the repair, or "as audited"
+    # `recipe` and `order`: recipe of the map, empty as audited; whether it keeps the order of people.
     recipe: str
     order: str
+    # "logit", "raw" or "log ratio": what its curve is a function of, where its recipe leaves a choice: the log-odds,
+    # the score.
     scale: str | None = None
+    # `error_low`, `error_high` and `error_shown_low`: certified error: from below raw, from above and below as shown in
+    # steps.
     error_low: float | None = None
     error_high: float | None = None
     error_shown_low: float | None = None
-    distance_high: float | None = None
+    distance_high: float | None = None  # certified distance to calibration, from above
     brier: float
     log_loss: float = 0.0
     auroc: float | None = None
     accuracy: float = 0.0
-    impossible: int = 0
+    impossible: int = 0  # outcomes that happened and that it had called impossible, with a score of 0 or 1
+    # `local_p`, `strong_p` and `scan_p`: p-values of the tests.
     local_p: float | None = None
     strong_p: float | None = None
     scan_p: float | None = None
+    # `largest_vece` and `largest_vece_variable`: error along the variable along which it is largest.
     largest_vece: float | None = None
     largest_vece_variable: str | None = None
+    # `largest_gap` and `largest_gap_group`: size of the largest gap of a group.
     largest_gap: float | None = None
     largest_gap_group: str | None = None
+    # `worst_group_low`, `worst_group_high` and `worst_group_shown_low`: certified error of a group, the largest of each
+    # end; each with its group.
     worst_group_low: float | None = None
     worst_group_low_group: str | None = None
     worst_group_high: float | None = None
     worst_group_high_group: str | None = None
     worst_group_shown_low: float | None = None
+    # `groups_better`, `groups_worse`, `groups_shown_better` and `groups_shown_worse`: groups whose gap changed by more
+    # than half a point; and by a change that is shown.
     groups_better: int = 0
     groups_worse: int = 0
     groups_shown_better: int = 0

@@ -53,26 +53,14 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What is shown of a curve, or of one of its groups: pictures, a sentence and a table.
-
-    Parameters
-    ----------
-    title : str
-    panels : tuple of Panel
-    text : str
-    heads : tuple of str
-    rows : tuple of tuple of str
-        Cells; one that is SVG is a picture.
-    folded : bool
-        The table is opened on demand.
-    """
+    """What is shown of a curve, or of one of its groups: pictures, a sentence and a table."""
 
     title: str
     panels: tuple[Panel, ...]
     text: str
     heads: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-    folded: bool = False
+    rows: tuple[tuple[str, ...], ...] = ()  # cells; one that is SVG is a picture
+    folded: bool = False  # the table is opened on demand
 
 
 def drawings(curve: Curve) -> tuple[Drawing, ...]:

@@ -25,35 +25,22 @@ GAPS = "Gap, points"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a map is farthest off, in words: the stretch or level, and its extreme point.
-
-    Parameters
-    ----------
-    where, at : str
-        The whole stretch, and its extreme point; equal for a level or a single point.
-    sign : int
-        1 where more happens than the model says.
-    least : float
-        How far from zero the band of the extreme point stays.
-    people : int
-        Nearest to the points of the stretch.
-    adjusted : float
-        p-value of the extreme point, allowing for all points of its map.
-    """
+    """Where a map is farthest off, in words: the stretch or level, and its extreme point."""
 
     variable: str
+    # `where` and `at`: the whole stretch, and its extreme point; equal for a level or a single point.
     where: str
     at: str
-    sign: int
+    sign: int  # 1 where more happens than the model says
     predicted: float
     observed: float
     gap: float
     low: float
     high: float
-    least: float
-    people: int
+    least: float  # how far from zero the band of the extreme point stays
+    people: int  # nearest to the points of the stretch
     rows: int
-    adjusted: float
+    adjusted: float  # p-value of the extreme point, allowing for all points of its map
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,26 +76,14 @@ def variables(record: AuditRecord) -> Iterator[Node]:
 
 @dataclass(frozen=True, slots=True)
 class ReportedVariable:
-    """All that is known of one variable: by the ranking, the test of each attribute, the search, and as a curve.
-
-    Parameters
-    ----------
-    name : str
-    ranked : Ranked or None
-    evidence : Evidence or None
-    needed : Mapping or None
-    by_variable : Along or None
-        Its curve, or its map where there is no curve.
-    drawn : Map or None
-        Its map, where there is no curve.
-    """
+    """All that is known of one variable: by the ranking, the test of each attribute, the search, and as a curve."""
 
     name: str
     ranked: Ranked | None
     evidence: Evidence | None
     needed: Mapping[str, Any] | None
-    by_variable: ByVariable | None
-    drawn: maps.Map | None
+    by_variable: ByVariable | None  # its curve, or its map where there is no curve
+    drawn: maps.Map | None  # its map, where there is no curve
 
     @property
     def shown(self) -> bool:
@@ -142,40 +130,22 @@ def reported(record: AuditRecord) -> tuple[ReportedVariable, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One variable of the ranking; errors are fractions.
-
-    Parameters
-    ----------
-    beyond : float
-        Estimated average gap along the variable beyond the overall gap.
-    low, high : float or None
-        Certified, for `beyond`; None where no proof covers the data.
-    whole : float
-        Estimated average gap along the variable, the shift included.
-    whole_low, whole_high : float or None
-        Certified, for `whole`.
-    adjusted : float
-        p-value of `beyond`, adjusted for all variables of the ranking.
-    error_shown : bool
-        Whether error beyond the overall gap is shown.
-    worst : str
-        Values that add most; empty where too few people have them to be shown.
-    gap : float
-        What happened minus what the model says there, less the overall gap.
-    """
+    """One variable of the ranking; errors are fractions."""
 
     variable: str
     kind: str
-    beyond: float
+    beyond: float  # estimated average gap along the variable beyond the overall gap
+    # `low` and `high`: certified, for `beyond`; None where no proof covers the data.
     low: float | None
     high: float | None
-    whole: float
+    whole: float  # estimated average gap along the variable, the shift included
+    # `whole_low` and `whole_high`: certified, for `whole`.
     whole_low: float | None
     whole_high: float | None
-    adjusted: float
-    error_shown: bool
-    worst: str
-    gap: float
+    adjusted: float  # p-value of `beyond`, adjusted for all variables of the ranking
+    error_shown: bool  # whether error beyond the overall gap is shown
+    worst: str  # values that add most; empty where too few people have them to be shown
+    gap: float  # what happened minus what the model says there, less the overall gap
 
 
 def ranked(record: AuditRecord) -> tuple[Ranked, ...]:

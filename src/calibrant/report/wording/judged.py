@@ -28,27 +28,15 @@ NAMED = 3  # of those that are over, or undecided, the line names so many
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One answer of an audit that counts for a pipeline.
-
-    Parameters
-    ----------
-    kind : {"everyone", "group", "subgroups", "check"}
-    name : str
-        As it is read.
-    state : {"within", "over", "undecided", "open", "absent"}
-        The worst of all is the exit status: "over" 1, "undecided" 3. "open" counts for none: unlisted subgroups of
-        which none is certified over the limit, nor all within it. "absent" was not judged.
-    reported : str
-        How far off, or why not judged, in a few words.
-    short : str
-        The same in the fewest; empty where there are none.
-    """
+    """One answer of an audit that counts for a pipeline."""
 
     kind: Kind
-    name: str
+    name: str  # as it is read
+    # The worst of all is the exit status: "over" 1, "undecided" 3. "open" counts for none: unlisted subgroups of which
+    # none is certified over the limit, nor all within it. "absent" was not judged.
     state: State
-    reported: str
-    short: str = ""
+    reported: str  # how far off, or why not judged, in a few words
+    short: str = ""  # the same in the fewest; empty where there are none
 
 
 def judged(record: AuditRecord) -> list[Judged]:

@@ -25,27 +25,17 @@ FELL = {"within": "Within the limit", "over": "Over the limit"}
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """What is certified of everyone, or a group, whether their outcomes are known or not.
-
-    Parameters
-    ----------
-    name : str
-    everyone : bool
-    rows, missing : int
-        People whose outcome is known, and the others; of a group as reported.
-    ranges, verdicts : tuple
-        At random, at the stated odds, and whatever they are.
-    stands : float
-        The ratio of odds up to which the verdict at random stands; 0 if it is undecided.
-    """
+    """What is certified of everyone, or a group, whether their outcomes are known or not."""
 
     name: str
     everyone: bool
+    # `rows` and `missing`: people whose outcome is known, and the others; of a group as reported.
     rows: int
     missing: int
+    # `ranges` and `verdicts`: at random, at the stated odds, and whatever they are.
     ranges: tuple[tuple[float, float], ...]
     verdicts: tuple[str, ...]
-    stands: float
+    stands: float  # the ratio of odds up to which the verdict at random stands; 0 if it is undecided
 
     @property
     def unknown(self) -> str:

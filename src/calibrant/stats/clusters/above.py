@@ -36,27 +36,17 @@ def bets(clusters: int, largest: float) -> Floats:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The certified clusters' sums, by cluster and cell.
+    """The certified clusters' sums, by cluster and cell."""
 
-    Parameters
-    ----------
-    cluster, cell : int64 arrays of shape (pairs,)
-        From 0, sorted by cluster.
-    value : float64 array of shape (pairs,)
-        ``t_gc``.
-    reach, size : float64 arrays of shape (u,)
-        ``R_g = sum_c |t_gc|`` and ``W_g``.
-    cells : int
-    moved : float64 array of shape (u,), or (1,)
-        ``D_g``, what is certified along with the error; 0 by default.
-    """
-
+    # `cluster` and `cell`, shape (pairs,): from 0, sorted by cluster.
     cluster: Ints
     cell: Ints
-    value: Floats
+    value: Floats  # shape (pairs,): `t_gc`
+    # `reach` and `size`, shape (u,): `R_g = sum_c |t_gc|` and `W_g`.
     reach: Floats
     size: Floats
     cells: int
+    # Shape (u,), or (1,): `D_g`, what is certified along with the error; 0 by default.
     moved: Floats = field(default_factory=lambda: np.zeros(1))
 
     @classmethod
@@ -116,28 +106,19 @@ class Quadratic:
     ``V_g = x W_g - D_g``; ``h = sum psi_g V_g t_g`` and ``s2 = sum psi_g V_g^2`` are polynomials in x. It holds as
     ``ln(1 - b) >= -b - psi(b) b^2`` with psi increasing and ``b <= kappa (R_g + D_g)``. Where `relaxation` was found,
     the linear and the quadratic term are bounded together.
-
-    Parameters
-    ----------
-    kappa, least : float
-        kappa and Q.
-    t : float64 array of shape (k,)
-        ``sum t_g``.
-    total, h, s2 : float64 arrays of shapes (2,), (k, 2) and (2, 2)
-        ``sum v_g``, ``sum psi_g t_g v_g'`` and ``sum psi_g v_g v_g'``, with ``v_g = (W_g, D_g)``.
-    g : float64 array of shape (k, k)
-        ``sum psi_g t_g t_g'``.
-    relaxation : float64 array of shape (k + 1,) or None
     """
 
+    # `kappa` and `least`: kappa and Q.
     kappa: float
     least: float
-    t: Floats
+    t: Floats  # shape (k,): `sum t_g`
+    # `total`, `h` and `s2`, shapes (2,), (k, 2) and (2, 2): `sum v_g`, `sum psi_g t_g v_g'` and `sum psi_g v_g v_g'`,
+    # with `v_g = (W_g, D_g)`.
     total: Floats
     h: Floats
     s2: Floats
-    g: Floats
-    relaxation: Floats | None = None
+    g: Floats  # shape (k, k): `sum psi_g t_g t_g'`
+    relaxation: Floats | None = None  # shape (k + 1,)
 
     @classmethod
     def of(cls, q: Pairs, kappa: float) -> Quadratic:
@@ -184,14 +165,9 @@ class Quadratic:
 
 @dataclass(frozen=True)
 class Above(Evidence):
-    """Evidence against "the error is at least x": the mean over bets of a lower bound of ``E_x(f*)``.
+    """Evidence against "the error is at least x": the mean over bets of a lower bound of ``E_x(f*)``."""
 
-    Parameters
-    ----------
-    forms : sequence, one of each bet, of sequences of forms
-        Of each bet the largest counts.
-    """
-
+    # Sequence, one of each bet, of sequences of forms: of each bet the largest counts.
     forms: Sequence[Sequence[Separable | Quadratic]]
     start, stop = SEARCHED, 0.0
 

@@ -32,42 +32,23 @@ SHARES = (0.25, 0.5, 0.25)
 
 @dataclass(frozen=True)
 class Bet:
-    """One e-value: what a witness wins of each cluster, the bet on it, and its share of the evidence.
+    """One e-value: what a witness wins of each cluster, the bet on it, and its share of the evidence."""
 
-    Parameters
-    ----------
-    gain : float64 array of shape (u,), or (k, u)
-        ``sum w f (y - p)`` of each certified cluster; or of ``y - p - m``, for each of k shifts m, of which the worst
-        counts.
-    bet : float64 array of shape (u,)
-        kappa.
-    share : float
-    """
-
+    # Shape (u,), or (k, u): `sum w f (y - p)` of each certified cluster; or of `y - p - m`, for each of k shifts m, of
+    # which the worst counts.
     gain: Floats
-    bet: Floats
+    bet: Floats  # shape (u,): kappa
     share: float
 
 
 @dataclass(frozen=True)
 class Below(Evidence):
-    """Evidence against "the error is at most x": ``sum_j share_j prod_g (1 + kappa_jg (gain_jg - x W_g))``.
-
-    Parameters
-    ----------
-    wagers : sequence of Bet
-    size : float64 array of shape (u,)
-        ``W_g``.
-    largest : float
-        M.
-    room : float
-        What no residual exceeds: 1, or more where a shift is taken off.
-    """
+    """Evidence against "the error is at most x": ``sum_j share_j prod_g (1 + kappa_jg (gain_jg - x W_g))``."""
 
     wagers: Sequence[Bet]
-    size: Floats
-    largest: float
-    room: float = 1.0
+    size: Floats  # shape (u,): `W_g`
+    largest: float  # M
+    room: float = 1.0  # what no residual exceeds: 1, or more where a shift is taken off
 
     def at(self, x: float) -> float:
         """Return the log e-value, which falls with x; a bet that could lose more than it has counts nothing."""
@@ -82,22 +63,14 @@ class Below(Evidence):
 
 @dataclass(frozen=True)
 class GapBets:
-    """Evidence about the weighted mean residual: ``prod_g (1 + kappa_g (t_g - m W_g))`` has mean one at the true m.
+    """Evidence about the weighted mean residual: ``prod_g (1 + kappa_g (t_g - m W_g))`` has mean one at the true m."""
 
-    Parameters
-    ----------
-    gain, size : float64 arrays of shape (u,)
-        ``t_g = sum w (y - p)`` and ``W_g`` of each certified cluster.
-    bets : float64 array of shape (j, u)
-        Of each stake: a factor stays positive while ``kappa M (1 + m) < 1``, or ``1 - m`` from the other side.
-    largest : float
-        M.
-    """
-
+    # `gain` and `size`, shape (u,): `t_g = sum w (y - p)` and `W_g` of each certified cluster.
     gain: Floats
     size: Floats
+    # Shape (j, u): of each stake: a factor stays positive while `kappa M (1 + m) < 1`, or `1 - m` from the other side.
     bets: Floats
-    largest: float
+    largest: float  # M
 
     def at(self, mean: float, side: float) -> float:
         """Return the log e-value against "the gap is at most `mean`" (`side` 1), or at least (-1)."""

@@ -16,32 +16,22 @@ BRACKET = 64  # doublings until tau^2 is surely too large
 
 @dataclass(frozen=True)
 class Pooled:
-    """A random-effects meta-analysis.
+    """A random-effects meta-analysis."""
 
-    Parameters
-    ----------
-    mean, error : float
-        The mean over sites, and its standard error by Hartung and Knapp.
-    low, high, new_low, new_high : float
-        The interval of the mean, and the prediction interval of a new site.
-    tau2, tau2_low, tau2_high : float
-        Variance between sites, and its Q-profile interval.
-    weight : float64 array of shape (k,)
-        Of each site, adding up to one.
-    q, p_value, i2 : float
-        Cochran's Q, its p-value, and the share of its spread beyond chance.
-    """
-
+    # `mean` and `error`: the mean over sites, and its standard error by Hartung and Knapp.
     mean: float
     error: float
+    # `low`, `high`, `new_low` and `new_high`: the interval of the mean, and the prediction interval of a new site.
     low: float
     high: float
     new_low: float
     new_high: float
+    # `tau2`, `tau2_low` and `tau2_high`: variance between sites, and its Q-profile interval.
     tau2: float
     tau2_low: float
     tau2_high: float
-    weight: Floats
+    weight: Floats  # shape (k,): of each site, adding up to one
+    # `q`, `p_value` and `i2`: Cochran's Q, its p-value, and the share of its spread beyond chance.
     q: float
     p_value: float
     i2: float

@@ -41,21 +41,11 @@ FINE = 20  # cells up to which each has its own sign in every order; of more, in
 
 @dataclass(frozen=True)
 class ByVariable:
-    """Sums of residuals of clusters in cells of a variable.
+    """Sums of residuals of clusters in cells of a variable."""
 
-    Parameters
-    ----------
-    tallies : Tallies
-        Sums of ``w r``, with r of size 1 at most.
-    mass : Tallies
-        Sums of w, by the same clusters and cells.
-    ordered : bool
-        The cells are in the order of a number or date.
-    """
-
-    tallies: Tallies
-    mass: Tallies
-    ordered: bool
+    tallies: Tallies  # sums of `w r`, with r of size 1 at most
+    mass: Tallies  # sums of w, by the same clusters and cells
+    ordered: bool  # the cells are in the order of a number or date
 
     @classmethod
     def of(cls, clusters: Clusters, cell: Ints, cells: int, residual: Floats, ordered: bool) -> ByVariable:
@@ -157,17 +147,10 @@ class ByVariable:
 
 @dataclass(frozen=True)
 class Beyond(Evidence):
-    """Evidence against "the error beyond the overall gap is at least x", at the worst of several shifts.
+    """Evidence against "the error beyond the overall gap is at least x", at the worst of several shifts."""
 
-    Parameters
-    ----------
-    ends : sequence of Above
-        One for each shift, with the same bets.
-    bets : int
-        How many bets share the evidence; those that `ends` lack could lose more than they have, and count nothing.
-    """
-
-    ends: Sequence[Above]
+    ends: Sequence[Above]  # one for each shift, with the same bets
+    # How many bets share the evidence; those that `ends` lack could lose more than they have, and count nothing.
     bets: int
     start, stop = SEARCHED, 0.0
 

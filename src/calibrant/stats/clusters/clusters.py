@@ -33,34 +33,18 @@ class Clusters:
     A cluster's size is ``W_g``, the sum of its rows' weights. Pilot clusters, chosen without looking at anything else
     than their names, leave the certificate; their largest is M. A certified cluster larger than M weighs down to it:
     its rows weigh ``w min(1, M / W_g)``, and the error certified is that of these weights.
-
-    Parameters
-    ----------
-    cluster : int64 array of shape (n,)
-        The cluster of each row, 0 to m - 1; every cluster has a row.
-    p : float64 array of shape (n,)
-    y : int8 array of shape (n,)
-    input_weights : float64 array of shape (n,)
-        The rows' weights as they were given: positive.
-    block : int64 array of shape (m,)
-        The random block of each cluster, from 1 on; 0 for a pilot cluster.
-    most : float
-        M is at most this: that of everyone, where these are a group's rows.
-    columns : tuple of str
-        What names the clusters, where several columns did: the coarsest, then those whose clusters lie whole in its
-        own.
-    designed : bool
-        Sizes are part of the design, known before any outcome: M is the size of the largest, or `most` where that is
-        given, and none is made lighter.
     """
 
-    cluster: Ints
-    p: Floats
-    y: NDArray[np.int8]
-    input_weights: Floats
-    block: Ints
-    most: float = np.inf
+    cluster: Ints  # shape (n,): the cluster of each row, 0 to m - 1; every cluster has a row
+    p: Floats  # shape (n,)
+    y: NDArray[np.int8]  # shape (n,)
+    input_weights: Floats  # shape (n,): the rows' weights as they were given: positive
+    block: Ints  # shape (m,): the random block of each cluster, from 1 on; 0 for a pilot cluster
+    most: float = np.inf  # M is at most this: that of everyone, where these are a group's rows
+    # What names the clusters, where several columns did: the coarsest, then those whose clusters lie whole in its own.
     columns: tuple[str, ...] = ()
+    # Sizes are part of the design, known before any outcome: M is the size of the largest, or `most` where that is
+    # given, and none is made lighter.
     designed: bool = False
 
     @classmethod
@@ -183,20 +167,12 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Tallies:
-    """Sums of residuals, one for each cluster and cell that meet.
+    """Sums of residuals, one for each cluster and cell that meet."""
 
-    Parameters
-    ----------
-    cluster, cell : int64 arrays of shape (pairs,)
-        Sorted by cluster.
-    value : float64 array of shape (pairs,)
-    cells : int
-    clusters : Units
-    """
-
+    # `cluster` and `cell`, shape (pairs,): sorted by cluster.
     cluster: Ints
     cell: Ints
-    value: Floats
+    value: Floats  # shape (pairs,)
     cells: int
     clusters: Clusters
 

@@ -32,20 +32,12 @@ RELAXED = 3  # displays, the best by forms that cost little, whose signs are bou
 
 @dataclass(frozen=True)
 class Routes(Evidence):
-    """Evidence against "the distance is at least x": the mean over displays, and over the bets on each.
-
-    Parameters
-    ----------
-    names : tuple of str
-    above : sequence of Above
-        One a display. Each has an equal share of the evidence; a display that is not made counts nothing.
-    shared : int
-        Shares that there are.
-    """
+    """Evidence against "the distance is at least x": the mean over displays, and over the bets on each."""
 
     names: Sequence[str]
+    # One a display. Each has an equal share of the evidence; a display that is not made counts nothing.
     above: Sequence[Above]
-    shared: int = SHARED
+    shared: int = SHARED  # shares that there are
     start, stop = SEARCHED, 0.0
 
     @classmethod

@@ -25,22 +25,13 @@ SALT = 0x5EED_0A11
 
 @dataclass(frozen=True, slots=True)
 class IntraclassCorrelation:
-    """How alike rows of one cluster are.
+    """How alike rows of one cluster are."""
 
-    Parameters
-    ----------
-    clusters, rows : int
-        Clusters, and rows that belong to one, of all that were given.
-    design_effect : float
-        Variance of the mean residual by clusters, over that of independent rows; 1 at least.
-    p_value : float
-        Of independent outcomes; at most `level` only if they are refuted at that level.
-    """
-
+    # `clusters` and `rows`: clusters, and rows that belong to one, of all that were given.
     clusters: int
     rows: int
-    design_effect: float
-    p_value: float
+    design_effect: float  # variance of the mean residual by clusters, over that of independent rows; 1 at least
+    p_value: float  # of independent outcomes; at most `level` only if they are refuted at that level
 
 
 def intraclass_correlation(

@@ -24,18 +24,12 @@ PENALISED = 16_001  # shifts at which the penalised likelihood of a site is look
 
 
 class Residuals(NamedTuple):
-    """Rows of clusters within sites.
+    """Rows of clusters within sites."""
 
-    Parameters
-    ----------
-    site, cluster : int arrays of shape (n,)
-    logit, y : float64 arrays of shape (n,)
-    """
-
-    site: Codes
-    cluster: Codes
-    logit: Floats
-    y: Floats
+    site: Codes  # shape (n,)
+    cluster: Codes  # shape (n,)
+    logit: Floats  # shape (n,)
+    y: Floats  # shape (n,)
 
 
 class Likelihoods:
@@ -164,30 +158,21 @@ def posterior_terms(sites: Likelihoods, tau: float, start: float) -> PosteriorTe
 
 @dataclass(frozen=True)
 class Fitted:
-    """The mean over sites and their spread; ends at one level each.
+    """The mean over sites and their spread; ends at one level each."""
 
-    Parameters
-    ----------
-    mean, error : float
-        And its standard error, tau held.
-    low, high, new_low, new_high : float
-        The interval of the mean, and the prediction interval of a new site.
-    tau, tau_low, tau_high : float
-        Standard deviation between sites, and its interval by likelihood ratio.
-    p_value : float
-        Of "all sites are alike", by likelihood ratio; half of the chi-squared distribution is at zero.
-    """
-
+    # `mean` and `error`: and its standard error, tau held.
     mean: float
     error: float
+    # `low`, `high`, `new_low` and `new_high`: the interval of the mean, and the prediction interval of a new site.
     low: float
     high: float
     new_low: float
     new_high: float
+    # `tau`, `tau_low` and `tau_high`: standard deviation between sites, and its interval by likelihood ratio.
     tau: float
     tau_low: float
     tau_high: float
-    p_value: float
+    p_value: float  # of "all sites are alike", by likelihood ratio; half of the chi-squared distribution is at zero
 
 
 def fitted(sites: Likelihoods, alpha: float) -> Fitted:

@@ -30,18 +30,10 @@ SALT = np.uint64(0x4C0552D7)  # so that names of blocks are not those of other c
 
 @dataclass(frozen=True)
 class DiagonalBlocks:
-    """The rows of one shift, as clusters that are independent.
+    """The rows of one shift, as clusters that are independent."""
 
-    Parameters
-    ----------
-    rows : int64 array of shape (r,)
-        Their numbers among all.
-    clusters : Units
-        Blocks; their sizes are those of the design, known before any outcome.
-    """
-
-    rows: Ints
-    clusters: Clusters
+    rows: Ints  # shape (r,): their numbers among all
+    clusters: Clusters  # blocks; their sizes are those of the design, known before any outcome
 
     def within(self, rows: Flags) -> DiagonalBlocks:
         """Return those of some rows that are of this shift."""
@@ -51,18 +43,10 @@ class DiagonalBlocks:
 
 @dataclass(frozen=True)
 class Design:
-    """Which person and question each row is of, and how many groups they are dealt to.
+    """Which person and question each row is of, and how many groups they are dealt to."""
 
-    Parameters
-    ----------
-    codes : int64 array of shape (2, n)
-        Numbers of clusters of the two columns.
-    seed : int
-        Deals clusters to groups.
-    """
-
-    codes: Ints
-    seed: int
+    codes: Ints  # shape (2, n): numbers of clusters of the two columns
+    seed: int  # deals clusters to groups
 
     @cached_property
     def groups(self) -> int:

@@ -33,17 +33,10 @@ POISSON_STREAM = 0xACCE  # of random numbers, apart from those of other methods 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Rows in order of their score, best first, cut after every run of ties.
+    """Rows in order of their score, best first, cut after every run of ties."""
 
-    Parameters
-    ----------
-    threshold : float64 array of shape (t,)
-        The score of each run.
-    rows, wrong : int64 arrays of shape (t,)
-        Down to the end of the run: how many, and how many of them are wrong.
-    """
-
-    threshold: Floats
+    threshold: Floats  # shape (t,): the score of each run
+    # `rows` and `wrong`, shape (t,): down to the end of the run: how many, and how many of them are wrong.
     rows: Ints
     wrong: Ints
 

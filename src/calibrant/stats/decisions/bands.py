@@ -17,22 +17,12 @@ BUNDLES = 2000  # clusters are put together at random into so many: sums keep th
 
 @dataclass(frozen=True)
 class Sums:
-    """What independent clusters add to several weighted means.
+    """What independent clusters add to several weighted means."""
 
-    Parameters
-    ----------
-    won : float64 array of shape (u, t)
-    size : float64 array of shape (u,)
-    times : float64 array of shape (u,)
-        How many clusters there are of each kind.
-    count : float
-        Clusters in all.
-    """
-
-    won: Floats
-    size: Floats
-    times: Floats
-    count: float
+    won: Floats  # shape (u, t)
+    size: Floats  # shape (u,)
+    times: Floats  # shape (u,): how many clusters there are of each kind
+    count: float  # clusters in all
 
     @property
     def means(self) -> Floats:

@@ -25,19 +25,11 @@ LARGEST = 0.95  # times 1 / M: the largest bet; each next one is half of it
 
 @dataclass(frozen=True)
 class ClusterRanking:
-    """Thresholds that pilot clusters chose, best first, and what passes them of the certified clusters.
-
-    Parameters
-    ----------
-    clusters : Units
-    wrong : bool array of shape (n,)
-    highest : bool
-        The highest score is the best, or the lowest.
-    """
+    """Thresholds that pilot clusters chose, best first, and what passes them of the certified clusters."""
 
     clusters: Clusters
-    wrong: NDArray[np.bool_]
-    highest: bool
+    wrong: NDArray[np.bool_]  # shape (n,)
+    highest: bool  # the highest score is the best, or the lowest
 
     @cached_property
     def threshold(self) -> Floats:

@@ -33,27 +33,17 @@ STREAM = 0x6A15  # of random numbers, apart from those of other methods at the s
 
 @dataclass(frozen=True)
 class Gains:
-    """What independent clusters add, those of one block that add the same together.
+    """What independent clusters add, those of one block that add the same together."""
 
-    Parameters
-    ----------
-    value, size, times : float64 arrays of shape (k,)
-        Z and W of each kind of cluster, and how many there are.
-    block : int64 array of shape (k,)
-        1 to `BLOCKS`; 0 of pilot clusters, which are learnt from and not certified.
-    least, most : float
-        ``-a`` and ``b``: no cluster adds less, or more, by its size.
-    largest : float
-        M.
-    """
-
+    # `value`, `size` and `times`, shape (k,): Z and W of each kind of cluster, and how many there are.
     value: Floats
     size: Floats
     times: Floats
-    block: Ints
+    block: Ints  # shape (k,): 1 to `BLOCKS`; 0 of pilot clusters, which are learnt from and not certified
+    # `least` and `most`: `-a` and `b`: no cluster adds less, or more, by its size.
     least: float
     most: float
-    largest: float
+    largest: float  # M
 
     @classmethod
     def of_counts(cls, value: Sequence[float], count: Sequence[int], seed: int) -> Gains:

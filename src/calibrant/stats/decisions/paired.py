@@ -26,22 +26,13 @@ SMALLEST = 1e-12  # of ``B - m``, so that a bet is finite at the largest mean th
 
 @dataclass(frozen=True)
 class PairedClusters:
-    """Differences of independent clusters from one population, in an order that nothing of them has chosen.
+    """Differences of independent clusters from one population, in an order that nothing of them has chosen."""
 
-    Parameters
-    ----------
-    value, size : float64 arrays of shape (m,)
-        Sums of weighted differences, and of weights.
-    reach : float
-        B: no difference is larger, whatever the scores and the outcome.
-    most : float
-        M: no size is larger; fixed without the clusters here.
-    """
-
+    # `value` and `size`, shape (m,): sums of weighted differences, and of weights.
     value: Floats
     size: Floats
-    reach: float
-    most: float
+    reach: float  # B: no difference is larger, whatever the scores and the outcome
+    most: float  # M: no size is larger; fixed without the clusters here
 
     @property
     def mean(self) -> float:

@@ -38,37 +38,20 @@ ORDERS = 0x0FE6  # stream of random numbers, apart from those of other methods a
 
 @dataclass(frozen=True)
 class Lots:
-    """Independent clusters by what they add, those that add the same together.
+    """Independent clusters by what they add, those that add the same together."""
 
-    Parameters
-    ----------
-    cluster, cell : int64 arrays of shape (pairs,)
-    value : float64 array of shape (pairs,)
-        ``t_c`` of a cluster in a cell.
-    size, times : float64 arrays of shape (u,)
-        W, and how many clusters there are of each kind.
-    block : int64 array of shape (u,)
-        Random block; a negative one is of pilot clusters, which are learnt from and not certified.
-    most : float
-        M.
-    low : float64 array of shape (cells,)
-        Where each cell begins, increasing.
-    cut : int
-        The first cell that is acted on.
-    threshold : float
-        t.
-    """
-
-    cluster: Ints
-    cell: Ints
-    value: Floats
+    cluster: Ints  # shape (pairs,)
+    cell: Ints  # shape (pairs,)
+    value: Floats  # shape (pairs,): `t_c` of a cluster in a cell
+    # `size` and `times`, shape (u,): W, and how many clusters there are of each kind.
     size: Floats
     times: Floats
+    # Shape (u,): random block; a negative one is of pilot clusters, which are learnt from and not certified.
     block: Ints
-    most: float
-    low: Floats
-    cut: int
-    threshold: float
+    most: float  # M
+    low: Floats  # shape (cells,): where each cell begins, increasing
+    cut: int  # the first cell that is acted on
+    threshold: float  # t
 
     @classmethod
     def of_counts(cls, counts: Ints, low: Floats, cut: int, threshold: float) -> Lots:
@@ -124,15 +107,10 @@ class Lots:
 
 @dataclass(frozen=True)
 class Below(Evidence):
-    """Evidence against "the loss is at most x", which falls with x.
+    """Evidence against "the loss is at most x", which falls with x."""
 
-    Parameters
-    ----------
-    wagers : sequence of (won, bet, share)
-        What a use of the cells wins of each cluster, the bets on it, and its share of the evidence.
-    lots : Lots
-    """
-
+    # Sequence of (won, bet, share): what a use of the cells wins of each cluster, the bets on it, and its share of the
+    # evidence.
     wagers: Sequence[tuple[Floats, Floats, float]]
     lots: Lots
 
@@ -226,17 +204,10 @@ def _bet(lots: Lots, won: Floats, past: Ints, delta: float) -> float:
 
 @dataclass(frozen=True)
 class Above(Evidence):
-    """Evidence against "the loss is at least x", which rises with x.
-
-    Parameters
-    ----------
-    lots : Lots
-    bets : float64 array
-        kappa, in equal parts.
-    """
+    """Evidence against "the loss is at least x", which rises with x."""
 
     lots: Lots
-    bets: Floats
+    bets: Floats  # kappa, in equal parts
     stop = 0.0
 
     @classmethod

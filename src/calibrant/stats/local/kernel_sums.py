@@ -42,28 +42,14 @@ class Kernel:
     * ``"laplace"``: ``exp(-|u - u'| - D)``, lengths Euclidean;
     * ``"polynomial"``: ``(1 + u.u')^q (1 + v.v' + sum_a g_a 1{c_a = c'_a})^q``, over the root of what it is at (i, i)
       times at (j, j).
-
-    Parameters
-    ----------
-    points : float64 array of shape (rows, d)
-        Coordinates, already divided by their widths.
-    codes : int32 array of shape (rows, categories)
-        Levels.
-    penalties : float64 array of shape (categories,)
-        ``g``; infinite for a delta kernel, which a polynomial cannot be.
-    family : {"gaussian", "laplace", "polynomial"}
-    lead : int
-        Leading coordinates, those of the score.
-    degree : int
-        ``q`` of a polynomial.
     """
 
-    points: Floats
-    codes: NDArray[np.int32]
-    penalties: Floats
+    points: Floats  # shape (rows, d): coordinates, already divided by their widths
+    codes: NDArray[np.int32]  # shape (rows, categories): levels
+    penalties: Floats  # shape (categories,): `g`; infinite for a delta kernel, which a polynomial cannot be
     family: Family = "gaussian"
-    lead: int = 1
-    degree: int = DEGREE
+    lead: int = 1  # leading coordinates, those of the score
+    degree: int = DEGREE  # `q` of a polynomial
 
     @cached_property
     def rows(self) -> int:
@@ -223,18 +209,10 @@ PROBES, FEW = 1001, 25  # points between which the interpolated kernel is checke
 
 @dataclass(frozen=True)
 class Nodes:
-    """``exp(-(p - q)^2 / (2 w^2)) = L(p) K L(q)'``, by interpolation at Chebyshev points of both scores.
+    """``exp(-(p - q)^2 / (2 w^2)) = L(p) K L(q)'``, by interpolation at Chebyshev points of both scores."""
 
-    Parameters
-    ----------
-    at : float64 array of shape (nodes,)
-        The points.
-    kernel : float64 array of shape (nodes, nodes)
-        Between them.
-    """
-
-    at: Floats
-    kernel: Floats
+    at: Floats  # shape (nodes,): the points
+    kernel: Floats  # shape (nodes, nodes): between them
 
     def weights(self, p: Floats) -> Floats:
         """Return L, shape (rows, nodes): Lagrange's polynomials in barycentric form."""
@@ -293,28 +271,19 @@ Drawn = NDArray[np.uint8] | NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows given their scores; equal rows may be joined into cells.
+    """Rows given their scores; equal rows may be joined into cells."""
 
-    Parameters
-    ----------
-    rate : float64 array of shape (cells,)
-        Score.
-    rows, events : float64 arrays of shape (cells,)
-        One and the label, if rows are not joined.
-    ids : uint64 array of shape (cells,), or None
-        Identities that key the simulated outcomes; None for joined rows, whose events are drawn as Binomial.
-    clusters : int64 array of shape (cells,), or None
-        Cluster of each row, numbered from 0: the null then keeps the residuals and flips the sign of whole clusters.
-    start : int
-        Number of the first cell, which keys the draws of a part of joined rows.
-    """
-
-    rate: Floats
+    rate: Floats  # shape (cells,): score
+    # `rows` and `events`, shape (cells,): one and the label, if rows are not joined.
     rows: Floats
     events: Floats | NDArray[np.intp]
+    # Shape (cells,): identities that key the simulated outcomes; None for joined rows, whose events are drawn as
+    # Binomial.
     ids: Ids | None = None
+    # Shape (cells,): cluster of each row, numbered from 0: the null then keeps the residuals and flips the sign of
+    # whole clusters.
     clusters: NDArray[np.int64] | None = None
-    start: int = 0
+    start: int = 0  # number of the first cell, which keys the draws of a part of joined rows
 
     @cached_property
     def n(self) -> int:
@@ -369,21 +338,11 @@ class Rows:
 
 @dataclass(frozen=True)
 class Basis:
-    """What is projected out: ``B = [1, logit p]`` with weights ``p (1 - p)``; the slope only where scores differ.
+    """What is projected out: ``B = [1, logit p]`` with weights ``p (1 - p)``; the slope only where scores differ."""
 
-    Parameters
-    ----------
-    columns : float64 array of shape (cells, k)
-        B, the logit standardised.
-    each : float64 array of shape (cells, k)
-        ``p (1 - p) B`` of one row.
-    inverse : float64 array of shape (k, k)
-        Of ``B' V B``, diagonal.
-    """
-
-    columns: Floats
-    each: Floats
-    inverse: Floats
+    columns: Floats  # shape (cells, k): B, the logit standardised
+    each: Floats  # shape (cells, k): `p (1 - p) B` of one row
+    inverse: Floats  # shape (k, k): of `B' V B`, diagonal
 
 
 FLAT = 1e-9  # deviation of the logit below which it is constant

@@ -24,48 +24,24 @@ HEAVIEST = 8.0  # weight of a level, at most: a rare one is not to drown the oth
 
 @dataclass(frozen=True)
 class Block:
-    """Columns of one variable.
-
-    Parameters
-    ----------
-    name : str
-    smooth : int array
-        Columns of its kernel; for levels, one a level.
-    steps : int array
-        Columns scanned one by one.
-    levels : bool
-        The columns are levels, weighted by the inverse of their frequency.
-    trend : float array of shape (smooth,), optional
-        The straight line, one at most, as a sum of the kernel's columns.
-    """
+    """Columns of one variable."""
 
     name: str
-    smooth: Columns
-    steps: Columns
-    levels: bool = False
-    trend: Floats | None = None
+    smooth: Columns  # columns of its kernel; for levels, one a level
+    steps: Columns  # columns scanned one by one
+    levels: bool = False  # the columns are levels, weighted by the inverse of their frequency
+    trend: Floats | None = None  # shape (smooth,): the straight line, one at most, as a sum of the kernel's columns
 
 
 @dataclass(frozen=True)
 class Centred:
-    """Sums with the constant and the logit projected out.
+    """Sums with the constant and the logit projected out."""
 
-    Parameters
-    ----------
-    score : float array of shape (columns, 1 + draws)
-        The data's, then the simulated ones.
-    covariance : float array of shape (columns, columns)
-        Under the null.
-    everyone : Mapping of str to float array of shape (1 + draws,)
-        Score tests of the intercept, of the slope about a free intercept, and of both.
-    share : float array of shape (columns,)
-        Share of the null variance of the constant that lies where the column is one.
-    """
-
-    score: Floats
-    covariance: Floats
+    score: Floats  # shape (columns, 1 + draws): the data's, then the simulated ones
+    covariance: Floats  # shape (columns, columns): under the null
+    # Each of shape (1 + draws,): score tests of the intercept, of the slope about a free intercept, and of both.
     everyone: Mapping[str, Floats]
-    share: Floats
+    share: Floats  # shape (columns,): share of the null variance of the constant that lies where the column is one
 
 
 def centred(score: Floats, gram: Floats) -> Centred:
@@ -101,17 +77,10 @@ def gaussian_scores(gram: Floats, draws: int, rng: np.random.Generator) -> Float
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Independent unit-variance sums of one kernel.
+    """Independent unit-variance sums of one kernel."""
 
-    Parameters
-    ----------
-    values : float array of shape (rank,)
-        Eigenvalues, increasing.
-    squares : float array of shape (rank, 1 + draws)
-    """
-
-    values: Floats
-    squares: Floats
+    values: Floats  # shape (rank,): eigenvalues, increasing
+    squares: Floats  # shape (rank, 1 + draws)
 
     def weights(self, gamma: float | None) -> Floats:
         """Eigenvalues, flattened."""
@@ -203,35 +172,18 @@ LOCAL = {
 
 @dataclass(frozen=True)
 class Findings:
-    """P-values among data and draws.
+    """P-values among data and draws."""
 
-    Parameters
-    ----------
-    p_values : Mapping of str to float
-        Of every statistic.
-    overall, everyone, local : float
-        Combined: all statistics, those of intercept and slope, the others.
-    joint : float
-        Of the joint kernel's three statistics.
-    variables : Mapping of str to (float, float)
-        P-value of each variable, by itself and adjusted for all of them.
-    column : int
-        The step or level with the largest standard score; -1 if none.
-    z : float
-        That score: positive where events are more than the model says, the overall level and slope left aside.
-    excess : float
-        The sum of residuals behind it.
-    """
-
-    p_values: Mapping[str, float]
+    p_values: Mapping[str, float]  # of every statistic
+    # `overall`, `everyone` and `local`: combined: all statistics, those of intercept and slope, the others.
     overall: float
     everyone: float
     local: float
-    joint: float
-    variables: Mapping[str, tuple[float, float]]
-    column: int
-    z: float
-    excess: float
+    joint: float  # of the joint kernel's three statistics
+    variables: Mapping[str, tuple[float, float]]  # p-value of each variable, by itself and adjusted for all of them
+    column: int  # the step or level with the largest standard score; -1 if none
+    z: float  # that score: positive where events are more than the model says, the overall level and slope left aside
+    excess: float  # the sum of residuals behind it
 
 
 def findings(score: Floats, gram: Floats, joint: Columns, blocks: Sequence[Block], least: float) -> Findings:

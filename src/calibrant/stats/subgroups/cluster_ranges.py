@@ -37,24 +37,13 @@ TINY = 1e-300
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterRows:
-    """Rows in the order of their clusters.
+    """Rows in the order of their clusters."""
 
-    Parameters
-    ----------
-    cells : uint8 array of shape (attributes, n)
-    cluster : int64 array of shape (n,)
-        From 0, without gaps, increasing.
-    p : float64 array of shape (n,)
-    y : int8 array of shape (n,)
-    weight : float64 array of shape (n,)
-        Positive.
-    """
-
-    cells: NDArray[np.uint8]
-    cluster: Ints
-    p: Floats
-    y: NDArray[np.int8]
-    weight: Floats
+    cells: NDArray[np.uint8]  # shape (attributes, n)
+    cluster: Ints  # shape (n,): from 0, without gaps, increasing
+    p: Floats  # shape (n,)
+    y: NDArray[np.int8]  # shape (n,)
+    weight: Floats  # shape (n,): positive
 
     @property
     def count(self) -> int:
@@ -75,29 +64,20 @@ class ClusterRows:
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """Boxes seen from one side: by residuals ``y - p``, or by those of ``1 - y`` beside ``1 - p``.
+    """Boxes seen from one side: by residuals ``y - p``, or by those of ``1 - y`` beside ``1 - p``."""
 
-    Parameters
-    ----------
-    gain, mass : float arrays of shape (boxes,)
-        Sums of the residuals t, and of the weights W.
-    square, cross, spread : float arrays of shape (boxes,)
-        Sums over clusters of ``t^2``, ``t W`` and ``W^2``.
-    largest, loss, win : float arrays of shape (boxes,)
-        Of any cluster: weight, most that it can lose, most that it can win.
-    least : float array of shape (boxes,)
-        What no gap is below: the mean score, with a minus.
-    """
-
+    # `gain` and `mass`, shape (boxes,): sums of the residuals t, and of the weights W.
     gain: Floats
     mass: Floats
+    # `square`, `cross` and `spread`, shape (boxes,): sums over clusters of `t^2`, `t W` and `W^2`.
     square: Floats
     cross: Floats
     spread: Floats
+    # `largest`, `loss` and `win`, shape (boxes,): of any cluster: weight, most that it can lose, most that it can win.
     largest: Floats
     loss: Floats
     win: Floats
-    least: Floats
+    least: Floats  # shape (boxes,): what no gap is below: the mean score, with a minus
 
     def of(self, boxes: Ints) -> Side:
         """Return some of the boxes."""
@@ -141,26 +121,13 @@ def _refuted(excess: Callable[[Floats], Floats], low: Floats, high: Floats) -> F
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterRanges:
-    """Ranges of the boxes of a family.
+    """Ranges of the boxes of a family."""
 
-    Parameters
-    ----------
-    family : Family
-        Of boxes with clusters enough inside and outside; its events and scores are counted one a row.
-    rows : ClusterRows
-    result : float array of shape (boxes, 8)
-        From `cluster_boxes`.
-    sums : float array of shape (3, boxes)
-        Sums of w, ``w (y - p)`` and ``w p``.
-    quiet : float array of shape (boxes,)
-        Null variance of the residuals if rows are independent: ``sum w^2 p (1 - p)``.
-    """
-
-    family: Family
+    family: Family  # of boxes with clusters enough inside and outside; its events and scores are counted one a row
     rows: ClusterRows
-    result: Floats
-    sums: Floats
-    quiet: Floats
+    result: Floats  # shape (boxes, 8): from `cluster_boxes`
+    sums: Floats  # shape (3, boxes): sums of w, `w (y - p)` and `w p`
+    quiet: Floats  # shape (boxes,): null variance of the residuals if rows are independent: `sum w^2 p (1 - p)`
 
     @classmethod
     def of(cls, family: Family, rows: ClusterRows) -> ClusterRanges | None:

@@ -44,28 +44,14 @@ LEAST_CLUSTERS = 20  # effective clusters of a box: of fewer, signs tell little
 
 @dataclass(frozen=True, kw_only=True)
 class ScannedRows:
-    """Rows that come in units, or are weighted.
+    """Rows that come in units, or are weighted."""
 
-    Parameters
-    ----------
-    cells : uint8 array of shape (attributes, n)
-        Cell of each row in each attribute.
-    p : float64 array of shape (n,)
-    y : int8 array of shape (n,)
-    weight : float64 array of shape (n,)
-        Positive.
-    cluster : int64 array of shape (n,) or None
-        The cluster of each row, 0 to m - 1; None where rows are independent.
-    ids : uint64 array of shape (m,), or (n,) without clusters
-        What keys the random numbers.
-    """
-
-    cells: Cells
-    p: Floats
-    y: NDArray[np.int8]
-    weight: Floats
-    cluster: Ints | None
-    ids: Ids
+    cells: Cells  # shape (attributes, n): cell of each row in each attribute
+    p: Floats  # shape (n,)
+    y: NDArray[np.int8]  # shape (n,)
+    weight: Floats  # shape (n,): positive
+    cluster: Ints | None  # shape (n,): the cluster of each row, 0 to m - 1; None where rows are independent
+    ids: Ids  # shape (m,), or (n,) without clusters: what keys the random numbers
 
     @cached_property
     def noise(self) -> Floats:
@@ -91,24 +77,12 @@ class ScannedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class _Side:
-    """What one side of the tolerance adds up.
+    """What one side of the tolerance adds up."""
 
-    Parameters
-    ----------
-    gap : float
-        Taken off the residuals of events: the tolerance, or less it.
-    rate : float64 array of shape (n,)
-        Of the outcomes simulated where rows are independent.
-    steps : float
-        Steps a cluster of weight.
-    value : float64 array of shape (n,)
-        Whole numbers: residuals of rows in clusters, weights of independent ones.
-    """
-
-    gap: float
-    rate: Floats
-    steps: float
-    value: Floats
+    gap: float  # taken off the residuals of events: the tolerance, or less it
+    rate: Floats  # shape (n,): of the outcomes simulated where rows are independent
+    steps: float  # steps a cluster of weight
+    value: Floats  # shape (n,): whole numbers: residuals of rows in clusters, weights of independent ones
 
     @classmethod
     def of(cls, rows: ScannedRows, gap: float) -> _Side:
@@ -120,26 +94,14 @@ class _Side:
 
 @dataclass(frozen=True, kw_only=True)
 class _Cut:
-    """One table's rows: the cell of each, and those of its boxes.
-
-    Parameters
-    ----------
-    attributes : tuple of int
-    shape : tuple of three int
-    sets : three int arrays of shape (k, 4)
-    boxes : slice
-        Of the family.
-    place : three int arrays
-        The set of each box in each attribute.
-    cell : int64 array of shape (n,)
-    """
+    """One table's rows: the cell of each, and those of its boxes."""
 
     attributes: tuple[int, ...]
     shape: tuple[int, int, int]
-    sets: tuple[Ints, Ints, Ints]
-    boxes: slice
-    place: tuple[Ints, Ints, Ints]
-    cell: Ints
+    sets: tuple[Ints, Ints, Ints]  # each of shape (k, 4)
+    boxes: slice  # of the family
+    place: tuple[Ints, Ints, Ints]  # the set of each box in each attribute
+    cell: Ints  # shape (n,)
 
     def sums(self, value: Floats) -> Floats:
         """Return the sums of a value of each row over the boxes."""
@@ -189,23 +151,12 @@ def _pairs(sets: Ints, cells: int) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterScan:
-    """What is searched.
+    """What is searched."""
 
-    Parameters
-    ----------
-    family : Family
-        Of the rows, counted one each.
-    rows : ScannedRows
-    tolerance : float
-        How far off a probability may be.
-    sides : tuple of int
-        0: more events than predicted; 1: fewer.
-    """
-
-    family: Family
+    family: Family  # of the rows, counted one each
     rows: ScannedRows
-    tolerance: float
-    sides: tuple[int, ...]
+    tolerance: float  # how far off a probability may be
+    sides: tuple[int, ...]  # 0: more events than predicted; 1: fewer
 
     # ---- The data ----
 

@@ -74,59 +74,30 @@ def sums_of(table: NDArray[np.int64], sets: Sequence[Ints], first: int = 0) -> I
 
 @dataclass(frozen=True, kw_only=True)
 class SameCuts:
-    """Tables whose attributes are cut alike, so that one cumulative sum serves all of them.
-
-    Parameters
-    ----------
-    tables : tuple of int
-    sets : tuple of int arrays of shape (k, 4)
-        Of each of their attributes.
-    boxes : int array
-        Boxes of the family that lie in them.
-    at : int array
-        Where the sums of those boxes lie among those of all boxes of these tables.
-    """
+    """Tables whose attributes are cut alike, so that one cumulative sum serves all of them."""
 
     tables: tuple[int, ...]
-    sets: tuple[Ints, ...]
-    boxes: Ints
-    at: Ints
+    sets: tuple[Ints, ...]  # each of shape (k, 4): of each of their attributes
+    boxes: Ints  # boxes of the family that lie in them
+    at: Ints  # where the sums of those boxes lie among those of all boxes of these tables
 
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """Boxes, one entry each; those of one table lie together.
+    """Boxes, one entry each; those of one table lie together."""
 
-    Parameters
-    ----------
-    combined : tuple of tuple of int
-        The attributes of each table.
-    sets : tuple of int arrays of shape (k, 4)
-        Of each attribute.
-    shapes : tuple of tuple of int
-        How many cells each table has along each of its attributes.
-    n : int
-        Rows in all.
-    table : int array of shape (boxes,)
-    place : int array of shape (boxes, 3)
-        Set of each of its attributes; -1 where it has fewer.
-    rows, events, expected, variance : float arrays of shape (boxes,)
-        Expected events, and null variance of the events.
-    weight : float array of shape (boxes,)
-        Share of alpha; they add up to one.
-    """
-
-    combined: tuple[tuple[int, ...], ...]
-    sets: tuple[Ints, ...]
-    shapes: tuple[tuple[int, ...], ...]
-    n: int
-    table: Ints
-    place: Ints
+    combined: tuple[tuple[int, ...], ...]  # the attributes of each table
+    sets: tuple[Ints, ...]  # each of shape (k, 4): of each attribute
+    shapes: tuple[tuple[int, ...], ...]  # how many cells each table has along each of its attributes
+    n: int  # rows in all
+    table: Ints  # shape (boxes,)
+    place: Ints  # shape (boxes, 3): set of each of its attributes; -1 where it has fewer
+    # `rows`, `events`, `expected` and `variance`, shape (boxes,): expected events, and null variance of the events.
     rows: Floats
     events: Floats
     expected: Floats
     variance: Floats
-    weight: Floats
+    weight: Floats  # shape (boxes,): share of alpha; they add up to one
 
     @property
     def size(self) -> int:

@@ -36,26 +36,15 @@ def sums_in(family: Family, tables: Sequence[Ints]) -> Ints:
 
 @dataclass(frozen=True, kw_only=True)
 class Left:
-    """What is left of the boxes of a family.
+    """What is left of the boxes of a family."""
 
-    Parameters
-    ----------
-    weight : float array of shape (boxes,)
-        Share of alpha of each box.
-    rows, events, expected : float arrays of shape (boxes,)
-        Of the people left.
-    variance : float array of shape (boxes,)
-        Null variance of the events left.
-    noise : float array of shape (boxes,)
-        What is added to it where the people taken out were counted in a sample.
-    """
-
-    weight: Floats
+    weight: Floats  # shape (boxes,): share of alpha of each box
+    # `rows`, `events` and `expected`, shape (boxes,): of the people left.
     rows: Floats
     events: Floats
     expected: Floats
-    variance: Floats
-    noise: Floats
+    variance: Floats  # shape (boxes,): null variance of the events left
+    noise: Floats  # shape (boxes,): what is added to it where the people taken out were counted in a sample
 
     @classmethod
     def of(cls, family: Family, sums: Ints | Floats) -> Left:

@@ -44,45 +44,24 @@ ALL = np.array([[0, 1, 1, 1]], dtype=np.int64)  # the one set of an attribute th
 
 @dataclass(frozen=True, kw_only=True)
 class Subset:
-    """Levels of a category, and perhaps a set of another attribute.
+    """Levels of a category, and perhaps a set of another attribute."""
 
-    Parameters
-    ----------
-    category : int
-        The attribute.
-    levels : tuple of int
-        Its cells.
-    other : int or None
-        The other attribute.
-    within : int array of shape (4,)
-        Its set of cells.
-    """
-
-    category: int
-    levels: tuple[int, ...]
-    other: int | None
-    within: Ints
+    category: int  # the attribute
+    levels: tuple[int, ...]  # its cells
+    other: int | None  # the other attribute
+    within: Ints  # shape (4,): its set of cells
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScanResult:
-    """A box, such as that of the largest margin.
-
-    Parameters
-    ----------
-    score, margin : float
-    side : int
-        0: more events than predicted; 1: fewer.
-    box : int or Subset
-        A box of the family, or a subset of levels.
-    rows, mass, events, expected : float
-        Rows, and sums of their weights, of weighted events and of weighted scores.
-    """
+    """A box, such as that of the largest margin."""
 
     score: float
     margin: float
-    side: int
-    box: int | Subset
+    side: int  # 0: more events than predicted; 1: fewer
+    box: int | Subset  # a box of the family, or a subset of levels
+    # `rows`, `mass`, `events` and `expected`: rows, and sums of their weights, of weighted events and of weighted
+    # scores.
     rows: float
     mass: float
     events: float
@@ -91,20 +70,11 @@ class ScanResult:
 
 @dataclass(frozen=True, kw_only=True)
 class _Within:
-    """The levels of a category within a set of another attribute.
+    """The levels of a category within a set of another attribute."""
 
-    Parameters
-    ----------
-    axis : int
-        Of the table, along which the category lies.
-    subset : Subset
-        All its levels.
-    sums : int64 array of shape (levels, 4)
-    """
-
-    axis: int
-    subset: Subset
-    sums: Ints
+    axis: int  # of the table, along which the category lies
+    subset: Subset  # all its levels
+    sums: Ints  # shape (levels, 4)
 
     def levels(self, gap: float) -> Floats:
         """Return expected events and `gap` times the rows, null variance and rows of each level."""
@@ -123,30 +93,15 @@ class _Within:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """One table of a family, of three axes, of which those of attributes that are not there have one cell.
-
-    Parameters
-    ----------
-    attributes : tuple of int
-    shape : tuple of three int
-    sets : three int arrays of shape (k, 4)
-    mean : float array of shape (2, sets of each axis)
-        Events beyond which the margin is above zero: too many, and too few.
-    scale : float array of shape (sets of each axis)
-        ``1 / sqrt(V + c)``; 0 of what is no box of the family.
-    needed : float
-        Score that a subset of levels needs: that of the least favoured box.
-    within : tuple of _Within
-        The searches for a subset of levels.
-    """
+    """One table of a family, of three axes, of which those of attributes that are not there have one cell."""
 
     attributes: tuple[int, ...]
     shape: tuple[int, int, int]
-    sets: tuple[Ints, Ints, Ints]
-    mean: Floats
-    scale: Floats
-    needed: float = 0.0
-    within: tuple[_Within, ...] = ()
+    sets: tuple[Ints, Ints, Ints]  # each of shape (k, 4)
+    mean: Floats  # shape (2, sets of each axis): events beyond which the margin is above zero: too many, and too few
+    scale: Floats  # shape (sets of each axis): `1 / sqrt(V + c)`; 0 of what is no box of the family
+    needed: float = 0.0  # score that a subset of levels needs: that of the least favoured box
+    within: tuple[_Within, ...] = ()  # the searches for a subset of levels
 
     def peaks(self, events: Counts) -> Floats:
         """Return the largest margins of the boxes in each draw, given the cells' events, shape (a, b, c, draws)."""
@@ -176,35 +131,20 @@ def placed(sets: Sequence[Ints], place: Sequence[Ints], mean: Floats, scale: Flo
 
 @dataclass(frozen=True, kw_only=True)
 class Scan:
-    """What is searched.
-
-    Parameters
-    ----------
-    family : Family
-    tables : sequence of int64 arrays of shape (cells of each attribute, 4)
-        Rows, events, scores and null variances of each cell, as the family was made of.
-    levels : tuple of tuple of int
-        Of each attribute, the cells that stand for levels of a category; none of a number.
-    fewest : float
-        Rows that a box must have.
-    tolerance : float
-        How far off a probability may be.
-    sides : tuple of int
-        0: more events than predicted; 1: fewer.
-    extra : float
-        What is added to the null variance.
-    subsets : bool
-        Look for the best subset of a category's levels too. Its score may fall where one outcome becomes an event, so
-        that only a null of one law, that every score is right, may simulate it.
-    """
+    """What is searched."""
 
     family: Family
+    # Each of shape (cells of each attribute, 4): rows, events, scores and null variances of each cell, as the family
+    # was made of.
     tables: Sequence[Ints]
+    # Of each attribute, the cells that stand for levels of a category; none of a number.
     levels: tuple[tuple[int, ...], ...]
-    fewest: float
-    tolerance: float
-    sides: tuple[int, ...]
-    extra: float = EXTRA
+    fewest: float  # rows that a box must have
+    tolerance: float  # how far off a probability may be
+    sides: tuple[int, ...]  # 0: more events than predicted; 1: fewer
+    extra: float = EXTRA  # what is added to the null variance
+    # Look for the best subset of a category's levels too. Its score may fall where one outcome becomes an event, so
+    # that only a null of one law, that every score is right, may simulate it.
     subsets: bool = True
 
     # ---- The data ----

@@ -30,22 +30,14 @@ MOST_PRODUCTS = 4_000_000  # clusters times patterns, at most: of more clusters 
 
 @dataclass(frozen=True)
 class ClusterCounts:
-    """Rows by cluster and step of the score.
+    """Rows by cluster and step of the score."""
 
-    Parameters
-    ----------
-    cluster, step : int64 arrays of shape (n,)
-        Of every row, with an outcome or without; both from 0, and none is empty.
-    y : float64 array of shape (n,)
-        The outcome; NaN where it is not known.
-    p, weight : float64 arrays of shape (n,)
-    """
-
+    # `cluster` and `step`, shape (n,): of every row, with an outcome or without; both from 0, and none is empty.
     cluster: Ints
     step: Ints
-    y: Floats
-    p: Floats
-    weight: Floats
+    y: Floats  # shape (n,): the outcome; NaN where it is not known
+    p: Floats  # shape (n,)
+    weight: Floats  # shape (n,)
     cache: dict[tuple[float, float, bool], Sums] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -95,32 +87,18 @@ class ClusterCounts:
 
 @dataclass(frozen=True)
 class Sums:
-    """Shares on one sign of the error.
+    """Shares on one sign of the error."""
 
-    Parameters
-    ----------
-    share : float64 array of shape (n,)
-        Of each row, times its weight.
-    reach : float64 array of shape (n,)
-        What no outcome makes the size of a row's share exceed.
-    """
-
-    share: Floats
-    reach: Floats
+    share: Floats  # shape (n,): of each row, times its weight
+    reach: Floats  # shape (n,): what no outcome makes the size of a row's share exceed
 
 
 @dataclass(frozen=True)
 class ClusterBets:
-    """Evidence of one kind of line.
-
-    Parameters
-    ----------
-    counts : ClusterCounts
-    odds : float, at least 1
-    """
+    """Evidence of one kind of line."""
 
     counts: ClusterCounts
-    odds: float
+    odds: float  # at least 1
 
     @cached_property
     def _above(self) -> Above:
@@ -201,17 +179,10 @@ class ClusterBets:
 
 @dataclass(frozen=True)
 class ClusterRange(Ends):
-    """Ends of rows in clusters, which are independent.
-
-    Parameters
-    ----------
-    counts : ClusterCounts
-    odds : float, at least 1
-        Gamma.
-    """
+    """Ends of rows in clusters, which are independent."""
 
     counts: ClusterCounts
-    odds: float
+    odds: float  # at least 1: gamma
 
     @property
     def some_unknown(self) -> bool:

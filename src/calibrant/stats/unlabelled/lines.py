@@ -42,20 +42,14 @@ class Steps(Protocol):
 
 @dataclass(frozen=True)
 class Counts:
-    """People by step of the score.
+    """People by step of the score."""
 
-    Parameters
-    ----------
-    known, events, unknown : int64 arrays of shape (cells,)
-        People with an outcome, those of them to whom it happened, and people without.
-    score : float64 array of shape (cells,)
-        Mean score of all of them.
-    """
-
+    # `known`, `events` and `unknown`, shape (cells,): people with an outcome, those of them to whom it happened, and
+    # people without.
     known: Ints
     events: Ints
     unknown: Ints
-    score: Floats
+    score: Floats  # shape (cells,): mean score of all of them
 
     @cached_property
     def n(self) -> int:

@@ -32,22 +32,14 @@ EVEN = 0.5  # of the evidence from below that is on a plain shift
 
 @dataclass(frozen=True)
 class Side:
-    """What is staked on one sign of the error in each cell, as shares of a bet.
+    """What is staked on one sign of the error in each cell, as shares of a bet."""
 
-    Parameters
-    ----------
-    weight : float64 array of shape (cells,)
-        Of a person with an outcome, who stands for some without.
-    none, event : float64 arrays of shape (cells,)
-        Sign times residual times weight, of a person to whom nothing happened, and of an event.
-    rest : float64 array of shape (cells,)
-        Of a person without an outcome: what the others do not stand for.
-    """
-
-    weight: Floats
+    weight: Floats  # shape (cells,): of a person with an outcome, who stands for some without
+    # `none` and `event`, shape (cells,): sign times residual times weight, of a person to whom nothing happened, and of
+    # an event.
     none: Floats
     event: Floats
-    rest: Floats
+    rest: Floats  # shape (cells,): of a person without an outcome: what the others do not stand for
 
     @classmethod
     def of(cls, counts: Steps, odds: float, sign: float, *, worst: bool) -> Side:
@@ -97,16 +89,10 @@ def bet_sizes(people: int, largest: float) -> Floats:
 
 @dataclass(frozen=True)
 class Bets:
-    """Evidence of one kind of line, for both signs: with the most that the unknown can add, and with the least.
-
-    Parameters
-    ----------
-    counts : Counts
-    odds : float, at least 1
-    """
+    """Evidence of one kind of line, for both signs: with the most that the unknown can add, and with the least."""
 
     counts: Counts
-    odds: float
+    odds: float  # at least 1
 
     @cached_property
     def most(self) -> tuple[Side, Side]:
@@ -223,17 +209,10 @@ class Ends(ABC):
 
 @dataclass(frozen=True)
 class Range(Ends):
-    """Ends of people, who are independent.
-
-    Parameters
-    ----------
-    counts : Counts
-    odds : float, at least 1
-        Gamma.
-    """
+    """Ends of people, who are independent."""
 
     counts: Counts
-    odds: float
+    odds: float  # at least 1: gamma
 
     @property
     def some_unknown(self) -> bool:

@@ -65,7 +65,7 @@ _SHORT.maxstring, _SHORT.maxother = 100, 60  # characters: names of columns and 
 
 
 def shown(value: object) -> str:
-    """Return a value as a refusal shows it: on one line, and short."""
+    """A value as a refusal shows it: on one line, and short."""
     return " ".join(_SHORT.repr(value).split())
 
 
@@ -75,7 +75,7 @@ def refuse(name: str, value: object, fix: str, hint: str = "") -> NoReturn:
 
 
 def check_int(name: str, value: object, low: int, high: int | None = None, *, of: str = "", hint: str = "") -> int:
-    """Return a whole number from `low` to `high`, both allowed; `of` says what it counts, such as ``"bins"``."""
+    """A whole number from `low` to `high`, both allowed; `of` says what it counts, such as ``"bins"``."""
     if not _counts(value) or value < low or (high is not None and value > high):
         span = f"from {low:,} up" if high is None else f"from {low:,} to {high:,}"
         refuse(name, value, " ".join(("a whole number", *((f"of {of}",) if of else ()), span)), hint)
@@ -92,7 +92,7 @@ class Ends(TypedDict, total=False):
 
 
 def number(name: str, value: object, *, what: str = "a number", hint: str = "", **ends: Unpack[Ends]) -> float:
-    """Return a finite number that lies between its ends; `what` names it."""
+    """A finite number that lies between its ends; `what` names it."""
     if not _finite(value) or not (
         ends.get("least", -math.inf) <= value <= ends.get("most", math.inf)
         and ends.get("above", -math.inf) < value < ends.get("below", math.inf)
@@ -126,7 +126,7 @@ def _span(ends: Ends) -> str:
 
 
 def share(name: str, value: object, *, what: str = "a number", hint: str = "") -> float:
-    """Return a number strictly between 0 and 1."""
+    """A number strictly between 0 and 1."""
     return number(name, value, above=0, below=1, what=what, hint=hint)
 
 
@@ -141,7 +141,7 @@ def thresholds(name: str, value: object) -> tuple[float, ...]:
 def acting(
     threshold: object, costs: object, caller: Caller = PYTHON, most: int | None = None
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the thresholds from which on people are acted on, increasing, and the costs that set one; `most` of them.
+    """The thresholds from which on people are acted on, increasing, and the costs that set one; `most` of them.
 
     Acting on somebody with a share t of events costs ``(1 - t) c_FP``, not acting ``t c_FN``: they are the same at ``t
     = c_FP / (c_FP + c_FN)``.
@@ -164,14 +164,14 @@ def acting(
 
 
 def positive(name: str, value: object, *, what: str = "a positive number", hint: str = "") -> float:
-    """Return a finite number above 0."""
+    """A finite number above 0."""
     if not _finite(value) or not value > 0:
         refuse(name, value, what, hint)
     return float(value)
 
 
 def finite(name: str, value: object, *, what: str = "a finite number", hint: str = "") -> float:
-    """Return a number that is neither infinite nor NaN."""
+    """A number that is neither infinite nor NaN."""
     if not _finite(value):
         refuse(name, value, what, hint)
     return float(value)
@@ -192,7 +192,7 @@ def text(name: str, value: object, *, hint: str = "") -> str:
 
 
 def choice(name: str, value: object, options: Sequence[Option], *, hint: str = "") -> Option:
-    """Return the option that was named: words, or whole numbers."""
+    """The option that was named: words, or whole numbers."""
     plain = isinstance(value, str) or _counts(value)
     result = next((o for o in options if plain and value == o), None)
     if result is None:
@@ -249,24 +249,24 @@ def _holds_rows(value: object) -> bool:
 
 
 def checked_seed(seed: object, name: str = "seed") -> int:
-    """Return the seed: a whole number that fits 63 bits."""
+    """The seed: a whole number that fits 63 bits."""
     if not _counts(seed) or not 0 <= seed <= LARGEST_SEED:
         refuse(name, seed, "a whole number from 0 to 2**63 - 1")
     return int(seed)
 
 
 def checked_alpha(alpha: object, name: str = "alpha") -> float:
-    """Return the error probability."""
+    """The error probability."""
     return share(name, alpha, what="an error probability", hint="such as 0.05")
 
 
 def checked_steps(steps: object, name: str = "steps") -> int:
-    """Return the number of steps in which probabilities are shown."""
+    """The number of steps in which probabilities are shown."""
     return check_int(name, steps, 2, 1024, of="steps", hint="such as 50 or 100")  # 1,024: the cells of a group
 
 
 def checked_draws(draws: object, alpha: float, name: str = "draws") -> int:
-    """Return the number of draws: enough that one p-value can be as small as `alpha`."""
+    """The number of draws: enough that one p-value can be as small as `alpha`."""
     if not _counts(draws) or (draws + 1) * alpha < 1.0 - 1e-9:  # 1e-9: 1/alpha is rounded, as in 19 draws at 0.05
         raise BadInput(f"{name}={shown(draws)}: alpha={alpha:g} needs at least {math.ceil(1 / alpha) - 1} draws")
     return int(draws)

@@ -48,7 +48,7 @@ class Format(Protocol):
 
     @abstractmethod
     def open(self, path: Path, name: str, form: Form) -> Source:
-        """Return the rows of a file; `name` tells its rows from those of other files of the same data set."""
+        """The rows of a file; `name` tells its rows from those of other files of the same data set."""
         ...
 
 
@@ -132,7 +132,7 @@ class Plugins(Generic[P]):
         return dict(sorted(results.items()))
 
     def loaded(self, name: str) -> P:
-        """Return an installed plug-in.
+        """An installed plug-in.
 
         Raises
         ------

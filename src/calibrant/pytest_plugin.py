@@ -23,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def calibrant_audit(request: pytest.FixtureRequest) -> Audited:
-    """Return a function that audits and fails in one line where somebody is over the limit or undecided.
+    """A function that audits and fails in one line where somebody is over the limit or undecided.
 
     It takes what `calibrant.audit` takes, and `groups`, `subgroups` and `allow_undecided` of `assert_within`; it
     returns the record. The verdict goes into JUnit's XML as a property of the test.

@@ -22,7 +22,7 @@ ESCAPE = "\\"
 
 
 def escaped(text: str) -> str:
-    """Return a text as `plain` writes it: one that would read as an infinity has a backslash more before it."""
+    """A text as `plain` writes it: one that would read as an infinity has a backslash more before it."""
     return ESCAPE + text if text.lstrip(ESCAPE) in INFINITIES else str(text)
 
 
@@ -57,7 +57,7 @@ def frozen(value: Any) -> Any:
 
 
 def decoded(d: Mapping[str, Any], kind: type[T]) -> T:
-    """Return the value that plain data describe, with the types that its fields declare.
+    """The value that plain data describe, with the types that its fields declare.
 
     Raises
     ------
@@ -93,7 +93,7 @@ class Plain:
         return hash((type(self), _hashed(self.to_dict())))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain lists, dictionaries, numbers and strings."""
+        """The result as plain lists, dictionaries, numbers and strings."""
         return {f.name: plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
 
     @classmethod
@@ -136,7 +136,7 @@ class Interval(Plain):
 
 
 def _rounded(number: float, spec: str, direction: str) -> str:
-    """Return a number as a format specification writes it, rounded in one direction where digits are cut."""
+    """A number as a format specification writes it, rounded in one direction where digits are cut."""
     if "." not in spec or not math.isfinite(number):
         return format(number, spec)
     with localcontext() as exact:
@@ -232,7 +232,7 @@ class Outcome(Plain):
     parts: Mapping[str, Any] = field(default_factory=dict)
 
     def __format__(self, spec: str) -> str:
-        """Return the p-value as this writes numbers, never rounded down: ``p = 0.013``."""
+        """The p-value as this writes numbers, never rounded down: ``p = 0.013``."""
         return f"p = {_rounded(self.p_value, spec, ROUND_CEILING)}"
 
 
@@ -252,13 +252,13 @@ class Curve(Plain):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def to_frame(self) -> Any:
-        """Return the columns as a `pyarrow.Table` (``.to_pandas()``, ``polars.from_arrow``)."""
+        """The columns as a `pyarrow.Table` (``.to_pandas()``, ``polars.from_arrow``)."""
         import pyarrow as pa
 
         return pa.table({k: list(v) for k, v in self.columns.items()})
 
     def chart(self) -> Any:
-        """Return the curve as an interactive `altair` chart with tooltips.
+        """The curve as an interactive `altair` chart with tooltips.
 
         Raises
         ------

@@ -40,7 +40,7 @@ class About:
         return cls(**{k: _one_line(caller.name(k), v) for k, v in reported.items() if v is not None})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the words by name."""
+        """The words by name."""
         return asdict(self)
 
 

@@ -55,7 +55,7 @@ class Populations:
         return [everyone_of(fits), *some]
 
     def ends(self, one: People, name: str, ends: Ends) -> Ends:
-        """Return the ends of a range as they are reported: of everyone as they are, of others moved outward."""
+        """The ends of a range as they are reported: of everyone as they are, of others moved outward."""
         reported, gap = self.reported.get(one.id), one.kind == "subgroup" or self.context.judging.judge == "gap"
         if reported is None:
             return ends
@@ -63,7 +63,7 @@ class Populations:
         return reported.end(low, -1, f"{name} low", least), reported.end(high, 1, f"{name} high", least)
 
     def shown(self, curve: Curve) -> Curve:
-        """Return the table with numbers of people as they are reported; ranges and verdicts are reported already."""
+        """The table with numbers of people as they are reported; ranges and verdicts are reported already."""
         c = dict(curve.columns)
         c["rows"] = tuple(
             n if k == EVERYONE else self.reported[k].rows for k, n in zip(c["id"], c["rows"], strict=True)
@@ -109,7 +109,7 @@ class Populations:
         return out
 
     def _kept(self, v: Variable) -> bool:
-        """Return whether the rows held distinguish the levels of a group column: rare levels may be one there."""
+        """Whether the rows held distinguish the levels of a group column: rare levels may be one there."""
         how = {c.name: c for c in self.context.sketch.spec.codings}.get(v.name)
         if how is None or self.sample_rows.covariates is None or v.name not in self.sample_rows.covariates.column_names:
             return False
@@ -139,7 +139,7 @@ class Populations:
             )
 
     def _cells(self, tables: Tables, at: Whole) -> NDArray[np.uint8]:
-        """Return the judged rows' cells in each attribute."""
+        """The judged rows' cells in each attribute."""
         if self.context.screen is not None and tables.sample_rows is not None:  # the tables are of these very rows
             return tables.sample_rows.cells[:, at]
         how = self.context.sketch.spec.codings
@@ -148,7 +148,7 @@ class Populations:
 
 
 def box_of(tables: Tables, family: Family, rule: Rule) -> int:
-    """Return the number of a rule's box in a family."""
+    """The number of a rule's box in a family."""
     parts = parts_of(tables, rule)
     table = family.combined.index(tuple(t for t, _ in parts))
     there = family.table == table

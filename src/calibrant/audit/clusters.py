@@ -54,7 +54,7 @@ def _two_way(context: AuditContext, rows: Predictions) -> dict[str, int | float 
 
 
 def _design_effect(rows: Predictions) -> float:
-    """Return the variance of the mean residual, of rows that share a cluster of either column, over rows alone."""
+    """The variance of the mean residual, of rows that share a cluster of either column, over rows alone."""
     weight = weights_of(rows)
     residual = rows.y - rows.p
     off = weight * (residual - np.average(residual, weights=weight))

@@ -184,7 +184,7 @@ def compare(
 def _named(
     models: Mapping[str, ArrayLike] | Mapping[str, AuditRecord], reference: str | None
 ) -> dict[str, ArrayLike | AuditRecord]:
-    """Return the models with the reference first."""
+    """The models with the reference first."""
     if not isinstance(models, Mapping) or len(models) < 2 or not all(isinstance(k, str) for k in models):
         raise BadInput("pass two models or more by name: {'old': p1, 'new': p2}")
     if reference is None:
@@ -285,7 +285,7 @@ class Pair:
     alpha: float  # the share of this pair
 
     def differences(self, groups: list[tuple[str, Rows]]) -> tuple[list[Difference], float]:
-        """Return the differences, each threshold's together and everyone first, and at most what the worst group's is.
+        """The differences, each threshold's together and everyone first, and at most what the worst group's is.
 
         Both ends of every statement of a family hold simultaneously: its alpha is shared. The worst of them is one
         fixed statement, whichever it is, so that its own high end, at the whole of another share, is below the largest
@@ -301,7 +301,7 @@ class Pair:
     def _family(
         self, people: list[tuple[str, Rows]], count: int | None, shared: float, unshared: float
     ) -> tuple[list[Difference], float]:
-        """Return the differences of some populations at every threshold, and what none of them is above."""
+        """The differences of some populations at every threshold, and what none of them is above."""
         results = [(who, len(rows), t, self.seen(rows, t)) for t in self.options.at for who, rows in people]
         bound = (
             max((s.limits(2.0 * self.alpha * unshared)[1] for *_, s in results), default=np.inf) if unshared else np.inf
@@ -416,7 +416,7 @@ class Pair:
 def _areas_of_clusters(
     own: Clusters, scores: tuple[Floats, Floats], is_event: NDArray[np.bool_], rng: np.random.Generator
 ) -> PairedClusters:
-    """Return the blocks of the certified clusters; pilot clusters have fixed M."""
+    """The blocks of the certified clusters; pilot clusters have fixed M."""
     some = own.certified[own.cluster]
     if some.any():
         cluster = np.unique(own.cluster[some], return_inverse=True)[1].reshape(-1)
@@ -427,7 +427,7 @@ def _areas_of_clusters(
 
 
 def within(clusters: Clusters, rows: Rows) -> Clusters:
-    """Return the clusters of some of the rows."""
+    """The clusters of some of the rows."""
     here = np.zeros(len(clusters.p), dtype=bool)
     here[rows] = True
     return clusters if len(rows) == len(here) else clusters.within(here)

@@ -65,7 +65,7 @@ class AuditContext:
         return self.sketch.spec.seed
 
     def needed(self, rows: Callable[[int], float] | None) -> tuple[int | None, int | None]:
-        """Return the rows and the clusters that a finding needs, by how many a log of so many calls for.
+        """The rows and the clusters that a finding needs, by how many a log of so many calls for.
 
         Clusters where rows share clusters, of those that are certified, and then no rows.
         """
@@ -252,7 +252,7 @@ class Cost:
     tests: bool = False  # it takes none where tests are left out
 
     def seconds(self, size: Size) -> float:
-        """Return the seconds for a size."""
+        """The seconds for a size."""
         if self.tests and not size.tests:
             return 0.0
         by_rows = size.sample_rows * (self.sample_rows + self.each * size.covariates)

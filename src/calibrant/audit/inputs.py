@@ -71,7 +71,7 @@ def inputs(sketch: Sketch, repeats: Repeats, mask: int = MASK) -> dict[str, Any]
 
 
 def _others(sketch: Sketch, mask: int) -> dict[str, object]:
-    """Return the most frequent of the label's values that count as a non-event, where there are several, and how many.
+    """The most frequent of the label's values that count as a non-event, where there are several, and how many.
 
     Small counts are nobody's business, and do not order values either.
     """
@@ -92,7 +92,7 @@ def _unlabelled(sketch: Sketch) -> int:
 
 
 def two_way(sketch: Sketch) -> dict[str, int]:
-    """Return the two columns whose clusters cross, each with its number of clusters; empty where none do."""
+    """The two columns whose clusters cross, each with its number of clusters; empty where none do."""
     result = None if sketch.two_way is None else sketch.two_way.crossing
     return {} if result is None else dict(zip(result.names, result.clusters, strict=True))
 
@@ -112,7 +112,7 @@ def confidence(sketch: Sketch) -> dict[str, object]:
 
 
 def repeats_score(sketch: Sketch) -> tuple[str, ...]:
-    """Return the covariates from which the score, or its side of one half, can be known: its complement, a decision.
+    """The covariates from which the score, or its side of one half, can be known: its complement, a decision.
 
     Along such a column the error is the score's own. By the sums in the cells along each covariate, neighbours joined
     until they hold ten rows: at least 99% of the score's variance lies between them (the share is corrected for the
@@ -124,7 +124,7 @@ def repeats_score(sketch: Sketch) -> tuple[str, ...]:
 
 
 def _reports(values: NDArray[np.int64]) -> bool:
-    """Return whether one covariate's cells tell the score."""
+    """Whether one covariate's cells tell the score."""
     rows = values[..., 0].sum(axis=2)  # by cell and side of the score
     sides = rows[rows.sum(axis=1) > 0]
     if len(sides) == 2 and ((sides == 0).sum(axis=0) == 1).all() and sides.max(axis=1).min() >= LEAST_CELL:
@@ -202,7 +202,7 @@ def columns(sketch: Sketch, mask: int) -> dict[str, dict[str, Any]]:
 
 
 def _absent(sketch: Sketch) -> dict[str, int]:
-    """Return the rows in which a group column or a covariate is missing."""
+    """The rows in which a group column or a covariate is missing."""
     result, first = {}, 0
     for names, size in zip(sketch.spec.groupings, sketch.spec.sizes, strict=True):
         if len(names) == 1:

@@ -126,7 +126,7 @@ class Judging:
         )
 
     def verdict(self, low: float, high: float) -> Verdict:
-        """Return the three-valued verdict on a certified range; "none" without a limit."""
+        """The three-valued verdict on a certified range; "none" without a limit."""
         if self.limit is None:
             return "not_checked"
         if low > self.limit:
@@ -135,7 +135,7 @@ class Judging:
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the worst verdict there is."""
+    """The worst verdict there is."""
     result = set(verdicts)
     order: tuple[Verdict, ...] = ("over", "undecided", "within")
     return next((v for v in order if v in result), "not_checked")
@@ -154,7 +154,7 @@ def suppressed(findings: Sequence[Finding], checks: Sequence[CheckRecord]) -> tu
 
 
 def verdicts(findings: Sequence[Finding], checks: Sequence[CheckRecord], alpha: float) -> dict[str, str]:
-    """Return the verdict in three parts: everyone, the named groups, unlisted subgroups; none stands for another.
+    """The verdict in three parts: everyone, the named groups, unlisted subgroups; none stands for another.
 
     Subgroups are "not-cleared" where a test finds error and none is certified over the limit; "absent" is what was not
     looked at: no group was named or could be shown, or no subgroup was searched.
@@ -168,7 +168,7 @@ def verdicts(findings: Sequence[Finding], checks: Sequence[CheckRecord], alpha: 
 
 
 def subgroups_verdict(check: CheckRecord | None, alpha: float) -> str:
-    """Return the third part of the verdict, by its check."""
+    """The third part of the verdict, by its check."""
     match "absent" if check is None else check.status:
         case "over":
             return "over"
@@ -181,7 +181,7 @@ def subgroups_verdict(check: CheckRecord | None, alpha: float) -> str:
 
 
 def _epoch_date() -> str | None:
-    """Return the date of SOURCE_DATE_EPOCH, by which builds repeat themselves to the byte; None where it is not set."""
+    """The date of SOURCE_DATE_EPOCH, by which builds repeat themselves to the byte; None where it is not set."""
     stamp = os.environ.get("SOURCE_DATE_EPOCH")
     if not stamp:
         return None

@@ -87,7 +87,7 @@ def pool_pairs(rows: NDArray[np.int64], smallest: int) -> list[tuple[int, ...]]:
 
 
 def _is_bridge(cell: int, pool: Sequence[int], columns: int) -> bool:
-    """Return whether the ends of `cell` fall apart when it is removed from the pooled cells."""
+    """Whether the ends of `cell` fall apart when it is removed from the pooled cells."""
     start, goal = ("row", cell // columns), ("column", cell % columns)
     edges: dict[tuple[str, int], list[tuple[str, int]]] = {}
     for i in pool:
@@ -262,7 +262,7 @@ def _pool_of(name: str, levels: list[str], people: Mapping[Name, int], mask: int
 
 
 def unshown_levels(read: Predictions | Sketch, name: str, mask: int = MASK) -> tuple[str, ...] | None:
-    """Return the levels that are not shown, so that none of few people follows from the others; None for all.
+    """The levels that are not shown, so that none of few people follows from the others; None for all.
 
     A number of many values has a smooth curve, and no levels.
     """
@@ -278,7 +278,7 @@ def unshown_levels(read: Predictions | Sketch, name: str, mask: int = MASK) -> t
 
 
 def guarded(outcome: Outcome, about: str, mask: int = MASK) -> Outcome:
-    """Return a test's outcome without the parts about a set of fewer people than may be shown, or of all but few.
+    """A test's outcome without the parts about a set of fewer people than may be shown, or of all but few.
 
     With clusters, those inside and those outside count too, for a cluster may be one person with many rows.
     """

@@ -190,7 +190,7 @@ class AuditRecord(Plain):
     schema: str = field(default=SCHEMA)
 
     def to_json(self) -> str:
-        """Return the record as JSON text: keys in their order, full precision, no NaN; the same bytes every time."""
+        """The record as JSON text: keys in their order, full precision, no NaN; the same bytes every time."""
         return json.dumps(self.to_dict(), ensure_ascii=True, indent=1, allow_nan=False)
 
     @classmethod
@@ -249,7 +249,7 @@ class AuditRecord(Plain):
         return path
 
     def tripod(self) -> Curve:
-        """Return the items of TRIPOD+AI with what this record answers of each, a line an item.
+        """The items of TRIPOD+AI with what this record answers of each, a line an item.
 
         Returns
         -------
@@ -281,11 +281,11 @@ class AuditRecord(Plain):
         return {k: e for k, e in self.estimates.items() if k not in self.certified}
 
     def curve(self, name: str) -> Curve:
-        """Return a curve by its name; one without columns where the audit made none."""
+        """A curve by its name; one without columns where the audit made none."""
         return self.curves.get(name, NO_CURVE)
 
     def family(self, kind: str) -> dict[str, Curve]:
-        """Return the curves of one kind by what they are about: ``family("variable_curve")["age"]``."""
+        """The curves of one kind by what they are about: ``family("variable_curve")["age"]``."""
         return {k.removeprefix(f"{kind}/"): c for k, c in self.curves.items() if k.startswith(f"{kind}/")}
 
     @property
@@ -305,5 +305,5 @@ class AuditRecord(Plain):
         return 3 if self.verdict == "undecided" or undone else 0
 
     def error_shown(self, check: CheckRecord) -> bool:
-        """Return whether a test found error: its p-value is at most `alpha`. Not found is not proof of none."""
+        """Whether a test found error: its p-value is at most `alpha`. Not found is not proof of none."""
         return check.outcome is not None and check.outcome.p_value <= float(self.settings["alpha"])

@@ -30,14 +30,14 @@ SMOOTH = ("predicted", "observed", "gap", *ENDS)
 
 
 def step(people: float) -> float:
-    """Return the smallest of 1, 2 and 5 times a power of ten that is at least two people's share."""
+    """The smallest of 1, 2 and 5 times a power of ten that is at least two people's share."""
     share = FEW / max(people, 1.0)
     power = 10.0 ** math.floor(math.log10(share))
     return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= share * (1 - 1e-9))
 
 
 def chance(*facts: object) -> float:
-    """Return a number in [0, 1) that depends on the facts alone."""
+    """A number in [0, 1) that depends on the facts alone."""
     digest = hashlib.blake2b(repr(facts).encode(), digest_size=7).digest()
     return int.from_bytes(digest, "big") / 2.0**56
 
@@ -91,7 +91,7 @@ class RandomRounding:
         return min(max(moved, least), value) if side < 0 else max(min(moved, most), value)
 
     def over(self, limit: float, about: str) -> float:
-        """Return the least that an end from below must be for its end as reported to be over a limit.
+        """The least that an end from below must be for its end as reported to be over a limit.
 
         With the step u and the draw d it is reported as ``u floor(low / u - d)``. That is above the limit if and only
         if ``floor(low / u - d) >= floor(limit / u) + 1``, so if ``low >= u (floor(limit / u) + 1 + d)``.
@@ -99,7 +99,7 @@ class RandomRounding:
         return step(self.exact[0]) * (self._steps(limit) + 1 + chance(about, self.exact))
 
     def within(self, limit: float, about: str) -> float:
-        """Return the most that an end from above may be for its end as reported to be within a limit.
+        """The most that an end from above may be for its end as reported to be within a limit.
 
         It is reported as ``u ceil(high / u + d)``, at most the limit if and only if ``high <= u (floor(limit / u) -
         d)``.
@@ -122,7 +122,7 @@ class RandomRounding:
 
 
 def reported_estimate(estimate: Estimate, reported: RandomRounding) -> Estimate:
-    """Return a group's certificate with ends moved outward; it holds all the more."""
+    """A group's certificate with ends moved outward; it holds all the more."""
     of = estimate.interval
     low, high = (
         reported.end(of.low, -1, f"{estimate.method} low", 0.0),
@@ -133,7 +133,7 @@ def reported_estimate(estimate: Estimate, reported: RandomRounding) -> Estimate:
 
 
 def reported_gap(estimate: Estimate, reported: RandomRounding) -> Estimate:
-    """Return a group's signed gap as its counts tell it, ends moved outward."""
+    """A group's signed gap as its counts tell it, ends moved outward."""
     of = estimate.interval
     low, high = reported.end(of.low, -1, f"{estimate.method} low"), reported.end(of.high, 1, f"{estimate.method} high")
     value = min(max(reported.observed - reported.predicted, low), high)
@@ -141,7 +141,7 @@ def reported_gap(estimate: Estimate, reported: RandomRounding) -> Estimate:
 
 
 def two_digits(value: float) -> float:
-    """Return a number rounded up to two digits."""
+    """A number rounded up to two digits."""
     if not value or not math.isfinite(value):
         return value
     scale = 10.0 ** (math.floor(math.log10(abs(value))) - 1)
@@ -152,7 +152,7 @@ def two_digits(value: float) -> float:
 
 
 def reported_sets(curve: Curve, people: float, rows: str = "rows") -> Curve:
-    """Return a curve each of whose lines is about a set of people: bins, levels, rules."""
+    """A curve each of whose lines is about a set of people: bins, levels, rules."""
     c = dict(curve.columns)
     if not c or not len(c[rows]):
         return curve
@@ -182,7 +182,7 @@ def _reported_line(line: Mapping[str, Any], people: float, rows: str) -> dict[st
 
 
 def reported_line(curve: Curve) -> Curve:
-    """Return a smooth curve in steps of a fraction of a person, ends outward."""
+    """A smooth curve in steps of a fraction of a person, ends outward."""
     c = dict(curve.columns)
     for k in (k for k in SMOOTH if k in c):
         clusters = [step(FINE * n) for n in c["rows"]]
@@ -191,7 +191,7 @@ def reported_line(curve: Curve) -> Curve:
 
 
 def stepped(value: float, unit: float, side: int = 0) -> float:
-    """Return a number in whole steps, down or up by `side`, or the nearest."""
+    """A number in whole steps, down or up by `side`, or the nearest."""
     ratio = value / unit
     whole = round(ratio) if side == 0 else math.floor(ratio) if side < 0 else math.ceil(ratio)
     result = round(unit * whole, 12) + 0.0
@@ -199,7 +199,7 @@ def stepped(value: float, unit: float, side: int = 0) -> float:
 
 
 def reported_by_variable(curve: Curve, people: int) -> Curve:
-    """Return a curve along a variable as it is reported: by level, or as a smooth line with levels next to it."""
+    """A curve along a variable as it is reported: by level, or as a smooth line with levels next to it."""
     c, s = curve.columns, dict(curve.settings)
     level = [stretch < 0 for stretch in c["stretch"]]
     smooth, sets = reported_line(curve), reported_sets(curve, people)
@@ -217,7 +217,7 @@ def reported_by_variable(curve: Curve, people: int) -> Curve:
 
 
 def reported_worst(line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the worst bin of a variable as it is reported."""
+    """The worst bin of a variable as it is reported."""
     n, observed, predicted = (line[f"worst_{k}"] for k in ("rows", "observed", "predicted"))
     reported = RandomRounding.of(n, n * observed, n * predicted)
     gap = reported.observed - reported.predicted
@@ -227,7 +227,7 @@ def reported_worst(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reported_sizes(columns: Mapping[str, Sequence[Any]], people: int) -> dict[str, tuple[Any, ...]]:
-    """Return the sizes of error along each variable in steps of all people, ends outward."""
+    """The sizes of error along each variable in steps of all people, ends outward."""
     there = [k for k in SIZES if k in columns]
     sides = {k: ENDS.get(k.removeprefix("beyond_"), 0) for k in there}
     unit = step(people)
@@ -238,7 +238,7 @@ def reported_sizes(columns: Mapping[str, Sequence[Any]], people: int) -> dict[st
 
 
 def reported_rules(curve: Curve, people: int, mask: int) -> Curve:
-    """Return the rules of people enough, and what was found of each."""
+    """The rules of people enough, and what was found of each."""
     keep = [i for i, n in enumerate(curve.columns.get("rows", ())) if n >= mask]
     c = {k: tuple(v[i] for i in keep) for k, v in curve.columns.items()}
     rules = tuple(curve.settings["conditions"][i] for i in keep)
@@ -254,7 +254,7 @@ def reported_rules(curve: Curve, people: int, mask: int) -> Curve:
 
 
 def reported_peak(chart: Curve, mask: int) -> Curve:
-    """Return a control chart without points before so many people, and with its peak as it is reported."""
+    """A control chart without points before so many people, and with its peak as it is reported."""
     s, c = dict(chart.settings), chart.columns
     n, peak, exact = s["rows_tested"], s.get("peak_rows", 0), s.get("peak_share", 0.0)
     if 0 < peak < mask:
@@ -274,7 +274,7 @@ def reported_peak(chart: Curve, mask: int) -> Curve:
 
 
 def reported_outcome(outcome: Outcome) -> Outcome:
-    """Return a test's outcome with what it says of some of the people as it is reported."""
+    """A test's outcome with what it says of some of the people as it is reported."""
     p = dict(outcome.parts)
     if "peak_events" in p:
         reported = RandomRounding.of(p["peak_rows"], p["peak_events"], p["peak_expected"])

@@ -230,7 +230,7 @@ def audit(
 def audited(
     source: object, options: Reading, judging: Judging, progress: Progress | None = None, engine: object = None
 ) -> AuditRecord:
-    """Return the record of an audit: what `audit` and the command both run."""
+    """The record of an audit: what `audit` and the command both run."""
     options = options.with_tests(not judging.quick).with_candidates()
     tracker = ProgressTracker(progress, 2 if options.by or options.variables else 1, _ahead(options, judging))
     sketch = with_rows(source, options, None if progress is None else tracker.reading, engine)
@@ -245,7 +245,7 @@ def audited(
 
 
 def _costs(groups: int, covariates: int, rows: int, tests: bool) -> dict[str, float]:
-    """Return the seconds that each question takes, about."""
+    """The seconds that each question takes, about."""
     size = Size(
         groups=groups, covariates=covariates, sample_rows=min(rows, KEPT) / 1000, tests=tests and covariates > 0
     )
@@ -253,7 +253,7 @@ def _costs(groups: int, covariates: int, rows: int, tests: bool) -> dict[str, fl
 
 
 def _ahead(options: Reading, judging: Judging) -> Callable[[int], float]:
-    """Return the seconds that all questions take for a number of rows, before covariates and groups are known."""
+    """The seconds that all questions take for a number of rows, before covariates and groups are known."""
     covariates = MANY if EVERY in options.variables else len(options.variables)
     return lambda rows: sum(_costs(LEVELS_EACH * len(options.by), covariates, rows, not judging.quick).values())
 
@@ -342,7 +342,7 @@ def _reported(form: Form) -> dict[str, str]:
 
 
 def _variables(sketch: Sketch) -> tuple[str, ...]:
-    """Return the covariates that a sketch was made with, those of one value only among them."""
+    """The covariates that a sketch was made with, those of one value only among them."""
     constant = tuple(name for name, why in sketch.spec.left_out if why == ONE_VALUE)
     return (*(c.name for c in sketch.spec.codings), *constant)
 

@@ -22,7 +22,7 @@ NUMBERS = ("number", "date")
 
 
 def few(rows: float, of: float, mask: int) -> bool:
-    """Return whether some of the people, or all but those, are few, and not none."""
+    """Whether some of the people, or all but those, are few, and not none."""
     return 0 < rows < mask or 0 < of - rows < mask
 
 
@@ -30,7 +30,7 @@ def few(rows: float, of: float, mask: int) -> bool:
 
 
 def reported_subgroups(curve: Curve, people: int, mask: int) -> Curve:
-    """Return the subgroups of people enough as reported; what is over the limit is judged by the range as reported."""
+    """The subgroups of people enough as reported; what is over the limit is judged by the range as reported."""
     c, s = curve.columns, curve.settings
     # Of clusters, those inside, those outside, and the fewest that tell a subgroup from an earlier one
     own = s.get("people", ((np.inf, np.inf),) * len(c["rows"]))
@@ -61,12 +61,12 @@ def reported_subgroups(curve: Curve, people: int, mask: int) -> Curve:
 
 
 def _evidence(exact: float, gap: float, reported: float) -> float:
-    """Return the evidence that the gap as reported would be: the exact one tells events to a tenth of a person."""
+    """The evidence that the gap as reported would be: the exact one tells events to a tenth of a person."""
     return round(exact * abs(reported / gap), 1) if gap else 0.0
 
 
 def _apart(c: Mapping[str, Sequence[Any]], people: int, mask: int) -> list[int]:
-    """Return the subgroups that are reported: none of few people, or that leaves few, or that few tell from another."""
+    """The subgroups that are reported: none of few people, or that leaves few, or that few tell from another."""
     kept: list[int] = []
     for i, rows in enumerate(c["rows"]):
         shared = 0 if c["rows_left"][i] is None else rows - c["rows_left"][i]
@@ -139,14 +139,14 @@ def reported_worst(least: Estimate, most: Estimate, tables: Tables, mask: int, t
 
 
 def _reported_worst_value(least: Estimate, value: float, tables: Tables) -> float:
-    """Return the worst gap as it is reported: whosever it is, in steps of people of the smallest box."""
+    """The worst gap as it is reported: whosever it is, in steps of people of the smallest box."""
     rule = tuple(Condition.from_dict(d) for d in least.settings["conditions_low"])
     _, *facts = people_in(tables, rule).exact if rule else (0, 0, 0.0)
     return RandomRounding.of(least.settings["smallest_subgroup"], *facts).near(value, "worst")
 
 
 def _reported_end(of: Estimate, end: str, tables: Tables, mask: int) -> tuple[float, dict[str, Any]]:
-    """Return an end of the worst subgroup as it is reported, and whose it is."""
+    """An end of the worst subgroup as it is reported, and whose it is."""
     s, value = of.settings, of.interval.low if end == "low" else of.interval.high
     rule = tuple(Condition.from_dict(d) for d in s[f"conditions_{end}"])
     out: dict[str, Any] = {f"subgroup_{end}": None, f"conditions_{end}": (), f"rows_{end}": None, f"share_{end}": None}
@@ -163,7 +163,7 @@ def _reported_end(of: Estimate, end: str, tables: Tables, mask: int) -> tuple[fl
 
 
 def people_in(tables: Tables, rule: Rule) -> RandomRounding:
-    """Return the people who meet a rule that is a box."""
+    """The people who meet a rule that is a box."""
     parts = parts_of(tables, rule)
     table = tables.tables[tables.layout.combined.index(tuple(t for t, _ in parts))]
     sums = sums_of(table, [own for _, own in parts]).reshape(-1)
@@ -171,7 +171,7 @@ def people_in(tables: Tables, rule: Rule) -> RandomRounding:
 
 
 def parts_of(tables: Tables, rule: Rule) -> list[tuple[int, NDArray[np.int64]]]:
-    """Return the attributes of a rule that is a box, in order, and its set of cells in each, shape (1, 4)."""
+    """The attributes of a rule that is a box, in order, and its set of cells in each, shape (1, 4)."""
     names = [condition(t, own[0]).variable for t, own in zip(tables.attributes, tables.sets, strict=True)]
     places = sorted((names.index(c.variable), i) for i, c in enumerate(rule))
     return [(t, _set_of(tables, t, rule[i])) for t, i in places]
@@ -187,7 +187,7 @@ def _set_of(tables: Tables, attribute: int, requested: Condition) -> NDArray[np.
 
 
 def reported_map(curve: Curve, mask: int) -> Curve | None:
-    """Return the cells that may be shown, as they are reported; None where none may.
+    """The cells that may be shown, as they are reported; None where none may.
 
     Blank are cells of few people, and others, so that none of few follows from the totals of rows, columns or
     subgroups.
@@ -212,7 +212,7 @@ def reported_map(curve: Curve, mask: int) -> Curve | None:
 
 
 def _label(axis: Mapping[str, Any], cell: int, rows: int, mask: int) -> str | None:
-    """Return the label of a row or column; of a level of few people none, for that it occurs can say who is meant."""
+    """The label of a row or column; of a level of few people none, for that it occurs can say who is meant."""
     return None if axis["kind"] not in NUMBERS and rows < mask else axis["labels"][cell]
 
 

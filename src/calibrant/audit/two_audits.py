@@ -72,7 +72,7 @@ def audits_compared(records: Mapping[str, AuditRecord], margin: float) -> ModelC
 
 
 def _groups(record: AuditRecord) -> dict[str, Finding]:
-    """Return the groups by name; pooled values are not the same people in two audits."""
+    """The groups by name; pooled values are not the same people in two audits."""
     return {keyed(f.variables): f for f in record.groups if not f.pooled}
 
 

@@ -58,13 +58,13 @@ class Evidence(Protocol):
     """Log e-values of one population at a limit."""
 
     def over(self, limit: Limit) -> float:
-        """Return the evidence that the population is over the limit, on either side."""
+        """The evidence that the population is over the limit, on either side."""
 
     def within(self, limit: Limit) -> float:
-        """Return the evidence that it is within, on both."""
+        """The evidence that it is within, on both."""
 
     def ends(self, low: float, high: float) -> tuple[float, float]:
-        """Return the ends of its range at these error probabilities; the trivial end for 0."""
+        """The ends of its range at these error probabilities; the trivial end for 0."""
 
 
 @dataclass(frozen=True)
@@ -125,22 +125,22 @@ class SignedEvidence:
         return least, self.gap.at_least.limit(high) if high else 1.0
 
     def _at_most(self, gap: float) -> float:
-        """Return the log e-value against "the gap is at most this"."""
+        """The log e-value against "the gap is at most this"."""
         return self.gap.at_most.at(min(max(gap, -1.0) + QUANTISATION, 1.0))
 
 
 def evidence_of(q: Population, judge: Judge, steps: int, delta: float, seed: int) -> Evidence:
-    """Return the evidence about one population, with the stakes that are the best at `delta`."""
+    """The evidence about one population, with the stakes that are the best at `delta`."""
     return ErrorEvidence.of(q, steps, delta, seed) if judge == "error" else SignedEvidence.of(q, delta)
 
 
 def bet_sizes_for(delta: float, populations: int) -> float:
-    """Return the error probability to choose stakes for: between alone and shared by all, as closed testing is."""
+    """The error probability to choose stakes for: between alone and shared by all, as closed testing is."""
     return delta / float(np.sqrt(populations))
 
 
 def verdicts(over: Sequence[float], within: Sequence[float], judge: Judge, alpha: float) -> tuple[Verdict, ...]:
-    """Return the verdict on each population, of its log e-values at the limit.
+    """The verdict on each population, of its log e-values at the limit.
 
     Each side is closed by itself. With probability at least ``1 - alpha / 2`` nothing is wrongly "within"; with as
     much, or ``1 - alpha`` where gaps are judged, whose e-value against "within" is a mean over two signs, nothing is

@@ -84,7 +84,7 @@ def distance_of(population: Population, spend: tuple[float, float], level: float
 
 
 def _low(population: Population, delta: float, seed: int) -> float:
-    """Return the lower end."""
+    """The lower end."""
     from calibrant.stats.bounds import distance_lower
     from calibrant.stats.clusters.distance import distance_below
     from calibrant.stats.evidence import mean
@@ -95,7 +95,7 @@ def _low(population: Population, delta: float, seed: int) -> float:
 
 
 def _high(population: Population, delta: float) -> tuple[float, str]:
-    """Return the upper end, and the route that gave it."""
+    """The upper end, and the route that gave it."""
     from calibrant.stats.bounds import distance_upper
     from calibrant.stats.clusters.distance import Routes, distance_above
 

@@ -254,7 +254,7 @@ def checked_limit(limit: float | None) -> float | None:
 def _present(
     data: Predictions | Sketch, by: Iterable[str] | str | None, intersections: bool, seed: int
 ) -> tuple[Sketch, list[tuple[str, Population]]]:
-    """Return a sketch with groups, and the name and the population of each that has rows."""
+    """A sketch with groups, and the name and the population of each that has rows."""
     sketch = grouped_sketch(data, names("by", by), intersections, seed)
     named = named_groups(sketch)
     parts = groups_of(data, sketch, [[i] for _, i in named], seed)
@@ -265,7 +265,7 @@ def _present(
 
 
 def _estimated(q: Population, steps: int, judge: Judge) -> float:
-    """Return the size of the error, or of the gap, as estimated."""
+    """The size of the error, or of the gap, as estimated."""
     return abs(q.off) if judge == "gap" else q.judged(steps).debiased
 
 

@@ -185,15 +185,15 @@ class Exact:
     """Tells every end as it is; whoever may not tell it so exactly moves it outward."""
 
     def end(self, value: float, _: int) -> float:
-        """Return an end from below (-1) or from above (1) as it is reported, no tighter than it is."""
+        """An end from below (-1) or from above (1) as it is reported, no tighter than it is."""
         return value
 
     def over(self, limit: float) -> float:
-        """Return the least that an end from below must be for the end as reported to be over a limit."""
+        """The least that an end from below must be for the end as reported to be over a limit."""
         return limit
 
     def within(self, limit: float) -> float:
-        """Return the most that an end from above may be for the end as reported to be within a limit."""
+        """The most that an end from above may be for the end as reported to be within a limit."""
         return limit
 
 
@@ -220,7 +220,7 @@ def lines(
 
 
 def ends(q: Ends | None, judge: Judge, delta: float, reported: Exact = EXACT) -> tuple[float, float]:
-    """Return the certified ends of the error, or of the signed gap, as they are reported; of nobody all that may be."""
+    """The certified ends of the error, or of the signed gap, as they are reported; of nobody all that may be."""
     low, high = ((0.0, 1.0) if judge == "error" else (-1.0, 1.0)) if q is None else _ends(q, judge, delta)
     return reported.end(low, -1), reported.end(high, 1)
 

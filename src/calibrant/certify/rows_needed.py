@@ -211,7 +211,7 @@ def rows_needed(
 def _cluster_gaps(
     population: Population, method: Method, steps: int, spend: tuple[float, float], seed: int
 ) -> tuple[Callable[[float], float], Callable[[float], float]]:
-    """Return the expected upper bound of a calibrated score by clusters, and the expected shortfall from below."""
+    """The expected upper bound of a calibrated score by clusters, and the expected shortfall from below."""
     clusters, tallies = population.clusters, population.as_shown(steps).tallies
     if clusters is None or tallies is None or method != "rounded":
         raise NotComputable(f"method={method!r} is proved for independent rows of equal weight: use method='rounded'")
@@ -346,7 +346,7 @@ def _noise(population: Population, steps: int, judge: Judge) -> float:
 
 
 def _above_by_clusters(population: Population, steps: int, delta: float, judge: Judge) -> float:
-    """Return the upper end expected of a calibrated score, of so many clusters; above 1 where these are few.
+    """The upper end expected of a calibrated score, of so many clusters; above 1 where these are few.
 
     It shrinks as the root of their number, so that a set of another size tells it too.
     """
@@ -362,7 +362,7 @@ def _above_by_clusters(population: Population, steps: int, delta: float, judge: 
 
 
 def _below_by_clusters(population: Population, delta: float, judge: Judge) -> float:
-    """Return the shortfall expected of the lower end, of so many clusters as there are."""
+    """The shortfall expected of the lower end, of so many clusters as there are."""
     clusters = population.clusters
     if clusters is None or clusters.total <= 0.0:
         return np.inf
@@ -373,12 +373,12 @@ def _below_by_clusters(population: Population, delta: float, judge: Judge) -> fl
 
 
 def _signed_by_clusters(clusters: Clusters, delta: float) -> float:
-    """Return the distance expected of an end of the gap from the gap, of so many clusters as there are."""
+    """The distance expected of an end of the gap from the gap, of so many clusters as there are."""
     return float(np.sqrt(2.0 * _squares(clusters) * -np.log(delta))) / clusters.total
 
 
 def _squares(clusters: Clusters) -> float:
-    """Return the sum of the squares of the certified clusters' sums of ``w (y - p)``."""
+    """The sum of the squares of the certified clusters' sums of ``w (y - p)``."""
     return float(
         (
             summed(clusters.cluster, clusters.weight * (clusters.y - clusters.p), clusters.count)[clusters.certified]

@@ -194,7 +194,7 @@ def _verdict(low: float, high: float, limit: float | None) -> str:
 
 
 def _box(end: str, tables: Tables, ranges: Ranges, box: int | None) -> dict[str, Any]:
-    """Return the subgroup behind an end: as text, as data, its rows and the gap seen in it."""
+    """The subgroup behind an end: as text, as data, its rows and the gap seen in it."""
     family = ranges.family
     rule = () if box is None else tables.rule(family, box)
     return {

@@ -99,15 +99,15 @@ class Cut:
         return gap_limits(self.ledger, delta)
 
     def upper(self, delta: float, gaps: tuple[float, ...] = NONE) -> float:
-        """Return the upper end, for the worst of the shifts."""
+        """The upper end, for the worst of the shifts."""
         return min(upper_bound(self.ledger, delta, gaps, self.smear) + self.rounding, 1.0)
 
     def lower(self, delta: float, seed: int, gaps: tuple[float, ...] = NONE) -> float:
-        """Return the lower end, for the worst of the shifts."""
+        """The lower end, for the worst of the shifts."""
         return max(lower_bound(self.ledger, delta, seed, self.ordered, gaps, self.smear) - self.rounding, 0.0)
 
     def debiased(self, beyond_gap: bool) -> float:
-        """Return the estimate."""
+        """The estimate."""
         return debiased_error(self.ledger, beyond_gap, self.smear)
 
 
@@ -269,7 +269,7 @@ def _edges(seen: Floats, bins: int) -> Floats:
 
 
 def _ranks(values: Floats, seen: Floats, points: int) -> NDArray[np.int32]:
-    """Return the cell of each value's middle rank among pilot values; `points` for a missing one."""
+    """The cell of each value's middle rank among pilot values; `points` for a missing one."""
     if not len(seen):
         return np.where(np.isnan(values), points, 0).astype(np.int32)
     distinct, first = np.unique(seen, return_index=True)
@@ -289,7 +289,7 @@ def _ranks(values: Floats, seen: Floats, points: int) -> NDArray[np.int32]:
 
 
 def sketched_cut(sketch: Sketch, name: Name, bins: int, bandwidth: float | None, view: View) -> Cut:
-    """Return the cut along a variable or pair that a sketch grouped by."""
+    """The cut along a variable or pair that a sketch grouped by."""
     sketch.checked()
     wanted = (name,) if isinstance(name, str) else tuple(name)
     if bandwidth is not None:
@@ -299,7 +299,7 @@ def sketched_cut(sketch: Sketch, name: Name, bins: int, bandwidth: float | None,
 
 
 def _fine(sketch: Sketch, wanted: tuple[str, ...], bins: int, view: View) -> Cut:
-    """Return the cells along a variable joined to bins; there are no random blocks."""
+    """The cells along a variable joined to bins; there are no random blocks."""
     strata = sketched_strata(sketch, wanted, view)
     stored = sketch.parts["fine"].stored[strata.name]
     kept = stored[np.flatnonzero(stored[..., 0].sum(axis=(1, 2)))]
@@ -320,7 +320,7 @@ def _fine(sketch: Sketch, wanted: tuple[str, ...], bins: int, view: View) -> Cut
 
 
 def _grouped(sketch: Sketch, grouping: int, view: View) -> Cut:
-    """Return the cells of the groups of one grouping: levels of the variable, and the score in 1,024 ranges."""
+    """The cells of the groups of one grouping: levels of the variable, and the score in 1,024 ranges."""
     sizes, names = sketch.spec.sizes, sketch.spec.groupings[grouping]
     start = sum(sizes[:grouping])
     raw = np.moveaxis(sketch.group_cells[start : start + sizes[grouping]], 1, 0)

@@ -61,7 +61,7 @@ def inputs_of(a: Namespace) -> list[str] | list[Query]:
 
 
 def source(data: Sequence[str] | Sequence[Query], allow_same: bool = False) -> Sketch | Query | list[str] | str:
-    """Return the one sketch that sketch files add up to, the files, or the query."""
+    """The one sketch that sketch files add up to, the files, or the query."""
     files = [f for f in data if isinstance(f, str)]
     if not files and isinstance(data[0], Query):
         return data[0]
@@ -169,7 +169,7 @@ def certify(a: Namespace) -> int:
 def _certified_data(
     files: Sketch | Query | list[str] | str, options: Reading
 ) -> tuple[Sketch | Predictions, dict[str, object], str]:
-    """Return the sketch of files, and the column of clusters.
+    """The sketch of files, and the column of clusters.
 
     Their rows, and how to name groups then, where clusters cross, or rows without a label have clusters or weights.
     """

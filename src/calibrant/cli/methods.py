@@ -58,7 +58,7 @@ def run_method(a: Namespace) -> int:
 def _data(
     a: Namespace, m: Method, own: dict[str, Any], files: Sequence[str] | Sequence[Query]
 ) -> tuple[Data, tuple[str, ...] | None]:
-    """Return the data, and the covariates to read where a function takes them and none are named.
+    """The data, and the covariates to read where a function takes them and none are named.
 
     Of the columns only those are read that the function may look at.
     """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
+    """The parser of the whole command line."""
     raw = argparse.RawDescriptionHelpFormatter
     top = Command(prog="calibrant", description=words.ABOUT, epilog=words.STATUS, formatter_class=raw)
     top.add_argument("--version", action="version", version=f"calibrant {__version__}")

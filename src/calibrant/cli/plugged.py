@@ -32,7 +32,7 @@ def outputs(of: Of) -> dict[str, Output]:
 
 
 def requested(a: argparse.Namespace, of: Of) -> dict[str, Output]:
-    """Return the outputs that a command line can name: ours, and those installed if they were looked for."""
+    """The outputs that a command line can name: ours, and those installed if they were looked for."""
     return outputs(of) | {name: OUTPUTS.loaded(name) for name in _named(a, of)}
 
 
@@ -43,7 +43,7 @@ def _named(a: argparse.Namespace, of: Of) -> Iterator[str]:
 
 
 def target(a: argparse.Namespace, name: str) -> str | None:
-    """Return the file that was named for an output of a record."""
+    """The file that was named for an output of a record."""
     result: str | None = getattr(a, dest(name, "record"))
     return result
 

@@ -107,7 +107,7 @@ def apply(a: Namespace) -> int:
 
 
 def _ways(word: str) -> str:
-    """Return the options that print a calibrator, ours alone."""
+    """The options that print a calibrator, ours alone."""
     return word.join(("--print-sql", *(f"--print-{name}" for name in outputs("calibrator"))))
 
 
@@ -139,7 +139,7 @@ def _opened(data: Sequence[str] | Sequence[Query], form: Form) -> Source:
 def _judged(
     a: Namespace, options: Reading, source: Source, progress: Progress
 ) -> tuple[Comparison, NDArray[np.uint64]]:
-    """Return the comparison on a sample of the rows, and the hashed identities of those the maps were fitted on."""
+    """The comparison on a sample of the rows, and the hashed identities of those the maps were fitted on."""
     spec, columns = options.rows_spec(), _covariates(options, source)
 
     def sampled(rows: Source) -> Chosen:
@@ -191,7 +191,7 @@ def _check_keys(hashes: NDArray[np.uint64], key: tuple[str, ...]) -> None:
 
 
 def _covariates(options: Reading, source: Source) -> tuple[str, ...]:
-    """Return the columns to read next to label, score and key."""
+    """The columns to read next to label, score and key."""
     taken, named = {options.label, options.score, *options.key}, (*options.variables, *options.by)
     if wrong := sorted(taken & set(named)):
         raise BadInput(
@@ -204,7 +204,7 @@ def _covariates(options: Reading, source: Source) -> tuple[str, ...]:
 
 
 def _recipes(methods: tuple[str, ...], variables: tuple[str, ...], quick: bool) -> dict[str, Repair]:
-    """Return the recipes named, or for "auto" those that are tried by default."""
+    """The recipes named, or for "auto" those that are tried by default."""
     if methods == ("auto",):
         return tried_by_default(variables, quick=quick)
     offered = {entry.command: entry for entry in recipes().values() if entry.command}
@@ -222,7 +222,7 @@ def _recipes(methods: tuple[str, ...], variables: tuple[str, ...], quick: bool) 
 
 
 def _chosen(result: Comparison) -> str | None:
-    """Return the repair to write: the one recommended, or the only one there is."""
+    """The repair to write: the one recommended, or the only one there is."""
     if result.recommended != AS_AUDITED:
         return result.recommended
     return next(iter(result.calibrators)) if len(result.calibrators) == 1 else None

@@ -25,7 +25,7 @@ OWN = "json", "report", "markdown", "pdf", "junit"  # the outputs that are no pl
 
 
 def _targets(a: Namespace) -> dict[str, str | None]:
-    """Return the file of every output by its name, None where it was not asked for."""
+    """The file of every output by its name, None where it was not asked for."""
     return {name: target_of(a, name) for name in arranged(OWN, requested(a, "record"))}
 
 
@@ -110,7 +110,7 @@ def _write_plugged(record: AuditRecord, a: Namespace) -> None:
 
 
 def _as_typed(record: AuditRecord, files: Sequence[str]) -> AuditRecord:
-    """Return a record whose commands name the files as they were typed here; a record itself keeps no folders."""
+    """A record whose commands name the files as they were typed here; a record itself keeps no folders."""
     if not files or any(f.endswith(".sketch") for f in files):
         return record
     return replace(record, data={**record.data, "sources": tuple(files), "file_count": len(files)})

@@ -82,7 +82,7 @@ class Method:
 
 
 def methods(face: str) -> Mapping[str, Method]:
-    """Return the functions of a face whose first argument is the data, by name."""
+    """The functions of a face whose first argument is the data, by name."""
     kept = getattr(calibrant, face)
     made = (_method(name, getattr(kept, name)) for name in sorted(kept.__all__))
     return {m.name: m for m in made if m is not None}
@@ -102,7 +102,7 @@ def _method(name: str, function: Callable[..., Any]) -> Method | None:
 
 
 def _setting(parameter: inspect.Parameter, hint: object, words: str) -> Setting | None:
-    """Return a parameter as an option; None if what it takes cannot be written on a command line."""
+    """A parameter as an option; None if what it takes cannot be written on a command line."""
     several, plain = _taken(hint)
     chosen = tuple(c for t in plain if get_origin(t) is Literal for c in get_args(t))
     kinds = tuple(k for k in (int, float, str) if k in plain or any(type(c) is k for c in chosen))
@@ -115,7 +115,7 @@ def _setting(parameter: inspect.Parameter, hint: object, words: str) -> Setting 
 
 
 def _taken(hint: object) -> tuple[bool, set[Any]]:
-    """Return whether a type takes several values, and the plain types that it takes; none if it takes others too.
+    """Whether a type takes several values, and the plain types that it takes; none if it takes others too.
 
     A setting that may be anything, such as a level, is a number if it reads as one; a mapping has a plain form in
     addition to it.
@@ -143,7 +143,7 @@ PARAMETER = re.compile(r"^(?P<names>[\w*][\w, *]*?)(?: : (?P<kind>.*))?$")
 
 
 def _doc(function: Callable[..., Any]) -> str:
-    """Return the docstring, which an optimised Python has not."""
+    """The docstring, which an optimised Python has not."""
     return inspect.getdoc(function) or ""
 
 

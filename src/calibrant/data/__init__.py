@@ -12,7 +12,7 @@ EMPLOYMENT_BY = ("year", "age", "sex", "race", "schooling", "marital", "disabili
 
 
 def employment_path() -> Path:
-    """Return the path of the bundled Parquet file: 277,677 Massachusetts residents, 2015 to 2018.
+    """The path of the bundled Parquet file: 277,677 Massachusetts residents, 2015 to 2018.
 
     A classifier trained on earlier years of the American Community Survey predicts who is employed; see NOTICE.
     """

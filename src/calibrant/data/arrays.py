@@ -199,7 +199,7 @@ def _is_absent(item: object) -> bool:
 
 
 def index_of(values: object) -> Any | None:
-    """Return the labels of rows, as pandas and xarray have them; None where rows are only counted."""
+    """The labels of rows, as pandas and xarray have them; None where rows are only counted."""
     index = getattr(values, "index", None)
     if index is None and (dims := getattr(values, "dims", ())) and hasattr(values, "indexes"):
         index = values.indexes.get(dims[0])

@@ -94,7 +94,7 @@ def table_of(frame: object) -> pa.Table:
 
 
 def is_number(t: pa.DataType) -> bool:
-    """Return whether an Arrow type is a number."""
+    """Whether an Arrow type is a number."""
     return bool(pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t))
 
 
@@ -148,7 +148,7 @@ def are_absent(column: pa.Array | pa.ChunkedArray, name: str) -> NDArray[np.bool
 
 
 def _example(column: pa.Array) -> str:
-    """Return the first value, for a message; empty if there is none, or none that Python has."""
+    """The first value, for a message; empty if there is none, or none that Python has."""
     try:
         return clipped(str(column.drop_null()[0]))
     except (IndexError, OverflowError, ValueError):
@@ -178,7 +178,7 @@ def excess(values: Floats) -> str:
 
 
 def as_text(column: pa.Array) -> pa.Array:
-    """Return a decoded column as text, null where missing or empty."""
+    """A decoded column as text, null where missing or empty."""
     text = column if pa.types.is_string(column.type) else column.cast(pa.string())
     return pc.if_else(pc.equal(text, ""), None, text)
 
@@ -216,12 +216,12 @@ def number_text(value: float | Decimal) -> str | None:
 
 
 def is_large(text: str) -> bool:
-    """Return whether a number, written by `number_text`, is a whole one that no double may be."""
+    """Whether a number, written by `number_text`, is a whole one that no double may be."""
     return len(text) > DIGITS and text.removeprefix("-").isdecimal() and abs(int(text)) > EXACT
 
 
 def may_be_large(column: pa.Array) -> bool:
-    """Return whether a column holds numbers that doubles may not hold, so that only their text distinguishes them."""
+    """Whether a column holds numbers that doubles may not hold, so that only their text distinguishes them."""
     t = column.type
     if pa.types.is_decimal(t):
         return bool(t.precision > DIGITS) and any(is_large(v) for v in number_texts(column.unique()).to_pylist() if v)
@@ -249,7 +249,7 @@ def as_covariates(table: pa.Table) -> pa.Table:
 
 
 def level_codes(column: pa.Array, levels: Sequence[str]) -> NDArray[np.int32] | None:
-    """Return the place of each value of a plain column among levels, one more for others, two more for missing ones.
+    """The place of each value of a plain column among levels, one more for others, two more for missing ones.
 
     None if the column is of a kind that cannot hold such levels.
     """
@@ -270,7 +270,7 @@ def level_codes(column: pa.Array, levels: Sequence[str]) -> NDArray[np.int32] | 
 
 
 def _places(column: pa.Array, levels: Sequence[str]) -> pa.Array | None:
-    """Return the place of each value of a column without a dictionary among levels, null where it is none of them.
+    """The place of each value of a column without a dictionary among levels, null where it is none of them.
 
     None if the column is of a kind that cannot hold such levels.
     """
@@ -357,7 +357,7 @@ def _hits(column: pa.Array, name: str, positive: str, event: str = "positive") -
 
 
 def spellings(column: pa.Array | pa.ChunkedArray, name: str, positive: str) -> set[str]:
-    """Return the texts of a label that are `positive` but for case and space around; none of a label of numbers."""
+    """The texts of a label that are `positive` but for case and space around; none of a label of numbers."""
     column = decoded(column, name)
     if is_number(column.type) or pa.types.is_boolean(column.type):
         return set()
@@ -378,7 +378,7 @@ def one_spelling(spelt: AbstractSet[str], name: str, positive: str) -> None:
 def no_events(
     column: pa.Array | pa.ChunkedArray, name: str, positive: str, audited: NDArray[np.bool_]
 ) -> dict[str, int]:
-    """Return the label's values other than the event, as text, with their audited rows: see `few_of`.
+    """The label's values other than the event, as text, with their audited rows: see `few_of`.
 
     Texts that are the same where they are cut, after `SHOWN` characters, count as one value.
     """
@@ -394,7 +394,7 @@ def no_events(
 
 
 def few_of(*counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the sum of counts by text, of the first `OTHERS` + 1 texts in their order; with one more, too many.
+    """The sum of counts by text, of the first `OTHERS` + 1 texts in their order; with one more, too many.
 
     Each of these is among the first in whichever part has it, so its count is whole, however rows were split.
     """
@@ -403,7 +403,7 @@ def few_of(*counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def unknown_of(values: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the values of a label, given with their rows, that seem to say that an outcome is not known.
+    """The values of a label, given with their rows, that seem to say that an outcome is not known.
 
     That is where two plain outcomes stand beside: 0 and 1, no and yes. Words for it, or values that few rows have.
     """
@@ -416,7 +416,7 @@ def unknown_of(values: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def plain_pair(values: Iterable[str]) -> set[str]:
-    """Return the two plain outcomes that are among the values of a label, in small letters; none if there are none."""
+    """The two plain outcomes that are among the values of a label, in small letters; none if there are none."""
     low = {v.strip().lower() for v in values}
     return next((pair for pair in WORDS if pair <= low), set())
 
@@ -469,7 +469,7 @@ def row_ids(columns: Sequence[pa.Array], seed: int, names: Sequence[str] = (), p
 
 
 def _key_bytes(column: pa.Array | pa.ChunkedArray, name: str, part: str) -> pa.Array:
-    """Return a key as bytes that are equal where it is: times to the microsecond unless they are finer."""
+    """A key as bytes that are equal where it is: times to the microsecond unless they are finer."""
     column = whole(column, name)
     if not is_text(column.type) or pa.types.is_fixed_size_binary(column.type):
         column = decoded(column, name)

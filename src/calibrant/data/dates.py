@@ -27,7 +27,7 @@ FIRST = 100  # texts that are looked at before all are
 
 
 def is_date(t: pa.DataType) -> bool:
-    """Return whether an Arrow type is a date or a time of a day of the calendar."""
+    """Whether an Arrow type is a date or a time of a day of the calendar."""
     return bool(pa.types.is_date(t) or pa.types.is_timestamp(t))
 
 
@@ -65,14 +65,14 @@ def as_days(column: pa.Array, name: str = "") -> NDArray[np.float64]:
 
 
 def nothing(column: pa.Array) -> bool:
-    """Return whether every value is missing, or empty text."""
+    """Whether every value is missing, or empty text."""
     if column.null_count == len(column):
         return True
     return pa.types.is_string(column.type) and pc.all(pc.equal(column, "")).as_py() is True
 
 
 def may_be_dates(column: pa.Array) -> bool:
-    """Return whether text, by code or spelt out, is dates wherever there is any."""
+    """Whether text, by code or spelt out, is dates wherever there is any."""
     text = column.dictionary if pa.types.is_dictionary(column.type) else column
     return nothing(text) or text_dates(text) is not None
 
@@ -101,14 +101,14 @@ def text_dates(text: pa.Array) -> pa.Array | None:
 
 
 def periods(column: pa.Array, unit: Unit, name: str = "") -> pa.Array:
-    """Return the month, quarter, year or decade of universal time that dates, or text that is dates, lie in."""
+    """The month, quarter, year or decade of universal time that dates, or text that is dates, lie in."""
     days = dates_in(column, name, "group").cast(pa.date32(), safe=False).dictionary_encode()
     months = pc.strftime(days.dictionary, format="%Y-%m").cast(pa.string())
     return pa.array([period_of(m, unit) for m in months.to_pylist()], pa.string()).take(days.indices)
 
 
 def period_of(month: str, unit: Unit) -> str:
-    """Return the period that a month such as ``"2024-05"`` lies in: ``"2024-Q2"``, ``"2024"``, ``"2020s"``."""
+    """The period that a month such as ``"2024-05"`` lies in: ``"2024-Q2"``, ``"2024"``, ``"2020s"``."""
     year, number = month.split("-")
     whole = {"month": month, "quarter": f"{year}-Q{(int(number) + 2) // 3}", "year": year, "decade": f"{year[:-1]}0s"}
     return whole[unit]

@@ -49,7 +49,7 @@ class PredictionInputs:
         return values[self.at[name]] if name in self.at else values
 
     def table(self, n: int) -> pa.Table | None:
-        """Return the covariates as a table of n rows in that order."""
+        """The covariates as a table of n rows in that order."""
         if self.covariates is None or (isinstance(self.covariates, Mapping) and not self.covariates):
             return None
         kept = as_rows(self.covariates, "covariate", order=self.at if isinstance(self.covariates, Mapping) else None)
@@ -133,7 +133,7 @@ Levels = tuple[tuple[str, int], ...]  # columns of clusters and how many there a
 
 
 def cluster_columns(cluster: object) -> dict[str, object]:
-    """Return the columns of clusters by name: those of a dictionary, a frame or a list of arrays; none of one array."""
+    """The columns of clusters by name: those of a dictionary, a frame or a list of arrays; none of one array."""
     if isinstance(cluster, Mapping):
         results = {str(name): column for name, column in cluster.items()}
     elif isinstance(cluster, (list, tuple)) and cluster and all(_is_column(each) for each in cluster):
@@ -155,7 +155,7 @@ def _is_column(value: object) -> bool:
 
 
 def cluster_codes(columns: Mapping[str, object]) -> dict[str, NDArray[np.intp]]:
-    """Return the cluster of each row as a number, by column; all are known."""
+    """The cluster of each row as a number, by column; all are known."""
     codes = {name: _cluster_codes(name, column) for name, column in columns.items()}
     first = next(iter(codes), "")
     for name, code in codes.items():
@@ -230,7 +230,7 @@ def levels_of(codes: Mapping[str, NDArray[np.intp]]) -> Levels:
 
 
 def crossing_of(codes: Mapping[str, NDArray[np.intp]]) -> Crossing:
-    """Return the two columns that cross, of columns that `levels_of` refuses; finer ones that lie whole in them go.
+    """The two columns that cross, of columns that `levels_of` refuses; finer ones that lie whole in them go.
 
     Raises
     ------
@@ -270,7 +270,7 @@ def _split(fine: NDArray[np.intp], coarse: NDArray[np.intp]) -> int:
 
 
 def class_names(classes: object, y_prob: object, labels: pa.Array, k: int) -> tuple[str, ...]:
-    """Return the names of the classes in the order of the columns; empty where labels are their numbers."""
+    """The names of the classes in the order of the columns; empty where labels are their numbers."""
     if classes is None:
         names = getattr(y_prob, "column_names", getattr(y_prob, "columns", ()))
         if not is_text(labels.type) or not all(isinstance(n, str) for n in names):

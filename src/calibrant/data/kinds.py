@@ -129,7 +129,7 @@ def _number_kind(there: pa.Array, distinct: int, name: str) -> tuple[Name, str]:
 
 
 def _evenly_spread(values: NDArray[np.float64]) -> bool:
-    """Return whether values lie evenly between their ends, as assigned numbers do; amounts and sizes do not."""
+    """Whether values lie evenly between their ends, as assigned numbers do; amounts and sizes do not."""
     ranked = np.sort(values)
     share = (ranked - ranked[0]) / (ranked[-1] - ranked[0])
     return bool(np.abs(share - (np.arange(len(ranked)) + 0.5) / len(ranked)).max() <= EVEN + 1.0 / np.sqrt(len(ranked)))

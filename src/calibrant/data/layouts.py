@@ -18,7 +18,7 @@ DASHES = (8, 12, 16, 20)  # before these of its 32 hexadecimal digits
 
 
 def whole(column: pa.Array | pa.ChunkedArray, name: str = "") -> pa.Array:
-    """Return a column as one array."""
+    """A column as one array."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     try:
@@ -31,7 +31,7 @@ def whole(column: pa.Array | pa.ChunkedArray, name: str = "") -> pa.Array:
 
 
 def plain(column: pa.Array | pa.ChunkedArray, name: str = "") -> pa.Array:
-    """Return a column as one array of a plain layout; nested ones, times of day and durations stay as they are.
+    """A column as one array of a plain layout; nested ones, times of day and durations stay as they are.
 
     Text is `string`, checked to be UTF-8; a dictionary is one of distinct texts with int32 codes; other dictionaries,
     runs, views and extension types are spelt out. `name` is for messages.
@@ -58,7 +58,7 @@ def plain(column: pa.Array | pa.ChunkedArray, name: str = "") -> pa.Array:
 
 
 def decoded(column: pa.Array | pa.ChunkedArray, name: str = "") -> pa.Array:
-    """Return a column in a plain layout without a dictionary."""
+    """A column in a plain layout without a dictionary."""
     column = plain(column, name)
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
@@ -72,7 +72,7 @@ def know_extensions(schema: pa.Schema) -> None:
 
 
 def is_text(t: pa.DataType) -> bool:
-    """Return whether an Arrow type is text, or bytes that may be text."""
+    """Whether an Arrow type is text, or bytes that may be text."""
     kinds: tuple[Callable[[pa.DataType], bool], ...] = (
         pa.types.is_string,
         pa.types.is_large_string,
@@ -157,7 +157,7 @@ def _uuids(column: pa.FixedSizeBinaryArray) -> pa.Array:
 
 
 def changed(name: str, role: str, was: str, now: pa.DataType) -> BadInput:
-    """Return the refusal of a column that is not of the kind that the spec was fixed for."""
+    """The refusal of a column that is not of the kind that the spec was fixed for."""
     return BadInput(
         f"{role} column {name!r} held {was} when the spec was fixed and holds {now} here: "
         "store it as it was, or sketch again"

@@ -171,12 +171,12 @@ class MulticlassPredictions:
         return len(self.y)
 
     def top_label(self) -> Predictions:
-        """Return the confidence view: outcome "the most probable class is right", score its probability."""
+        """The confidence view: outcome "the most probable class is right", score its probability."""
         hit = (self.p.argmax(axis=1) == self.y).astype(np.int8)
         return predictions(hit, self.p.max(axis=1), self.covariates, weights=self.weights)
 
     def one_vs_rest(self, k: int | str) -> Predictions:
-        """Return the view of one class, by number or label; share ``alpha`` over the classes you look at."""
+        """The view of one class, by number or label; share ``alpha`` over the classes you look at."""
         if isinstance(k, str):
             if k not in self.classes:
                 raise BadInput(
@@ -310,7 +310,7 @@ def frozen(
 
 
 def _levels(columns: Mapping[str, object], y_true: object) -> tuple[Levels, Crossing | None, object]:
-    """Return the levels of clusters, in the order of the labels' rows, or what crosses; and the coarsest column given.
+    """The levels of clusters, in the order of the labels' rows, or what crosses; and the coarsest column given.
 
     Of columns that cross it is one cluster.
     """
@@ -469,7 +469,7 @@ def _apart(
     weights: Floats | None,
     clusters: NDArray[np.generic] | None,
 ) -> Unlabelled:
-    """Return the rows without a label."""
+    """The rows without a label."""
     return Unlabelled(
         p=p[rows],
         covariates=pa.table({}) if table is None else table.filter(rows),

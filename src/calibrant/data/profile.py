@@ -231,7 +231,7 @@ class Profile:
             raise BadInput(f"bins for {self.name!r} must increase: {', '.join(f'{e:g}' for e in edges[:12])}")
 
     def _marked(self) -> str:
-        """Return a text that is a number with a mark between thousands, or a decimal; empty where there is none."""
+        """A text that is a number with a mark between thousands, or a decimal; empty where there is none."""
         return min((t for t in self.texts if MARKED.fullmatch(t)), default="") if self.kind == "category" else ""
 
     def _category(self) -> Variable:

@@ -54,7 +54,7 @@ Progress = Callable[[ProgressEvent], None]
 
 
 def about(seconds: float) -> str:
-    """Return a time as one would say it: two digits at most."""
+    """A time as one would say it: two digits at most."""
     if seconds < 90:
         return f"about {max(round(seconds, -1 if seconds >= 10 else 0), 1):.0f} s"
     minutes = seconds / 60
@@ -62,7 +62,7 @@ def about(seconds: float) -> str:
 
 
 def counted(progress: Progress | None, what: str, of: int | None = None) -> OnRows | None:
-    """Return a function that adds rows up, from any thread, and tells the hook; None where there is no hook."""
+    """A function that adds rows up, from any thread, and tells the hook; None where there is no hook."""
     if progress is None:
         return None
     lock, rows = Lock(), 0

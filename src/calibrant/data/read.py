@@ -138,7 +138,7 @@ def read(
 
 
 def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) -> Predictions:
-    """Return the rows of a source with the group columns and covariates asked for; of "every one", those not left out.
+    """The rows of a source with the group columns and covariates asked for; of "every one", those not left out.
 
     Two files of the same rows are refused unless that is meant. `others` are scores of other models, kept as they are
     among the covariates.
@@ -194,7 +194,7 @@ def in_memory(source: object, options: Reading, others: tuple[str, ...] = ()) ->
 def classes_in_memory(
     source: object, options: Reading, scores: tuple[str, ...], classes: tuple[str, ...]
 ) -> MulticlassPredictions:
-    """Return the rows of several classes: a column of probabilities each, which labels or `classes` name."""
+    """The rows of several classes: a column of probabilities each, which labels or `classes` name."""
     opened = source_of(source, options.columns, form=options.form)
     if options.row_attributes:
         raise NotComputable(
@@ -211,7 +211,7 @@ def classes_in_memory(
 
 
 def _kept(opened: Source, options: Reading, scores: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns to keep in addition to labels and scores."""
+    """The columns to keep in addition to labels and scores."""
     wanted = (
         wanted_covariates(options.variables, options.others(opened.columns), options.rows_spec())
         if options.variables
@@ -221,7 +221,7 @@ def _kept(opened: Source, options: Reading, scores: tuple[str, ...]) -> tuple[st
 
 
 def _parts(opened: Source, columns: tuple[str, ...], scores: tuple[str, ...]) -> list[tuple[str, list[pa.RecordBatch]]]:
-    """Return the rows of each part, by its name."""
+    """The rows of each part, by its name."""
     if opened.cluster is not None:
         raise BadInput("read keeps rows in memory: pass the frame to calibrant.sketch, or collect it first")
     with opened.one_pass():
@@ -351,7 +351,7 @@ def sketch(
 
 
 def summarised(source: object, options: Reading, progress: Progress | None = None, engine: object = None) -> Sketch:
-    """Return the sketch of a source; that of predictions is kept with them, so callers must not change it."""
+    """The sketch of a source; that of predictions is kept with them, so callers must not change it."""
     if isinstance(source, Sketch):
         options.for_a_sketch(source.spec, engine)
         return source.checked()
@@ -364,7 +364,7 @@ def summarised(source: object, options: Reading, progress: Progress | None = Non
 
 
 def with_rows(source: object, options: Reading, progress: Progress | None = None, engine: object = None) -> Sketch:
-    """Return the same; in memory, a sketch that lives by its rows, where no stored one says enough.
+    """The same; in memory, a sketch that lives by its rows, where no stored one says enough.
 
     That is where clusters cross, and where rows without a label have clusters or weights.
     """
@@ -469,12 +469,12 @@ def fixed_spec(opened: Source, options: Reading, progress: Progress | None = Non
 
 
 def _known(opened: Source, plain: Spec) -> bool:
-    """Return whether rows are distinguished, so that those held of a cluster have one order."""
+    """Whether rows are distinguished, so that those held of a cluster have one order."""
     return opened.numbered or bool(plain.key)
 
 
 def _may_join(opened: Source, options: Reading, plain: Spec, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns to look at in addition to the covariates, for rows may belong together by them."""
+    """The columns to look at in addition to the covariates, for rows may belong together by them."""
     if not options.candidates or not _known(opened, plain):
         return ()
     return unnamed_clusters(names, [c for c in opened.columns if c not in opened.partial], options.by, plain)
@@ -486,7 +486,7 @@ def levels_of(profiles: Sequence[Profile], bins: Mapping[str, Sequence[float]]) 
 
 
 def make_spec(y: str, p: str, variables: tuple[Variable, ...], intersections: bool, *, seed: int = 0) -> Spec:
-    """Return the spec of rows in memory: see `grouped`."""
+    """The spec of rows in memory: see `grouped`."""
     return grouped(Spec(label=y, score=p, seed=checked_seed(seed)), variables, intersections)
 
 
@@ -505,7 +505,7 @@ def grouped(spec: Spec, variables: tuple[Variable, ...], intersections: bool) ->
 
 
 def sketch_rows(data: Predictions, options: Reading) -> Sketch:
-    """Return the sketch of rows in memory, kept with them: callers must not change it."""
+    """The sketch of rows in memory, kept with them: callers must not change it."""
     by, seed = options.by, options.seed
     cached = (
         by,

@@ -235,12 +235,12 @@ class Reading:
         return own | ({"cluster": self.levels} if self.levels else {})
 
     def others(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns that do not name clusters beside `cluster`: what covariates may be."""
+        """The columns that do not name clusters beside `cluster`: what covariates may be."""
         finer = {*self.levels} - {self.cluster}
         return tuple(c for c in columns if c not in finer)
 
     def plain_spec(self, opened: Source) -> Spec:
-        """Return the spec of columns, key, seed and blocks; rows that nothing tells apart are not dealt into blocks."""
+        """The spec of columns, key, seed and blocks; rows that nothing tells apart are not dealt into blocks."""
         fits(opened, self.roles)
         if self.variables and not self.key and not opened.numbered:
             require([v for v in self.variables if v != EVERY], opened.columns, "covariate")
@@ -256,7 +256,7 @@ class Reading:
         return replace(self.rows_spec(), blocks=blocks, numbered=numbered)
 
     def rows_spec(self) -> Spec:
-        """Return the spec of how rows are read and distinguished."""
+        """The spec of how rows are read and distinguished."""
         return Spec(
             label=self.label,
             score=self.score,
@@ -287,7 +287,7 @@ def _missing(options: ReadingOptions, caller: Caller) -> Missing:
 
 
 def _one(options: ReadingOptions, part: str, caller: Caller) -> str:
-    """Return the one column that plays a part, or nothing."""
+    """The one column that plays a part, or nothing."""
     inputs = cast(Mapping[str, object], options).get(part)
     return "" if inputs in (None, "") else text(caller.name(part), inputs)
 

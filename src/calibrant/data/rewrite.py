@@ -176,12 +176,12 @@ def _joined(between: str, *texts: pa.Array | str) -> pa.Array:
 
 
 def _content(text: pa.Array) -> memoryview:
-    """Return the characters of large strings, one after the other."""
+    """The characters of large strings, one after the other."""
     _, offsets, data = text.buffers()
     ends = np.frombuffer(offsets, dtype=np.int64)[text.offset : text.offset + len(text) + 1]
     return memoryview(data if data is not None else b"")[ends[0] : ends[-1]]
 
 
 def _kept(column: pa.Array, parquet: bool) -> pa.Array:
-    """Return a column as it is to be written: Parquet stores dictionaries as what they stand for."""
+    """A column as it is to be written: Parquet stores dictionaries as what they stand for."""
     return column if parquet or not pa.types.is_dictionary(column.type) else decoded(column)

@@ -145,7 +145,7 @@ class FirstLook:
         return self
 
     def to_bytes(self, *, level: int = 6) -> bytes:
-        """Return the state: what `load` takes."""
+        """The state: what `load` takes."""
         look = self.look
         lines = look.lines
         header = Looked(
@@ -205,7 +205,7 @@ def survey_rows(data: Predictions, spec: Spec, names: tuple[str, ...]) -> Survey
 
 
 def covariate_names(data: Predictions) -> tuple[str, ...]:
-    """Return the names of the covariates of rows in memory."""
+    """The names of the covariates of rows in memory."""
     return () if data.covariates is None else tuple(data.covariates.schema.names)
 
 
@@ -235,7 +235,7 @@ def survey(look: Look, names: tuple[str, ...], every: bool) -> Survey:
 
 
 def with_parts(spec: Spec, result: Survey | None, tests: bool) -> Spec:
-    """Return the spec with everything that the first look fixes."""
+    """The spec with everything that the first look fixes."""
     if result is None:
         if tests:
             raise BadInput("tests need covariates: name them in variables=, or pass variables='*' for every column")
@@ -261,7 +261,7 @@ def with_parts(spec: Spec, result: Survey | None, tests: bool) -> Spec:
 
 
 def with_clusters(spec: Spec) -> Spec:
-    """Return the spec with room for whole clusters, if rows have clusters or weights: only that is proved."""
+    """The spec with room for whole clusters, if rows have clusters or weights: only that is proved."""
     if not spec.row_attributes:
         return spec
     columns = COVARIATES + len(spec.codings) + WITH + len(spec.groupings)
@@ -269,7 +269,7 @@ def with_clusters(spec: Spec) -> Spec:
 
 
 def wanted(names: tuple[str, ...], available: Sequence[str], spec: Spec) -> tuple[str, ...]:
-    """Return the covariates to look at: those named, or every column that plays no other part."""
+    """The covariates to look at: those named, or every column that plays no other part."""
     taken = {spec.label, spec.score, *spec.key}
     if EVERY in names:
         return tuple(c for c, n in Counter(available).items() if n == 1 and c not in {*taken, *spec.row_attributes})
@@ -310,7 +310,7 @@ def unnamed_clusters(names: Sequence[str], available: Sequence[str], by: Sequenc
 
 
 def candidates_of(look: Look | None, spec: Spec) -> tuple[str, ...]:
-    """Return the columns by which rows may belong together, those called as clusters are first; groups are none.
+    """The columns by which rows may belong together, those called as clusters are first; groups are none.
 
     Identifiers, whole numbers and texts that are called as a cluster is, and texts that are one word with a number
     each; of at least 20 values, one of which occurs twice in the rows seen. No label and no score is read.
@@ -333,7 +333,7 @@ def candidates_of(look: Look | None, spec: Spec) -> tuple[str, ...]:
 
 
 def _may_join(column: pa.ChunkedArray, name: str, named: bool) -> bool:
-    """Return whether a column's values may be the names of clusters."""
+    """Whether a column's values may be the names of clusters."""
     kind = kind_of_column(column, name)
     if kind.kind == "number":
         return named and "whole" in kind.why

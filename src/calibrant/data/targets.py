@@ -77,7 +77,7 @@ def _special(path: Path) -> bool:
 
 
 def _holds(inputs: str | Quoting, path: Path) -> bool:
-    """Return whether a file that is there is among those that were given."""
+    """Whether a file that is there is among those that were given."""
     if not isinstance(inputs, str):
         return any(_holds(quoted, path) for _, quoted in QUOTED.findall(inputs.text))
     if inputs.startswith("file:"):

@@ -264,12 +264,12 @@ class Part:
         return INDEPENDENT if self.clusters is None else assumed(self.clusters)
 
     def ranked_clusters(self, highest: bool) -> ClusterRanking | None:
-        """Return the thresholds of clusters; None of independent rows."""
+        """The thresholds of clusters; None of independent rows."""
         u = self.clusters
         return None if u is None else ClusterRanking(u, (u.y == 0) if highest else (u.y == 1), highest)
 
     def plausible(self, risk: float) -> float:
-        """Return the largest share whose observed rate is within."""
+        """The largest share whose observed rate is within."""
         within = self.ranking.wrong <= risk * self.ranking.rows
         at = int(np.nonzero(within)[0].max(initial=-1))
         return float(self.ranking.rows[at]) / self.ranking.n if at >= 0 else 0.0
@@ -304,7 +304,7 @@ class Part:
         return float(ranking.threshold[at]), float(acceptance.highest_rate(one, left)[0])
 
     def certifying(self, options: AcceptOptions, alpha: float) -> tuple[Ranking, float]:
-        """Return the rows that certify, and what is left of alpha."""
+        """The rows that certify, and what is left of alpha."""
         if options.target == "rows":
             return self.ranking, alpha
         if self.ranking.n >= MOST_ROWS:

@@ -138,7 +138,7 @@ def _cluster_rows(part: Part, by_clusters: ClusterRanking, alpha: float) -> Iter
 
 
 def _compared(part: Part, options: AcceptOptions, alpha: float) -> dict[str, float | None]:
-    """Return the shares that three ways of choosing would accept."""
+    """The shares that three ways of choosing would accept."""
     accepted = float(part.accepted(options, alpha)["share"] or 0.0)
     if part.clusters is not None:
         return {"accepted": accepted, "sequence": None, "picked": None}

@@ -114,7 +114,7 @@ class ModelComparison(Plain):
         return Curve(method="compare", columns=columns, settings=reported)
 
     def to_frame(self) -> pa.Table:
-        """Return the differences as a `pyarrow.Table`."""
+        """The differences as a `pyarrow.Table`."""
         return self.table.to_frame()
 
 
@@ -131,14 +131,14 @@ def decided(low: float, high: float, margin: float) -> Decision:
 
 
 def least(verdicts: Iterable[Decision]) -> Decision:
-    """Return the verdict that stands for several."""
+    """The verdict that stands for several."""
     result = set(verdicts)
     order: tuple[Decision, ...] = ("worse", "undecided", "no worse", "better")
     return next(v for v in order if v in result)
 
 
 def overall(everyone: Decision, groups: Iterable[Decision]) -> Decision:
-    """Return the verdict on a model from that of everyone together and those of the groups.
+    """The verdict on a model from that of everyone together and those of the groups.
 
     Better takes everyone together to be better, and no group to be worse.
     """

@@ -136,7 +136,7 @@ class Ladder:
 
 
 def _at(low: Floats, threshold: float) -> int:
-    """Return the first step at or above a threshold; scores are read to `QUANTISATION`, rounded down."""
+    """The first step at or above a threshold; scores are read to `QUANTISATION`, rounded down."""
     return int(np.searchsorted(low, threshold - QUANTISATION))
 
 
@@ -152,13 +152,13 @@ def _step(low: Floats, p: Floats) -> Ints:
 
 
 def _in_blocks(q: Population) -> Ints:
-    """Return the rows of each value by outcome: in blocks, where no two values share a cell."""
+    """The rows of each value by outcome: in blocks, where no two values share a cell."""
     cell = (q.scores * q.grid) >> 30
     return q.by_score[None] if (np.diff(cell) == 0).any() else q.raw[:, cell, :2]
 
 
 def ladder(data: Points | Predictions | Sketch, threshold: float, seed: int = 0) -> tuple[Ladder, Population | Points]:
-    """Return the ladder of what a public function was given, and what it was read as."""
+    """The ladder of what a public function was given, and what it was read as."""
     if isinstance(data, Points) and data.population is not None:
         return Ladder.of(data.population, threshold), data
     inputs = checked_data(data, Predictions, Sketch)

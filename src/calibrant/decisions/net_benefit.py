@@ -357,7 +357,7 @@ class Worth:
         return result
 
     def square(self, value: Floats) -> Floats:
-        """Return the covariance of these means, by clusters where there are any, shape (t, t)."""
+        """The covariance of these means, by clusters where there are any, shape (t, t)."""
         off = self.sums @ (value - self.means(value))
         result: Floats = off.T @ off * (self.count / max(self.count - 1.0, 1.0)) / float(self.mass.sum()) ** 2
         return result

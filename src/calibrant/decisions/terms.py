@@ -75,7 +75,7 @@ class Terms:
         return losses.squared(p) if self.measure == "brier" else losses.wrong(p)
 
     def reach(self, threshold: float | None) -> float:
-        """Return the largest difference that two losses can have."""
+        """The largest difference that two losses can have."""
         if threshold is not None:
             return max(1.0, losses.odds(threshold))
         return float(np.log((1.0 - self.clip) / self.clip)) if self.measure == "log_loss" else 1.0

@@ -152,7 +152,7 @@ def hosmer_lemeshow_test(
 
 
 def _beyond_tolerance(t: Tested, groups: Groups) -> tuple[float, float]:
-    """Return the statistic beyond a tolerance, and its p-value: outcomes drawn at both edges from one uniform a row."""
+    """The statistic beyond a tolerance, and its p-value: outcomes drawn at both edges from one uniform a row."""
     tolerance, side = t.room.tolerance, t.room.alternative
     result = float(group_squares(t.q, groups, tolerance, side, (groups.observed, groups.observed)))
     totals = paired_totals(t.q, groups.first, tolerance, t.ids, t.draws, t.seed)

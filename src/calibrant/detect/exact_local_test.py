@@ -285,6 +285,6 @@ def drawn_classes(p: NDArray[np.float64], draws: int, seed: int) -> NDArray[np.i
 def _of_class(
     kernel: Kernel, data: MulticlassPredictions, drawn: NDArray[np.integer], number: int
 ) -> NDArray[np.float64]:
-    """Return the four statistics of one class against the rest, of the data and of each draw."""
+    """The four statistics of one class against the rest, of the data and of each draw."""
     rows = Rows(data.p[:, number], np.ones(data.n), (data.y == number).astype(np.float64))
     return statistics_of(kernel, rows, (drawn == number).astype(np.uint8))

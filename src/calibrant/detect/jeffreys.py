@@ -149,7 +149,7 @@ def jeffreys_test(
 
 
 def _smallest(drawn: Floats, rows: Floats, expected: Floats, side: Side) -> Floats:
-    """Return the smallest posterior probability over the grades of each simulated data set."""
+    """The smallest posterior probability over the grades of each simulated data set."""
     least: Floats = np.ones(len(drawn))
     for j in range(len(rows)):
         seen, back = np.unique(drawn[:, j], return_inverse=True)

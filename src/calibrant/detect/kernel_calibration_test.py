@@ -190,7 +190,7 @@ def _simulated(nodes: Nodes, rows: Rows, each: Floats, draws: int, seed: int) ->
 
 
 def _gaussian(nodes: Nodes, rows: Rows, each: Floats, draws: int, seed: int) -> Floats:
-    """Return the same with Gaussian sums of the exact covariance.
+    """The same with Gaussian sums of the exact covariance.
 
     ``e^2 = p (1 - p) + (1 - 2 p) e`` is linear in the residual, so that its sum is one more column beside S.
     """

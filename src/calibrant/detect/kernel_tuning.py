@@ -159,7 +159,7 @@ def kernel_tuning(
 
 
 def _kernels(families: Sequence[Family], widths: Sequence[float], degree: int | None) -> list[Shape]:
-    """Return the kernels to try, widths in median distances."""
+    """The kernels to try, widths in median distances."""
     one = isinstance(families, str) or not isinstance(families, Iterable)
     listed: list[Family] = [choice("families", f, FAMILIES) for f in ([families] if one else families)]
     if degree is not None and "polynomial" not in listed:
@@ -175,7 +175,7 @@ def _kernels(families: Sequence[Family], widths: Sequence[float], degree: int | 
 
 
 def _rates(data: Predictions, by_variable: str | None, rate: ArrayLike | None, gap: float, bands: int) -> Floats:
-    """Return the event rates with the planted error."""
+    """The event rates with the planted error."""
     if (by_variable is None) == (rate is None):
         raise BadInput("pass one of by_variable= (a variable) and rate= (event rates)")
     if rate is not None:
@@ -215,7 +215,7 @@ def _passed(data: Predictions, rate: ArrayLike) -> Floats:
 def _line(
     unit: Kernel, rows: Rows, drawn: NDArray[np.uint8], shape: Shape, how: tuple[float, float, int]
 ) -> dict[str, str | float]:
-    """Return the Type II errors of one kernel: how often the test accepts data sets with the error."""
+    """The Type II errors of one kernel: how often the test accepts data sets with the error."""
     median, alpha, runs = how
     width = float(shape.score_width or 0.0)
     kernel, reported = replace(shape, score_width=width * median, covariate_width=width * median).of(unit, 0)
@@ -236,7 +236,7 @@ def _line(
 
 
 def _rate(kept: int, runs: int) -> tuple[float, float, float]:
-    """Return a rate with Clopper and Pearson's limits."""
+    """A rate with Clopper and Pearson's limits."""
     from scipy.special import betaincinv
 
     side = (1.0 - CERTAIN) / 2.0

@@ -296,7 +296,7 @@ def outcome(
     flips: Flips | None = None,
     left_out: Sequence[tuple[str, str]] = (),
 ) -> Outcome:
-    """Return the outcome of the default test; `flips` are those of clusters."""
+    """The outcome of the default test; `flips` are those of clusters."""
     spec = sums.spec
     with one_thread():
         score, gram, rows = natural(sums)
@@ -346,7 +346,7 @@ def outcome(
 
 
 def populous(b: Block, gram: Floats) -> Block:
-    """Return a variable without the levels whose sums are too small to be Gaussian."""
+    """A variable without the levels whose sums are too small to be Gaussian."""
     if not b.levels:
         return b
     variance = np.diag(gram)[b.smooth]
@@ -387,7 +387,7 @@ def _settings(
 def _region(
     spec: LocalSpec, how: Sequence[Coding], result: Findings, off: Floats, values: tuple[Floats, Floats]
 ) -> dict[str, Any]:
-    """Return the step or level that deviates most from the rest, on the side with fewer rows.
+    """The step or level that deviates most from the rest, on the side with fewer rows.
 
     `off` are the columns' sums of residuals, `values` those of weights and of rows.
     """
@@ -418,7 +418,7 @@ def _clusters_of_region(result: Findings, flips: Flips | None) -> dict[str, tupl
 
 
 def _named(spec: LocalSpec, how: Sequence[Coding], j: int, column: int) -> tuple[str, float | str]:
-    """Return the side and the value of a step in the covariate's own unit, or "is" and the name of the level."""
+    """The side and the value of a step in the covariate's own unit, or "is" and the name of the level."""
     if j >= len(spec.lines):
         v = spec.levels[j - len(spec.lines)]
         members = np.flatnonzero(v.column == column - spec.starts[j])

@@ -178,7 +178,7 @@ def _refuse_infinite(q: Scored, x: Floats) -> None:
 
 
 def _simulated_gains(t: Tested, x: Floats, observed: Floats) -> list[float]:
-    """Return the p-values of the whole, the intercept and the slope; the data is refitted like the draws."""
+    """The p-values of the whole, the intercept and the slope; the data is refitted like the draws."""
     nodes, mass = compressed(x, t.q.times)
     excess = np.concatenate([observed, _excess(t, x)])
     free, gap = (recalibrations(excess, nodes, mass, slope).gain for slope in (True, False))
@@ -278,7 +278,7 @@ def score_test(
 
 
 def _scores(t: Tested, x: Floats, degrees: int) -> tuple[list[float], list[float]]:
-    """Return the statistics of the whole, the intercept and the slope once that is free, and their p-values."""
+    """The statistics of the whole, the intercept and the slope once that is free, and their p-values."""
     q, terms = t.q, np.stack([np.ones(len(x)), x], axis=1)
     by_cluster = None if q.cluster is None else cluster_terms(q, q.cluster, terms)
     information = (terms.T * q.variance) @ terms if by_cluster is None else cluster_variance(by_cluster)
@@ -295,7 +295,7 @@ def _scores(t: Tested, x: Floats, degrees: int) -> tuple[list[float], list[float
 
 
 def _scores_beyond_tolerance(t: Tested, x: Floats) -> tuple[list[float], list[float]]:
-    """Return the statistics beyond a tolerance (whole, intercept, slope; one-sided: one alone), and their p-values.
+    """The statistics beyond a tolerance (whole, intercept, slope; one-sided: one alone), and their p-values.
 
     Outcomes are drawn at both edges from one uniform number a row, so that the drawn statistics dominate.
     """
@@ -308,7 +308,7 @@ def _scores_beyond_tolerance(t: Tested, x: Floats) -> tuple[list[float], list[fl
 
 
 def _informative(t: Tested, what: str) -> tuple[Tested, Floats]:
-    """Return the rows whose outcome is uncertain, and their logits."""
+    """The rows whose outcome is uncertain, and their logits."""
     keep = (t.q.p > 0.0) & (t.q.p < 1.0)
     if not keep.any():
         raise NotComputable(f"{what} needs scores other than 0 and 1")
@@ -317,7 +317,7 @@ def _informative(t: Tested, what: str) -> tuple[Tested, Floats]:
 
 
 def _excess(t: Tested, x: Floats) -> Floats:
-    """Return the simulated residual sums, plain and times the logit."""
+    """The simulated residual sums, plain and times the logit."""
     terms = np.stack([t.q.each_weighs, t.q.each_weighs * x], axis=1)
     drawn: Floats = simulated_sums(t.q, terms, t.ids, t.draws, t.seed) - (t.q.times * t.q.p) @ terms
     return drawn

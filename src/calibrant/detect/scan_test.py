@@ -226,12 +226,12 @@ def scan_of_clusters(
 
 
 def fewest_of(tables: Tables, min_size: float) -> int:
-    """Return the rows that a box has at least."""
+    """The rows that a box has at least."""
     return max(fewest_rows(min_size, tables.n), FEWEST)
 
 
 def _levels(tables: Tables, attribute: int) -> tuple[int, ...]:
-    """Return the levels that a subset may take: none of so few rows that others can tell who is meant."""
+    """The levels that a subset may take: none of so few rows that others can tell who is meant."""
     t = tables.attributes[attribute]
     if t.kind != "category":
         return ()
@@ -288,7 +288,7 @@ def _doubts(alternative: str, tolerance: float) -> str:
 
 
 def _parts(tables: Tables, scan: Scan | ClusterScan, result: ScanResult) -> dict[str, Any]:
-    """Return the box found, and what was searched."""
+    """The box found, and what was searched."""
     rule = rule_of(tables, scan, result.box)
     return {
         "rule": text_of(rule),

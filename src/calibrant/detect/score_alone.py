@@ -116,15 +116,15 @@ class Tested:
         return float((self.q.each_weighs * self.q.times).sum())
 
     def generator(self) -> np.random.Generator:
-        """Return the generator of the clusters' signs."""
+        """The generator of the clusters' signs."""
         return np.random.default_rng([STREAM, self.seed])
 
     def of(self, q: Scored) -> Tested:
-        """Return the same settings with other entries."""
+        """The same settings with other entries."""
         return Tested(q, self.draws, self.null, self.seed, self.reads, self.room)
 
     def judge(self, statistic: float, simulated: Floats, tail: float) -> float:
-        """Return the p-value by the null asked for: a rank among simulated statistics, or the tail of a law."""
+        """The p-value by the null asked for: a rank among simulated statistics, or the tail of a law."""
         return p_value(statistic, simulated) if self.simulates else tail
 
     def outcome(self, name: str, result: Finding, settings: Mapping[str, Any], parts: Mapping[str, Any]) -> Outcome:
@@ -208,7 +208,7 @@ def covered(rows: Predictions, what: str, weighted: bool, in_clusters: bool) -> 
 
 
 def cell_entries(cells: Cells) -> Scored:
-    """Return a sketch's occupied cells, each at the mean score of its rows."""
+    """A sketch's occupied cells, each at the mean score of its rows."""
     at = cells.occupied()
     rows = cells.totals[at].sum(axis=1)
     mean = np.clip(cells.score_sums[at].sum(axis=1) / rows, 0.0, 1.0)
@@ -216,7 +216,7 @@ def cell_entries(cells: Cells) -> Scored:
 
 
 def chi_square(statistic: float, degrees: int) -> float:
-    """Return the upper tail of the chi-square law."""
+    """The upper tail of the chi-square law."""
     from scipy.special import chdtrc
 
     return float(chdtrc(degrees, statistic))

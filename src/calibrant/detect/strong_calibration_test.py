@@ -186,7 +186,7 @@ def strong_calibration_test(
 
 
 def _parts(q: DetectorInputs, v: Verdict) -> dict[str, Any]:
-    """Return the models' results, and the group at the peak of the chosen one."""
+    """The models' results, and the group at the peak of the chosen one."""
     y, w = q.sample.y[v.rows], q.sample.mass_of(v.rows)
     curve = v.path.curve(y)
     top = int(np.nanargmax(curve)) + 1 if np.isfinite(curve).any() and np.nanmax(curve) > 0 else 0

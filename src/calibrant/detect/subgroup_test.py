@@ -119,7 +119,7 @@ def subgroup_test(
 
 
 def joined(scan: Outcome, adaptive: Outcome, alpha: float = ALPHA) -> Outcome:
-    """Return the two tests of the same null hypothesis as one."""
+    """The two tests of the same null hypothesis as one."""
     weighted = {"scan": scan.p_value / WEIGHT, "adaptive": adaptive.p_value / (1.0 - WEIGHT)}
     results = [name for name, p in weighted.items() if p <= alpha]
     least = min(weighted.values())

@@ -63,7 +63,7 @@ STREAM = 0xC0A57
 
 
 def affordable(data: Predictions | Sketch, cuttings: int, draws: int) -> bool:
-    """Return whether outcomes of all rows can be simulated for so many ways of cutting them."""
+    """Whether outcomes of all rows can be simulated for so many ways of cutting them."""
     return isinstance(data, Predictions) and data.n * cuttings * draws <= AFFORDABLE
 
 
@@ -163,7 +163,7 @@ def plan_of(data: Predictions | Sketch, layout: Layout) -> Plan:
 
 
 def _named(layout: Layout) -> tuple[str, str | None, bool]:
-    """Return the variable, what distinguishes groups, and whether the two are a pair."""
+    """The variable, what distinguishes groups, and whether the two are a pair."""
     variable, by = layout.variable, layout.by
     if isinstance(variable, str):
         return variable, by, False
@@ -176,7 +176,7 @@ def _named(layout: Layout) -> tuple[str, str | None, bool]:
 
 
 def _groups_of(data: Predictions, cells: Strata, cell: Codes, by: str, bins: int) -> tuple[list[_Group], Codes]:
-    """Return the groups with their own cells, and the cell of each row over all groups."""
+    """The groups with their own cells, and the cell of each row over all groups."""
     other = by_variable_of(data, by, cells.view)
     group = other.strata.bin_of(bins) if other.strata.there > FEW else np.arange(other.strata.size)
     titles, size = other.strata.joined(group).titles(), cells.size
@@ -195,7 +195,7 @@ def _groups_of(data: Predictions, cells: Strata, cell: Codes, by: str, bins: int
 
 
 def _grids(full: Strata, grid: int | Sequence[Any]) -> tuple[Floats, Floats]:
-    """Return the points that are drawn, and those among which the worst is looked for."""
+    """The points that are drawn, and those among which the worst is looked for."""
     there = full.present()
     share = (np.cumsum(there.rows) - 0.5 * there.rows) / there.rows.sum()
     low, high, left, right = np.interp([*TRIM, *SEARCH], share, there.x).tolist()
@@ -221,7 +221,7 @@ def _points(grid: int | Sequence[Any], full: Strata, low: float, high: float) ->
 
 
 def _curve(g: _Group, at: tuple[Floats, Floats], layout: Layout) -> Panel:
-    """Return a smoothed line, with a level for missing values."""
+    """A smoothed line, with a level for missing values."""
     c = g.cells.present()
     if c.size < 2:
         return _levels(g)
@@ -355,7 +355,7 @@ def _drawn(panel: Panel) -> tuple[Ints, Floats, Floats, Floats]:
 
 
 def _alternative(panel: Panel, kept: Ints, gap: Floats) -> Floats:
-    """Return the standard error where the model is off, from squared residuals about the fitted gap."""
+    """The standard error where the model is off, from squared residuals about the fitted gap."""
     c, on = panel.cells, panel.kind[kept] != 2
     own = np.zeros(c.size)
     if on.any():

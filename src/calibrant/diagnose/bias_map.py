@@ -108,7 +108,7 @@ def _described(a: Axis, p: Places) -> dict[str, Any]:
 
 
 def _coordinates(places: Sequence[Places], index: Ints, parts: Sequence[Part], groups: Sequence[str]) -> dict[str, Any]:
-    """Return the columns that say where each point is."""
+    """The columns that say where each point is."""
     lines = [(k, *index[i]) for k, part in enumerate(parts) for i in part.kept]
     out: dict[str, Any] = {
         name: tuple(p.values[line[1 + j]] for line in lines)
@@ -161,7 +161,7 @@ def part_of(points: Spots, s: Sample, clustered: bool, ask: BiasMapOptions) -> P
 
 
 def sample_of(data: Predictions, axes: Sequence[Axis], seed: int) -> Sample:
-    """Return the rows on the axes, in the unit of each: bandwidths come later."""
+    """The rows on the axes, in the unit of each: bandwidths come later."""
     if data.cluster is None:
         ids = identities_of(data.n, seed)
     else:
@@ -183,7 +183,7 @@ def rescaled(s: Sample, widths: Sequence[float]) -> Sample:
 
 
 def noise_of(data: Predictions) -> Floats:
-    """Return the null variance of each row; with weights, scaled to the effective number of rows."""
+    """The null variance of each row; with weights, scaled to the effective number of rows."""
     v = data.p * (1.0 - data.p)
     w = data.weights
     return v if w is None else v * w * (w.sum() / (w @ w))
@@ -239,7 +239,7 @@ def judged(bias: Floats, v: Variances, drawn: Floats, alpha: float) -> Judged:
 
 
 def band(bias: Floats, v: Variances, c: Floats | float) -> tuple[Floats, Floats]:
-    r"""Return the values ``b`` not rejected: ``|bias - b| <= c sd(b)``, a score interval.
+    r"""The values ``b`` not rejected: ``|bias - b| <= c sd(b)``, a score interval.
 
     ``sd(b)^2`` is `null` at ``b = 0`` and `spread` at the estimate, linear between, `null` on the other side of zero,
     and from the larger of the two on beyond the estimate, where it grows on at the same rate, at most `per`. The

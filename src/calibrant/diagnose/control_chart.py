@@ -169,14 +169,14 @@ def _facts(q: DetectorInputs, v: Verdict, null: str, top: int, share: Floats, sc
 
 
 def _shares(q: DetectorInputs, path: Path, rows: Rows) -> Floats:
-    """Return the share of the weight of some rows up to each step of a path over them."""
+    """The share of the weight of some rows up to each step of a path over them."""
     w = q.sample.mass_of(rows)
     result: Floats = np.cumsum(w[path.rows]) / w.sum()
     return result
 
 
 def _read(share: Floats, values: Floats, grid: Floats) -> list[float]:
-    """Return a path's value at the last step that it is looked at, up to each share of the rows; 0 before the first."""
+    """A path's value at the last step that it is looked at, up to each share of the rows; 0 before the first."""
     at = np.searchsorted(share, grid * (1.0 + 1e-12), side="right")  # 1e-12: equal shares differ by rounding
     results: list[float] = np.append(0.0, values)[at].tolist()
     return results

@@ -286,7 +286,7 @@ class Search:
         return float((everyone[EVENTS] - everyone[SCORES] / STEPS) / everyone[ROWS])
 
     def rule(self, box: int) -> Rule:
-        """Return a box as a rule."""
+        """A box as a rule."""
         return self.tables.rule(self.family, box)
 
     # ---- One subgroup after another ----
@@ -315,7 +315,7 @@ class Search:
             out = out | inside
 
     def _first(self) -> int:
-        """Return the worst box as it is best reported."""
+        """The worst box as it is best reported."""
         family, everyone = self.family, self.everyone
         least, worst = self.ranges.floor(self.alpha)
         if least <= 0.0:
@@ -327,7 +327,7 @@ class Search:
         return self._best(everyone.score, among) or 0
 
     def _best(self, score: Floats, among: Flags) -> int | None:
-        """Return the box with the most evidence, as a simpler one that holds half of its people if there is one."""
+        """The box with the most evidence, as a simpler one that holds half of its people if there is one."""
         near = nearly_best(score, self.family.weight, among)
         if not len(near):
             return None
@@ -339,7 +339,7 @@ class Search:
         return int(near[-1])
 
     def _floors(self, boxes: Ints) -> Floats:
-        """Return the floors of boxes; of clusters, those of the boxes with the most evidence, and 0 of the others."""
+        """The floors of boxes; of clusters, those of the boxes with the most evidence, and 0 of the others."""
         if self.weighed is None:
             return floors(*self.ranges.together(self.alpha, boxes))
         out, first = np.zeros(len(boxes)), np.argsort(-self.everyone.score[boxes], kind="stable")[:FIRST]
@@ -347,7 +347,7 @@ class Search:
         return out
 
     def _sums(self, rows: Flags) -> Ints:
-        """Return the sums of some of the rows at hand in every box."""
+        """The sums of some of the rows at hand in every box."""
         return sums_in(self.family, self._tables(np.flatnonzero(rows)))
 
     def _tables(self, rows: NDArray[np.intp]) -> Sequence[Ints]:
@@ -361,7 +361,7 @@ class Search:
     # ---- How firmly the data point to it ----
 
     def stability(self, reported: list[ReportedSubgroup], seed: int) -> tuple[float, ...]:
-        """Return the share of random halves whose own subgroups include one that shares half its people with each."""
+        """The share of random halves whose own subgroups include one that shares half its people with each."""
         ids = mix(self.sample_rows.ids ^ mix(np.array([seed], dtype=np.uint64) ^ SALT))
         everyone = self._sums(np.ones(len(ids), dtype=bool))
         again = np.zeros(len(reported))
@@ -389,21 +389,21 @@ class Search:
     # ---- Who is in it besides ----
 
     def besides(self, reported: ReportedSubgroup) -> tuple[tuple[str, str, float, float], ...]:
-        """Return the attributes not in the rule whose shares inside and outside differ most; labels are not read."""
+        """The attributes not in the rule whose shares inside and outside differ most; labels are not read."""
         named = {t for t, _ in self.family.attributes(reported.box)}
         results = [self._most_unlike(t, reported.inside) for t in range(len(self.tables.attributes)) if t not in named]
         there = sorted((f for f in results if f is not None), key=lambda f: f[3] - f[2])
         return tuple(there[:ATTRIBUTES])
 
     def _of_clusters(self, attribute: int, own: NDArray[np.int64], inside: Flags) -> bool:
-        """Return whether clusters enough, or none, have rows of some cells and of others, inside and outside."""
+        """Whether clusters enough, or none, have rows of some cells and of others, inside and outside."""
         w, cells = self.weighed, self.sample_rows.cells[attribute]
         has = ((cells >= own[0]) & (cells < own[1])) | ((cells >= own[2]) & (cells < own[3]))
         parts = (side & part for side in (inside, ~inside) for part in (has, ~has))
         return w is None or all(not 0 < w.clusters(part) < FEWEST for part in parts)
 
     def _most_unlike(self, attribute: int, inside: Flags) -> tuple[str, str, float, float] | None:
-        """Return the level or range of an attribute of which a subgroup's people have most in excess of the others."""
+        """The level or range of an attribute of which a subgroup's people have most in excess of the others."""
         t, cells = self.tables.attributes[attribute], self.sample_rows.cells[attribute]
         every = np.bincount(cells, minlength=t.size)
         own = np.bincount(cells[inside], minlength=t.size)
@@ -434,7 +434,7 @@ class Search:
 
 
 def _fewest_apart(w: Weighed, reported: Sequence[ReportedSubgroup]) -> int | None:
-    """Return the fewest clusters with rows in the last subgroup and no earlier one, or in one of two; None of none.
+    """The fewest clusters with rows in the last subgroup and no earlier one, or in one of two; None of none.
 
     What is reported of two subgroups gives, by subtraction, what there is of those in between.
     """
@@ -445,5 +445,5 @@ def _fewest_apart(w: Weighed, reported: Sequence[ReportedSubgroup]) -> int | Non
 
 
 def _in_common(a: Flags, b: Flags) -> bool:
-    """Return whether two subgroups have at least half of their people in common: of all in either."""
+    """Whether two subgroups have at least half of their people in common: of all in either."""
     return bool(2 * np.count_nonzero(a & b) >= np.count_nonzero(a | b))

@@ -175,7 +175,7 @@ class _Read:
         return self.fits.predict(self.chosen, self.x, p, part)
 
     def statistic(self, g: Floats, drawn: Rows) -> float:
-        """Return the chosen model's statistic over rows drawn from those read."""
+        """The chosen model's statistic over rows drawn from those read."""
         q, at = self.question, self.rows[drawn]
         s = q.settings
         route = path(g[drawn], q.edge.rows(at), s.alternative, s.detector, q.sample.weights_of(at), s.min_size)
@@ -183,7 +183,7 @@ class _Read:
         return max(float(route.curve(q.sample.y[at])[seen].max(initial=EMPTY[s.detector])), EMPTY["paper"])
 
     def shuffles(self, repeats: int) -> list[_Shuffle]:
-        """Return the permutations, the same for every variable."""
+        """The permutations, the same for every variable."""
         out = []
         for repeat in range(repeats):
             rng = np.random.default_rng([self.question.settings.seed, SHUFFLE, repeat, 1])
@@ -242,7 +242,7 @@ def _read(q: DetectorInputs, v: Verdict) -> _Read:
 
 
 def _table(names: tuple[str, ...], drops: Floats, statistic: float, alpha: float) -> dict[str, tuple[Any, ...]]:
-    """Return the columns: mean drops, and Student's intervals by the spread over repeats that resample rows."""
+    """The columns: mean drops, and Student's intervals by the spread over repeats that resample rows."""
     from scipy.special import stdtrit
 
     drop = drops[:, :, 0].mean(axis=1)

@@ -201,7 +201,7 @@ def _published_axes(data: Predictions, wanted: tuple[str, ...]) -> tuple[Axis, .
 
 
 def _width(gamma: float) -> float:
-    """Return the standard deviation of ``exp(-gamma d^2)``."""
+    """The standard deviation of ``exp(-gamma d^2)``."""
     return float((2.0 * gamma) ** -0.5)
 
 

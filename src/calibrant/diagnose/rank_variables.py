@@ -213,7 +213,7 @@ def _row(line: Line, how: _How, p: float, adjusted: float) -> dict[str, Any]:
 def _pairs(
     data: Predictions | Sketch, lines: Sequence[Line], how: _How, wanted: int
 ) -> tuple[list[dict[str, Any]], int, str | None]:
-    """Return the best pairs' rows of the table, how many pairs were tried, and the law of their p-values."""
+    """The best pairs' rows of the table, how many pairs were tried, and the law of their p-values."""
     if not wanted or len(lines) < 2 or isinstance(data, Sketch):
         return [], 0, None
     tested, law = tested_pairs(data, [line.name for line in lines], how.view, how.draws, how.seed)
@@ -236,7 +236,7 @@ RANGES = 100  # lines of the ranking that have ranges: some milliseconds each
 def certified_ranges(
     data: Predictions | Sketch, names: Sequence[str], bins: int, view: View, alpha: float, seed: int
 ) -> tuple[dict[str, Ends], str | None]:
-    """Return the ends for each of the first variables, or none and why no proof covers the data.
+    """The ends for each of the first variables, or none and why no proof covers the data.
 
     All ends hold simultaneously with probability at least ``1 - alpha``: each is `certify.variable`'s with its part of
     it. Alpha is shared over all the variables named, so those of the first hold simultaneously whatever put them first.

@@ -43,7 +43,7 @@ SIGNED = f"{SIGNS}; the same signs for every variable, step-down maximum"
 
 
 def in_clusters(data: Predictions | Sketch) -> TypeGuard[Predictions]:
-    """Return whether rows come in units."""
+    """Whether rows come in units."""
     return isinstance(data, Predictions) and data.cluster is not None
 
 
@@ -109,7 +109,7 @@ class Line:
         return np.stack(out)
 
     def _contrasts(self) -> tuple[Floats, Floats]:
-        """Return the trend over the ranks of a number's values, and its splits; the overall gap changes neither."""
+        """The trend over the ranks of a number's values, and its splits; the overall gap changes neither."""
         there, mass = self.bins.there, self.bins.weight
         trend = np.zeros((1, self.bins.size))
         trend[0, :there] = np.cumsum(mass[:there]) - 0.5 * mass[:there]
@@ -121,7 +121,7 @@ class Line:
         return trend / np.abs(trend).max(initial=1e-300), splits - (splits @ self.share)[:, None]
 
     def measured(self, sums: Floats, variance: Floats) -> tuple[float, Floats]:
-        """Return the statistics joined: how surprising is the most surprising? As observed, and of simulated sums.
+        """The statistics joined: how surprising is the most surprising? As observed, and of simulated sums.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class Line:
         return float(joined[0]), joined[1:]
 
     def sizes(self, seed: int, alpha: float) -> dict[str, float]:
-        """Return the size beyond the overall gap and the whole one, each freed of label noise and plain."""
+        """The size beyond the overall gap and the whole one, each freed of label noise and plain."""
         binned = replace(self.bins.as_bins(), clusters=self.clusters)
         noise = binned.gap_noise(SIZE_DRAWS, np.random.default_rng([seed, STREAM]))
         out = {}
@@ -148,7 +148,7 @@ class Line:
         return out
 
     def worst(self) -> dict[str, Any]:
-        """Return the bin that adds most to the size beyond the overall gap, in the user's units; the first of equals.
+        """The bin that adds most to the size beyond the overall gap, in the user's units; the first of equals.
 
         Two bins always add equally much, and rounding must not choose between them.
         """
@@ -173,7 +173,7 @@ AS_MANY = "nearly as many values as rows: it looks like an identifier"
 
 
 def names_of(data: Predictions | Sketch, variables: Iterable[str] | str | None) -> tuple[str, ...]:
-    """Return the variables asked for: every covariate by default."""
+    """The variables asked for: every covariate by default."""
     if isinstance(data, Sketch):
         spec = data.spec
         counted = (c.name for c in spec.codings), (v.name for v in spec.variables), (name for name, _ in spec.left_out)
@@ -192,7 +192,7 @@ def names_of(data: Predictions | Sketch, variables: Iterable[str] | str | None) 
 def lines_of(
     data: Predictions | Sketch, wanted: Sequence[str], view: View, bins: int, keep_cells: bool
 ) -> tuple[list[Line], dict[str, str]]:
-    """Return a line for each variable that can be ranked, and the reason for each that cannot."""
+    """A line for each variable that can be ranked, and the reason for each that cannot."""
     lines, left_out = [], {}
     for name in wanted:
         made = _line(data, name, view, bins)
@@ -204,7 +204,7 @@ def lines_of(
 
 
 def _line(data: Predictions | Sketch, name: str, view: View, bins: int) -> Line | str:
-    """Return a variable in bins, or the reason why it cannot be ranked."""
+    """A variable in bins, or the reason why it cannot be ranked."""
     reason = _identifies(data, name)
     if reason:
         return reason
@@ -258,7 +258,7 @@ class Pair:
     remainder: Floats  # shape (cells, cells): turns residual sums into what an additive fit leaves of them
 
     def measured(self, sums: Floats, variance: Floats) -> tuple[float, Floats]:
-        """Return the statistic as observed, and of simulated sums over the total weight, shape (draws,)."""
+        """The statistic as observed, and of simulated sums over the total weight, shape (draws,)."""
         bins = self.line.bins
         noise = (self.remainder**2) @ variance / bins.total**2
         observed, drawn = (s @ self.remainder.T for s in (bins.residual / bins.total, sums))
@@ -305,7 +305,7 @@ def tested_pairs(
 
 
 def _coarse(data: Predictions, name: str, view: View) -> Line:
-    """Return a variable in the cut of a pair: numbers in six bins, few values and levels as they are."""
+    """A variable in the cut of a pair: numbers in six bins, few values and levels as they are."""
     by_variable = by_variable_of(data, name, view)
     s = by_variable.strata
     group = s.bin_of(PAIR_BINS) if s.ordered and s.there > FEW else np.arange(s.size)
@@ -353,7 +353,7 @@ class Measured(Protocol):
     """What has a statistic: a line, or a pair."""
 
     def measured(self, sums: Floats, variance: Floats) -> tuple[float, Floats]:
-        """Return the statistic as observed, and of simulated sums."""
+        """The statistic as observed, and of simulated sums."""
 
 
 def shared_residuals(data: Predictions, lines: Sequence[Line], draws: int, seed: int) -> list[Floats]:
@@ -416,7 +416,7 @@ def gaussian_measures(things: Sequence[Measured], lines: Sequence[Line], seed: i
 
 
 def _gaussian(thing: Measured, line: Line, noise: Floats, scale: Floats) -> tuple[float, float]:
-    """Return the statistic as observed, and its p-value among Gaussian sums."""
+    """The statistic as observed, and its p-value among Gaussian sums."""
     observed, top = thing.measured(noise[:, : line.bins.size] * scale, line.bins.variance)
     return observed, p_value(observed, top)
 

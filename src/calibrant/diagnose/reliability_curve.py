@@ -241,7 +241,7 @@ class Scored:
             yield self.runs.score + drawn
 
     def null(self, average: Floats) -> Floats:
-        """Return the null standard error of means of runs: by clusters at least that of sums over clusters."""
+        """The null standard error of means of runs: by clusters at least that of sums over clusters."""
         by_rows = np.sqrt((average * average) @ self.runs.noise)
         if self.rows is None or self.rows.sums is None:
             return by_rows
@@ -381,7 +381,7 @@ class _Cells:
 
 
 def _counted(q: Population) -> _Cells:
-    """Return the cells of independent rows."""
+    """The cells of independent rows."""
     at = q.cells.occupied()
     totals = q.cells.totals[at]
     rows = totals.sum(axis=1).astype(float)
@@ -389,7 +389,7 @@ def _counted(q: Population) -> _Cells:
 
 
 def _weighed(cluster_sums: Clusters) -> _Cells:
-    """Return the cells of rows that come in units or are weighted, at their weights as given."""
+    """The cells of rows that come in units or are weighted, at their weights as given."""
     if cluster_sums.count < FEWEST:
         raise NotComputable(
             f"{cluster_sums.count} clusters: random signs need at least {FEWEST} to say how far chance goes"
@@ -411,7 +411,7 @@ def _weighed(cluster_sums: Clusters) -> _Cells:
 
 
 def _grid(grid: int | Sequence[float], runs: Runs, place: Callable[[Floats], Floats]) -> Floats:
-    """Return the points: equally spaced between the 1st and the 99th percentile, or those given, trimmed to it."""
+    """The points: equally spaced between the 1st and the 99th percentile, or those given, trimmed to it."""
     share = np.cumsum(runs.rows) / runs.rows.sum()
     low, high = (float(runs.x[min(int(np.searchsorted(share, t)), len(share) - 1)]) for t in TRIM)
     if isinstance(grid, (int, np.integer)) and not isinstance(grid, bool):
@@ -487,5 +487,5 @@ def _monotone(s: Scored, how: Drawing) -> _Fit:
 
 
 def _isotonic(events: Floats, rows: Floats) -> Floats:
-    """Return the non-decreasing event rates closest to the observed ones, weighted by rows."""
+    """The non-decreasing event rates closest to the observed ones, weighted by rows."""
     return np.clip(isotonic(events / rows, rows), 0.0, 1.0)

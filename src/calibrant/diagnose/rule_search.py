@@ -66,7 +66,7 @@ class Ballot:
         return self._sides[1]
 
     def excess(self, sums: Floats, least: int) -> Floats:
-        """Return the larger standardised excess from sums of `measures`; infinitely low for too few rows."""
+        """The larger standardised excess from sums of `measures`; infinitely low for too few rows."""
         best = np.full(sums.shape[1:], -np.inf)
         for look in self.looks:
             spread = sums[look.variance]
@@ -155,7 +155,7 @@ class Binned:
         return out
 
     def _split(self, rows: Rows, measures: Floats, least: int) -> tuple[int, int, bool] | None:
-        """Return the column, the last bin of the lower side, and whether what is missing goes there."""
+        """The column, the last bin of the lower side, and whether what is missing goes there."""
         # (1) Sums of rows, weights and weighted targets by bin, and over each column's bins up to each.
         own, parts = measures[:, rows], []
         for codes, bins in zip(self.codes, self.last - self.first + 1, strict=True):
@@ -209,7 +209,7 @@ def _levels(columns: Columns) -> Iterator[tuple[_Candidate, Rows]]:
 
 
 def _condition(binned: Binned, at: int, cut: int, low: bool, missing: bool) -> Condition:
-    """Return the condition of one side of a split."""
+    """The condition of one side of a split."""
     columns, column = binned.columns, binned.candidates[at]
     if column.label is not None:
         one = (column.label,)
@@ -271,7 +271,7 @@ def _sides(columns: Columns, name: str, values: Floats, cuts: int) -> list[Condi
 
 
 def price(terms: int, conditions: int) -> float:
-    """Return the square of the excess that the best of all rules of so many conditions reaches by chance, about.
+    """The square of the excess that the best of all rules of so many conditions reaches by chance, about.
 
     The largest of m standard normal numbers is about ``sqrt(2 ln m)``; m is twice (two sides) the number of rules.
     """
@@ -367,7 +367,7 @@ class Hunt:
         return out
 
     def _best_pair(self, sums: Floats, least: int) -> tuple[float, Rule]:
-        """Return the single condition or pair with the largest excess over its price."""
+        """The single condition or pair with the largest excess over its price."""
         one, two = (price(terms, len(self.conditions)) for terms in (1, 2))
         worth = np.maximum(self.ballot.excess(sums, least), 0.0) ** 2 - two
         worth[np.diag_indices_from(worth)] += two - one
@@ -380,7 +380,7 @@ class Hunt:
         return float(self.ballot.excess(self.ballot.measures[:, inside].sum(axis=1), least))
 
     def _worth(self, excess: Floats, terms: Sequence[int]) -> Floats:
-        """Return the square of excesses less their price."""
+        """The square of excesses less their price."""
         paid = np.array([price(t, len(self.conditions)) for t in terms])
         result: Floats = np.where(excess > 0, np.maximum(excess, 0.0) ** 2, -1e9) - paid
         return result

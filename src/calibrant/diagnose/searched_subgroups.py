@@ -162,7 +162,7 @@ class SubgroupOptions:
 
 
 def described(q: DetectorInputs, columns: Columns, options: SubgroupOptions) -> Curve:
-    """Return the rules of a question in the words of some columns of its rows, such as those with small levels pooled.
+    """The rules of a question in the words of some columns of its rows, such as those with small levels pooled.
 
     Models, rows and halves are the question's, whatever the columns: they are those of its split test.
     """

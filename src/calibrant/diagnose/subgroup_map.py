@@ -145,7 +145,7 @@ def _rules(result: Curve) -> list[tuple[str, dict[str, Condition]]]:
 
 
 def _outline(requested: dict[str, Condition], axes: Sequence[tuple[Attribute, Ints, int]]) -> tuple[Runs, ...] | None:
-    """Return the cells of a subgroup along both attributes, given the sets and number of cells of each, or None."""
+    """The cells of a subgroup along both attributes, given the sets and number of cells of each, or None."""
     left, out = dict(requested), []
     for t, sets, size in axes:
         known = {condition(t, own): tuple(int(v) for v in own) for own in sets}
@@ -158,7 +158,7 @@ def _outline(requested: dict[str, Condition], axes: Sequence[tuple[Attribute, In
 
 
 def _labels(t: Attribute, rows: Any) -> tuple[str, ...]:
-    """Return the names of the cells; the last ones, for other levels and missing values, only where somebody is."""
+    """The names of the cells; the last ones, for other levels and missing values, only where somebody is."""
     if t.kind == "category":
         names, usual = list(t.labels), len(t.levels)
     else:

@@ -189,7 +189,7 @@ def _points(b: Band) -> dict[str, list[Any]]:
 
 
 def _worst(result: Banded) -> dict[str, Any]:
-    """Return the point of the largest gap, and an interval for the largest gap wherever it is.
+    """The point of the largest gap, and an interval for the largest gap wherever it is.
 
     The low end is the largest distance from zero that the band shows anywhere, the high end the farthest that it
     reaches: both hold for ``max |g|`` whenever the band holds g at every point.
@@ -221,7 +221,7 @@ def _worst(result: Banded) -> dict[str, Any]:
 
 
 def _consistency(result: Banded) -> dict[str, Any]:
-    """Return the side on which the curve lies everywhere, if it does, and what that rests on (Definition 5.3)."""
+    """The side on which the curve lies everywhere, if it does, and what that rests on (Definition 5.3)."""
     gap = np.concatenate([b.gap for b in result.bands])
     wide = np.concatenate([b.wide for b in result.bands])
     side = "over" if (gap < 0).all() else "under" if (gap > 0).all() else None

@@ -78,7 +78,7 @@ def _percents(taken: Kind, column: pa.ChunkedArray, name: str) -> Kind:
 
 
 def _kind(taken: Kind, name: str, rows: int) -> str:
-    """Return the kind, clusters apart from other identifiers: several rows share one of a cluster."""
+    """The kind, clusters apart from other identifiers: several rows share one of a cluster."""
     if taken.kind == "label":
         return "yes/no"
     if taken.kind == "constant" and not taken.distinct:
@@ -94,12 +94,12 @@ def _kind(taken: Kind, name: str, rows: int) -> str:
 
 
 def _stored(t: pa.DataType) -> str:
-    """Return a type as it is stored, the values of a dictionary in its place."""
+    """A type as it is stored, the values of a dictionary in its place."""
     return str(t.value_type if pa.types.is_dictionary(t) else t)
 
 
 def _end(text: str, kind: str) -> float | str | None:
-    """Return the end of numbers or dates."""
+    """The end of numbers or dates."""
     if kind == "date":
         return text.split(" ")[0]
     return float(text) if kind in ("number", "yes/no", "constant", "id", "cluster", "code") and _numeric(text) else None
@@ -113,7 +113,7 @@ def _numeric(text: str) -> bool:
 
 
 def _frequent(column: pa.ChunkedArray, name: str) -> tuple[tuple[str, int], ...]:
-    """Return the most frequent values, as options name them, and their rows."""
+    """The most frequent values, as options name them, and their rows."""
     values = plain(column, name)
     if pa.types.is_dictionary(values.type):
         counts = np.bincount(values.indices.drop_null().to_numpy(), minlength=len(values.dictionary))
@@ -128,7 +128,7 @@ def _frequent(column: pa.ChunkedArray, name: str) -> tuple[tuple[str, int], ...]
 
 
 def as_word(value: object) -> str:
-    """Return a value as options name it: whole numbers without a point, truth values in small letters."""
+    """A value as options name it: whole numbers without a point, truth values in small letters."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:

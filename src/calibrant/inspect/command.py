@@ -15,12 +15,12 @@ OUTCOME, SCORE = "OUTCOME", "SCORE"  # stand for a column that the look cannot t
 
 
 def command(files: Sequence[str], options: Reading, sql: str = "", noun: str = "") -> str:
-    """Return the command for files or a query and, for anything else, the call; `noun` is what rows are called."""
+    """The command for files or a query and, for anything else, the call; `noun` is what rows are called."""
     return _written(files, ({"sql": sql} if sql else {}) | _options(options) | ({"noun": noun} if noun else {}), sql)
 
 
 def of_sketch(files: Sequence[str]) -> str:
-    """Return the command for sketches, or the call: they bring their own columns, groups and seed."""
+    """The command for sketches, or the call: they bring their own columns, groups and seed."""
     return _written(files, {})
 
 
@@ -79,11 +79,11 @@ def _typed(option: str, value: object) -> str:
 
 
 def _edge(edge: float) -> str:
-    """Return an edge, short where that is the same number."""
+    """An edge, short where that is the same number."""
     return f"{edge:g}" if float(f"{edge:g}") == edge else repr(edge)
 
 
 def _listed(name: str) -> str:
-    """Return a name as lists of names take it: in quotes where a comma, a quote or a space at its ends is in it."""
+    """A name as lists of names take it: in quotes where a comma, a quote or a space at its ends is in it."""
     plain = name == name.strip() and "," not in name and not name.startswith('"') and name
     return name if plain else '"' + name.replace('"', '""') + '"'

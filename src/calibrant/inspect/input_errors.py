@@ -90,7 +90,7 @@ def input_errors(source: Source, rows: Sampled, options: Reading) -> tuple[str, 
 
 
 def _with_nothing(source: Source, *more: str) -> Source:
-    """Return the source with the names of absent columns among its own, which were refused before."""
+    """The source with the names of absent columns among its own, which were refused before."""
     return replace(source, columns=(*source.columns, "", *(c for c in more if c and c not in source.columns)))
 
 
@@ -157,7 +157,7 @@ def scores_of(table: pa.Table, options: Reading) -> Floats:
 
 
 def dropped_rows(table: pa.Table, options: Reading) -> dict[str, int]:
-    """Return the rows that are left out where label or score is missing, by reason."""
+    """The rows that are left out where label or score is missing, by reason."""
     gone = {}
     for name in (options.label, options.score):
         gone[name] = np.zeros(table.num_rows, dtype=bool)

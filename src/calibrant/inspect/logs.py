@@ -22,7 +22,7 @@ def with_parts(options: Reading, log: Log) -> Reading:
 
 
 def mended(options: Reading, log: Log, columns: Sequence[Column], rows: int) -> Reading:
-    """Return the audit of a log: its clusters are questions, where answers share one."""
+    """The audit of a log: its clusters are questions, where answers share one."""
     if not log.tool:
         return options
     question = next((c for c in columns if c.name == log.question), None)

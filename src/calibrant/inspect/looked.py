@@ -124,16 +124,16 @@ class Look(Plain):
         return self.rows_read == self.rows
 
     def column(self, name: str) -> Column | None:
-        """Return a column by its name, if there is one."""
+        """A column by its name, if there is one."""
         return next((c for c in self.columns if c.name == name), None)
 
     def lines(self) -> tuple[str, ...]:
-        """Return the look in a few lines, without the command."""
+        """The look in a few lines, without the command."""
         text: str = import_module(REPORTED_BY).short(self)
         return tuple(text.splitlines())
 
     def to_frame(self) -> Any:
-        """Return the columns as a `pyarrow.Table`, a row each (``.to_pandas()``, ``polars.from_arrow``)."""
+        """The columns as a `pyarrow.Table`, a row each (``.to_pandas()``, ``polars.from_arrow``)."""
         import pyarrow as pa
 
         reported = {f.name: [getattr(c, f.name) for c in self.columns] for f in fields(Column)}

@@ -61,7 +61,7 @@ WHOLE = "its values are whole numbers"
 
 
 def called(name: str, words: AbstractSet[str]) -> bool:
-    """Return whether a name has one of some words in it."""
+    """Whether a name has one of some words in it."""
     return not words.isdisjoint(pieces(name))
 
 
@@ -85,7 +85,7 @@ def scale_of(column: Column | None, mostly_above: bool = True) -> str:
 
 
 def scores(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the columns that could be the score, the most likely first; of a pair, that of the event."""
+    """The columns that could be the score, the most likely first; of a pair, that of the event."""
     return _best(columns, _score_points(columns))
 
 
@@ -112,7 +112,7 @@ def _score_points(columns: Sequence[Column]) -> Callable[[Column], float]:
 
 
 def labels(columns: Sequence[Column], score: str) -> tuple[str, ...]:
-    """Return the columns that could be the label, the most likely first: two values, or a name that says so."""
+    """The columns that could be the label, the most likely first: two values, or a name that says so."""
     return _best([c for c in columns if c.name != score], _like_a_label, LABELS_LISTED)
 
 
@@ -126,7 +126,7 @@ def _like_a_label(c: Column) -> float:
 
 
 def event_of(values: Sequence[tuple[str, int]]) -> tuple[str, bool]:
-    """Return the label value that would count as the event, and whether it need not be named."""
+    """The label value that would count as the event, and whether it need not be named."""
     there = [v for v, _ in values]
     if {v.lower() for v in there} <= {"0", "1", "true", "false"}:
         return next((v for v in there if v.lower() in ("1", "true")), "1"), True
@@ -143,7 +143,7 @@ def event_of(values: Sequence[tuple[str, int]]) -> tuple[str, bool]:
 
 
 def groups(columns: Sequence[Column], taken: Iterable[str]) -> tuple[str, ...]:
-    """Return the columns that could be groups: those called as groups are, in that order, then others of few levels."""
+    """The columns that could be groups: those called as groups are, in that order, then others of few levels."""
     out, families = {*taken}, Counter(_family(c) for c in columns)
 
     def points(c: Column) -> float:
@@ -172,17 +172,17 @@ def _family(c: Column) -> str:
 
 
 def is_output(c: Column) -> bool:
-    """Return whether a column is called as what a model says: another score, or its decision."""
+    """Whether a column is called as what a model says: another score, or its decision."""
     return c.kind in ("number", "yes/no") and called(c.name, SCORES - LABELS) and not names_weights(c.name)
 
 
 def keys(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the columns that distinguish every row."""
+    """The columns that distinguish every row."""
     return _best(columns, lambda c: (2.0 if called(c.name, KEYS) else 1.0) if c.kind == "id" and not c.missing else 0.0)
 
 
 def weights(columns: Sequence[Column], taken: Iterable[str]) -> tuple[str, ...]:
-    """Return the columns of positive numbers that are called as weights of rows are, those that say so first."""
+    """The columns of positive numbers that are called as weights of rows are, those that say so first."""
     out = {*taken}
 
     def points(c: Column) -> float:
@@ -193,7 +193,7 @@ def weights(columns: Sequence[Column], taken: Iterable[str]) -> tuple[str, ...]:
 
 
 def clusters(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the columns by which rows share clusters: a patient's, a household's.
+    """The columns by which rows share clusters: a patient's, a household's.
 
     Those that hold identifiers, and categories or whole numbers of at least 20 values whose name is that of a cluster;
     of more than 50 if that is the name of groups too, such as `site`.
@@ -213,7 +213,7 @@ def _like_a_cluster(c: Column) -> float:
 
 
 def sure(columns: Sequence[Column], results: Sequence[str], role: str) -> str:
-    """Return the first candidate if it is likelier than the second, else nothing."""
+    """The first candidate if it is likelier than the second, else nothing."""
     points = _score_points(columns) if role == "score" else _like_a_label
     kept = {c.name: c for c in columns}
     ranked = [points(kept[name]) for name in results[:2]]

@@ -152,7 +152,7 @@ def preview(source: object, options: Reading, engine: object = None) -> tuple[ob
 
 
 def _first_rows(frame: Any) -> object:
-    """Return the first rows of a Spark or Dask DataFrame."""
+    """The first rows of a Spark or Dask DataFrame."""
     if hasattr(frame, "npartitions"):
         return frame.head(LEAST, npartitions=-1)
     first = frame.limit(LEAST)
@@ -241,7 +241,7 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
 
 
 def _mostly_above_1(table: pa.Table, score: str) -> bool:
-    """Return whether most numbers of a column are above 1; also of one that holds no numbers."""
+    """Whether most numbers of a column are above 1; also of one that holds no numbers."""
     values = decoded(table.column(score)) if score in table.column_names else pa.nulls(0)
     if not is_number(values.type):
         return True
@@ -261,7 +261,7 @@ def _levels(table: pa.Table, options: Reading, refused: tuple[str, ...]) -> tupl
 
 
 def _cluster(values: Mapping[str, Column], clusters: Sequence[str], taken: Sequence[str], missing: str) -> str:
-    """Return the likeliest column of clusters that has no other part and a cluster in every row.
+    """The likeliest column of clusters that has no other part and a cluster in every row.
 
     None where rows without a label are kept, which have clusters in memory alone: whoever has room for that names one.
     """
@@ -290,7 +290,7 @@ def _unnamed(planned: Reading, labels: Sequence[str], scores: Sequence[str], ope
 
 
 def _as_audited(c: Column, table: pa.Table) -> Column:
-    """Return a column as an audit reads labels and scores: texts such as NA are missing there, and no values."""
+    """A column as an audit reads labels and scores: texts such as NA are missing there, and no values."""
     if c.name not in table.column_names:
         return c
     lacking = int(absent(table.column(c.name), c.name).sum())
@@ -302,7 +302,7 @@ def _as_audited(c: Column, table: pa.Table) -> Column:
 
 
 def _with_role(c: Column, named: Mapping[str, str], options: Reading) -> Column:
-    """Return a column with what it is in the audit."""
+    """A column with what it is in the audit."""
     wanted = EVERY in options.variables or c.name in options.variables
     role = named.get(c.name) or c.role or ("covariate" if wanted else "")
     return replace(c, role=role)  # type: ignore[arg-type]

@@ -60,7 +60,7 @@ def sampled(source: Source, score: str = "", most: int | None = None) -> Sampled
 
 
 def nulls_of(source: Source) -> dict[str, int]:
-    """Return the nulls of each column among all rows, from what Parquet files say of themselves; few files only."""
+    """The nulls of each column among all rows, from what Parquet files say of themselves; few files only."""
     from pyarrow.parquet import ParquetFile
 
     if source.fragments is None:

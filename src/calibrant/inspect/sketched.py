@@ -63,7 +63,7 @@ def looked_at_sketch(sketch: Sketch, typed: str) -> Look:
 
 
 def _gone(sketch: Sketch) -> dict[str, int]:
-    """Return the rows without label or score, by reason."""
+    """The rows without label or score, by reason."""
     lack = lacking(sketch.spec.cluster, sketch.spec.weights)
     results = {f"missing {lack}": sketch.dropped, UNLABELLED: sketch.unlabelled}
     return {why: rows for why, rows in results.items() if rows}

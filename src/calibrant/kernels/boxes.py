@@ -246,7 +246,7 @@ def _box_peaks(
 
 @kernel
 def _over(events: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the sums over none, one, two ... cells of the first axis; NumPy's take thrice as long."""
+    """The sums over none, one, two ... cells of the first axis; NumPy's take thrice as long."""
     a, b, draws = events.shape
     out = np.zeros((a + 1, b, draws), dtype=np.int32)
     for i in range(a):

@@ -37,7 +37,7 @@ def tags_of(p: ArrayLike) -> Words:
 
 @inlined
 def _plain(x: np.float64, bits: np.uint64) -> np.uint64:
-    """Return the bits of a double, the same for both zeros and for all that is not a number."""
+    """The bits of a double, the same for both zeros and for all that is not a number."""
     if x == 0.0:
         return _NONE
     return bits if x == x else NOT_A_NUMBER
@@ -86,7 +86,7 @@ def _fold_words(values: Words, words: Words) -> None:
 
 
 def total(words: Words, y: ArrayLike) -> int:
-    """Return the sum of the rows' numbers, three times where the label is 1, modulo 2^64: the same in any order."""
+    """The sum of the rows' numbers, three times where the label is 1, modulo 2^64: the same in any order."""
     numbers, labels = as_readonly(words, np.uint64), as_readonly(y, np.int8)
     if few(len(numbers)):
         return int(plain(__name__).total(numbers, labels))

@@ -58,7 +58,7 @@ def mix(x: ArrayLike) -> Ids:
 
 
 def hash_split(hashed: Ids, blocks: int) -> NDArray[np.int64]:
-    """Return the block of each row, 0 to ``blocks - 1``, equally likely, by the upper half of its hashed identity."""
+    """The block of each row, 0 to ``blocks - 1``, equally likely, by the upper half of its hashed identity."""
     result: NDArray[np.int64] = (((hashed >> _32) * np.uint64(blocks)) >> _32).astype(np.int64)
     return result
 
@@ -79,7 +79,7 @@ def mixed(x: np.uint64) -> np.uint64:
 
 @inlined
 def start(stream: Stream, i: int) -> np.uint64:
-    """Return the state of row i; each number of its stream adds `GOLDEN` to it."""
+    """The state of row i; each number of its stream adds `GOLDEN` to it."""
     return mixed(stream.ids[i] ^ stream.salt) + stream.first * GOLDEN
 
 
@@ -89,7 +89,7 @@ def uniform(state: np.uint64) -> np.float64:
 
 
 def stream(ids: ArrayLike, first: int, salt: int) -> Stream:
-    """Return a stream as the kernels take it."""
+    """A stream as the kernels take it."""
     return Stream(as_readonly(ids, np.uint64), np.uint64(first), np.uint64(salt))
 
 
@@ -364,7 +364,7 @@ class Refits(NamedTuple):
     second: int  # first step of the second learner
 
     def tops(self) -> Floats:
-        """Return the most that the sizes of each learner, and of their mean, can add up to, shape (sets, 3)."""
+        """The most that the sizes of each learner, and of their mean, can add up to, shape (sets, 3)."""
         far = np.abs(self.size).astype(np.float64)
         one, other = far[:, :, : self.second].sum(axis=2).max(axis=0), far[:, :, self.second :].sum(axis=2).max(axis=0)
         tops: Floats = np.maximum(np.stack([one, other, 0.5 * (one + other)], axis=1), 1e-300)
@@ -448,7 +448,7 @@ def refit_peaks(
     bars: Bars,
     look: tuple[int, float, float],
 ) -> Floats:
-    """Return the peaks of the cumulative scores of two refitted learners and of their mean, over levels.
+    """The peaks of the cumulative scores of two refitted learners and of their mean, over levels.
 
     Predictions beyond the bar are cut into equal levels between 0 and the most that a model's sizes can add up to. A
     row counts with the middle of its level. Levels are added up from the largest down, and looked at once they cover

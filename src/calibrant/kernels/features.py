@@ -45,7 +45,7 @@ def variances(p: Floats, ids: ArrayLike) -> Floats:
 
 
 def logits(p: Floats) -> Floats:
-    """Return the logit of the score in whole steps, kept within plus and minus 16."""
+    """The logit of the score in whole steps, kept within plus and minus 16."""
     with np.errstate(divide="ignore"):
         return np.rint(np.clip(np.log(p) - np.log1p(-p), -CLUSTER / LOGIT, CLUSTER / LOGIT) * LOGIT)
 

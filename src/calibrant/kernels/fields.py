@@ -373,7 +373,7 @@ def _hexadecimal(data: Bytes, i: int, b: int) -> int:
 
 @kernel
 def _separator(data: Bytes, i: int, b: int) -> int:
-    """Return the bytes of a mark between thousands that begins at i; 0 if there is none."""
+    """The bytes of a mark between thousands that begins at i; 0 if there is none."""
     c = data[i]
     if c in (COMMA_, POINT, SPACE, APOSTROPHE):
         return 1
@@ -402,7 +402,7 @@ def _grouped(data: Bytes, i: int, b: int, digits: int) -> int:
 
 @kernel
 def _two(data: Bytes, i: int) -> int:
-    """Return the number of two digits at i; -1 if there are none."""
+    """The number of two digits at i; -1 if there are none."""
     if not (ZERO <= data[i] <= NINE and ZERO <= data[i + 1] <= NINE):
         return -1
     return 10 * (int(data[i]) - ZERO) + int(data[i + 1]) - ZERO
@@ -410,7 +410,7 @@ def _two(data: Bytes, i: int) -> int:
 
 @kernel
 def _date(data: Bytes, a: int, b: int) -> int:
-    """Return the kind of a date as ISO 8601 writes it, with a time or not."""
+    """The kind of a date as ISO 8601 writes it, with a time or not."""
     if b - a < 10 or data[a + 7] != MINUS:
         return TEXT
     month, day = _two(data, a + 5), _two(data, a + 8)
@@ -429,7 +429,7 @@ def _date(data: Bytes, a: int, b: int) -> int:
 
 @kernel
 def _time(data: Bytes, i: int, b: int) -> int:
-    """Return the kind of a time of a date, from i to b."""
+    """The kind of a time of a date, from i to b."""
     if b - i < 5 or data[i + 2] != COLON or not (0 <= _two(data, i) <= 23 and 0 <= _two(data, i + 3) <= 59):
         return TEXT
     i, fraction = i + 5, 0

@@ -13,7 +13,7 @@ Starts = NDArray[np.int64] | list[int]
 
 
 def isotonic(values: ArrayLike, weights: ArrayLike) -> Floats:
-    """Return the nondecreasing sequence that is nearest to values in weighted least squares.
+    """The nondecreasing sequence that is nearest to values in weighted least squares.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ ROUNDS = 12  # of Newton's method, which takes four or five
 
 
 def penalty_peaks(n: ArrayLike, centre: ArrayLike, alpha: ArrayLike) -> Floats:
-    """Return the largest log mean of each binomial's notch.
+    """The largest log mean of each binomial's notch.
 
     Parameters
     ----------

@@ -132,7 +132,7 @@ def lowest(function: Callable[[float], float], a: float, b: float, *, xtol: floa
 
 
 def _parabola(best: Point, second: Point, third: Point) -> tuple[float, float]:
-    """Return the step from the best point to the lowest of the parabola through three, as a fraction."""
+    """The step from the best point to the lowest of the parabola through three, as a fraction."""
     r = (best[0] - second[0]) * (best[1] - third[1])
     q = (best[0] - third[0]) * (best[1] - second[1])
     over, under = (best[0] - third[0]) * q - (best[0] - second[0]) * r, 2.0 * (q - r)

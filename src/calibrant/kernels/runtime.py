@@ -87,7 +87,7 @@ def interpreted() -> bool:
 
 
 def _quietly(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a function whose whole numbers wrap without a warning, as those of compiled code do."""
+    """A function whose whole numbers wrap without a warning, as those of compiled code do."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -121,7 +121,7 @@ def few(size: int, per_row: int = 1, often: bool = False) -> bool:
 
 @contextmanager
 def sized(rows: float) -> Iterator[None]:
-    """Return a context in which all that is done is about so many rows: kernels that run often ask for it."""
+    """A context in which all that is done is about so many rows: kernels that run often ask for it."""
     before = _MANY.set(_MANY.get() or rows > FEW)
     try:
         yield
@@ -130,12 +130,12 @@ def sized(rows: float) -> Iterator[None]:
 
 
 def plain(kernels: str) -> ModuleType:
-    """Return the file of `calibrant.kernels.plain` that does in NumPy, for few rows, what a file of kernels does."""
+    """The file of `calibrant.kernels.plain` that does in NumPy, for few rows, what a file of kernels does."""
     return import_module(f"calibrant.kernels.plain.{kernels.rpartition('.')[2]}")
 
 
 def as_readonly(values: ArrayLike | None, dtype: type[Number]) -> NDArray[Number]:
-    """Return a read-only contiguous view, of nothing for None: so a kernel sees one type, and is compiled once."""
+    """A read-only contiguous view, of nothing for None: so a kernel sees one type, and is compiled once."""
     view = np.ascontiguousarray([] if values is None else values, dtype=dtype).view()
     view.flags.writeable = False
     return view
@@ -149,7 +149,7 @@ def _controller(_of: str) -> ThreadpoolController:
 
 
 def one_thread(of: Literal["blas", "openmp"] = "blas") -> AbstractContextManager[object]:
-    """Return a context in which linear algebra, or loops of a library just imported, run on one thread.
+    """A context in which linear algebra, or loops of a library just imported, run on one thread.
 
     The last bits of small decompositions then do not depend on how many threads a machine has.
     """
@@ -193,7 +193,7 @@ def _takes(folder: Path) -> bool:
 
 
 def own_directory() -> str:
-    """Return a temporary directory in which nobody else can write: what is stored there is code."""
+    """A temporary directory in which nobody else can write: what is stored there is code."""
     me = os.getuid() if hasattr(os, "getuid") else 0
     where = Path(tempfile.gettempdir()) / f"calibrant-compiled-{me}"
     try:

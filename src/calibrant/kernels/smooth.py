@@ -78,7 +78,7 @@ def _operator(cells: Cells, grid: Floats, need: float, degree: int, value: Float
 
 @kernel
 def _window(x: Floats, rows: Floats, t: float, need: float) -> Window:
-    """Return the window that holds `need` rows; or a wider one, so that a row lies strictly within it."""
+    """The window that holds `need` rows; or a wider one, so that a row lies strictly within it."""
     last = x.shape[0]
     right = int(np.searchsorted(x, t))
     left = right
@@ -161,7 +161,7 @@ class Smoothed(NamedTuple):
 def smooth(
     at: ArrayLike, scores: ArrayLike, labels: ArrayLike, bandwidth: float, slope: float, curvature: float
 ) -> Smoothed:
-    """Return the published surrogate: Epanechnikov weights to the power 1.2, normalised.
+    """The published surrogate: Epanechnikov weights to the power 1.2, normalised.
 
     Where no score lies within the bandwidth, all the weight is on the nearest score (the first of those equally near).
 
@@ -241,7 +241,7 @@ def _tempered(gap: Floats, weight: Floats, size: int, inverse: float) -> None:
 
 @kernel
 def _nearest(scores: Floats, s: float) -> int:
-    """Return the index of the score nearest to `s`, the first of those equally near."""
+    """The index of the score nearest to `s`, the first of those equally near."""
     i = min(int(np.searchsorted(scores, s)), scores.size - 1)
     while i > 0 and abs(scores[i - 1] - s) <= abs(scores[i] - s):
         i -= 1

@@ -158,7 +158,7 @@ def _typed(seen: Seen) -> Typed:
 
 
 def locate(x: ArrayLike, edges: ArrayLike) -> Cells:
-    """Return the cell of each value: the number of edges at or below it; one more than there are edges for NaN.
+    """The cell of each value: the number of edges at or below it; one more than there are edges for NaN.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ def fixed(score: float) -> np.int64:
 
 @inlined
 def _level(q: np.uint64) -> np.uint64:
-    """Return the fine level of a score, which lies up to a step above q: 0.005 is in the level that begins there."""
+    """The fine level of a score, which lies up to a step above q: 0.005 is in the level that begins there."""
     return min(((q + _ONE) * _FINE) >> _S30, _LAST_LEVEL)
 
 

@@ -127,7 +127,7 @@ def _grow(columns: Columns, gradient: Floats, hessian: Floats, rows: Rows, rule:
 def _split(
     hist: Floats, ordered: NDArray[np.bool_], rule: Rule, order: NDArray[np.int64], step: Floats
 ) -> tuple[int, np.uint64]:
-    """Return the column and the mask of the best split of one node's histogram."""
+    """The column and the mask of the best split of one node's histogram."""
     best, column, mask = 0.0, 0, _EVERY
     for f in range(hist.shape[0]):
         own = hist[f]

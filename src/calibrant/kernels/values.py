@@ -36,7 +36,7 @@ class Table(NamedTuple):
 
     @classmethod
     def empty(cls, groups: int) -> Table:
-        """Return a table of no rows."""
+        """A table of no rows."""
         return cls(
             np.full(1 << PLACE_BITS, FREE, dtype=np.int16),
             np.zeros(MOST, dtype=np.int64),
@@ -46,7 +46,7 @@ class Table(NamedTuple):
 
 
 def numbers_of(p: ArrayLike, table: Table) -> Numbers:
-    """Return the number of each score, new ones for those not seen before; -1 from the first that has no room on.
+    """The number of each score, new ones for those not seen before; -1 from the first that has no room on.
 
     Parameters
     ----------

@@ -191,7 +191,7 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
 
 
 def _within(code: Codes, rows: Predictions, site: str) -> Codes | None:
-    """Return the clusters within sites; None where they are the sites, or single rows."""
+    """The clusters within sites; None where they are the sites, or single rows."""
     cluster_code = np.unique(np.asarray(rows.cluster), return_inverse=True)[1].reshape(-1)
     cluster_sums, sites = int(cluster_code.max()) + 1, int(code.max()) + 1
     if len(np.unique(np.column_stack([code, cluster_code]), axis=0)) > cluster_sums or rows.crossing is not None:

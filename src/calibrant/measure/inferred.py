@@ -159,7 +159,7 @@ def _row_sums(rows: Predictions) -> Sums:
 
 
 def _coded(column: Any, name: str) -> tuple[NDArray[np.int32], tuple[str, ...], int]:
-    """Return the level of each row, the levels' names, and how many rows have none."""
+    """The level of each row, the levels' names, and how many rows have none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -271,7 +271,7 @@ def inferred_mean(
 
 
 def described(q: Inferring, level: object, wanted: Quantity, alpha: float) -> Estimate:
-    """Return the mean of a covariate, or the share at a level, among the events."""
+    """The mean of a covariate, or the share at a level, among the events."""
     if level is None:
         x, kept = _numbers(q)
         span, unit = (-np.inf, np.inf), ""
@@ -305,7 +305,7 @@ def checked_quantity(quantity: Quantity) -> Quantity:
 
 
 def _numbers(q: Inferring) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the values there are, and where."""
+    """The values there are, and where."""
     if q.x is None:
         raise BadInput(f"covariate {q.name!r} is a category: pass level=, such as level={q.labels[0]!r}")
     kept = ~np.isnan(q.x)
@@ -393,7 +393,7 @@ def inferred_gap(
 
 
 def compared(q: Inferring, level: object, reference: object, wanted: Quantity, alpha: float) -> Estimate:
-    """Return the gap between a level and another, or all others."""
+    """The gap between a level and another, or all others."""
     group = q.at(level)
     other = ~group if reference is None else q.at(reference)
     if (group & other).any():

@@ -46,7 +46,7 @@ def klce(
     features: Kind = "exact",
     seed: int = 0,
 ) -> Estimate:
-    r"""Return the squared kernel local calibration error, ``KLCE^2``.
+    r"""The squared kernel local calibration error, ``KLCE^2``.
 
     Estimand: ``1 / (n (n - 1)) sum_{i != j} d_i' k(p_i, p_j) l(x_i, x_j) d_j`` with the vector ``d = P(Y = . | p, x) -
     p`` of what the probabilities are off, of one class (the positive one) if there are two. Over samples its mean is
@@ -146,7 +146,7 @@ def klce(
 
 
 def _sums(data: object, variables: Iterable[str] | str | None, seed: int) -> LocalSums:
-    """Return the sums of the joint features: those of a sketch, or of rows."""
+    """The sums of the joint features: those of a sketch, or of rows."""
     if isinstance(data, MulticlassPredictions):
         raise BadInput("features='default' is of two classes: pass features='exact', or data.top_label()")
     if not isinstance(data, Sketch):
@@ -191,7 +191,7 @@ def _of_sums(sums: LocalSums, alpha: float) -> Estimate:
 def _estimate(
     value: float, reach: tuple[float, float], n: int, alpha: float, settings: Mapping[str, object], assumes: str
 ) -> Estimate:
-    """Return the estimate: `reach` is half of the width, and the largest size of a pair's term."""
+    """The estimate: `reach` is half of the width, and the largest size of a pair's term."""
     radius, bound = reach
     return Estimate(
         method="measure.klce",

@@ -33,7 +33,7 @@ MEASURES: Mapping[str, tuple[Callable[..., Estimate], bool]] = MappingProxyType(
 
 
 def scorer(measure: str, /, *, pos_label: str | float | None = None, **settings: object) -> _Scorer:
-    """Return a measure as a scorer for ``GridSearchCV`` and ``cross_val_score``, larger being better.
+    """A measure as a scorer for ``GridSearchCV`` and ``cross_val_score``, larger being better.
 
     Parameters
     ----------
@@ -94,6 +94,6 @@ def _value(
     groups: ArrayLike | None = None,
     pos_label: str | float | None = None,
 ) -> float:
-    """Return a measure of labels and probabilities."""
+    """A measure of labels and probabilities."""
     own = predictions(y_true, y_prob, weights=sample_weight, cluster=groups, positive=pos_label)
     return function(own).value

@@ -170,7 +170,7 @@ def log_loss(data: Predictions | Sketch, *, clip: float = 0.0, alpha: float = 0.
 
 
 def clipped_scores(q: Points, clip: float) -> tuple[Floats, int]:
-    """Return the scores moved into ``[clip, 1 - clip]``, and how many rows moved."""
+    """The scores moved into ``[clip, 1 - clip]``, and how many rows moved."""
     clip = number("clip", clip, least=0, below=0.5, hint="such as 1e-6")
     p = np.clip(q.p, clip, 1 - clip) if clip else q.p
     return p, int(q.times[p != q.p].sum())
@@ -483,7 +483,7 @@ def _logits(q: Points, clip: float, what: str) -> tuple[Floats, int]:
 
 
 def _estimate(q: Points, name: str, fit: Recalibration, alpha: float, **clipping: float) -> Estimate:
-    """Return the last coefficient of a logistic recalibration with its Wald interval."""
+    """The last coefficient of a logistic recalibration with its Wald interval."""
     if not fit.converged:
         raise NotComputable("the recalibration has no finite solution: the scores separate the outcomes, or almost do")
     value, half = float(fit.coefficients[-1]), normal_quantile(q.level(alpha)) * float(fit.errors[-1])

@@ -112,7 +112,7 @@ def missing_labels(
 
 
 def by_score(cells: Cells, score: str, ranges: Sequence[tuple[int, int]]) -> Family:
-    """Return the people in each range of the score."""
+    """The people in each range of the score."""
     return Family("score", score, [_part(cells.part(a, b), a, b) for a, b in ranges])
 
 

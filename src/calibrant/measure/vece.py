@@ -195,7 +195,7 @@ def vece(
 def _binned(
     data: Predictions | Sketch, variable: str | Sequence[str], bins: int, view: View, strategy: Strategy
 ) -> tuple[Binned, int]:
-    """Return the bins of a variable or pair, the rows' bins (None of a sketch), and how many bins were asked for."""
+    """The bins of a variable or pair, the rows' bins (None of a sketch), and how many bins were asked for."""
     if not isinstance(variable, str):
         pair = _pair(variable)
         if isinstance(data, Sketch):
@@ -223,7 +223,7 @@ def _pair(variable: str | Sequence[str]) -> tuple[str, str]:
 
 
 def _published(data: Predictions | Sketch, variable: str | Sequence[str], bins: int, view: View) -> Binned:
-    """Return the bins of the published procedure."""
+    """The bins of the published procedure."""
     if isinstance(data, Sketch):
         raise NotComputable("the published procedure sorts the values themselves: pass rows")
     if not isinstance(variable, str):

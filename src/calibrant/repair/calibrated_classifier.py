@@ -99,7 +99,7 @@ class ClassifierFit:
     pairwise: bool = False
 
     def learnt(self, classes: Labels) -> ClassifierFit:
-        """Return the fit with labels coded by the classes of a classifier that was fitted before."""
+        """The fit with labels coded by the classes of a classifier that was fitted before."""
         if strange := sorted({str(v) for v in np.unique(self.y) if v not in classes}):
             raise BadInput(f"y has the class {strange[0]!r}, which the fitted classifier does not know")
         return replace(self, classes=classes, index=np.searchsorted(classes, self.y))
@@ -128,7 +128,7 @@ class ClassifierFit:
 
 
 def _part(value: object, at: Whole, n: int) -> object:
-    """Return the rows of a fold of what has one entry a row, and anything else as it is."""
+    """The rows of a fold of what has one entry a row, and anything else as it is."""
     rows = len(value) if isinstance(value, (list, tuple)) else next(iter(getattr(value, "shape", ())), -1)
     return _safe_indexing(value, at) if rows == n else value
 
@@ -391,7 +391,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return p
 
     def predict(self, X: Features, *, covariates: Columns | None = None) -> Labels:
-        """Return the label of the largest repaired probability."""
+        """The label of the largest repaired probability."""
         check_is_fitted(self)
         labels: Labels = self.classes_[self.predict_proba(X, covariates=covariates).argmax(axis=1)]
         return labels
@@ -404,7 +404,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         *,
         covariates: Columns | None = None,
     ) -> float:
-        """Return the accuracy of `predict`."""
+        """The accuracy of `predict`."""
         right = self.predict(X, covariates=covariates) == np.asarray(y).ravel()
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return float(np.average(right, weights=weights))

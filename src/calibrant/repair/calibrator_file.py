@@ -44,7 +44,7 @@ def parsed(text: str) -> Any:
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object, of which a reader must not see one half and another reader the other."""
+    """An object, of which a reader must not see one half and another reader the other."""
     result = dict(pairs)
     if len(result) < len(pairs):
         names = [name for name, _ in pairs]

@@ -64,12 +64,12 @@ class Entry:
         return self.recipe.__name__
 
     def fits(self, several: bool) -> bool:
-        """Return whether it is fitted on several classes at once (`multiclass_predictions`), or on two."""
+        """Whether it is fitted on several classes at once (`multiclass_predictions`), or on two."""
         calibrators: tuple[Any, ...] = self.calibrators
         return any(m.several == several for m in calibrators)
 
     def make(self, variables: Sequence[str] = ()) -> Any:
-        """Return the recipe with its default settings; `variables` are the covariates that it may read."""
+        """The recipe with its default settings; `variables` are the covariates that it may read."""
         return self.recipe(variables=tuple(variables)) if self.covariates else self.recipe()
 
 
@@ -135,7 +135,7 @@ def words_of(name: str) -> str | None:
 
 @cache
 def _written_words() -> Mapping[str, str]:
-    """Return the words of the recipes that the text of the files declares."""
+    """The words of the recipes that the text of the files declares."""
     texts = (f.read_text(encoding="utf-8") for f in files(MAPS).iterdir() if f.name.endswith(".py"))
     results = ((name, WORDS.search(stated)) for text in texts for stated, name in DECLARATION.findall(text))
     return {name: words[1] for name, words in results if words is not None}
@@ -149,12 +149,12 @@ def _read_all() -> None:
 
 
 def calibrator_classes() -> Mapping[str, type]:
-    """Return the classes of fitted maps by name."""
+    """The classes of fitted maps by name."""
     return {kind.__name__: kind for entry in recipes().values() for kind in entry.calibrators}
 
 
 def tried_by_default(variables: Sequence[str], *, quick: bool = True) -> dict[str, Any]:
-    """Return the recipes that are tried where none is named: maps of the score, and with variables maps of them too."""
+    """The recipes that are tried where none is named: maps of the score, and with variables maps of them too."""
     tried = ("always",) if quick else ("always", "unless quick")
     return {
         name: entry.make(variables)

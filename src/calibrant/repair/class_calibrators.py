@@ -67,7 +67,7 @@ class ClassRows:
     groups: Labels | None = None  # shape (n,): which rows share clusters
 
     def counted(self) -> ClassRows:
-        """Return the rows whose weight is not 0."""
+        """The rows whose weight is not 0."""
         if self.weights is None or self.weights.all():
             return self
         kept = np.flatnonzero(self.weights)
@@ -91,11 +91,11 @@ class ClassRows:
         return ClassCalibrators(tuple(fit(self._one(self.index == k, p)) for k, p in columns), scale)
 
     def _one(self, happened: NDArray[np.bool_], p: Floats) -> Predictions:
-        """Return the rows for a repair of one class against the rest."""
+        """The rows for a repair of one class against the rest."""
         return predictions(happened, p, self.table, weights=self.weights, cluster=self.groups)
 
     def _all(self, p: Floats, recipe: str) -> MulticlassPredictions:
-        """Return the rows for a repair of all classes: of two too, which are no `multiclass_predictions`."""
+        """The rows for a repair of all classes: of two too, which are no `multiclass_predictions`."""
         if self.groups is not None:
             raise BadInput(f"{recipe} of all classes at once takes no groups: leave them out, or use another repair")
         if self.classes > 2:
@@ -104,7 +104,7 @@ class ClassRows:
 
 
 def at_once(one: object, classes: int) -> bool:
-    """Return whether a recipe repairs so many classes at once; two only if it has no map of two."""
+    """Whether a recipe repairs so many classes at once; two only if it has no map of two."""
     entry = recipes().get(type(one).__name__)
     if entry is None or not isinstance(one, entry.recipe):
         return False

@@ -35,7 +35,7 @@ class ClassifierInputs:
     names: tuple[str, ...] = ()
 
     def of(self, X: Features) -> Columns | None:
-        """Return the columns as `calibrant.predictions` takes them, or None if there are none."""
+        """The columns as `calibrant.predictions` takes them, or None if there are none."""
         if not self.at:
             return None
         if not hasattr(X, "iloc") and hasattr(X, "__arrow_c_stream__"):
@@ -125,7 +125,7 @@ class Stated:
         return softmax(self.values / scale) if self.decision else shares(self.values)
 
     def spread(self, weights: Floats | None = None) -> float:
-        """Return the standard deviation of decision values, 1 if there is none or for probabilities."""
+        """The standard deviation of decision values, 1 if there is none or for probabilities."""
         if not self.decision:
             return 1.0
         weight = np.ones(len(self.values)) if weights is None else weights

@@ -36,7 +36,7 @@ def checked_fewest(fewest: int) -> int:
 
 
 def grain(width: float) -> float:
-    """Return the largest of 1, 2 and 5 times a power of ten that is at most a fiftieth of a width; 0 without width."""
+    """The largest of 1, 2 and 5 times a power of ten that is at most a fiftieth of a width; 0 without width."""
     most = width / PARTS
     if not 0.0 < most < math.inf:
         return 0.0
@@ -71,7 +71,7 @@ def _reported(c: Coding, column: pa.Array) -> Coding:
 
 
 def reported_number(c: Coding, there: Floats, *, missing: bool = False) -> Coding:
-    """Return the coding of a number by values that are nobody's own; `there` are its values, in order."""
+    """The coding of a number by values that are nobody's own; `there` are its values, in order."""
     step = grain(spread(there))
     beyond = min(MASK, max(1, len(there) // 4)) - 1  # people above the largest value reported, and below the smallest
     low, high = stepped(there[[beyond, -1 - beyond]], step).tolist()
@@ -98,7 +98,7 @@ def cuts(edges: Sequence[float], ordered: Floats, step: float) -> tuple[float, .
 
 
 def kept_cuts(edges: Floats, before: Counts, rows: int) -> tuple[float, ...]:
-    """Return the edges, of so many rows before each, that leave twenty rows between and beyond them."""
+    """The edges, of so many rows before each, that leave twenty rows between and beyond them."""
     kept: list[float] = []
     last = 0
     for edge, below in zip(edges.tolist(), before.tolist(), strict=True):

@@ -102,7 +102,7 @@ def _digest(hashes: Hashes) -> str:
 
 
 def _looked_at(hashes: Hashes) -> tuple[Hashes, float, int]:
-    """Return the smallest hashes that occur once, the share of rows whose hash repeats, and distinct hashes up to 128.
+    """The smallest hashes that occur once, the share of rows whose hash repeats, and distinct hashes up to 128.
 
     Equal rows have equal hashes, so that all rows below a bound show exactly which of them repeat.
     """
@@ -201,11 +201,11 @@ class Calibrator:
         return tuple(c.name for c in self.codings)
 
     def values(self, rows: Batch) -> Floats:
-        """Return the repaired scores, float64 in [0, 1]."""
+        """The repaired scores, float64 in [0, 1]."""
         raise NotImplementedError
 
     def formula(self, row: Formula) -> Term:
-        """Return the repaired score as a formula of a row, for `to_sql` and `to_javascript`."""
+        """The repaired score as a formula of a row, for `to_sql` and `to_javascript`."""
         reads = ", ".join([f"a {type(row.score).__name__.lower()}", *self.reads])
         raise NotComputable(f"{self.recipe} is no formula of {reads}: apply it with calibrant apply, or in Python")
 
@@ -215,7 +215,7 @@ class Calibrator:
         return 1
 
     def formulas(self, row: Formula) -> tuple[Term, ...]:
-        """Return the repaired score, or that of each class, as formulas of a row."""
+        """The repaired score, or that of each class, as formulas of a row."""
         return (self.formula(row),)
 
     def to_sql(
@@ -227,7 +227,7 @@ class Calibrator:
         output: str | Sequence[str] | None = None,
         keep: Sequence[str] | None = None,
     ) -> str:
-        """Return the map as SQL, to repair scores where they are, without Python.
+        """The map as SQL, to repair scores where they are, without Python.
 
         Parameters
         ----------
@@ -282,7 +282,7 @@ class Calibrator:
         return query(row, dict(zip(own, results, strict=True)), writer, table=table, keep=keep)
 
     def _columns(self, argument: str, inputs: str | Sequence[str]) -> tuple[str, ...]:
-        """Return a column for each score of a row, as they were given."""
+        """A column for each score of a row, as they were given."""
         names = (inputs,) if isinstance(inputs, str) else tuple(inputs)
         if len(names) != self.classes or len(set(names)) != len(names):
             what = (
@@ -294,7 +294,7 @@ class Calibrator:
         return names
 
     def to_javascript(self, name: str = "repaired") -> str:
-        """Return the map as a JavaScript function ``name(score, row)``, to repair scores in a page or a service.
+        """The map as a JavaScript function ``name(score, row)``, to repair scores in a page or a service.
 
         Parameters
         ----------
@@ -332,7 +332,7 @@ class Calibrator:
         """Raise `ValueError` if parts of the map do not go together; `from_dict` asks, once their types are right."""
 
     def scores(self, p: ArrayLike, *, columns: pa.Table | None = None, ids: Hashes | None = None) -> Floats:
-        """Return the repaired scores of rows given as arrays.
+        """The repaired scores of rows given as arrays.
 
         Parameters
         ----------
@@ -363,7 +363,7 @@ class Calibrator:
         return self.values(Batch(p, encode(table, self.codings, len(p)), ids))
 
     def __call__(self, data: Rows) -> Rows:
-        """Return the data with repaired scores."""
+        """The data with repaired scores."""
         if not isinstance(data, Predictions):
             raise BadInput(
                 f"this {self.recipe} is of two classes: project with .top_label() or .one_vs_rest(k), or use Dirichlet"
@@ -376,13 +376,13 @@ class Calibrator:
         return Calibrator.from_dict, (self.to_dict(),)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the map as plain lists, dictionaries, numbers and strings."""
+        """The map as plain lists, dictionaries, numbers and strings."""
         own = {f.name: getattr(self, f.name) for f in fields(self)}
         parts = {"codings": [asdict(c) for c in self.codings], "fitted_on": asdict(self.fitted_on)}
         return {"format": FORMAT, "kind": self.kind, **plain(own | parts, str)}
 
     def to_json(self) -> str:
-        """Return the map as JSON text, from which `from_json` makes an equal one."""
+        """The map as JSON text, from which `from_json` makes an equal one."""
         return json.dumps(self.to_dict(), allow_nan=False, indent=1)
 
     @staticmethod
@@ -449,7 +449,7 @@ def _decoded(kind: type[Decoded], d: Mapping[str, Any]) -> Decoded:
 
 
 def _finite(value: object) -> bool:
-    """Return whether arrays can hold every number inside: neither NaN, nor infinite, nor of more than 64 bits."""
+    """Whether arrays can hold every number inside: neither NaN, nor infinite, nor of more than 64 bits."""
     if isinstance(value, float):
         return abs(value) <= LARGEST
     if isinstance(value, int):
@@ -466,17 +466,17 @@ def sound(holds: bool, why: str) -> None:
 
 
 def rising(values: Sequence[float], *, strictly: bool = False) -> bool:
-    """Return whether values never fall, or always rise."""
+    """Whether values never fall, or always rise."""
     return all(a < b if strictly else a <= b for a, b in itertools.pairwise(values))
 
 
 def shares(values: Sequence[float]) -> bool:
-    """Return whether values lie in [0, 1]."""
+    """Whether values lie in [0, 1]."""
     return all(0.0 <= v <= 1.0 for v in values)
 
 
 def known(codes: Sequence[Sequence[int]], levels: Sequence[int]) -> bool:
-    """Return whether there are codes for each level variable, all of levels that it has."""
+    """Whether there are codes for each level variable, all of levels that it has."""
     return len(codes) == len(levels) and all(0 <= c < n for own, n in zip(codes, levels, strict=True) for c in own)
 
 

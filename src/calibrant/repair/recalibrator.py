@@ -163,7 +163,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return calibrators.of(self._stated(self._values(X)), self._table(X), ids)
 
     def predict(self, X: Features) -> Labels:
-        """Return the label of the largest repaired probability."""
+        """The label of the largest repaired probability."""
         check_is_fitted(self)
         labels: Labels = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return labels
@@ -218,7 +218,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ) from e
 
     def _named(self) -> Sequence[str | int]:
-        """Return the variables asked for, here or by the recipe."""
+        """The variables asked for, here or by the recipe."""
         wanted = self.variables if self.variables is not None else getattr(self.recipe, "variables", None)
         return (wanted,) if isinstance(wanted, (str, int)) else () if wanted is None else wanted
 
@@ -227,7 +227,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return chosen(self._labelled(X), named) if named else ClassifierInputs()
 
     def _scores(self, X: Features, classes: int) -> tuple[int, ...]:
-        """Return the places of the columns that hold scores."""
+        """The places of the columns that hold scores."""
         if self.scores is not None:
             options = (self.scores,) if isinstance(self.scores, (str, int)) else tuple(self.scores)
             at = chosen(self._labelled(X), options).at
@@ -255,7 +255,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return _Columns(list(self.feature_names_in_))
 
     def _values(self, X: Features) -> Floats:
-        """Return the scores, shape (n,) of two classes or (n, K)."""
+        """The scores, shape (n,) of two classes or (n, K)."""
         if isinstance(X, np.ndarray):
             kept = X[:, self._at]
         else:

@@ -48,7 +48,7 @@ def taken(data: Predictions, rows: Whole) -> Predictions:
 
 
 def clusters_of(data: Predictions, rows: Rows = slice(None)) -> Whole | None:
-    """Return the cluster of each row, or of some rows, as a number counted from 0; None without clusters."""
+    """The cluster of each row, or of some rows, as a number counted from 0; None without clusters."""
     if data.cluster is None:
         return None
     return np.unique(data.cluster[rows], return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -62,7 +62,7 @@ def targets(rows: Predictions) -> Floats:
 
 
 def distinct(rows: Predictions) -> tuple[Floats, Floats, Floats]:
-    """Return the scores that occur, increasing, and the weight of the rows and of the events at each.
+    """The scores that occur, increasing, and the weight of the rows and of the events at each.
 
     Without weights the label rides in the lowest bit of a whole number that orders like the score, so that one plain
     sort does it.
@@ -114,17 +114,17 @@ def edges_of(p: Floats) -> Edges:
 
 
 def log_of(p: Floats, edge: float = EDGE) -> Floats:
-    """Return the logarithm of scores, continued below `edge` along its tangent: finite at 0, and no two scores tie."""
+    """The logarithm of scores, continued below `edge` along its tangent: finite at 0, and no two scores tie."""
     return np.log(np.maximum(p, edge)) + np.minimum(p - edge, 0.0) / edge
 
 
 def log_odds(p: Floats, edges: Edges = (EDGE, EDGE)) -> Floats:
-    """Return the log-odds of scores, continued along their tangents within `edges` of 0 and 1."""
+    """The log-odds of scores, continued along their tangents within `edges` of 0 and 1."""
     return log_of(p, edges[0]) - log_of(1.0 - p, edges[1])
 
 
 def expit(eta: Floats) -> Floats:
-    """Return the probabilities of log-odds."""
+    """The probabilities of log-odds."""
     from scipy.special import expit as curve
 
     p: Floats = curve(eta)
@@ -132,7 +132,7 @@ def expit(eta: Floats) -> Floats:
 
 
 def softmax(z: Floats) -> Floats:
-    """Return the probabilities of classes, a row each, given what their logarithms are up to a constant of the row."""
+    """The probabilities of classes, a row each, given what their logarithms are up to a constant of the row."""
     e = np.exp(z - z.max(axis=1, keepdims=True))
     p: Floats = e / e.sum(axis=1, keepdims=True)
     return p
@@ -158,13 +158,13 @@ def encoded(
 
 
 def filled(x: Encoded, how: Sequence[Coding]) -> Floats:
-    """Return the numbers as they came, each missing one replaced by its median."""
+    """The numbers as they came, each missing one replaced by its median."""
     fill = np.array([c.fill for c in how if c.kind in ("number", "date")])
     return np.where(np.isnan(x.numbers), fill, x.numbers)
 
 
 def kept_levels(x: Encoded) -> Kept:
-    """Return the levels of each level variable that get a column; the others are distinguished by none."""
+    """The levels of each level variable that get a column; the others are distinguished by none."""
     out = []
     for j in range(x.codes.shape[1]):
         rows = np.bincount(x.codes[:, j])
@@ -174,7 +174,7 @@ def kept_levels(x: Encoded) -> Kept:
 
 
 def indicators(codes: NDArray[np.int32], kept: Kept) -> NDArray[np.bool_]:
-    """Return a 0/1 column for each kept level of each level variable."""
+    """A 0/1 column for each kept level of each level variable."""
     columns = [codes[:, j][:, None] == np.array(k, dtype=np.int32)[None, :] for j, k in enumerate(kept) if len(k)]
     return np.hstack(columns) if columns else np.zeros((len(codes), 0), dtype=bool)
 
@@ -213,7 +213,7 @@ class Trial:
     cluster: Whole
 
     def penalty(self, strength: float, joint: float) -> Floats:
-        """Return the diagonal of the penalty; infinite where a feature is left out."""
+        """The diagonal of the penalty; infinite where a feature is left out."""
         k = self.features.shape[1]
         out = np.full(k, strength)
         out[: self.free] = 1e-9  # a billionth of a row: free, and yet never singular
@@ -221,7 +221,7 @@ class Trial:
         return out
 
     def fitted(self, penalty: Floats) -> Floats:
-        """Return the penalised maximum likelihood coefficients."""
+        """The penalised maximum likelihood coefficients."""
         design = Design(self.features, self.weight, self.base, penalty)
         result: Floats = maximise(design, design.sums(self.y)).coefficients[0]
         return result
@@ -290,18 +290,18 @@ def newton_step(information: Floats, gradient: Floats, penalty: Floats) -> Float
 
 
 def folds_of(rows: Predictions, rng: np.random.Generator) -> tuple[Whole, Whole]:
-    """Return the independent unit of each row (its cluster, or itself), and a fold that keeps clusters whole."""
+    """The independent unit of each row (its cluster, or itself), and a fold that keeps clusters whole."""
     clusters = clusters_of(rows)
     cluster = np.arange(rows.n) if clusters is None else clusters
     return cluster, rng.permutation(np.arange(cluster.max() + 1) % FOLDS)[cluster]
 
 
 def paired(gains: Floats, cluster: Whole) -> tuple[float, float]:
-    """Return the mean gain of the rows, and its standard error over independent clusters."""
+    """The mean gain of the rows, and its standard error over independent clusters."""
     sums, n = np.bincount(cluster, gains), len(gains)
     return float(gains.sum()) / n, float(sums.std() * np.sqrt(len(sums)) / n)
 
 
 def losses(y: Floats, eta: Floats) -> Floats:
-    """Return the log loss of each row."""
+    """The log loss of each row."""
     return np.logaddexp(0.0, eta) - y * eta

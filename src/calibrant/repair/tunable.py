@@ -22,7 +22,7 @@ class Tunable:
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
     def get_params(self, deep: bool = True) -> dict[str, object]:
-        """Return the settings by name.
+        """The settings by name.
 
         Parameters
         ----------
@@ -79,5 +79,5 @@ class Tunable:
         return self
 
     def __sklearn_clone__(self) -> Self:
-        """Return a copy, for `sklearn.base.clone`."""
+        """A copy, for `sklearn.base.clone`."""
         return deepcopy(self)

@@ -103,7 +103,7 @@ class ByVariable:
 
 
 def bins_of(curve: Curve) -> tuple[Bin, ...]:
-    """Return the ranges of the score, in order."""
+    """The ranges of the score, in order."""
     c = curve.columns
     ends = zip(c["x"], c["x_low"], c["x_high"], c["rows"], strict=True)
     return tuple(
@@ -124,7 +124,7 @@ def _gap(c: Mapping[str, Sequence[Any]], i: int) -> tuple[float, float, float, f
 
 
 def score_view(bins: Sequence[Bin], curve: Curve) -> ByVariable:
-    """Return the smoothed curve along the score over the bins' people; where there is none, the bins separately.
+    """The smoothed curve along the score over the bins' people; where there is none, the bins separately.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def score_view(bins: Sequence[Bin], curve: Curve) -> ByVariable:
 
 
 def _bar(b: Bin, across: Window) -> Bar:
-    """Return the bar of a bin inside the part of the axis that is shown, at least a hundredth of it wide."""
+    """The bar of a bin inside the part of the axis that is shown, at least a hundredth of it wide."""
     first, last = across[0] / 100, across[1] / 100
     least = (last - first) / 100
     left, right = max(first, b.start), min(last, b.end)
@@ -196,7 +196,7 @@ def by_variable_of(variable: str, curve: Curve) -> ByVariable:
 
 
 def by_variable_map(variable: str, curve: Curve, gap: float | None) -> ByVariable:
-    """Return a bias map of one variable as a curve or levels; `gap` is the overall gap of everyone."""
+    """A bias map of one variable as a curve or levels; `gap` is the overall gap of everyone."""
     axis, c, s = curve.settings["axes"][0], curve.columns, curve.settings
     places, category = {v: i for i, v in enumerate(axis["places"])}, axis["kind"] == "category"
     crowd = _crowd(axis, c)
@@ -229,12 +229,12 @@ def by_variable_map(variable: str, curve: Curve, gap: float | None) -> ByVariabl
 
 
 def in_units(axis: Mapping[str, Any], x: Any) -> float:
-    """Return a place on the axis of a map as a number; a date in days since 1970."""
+    """A place on the axis of a map as a number; a date in days since 1970."""
     return float((date.fromisoformat(x) - EPOCH.date()).days) if axis["kind"] == "date" else float(x)
 
 
 def _value(axis: Mapping[str, Any], x: Any) -> float | None:
-    """Return the number that a level is, if every level is written as one."""
+    """The number that a level is, if every level is written as one."""
     names = [str(v) for v in axis["places"] if v not in (None, "missing")]
     if x is None or x == "missing" or not all(_is_number(v) for v in names):
         return None
@@ -249,7 +249,7 @@ def _is_number(text: str) -> bool:
 
 
 def _crowd(axis: Mapping[str, Any], c: Mapping[str, Any]) -> list[float]:
-    """Return the density of people in the unit of the axis; on a scale of ranks it falls where values lie apart."""
+    """The density of people in the unit of the axis; on a scale of ranks it falls where values lie apart."""
     share = [float(v) for v in c["share"]]
     if axis["scaling"] != "rank" or axis["kind"] == "category":
         return share
@@ -265,17 +265,17 @@ def _crowd(axis: Mapping[str, Any], c: Mapping[str, Any]) -> list[float]:
 
 
 def shown_of(points: Sequence[Point]) -> Window:
-    """Return the part of the axis of probabilities, in points, that holds all of these."""
+    """The part of the axis of probabilities, in points, that holds all of these."""
     return window_of([v for p in points for v in (p.predicted, p.observed)])
 
 
 def xs_of(line: Sequence[Point]) -> list[float]:
-    """Return the values at which a line is drawn."""
+    """The values at which a line is drawn."""
     return [float(p.x) for p in line if p.x is not None]
 
 
 def strip_of(line: Sequence[Point]) -> tuple[Bar, ...]:
-    """Return the people along a line: each bar reaches half-way to its neighbours, unless they are far."""
+    """The people along a line: each bar reaches half-way to its neighbours, unless they are far."""
     xs = xs_of(line)
     steps = [b - a for a, b in pairwise(xs)]
     if not steps:
@@ -314,20 +314,20 @@ def levels_top(by_variable: ByVariable) -> float:
 
 
 def anchor_of(kind: str, variable: str) -> str:
-    """Return the id of what is shown of a variable: readable letters and a short hash."""
+    """The id of what is shown of a variable: readable letters and a short hash."""
     words = re.sub(r"[^a-z0-9]+", "-", variable.lower()).strip("-")[:40].strip("-")
     digest = hashlib.sha256(variable.encode("utf-8", "surrogatepass")).hexdigest()[:6]
     return "-".join(w for w in (kind, words, digest) if w)
 
 
 def named(point: Point) -> str:
-    """Return the name of a level."""
+    """The name of a level."""
     text = level(float(point.x)) if point.x is not None else sanitize(point.label)
     return text if text.strip() else "(blank)"
 
 
 def share(by_variable: ByVariable, point: Point) -> str:
-    """Return the share of people of a level in whole percent; "–" where it would say how many are left out.
+    """The share of people of a level in whole percent; "–" where it would say how many are left out.
 
     With levels left out for being small, the share of the smallest level shown would tell theirs.
     """

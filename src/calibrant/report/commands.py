@@ -42,13 +42,13 @@ BANDWIDTH = 2**-6  # of the jittered certificate: the command line takes no othe
 
 
 def command(record: AuditRecord) -> str:
-    """Return the command that writes this report again, with every setting; empty where no command can."""
+    """The command that writes this report again, with every setting; empty where no command can."""
     words = _audit_words(record, _flags(record))
     return " \\\n  ".join([*words, "--report audit.html"]) if words else ""
 
 
 def audit_again(record: AuditRecord, more: Sequence[str] = (), *, without: Sequence[str] = ()) -> str:
-    """Return the audit as somebody would type it again, without what is the default; `more` are options to add.
+    """The audit as somebody would type it again, without what is the default; `more` are options to add.
 
     `without` names options to leave out. Empty where no command can do it.
     """
@@ -60,7 +60,7 @@ def audit_again(record: AuditRecord, more: Sequence[str] = (), *, without: Seque
 
 
 def repair(record: AuditRecord, method: str = "") -> str:
-    """Return the command that fits a repair and writes its map; empty where no command can."""
+    """The command that fits a repair and writes its map; empty where no command can."""
     start, data = _start(record, "repair"), record.data
     if not start:
         return ""
@@ -71,7 +71,7 @@ def repair(record: AuditRecord, method: str = "") -> str:
 
 
 def naming_groups(record: AuditRecord) -> str:
-    """Return the option that names groups, such as ``--by branch``: columns that are categories, if there are any."""
+    """The option that names groups, such as ``--by branch``: columns that are categories, if there are any."""
     is_kept = record.data.get("columns") or {}
     taken = record.curve("dependence").columns.get("column", ())  # what rows belong to is no group
     usable = [name for name, c in is_kept.items() if c.get("kind") == "category" and c.get("used") == "covariate"]
@@ -80,7 +80,7 @@ def naming_groups(record: AuditRecord) -> str:
 
 
 def by_clusters(column: str) -> list[str]:
-    """Return the option that names the cluster of each row."""
+    """The option that names the cluster of each row."""
     return _typed([("--cluster", column)])
 
 
@@ -99,7 +99,7 @@ def _audit_words(record: AuditRecord, flags: Sequence[tuple[str, object]]) -> li
 
 
 def _start(record: AuditRecord, what: str) -> str:
-    """Return the command and its files; empty where the command line cannot name all that was audited."""
+    """The command and its files; empty where the command line cannot name all that was audited."""
     sources = listed(record.data.get("sources") or record.data.get("files"))
     if not sources or _untypable(record, sources):
         return ""
@@ -117,7 +117,7 @@ def _typed(flags: Sequence[tuple[str, object]]) -> list[str]:
 
 
 def _wrapped(words: Sequence[str]) -> str:
-    """Return a command on as few lines as hold it, each but the last with the mark that it goes on."""
+    """A command on as few lines as hold it, each but the last with the mark that it goes on."""
     lines = [words[0]]
     for word in words[1:]:
         if len(lines[-1]) + len(word) + 3 > WIDTH:
@@ -172,7 +172,7 @@ def _group_columns(record: AuditRecord) -> list[str]:
 
 
 def _untypable(record: AuditRecord, sources: Sequence[str]) -> bool:
-    """Return whether the record does not name all files, or was made with what is no option."""
+    """Whether the record does not name all files, or was made with what is no option."""
     more = int(record.data.get("file_count") or 0) > len(sources)
     return more or record.settings.get("bandwidth") not in (None, BANDWIDTH)
 
@@ -181,7 +181,7 @@ def _untypable(record: AuditRecord, sources: Sequence[str]) -> bool:
 
 
 def groupings(record: AuditRecord) -> list[tuple[str, ...]]:
-    """Return the columns that form groups, alone or crossed, however the record holds them."""
+    """The columns that form groups, alone or crossed, however the record holds them."""
     by = record.data.get("by") or ()
     return [tuple(map(str, b)) if isinstance(b, (list, tuple)) else (str(b),) for b in by]
 
@@ -193,7 +193,7 @@ def described(record: AuditRecord) -> Mapping[str, Mapping[str, Any]]:
 
 
 def cuts(record: AuditRecord) -> dict[str, Sequence[float]]:
-    """Return the numeric columns that were cut into bands, and where."""
+    """The numeric columns that were cut into bands, and where."""
     return {name: d["edges"] for name, d in described(record).items() if d.get("edges")}
 
 

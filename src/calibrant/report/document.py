@@ -168,7 +168,7 @@ class Table:
 
 
 def number_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Return a table of numbers, each row under its first cell."""
+    """A table of numbers, each row under its first cell."""
     columns = tuple(Column(say(h), "r" if i else "") for i, h in enumerate(heads))
     return Table(columns, tuple(Row(tuple(Cell(say(text)) for text in row)) for row in rows), caption, "nums")
 
@@ -437,5 +437,5 @@ Kind = TypeVar("Kind", bound=Shown)
 
 
 def seen(nodes: Iterable[Kind], where: Way) -> tuple[Kind, ...]:
-    """Return the nodes, rows or columns that one way of writing shows."""
+    """The nodes, rows or columns that one way of writing shows."""
     return tuple(n for n in nodes if where in n.where)

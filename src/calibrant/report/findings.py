@@ -37,12 +37,12 @@ def ordered(groups: Sequence[Finding]) -> list[Finding]:
 
 
 def with_verdict(record: AuditRecord, verdict: str) -> list[Finding]:
-    """Return the groups with this verdict, worst first."""
+    """The groups with this verdict, worst first."""
     return [f for f in ordered(record.groups) if f.verdict == verdict]
 
 
 def reported(record: AuditRecord) -> list[Finding]:
-    """Return the findings whose counts the page tells as people: the worst broken group, and everyone."""
+    """The findings whose counts the page tells as people: the worst broken group, and everyone."""
     broken = with_verdict(record, "over")[:1]
     return ([record.everyone] if record.everyone.verdict == "over" else []) + broken
 
@@ -53,13 +53,13 @@ def only_together(record: AuditRecord) -> int:
 
 
 def all_named(record: AuditRecord) -> bool:
-    """Return whether every group that was named is shown: none pooled, and no column without a group."""
+    """Whether every group that was named is shown: none pooled, and no column without a group."""
     seen = {tuple(k for k, _ in f.variables) for f in record.groups}
     return not only_together(record) and all(names in seen for names in groupings(record))
 
 
 def limit_of(record: AuditRecord) -> float | None:
-    """Return the limit as a fraction, or None."""
+    """The limit as a fraction, or None."""
     limit = record.settings.get("limit")
     return None if limit is None else float(limit)
 
@@ -76,30 +76,30 @@ def cluster_totals(record: AuditRecord) -> Mapping[str, Any]:
 
 
 def crossing(record: AuditRecord) -> Mapping[str, int]:
-    """Return the two columns whose clusters cross, each with its number of clusters; empty where none do."""
+    """The two columns whose clusters cross, each with its number of clusters; empty where none do."""
     return record.data.get("two_way") or {}
 
 
 def suppressed(record: AuditRecord) -> bool:
-    """Return whether nothing is decided, for rows are copies."""
+    """Whether nothing is decided, for rows are copies."""
     return bool(record.data.get("suppressed"))
 
 
 def together(record: AuditRecord) -> tuple[str, float] | None:
-    """Return the column whose rows are alike beyond chance, though no cluster was named, and its design effect."""
+    """The column whose rows are alike beyond chance, though no cluster was named, and its design effect."""
     c = record.curve(TOGETHER).columns
     of = zip(c.get("column", ()), c.get("design_effect", ()), c.get("found", ()), strict=True)
     return next(((str(name), float(effect)) for name, effect, result in of if result), None)
 
 
 def cluster_effects(record: AuditRecord) -> Mapping[str, float]:
-    """Return the design effect of each column by which rows may belong together."""
+    """The design effect of each column by which rows may belong together."""
     c = record.curve(TOGETHER).columns
     return dict(zip(map(str, c.get("column", ())), map(float, c.get("design_effect", ())), strict=True))
 
 
 def clusters_searched(record: AuditRecord) -> bool:
-    """Return whether identifiers, which are no covariates, were tested too by the rows that share them."""
+    """Whether identifiers, which are no covariates, were tested too by the rows that share them."""
     return bool(record.curve(TOGETHER).settings.get("identifiers"))
 
 
@@ -127,7 +127,7 @@ def stated_of(record: AuditRecord, what: str) -> str:
 
 
 def by_gap(record: AuditRecord) -> bool:
-    """Return whether the limit is about the gap, in which errors cancel, and not about the calibration error."""
+    """Whether the limit is about the gap, in which errors cancel, and not about the calibration error."""
     return record.settings.get("judge") == "gap"
 
 
@@ -143,13 +143,13 @@ def ends(record: AuditRecord, finding: Finding) -> tuple[float, float]:
 
 
 def cancels(record: AuditRecord) -> bool:
-    """Return whether everyone's gap is judged and the calibration error is certified over the limit: errors cancel."""
+    """Whether everyone's gap is judged and the calibration error is certified over the limit: errors cancel."""
     limit, least = limit_of(record), record.everyone.lower.interval.low
     return by_gap(record) and limit is not None and record.everyone.verdict != "over" and least > limit
 
 
 def size(low: float, high: float) -> tuple[float, float]:
-    """Return the range of the size of a gap that lies between two signed ends."""
+    """The range of the size of a gap that lies between two signed ends."""
     return max(low, -high, 0.0), max(abs(low), abs(high))
 
 
@@ -176,14 +176,14 @@ class Off:
 
 
 def groups_off(record: AuditRecord) -> list[Off]:
-    """Return the named groups over the limit, the farthest off first; without a limit all that are off."""
+    """The named groups over the limit, the farthest off first; without a limit all that are off."""
     limit = limit_of(record)
     results = [Off(ends(record, f)[0], f) for f in record.groups if f.verdict == "over" or limit is None]
     return sorted((o for o in results if o.least > 0), key=_by_size)
 
 
 def subgroups_over(record: AuditRecord) -> list[Off]:
-    """Return the subgroups over the limit, the farthest off first; without a limit all that are off."""
+    """The subgroups over the limit, the farthest off first; without a limit all that are off."""
     limit = limit_of(record)
     if limit is not None and record.verdicts["subgroups"] != "over":
         return []
@@ -191,7 +191,7 @@ def subgroups_over(record: AuditRecord) -> list[Off]:
 
 
 def subgroups_known(record: AuditRecord, beyond: float = 0.0) -> list[Off]:
-    """Return the subgroups that are certified to be off by more than this, the farthest off first."""
+    """The subgroups that are certified to be off by more than this, the farthest off first."""
     e, curve = record.estimates.get(SUBGROUPS), record.curve(SUBGROUPS)
     results = []
     for i, least in enumerate(curve.columns.get("floor", ())):
@@ -218,18 +218,18 @@ def _by_size(o: Off) -> tuple[float, str, str]:
 
 
 def check_of(record: AuditRecord, code: str) -> CheckRecord | None:
-    """Return the check with this code, or None."""
+    """The check with this code, or None."""
     return next((c for c in record.checks if c.code == code), None)
 
 
 def ran(record: AuditRecord, code: str) -> CheckRecord | None:
-    """Return the check with this code where its test was run, or None."""
+    """The check with this code where its test was run, or None."""
     check = check_of(record, code)
     return check if check is not None and check.outcome is not None else None
 
 
 def stands(record: AuditRecord, check: CheckRecord) -> bool:
-    """Return whether a test finds error that counts.
+    """Whether a test finds error that counts.
 
     The strong test is one of the two searches that the test of subgroups joins: joined, they count once. By itself it
     counts where subgroups were not tested, or somebody asked for it by name.
@@ -256,18 +256,18 @@ def side(low: float, high: float) -> Side:
 
 
 def gap_side(record: AuditRecord) -> Side | None:
-    """Return the direction of the overall gap, or None where it could not be computed."""
+    """The direction of the overall gap, or None where it could not be computed."""
     gap: Estimate | None = record.estimates.get("gap")
     return None if gap is None else side(gap.interval.low, gap.interval.high)
 
 
 def carries_curve(record: AuditRecord) -> bool:
-    """Return whether the data carry a reliability curve: 50 expected events and 50 expected non-events."""
+    """Whether the data carry a reliability curve: 50 expected events and 50 expected non-events."""
     return not few(record) and len(record.curve("bins").columns.get("predicted", ())) > 0
 
 
 def few(record: AuditRecord) -> bool:
-    """Return whether there are under 50 expected events, or under 50 expected non-events."""
+    """Whether there are under 50 expected events, or under 50 expected non-events."""
     one = record.everyone
     return min(one.expected, one.rows - one.expected) < FEW
 
@@ -279,7 +279,7 @@ def need_of(finding: Finding) -> tuple[int, bool] | None:
 
 
 def subgroups_need(worst: Estimate) -> tuple[int, bool] | None:
-    """Return the same of unlisted subgroups: how many rows, or clusters, would decide on the worst of them."""
+    """The same of unlisted subgroups: how many rows, or clusters, would decide on the worst of them."""
     reported = worst.settings
     noun = "rows" if reported.get("clusters_needed") is None else "clusters"
     need = reported.get(f"{noun}_needed")

@@ -34,7 +34,7 @@ PLAIN = 1 << 18  # bytes of a record that a page holds as they are
 
 
 def render(record: AuditRecord) -> str:
-    """Return the report as one HTML page that loads nothing, sends nothing and holds no time stamp.
+    """The report as one HTML page that loads nothing, sends nothing and holds no time stamp.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ def render(record: AuditRecord) -> str:
 
 
 def brief(record: AuditRecord) -> str:
-    """Return the brief by itself as a page that loads nothing, light or dark as its reader's system is."""
+    """The brief by itself as a page that loads nothing, light or dark as its reader's system is."""
     return environment().get_template("page.html.j2").render(_context(first_layer(record), alone=True))
 
 
 def written(of: Document, record: AuditRecord) -> str:
-    """Return a document as a page that holds its record."""
+    """A document as a page that holds its record."""
     context = _context(of) | {
         "version": sanitize(record.versions.get("calibrant", "")),
         "name": record.name,
@@ -88,7 +88,7 @@ def _context(of: Document, *, alone: bool = False) -> dict[str, object]:
 
 
 def embedded(record: AuditRecord) -> dict[str, str]:
-    """Return the record as the page holds it, and what its element says it is: plain JSON, packed if it is long."""
+    """The record as the page holds it, and what its element says it is: plain JSON, packed if it is long."""
     text = island(record.to_dict())
     if len(text) <= PLAIN:
         return {"result": text, "result_type": "application/json"}
@@ -97,26 +97,26 @@ def embedded(record: AuditRecord) -> dict[str, str]:
 
 
 def island(value: object) -> str:
-    """Return a value as JSON that is safe inside a page: ASCII only, and no ``<``."""
+    """A value as JSON that is safe inside a page: ASCII only, and no ``<``."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c")
 
 
 def digest(text: str) -> str:
-    """Return the hash by which the page's policy knows its own style and script."""
+    """The hash by which the page's policy knows its own style and script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 @cache
 def asset(name: str) -> str:
-    """Return the text of a template, the script, or the style with that of the brief after it."""
+    """The text of a template, the script, or the style with that of the brief after it."""
     parts = ("style.css", "brief.css") if name == "style.css" else (name,)
     folder = files("calibrant.report") / "templates"
     return "\n".join((folder / part).read_text(encoding="utf-8").strip() for part in parts)
 
 
 def show(nodes: Iterable[Node]) -> Markup:
-    """Return the nodes that the page shows, each written by the macro that has the name of its kind."""
+    """The nodes that the page shows, each written by the macro that has the name of its kind."""
     from markupsafe import Markup
 
     first, rest = (environment().get_template(f"{name}.html.j2").module for name in ("brief", "nodes"))
@@ -125,18 +125,18 @@ def show(nodes: Iterable[Node]) -> Markup:
 
 
 def shown(nodes: Iterable[Kind]) -> tuple[Kind, ...]:
-    """Return the rows, columns or entries that the page shows."""
+    """The rows, columns or entries that the page shows."""
     return seen(nodes, "page")
 
 
 def paired(columns: Iterable[Column], cells: Iterable[Cell]) -> list[tuple[Column, Cell]]:
-    """Return the cells that the page shows, each with its column."""
+    """The cells that the page shows, each with its column."""
     return [(c, cell) for c, cell in zip(columns, cells, strict=True) if "page" in c.where]
 
 
 @cache
 def environment() -> Environment:
-    """Return the template engine: everything is escaped, and an unknown name is an error."""
+    """The template engine: everything is escaped, and an unknown name is an error."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     made = Environment(

@@ -46,7 +46,7 @@ REPORTS = {  # what is to know, by the code of its warning; the report says the 
 
 
 def written(seen: Look) -> str:
-    """Return the look for a terminal of 80 columns, without colour codes."""
+    """The look for a terminal of 80 columns, without colour codes."""
     blocks = ["\n".join(wrap(_heading(seen), "", WIDTH)), "\n".join(_table(seen))]
     reported = [line for lead, text in sentences(seen) for line in _item(lead, text)]
     blocks += ["\n".join(reported)] if reported else []
@@ -56,7 +56,7 @@ def written(seen: Look) -> str:
 
 
 def brief(seen: Look) -> str:
-    """Return the look in ten lines or fewer."""
+    """The look in ten lines or fewer."""
     kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(c.kind for c in seen.columns).most_common())
     lines = [_heading(seen), f"columns: {kinds}"]
     lines += [f"{lead.lower()}: {text}" for lead, text in list(sentences(seen))[:5]]
@@ -68,7 +68,7 @@ def brief(seen: Look) -> str:
 
 
 def html(seen: Look) -> str:
-    """Return the look for a notebook: a table, and what to know."""
+    """The look for a notebook: a table, and what to know."""
     from jinja2 import Environment, StrictUndefined
 
     template = Environment(undefined=StrictUndefined, autoescape=True).from_string(HTML)
@@ -96,7 +96,7 @@ HTML = """\
 
 
 def short(seen: Look) -> str:
-    """Return the look for the first moments of an audit: how it reads, what is to know, and all that is in the way."""
+    """The look for the first moments of an audit: how it reads, what is to know, and all that is in the way."""
     lines = wrap(_heading(seen), "", WIDTH)
     for lead, text in sentences(seen):
         lines += _item(lead, text) if lead != "Groups" else []
@@ -334,7 +334,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _item(lead: str, text: str) -> list[str]:
-    """Return a sentence under the word that leads it."""
+    """A sentence under the word that leads it."""
     first, *more = wrap(text, " " * 10, WIDTH)
     return [f"{lead:<10}{first.strip()}", *more]
 
@@ -347,7 +347,7 @@ def _run(seen: Look) -> str:
 
 
 def typed(command: str) -> list[str]:
-    """Return a command as lines of at most 80 cells, to be pasted into a shell; an option stays with its value."""
+    """A command as lines of at most 80 cells, to be pasted into a shell; an option stays with its value."""
     if not command.startswith("calibrant "):
         return [sanitize(command)]
     words: list[str] = []

@@ -27,7 +27,7 @@ from calibrant.report.spans import Span, Text, plain, say, titled
 
 
 def render(record: AuditRecord) -> str:
-    """Return the report as Markdown; no name from the data can act as markup, a mention or a link.
+    """The report as Markdown; no name from the data can act as markup, a mention or a link.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def render(record: AuditRecord) -> str:
 
 
 def written(of: Document) -> str:
-    """Return a document as Markdown; a section with nothing to show is left out."""
+    """A document as Markdown; a section with nothing to show is left out."""
     parts = [
         f"# Calibration audit of {fenced(of.name)}",
         " · ".join(marked(f.text) for f in seen(of.facts, "markdown")),
@@ -129,7 +129,7 @@ def _cell(text: str) -> str:
 
 
 def marked(text: Text) -> str:
-    """Return a sentence as Markdown in which no name can act as markup, a mention or a link."""
+    """A sentence as Markdown in which no name can act as markup, a mention or a link."""
     return "".join(_span(s) for s in text if s.kind != "lead").strip()
 
 
@@ -155,6 +155,6 @@ def fenced(text: str) -> str:
 
 
 def _longest(text: str) -> int:
-    """Return the length of the longest run of backquotes."""
+    """The length of the longest run of backquotes."""
     runs: Sequence[str] = "".join(c if c == "`" else " " for c in text).split()
     return max(map(len, runs), default=0)

@@ -18,7 +18,7 @@ WIDE = Context(prec=800)  # every digit of any float
 
 
 def exact(probability: float) -> Decimal:
-    """Return a probability in points, exactly as the JSON writes it."""
+    """A probability in points, exactly as the JSON writes it."""
     return Decimal(repr(float(probability))) * 100
 
 
@@ -36,7 +36,7 @@ def written(points: Decimal, *, signed: bool = False) -> str:
 
 
 def decimals_of(limit: float | None) -> int:
-    """Return the decimals of every bound next to a limit: as many as the limit has, and at least one."""
+    """The decimals of every bound next to a limit: as many as the limit has, and at least one."""
     exponent = 0 if limit is None else exact(limit).normalize(WIDE).as_tuple().exponent
     return max(1, -exponent if isinstance(exponent, int) else 1)
 
@@ -175,7 +175,7 @@ def amount(n: int, at_least: bool) -> str:
 
 
 def denominator(findings: Iterable[Finding]) -> int:
-    """Return the one D of a page, "of every D people", for the findings it tells of.
+    """The one D of a page, "of every D people", for the findings it tells of.
 
     The least of 100, 1,000 and 10,000 at which rounding to whole people changes no difference between
     what happened and what was expected by over a tenth.
@@ -200,7 +200,7 @@ def _whole(x: float) -> int:
 
 
 def confidence(level: float) -> tuple[str, str]:
-    """Return a level as "95 of 100" people would say it: the number of audits, of how many."""
+    """A level as "95 of 100" people would say it: the number of audits, of how many."""
     share = Decimal(repr(round(float(level), 6)))
     for of in (*DENOMINATORS, 100_000):
         if share * of == (share * of).to_integral_value():

@@ -55,7 +55,7 @@ class Declared:
 
 @cache
 def declared() -> tuple[Declared, ...]:
-    """Return the sections that the files of the folder declare, in order."""
+    """The sections that the files of the folder declare, in order."""
     folder = import_module(SECTIONS)
     files = (import_module(f"{SECTIONS}.{m.name}") for m in pkgutil.iter_modules(folder.__path__))
     results: list[Declared] = [d for f in files for d in getattr(f, "DECLARED", ())]
@@ -63,12 +63,12 @@ def declared() -> tuple[Declared, ...]:
 
 
 def shown(record: AuditRecord) -> tuple[Declared, ...]:
-    """Return the sections that a record has, in order."""
+    """The sections that a record has, in order."""
     return tuple(d for d in declared() if d.there(record))
 
 
 def document(record: AuditRecord) -> Document:
-    """Return the report of a record as one tree."""
+    """The report of a record as one tree."""
     return Document(
         name=sanitize(record.name),
         title=page_title(record),
@@ -85,7 +85,7 @@ REFERENCE = "reference"  # the mark of what is there to be looked up
 
 
 def mark(of: Declared, record: AuditRecord) -> str:
-    """Return the status that marks a section in the contents: every section has one.
+    """The status that marks a section in the contents: every section has one.
 
     Its own verdict, or what its checks found: "found", "measured", or "absent" where none of them was made. What has
     no checks is there for reference.

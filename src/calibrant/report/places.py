@@ -29,7 +29,7 @@ LARGE, SMALL = 1e15, 1e-6  # beyond these a number is written with a power of te
 
 
 def percent(share: float) -> str:
-    """Return a place, from 0 at the left or top to 1, as SVG takes it."""
+    """A place, from 0 at the left or top to 1, as SVG takes it."""
     return f"{share * 100:.4g}%"
 
 
@@ -39,7 +39,7 @@ def place(x: float, high: float, low: float = 0.0) -> str:
 
 
 def end_of(need: float, ends: Sequence[float] = STEPS) -> float:
-    """Return the first of the ends that an axis may have that is at least what it needs."""
+    """The first of the ends that an axis may have that is at least what it needs."""
     return float(next((e for e in ends if e >= need), ends[-1]))
 
 
@@ -47,7 +47,7 @@ def end_of(need: float, ends: Sequence[float] = STEPS) -> float:
 
 
 def window_of(seen: Iterable[float]) -> Window:
-    """Return the part of the axis of probabilities, in points, that holds all of these, which are fractions."""
+    """The part of the axis of probabilities, in points, that holds all of these, which are fractions."""
     points = [v * 100 for v in seen]
     for w in WINDOWS if points else ():
         if max(points) <= w:
@@ -58,7 +58,7 @@ def window_of(seen: Iterable[float]) -> Window:
 
 
 def digits_of(across: Window) -> int:
-    """Return the decimals of what is read off a figure: more where it shows a small part of the probabilities."""
+    """The decimals of what is read off a figure: more where it shows a small part of the probabilities."""
     span = across[1] - across[0]
     return 1 if span > 20 else 2 if span > 2 else 3
 
@@ -114,7 +114,7 @@ class Axis:
 
 
 def axis_of(xs: Sequence[float], dates: bool = False) -> Axis:
-    """Return the axis on which these values lie; they are written as exactly as they lie apart."""
+    """The axis on which these values lie; they are written as exactly as they lie apart."""
     low, high = min(xs), max(xs)
     if high <= low:
         pad = 0.5 if dates or not low else abs(low) * 0.05
@@ -131,7 +131,7 @@ def axis_of(xs: Sequence[float], dates: bool = False) -> Axis:
 
 
 def score_axis(across: Window) -> Axis:
-    """Return the axis of the score; values are fractions, labels percent."""
+    """The axis of the score; values are fractions, labels percent."""
     low, high = across
     at = tuple(v / 100 for v in ticks(across, LABELS))
     return Axis(low / 100, high / 100, at, lambda x: f"{round(100 * x, 1):g}%", lambda x: f"{round(100 * x, 6):g}%")
@@ -161,7 +161,7 @@ def level(x: float) -> str:
 
 
 def _dated(low: float, high: float, between: float) -> Axis:
-    """Return an axis of days since 1970; values lie `between` apart."""
+    """An axis of days since 1970; values lie `between` apart."""
     span = high - low
     if span < 3:
         at = tuple(low + span / 3 * k for k in range(4))
@@ -217,7 +217,7 @@ class Track:
 
 
 def track(low: float, high: float, top: float, kind: str, label: str, limit: float | None = None) -> Track:
-    """Return a range, in fractions, on an axis from 0 to `top` points; one too short to be seen is drawn longer."""
+    """A range, in fractions, on an axis from 0 to `top` points; one too short to be seen is drawn longer."""
     start, stop = sorted((low * 100, high * 100))
     width = max(min(stop, top) - start, THINNEST * top)
     x = place(min(start, top - width), top)
@@ -230,7 +230,7 @@ def ruler_top(findings: Sequence[Finding], limit: float | None) -> float:
 
 
 def ruler_top_of(ranges: Sequence[tuple[float, float]], limit: float | None) -> float:
-    """Return the same for ranges given as their ends."""
+    """The same for ranges given as their ends."""
     highs = sorted(max(low, high) * 100 for low, high in ranges)
     lows = [low * 100 for low, _ in ranges]
     most = highs[max(0, -(-len(highs) * 4 // 5) - 1)]  # the widest fifth may go on beyond the edge
@@ -240,7 +240,7 @@ def ruler_top_of(ranges: Sequence[tuple[float, float]], limit: float | None) -> 
 
 
 def ruler_ticks(top: float) -> list[float]:
-    """Return the labels of a ruler, from 0."""
+    """The labels of a ruler, from 0."""
     step = next(s for s in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 25) if top / s <= LABELS)
     return [round(i * step, 6) for i in range(int(top / step + 1e-9) + 1)]
 

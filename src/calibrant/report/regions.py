@@ -11,7 +11,7 @@ Point = tuple[int, ...]  # numbers of its places along the axes
 
 
 def regions(curve: Curve) -> list[dict[str, Any]]:
-    """Return the significant regions of a map, worst first.
+    """The significant regions of a map, worst first.
 
     A region is a set of neighbouring points with ``p_adjusted <= alpha`` and a bias of one sign. Points are neighbours
     along a number, a date or the score; levels of a category, missing values and the scattered points of the published

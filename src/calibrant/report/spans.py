@@ -39,7 +39,7 @@ Text = tuple[Span, ...]
 
 
 def say(*parts: str | Span) -> Text:
-    """Return a sentence from words and pieces."""
+    """A sentence from words and pieces."""
     return tuple(Span(p) if isinstance(p, str) else p for p in parts)
 
 
@@ -62,12 +62,12 @@ def code(text: object) -> Span:
 
 
 def literal(text: object) -> Span:
-    """Return a word the caller gave, such as the outcome."""
+    """A word the caller gave, such as the outcome."""
     return Span(sanitize(text), "given")
 
 
 def title(text: str) -> Span:
-    """Return the opening words of a list item."""
+    """The opening words of a list item."""
     return Span(text, "title")
 
 
@@ -82,41 +82,41 @@ def pointer(text: str, target: str) -> Span:
 
 
 def name(finding: Finding, *, linked: bool = False) -> Span:
-    """Return the name of a group, such as "nativity = foreign born"; a very long one is cut, and whole in its table."""
+    """The name of a group, such as "nativity = foreign born"; a very long one is cut, and whole in its table."""
     return Span(clipped(label(finding)), "name", f"#{finding.id}" if linked else "")
 
 
 def clipped(text: str, most: int = 90) -> str:
-    """Return a text cut to so many characters."""
+    """A text cut to so many characters."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def shown(text: object) -> str:
-    """Return the name of a variable or a level as it is read."""
+    """The name of a variable or a level as it is read."""
     made = sanitize(text)
     return quote_blank(made) if made.strip() else "(blank)"
 
 
 def sentence(text: object) -> str:
-    """Return a reason as a sentence: a capital first, a full stop last."""
+    """A reason as a sentence: a capital first, a full stop last."""
     shown = sanitize(text).strip()
     return shown[:1].upper() + shown[1:] + ("" if shown.endswith((".", "!", "?")) or not shown else ".")
 
 
 def value_label(finding: Finding) -> str:
-    """Return the values that define a group, without their variables."""
+    """The values that define a group, without their variables."""
     if finding.pooled:
         return f"{finding.pooled} small values pooled"
     return ", ".join(shown(v) for _, v in finding.variables)
 
 
 def variable_label(finding: Finding) -> str:
-    """Return the variables that define a group, without their values."""
+    """The variables that define a group, without their values."""
     return ", ".join(shown(k) for k, _ in finding.variables)
 
 
 def label(finding: Finding) -> str:
-    """Return the full name of a group, such as "sex = m"; "everyone" for all."""
+    """The full name of a group, such as "sex = m"; "everyone" for all."""
     if not finding.variables:
         return "everyone"
     if finding.pooled:
@@ -125,10 +125,10 @@ def label(finding: Finding) -> str:
 
 
 def plain(text: Text) -> str:
-    """Return a sentence as plain text; what only leads to another part of the page is left out."""
+    """A sentence as plain text; what only leads to another part of the page is left out."""
     return "".join(titled(s.text) if s.kind == "title" else s.text for s in text if s.kind != "lead").strip()
 
 
 def titled(text: str) -> str:
-    """Return the opening words of a list item as the sentence they are elsewhere."""
+    """The opening words of a list item as the sentence they are elsewhere."""
     return f"{text} " if text.endswith(".") else f"{text}. "

@@ -43,7 +43,7 @@ class Svg(str):
 
 
 def tag(name: str, *inside: str, **attributes: object) -> Svg:
-    """Return an element; ``cls`` is its class, an underscore in a name a hyphen; None leaves an attribute out."""
+    """An element; ``cls`` is its class, an underscore in a name a hyphen; None leaves an attribute out."""
     inputs = "".join(
         f' {"class" if k == "cls" else k.replace("_", "-")}="{escape(f"{v:.5g}" if isinstance(v, float) else str(v))}"'
         for k, v in attributes.items()
@@ -78,13 +78,13 @@ SWATCHES = {
 
 
 def icon(status: str, size: int = 14) -> Svg:
-    """Return the sign of a status; an unknown one is a broken line."""
+    """The sign of a status; an unknown one is a broken line."""
     drawn = ICONS.get(status, ICONS[""])
     return tag("svg", drawn, width=size, height=size, viewBox="0 0 16 16", aria_hidden="true")
 
 
 def swatch(kind: str) -> Svg:
-    """Return a sample of a stroke or an area, for the key of a figure."""
+    """A sample of a stroke or an area, for the key of a figure."""
     return tag("svg", SWATCHES[kind], width=22, height=12, aria_hidden="true")
 
 
@@ -92,7 +92,7 @@ def swatch(kind: str) -> Svg:
 
 
 def track(t: Track) -> Svg:
-    """Return a certified range on its axis, with the limit and the estimate where there is one."""
+    """A certified range on its axis, with the limit and the estimate where there is one."""
     corner = 1.5 if t.kind == "over" else 4.5  # a square end: the worst stands out without its colour
     range_ = tag("rect", cls=f"ivl {t.kind}", x=t.x, width=t.width, y=-4.5, height=9, rx=corner)
     over = tag("path", cls=f"ivl {t.kind}", d="M1 -7l8 7l-8 7z")
@@ -107,7 +107,7 @@ def track(t: Track) -> Svg:
 
 
 def level(p: Point, top: float, limit: float | None = None) -> Svg:
-    """Return the gap of a level with its range, on an axis from `top` points below zero to `top` above."""
+    """The gap of a level with its range, on an axis from `top` points below zero to `top` above."""
     low, at, high = (place(v * 100, top, -top) for v in (p.low, p.gap, p.high))
     edge = 0.0 if limit is None else min(limit * 100, top)
     parts = [
@@ -120,7 +120,7 @@ def level(p: Point, top: float, limit: float | None = None) -> Svg:
 
 
 def signed_track(low: float, at: float, high: float, top: float, limit: float | None, kind: str) -> Svg:
-    """Return a gap with its certified range, on an axis from `top` points below zero to `top` above, between limits."""
+    """A gap with its certified range, on an axis from `top` points below zero to `top` above, between limits."""
     first, middle = (place(v * 100, top, -top) for v in (low, at))
     width = percent((min(high * 100, top) - max(low * 100, -top)) / (2 * top))
     range_ = tag("rect", cls=f"ivl {kind}", x=first, width=width, y=-4.5, height=9, rx=1.5 if kind == "over" else 4.5)
@@ -156,7 +156,7 @@ def caterpillar(
 
 
 def ruler_axis(top: float, words: str) -> Svg:
-    """Return the axis under a ruler, with its labels."""
+    """The axis under a ruler, with its labels."""
     parts = []
     for t in ruler_ticks(top):
         at = place(t, top)
@@ -167,7 +167,7 @@ def ruler_axis(top: float, words: str) -> Svg:
 
 
 def ruler_limit(limit: float, top: float, words: str) -> Svg:
-    """Return the words of the limit over a ruler, above its line; `limit` is a fraction, `top` in points."""
+    """The words of the limit over a ruler, above its line; `limit` is a fraction, `top` in points."""
     points = limit * 100
     text = tag(
         "text", escape(words), cls="t-lim", x=place(points, top), y=15, text_anchor=anchor(points, top, near=0.12)
@@ -220,7 +220,7 @@ class Heat:
 
 
 def heat(h: Heat, label: str) -> Svg:
-    """Return a map: colours for gaps, words in the cells where they fit, and outlines."""
+    """A map: colours for gaps, words in the cells where they fit, and outlines."""
     wide, high = len(h.across), len(h.up)
     shades: dict[str, str] = {}
     for i, j, share, _ in h.cells:
@@ -253,7 +253,7 @@ def heat(h: Heat, label: str) -> Svg:
 
 
 def _folded(words: str) -> list[str]:
-    """Return a label on one line, or a long one on two, parted at the space nearest its middle; each fits its place."""
+    """A label on one line, or a long one on two, parted at the space nearest its middle; each fits its place."""
     spaces = [i for i, c in enumerate(words) if c == " "]
     if len(words) <= LINE or not spaces:
         return [_cut(words)]
@@ -270,7 +270,7 @@ def _cut(words: str) -> str:
 
 
 def shade(share: float) -> str:
-    """Return the class of a colour, from l4 over z to u4; what is under an eighth of the largest has none."""
+    """The class of a colour, from l4 over z to u4; what is under an eighth of the largest has none."""
     step = min(4, math.ceil(4 * abs(share) - 0.5))
     return f"{'u' if share > 0 else 'l'}{step}" if step else "z"
 
@@ -305,7 +305,7 @@ class Plot:
 
 
 def plot(p: Plot, label: str, low: object, high: object, kind: str = "") -> Svg:
-    """Return a plot; the slider of its figure runs from `low` to `high` along it."""
+    """A plot; the slider of its figure runs from `low` to `high` along it."""
     parts: list[str] = []
     for at, text in p.up:
         parts.append(tag("line", cls="row0", x2="100%", y1=at, y2=at))
@@ -327,7 +327,7 @@ def plot(p: Plot, label: str, low: object, high: object, kind: str = "") -> Svg:
 
 
 def gaps(by_variable: ByVariable, limit: float | None, top: float, noun: str = "rows") -> Plot:
-    """Return the gap as a line in its band, over the zone of the limit and the strip of people; words at each.
+    """The gap as a line in its band, over the zone of the limit and the strip of people; words at each.
 
     A point with no neighbour is a dot with its range; of levels nothing is drawn.
 
@@ -385,7 +385,7 @@ def _words(right: bool, y: str, dy: int, text: str) -> Mark:
 
 
 def _clear(line: Sequence[Point], value: float) -> bool:
-    """Return whether a curve is farther from a value at its right end than at its left."""
+    """Whether a curve is farther from a value at its right end than at its left."""
     few = max(1, len(line) // 4)
     left, right = (min(abs(p.gap - value) for p in part) for part in (line[:few], line[-few:]))
     return right >= left
@@ -412,7 +412,7 @@ def rates(by_variable: ByVariable) -> Plot:
 
 
 def _two(line: Sequence[Point], at: Callable[[Point, float], At]) -> tuple[Mark, ...]:
-    """Return the names of the two lines of rates, above the upper and below the lower, where both are level."""
+    """The names of the two lines of rates, above the upper and below the lower, where both are level."""
     inner = line[len(line) // 4 : len(line) - len(line) // 4]
     if len(inner) < 4:
         return ()
@@ -445,7 +445,7 @@ def cross(bins: Sequence[Bin], across: Window) -> Plot:
 
 
 def control(curve: Curve, two_way: str, peak: str) -> Plot | None:
-    """Return the control chart: evidence over people, paths of simulated repeats, its line and its peak.
+    """The control chart: evidence over people, paths of simulated repeats, its line and its peak.
 
     Parameters
     ----------
@@ -504,7 +504,7 @@ def control(curve: Curve, two_way: str, peak: str) -> Plot | None:
 
 
 def spark(by_variable: ByVariable, top: float) -> Svg:
-    """Return the gap in a few strokes; it reaches from `top` points below zero to `top` above."""
+    """The gap in a few strokes; it reaches from `top` points below zero to `top` above."""
     width, height = SPARK
 
     def y(value: float) -> int:
@@ -536,7 +536,7 @@ def spark(by_variable: ByVariable, top: float) -> Svg:
 
 
 def path(at: Sequence[At]) -> str:
-    """Return a line through points; a single point as a dot."""
+    """A line through points; a single point as a dot."""
     if not at:
         return ""
     return f"M{at[0][0]} {at[0][1]}h0" if len(at) == 1 else f"M{at[0][0]} {at[0][1]}l{_steps(at)}"
@@ -550,13 +550,13 @@ def area(low: Sequence[At], high: Sequence[At]) -> str:
 
 
 def _steps(at: Sequence[At]) -> str:
-    """Return the steps from each point to the next, as short as they can be written."""
+    """The steps from each point to the next, as short as they can be written."""
     text = " ".join(f"{b[0] - a[0]} {b[1] - a[1]}" for a, b in pairwise(at))
     return text.replace(" -", "-")
 
 
 def _strip(bars: Sequence[Bar]) -> str:
-    """Return the people along the axis as steps of square-root height, at the foot of the plot."""
+    """The people along the axis as steps of square-root height, at the foot of the plot."""
     most = max((b.density for b in bars), default=0.0)
     if most <= 0.0:
         return ""
@@ -572,5 +572,5 @@ def _strip(bars: Sequence[Bar]) -> str:
 
 
 def _runs(line: Sequence[Point]) -> list[tuple[Point, ...]]:
-    """Return the unbroken pieces of a line."""
+    """The unbroken pieces of a line."""
     return [tuple(run) for _, run in groupby(line, key=lambda p: p.stretch)]

@@ -44,7 +44,7 @@ FLOOR = re.compile(", the smallest that [^ ]+ simulations can show")
 
 
 def render(record: AuditRecord) -> str:
-    """Return the brief for a terminal: the decision, the verdict in three parts, and what to do.
+    """The brief for a terminal: the decision, the verdict in three parts, and what to do.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _changes(changes: Changes) -> list[str]:
 
 
 def _ruler(ruler: Ruler) -> list[str]:
-    """Return the certified ranges as aligned lines."""
+    """The certified ranges as aligned lines."""
     names = [clip(m.value, NAME) for m in ruler.marks]
     wide = [
         max(map(cells, names)),
@@ -137,7 +137,7 @@ def _ruler(ruler: Ruler) -> list[str]:
 
 
 def _stated(text: Text) -> str:
-    """Return a sentence without what is too long for a terminal: how fine a simulation can see."""
+    """A sentence without what is too long for a terminal: how fine a simulation can see."""
     return FLOOR.sub("", plain(text))
 
 
@@ -148,7 +148,7 @@ def cells(text: str) -> int:
 
 
 def clip(text: str, width: int) -> str:
-    """Return a text cut to a number of columns."""
+    """A text cut to a number of columns."""
     if len(text) <= 8 * width and cells(text) <= width:
         return text
     text = text[: 8 * width]  # a longer text has a column to lose even if most of its characters combine
@@ -158,7 +158,7 @@ def clip(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int) -> str:
-    """Return a text filled up with spaces to a number of columns."""
+    """A text filled up with spaces to a number of columns."""
     return text + " " * max(0, width - cells(text))
 
 
@@ -200,7 +200,7 @@ def certificates(results: Sequence[Estimate], missed: Mapping[str, str], cluster
 
 
 def plan(result: Estimate) -> str:
-    """Return the rows needed, to two digits, and what they were planned for."""
+    """The rows needed, to two digits, and what they were planned for."""
     s = result.settings
     shown = f"in {s['steps']} rounding steps" if s["method"] == "rounded" else f"jittered by {s['bandwidth']:g}"
     about = "the raw score, from below" if s["side"] == "lower" else f"the score {shown}"
@@ -241,7 +241,7 @@ HEAD = ("", "error", "Brier", "log loss", "AUROC", "accuracy", "local p", "group
 
 
 def comparison(result: Comparison) -> str:
-    """Return the before-and-after table, a line for each repair, and the recommendation."""
+    """The before-and-after table, a line for each repair, and the recommendation."""
     s = result.settings
     how = (OF_CLUSTERS if s.get("clusters_judged") else HOW)[s["how"]]
     reported = {
@@ -301,7 +301,7 @@ def before_and_after(result: Comparison) -> list[str]:
 
 
 def recommendation(result: Comparison) -> str:
-    """Return the recommendation in one line, and below it what it is shown to lose at a threshold."""
+    """The recommendation in one line, and below it what it is shown to lose at a threshold."""
     if result.recommended == AS_AUDITED:
         return "Recommended: leave it as it is; no repair is shown to be better."
     first = ""

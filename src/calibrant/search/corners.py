@@ -103,13 +103,13 @@ class Cuts:
 
 
 def _cuts(column: NDArray[np.float32], by_variable: tuple[float, ...]) -> tuple[Floats, list[Rows]]:
-    """Return the steps of a sorted column, and which of them bound its corners, from the finest to the coarsest."""
+    """The steps of a sorted column, and which of them bound its corners, from the finest to the coarsest."""
     knots = _knots(column, by_variable)
     return knots, [_bounds(column, knots, across) for across in ACROSS]
 
 
 def _knots(column: NDArray[np.float32], shares: tuple[float, ...]) -> Floats:
-    """Return the values at these shares of a sorted column, and one below its largest if there is any."""
+    """The values at these shares of a sorted column, and one below its largest if there is any."""
     result = np.unique(column[[int(s * (len(column) - 1)) for s in shares]])
     result = result[result < column[-1]]
     if not len(result):
@@ -126,7 +126,7 @@ def _bounds(column: NDArray[np.float32], knots: Floats, shares: tuple[float, ...
 
 
 def _sides(at: Rows) -> list[tuple[int, int]]:
-    """Return the codes above each cut, then those up to it."""
+    """The codes above each cut, then those up to it."""
     return [(int(k) + 1, FULL) for k in at] + [(0, int(k)) for k in at]
 
 
@@ -173,7 +173,7 @@ class Overlaps(NamedTuple):
 
 
 def boosted(sums: Singles, overlaps: Overlaps, rules: int, steps: int) -> tuple[Rows, Singles]:
-    """Return the rules that each data set chooses, and how far it goes along each.
+    """The rules that each data set chooses, and how far it goes along each.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class Sum:
     far: Singles
 
     def predict(self, x: Features, _p: Floats, rows: Rows) -> Floats:
-        """Return the predicted residuals of some rows."""
+        """The predicted residuals of some rows."""
         read, at = np.unique(self.bounds[:, [0, 3]], return_inverse=True)
         bounds = self.bounds.copy()
         bounds[:, [0, 3]] = at.reshape(-1, 2)
@@ -217,13 +217,13 @@ class Sum:
         return Sum(own, bounds, self.far).add_up(own.codes(x.flat[np.ix_(rows, read)])).astype(np.float64)
 
     def reading(self, x: Features, variable: str) -> Sum | None:
-        """Return the rules that read a variable."""
+        """The rules that read a variable."""
         own = [j for j, name in enumerate(x.flat_of) if name == variable]
         kept = np.isin(self.bounds[:, [0, 3]], own).any(axis=1)
         return Sum(self.cuts, self.bounds[kept], self.far[kept]) if kept.any() else None
 
     def add_up(self, codes: Codes) -> Singles:
-        """Return the predicted residuals of rows of these codes."""
+        """The predicted residuals of rows of these codes."""
         out = np.zeros(codes.shape[1], dtype=np.float32)
         for (i, lo, hi, j, low, high), far in zip(self.bounds, self.far, strict=True):
             out += far * ((codes[i] >= lo) & (codes[i] <= hi) & (codes[j] >= low) & (codes[j] <= high))

@@ -96,25 +96,25 @@ class DetectorInputs:
         return result
 
     def clusters_of(self, rows: Rows) -> tuple[Rows, Ids] | None:
-        """Return the clusters of some rows, numbered from 0, and the identities that key their signs; None for none."""
+        """The clusters of some rows, numbered from 0, and the identities that key their signs; None for none."""
         if self.cluster is None:
             return None
         kept, codes = np.unique(self.cluster[rows], return_inverse=True)
         return codes, identities_of(self.clusters, self.settings.seed)[kept]
 
     def paths(self, g: Floats, rows: Rows | None = None) -> tuple[Path, ...]:
-        """Return the path of each model; of some rows, numbered again, if they are given."""
+        """The path of each model; of some rows, numbered again, if they are given."""
         edge = self.edge if rows is None else self.edge.rows(rows)
         weights = self.sample.weights if rows is None else self.sample.weights_of(rows)
         s = self.settings
         return tuple(path(one, edge, s.alternative, s.detector, weights, s.min_size) for one in g)
 
     def with_outcomes(self, y: NDArray[Any]) -> DetectorInputs:
-        """Return the same question of other outcomes, which remembers nothing."""
+        """The same question of other outcomes, which remembers nothing."""
         return replace(self, sample=replace(self.sample, y=np.asarray(y, dtype=np.float64)), memory={})
 
     def part(self, rows: Rows) -> DetectorInputs:
-        """Return the question of some rows, which remembers nothing."""
+        """The question of some rows, which remembers nothing."""
         own = self.clusters_of(rows)
         sample, cluster = self.sample.part(rows), None if own is None else own[0]
         return replace(self, sample=sample, edge=self.edge.rows(rows), cluster=cluster, memory={})
@@ -218,7 +218,7 @@ class Detectors:
 
 
 def detectors_of(q: DetectorInputs) -> Detectors:
-    """Return the detectors of all rows, each predicted from the other folds; fitted once.
+    """The detectors of all rows, each predicted from the other folds; fitted once.
 
     The fits do not depend on the tolerance, the alternative or `min_size`: changing those fits nothing again.
     """
@@ -232,7 +232,7 @@ def detectors_of(q: DetectorInputs) -> Detectors:
 
 
 def halves_of(q: DetectorInputs) -> Detectors:
-    """Return the detectors of one half of the rows, by models fitted to the other; fitted once."""
+    """The detectors of one half of the rows, by models fitted to the other; fitted once."""
     s = q.settings
     key = ("strong halves", s.variables, q.pool.identity, s.seed)
     if key not in q.memory:

@@ -39,11 +39,11 @@ class Sample:
     weights: Floats | None  # shape (n,): mean one
 
     def weights_of(self, rows: Rows) -> Floats | None:
-        """Return the weights of some rows as scikit-learn takes them: None if no row has any."""
+        """The weights of some rows as scikit-learn takes them: None if no row has any."""
         return None if self.weights is None else self.weights[rows]
 
     def mass_of(self, rows: Rows) -> Floats:
-        """Return the weights of some rows, ones if no row has any."""
+        """The weights of some rows, ones if no row has any."""
         return np.ones(len(rows)) if self.weights is None else self.weights[rows]
 
     def part(self, rows: Rows) -> Sample:
@@ -61,7 +61,7 @@ class Fitted(Protocol):
     """
 
     def predict(self, x: Features, p: Floats, rows: Rows, /) -> Floats:
-        """Return the predicted residuals of some rows."""
+        """The predicted residuals of some rows."""
 
 
 class Learner(Protocol):
@@ -122,7 +122,7 @@ class _Trees:
     of: int  # trees of which this is the mean
 
     def reading(self, x: Features, variable: str) -> _Trees | None:
-        """Return the trees that read a variable."""
+        """The trees that read a variable."""
         own = [j for j, name in enumerate(x.tree_of) if name == variable]
         kept = tuple(tree for tree in self.trees if np.isin(tree.feature, own).any())
         return replace(self, trees=kept) if kept else None
@@ -180,7 +180,7 @@ class _Steps:
     taken: float  # share of an error that so many steps towards it cover; a tolerance is compared with all of it
 
     def reading(self, x: Features, variable: str) -> _Steps | None:
-        """Return the steps whose tree reads a variable."""
+        """The steps whose tree reads a variable."""
         own = [j for j, name in enumerate(x.flat_of) if name == variable]
         kept = [step for step in self.model._predictors if any(_splits_on(tree.nodes, own) for tree in step)]
         if not kept:
@@ -342,7 +342,7 @@ class Pool:
     mix: tuple[tuple[float, ...], ...]  # a row a model: weights of the learners' predictions
 
     def models(self, predictions: Floats) -> Floats:
-        """Return the models' predictions from the learners'."""
+        """The models' predictions from the learners'."""
         mixed: Floats = np.array(self.mix) @ predictions
         return mixed
 
@@ -354,7 +354,7 @@ class Pool:
         )
 
     def small(self, trees: int) -> Pool:
-        """Return the pool with smaller forests, for a procedure that is repeated."""
+        """The pool with smaller forests, for a procedure that is repeated."""
         learners = tuple(replace(m, trees=trees) if isinstance(m, Forest) else m for m in self.learners)
         return replace(self, learners=learners)
 
@@ -370,7 +370,7 @@ class Pool:
 
 
 def hash_split(n: int, folds: int, seed: int, groups: Rows | None = None) -> Rows:
-    """Return the fold of each row, at random and label free; all rows of a group (0 to G - 1) share one."""
+    """The fold of each row, at random and label free; all rows of a group (0 to G - 1) share one."""
     clusters = n if groups is None else int(groups.max()) + 1
     rng = np.random.default_rng([seed, STREAM])
     fold = np.empty(clusters, dtype=np.int64)
@@ -385,7 +385,7 @@ def _some(rows: Rows, most: int, seed: int) -> Rows:
 
 
 def predicted(fitted: Sequence[Fitted], s: Sample, pool: Pool, rows: Rows) -> Floats:
-    """Return the models' predicted residuals of some rows, shape (models, rows)."""
+    """The models' predicted residuals of some rows, shape (models, rows)."""
     return pool.models(np.stack([f.predict(s.x, s.p, rows) for f in fitted]))
 
 

@@ -63,7 +63,7 @@ class Drawn(NamedTuple):
 
     @classmethod
     def of(cls, path: Path, y: Floats, weight: Floats) -> Drawn:
-        """Return a path over some rows, of these outcomes and weights."""
+        """A path over some rows, of these outcomes and weights."""
         seen = path.scale > 0
         return cls((np.cumsum(weight[path.rows]) / weight.sum())[seen], path.curve(y)[seen])
 
@@ -94,7 +94,7 @@ class Verdict:
 
 
 def may_hold(q: DetectorInputs) -> bool:
-    """Return whether the models may be held: the tolerance must exceed the noise of a mean over all rows, or clusters.
+    """Whether the models may be held: the tolerance must exceed the noise of a mean over all rows, or clusters.
 
     A calibrated model then lies so far within a two-sided tolerance that what the fold models learn of each other's
     rows no longer matters. Nearer to 0, and one-sided, where the null is simulated at the truth itself, it does: with
@@ -104,7 +104,7 @@ def may_hold(q: DetectorInputs) -> bool:
 
 
 def chosen_null(q: DetectorInputs, null: Any) -> str:
-    """Return the null to use: what is asked for, or by guarantee and size."""
+    """The null to use: what is asked for, or by guarantee and size."""
     options = choice("null", null, NULLS)
     wide = q.edge.tolerance > 0 and q.settings.alternative == "two-sided"
     if options == "refit" and wide:
@@ -121,7 +121,7 @@ def chosen_null(q: DetectorInputs, null: Any) -> str:
 
 
 def _slow(q: DetectorInputs) -> bool:
-    """Return whether a refit takes all fits again, not sums alone."""
+    """Whether a refit takes all fits again, not sums alone."""
     return under(q, "refit").pool is not CORNERS
 
 
@@ -135,7 +135,7 @@ def checked_draws(draws: Any, q: DetectorInputs | None = None, null: str = "fixe
 
 
 def under(q: DetectorInputs, null: str) -> DetectorInputs:
-    """Return the question with the models that a null is for: those of `refit` are fitted by sums alone.
+    """The question with the models that a null is for: those of `refit` are fitted by sums alone.
 
     So are those of `split` where `auto` takes it instead of `refit`, for the many rows.
     """
@@ -146,7 +146,7 @@ def under(q: DetectorInputs, null: str) -> DetectorInputs:
 
 
 def verdict_of(q: DetectorInputs, null: str, draws: int) -> Verdict:
-    """Return the verdict under one null; the last one on some predictions is remembered with them.
+    """The verdict under one null; the last one on some predictions is remembered with them.
 
     So the test and what explains it are computed once: the same models, rows and simulated outcomes.
     """
@@ -183,7 +183,7 @@ def by_cluster(law: str) -> str:
 
 
 def _number(statistic: float) -> float:
-    """Return a statistic, or 0 where no model predicts anything beyond the tolerance."""
+    """A statistic, or 0 where no model predicts anything beyond the tolerance."""
     return float(statistic) if np.isfinite(statistic) else 0.0
 
 
@@ -343,7 +343,7 @@ def _drawn(q: DetectorInputs, path: Path) -> Drawn:
 
 
 def drawn_at_edge(q: DetectorInputs, draw: int) -> DetectorInputs:
-    """Return the question of outcomes drawn at the edge of the tolerance, of the side that is looked at."""
+    """The question of outcomes drawn at the edge of the tolerance, of the side that is looked at."""
     rate = q.edge.low if q.settings.alternative == "less" else q.edge.high
     return q.with_outcomes(outcomes(q.ids, rate, draw, 1, AGAIN)[:, 0])
 
@@ -400,14 +400,14 @@ def eprocess(q: DetectorInputs) -> Verdict:
 
 
 def _mean_exp(log: Floats) -> Floats:
-    """Return the logarithm of the mean of exponentials over the first axis."""
+    """The logarithm of the mean of exponentials over the first axis."""
     top = log.max(axis=0)
     mean: Floats = top + np.log(np.exp(log - top).mean(axis=0))
     return mean
 
 
 def _bets(q: DetectorInputs, rows: Rows, g: Floats) -> NDArray[np.float64]:
-    """Return the logarithm of what each stake makes of each row, shape (stakes, rows)."""
+    """The logarithm of what each stake makes of each row, shape (stakes, rows)."""
     edge = q.edge.rows(rows)
     excess, upper = beyond(g, edge, q.settings.alternative)
     t = np.where(upper, edge.high, edge.low)

@@ -14,12 +14,12 @@ TREES = 100  # of each of the paper's forests: with 2,000, as in the authors' pr
 
 
 def _each(k: int) -> tuple[tuple[float, ...], ...]:
-    """Return the mix in which each of k learners is a model by itself."""
+    """The mix in which each of k learners is a model by itself."""
     return tuple(tuple(float(i == j) for j in range(k)) for i in range(k))
 
 
 def _each_and_mean(k: int) -> tuple[tuple[float, ...], ...]:
-    """Return the mix in which each of k learners is a model, and their mean another."""
+    """The mix in which each of k learners is a model, and their mean another."""
     return (*_each(k), (1.0 / k,) * k)
 
 
@@ -41,7 +41,7 @@ BOOSTED = Pool(
 
 
 def pool_of(detector: str, models: Models | None, n: int) -> Pool:
-    """Return the default models for so many rows, the paper's, or the user's with their mean."""
+    """The default models for so many rows, the paper's, or the user's with their mean."""
     if models is not None:
         return _users(models)
     if detector == "default":
@@ -54,7 +54,7 @@ def pool_of(detector: str, models: Models | None, n: int) -> Pool:
 
 
 def _is_estimator(model: object) -> bool:
-    """Return whether this is an object that can be cloned, fitted and asked."""
+    """Whether this is an object that can be cloned, fitted and asked."""
     return not isinstance(model, type) and all(hasattr(model, name) for name in ("get_params", "fit", "predict"))
 
 

@@ -76,7 +76,7 @@ class Repeats:
 
     @cached_property
     def _open(self) -> bool:
-        """Return whether any prediction, up or down, is past every bar."""
+        """Whether any prediction, up or down, is past every bar."""
         return not (self.bars.above.any() or self.bars.below.any())
 
     @cached_property
@@ -128,11 +128,11 @@ class Repeats:
         return SearchResult(peaks, paths, fits)
 
     def path(self, refits: Refits, b: int, model: int) -> Path:
-        """Return the path that one model makes in one of several data sets."""
+        """The path that one model makes in one of several data sets."""
         return self._path(self._stated(refits, b)[model], refits.tops()[b, model])
 
     def fits(self, refits: Refits) -> Fits:
-        """Return the fits to the first data set."""
+        """The fits to the first data set."""
         fitted = tuple(self._fold_fits(refits, f, 0) for f in range(len(self.folds)))
         return Fits(pool=CORNERS, fitted=fitted, part=self.q.fold)
 
@@ -175,7 +175,7 @@ class Repeats:
 
     @property
     def few(self) -> bool:
-        """Return whether plain arrays serve."""
+        """Whether plain arrays serve."""
         return self.q.n <= SMALL
 
     def outcomes(self, first: int, count: int) -> NDArray[np.uint8]:
@@ -189,7 +189,7 @@ class Repeats:
         return y
 
     def of_few(self, y: NDArray[np.uint8]) -> tuple[Floats, Refits]:
-        """Return the peaks of data sets of few rows, outcomes of shape (sets, n), and their fits."""
+        """The peaks of data sets of few rows, outcomes of shape (sets, n), and their fits."""
         with one_thread():
             chosen, far = self._chosen(self._sums_few(y))
         predicted = np.zeros((2, *y.shape), dtype=np.float32)
@@ -202,7 +202,7 @@ class Repeats:
         return np.stack([self._peaks(*v, residual) for v in zip(every, refits.tops().T, strict=True)], axis=1), refits
 
     def of_many(self, bits: Ids, count: int) -> tuple[Floats, Refits]:
-        """Return the peaks of up to 64 data sets of many rows, outcomes as bits, and their fits."""
+        """The peaks of up to 64 data sets of many rows, outcomes as bits, and their fits."""
         with one_thread():
             refits = self._fitted(self._sums_many(bits, count))
         return refit_peaks(bits, self.codes, self.ends, refits, self.bars, (LEVELS, self.least, FEWEST)), refits
@@ -281,7 +281,7 @@ class Repeats:
 
     @cached_property
     def _tables(self) -> tuple[Tables, int]:
-        """Return the tables, one a column along all its cuts, one a pair along those of corners, and their cells."""
+        """The tables, one a column along all its cuts, one a pair along those of corners, and their cells."""
         columns, (high, wide) = len(self.cuts.knots), self._shapes
         starts = np.cumsum(np.append(0, high * wide))
         first = np.concatenate([np.arange(columns), columns + self.cuts.pairs[:, 0]])
@@ -296,7 +296,7 @@ class Repeats:
         return np.concatenate([np.ones_like(own), sides[one]]), np.concatenate([own, sides[other]])
 
     def _corners(self, cells: Floats) -> Singles:
-        """Return the sums in steps and corners, shape (data sets, m), from those in cells."""
+        """The sums in steps and corners, shape (data sets, m), from those in cells."""
         (tables, _), (high, wide), columns = self._tables, self._shapes, len(self.cuts.knots)
         sets = cells.shape[1]
         out = np.empty((len(self.cuts.rules), sets), dtype=np.float32)
@@ -315,7 +315,7 @@ class Repeats:
     # ---- Peaks over levels ----
 
     def _peaks(self, stated: Singles, tops: Floats, residual: Floats) -> Floats:
-        """Return the peak of each data set: `kernels.draws.refit_peaks` in plain NumPy."""
+        """The peak of each data set: `kernels.draws.refit_peaks` in plain NumPy."""
         sets, per = len(stated), (LEVELS / tops)[:, None]
         if self._open:
             excess, signed = np.abs(stated), np.where(stated > 0.0, residual, -residual)

@@ -36,7 +36,7 @@ class BetSizes:
     largest: float = 0.9
 
     def bets(self, scale: float, most: float = 1.0) -> Floats:
-        """Return the bets for noise of root sum of squares `scale`, where a cluster may lose `most` times its bet."""
+        """The bets for noise of root sum of squares `scale`, where a cluster may lose `most` times its bet."""
         cap = self.largest / most if most > 0 else np.inf
         return np.minimum(np.array(self.multiples) / scale, cap)
 
@@ -55,7 +55,7 @@ DIFFERENCE = BetSizes((2.0, 4.0, 8.0), (0.25, 0.5, 0.25))  # around the best for
 
 
 def gammas(n: int) -> Floats:
-    """Return the bets of Theorem U for `n` rows, shape (4,), each in (0, 1)."""
+    """The bets of Theorem U for `n` rows, shape (4,), each in (0, 1)."""
     return UPPER.bets(np.sqrt(max(n, 1)))
 
 
@@ -92,7 +92,7 @@ class Above(Evidence):
     start, stop = 1.0, 0.0
 
     def at(self, x: float) -> float:
-        """Return the log e-value, which rises with x."""
+        """The log e-value, which rises with x."""
         return log_mean_exp(-self.phi - self.n * np.log1p(-self.gamma * x), self.weights)
 
 
@@ -111,12 +111,12 @@ class Below(Evidence):
     weights: Floats  # shape (m,)
 
     def at(self, x: float) -> float:
-        """Return the log e-value, which falls with x."""
+        """The log e-value, which falls with x."""
         return log_mean_exp(self.growth - (self.rows * np.log1p(self.bet_sizes * x)).sum(axis=1), self.weights)
 
 
 def solve_upper(phi: ArrayLike, gamma: Floats, weights: ArrayLike, n: int, delta: float) -> float:
-    """Return the x at which the evidence of Theorem U reaches ``1 / delta``: the parameters are those of `Above`."""
+    """The x at which the evidence of Theorem U reaches ``1 / delta``: the parameters are those of `Above`."""
     return Above(np.asarray(phi, dtype=np.float64), gamma, np.asarray(weights, dtype=np.float64), n).limit(delta)
 
 
@@ -210,7 +210,7 @@ def steady_bet_sizes(rows: Ints, variances: Floats, delta: float, largest: float
 
 
 def sign_paths(log_wealth: Floats, switch: float) -> float:
-    """Return the log of the mean, over paths of signs -1, 0 and 1, of the wealth along the path.
+    """The log of the mean, over paths of signs -1, 0 and 1, of the wealth along the path.
 
     The signs follow a Markov chain with uniform start that keeps its state with probability ``1 - switch``; the
     forward algorithm adds up all ``3^cells`` paths.
@@ -236,7 +236,7 @@ def sign_paths(log_wealth: Floats, switch: float) -> float:
 
 
 def joined(wagers: Sequence[Bet], weights: ArrayLike) -> Below:
-    """Return the average of the wagers' e-values."""
+    """The average of the wagers' e-values."""
     bet_sizes, rows = np.zeros((2, len(wagers), max(len(bet_sizes) for _, bet_sizes, _ in wagers)))
     for i, (_, k, r) in enumerate(wagers):
         bet_sizes[i, : len(k)], rows[i, : len(r)] = k, r
@@ -400,7 +400,7 @@ def rate_limits(events: int, rows: int, delta: float) -> tuple[float, float]:
 
 
 def ratio_evidence(clusters: Clusters, mean: float, side: float) -> float:
-    """Return a p-value against "expected value over size is at most `mean`" (`side` 1), or at least it (-1).
+    """A p-value against "expected value over size is at most `mean`" (`side` 1), or at least it (-1).
 
     Notes
     -----
@@ -427,7 +427,7 @@ def ratio_limits(clusters: Clusters, delta: float) -> tuple[float, float]:
 
 
 def _log_wealth(clusters: Clusters, mean: float, side: float) -> float:
-    """Return the logarithm of the mean, over bets, of what they make of the clusters."""
+    """The logarithm of the mean, over bets, of what they make of the clusters."""
     worst = float((side * mean * clusters.size - np.minimum(side * clusters.least, side * clusters.most)).max())
     bet_sizes = RATE.bets(clusters.scale, worst)
     gain = np.log1p(bet_sizes[:, None] * side * (clusters.value - mean * clusters.size)[None, :]).sum(axis=1)
@@ -472,7 +472,7 @@ def _spread_out(value: Floats) -> tuple[Floats, Floats]:
 
 
 def _upper(at: Floats, weight: Floats, ends: tuple[float, float], kappas: Floats, delta: float) -> float:
-    """Return the upper limit of a mean within `ends`."""
+    """The upper limit of a mean within `ends`."""
     start, stop = ends
 
     def log_e(m: float) -> float:

@@ -52,7 +52,7 @@ def bernstein_upper(s: Floats, n: Floats, k: Floats, delta: float) -> float:
 
 
 def product_upper(s: ArrayLike, n: ArrayLike, k: ArrayLike, delta: float) -> float:
-    """Return the upper bound of Theorem U with the notch; it fails with probability at most `delta`.
+    """The upper bound of Theorem U with the notch; it fails with probability at most `delta`.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def penalty_cost(s: Floats, n: Floats, k: Floats, gamma: float | Floats) -> tupl
 
 
 def penalty_width(g: Floats) -> Floats:
-    """Return the a that minimises ``a/2 - ln(1 + a)/2 + g^2 (1 + a) / (2 a)``: the root of ``a^3 = g^2 (1 + a)``."""
+    """The a that minimises ``a/2 - ln(1 + a)/2 + g^2 (1 + a) / (2 a)``: the root of ``a^3 = g^2 (1 + a)``."""
     # The root tends to g ** (2/3) for small g and to g for large g, so a start within a quarter of it is known. From
     # there on the cubic rises and is convex: Newton's first step lands above the root, the others come down to it.
     # Measured from g = 1e-8 to 1e4: with 1.2 five steps reach rounding error, with 1 six and with 2 seven. Any a > 0
@@ -151,7 +151,7 @@ def penalty_normaliser(s: Floats, n: Floats, gamma: float | Floats, alpha: Float
 
 
 def expected_linear_cost(s: Floats, n: Floats, gamma: float | Floats) -> Floats:
-    """Return the linear form's mean cost under calibration, with k normal: a guide for choosing, not a bound."""
+    """The linear form's mean cost under calibration, with k normal: a guide for choosing, not a bound."""
     from scipy.special import ndtr
 
     # (1) o and u: log growth of the bets that the score is too high and too low; per row they grow by `over` and
@@ -182,12 +182,12 @@ GAP = 0.5
 
 
 def lower_bound(cells: Cells, delta: float, seed: int = 0) -> float:
-    """Return a lower bound on ``E|p - E[Y|p]|`` that fails with probability at most `delta`."""
+    """A lower bound on ``E|p - E[Y|p]|`` that fails with probability at most `delta`."""
     return solve(*_wagers(cells, delta, seed), delta)
 
 
 def lower_evidence(cells: Cells, delta: float, seed: int = 0) -> Below:
-    """Return the evidence that `lower_bound` solves, with the stakes that are the best at `delta`; made once."""
+    """The evidence that `lower_bound` solves, with the stakes that are the best at `delta`; made once."""
     key = ("lower", delta, seed)
     if key not in cells.cache:
         cells.cache[key] = joined(*_wagers(cells, delta, seed))
@@ -295,7 +295,7 @@ KNOTS = 16  # intervals of the witness: its slope is at most 1, so it moves by 1
 
 
 def distance_upper(cells: Cells, delta: float) -> tuple[float, str]:
-    r"""Return an upper bound and the route that gave it.
+    r"""An upper bound and the route that gave it.
 
     ``d <= CE(shown) + E|shown - p|`` for the score rounded to dyadic steps or jittered, because the event rate given
     the rounded score is itself calibrated. ``delta`` is shared equally over all routes; each spends nine tenths on the
@@ -332,7 +332,7 @@ def dyadic_levels(cells: Cells, steps: int) -> tuple[Floats, Floats, Floats, flo
 
 
 def distance_lower(cells: Cells, delta: float, seed: int = 0) -> float:
-    r"""Return a lower bound: ``d >= E[w(p)(Y - p)]`` whenever ``sup|w| + Lip(w) <= 1``.
+    r"""A lower bound: ``d >= E[w(p)(Y - p)]`` whenever ``sup|w| + Lip(w) <= 1``.
 
     The witness w is piecewise linear on `KNOTS` intervals and solves a linear programme on earlier blocks. It
     is evaluated at cell middles, which moves a score, and so the distance, by at most half a cell.
@@ -397,7 +397,7 @@ SHARES = (0.9, 0.1)  # of delta: the sum over rows, and the step from sample to 
 
 
 def variation_upper(cells: Cells, variation: float, delta: float, single: Flags) -> tuple[float, int]:
-    """Return the bound and the run length it used.
+    """The bound and the run length it used.
 
     Parameters
     ----------

@@ -177,7 +177,7 @@ def equal_mass(rows: Ints, bins: int) -> Ints:
 
 
 def thin_starts() -> Ints:
-    """Return the first fine cell of each thinned one."""
+    """The first fine cell of each thinned one."""
     edge = FINE_GRID // 64
     middle = np.arange(edge, FINE_GRID - edge, 16)
     return np.concatenate([np.arange(edge), middle, np.arange(FINE_GRID - edge, FINE_GRID)])
@@ -193,7 +193,7 @@ class Chords(NamedTuple):
 
 
 def log_growth(cells: Cells, block: int, tilt: Floats) -> float:
-    r"""Return a lower bound of ``sum ln(1 + tilt(p) (y - p))`` over one block's rows.
+    r"""A lower bound of ``sum ln(1 + tilt(p) (y - p))`` over one block's rows.
 
     Within a cell the tilt is constant and ``ln(1 + t (y - p))`` is concave in ``p``; the chord through the ends
     of the cell, at the exact mean score, is therefore a lower bound, and the sum of scores is all it needs.

@@ -27,7 +27,7 @@ CROSS = 2.0  # where one series takes over from the other; both are exact to rou
 
 
 def upper_tail(z: float) -> float:
-    """Return the chance that a standard normal variable exceeds z."""
+    """The chance that a standard normal variable exceeds z."""
     return 0.5 * math.erfc(z / math.sqrt(2.0))
 
 
@@ -110,7 +110,7 @@ class Scored:
         return np.append(np.flatnonzero(np.diff(self.p) != 0), len(self.p) - 1)
 
     def where(self, keep: NDArray[np.bool_] | Places) -> Scored:
-        """Return the entries that are kept."""
+        """The entries that are kept."""
         rows, grade = (None if v is None else v[keep] for v in (self.rows, self.grade))
         cluster = None if self.cluster is None else self.cluster[keep]
         weight = None if self.weight is None else self.weight[keep]
@@ -207,7 +207,7 @@ def simulated_sums(q: Scored, terms: Floats, ids: Ids, draws: int, seed: int) ->
 
 
 def simulated_totals(q: Scored, first: Places, ids: Ids, draws: int, seed: int) -> Floats:
-    """Return the weighted events of each run of entries for each draw.
+    """The weighted events of each run of entries for each draw.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ FACTORS = 0xFAC7  # stream of the common factors and of the outcomes given them
 
 
 def correlated_totals(q: Scored, first: Places, rho: float, draws: int, seed: int) -> Floats:
-    """Return the events of each run of entries for each draw, where all rows of a draw share one Gaussian factor.
+    """The events of each run of entries for each draw, where all rows of a draw share one Gaussian factor.
 
     Vasicek's model: a row is an event if ``sqrt(rho) Z + sqrt(1 - rho) e <= Phi^-1(p)``, with one Z a draw and one e a
     row, all independent and standard normal; so each is an event with chance p.
@@ -277,17 +277,17 @@ class Walk:
     deviation: float  # standard deviation of its end if the model is calibrated
 
     def size(self, span: bool) -> float:
-        """Return the range, or the largest modulus, in standard deviations."""
+        """The range, or the largest modulus, in standard deviations."""
         return float(np.ptp(self.at) if span else np.abs(self.at).max()) / self.deviation
 
 
 def walk_of(q: Scored) -> Walk:
-    """Return the cumulative residuals in order of the score."""
+    """The cumulative residuals in order of the score."""
     return Walk(np.append(0.0, np.cumsum(q.residual)[q.ends]), float(np.sqrt(q.variance.sum())))
 
 
 def simulated_extremes(q: Scored, ids: Ids, draws: int, seed: int) -> tuple[Floats, Floats]:
-    """Return the lowest and the highest point of the simulated walks, each of shape (draws,), in residuals."""
+    """The lowest and the highest point of the simulated walks, each of shape (draws,), in residuals."""
     low, high, so_far = np.zeros(draws), np.zeros(draws), np.zeros(draws)
     expected = np.cumsum(q.each_weighs * q.times * q.p)
     read = np.zeros(len(q.p), dtype=bool)
@@ -311,7 +311,7 @@ class Groups:
     variance: Floats
 
     def statistic(self, observed: Floats) -> Floats:
-        """Return the sum of squared standardised gaps of the groups whose outcomes can vary."""
+        """The sum of squared standardised gaps of the groups whose outcomes can vary."""
         live = self.variance > 0.0
         return ((observed - self.expected)[..., live] ** 2 / self.variance[live]).sum(axis=-1)
 
@@ -332,7 +332,7 @@ def groups_of(q: Scored, bins: int) -> Groups:
 
 
 def efficient_scores(sums: Floats, information: Floats) -> tuple[Floats, Floats]:
-    """Return the squared standardised score of the intercept, and of the slope once the intercept is free.
+    """The squared standardised score of the intercept, and of the slope once the intercept is free.
 
     Parameters
     ----------
@@ -360,13 +360,13 @@ def cluster_terms(q: Scored, cluster: Places, terms: Floats) -> ClusterSums:
 
 
 def cluster_variance(sums: ClusterSums) -> Floats:
-    """Return the sum over clusters of the products of their sums: the variance if each has mean 0, shape (t, t)."""
+    """The sum over clusters of the products of their sums: the variance if each has mean 0, shape (t, t)."""
     product: Floats = (sums.residual @ sums.residual.T).toarray()
     return product
 
 
 def signed_extremes(q: Scored, cluster: Places, draws: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return the lowest and the highest point of walks whose clusters have random signs, each of shape (draws,)."""
+    """The lowest and the highest point of walks whose clusters have random signs, each of shape (draws,)."""
     low, high = np.zeros(draws), np.zeros(draws)
     step = max(1, AT_ONCE // len(q.p))
     for start in range(0, draws, step):
@@ -378,7 +378,7 @@ def signed_extremes(q: Scored, cluster: Places, draws: int, rng: np.random.Gener
 
 
 def posterior_tails(events: ArrayLike, rows: ArrayLike, rate: ArrayLike, alternative: str) -> Floats:
-    """Return the Jeffreys probability against each alternative: small where the events speak for it.
+    """The Jeffreys probability against each alternative: small where the events speak for it.
 
     Under ``Beta(k + 1/2, n - k + 1/2)``: that the event rate is at most `rate` (for "greater"), at least `rate`
     ("less"), or twice the smaller of both.
@@ -402,7 +402,7 @@ Pair = tuple[slice, slice, NDArray[np.uint8] | Ints, NDArray[np.uint8] | Ints]  
 
 
 def edges(p: Floats, tolerance: float) -> tuple[Floats, Floats]:
-    """Return the least and the largest event rate within the tolerance."""
+    """The least and the largest event rate within the tolerance."""
     return np.maximum(p - tolerance, 0.0), np.minimum(p + tolerance, 1.0)
 
 
@@ -454,7 +454,7 @@ class Contrasts:
         return out
 
     def observed(self, q: Scored, tolerance: float) -> Floats:
-        """Return the statistics of the data."""
+        """The statistics of the data."""
         low, high = edges(q.p, tolerance)
         w = q.each_weighs
         above, below = w * (q.events - q.times * high), w * (q.times * low - q.events)
@@ -490,7 +490,7 @@ def group_squares(
 
 
 def paired_totals(q: Scored, first: Places, tolerance: float, ids: Ids, draws: int, seed: int) -> tuple[Floats, Floats]:
-    """Return the weighted events of each run of entries for each draw, at the lower and at the upper edge."""
+    """The weighted events of each run of entries for each draw, at the lower and at the upper edge."""
     out = np.zeros((2, draws, len(first)))
     for at, numbers, *events in paired(q, tolerance, ids, draws, seed):
         begin, end = np.searchsorted(first, [at.start, at.stop - 1], side="right") - 1
@@ -502,7 +502,7 @@ def paired_totals(q: Scored, first: Places, tolerance: float, ids: Ids, draws: i
 
 
 def by_logit(q: Scored, x: Floats, alternative: str) -> Contrasts:
-    """Return the sums that speak for a shift and for a slope of the logit x.
+    """The sums that speak for a shift and for a slope of the logit x.
 
     Two-sided: the constant and ``x`` less its mean (under the null variance), each way, with the sign of the detector
     saying which edge a row is held against. One-sided detectors must not change sign: the constant, p, and ``1 - p``.

@@ -45,11 +45,11 @@ class Boundary:
 
     @classmethod
     def of(cls, p: Floats, tolerance: float) -> Boundary:
-        """Return the edges for a tolerance; the score itself, to the last bit, for none."""
+        """The edges for a tolerance; the score itself, to the last bit, for none."""
         return cls(p=p, high=np.minimum(p + tolerance, 1.0), low=np.maximum(p - tolerance, 0.0), tolerance=tolerance)
 
     def rows(self, which: Rows | Flags) -> Boundary:
-        """Return the edges of some rows."""
+        """The edges of some rows."""
         return Boundary(p=self.p[which], high=self.high[which], low=self.low[which], tolerance=self.tolerance)
 
 
@@ -79,7 +79,7 @@ class Path:
         return self.weight * (y[self.rows] - self.rate)
 
     def curve(self, y: Outcomes) -> Floats:
-        """Return the scaled cumulative score at every step that is looked at, and NaN elsewhere."""
+        """The scaled cumulative score at every step that is looked at, and NaN elsewhere."""
         sums = np.cumsum(self.weight * y[self.rows]) + self.drift
         return np.where(self.scale > 0, self.scale * sums, np.nan)
 
@@ -174,7 +174,7 @@ def by_variable(
 
 
 def _authors(h: Floats) -> Floats:
-    """Return the weights of the authors' program, which are constant where the predictions are."""
+    """The weights of the authors' program, which are constant where the predictions are."""
     spread = float(h.std()) if len(h) else 0.0
     if spread == 0.0:
         return np.full(len(h), GAP)
@@ -216,7 +216,7 @@ def observed(paths: Sequence[Path], y: Outcomes, detector: Detector = "default")
 def simulated(
     paths: Sequence[Path], edge: Boundary, ids: Ids, draws: int, salt: int, detector: Detector = "default"
 ) -> Floats:
-    """Return the models' statistics under outcomes drawn at the edge of the tolerance.
+    """The models' statistics under outcomes drawn at the edge of the tolerance.
 
     One uniform number a row and draw serves both signs and all models (Theorem 4): an outcome of a row compared with
     ``p + delta`` is ``U < p + delta``, of one compared with ``p - delta`` it is ``U < p - delta``.
@@ -241,7 +241,7 @@ def multiplied(
     salt: int,
     detector: Detector = "default",
 ) -> Floats:
-    """Return the models' statistics with the scores of each cluster multiplied by one random sign.
+    """The models' statistics with the scores of each cluster multiplied by one random sign.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ class BinnedPath:
     cuts: tuple[tuple[int, int], ...]  # first step of each group, and the one after its last
 
     def spread(self, first: int, stop: int) -> float:
-        """Return the null standard deviation of a group's sum."""
+        """The null standard deviation of a group's sum."""
         rate = self.rate[first:stop]
         return float(np.sqrt((self.weight[first:stop] ** 2 * rate * (1.0 - rate)).sum()))
 
@@ -336,7 +336,7 @@ def squares(paths: Sequence[BinnedPath], y: Outcomes) -> Floats:
 
 
 def simulated_squares(paths: Sequence[BinnedPath], edge: Boundary, ids: Ids, draws: int, salt: int) -> Floats:
-    """Return the models' statistics under outcomes drawn at the edge of the tolerance, shape (draws, models).
+    """The models' statistics under outcomes drawn at the edge of the tolerance, shape (draws, models).
 
     One uniform number a row and draw serves both signs, all groups and all models (Theorem 4).
     """
@@ -347,7 +347,7 @@ def simulated_squares(paths: Sequence[BinnedPath], edge: Boundary, ids: Ids, dra
 def multiplied_squares(
     paths: Sequence[BinnedPath], y: Outcomes, clusters: tuple[Rows, Ids], draws: int, salt: int
 ) -> Floats:
-    """Return the models' statistics with the scores of each cluster multiplied by one random sign, as `multiplied`."""
+    """The models' statistics with the scores of each cluster multiplied by one random sign, as `multiplied`."""
     cluster, ids = clusters
     steps = []
     for q in paths:
@@ -357,7 +357,7 @@ def multiplied_squares(
 
 
 def _each(q: BinnedPath, at: Rows, gain: Floats, gap: Floats) -> list[Steps]:
-    """Return a path for each group whose outcomes can vary: one that is looked at where the group ends."""
+    """A path for each group whose outcomes can vary: one that is looked at where the group ends."""
     out = []
     for first, stop in q.cuts:
         spread = q.spread(first, stop)

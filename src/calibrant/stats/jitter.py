@@ -67,7 +67,7 @@ class Jitter:
         return np.maximum(self._convolve(self._square, rows / self.mass**2), 0.0)
 
     def draw(self, cells: Ints, uniform: Floats) -> Floats:
-        """Return a grid point for each cell c, drawn from ``K(.|c)`` by exact inversion of uniform numbers."""
+        """A grid point for each cell c, drawn from ``K(.|c)`` by exact inversion of uniform numbers."""
         start = self.size - 1 - cells
         low, high = self._below[start], self._below[start + self.size]
         result = np.searchsorted(self._below, low + uniform * (high - low), side="right") - 1
@@ -89,7 +89,7 @@ class Jitter:
 
 @lru_cache(maxsize=32)
 def jitter(size: int, bandwidth: float) -> Jitter:
-    """Return the kernel, built once per grid and bandwidth."""
+    """The kernel, built once per grid and bandwidth."""
     return Jitter(size, bandwidth)
 
 
@@ -156,7 +156,7 @@ def jittered_lower(cells: Cells, bandwidth: float, delta: float, seed: int = 0) 
 
 
 def jittered_estimate(cells: Cells, bandwidth: float) -> float:
-    """Return the plug-in error of the jittered classifier without the noise a calibrated one would show."""
+    """The plug-in error of the jittered classifier without the noise a calibrated one would show."""
     kernel = jitter(cells.size, bandwidth)
     t = kernel.points
     mean = t * kernel.spread(cells.totals[:, 0]) - (1 - t) * kernel.spread(cells.totals[:, 1])
@@ -165,7 +165,7 @@ def jittered_estimate(cells: Cells, bandwidth: float) -> float:
 
 
 def jitter_scores(cells: Cells, bandwidth: float) -> dict[str, float]:
-    """Return the exact expected AUROC, Brier score and log loss of the jittered classifier."""
+    """The exact expected AUROC, Brier score and log loss of the jittered classifier."""
     kernel, n = jitter(cells.size, bandwidth), cells.totals
     t = kernel.points
     brier = (n[:, 0] * kernel.gather(t**2) + n[:, 1] * kernel.gather((1 - t) ** 2)).sum()
@@ -195,14 +195,14 @@ def level_scores(cells: Cells) -> dict[str, float]:
 
 
 def auroc(negative: Floats | Ints, positive: Floats | Ints) -> float:
-    """Return the chance that an event outscores a non-event, ties half, from masses per increasing score."""
+    """The chance that an event outscores a non-event, ties half, from masses per increasing score."""
     below = np.cumsum(negative) - 0.5 * negative
     total = float(np.sum(negative) * np.sum(positive))
     return float((positive * below).sum() / total) if total > 0 else float("nan")
 
 
 def mean_displacement(cells: Cells, bandwidth: float) -> tuple[float, float]:
-    """Return a bound on the sample mean of ``E|shown - p|``, and the largest value it can take for any row."""
+    """A bound on the sample mean of ``E|shown - p|``, and the largest value it can take for any row."""
     kernel = jitter(cells.size, bandwidth)
     half = 0.5 / cells.size
     rows = cells.totals.sum(axis=1)

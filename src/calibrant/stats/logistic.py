@@ -44,7 +44,7 @@ class Design:
         return ((self.weight * target) @ self.features)[None]
 
     def log_odds(self, b: Floats) -> Floats:
-        """Return the log-odds of each row for coefficients of shape (outcomes, d)."""
+        """The log-odds of each row for coefficients of shape (outcomes, d)."""
         eta = b @ self.features.T
         return eta if self.offset is None else eta + self.offset
 
@@ -145,7 +145,7 @@ def _step(design: Design, penalty: Floats, at: _Point, longest: float) -> Floats
 
 
 def _length(move: Floats, design: Design) -> Floats:
-    """Return the weighted root mean square change of the log-odds of rows."""
+    """The weighted root mean square change of the log-odds of rows."""
     square = (move @ design.features.T) ** 2 @ design.weight / design.weight.sum()
     return np.sqrt(square)
 

@@ -39,7 +39,7 @@ def effective_clusters(mass: Floats, cluster: NDArray[np.intp] | None) -> float:
 
 
 def studied(alpha: float, clusters: float) -> float:
-    """Return the alpha of a normal quantile that is Student's at `alpha` with ``clusters - 1`` degrees of freedom."""
+    """The alpha of a normal quantile that is Student's at `alpha` with ``clusters - 1`` degrees of freedom."""
     from scipy.special import ndtr, stdtrit
 
     return 2.0 * float(ndtr(stdtrit(max(clusters - 1.0, 1.0), alpha / 2.0)))
@@ -69,22 +69,22 @@ class Weighed:
         return max(min(self.variance(self.y) / alone, most), 1.0) if alone > 0.0 else max(most, 1.0)
 
     def level(self, alpha: float) -> float:
-        """Return the alpha at which a normal quantile is Student's, with a degree of freedom fewer than clusters."""
+        """The alpha at which a normal quantile is Student's, with a degree of freedom fewer than clusters."""
         return alpha if self.cluster is None else studied(alpha, effective_clusters(self.mass, self.cluster))
 
     def mean(self, values: Floats | Labels) -> float:
-        """Return the weighted mean."""
+        """The weighted mean."""
         return float(self.mass @ values) / float(self.mass.sum())
 
     def variance(self, values: Floats | Labels) -> float:
-        """Return the variance of the weighted mean, as far as it was seen; by clusters where there are some."""
+        """The variance of the weighted mean, as far as it was seen; by clusters where there are some."""
         if self.cluster is not None:
             sums = summed(self.cluster, self.mass * (values - self.mean(values)))
             return float(sums @ sums) / float(self.mass.sum()) ** 2 * len(sums) / (len(sums) - 1.0)
         return float(self.square @ (values - self.mean(values)) ** 2) / float(self.mass.sum()) ** 2
 
     def modelled(self, rates: Floats, swing: Floats | float = 1.0) -> float:
-        """Return the variance of the mean of ``swing Y`` for outcomes of these rates, given the rows."""
+        """The variance of the mean of ``swing Y`` for outcomes of these rates, given the rows."""
         likely = np.clip(rates, 0.0, 1.0)
         return float(self.square @ (swing**2 * likely * (1.0 - likely))) / float(self.mass.sum()) ** 2
 
@@ -117,7 +117,7 @@ def bounded_ends(mean: float, variance: float, rows: float, alpha: float) -> tup
 
 
 def loss_interval(q: Weighed, p: Floats, base: Floats, swing: Floats, most: float, alpha: float) -> tuple[float, ...]:
-    """Return a mean loss and its limits: of the likelier outcome in [0, most], plus a swing where it is the other.
+    """A mean loss and its limits: of the likelier outcome in [0, most], plus a swing where it is the other.
 
     Both parts are means of bounded variables, the second of rare ones: its variance is the larger of what was seen and
     of what the scores, made to agree with how often the less likely outcome came, lead one to expect. The limits are
@@ -209,7 +209,7 @@ class Ranking:
 
 
 def placements(p: Floats, event: NDArray[np.bool_], weight: Floats) -> tuple[float, Floats]:
-    """Return the area under the ROC curve, and each row's placement value.
+    """The area under the ROC curve, and each row's placement value.
 
     That of an event is the share of non-events it outscores, that of a non-event the share of events that outscore it.
     """
@@ -219,7 +219,7 @@ def placements(p: Floats, event: NDArray[np.bool_], weight: Floats) -> tuple[flo
 
 
 def _midranks(event: Floats, other: Floats) -> tuple[float, Floats, Floats]:
-    """Return the area, and at each score the share of non-events below and of events above, ties half."""
+    """The area, and at each score the share of non-events below and of events above, ties half."""
     m, n = event.sum(), other.sum()
     below = (np.cumsum(other) - 0.5 * other) / n
     above = (m - np.cumsum(event) + 0.5 * event) / m
@@ -227,7 +227,7 @@ def _midranks(event: Floats, other: Floats) -> tuple[float, Floats, Floats]:
 
 
 def ranking(p: Floats, y: Labels, count: Floats, weight: Floats, cluster: NDArray[np.intp] | None = None) -> Ranking:
-    """Return the chance that an event outscores a non-event, ties half (DeLong, DeLong & Clarke-Pearson 1988).
+    """The chance that an event outscores a non-event, ties half (DeLong, DeLong & Clarke-Pearson 1988).
 
     Placement values are weighted midranks (Sun & Xu 2014); with sampling weights the squared influence of a row
     carries its squared weight. Where rows come in units, influences are added up within each before they are squared
@@ -258,7 +258,7 @@ TRUSTED = 30.0  # events, or others, up to which DeLong's variance may not make 
 
 
 def area_interval(r: Ranking, alpha: float) -> tuple[float, float]:
-    """Return the ends of a score interval, or of a Wald interval on the logit scale where that reaches further.
+    """The ends of a score interval, or of a Wald interval on the logit scale where that reaches further.
 
     The logit interval alone is too short where few events happen to lie together, the score interval where scores are
     spread unevenly about the events. The high end takes Student's quantile, with one degree of freedom fewer than there
@@ -359,7 +359,7 @@ class Sums:
         return Sums(rows, score, events, self.square[kept], self.both[kept], self.weight[kept], cluster)
 
     def variance(self, a: Floats, b: Floats, c: Floats) -> float:
-        """Return the variance of a sum whose rows contribute ``w (a p + b y + c)``, of mean 0, by rows or clusters."""
+        """The variance of a sum whose rows contribute ``w (a p + b y + c)``, of mean 0, by rows or clusters."""
         if self.cluster is not None:
             total = summed(self.cluster, self.weight * (a * self.score + b * self.events + c * self.rows))
             return float((total**2).sum())
@@ -368,7 +368,7 @@ class Sums:
         return max(float((self.weight**2 * (squares + 2.0 * products)).sum()), 0.0)
 
     def modelled(self) -> Sums:
-        """Return the sums expected of independent rows whose outcome has probability ``q = min(rate p, 1)``.
+        """The sums expected of independent rows whose outcome has probability ``q = min(rate p, 1)``.
 
         The rate is that of events to events expected. In an entry of many rows the sums of q and of p q are bounded
         alike, as wholes. Where every p is 0 all rows have one q.
@@ -393,7 +393,7 @@ class Inferred:
     freedom: float
 
     def ends(self, alpha: float, span: tuple[float, float]) -> tuple[float, float]:
-        """Return the ends of a Wald interval with Student's t, kept within `span`."""
+        """The ends of a Wald interval with Student's t, kept within `span`."""
         from scipy.special import stdtrit
 
         half = float(-stdtrit(self.freedom, alpha / 2)) * self.error
@@ -427,7 +427,7 @@ def inferred_mean_of(sums: Sums, x: Floats, quantity: Quantity) -> Inferred:
 
 
 def inferred_gap_of(sums: Sums, group: Flags, other: Flags, quantity: Quantity) -> Inferred:
-    """Return the difference of mean p, of mean y, and of both, between two groups of entries (boolean masks).
+    """The difference of mean p, of mean y, and of both, between two groups of entries (boolean masks).
 
     Raises
     ------

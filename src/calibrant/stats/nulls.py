@@ -47,7 +47,7 @@ def null_events(rows: ArrayLike, rate: ArrayLike, draws: int, seed: int, stream:
 
 
 def p_value(statistic: float, simulated: Floats) -> float:
-    """Return the exact p-value ``(1 + #{simulated >= statistic}) / (draws + 1)`` (theory, introduction)."""
+    """The exact p-value ``(1 + #{simulated >= statistic}) / (draws + 1)`` (theory, introduction)."""
     return float((1 + int(np.sum(reaching(statistic, simulated)))) / (len(simulated) + 1))
 
 
@@ -57,7 +57,7 @@ def reaching(statistic: float, simulated: ArrayLike) -> NDArray[np.bool_]:
 
 
 def critical(simulated: Floats, alpha: float) -> Floats:
-    """Return the value that a statistic exceeds exactly when its p-value is at most `alpha`.
+    """The value that a statistic exceeds exactly when its p-value is at most `alpha`.
 
     The ``ceil((1 - alpha) (draws + 1))``-th smallest along the first axis, and the rounding that `reaching` allows;
     infinite where there are too few draws for any p-value to be so small.
@@ -71,7 +71,7 @@ def critical(simulated: Floats, alpha: float) -> Floats:
 
 
 def ranked(statistics: ArrayLike) -> Floats:
-    """Return the p-value of every entry among all of its row, shape (statistics, columns).
+    """The p-value of every entry among all of its row, shape (statistics, columns).
 
     ``#{T >= T_b - tie} / columns`` for data and draws alike, so that p-values can be combined and ranked again.
 
@@ -89,7 +89,7 @@ def ranked(statistics: ArrayLike) -> Floats:
 
 
 def _deviation(row: Floats) -> float:
-    """Return the standard deviation, also of numbers whose squares overflow: a refuted score of 0 makes them."""
+    """The standard deviation, also of numbers whose squares overflow: a refuted score of 0 makes them."""
     largest = float(np.abs(row).max())
     return float(row.std() if largest < 1e150 else largest * (row / largest).std())
 
@@ -196,14 +196,14 @@ class ClusterSums:
         return int(self.residual.shape[1])
 
     def signed(self, draws: int, rng: np.random.Generator) -> Floats:
-        """Return the residual sums with a random sign for each cluster, shape (draws, cells)."""
+        """The residual sums with a random sign for each cluster, shape (draws, cells)."""
         parts = [
             (self.residual @ (2.0 * rng.integers(0, 2, (self.clusters, some)) - 1.0)).T for some in self._some(draws)
         ]
         return np.concatenate(parts)
 
     def spread(self, average: Floats) -> Floats:
-        """Return the root of the sum over clusters of ``(average @ residual)^2``, the same for any signs: (points,)."""
+        """The root of the sum over clusters of ``(average @ residual)^2``, the same for any signs: (points,)."""
         return np.sqrt(self._squares(average, of_weights=False))
 
     def effective(self, average: Floats) -> Floats:
@@ -296,7 +296,7 @@ def noise(second: Floats, mean: Floats, rows: float, shocks: Floats) -> Floats:
 
 
 def shrunken(signal: Floats, variance: Floats, cut: float = 1.0) -> Floats:
-    """Return the positive-part James-Stein rule per entry: ``signal (1 - cut variance / signal^2)+``."""
+    """The positive-part James-Stein rule per entry: ``signal (1 - cut variance / signal^2)+``."""
     square = signal**2
     keep = np.divide(square - cut * variance, square, out=np.zeros(len(square)), where=square > cut * variance)
     return signal * keep
@@ -357,7 +357,7 @@ def total_interval(signal: Floats, draws: Floats, size: Size, alpha: float) -> S
 
 
 def total_size(signal: Floats, draws: Floats, alpha: float) -> float:
-    """Return the middle of `total_interval` of a sum of sizes alone.
+    """The middle of `total_interval` of a sum of sizes alone.
 
     The middle is that of the interval unless an end is beyond it, which is tried at one point in place of finding the
     ends: the upper end is at least what was seen.
@@ -391,7 +391,7 @@ def peak_interval(signal: Floats, draws: Floats, alpha: float) -> Sizes:
 
 
 def _rising(excess: Callable[[float], float]) -> float:
-    """Return the root of an increasing function on [0, inf), or 0 if it starts above zero."""
+    """The root of an increasing function on [0, inf), or 0 if it starts above zero."""
     if excess(0.0) >= 0.0:
         return 0.0
     top = 1.25  # a calibration error is at most 1

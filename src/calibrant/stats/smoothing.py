@@ -48,7 +48,7 @@ def length(density: Floats) -> Floats:
 
 
 def fixed_point(mass: Floats) -> float:
-    """Return the bandwidth that equals the smoothed size, or the smallest one if that is larger.
+    """The bandwidth that equals the smoothed size, or the smallest one if that is larger.
 
     The size does not increase with the bandwidth, so there is exactly one.
     """
@@ -121,7 +121,7 @@ class Runs:
         return self.noise_at(self.rate)
 
     def noise_at(self, rate: Floats) -> Floats:
-        """Return the variance of the events of each run at these event rates."""
+        """The variance of the events of each run at these event rates."""
         return self.squares * rate * (1.0 - rate)
 
 
@@ -176,7 +176,7 @@ def half_width(x: Floats, noise: Floats) -> float:
 
 
 def weights(x: Floats, rows: Floats, grid: Floats, half: float) -> Floats:
-    r"""Return the weight of one row of each run at each point: a local-linear fit with the biweight kernel.
+    r"""The weight of one row of each run at each point: a local-linear fit with the biweight kernel.
 
     With ``d = x - t`` and ``K = (1 - (d / half)^2)^2``, the estimate at ``t`` of the mean of what is summed in
     ``z`` is ``weights @ z``; the weights times the rows add up to one. Where the window holds too little spread
@@ -203,13 +203,13 @@ def weights(x: Floats, rows: Floats, grid: Floats, half: float) -> Floats:
 
 
 def effective(weight: Floats, squares: Floats) -> Floats:
-    """Return the rows whose plain mean would be as noisy as the weighted mean, shape (points,)."""
+    """The rows whose plain mean would be as noisy as the weighted mean, shape (points,)."""
     square = (weight * weight) @ squares
     return np.where(square > 0, 1.0 / np.where(square > 0, square, 1.0), 0.0)
 
 
 def density(x: Floats, mass: Floats, grid: Floats, half: float) -> Floats:
-    """Return the kernel density at each point: per cluster of `x`, of total mass one."""
+    """The kernel density at each point: per cluster of `x`, of total mass one."""
     d = (x[None, :] - grid[:, None]) / half
     total = float(mass.sum())
     return (np.clip(1.0 - d * d, 0.0, None) ** 2 @ mass) * (15.0 / 16.0) / (half * max(total, 1.0))
@@ -222,7 +222,7 @@ LEAF = 0.2  # share of a window's rows below which its k-d tree does not cut a c
 
 
 def smoother(x: Floats, rows: Floats, mass: Floats, grid: Floats, span: float, degree: int) -> Floats:
-    """Return the matrix that turns sums by cell into the local fit at each point.
+    """The matrix that turns sums by cell into the local fit at each point.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def smoother(x: Floats, rows: Floats, mass: Floats, grid: Floats, span: float, d
 
 
 def interpolated(x: Floats, rows: Floats, mass: Floats, grid: Floats, span: float, degree: int) -> Floats:
-    """Return the matrix of the published surface: exact at a few vertices, cubic in between.
+    """The matrix of the published surface: exact at a few vertices, cubic in between.
 
     Cleveland and Grosse's k-d tree cuts the values at medians until a leaf holds under a fifth of a window, fits value
     and slope at the cuts, and joins them by cubic Hermite pieces. Programs that call LOESS with its default surface
@@ -266,7 +266,7 @@ def _needed(rows: Floats, span: float) -> float:
 
 
 def _knots(x: Floats, rows: Floats, least: int) -> Floats:
-    """Return the ends, and the cuts of the k-d tree at the rows' medians, each a value of the data."""
+    """The ends, and the cuts of the k-d tree at the rows' medians, each a value of the data."""
     upto = np.cumsum(rows)
     gap = MARGIN * max(x[-1] - x[0], 1e-10 * max(abs(x[0]), abs(x[-1])) + 1e-30)
     results = {float(x[0] - gap), float(x[-1] + gap)}
@@ -311,7 +311,7 @@ class Spots:
 
 
 def affinity(points: Spots, rows: Spots) -> Floats:
-    """Return the kernel ``exp(-d^2 / 2)`` along numbers, times one for equal levels, shape (points, rows)."""
+    """The kernel ``exp(-d^2 / 2)`` along numbers, times one for equal levels, shape (points, rows)."""
     out: Floats = np.ones((1, 1))
     for j in range(points.position.shape[1]):
         pairs = np.column_stack([points.position[:, j], points.level[:, j]])
@@ -397,7 +397,7 @@ class Means:
 
 
 def means(points: Spots, s: Sample) -> Means:
-    """Return the kernel-weighted means at every point; zero where no row is within reach."""
+    """The kernel-weighted means at every point; zero where no row is within reach."""
     w, e, v = s.weight, s.y - s.p, s.p * (1.0 - s.p)
     columns = (np.ones(len(w)), w, w * s.p, w * s.y, w * w, w * w * v, w * w * e * e, w * w * e)
     sums = np.column_stack([s.cells.sums(column) for column in columns])  # one at a time, for memory
@@ -418,7 +418,7 @@ def means(points: Spots, s: Sample) -> Means:
 
 
 def simulated(points: Spots, s: Sample, draws: int, salt: int) -> Floats:
-    """Return the mean residuals at the points of outcomes ``Y* ~ Bernoulli(p)``, shape (points, draws)."""
+    """The mean residuals at the points of outcomes ``Y* ~ Bernoulli(p)``, shape (points, draws)."""
     total, mass, says = np.zeros((len(points), draws)), np.zeros(len(points)), np.zeros(len(points))
     weighted = bool((s.weight != 1.0).any())
     for at, cells, starts in _blocks(s.cells, len(points)):

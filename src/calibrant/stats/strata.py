@@ -69,7 +69,7 @@ class Bins:
 
     @staticmethod
     def edges(p: Floats, count: Floats | None, weight: Floats | None, bins: int, strategy: str) -> Floats | None:
-        """Return the inner edges of bins of equal mass; None for equal width."""
+        """The inner edges of bins of equal mass; None for equal width."""
         if strategy == "uniform":
             return None
         mass = weight if count is None else count if weight is None else count * weight
@@ -258,7 +258,7 @@ class Strata:
         return out
 
     def _dispersion(self, seen: Floats, live: NDArray[np.bool_]) -> Floats:
-        """Return the variance of some cells as a multiple of `noise`, each drawn towards that of all of them."""
+        """The variance of some cells as a multiple of `noise`, each drawn towards that of all of them."""
         noise, rows = self.noise[live], self.rows[live]
         own, common = seen / noise, float(seen.sum() / noise.sum())
         # (1) How well each is known: (y - p)^2 of a row has variance p (1 - p) (1 - 2 p)^2, and the mean is estimated.
@@ -277,7 +277,7 @@ class Strata:
         return self.weight**2 / self.weight2
 
     def present(self) -> Strata:
-        """Return the cells that have a value."""
+        """The cells that have a value."""
         return self.taken(np.arange(self.there), missing=False) if self.missing else self
 
     def taken(self, where: Places, missing: bool) -> Strata:
@@ -311,7 +311,7 @@ class Strata:
         return self.joined(self.bin_of(bins, method)) if self.ordered else self
 
     def bin_of(self, bins: int, method: str = "quantile") -> Places:
-        """Return the bin of each cell, numbered without gaps; labels play no part, and a cell is never split.
+        """The bin of each cell, numbered without gaps; labels play no part, and a cell is never split.
 
         At most `bins` cells keep one each. Else a cell whose weight lies at ranks F to F + m goes to bin ``floor(bins
         (F + m / 2) / total)``; with equal width its mean value decides.
@@ -329,12 +329,12 @@ class Strata:
         return np.append(result, result[-1] + 1 if len(result) else 0) if self.missing else result
 
     def as_bins(self, requested: int | None = None) -> Bins:
-        """Return the cells in the form that intervals for binned errors read."""
+        """The cells in the form that intervals for binned errors read."""
         columns = (self.rows, self.weight, self.events, self.score, self.resid2, self.weight2)
         return Bins(np.stack(columns, axis=1), requested or self.size)
 
     def titles(self) -> tuple[str, ...]:
-        """Return a name for each cell: the level, or the range of values, and "missing"."""
+        """A name for each cell: the level, or the range of values, and "missing"."""
         if self.labels is not None:
             return self.labels
         ends = zip(self.low[: self.there], self.high[: self.there], strict=True)
@@ -376,7 +376,7 @@ def matched_residuals(cells: Strata, draws: int, rng: np.random.Generator) -> Fl
 
 
 def quantile_cells(values: Floats, bins: int) -> NDArray[np.int32]:
-    """Return the cell of each value among quantile bins closed on the right, duplicate edges dropped, as published.
+    """The cell of each value among quantile bins closed on the right, duplicate edges dropped, as published.
 
     Edges are linearly interpolated quantiles; the first bin holds the smallest value. Cells are numbered without gaps.
     """

@@ -59,7 +59,7 @@ class Ledger(Protocol):
         """
 
     def merged(self) -> Ledger:
-        """Return the ledger of all rows in one cell and one block."""
+        """The ledger of all rows in one cell and one block."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class ChordLedger:
     squares: Floats | None = None  # shape (blocks, cells, ranges, 2): at least the sums of the squared scores
 
     def turned(self) -> ChordLedger:
-        """Return the ledger of the confidence view: outcome and score turned round in the ranges below one half."""
+        """The ledger of the confidence view: outcome and score turned round in the ranges below one half."""
         below = self.high <= 0.5
         flip = below[None, None, :, None]
         counts = np.where(flip, self.counts[..., ::-1], self.counts)
@@ -236,7 +236,7 @@ class Smear:
 
 
 def upper_bound(ledger: Ledger, delta: float, gaps: tuple[float, ...] = NONE, smear: Smear | None = None) -> float:
-    """Return an upper bound that fails with probability at most `delta`, for the worst of the shifts m.
+    """An upper bound that fails with probability at most `delta`, for the worst of the shifts m.
 
     In between two shifts nothing is larger: ``-ln(1 + t (r - m))`` is convex in m. Bets depend on the number of rows
     only.
@@ -267,7 +267,7 @@ def lower_bound(
     gaps: tuple[float, ...] = NONE,
     smear: Smear | None = None,
 ) -> float:
-    """Return a lower bound that fails with probability at most `delta`, for the worst of the shifts.
+    """A lower bound that fails with probability at most `delta`, for the worst of the shifts.
 
     Evidence from signs learnt on earlier blocks and bet on later ones, in four random orders; from an average over
     signs that learns nothing, where there is no jitter; and from one sign for all cells, where no shift is taken out.
@@ -343,7 +343,7 @@ def gap_limits(ledger: Ledger, delta: float) -> tuple[float, float]:
 
 
 def debiased_error(ledger: Ledger, beyond_gap: bool = False, smear: Smear | None = None) -> float:
-    """Return the plain error without the noise of its cells: ``sum sqrt(max(0, R^2 - V)) / n``."""
+    """The plain error without the noise of its cells: ``sum sqrt(max(0, R^2 - V)) / n``."""
     n, first, square = (ledger.sums.sum(axis=0)[:, k] for k in range(3))
     total = n.sum()
     if beyond_gap:

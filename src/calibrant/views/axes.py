@@ -49,13 +49,13 @@ class Axis:
         return self.kind != "category"
 
     def placed(self, values: Floats) -> Floats:
-        """Return the positions of values in the user's unit."""
+        """The positions of values in the user's unit."""
         if not self.ranks:
             return values
         return np.interp(values, self.ranks, np.linspace(0.0, 1.0, len(self.ranks)))
 
     def valued(self, positions: Floats) -> Floats:
-        """Return the values at positions."""
+        """The values at positions."""
         if not self.ranks:
             return positions
         return np.interp(positions, np.linspace(0.0, 1.0, len(self.ranks)), self.ranks)
@@ -71,7 +71,7 @@ class Places:
     level: Ints = field(repr=False)  # shape (places,)
 
     def nearest(self, axis: Axis) -> Ints:
-        """Return the place nearest to each row; -1 for rows over half a step beyond the ends."""
+        """The place nearest to each row; -1 for rows over half a step beyond the ends."""
         if not axis.numeric:
             table = np.full(int(max(axis.level.max(initial=0), self.level.max(initial=0))) + 1, -1)
             table[self.level] = np.arange(len(self.level))
@@ -150,7 +150,7 @@ def grid_for(name: str, grid: Grid, names: tuple[str, ...]) -> int | Sequence[An
 
 
 def places_of(axis: Axis, grid: int | Sequence[Any] | None, points: int) -> Places:
-    """Return the places along one axis."""
+    """The places along one axis."""
     if isinstance(grid, bool) or (isinstance(grid, (int, np.integer)) and not 2 <= grid <= MOST_POINTS):
         raise BadInput(f"grid={grid!r}: pass a number of points from 2 to 2000, or the values themselves")
     if not axis.numeric:
@@ -170,7 +170,7 @@ def places_of(axis: Axis, grid: int | Sequence[Any] | None, points: int) -> Plac
 
 
 def _levels(axis: Axis, grid: int | Sequence[Any] | None) -> Places:
-    """Return the levels that occur; or those asked for."""
+    """The levels that occur; or those asked for."""
     kept = np.flatnonzero(np.bincount(axis.level, minlength=len(axis.labels)))
     if grid is not None and not isinstance(grid, (int, np.integer)):
         unknown = [v for v in grid if str(v) not in axis.labels]
@@ -212,7 +212,7 @@ def _days(value: Any) -> float:
 
 
 def groups_of(data: Predictions, names: tuple[str, ...]) -> tuple[tuple[str, ...], Ints]:
-    """Return the label of each group and the group of each row; "everyone" for no names."""
+    """The label of each group and the group of each row; "everyone" for no names."""
     if not names:
         return ("everyone",), np.zeros(data.n, dtype=np.int64)
     axes = axes_of(data, names, by_score=False)
@@ -231,7 +231,7 @@ NARROW = 0.75  # of the width that smooths best: a step of 0.2 is found as often
 
 
 def widths_of(axes: Sequence[Axis], bandwidth: Bandwidth, at: NDArray[np.bool_], noise: Floats) -> tuple[float, ...]:
-    """Return the bandwidth along each axis for the rows of one group; 1 along a category, where it plays no part.
+    """The bandwidth along each axis for the rows of one group; 1 along a category, where it plays no part.
 
     Where the rows of the group do not differ along a number, all rows set its bandwidth.
     """

@@ -86,7 +86,7 @@ class Tables:
         return tuple(_sets(t, 1) for t in self.attributes)
 
     def family(self, min_size: float, fewest: int = FEWEST) -> Family:
-        """Return the boxes of at least this share of the rows, and so many rows.
+        """The boxes of at least this share of the rows, and so many rows.
 
         A level of a category that is rarer than a box may be is part of none. Where attributes are so many that there
         would be more boxes than `MOST_BOXES`, runs start and end at every second edge, or every third, or at the middle
@@ -105,7 +105,7 @@ class Tables:
         return result
 
     def _frequent(self, attribute: int, sets: Ints, least: float) -> Ints:
-        """Return the sets that have rows enough for a box to lie in them, each of two levels by itself."""
+        """The sets that have rows enough for a box to lie in them, each of two levels by itself."""
         rows = self.layout.of(self.sums, attribute)[:, 0]  # the first tables are of one attribute each
         below = np.concatenate([[0], np.cumsum(rows)])
         first, second = (below[sets[:, k + 1]] - below[sets[:, k]] for k in (0, 2))
@@ -114,7 +114,7 @@ class Tables:
         return own
 
     def rule(self, family: Family, box: int) -> Rule:
-        """Return a box as a rule."""
+        """A box as a rule."""
         return tuple(condition(self.attributes[t], own) for t, own in family.attributes(box))
 
 
@@ -137,7 +137,7 @@ def _conditions(t: Attribute, sets: Ints) -> Ints:
 
 
 def condition(t: Attribute, own: Ints) -> Condition:
-    """Return a set of cells as a condition."""
+    """A set of cells as a condition."""
     first, last, second, end = (int(v) for v in own)
     name = SCORE_NAME if t.name == SCORE else t.name
     if t.kind == "category":
@@ -164,7 +164,7 @@ def of_levels(t: Attribute, cells: Iterable[int]) -> Condition:
 def tables_of(
     data: object, variables: Iterable[str] | str | None, order: int, seed: int, by_clusters: bool = False
 ) -> Tables:
-    """Return the tables of the score and the covariates.
+    """The tables of the score and the covariates.
 
     Rows that come in units or are weighted are counted one each, taken only where `by_clusters` says that what reads
     the tables knows of them (`cluster_rows`).
@@ -190,7 +190,7 @@ def tables_of(
 
 
 def cluster_rows(data: Predictions | Sketch, tables: Tables, seed: int) -> ScannedRows | None:
-    """Return the rows of tables with their clusters and weights; None where rows are independent and count alike."""
+    """The rows of tables with their clusters and weights; None where rows are independent and count alike."""
     clusters = cluster_totals(data, seed)
     if clusters is None or tables.sample_rows is None:
         return None
@@ -207,12 +207,12 @@ def cluster_rows(data: Predictions | Sketch, tables: Tables, seed: int) -> Scann
 
 
 def checked_size(name: str, value: float) -> float:
-    """Return a share of the rows."""
+    """A share of the rows."""
     return number(name, value, least=0, below=1, what="a share of the rows", hint="such as 0.05")
 
 
 def fewest_rows(size: float, n: int) -> int:
-    """Return the rows that a share asks for: 21 of 300 are seven in a hundred, though 0.07 x 300 is a little above."""
+    """The rows that a share asks for: 21 of 300 are seven in a hundred, though 0.07 x 300 is a little above."""
     return int(np.ceil(round(size * n, 6)))
 
 
@@ -273,7 +273,7 @@ def _of_sketch(sketch: Sketch, variables: Iterable[str] | str | None, order: int
 
 
 def _chosen(attributes: tuple[Attribute, ...], variables: Iterable[str] | str | None) -> list[int]:
-    """Return the numbers of the score and of the covariates asked for."""
+    """The numbers of the score and of the covariates asked for."""
     if variables is None:
         return list(range(len(attributes)))
     options = names("variables", variables, what="a covariate")
@@ -285,7 +285,7 @@ def _chosen(attributes: tuple[Attribute, ...], variables: Iterable[str] | str | 
 
 
 def _sampled(sketch: Sketch, chosen: list[int]) -> SampleRows | None:
-    """Return the rows that a sketch holds."""
+    """The rows that a sketch holds."""
     if "sample" not in sketch.parts:
         return None
     rows = sketch.parts["sample"].rows()
@@ -302,7 +302,7 @@ FEW_CLUSTERS = (
 
 
 def ranges_of(data: Predictions | Sketch, tables: Tables, min_size: float, seed: int) -> Ranges:
-    """Return the ranges of the boxes with at least a share of the rows: by clusters where rows come in them or weigh.
+    """The ranges of the boxes with at least a share of the rows: by clusters where rows come in them or weigh.
 
     Raises
     ------
@@ -365,7 +365,7 @@ class Weighed:
         return len(np.unique(self.of.cluster[inside]))
 
     def tables(self, rows: NDArray[np.intp]) -> list[Floats]:
-        """Return the tables of some rows: weights, weighted events, scores and null variances, two in steps."""
+        """The tables of some rows: weights, weighted events, scores and null variances, two in steps."""
         return [_table(self.of, self.cells, t, rows) for t in range(len(self.cells.layout.combined))]
 
 

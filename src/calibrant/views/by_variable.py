@@ -54,7 +54,7 @@ PLACES = 65_535.0  # steps of a value's place in its cell
 
 
 def sketched_strata(sketch: Sketch, variable: tuple[str, ...], view: View) -> Strata:
-    """Return the cells of a variable, or the groups of a pair, that a sketch kept.
+    """The cells of a variable, or the groups of a pair, that a sketch kept.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def _fine(coding: Coding, values: Ints, view: View) -> Strata:
 
 
 def _ordered(coding: Coding, rows: Floats) -> NDArray[np.intp]:
-    """Return the cells that hold rows: a category's most frequent level first, as rows in memory are coded.
+    """The cells that hold rows: a category's most frequent level first, as rows in memory are coded.
 
     The first look orders levels by a sample, and simulations depend on the order.
     """
@@ -124,7 +124,7 @@ def _ordered(coding: Coding, rows: Floats) -> NDArray[np.intp]:
 
 
 def _grouped(sketch: Sketch, grouping: int, name: str, view: View) -> Strata:
-    """Return the groups of a grouping as levels; sums of squares are those of each score cell's mean."""
+    """The groups of a grouping as levels; sums of squares are those of each score cell's mean."""
     start = sum(sketch.spec.sizes[:grouping])
     raw = sketch.group_cells[start : start + sketch.spec.sizes[grouping]].sum(axis=1).astype(np.float64)
     cells = raw.shape[1]
@@ -173,7 +173,7 @@ def _seen(rows: Predictions, view: View) -> Seen:
 
 
 def strata_of(data: Predictions | Sketch, variable: str, view: View = "probability") -> Strata:
-    """Return the cells of a variable, from rows or from a sketch; labels play no part in where they lie.
+    """The cells of a variable, from rows or from a sketch; labels play no part in where they lie.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def strata_of(data: Predictions | Sketch, variable: str, view: View = "probabili
 
 
 def by_variable_of(data: Predictions | Sketch, variable: str, view: View = "probability") -> ByVariable:
-    """Return the cells of a variable and the cell of each row.
+    """The cells of a variable and the cell of each row.
 
     Distinct values of a number or a date have their own cells if there are at most `CELLS`; otherwise there are as
     many cells of about equally many rows, and equal values share one. Missing values have a cell of their own, last.
@@ -257,7 +257,7 @@ def numbers_of(data: Predictions | Sketch, variable: str) -> Any:
 
 
 def rows_by_variable(data: Predictions, name: str, values: Floats, cell: NDArray[np.int32], view: View) -> Strata:
-    """Return the strata of rows whose cells are given, numbered without gaps in increasing order of the values."""
+    """The strata of rows whose cells are given, numbered without gaps in increasing order of the values."""
     size = int(cell.max()) + 1
     sums = strata_sums(cell, size, data.y, _seen(data, view), values)
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
@@ -322,7 +322,7 @@ def _row_strata(axis: Axis, sums: Floats) -> Strata:
 def pair_of(
     data: Predictions | Sketch, pair: Sequence[str], bins: int, strategy: Strategy, view: View = "probability"
 ) -> tuple[ByVariable, list[tuple[int, bool, bool]]]:
-    """Return the cells that hold rows of the product of two variables' bins or levels, as levels of one category.
+    """The cells that hold rows of the product of two variables' bins or levels, as levels of one category.
 
     Also, for each of the two, how many cells it has, whether it is a category, and whether values are missing.
     """

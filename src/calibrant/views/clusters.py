@@ -27,7 +27,7 @@ ALONE = "rows alone"
 
 
 def cluster_totals(inputs: Predictions | Sketch, seed: int) -> Clusters | None:
-    """Return the clusters of rows, or those that a sketch holds; None where rows are independent and count alike.
+    """The clusters of rows, or those that a sketch holds; None where rows are independent and count alike.
 
     Whether a cluster is a pilot, and its block, hashes of the values of `cluster` decide (`cluster_ids`), whatever the
     order of rows and the same from rows and from a sketch; without `cluster` a row is a cluster, known by its number.
@@ -52,7 +52,7 @@ def cluster_totals(inputs: Predictions | Sketch, seed: int) -> Clusters | None:
 
 
 def two_way_of(inputs: Predictions | Sketch, seed: int) -> tuple[DiagonalBlocks, ...]:
-    """Return the blocks of each shift where columns of clusters cross; nothing where they do not."""
+    """The blocks of each shift where columns of clusters cross; nothing where they do not."""
     if isinstance(inputs, Sketch):
         return () if inputs.two_way is None else two_way_of(inputs.two_way, seed)
     if inputs.crossing is None:
@@ -95,7 +95,7 @@ def _hash_split(data: Predictions, seed: int) -> Clusters | None:
 
 
 def alone(data: Predictions) -> Predictions:
-    """Return the rows without clusters and weights: what is counted and shown, not what is certified."""
+    """The rows without clusters and weights: what is counted and shown, not what is certified."""
     if data.weights is None and data.cluster is None:
         return data
     if ALONE not in data.cache:

@@ -55,7 +55,7 @@ class Features:
         return np.hstack([z, z[:, self.pairs[:, 0]] * z[:, self.pairs[:, 1]]])
 
     def altered(self, variable: str, other: Features, order: Rows) -> Features:
-        """Return the features with one variable's values taken from some rows of others."""
+        """The features with one variable's values taken from some rows of others."""
         trees, flat = self.trees.copy(), self.flat.copy()
         for matrix, source, columns in ((trees, other.trees, self.tree_of), (flat, other.flat, self.flat_of)):
             own = np.array([name == variable for name in columns])
@@ -70,7 +70,7 @@ def rows_of(data: object) -> Predictions:
 
 
 def features_of(data: Predictions, variables: Iterable[str] | str | None) -> Features:
-    """Return the features of predictions, remembered with them."""
+    """The features of predictions, remembered with them."""
     wanted = None if variables is None else names("variables", variables, what="a covariate")
     key = ("strong features", wanted)
     if key not in data.cache:
@@ -102,14 +102,14 @@ def _features(data: Predictions, variables: tuple[str, ...] | None) -> Features:
 
 
 def _usable(data: Predictions) -> tuple[str, ...]:
-    """Return the covariates that an audit would use: identifiers and what cannot be read are none."""
+    """The covariates that an audit would use: identifiers and what cannot be read are none."""
     every = () if data.covariates is None else (EVERY,)
     result = survey_rows(data, Spec(label="y_true", score="y_prob"), every)
     return () if result is None else result.names
 
 
 def _indicators(x: Encoded) -> list[tuple[int, int]]:
-    """Return the level variable and the level of each 0/1 column: each frequent level but one of each variable."""
+    """The level variable and the level of each 0/1 column: each frequent level but one of each variable."""
     out = []
     for j in range(len(x.level_of)):
         rows = np.bincount(x.codes[:, j], minlength=2)

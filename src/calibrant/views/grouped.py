@@ -24,12 +24,12 @@ Group = tuple[tuple[str, str], ...]
 
 
 def keyed(group: Group) -> str:
-    """Return the name of a group: ``sex = f, age = 40–49``. No two groups have one name."""
+    """The name of a group: ``sex = f, age = 40–49``. No two groups have one name."""
     return ", ".join(" = ".join(map(_quoted, pair)) for pair in group)
 
 
 def _quoted(text: str) -> str:
-    """Return a variable or a level; in quotes where it could be misread."""
+    """A variable or a level; in quotes where it could be misread."""
     return json.dumps(text, ensure_ascii=False) if any(c in text for c in '=",') else text
 
 

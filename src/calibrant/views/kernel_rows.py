@@ -29,7 +29,7 @@ FLAT = 1e-12  # a deviation below it is rounding: every score is the same
 
 
 def checked_family(family: object, degree: object) -> tuple[Family, int]:
-    """Return the family of a kernel and the degree that a polynomial has, 3 if none is given."""
+    """The family of a kernel and the degree that a polynomial has, 3 if none is given."""
     chosen = choice("family", family, FAMILIES)
     if degree is not None and chosen != "polynomial":
         raise BadInput(f"degree={degree!r} has no meaning with family={chosen!r}: leave it out")
@@ -118,12 +118,12 @@ def residuals_of(data: Predictions | MulticlassPredictions) -> tuple[Floats, Flo
 
 
 def cluster_kernel(data: Predictions | MulticlassPredictions, how: tuple[Coding, ...]) -> Kernel:
-    """Return the kernel of width one on these rows."""
+    """The kernel of width one on these rows."""
     return scaled_kernel(data.p, encode(data.covariates, how))
 
 
 def rows_of(data: Predictions, ids: NDArray[np.uint64]) -> Rows:
-    """Return the rows of predictions, with their clusters."""
+    """The rows of predictions, with their clusters."""
     clusters = None if data.cluster is None else np.unique(data.cluster, return_inverse=True)[1].astype(np.int64)
     if clusters is not None and not clusters.any():
         raise NotComputable("all rows are one cluster: nothing separates its noise from a bias")
@@ -131,7 +131,7 @@ def rows_of(data: Predictions, ids: NDArray[np.uint64]) -> Rows:
 
 
 def scaled_kernel(p: Floats, encoded: Encoded) -> Kernel:
-    """Return the Gaussian kernel of width one: standardised score first, then the numbers; categories as penalties.
+    """The Gaussian kernel of width one: standardised score first, then the numbers; categories as penalties.
 
     The score is a column, or one of each class, which are divided by one deviation, the root of their added variances.
     A category counts as a standardised coordinate: rows of different levels are at squared distance ``2 / P(differ)``,
@@ -147,7 +147,7 @@ def scaled_kernel(p: Floats, encoded: Encoded) -> Kernel:
 
 
 def narrowed(kernel: Kernel, score_width: float, covariate_width: float) -> Kernel:
-    """Return a kernel of width one with other widths."""
+    """A kernel of width one with other widths."""
     widths = np.full(kernel.points.shape[1], covariate_width)
     widths[: kernel.lead] = score_width
     return replace(kernel, points=kernel.points / widths, penalties=kernel.penalties / covariate_width**2)

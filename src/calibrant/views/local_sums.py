@@ -45,7 +45,7 @@ BELL = (
 def sums_of_rows(
     data: Predictions, variables: Iterable[str] | str | None, draws: int, null: str, seed: int, landmarks: int
 ) -> tuple[LocalSums, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
-    """Return the sums over all rows, how covariates are coded, and which were left out and why."""
+    """The sums over all rows, how covariates are coded, and which were left out and why."""
     simulated = data.cluster is None and _simulates(data, null)
     spec, used, left_out = fixed_features(data, variables, draws if simulated else 0, seed, landmarks)
     # (2) One pass adds up ``S = Phi' e``, ``Sigma = Phi' V Phi`` and ``S* = Phi' E*`` (step 2).
@@ -133,7 +133,7 @@ def weighted_sums(data: Predictions, spec: LocalSpec, how: Sequence[Coding], dra
 
 
 def natural(sums: LocalSums | WeightedSums) -> tuple[Floats, Floats, Floats]:
-    """Return the sums of features times residuals (data, then draws), their null covariance, and the features' sums."""
+    """The sums of features times residuals (data, then draws), their null covariance, and the features' sums."""
     if isinstance(sums, WeightedSums):
         return sums.score, sums.gram, sums.means
     size = steps_of(sums.spec)
@@ -144,7 +144,7 @@ def natural(sums: LocalSums | WeightedSums) -> tuple[Floats, Floats, Floats]:
 
 
 def steps_of(spec: LocalSpec) -> Floats:
-    """Return the whole-numbered steps of each feature in one cluster of it."""
+    """The whole-numbered steps of each feature in one cluster of it."""
     out = np.ones(spec.columns)
     out[1], out[2 : 2 + spec.joint] = LOGIT, CLUSTER
     for b in blocks_of(spec):
@@ -154,7 +154,7 @@ def steps_of(spec: LocalSpec) -> Floats:
 
 
 def blocks_of(spec: LocalSpec) -> list[Block]:
-    """Return the columns of each variable; a missing-value indicator is a variable of its own.
+    """The columns of each variable; a missing-value indicator is a variable of its own.
 
     The score has no trend of its own: that is the slope of everyone.
     """
@@ -169,7 +169,7 @@ def blocks_of(spec: LocalSpec) -> list[Block]:
 
 
 def _trend(q: Line) -> Floats:
-    """Return the straight line through the knots as a sum of a line's smooth functions, one at the farthest knot."""
+    """The straight line through the knots as a sum of a line's smooth functions, one at the farthest knot."""
     knots = np.array(q.knots)
     trend: Floats = np.array(q.whitening).T @ (knots / max(float(np.abs(knots).max()), 1e-300))
     return trend

@@ -99,11 +99,11 @@ class Points:
 
     @property
     def weighed(self) -> Weighed:
-        """Return the outcomes with their counts, weights and clusters."""
+        """The outcomes with their counts, weights and clusters."""
         return Weighed(self.y.astype(np.float64), self.mass, self.mass * self.each_weighs, self.cluster)
 
     def level(self, alpha: float) -> float:
-        """Return the alpha whose normal quantile is that of Student's law for as many clusters; of rows `alpha`."""
+        """The alpha whose normal quantile is that of Student's law for as many clusters; of rows `alpha`."""
         return self.weighed.level(alpha)
 
     @cached_property

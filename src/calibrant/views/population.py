@@ -185,7 +185,7 @@ class Population:
         return mean([below_of(self._signed(u), delta, seed, few=self.exact) for u in self.diagonals])
 
     def _signed(self, u: Clusters) -> Tallies:
-        """Return the clusters' residuals by cell of the raw score, of which signs are learnt."""
+        """The clusters' residuals by cell of the raw score, of which signs are learnt."""
         if self.exact:
             return u.tallies(np.searchsorted(self.scores, fixed_scores(u.p)), len(self.scores), u.p)
         return u.tallies(np.minimum((u.p * SIGNED).astype(np.int64), SIGNED - 1), SIGNED, u.p)
@@ -205,7 +205,7 @@ class Population:
         return (self.events - self.expected) / self.n if self.clusters is None else self.clusters.mean
 
     def levels(self, steps: int) -> Cells:
-        """Return the score rounded to multiples of ``1 / steps``, one cell a level.
+        """The score rounded to multiples of ``1 / steps``, one cell a level.
 
         Exact for 10, 20, 50, 100 and powers of two; otherwise the middle of the score's cell is rounded.
         """
@@ -249,12 +249,12 @@ class Population:
         return self.two_way or (() if self.clusters is None else (self.clusters,))
 
     def _shown(self, cells: Cells, about: str, display: dict[str, int], tallies: Sequence[Tallies]) -> Shown:
-        """Return a score shown, with the clusters' sums of every shift."""
+        """A score shown, with the clusters' sums of every shift."""
         first = tallies[0] if tallies else None
         return Shown(cells, about, display, first, tuple(tallies) if self.two_way else ())
 
     def as_shown(self, steps: int) -> Shown:
-        """Return the raw score shown in so many steps; made once."""
+        """The raw score shown in so many steps; made once."""
         if steps not in self.shown:
             about = WHOLE if steps == 100 else IN_STEPS.format(steps)
             tallies = []
@@ -265,12 +265,12 @@ class Population:
         return self.shown[steps]
 
     def judged(self, steps: int) -> Shown:
-        """Return the score that "within" is about: as it is where it takes few values, else as shown in `steps`."""
+        """The score that "within" is about: as it is where it takes few values, else as shown in `steps`."""
         return self.as_it_is() if self.exact else self.as_shown(steps)
 
 
 def few(sketch: Sketch) -> bool:
-    """Return whether the score takes so few values that it is certified as it is: decided once, for every group alike.
+    """Whether the score takes so few values that it is certified as it is: decided once, for every group alike.
 
     Only scores decide, of all rows and never of a group, and no label.
     """
@@ -279,12 +279,12 @@ def few(sketch: Sketch) -> bool:
 
 
 def are_few(values: int, rows: int) -> bool:
-    """Return whether a score of so many values, in so many rows, is certified as it is."""
+    """Whether a score of so many values, in so many rows, is certified as it is."""
     return values <= min(MOST, rows // ROWS_A_VALUE)
 
 
 def values_of_scores(p: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the different values of scores, out of ``2^30``, increasing."""
+    """The different values of scores, out of ``2^30``, increasing."""
     return np.unique(fixed_scores(p))
 
 
@@ -295,7 +295,7 @@ def fixed_scores(p: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def sketch_of(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
-    """Return a sketch of predictions, or the sketch itself."""
+    """A sketch of predictions, or the sketch itself."""
     seed = checked_seed(seed)
     inputs = data if isinstance(data, Sketch) else checked_data(data, Predictions, Sketch)
     if isinstance(inputs, Sketch) and inputs.by_clusters:
@@ -311,7 +311,7 @@ def sketch_of(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), int
 
 
 def counted(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), intersections: bool = False) -> Sketch:
-    """Return a sketch of rows with reported counts, clusters or not: certifying clusters reads `cluster_totals`."""
+    """A sketch of rows with reported counts, clusters or not: certifying clusters reads `cluster_totals`."""
     if isinstance(data, Sketch) and data.by_clusters:
         checked_seed(seed)
         return data.checked()
@@ -319,7 +319,7 @@ def counted(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), inter
 
 
 def everyone(data: Predictions | Sketch, seed: int = 0) -> Population:
-    """Return the population of all rows; of a sketch with clusters, counts are of all rows, and clusters those held."""
+    """The population of all rows; of a sketch with clusters, counts are of all rows, and clusters those held."""
     sketch = counted(data, checked_seed(seed))
     two_way = tuple(s.clusters for s in two_way_of(data, seed))
     clusters = two_way[0] if two_way else cluster_totals(data, seed)
@@ -369,7 +369,7 @@ def _two_way_groups(
 
 
 def part_of(data: Predictions, scores: NDArray[np.int64], seed: int = 0) -> Population:
-    """Return the population of some rows, whose score is certified as it is in the values given; in none, as shown."""
+    """The population of some rows, whose score is certified as it is in the values given; in none, as shown."""
     sketch = sketch_of(data, seed)
     q = Population(sketch.cells, sketch.levels)
     if not len(scores):
@@ -393,7 +393,7 @@ class Dealing:
         return cls(hash_split(identities(rows, 0, HERE.salt(spec)), spec.blocks), spec.blocks)
 
     def cells(self, q: NDArray[np.int64], y: NDArray[np.int8], few: bool) -> Cells:
-        """Return the thinned cells of some rows, of scores out of ``2^30``: as of a sketch of these rows alone."""
+        """The thinned cells of some rows, of scores out of ``2^30``: as of a sketch of these rows alone."""
         starts = thin_starts()
         place, size = np.repeat(np.arange(len(starts)), np.diff(starts, append=FINE_GRID))[q >> 16], len(starts)
         at = 2 * (self.block[: len(q)] * size + place) + y
@@ -403,7 +403,7 @@ class Dealing:
 
 
 def group(sketch: Sketch, index: int) -> Population:
-    """Return the population of one group of a sketch."""
+    """The population of one group of a sketch."""
     return Population(sketch.group_cells[index], sketch.group_levels[index], *_by_score(sketch, [index]))
 
 
@@ -415,13 +415,13 @@ def pooled(sketch: Sketch, indices: Sequence[int]) -> Population:
 
 
 def _by_score(sketch: Sketch, groups: Sequence[int] | None) -> tuple[NDArray[np.int64], ...]:
-    """Return the score's values and the rows of each where they are few, otherwise nothing."""
+    """The score's values and the rows of each where they are few, otherwise nothing."""
     kept = sketch.parts["values"]
     return (kept.scores, kept.counts(groups)) if few(sketch) else ()
 
 
 def shares(alpha: float, side: Side) -> tuple[float, float]:
-    """Return the error probabilities of the lower and the upper end; zero for a trivial end.
+    """The error probabilities of the lower and the upper end; zero for a trivial end.
 
     A two-sided interval spends half of alpha on each end.
     """
@@ -431,5 +431,5 @@ def shares(alpha: float, side: Side) -> tuple[float, float]:
 
 
 def checked_bandwidth(bandwidth: float, grid: int) -> float:
-    """Return the bandwidth of the jitter: at least two cells of the grid wide, so that the grid resolves it."""
+    """The bandwidth of the jitter: at least two cells of the grid wide, so that the grid resolves it."""
     return number("bandwidth", bandwidth, least=2.0 / grid, most=0.5, hint="such as 2**-6")

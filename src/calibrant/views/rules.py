@@ -57,7 +57,7 @@ class Condition:
         return f"{name} {', '.join(parts)}{' or missing' if self.missing else ''}"
 
     def joined(self, other: Condition, labels: Sequence[str] = ()) -> Condition:
-        """Return the one condition that says the same as both; `labels` are the levels that rows have."""
+        """The one condition that says the same as both; `labels` are the levels that rows have."""
         if self.kind == "category":
             others = tuple(sorted({*self.others, *other.others}))
             both = set(self.levels or labels) & set(other.levels or labels) - set(others)
@@ -91,7 +91,7 @@ Rule = tuple[Condition, ...]
 
 
 def number_words(value: float, kind: str, whole: bool) -> str:
-    """Return a number, or the day or time of a date, as rules write it; `whole`: the date has no time of day."""
+    """A number, or the day or time of a date, as rules write it; `whole`: the date has no time of day."""
     if kind == "date":
         at = EPOCH + timedelta(microseconds=round(value * DAY))
         return at.date().isoformat() if whole else at.replace(tzinfo=None).isoformat()
@@ -99,13 +99,13 @@ def number_words(value: float, kind: str, whole: bool) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return a name or level as it is, or in quotes where it is empty or would read as part of the rule's wording."""
+    """A name or level as it is, or in quotes where it is empty or would read as part of the rule's wording."""
     plain = name.strip() == name and name and not WORDING.search(name)
     return name if plain else json.dumps(name, ensure_ascii=False)
 
 
 def text_of(conditions: Sequence[Condition]) -> str:
-    """Return a rule in words."""
+    """A rule in words."""
     return " and ".join(c.text for c in conditions)
 
 
@@ -147,7 +147,7 @@ class Columns:
         return out
 
     def rows(self, which: NDArray[Any]) -> Columns:
-        """Return the columns of some rows."""
+        """The columns of some rows."""
         return Columns(
             numbers={k: v[which] for k, v in self.numbers.items()},
             codes={k: v[which] for k, v in self.codes.items()},

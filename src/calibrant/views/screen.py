@@ -51,17 +51,17 @@ class Screen:
 
 
 def too_many(covariates: int) -> bool:
-    """Return whether there are more covariates than the tests take at once."""
+    """Whether there are more covariates than the tests take at once."""
     return covariates > MOST
 
 
 def full(named: Sequence[str]) -> bool:
-    """Return whether the covariates that are tested in any case leave no place for a choice."""
+    """Whether the covariates that are tested in any case leave no place for a choice."""
     return len(named) >= MOST
 
 
 def hash_split(n: int, seed: int) -> tuple[Rows, Rows]:
-    """Return the rows that choose, and the rows that are tested; labels play no part."""
+    """The rows that choose, and the rows that are tested; labels play no part."""
     ids = identities(n, 0, Spec(label="y", score="p", seed=seed).salt("screen"))
     pilot = ids < np.uint64(PILOT * 2.0**64)
     return np.flatnonzero(pilot), np.flatnonzero(~pilot)
@@ -88,7 +88,7 @@ def strongest(pilot: Predictions, most: int = CHOSEN, always: Sequence[str] = ()
 
 
 def _cells(column: Any, name: str) -> tuple[Places, int]:
-    """Return the cell of each row of a covariate, and how many of the cells are in order."""
+    """The cell of each row of a covariate, and how many of the cells are in order."""
     if is_number(column.type) or is_date(column.type):
         values = finite_values(column, name)
         there = np.sort(values[~np.isnan(values)])
@@ -99,7 +99,7 @@ def _cells(column: Any, name: str) -> tuple[Places, int]:
 
 
 def departure(cell: Places, residual: Floats, variance: Floats, ordered: int) -> float:
-    """Return the largest standardised departure of residual sums from noise, in about standard normal deviations.
+    """The largest standardised departure of residual sums from noise, in about standard normal deviations.
 
     The overall mean residual is taken out. Looked at are the level that stands out most, the sum of squares over all
     cells and, of cells in order, the trend and the bend over their ranks: score statistics of a linear, a quadratic and

@@ -122,7 +122,7 @@ class Cells:
 
 
 def steps_of(cell: NDArray[np.int64], steps: int) -> NDArray[np.int64]:
-    """Return the step of the score of each cell."""
+    """The step of the score of each cell."""
     return np.floor((cell + 0.5) / CELLS * steps + 0.5).astype(np.int64)
 
 
@@ -138,7 +138,7 @@ class ClusterRows:
     group: NDArray[np.int64]  # shape (groupings, n): numbers of the sketch's groups
 
     def within(self, groups: Sequence[int]) -> ClusterRows:
-        """Return the rows of some groups; of none named all."""
+        """The rows of some groups; of none named all."""
         if not groups:
             return self
         at = np.isin(self.group, list(groups)).any(axis=0)
@@ -220,7 +220,7 @@ def kept(data: Predictions | Sketch, seed: int, by: tuple[str, ...] = (), inters
 
 
 def kept_groups(data: Predictions | Sketch, by: tuple[str, ...], intersections: bool, seed: int) -> Sketch:
-    """Return the same with groups, where some are named."""
+    """The same with groups, where some are named."""
     if isinstance(data, Sketch):
         return kept(grouped_sketch(data, by, intersections, seed) if by else data, seed)
     kept(data, seed)

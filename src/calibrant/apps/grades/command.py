@@ -61,7 +61,7 @@ class Grades(Command):
 
 
 def _levels(text: str) -> tuple[float, ...]:
-    """Return the levels of the lights."""
+    """The levels of the lights."""
     try:
         return tuple(float(v) for v in text.split(","))
     except ValueError:

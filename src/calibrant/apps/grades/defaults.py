@@ -14,7 +14,7 @@ END, STEP = 9.0, 0.002  # the factor's normal law: beyond the end lies 2e-19 of 
 
 
 def default_tails(defaults: ArrayLike, customers: ArrayLike, pd: ArrayLike, rho: float) -> Floats:
-    r"""Return the probability of at least so many defaults, at the PD, with correlation `rho`.
+    r"""The probability of at least so many defaults, at the PD, with correlation `rho`.
 
     ``P(D >= d) = E P(Bin(n, p(Z)) >= d)``, ``p(z) = Phi((Phi^-1(PD) + sqrt(rho) z) / sqrt(1 - rho))`` with one standard
     normal factor Z (Vasicek 2002). Without correlation the exact binomial tail. As the tail of the law itself it is at

@@ -21,7 +21,7 @@ class Steps:
 
 
 def bandwidth(counts: Ints) -> tuple[float, float]:
-    r"""Return the matrix weighted bandwidths above and below the diagonal, NaN where nobody is there.
+    r"""The matrix weighted bandwidths above and below the diagonal, NaN where nobody is there.
 
     ``MWB = sum |i - j| N_i p_ij / sum max(|i - K|, |i - 1|) N_i p_ij`` over ``j > i`` (upper) or ``j < i`` (lower): how
     far those moved who moved, as a share of the farthest that they could.

@@ -190,7 +190,7 @@ class GradeValidation(Plain):
         return path
 
     def to_json(self) -> str:
-        """Return the validation as JSON text: full precision, no NaN, the same bytes every time."""
+        """The validation as JSON text: full precision, no NaN, the same bytes every time."""
         return json.dumps(self.to_dict(), ensure_ascii=True, indent=1, allow_nan=False)
 
     @classmethod

@@ -190,7 +190,7 @@ def _one_of(initial: Predictions | None, figure: float | None, name: str) -> Non
 
 
 def _named(order: object) -> tuple[str, ...] | None:
-    """Return the grades of a scale as text, the best first: whole numbers as they are written."""
+    """The grades of a scale as text, the best first: whole numbers as they are written."""
     if order is None:
         return None
     kept = tuple(order) if isinstance(order, Iterable) and not isinstance(order, (str, bytes)) else ()
@@ -206,7 +206,7 @@ def _named(order: object) -> tuple[str, ...] | None:
 
 
 def _initial(data: object, scale: tuple[str, ...], grade: str, exposure: str | None) -> Customers:
-    """Return the customers of the initial validation; what is wrong with them is said to be theirs."""
+    """The customers of the initial validation; what is wrong with them is said to be theirs."""
     rows = checked_data(data, Predictions, name="initial")
     for inputs, option in ((rows.weights, "weights"), (rows.cluster, "cluster")):
         if inputs is not None:
@@ -218,7 +218,7 @@ def _initial(data: object, scale: tuple[str, ...], grade: str, exposure: str | N
 
 
 def _lights(lights: object) -> tuple[float, float]:
-    """Return the two levels of the lights."""
+    """The two levels of the lights."""
     kept = tuple(lights) if isinstance(lights, Sequence) and not isinstance(lights, str) else ()
     if len(kept) != 2:
         refuse("lights", lights, "two probabilities, the larger first", "such as (0.05, 0.001)")
@@ -232,7 +232,7 @@ def _lights(lights: object) -> tuple[float, float]:
 
 
 def _texts(rows: Predictions, column: str, role: str) -> list[str | None]:
-    """Return a covariate as the names of grades, None where missing."""
+    """A covariate as the names of grades, None where missing."""
     table = rows.covariates
     require([column], () if table is None else tuple(table.schema.names), role)
     kept = decoded(table.column(column), column)
@@ -251,7 +251,7 @@ def _passed(rows: Predictions, column: str) -> list[str]:
 
 
 def _scale(rows: Predictions, column: str, order: tuple[str, ...] | None, average: bool) -> tuple[str, ...]:
-    """Return the grades, the best first: in the order given, or by their PD."""
+    """The grades, the best first: in the order given, or by their PD."""
     kept = _passed(rows, column)
     result, at = np.unique(kept, return_inverse=True)
     if len(result) > FEW:
@@ -355,7 +355,7 @@ def _back_tests(
 
 
 def _mean_pd(c: Customers, k: int) -> Floats:
-    """Return the PD of each grade: the mean of its customers', exactly theirs where it is one; NaN of an empty one."""
+    """The PD of each grade: the mean of its customers', exactly theirs where it is one; NaN of an empty one."""
     low, high, n = np.full(k, np.inf), np.full(k, -np.inf), np.bincount(c.grade, minlength=k)
     np.minimum.at(low, c.grade, c.pd)
     np.maximum.at(high, c.grade, c.pd)
@@ -364,7 +364,7 @@ def _mean_pd(c: Customers, k: int) -> Floats:
 
 
 def _together(c: Customers, grade: Ints, rho: float, simulated: tuple[int, int]) -> tuple[float, ...]:
-    """Return the adjusted p-value of each grade that has customers, in order, by simulation."""
+    """The adjusted p-value of each grade that has customers, in order, by simulation."""
     labels = pa.array([f"g{g:03d}" for g in range(int(grade.max()) + 1)]).take(pa.array(grade))
     data = predictions(c.defaulted, c.pd, {"grade": labels})
     result = jeffreys_test(data, by="grade", rho=rho, draws=simulated[0], seed=simulated[1])
@@ -400,7 +400,7 @@ def _line(
 def _discrimination(
     c: Customers, before: Customers | None, value: float | None, absent: dict[str, str]
 ) -> Discrimination | None:
-    """Return the AUC of the grades now, and whether it has fallen."""
+    """The AUC of the grades now, and whether it has fallen."""
     if c.defaulted.all() or not c.defaulted.any():
         absent["discrimination"] = "all customers have the same outcome: an AUC takes both"
         return None
@@ -438,7 +438,7 @@ def _area(c: Customers) -> tuple[float, float]:
 
 
 def _migrations(c: Customers, k: int, absent: dict[str, str]) -> Migrations | None:
-    """Return the matrix of migrations with its bandwidths and tests."""
+    """The matrix of migrations with its bandwidths and tests."""
     if c.end is None:
         absent["migrations"] = "no grade at the end of the period: pass end_grade="
         return None
@@ -470,7 +470,7 @@ def _matrix(values: Floats) -> Matrix:
 def _concentration(
     c: Customers, before: Customers | None, index: float | None, k: int, absent: dict[str, str]
 ) -> tuple[Concentration, ...]:
-    """Return the concentration of customers, and of exposure where it is known."""
+    """The concentration of customers, and of exposure where it is known."""
     earlier = None if before is None else shares.variation(np.bincount(before.grade, minlength=k))
     earlier = earlier if index is None else shares.variation_of(index, k)
     if earlier is None:

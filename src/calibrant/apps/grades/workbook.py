@@ -66,7 +66,7 @@ class Sheet:
 
 
 def sheets(result: GradeValidation) -> tuple[Sheet, ...]:
-    """Return the tables of a validation, the notes last; a part that is absent has no table, and a note says why."""
+    """The tables of a validation, the notes last; a part that is absent has no table, and a note says why."""
     made = [_back_testing(result)]
     if result.discrimination is not None:
         made.append(_discrimination(result.discrimination))
@@ -160,7 +160,7 @@ def _notes(result: GradeValidation) -> Iterator[tuple[Value, ...]]:
 
 
 def workbook(result: GradeValidation) -> bytes:
-    """Return the sheets as an Excel workbook: heads frozen, no formula, the same bytes every time."""
+    """The sheets as an Excel workbook: heads frozen, no formula, the same bytes every time."""
     try:
         from xlsxwriter import Workbook
     except ImportError:
@@ -216,19 +216,19 @@ FORMATS: Mapping[str, Callable[[GradeValidation], bytes]] = {BOOK: workbook, ".j
 
 
 def checked(out: str) -> str:
-    """Return the name of a file that a validation can be written to."""
+    """The name of a file that a validation can be written to."""
     if Path(out).suffix.lower() not in FORMATS:
         raise BadInput(f"cannot write {out!r}: end its name in {', '.join(FORMATS)}")
     return out
 
 
 def content(result: GradeValidation, out: str) -> bytes:
-    """Return a validation in the format of a file's ending."""
+    """A validation in the format of a file's ending."""
     return FORMATS[Path(out).suffix.lower()](result)
 
 
 def lines(result: GradeValidation) -> str:
-    """Return the grades with their lights, then a line each for discrimination, migrations and concentration."""
+    """The grades with their lights, then a line each for discrimination, migrations and concentration."""
     table: list[tuple[str, ...]] = [("grade", "PD", "customers", "defaults", "rate", "p-value", "together", "light")]
     table += [_row(b, bool(result.settings["rho"])) for b in (*result.back_testing, result.portfolio)]
     wide = [max(cells(r[i]) for r in table) for i in range(len(table[0]))]
@@ -269,7 +269,7 @@ def _reported(result: GradeValidation) -> Iterator[str]:
 
 
 def _least(p: Matrix, result: GradeValidation) -> str:
-    """Return the cell whose excess over its nearer neighbour is the most surprising."""
+    """The cell whose excess over its nearer neighbour is the most surprising."""
     at = [(v, i, j) for i, row in enumerate(p) for j, v in enumerate(row) if v is not None]
     if not at:
         return "no cell to test"

@@ -140,7 +140,7 @@ def preparation(record: AuditRecord) -> Lines:
 
 
 def outcome(record: AuditRecord) -> Lines:
-    """Return the column and the value that count as the outcome."""
+    """The column and the value that count as the outcome."""
     return (_outcome(record),)
 
 
@@ -151,7 +151,7 @@ def _outcome(record: AuditRecord) -> Text:
 
 
 def covariates(record: AuditRecord) -> Lines:
-    """Return the columns along which error was looked for; they need not be the model's predictors."""
+    """The columns along which error was looked for; they need not be the model's predictors."""
     names = listed(record.data.get("covariates"))
     if not names:
         return NO_LINES
@@ -171,7 +171,7 @@ def output(record: AuditRecord) -> Lines:
 
 
 def again(record: AuditRecord) -> Lines:
-    """Return the software and the command that does the audit again."""
+    """The software and the command that does the audit again."""
     software = ", ".join(f"{k} {v}" for k, v in sorted(record.versions.items()))
     typed = audit_again(record).replace(" \\\n", " ")
     command = (say("Command: ", code(" ".join(typed.split()))),) if typed else NO_LINES
@@ -271,7 +271,7 @@ def analyses(record: AuditRecord) -> Lines:
 
 
 def methods(record: AuditRecord) -> Lines:
-    """Return the measures, the certified ranges, the tests and the plots that the record holds."""
+    """The measures, the certified ranges, the tests and the plots that the record holds."""
     certified = (
         f"Certified ends of the calibration error, each at {_level(record)} separately: the raw score from below, "
     )
@@ -382,7 +382,7 @@ def updating(record: AuditRecord) -> Lines:
 
 
 def updated(record: AuditRecord) -> Lines:
-    """Return the certified error and the scores before and after each recalibration."""
+    """The certified error and the scores before and after each recalibration."""
     return tuple(
         say(
             f"{'As audited' if r['probability'] == AS_AUDITED else sentence(repair_named(str(r['recipe'])))[:-1]}: ",
@@ -395,7 +395,7 @@ def updated(record: AuditRecord) -> Lines:
 
 
 def interpretation(record: AuditRecord) -> Lines:
-    """Return the verdicts in their three parts, which none of them stands for another."""
+    """The verdicts in their three parts, which none of them stands for another."""
     limit, reported = (
         limit_of(record),
         {"absent": "not checked", "error_shown": "error shown", "not_checked": "no limit"},

@@ -27,13 +27,13 @@ class Tripod(Output):
             ending(target)
 
     def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
-        """Return the items as Markdown, or as CSV where the name of the file ends so."""
+        """The items as Markdown, or as CSV where the name of the file ends so."""
         from calibrant.apps.guidelines.tripod import FORMATS, ending
 
         return FORMATS[ending(target)](thing)
 
     def table(self, record: AuditRecord) -> Curve:
-        """Return the items as a table, for Python."""
+        """The items as a table, for Python."""
         from calibrant.apps.guidelines.tripod import table
 
         return table(record)

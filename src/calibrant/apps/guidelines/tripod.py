@@ -188,7 +188,7 @@ def _answer(record: AuditRecord, item: Item, section: str) -> Answer:
 
 
 def table(record: AuditRecord) -> Curve:
-    """Return the same as a table, a line an item: item, section, applies, topic, state, answer, authors."""
+    """The same as a table, a line an item: item, section, applies, topic, state, answer, authors."""
     rows = [
         (
             a.item.number,
@@ -215,7 +215,7 @@ def _left(a: Answer) -> str:
 
 
 def markdown(record: AuditRecord) -> str:
-    """Return the items as Markdown: those an audit answers with their answers, then those it cannot."""
+    """The items as Markdown: those an audit answers with their answers, then those it cannot."""
     result = answers(record)
     out = ["# TRIPOD+AI, as far as an audit answers it", "", marked(_what(record)), "", marked(_cited()), ""]
     section = ""
@@ -253,7 +253,7 @@ def _rest(results: tuple[Answer, ...], state: State) -> list[str]:
 
 
 def as_csv(record: AuditRecord) -> str:
-    """Return the items as CSV, a line an item; text that a spreadsheet would take for a formula is kept from it."""
+    """The items as CSV, a line an item; text that a spreadsheet would take for a formula is kept from it."""
     columns = table(record).columns
     return tables.written(tuple(columns), zip(*columns.values(), strict=True))
 
@@ -262,7 +262,7 @@ FORMATS: dict[str, Callable[[AuditRecord], str]] = {".md": markdown, ".csv": as_
 
 
 def ending(out: str) -> str:
-    """Return the format that the ending of a file's name asks for; ``-`` is Markdown."""
+    """The format that the ending of a file's name asks for; ``-`` is Markdown."""
     result = ".md" if out == "-" else Path(out).suffix.lower()
     if result not in FORMATS:
         raise BadInput(f"cannot write {out!r} as a checklist: end its name in {' or '.join(FORMATS)}")

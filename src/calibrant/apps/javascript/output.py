@@ -18,7 +18,7 @@ class JavaScript(Output):
     of: Literal["record", "calibrator"] = "calibrator"
 
     def content(self, thing: Calibrator, target: str, inputs: Namespace) -> str:
-        """Return the function, called as `target` says."""
+        """The function, called as `target` says."""
         from calibrant.apps.javascript.script import Script
         from calibrant.toolkit.formulas import Formula
 

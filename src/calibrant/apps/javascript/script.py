@@ -33,7 +33,7 @@ class Script(Writer):
         return MATH
 
     def function(self, results: Sequence[Term], name: str, cluster: float) -> str:
-        """Return the function of a score and an object of covariates; it returns null for what cannot be repaired."""
+        """The function of a score and an object of covariates; it returns null for what cannot be repaired."""
         read = "typeof score === 'number' ? " + ("score" if cluster == 1.0 else f"score / {cluster}") + " : NaN"
         if self.classes == 1:
             lines = [f"function {name}(score, row = {{}}) {{", f"  const p = {read};"]
@@ -70,32 +70,32 @@ class Script(Writer):
         ]
 
     def number(self, value: float) -> str:
-        """Return a constant."""
+        """A constant."""
         return _number(value)
 
     def named(self, name: str) -> str:
-        """Return a constant of an earlier step."""
+        """A constant of an earlier step."""
         return name
 
     def scored(self, at: int) -> str:
-        """Return the score, from 0 to 1; of several classes that of one."""
+        """The score, from 0 to 1; of several classes that of one."""
         return "p" if self.classes == 1 else f"p[{at}]"
 
     def filled(self, c: Coding) -> str:
-        """Return a number or date, its median where it is missing."""
+        """A number or date, its median where it is missing."""
         return f"x{self._place(c)}"
 
     def chosen(self, t: Chosen) -> str:
-        """Return the term of the first test that holds."""
+        """The term of the first test that holds."""
         events = "".join(f"{self.test(test)} ? {self.term(then)} : " for test, then in t.events)
         return f"({events}{self.term(t.otherwise)})"
 
     def missing(self, c: Coding, *, not_so: bool = False) -> str:
-        """Return the test that a number or date is missing, or that it is not."""
+        """The test that a number or date is missing, or that it is not."""
         return f"{'!' if not_so else ''}Number.isNaN(v{self._place(c)})"
 
     def among(self, t: Among) -> str:
-        """Return the test that a category is one of some."""
+        """The test that a category is one of some."""
         x, known = f"v{self._place(t.coding)}", [level for level in t.coding.levels if level]
         if t.other:
             left = [level for level in known if level not in t.levels]
@@ -113,7 +113,7 @@ def _text(name: str) -> str:
 
 
 def _island(text: str) -> str:
-    """Return a script's text so that it can stand in a page."""
+    """A script's text so that it can stand in a page."""
     return text.replace("<", "\\u003c")
 
 

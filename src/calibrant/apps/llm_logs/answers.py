@@ -61,12 +61,12 @@ class Tool:
 
 
 def named(task: str, sample: object) -> str:
-    """Return the name of a question, the same in every log of its task."""
+    """The name of a question, the same in every log of its task."""
     return f"{task}/{sample}" if task else str(sample)
 
 
 def plain(inputs: Mapping[str, object] | None, prefix: str = "") -> dict[str, object]:
-    """Return the values of an object that are no objects or lists themselves, by dotted names; those in objects too."""
+    """The values of an object that are no objects or lists themselves, by dotted names; those in objects too."""
     out: dict[str, object] = {}
     for key, value in (inputs or {}).items():
         if isinstance(value, Mapping):
@@ -168,7 +168,7 @@ def _right(value: object) -> int | None:
 
 
 def _confidences(answers: Sequence[Answer], file: str) -> list[tuple[str, str, Sequence[object]]]:
-    """Return the confidences: each with its column and the field that it comes from, the model's own first."""
+    """The confidences: each with its column and the field that it comes from, the model's own first."""
     fields: dict[Place, Sequence[object]] = {}
     for place in dict.fromkeys(place for a in answers for place in a.computed):
         fields[place] = [a.computed.get(place) for a in answers]
@@ -187,7 +187,7 @@ def _confidences(answers: Sequence[Answer], file: str) -> list[tuple[str, str, S
 
 
 def _distinct(field_: str, among: Sequence[str]) -> str:
-    """Return the words of a field that no other of some has alike, as they stand in the name of a column."""
+    """The words of a field that no other of some has alike, as they stand in the name of a column."""
     parts = [re.split(r"\W+", name) for name in among]
     own = [w for w in re.split(r"\W+", field_) if w and not all(w in other for other in parts)]
     return "_".join(own) or re.sub(r"\W+", "_", field_)
@@ -238,6 +238,6 @@ def _more(
 
 
 def holds_key(name: str) -> bool:
-    """Return whether a field, or one within others, is the right answer; a scorer's `answer` is what the model said."""
+    """Whether a field, or one within others, is the right answer; a scorer's `answer` is what the model said."""
     words = name.lower().split(".")
     return words[-1] in KEY and (words[0] in SCORED, words[-1]) != (True, "answer")

@@ -42,7 +42,7 @@ def decoded(raw: bytes, kind: type[T], where: str) -> T:
 
 
 def text_of(path: Path, encoding: str = "") -> bytes:
-    """Return a whole file of text, unpacked, in UTF-8 without a mark."""
+    """A whole file of text, unpacked, in UTF-8 without a mark."""
     result, _ = encoding_of(path, encoding)
     with as_utf8(path, result) as file:
         return b"".join(iter(lambda: file.read(BLOCK), b"")).removeprefix(b"\xef\xbb\xbf")

@@ -46,7 +46,7 @@ class Run(msgspec.Struct, rename="camel"):
 
 
 def deepeval_log(path: Path, name: str, form: Form) -> Source:
-    """Return the answers of a test run."""
+    """The answers of a test run."""
     result = decoded(text_of(path, form.encoding), Run, path.name)
     return source_of_answers(list(_answers(result)), DEEPEVAL, path, name)
 
@@ -66,7 +66,7 @@ def _answers(run: Run) -> Iterator[Answer]:
 
 
 def _graded(metrics: Sequence[Metric], success: bool | None) -> tuple[dict[str, object], dict[Place, float | None]]:
-    """Return whether an answer is right, by the metrics without a judge if there are such, and the judges' scores."""
+    """Whether an answer is right, by the metrics without a judge if there are such, and the judges' scores."""
     checked = [m for m in metrics if not m.evaluation_model]
     if not checked or len(checked) == len(metrics):
         known = success if success is not None else all(m.success for m in metrics) if metrics else None

@@ -68,7 +68,7 @@ class Whole(Head):
 
 
 def inspect_log(path: Path, name: str, form: Form) -> Source:
-    """Return the answers of a log, one a sample and epoch."""
+    """The answers of a log, one a sample and epoch."""
     head, answers = _archive(path) if zipfile.is_zipfile(path) else _json(path, form)
     result = source_of_answers(list(answers), INSPECT, path, name)
     return replace(result, log=replace(result.log, unfinished=_unfinished(head, result.rows, path.name)))

@@ -40,7 +40,7 @@ class Line(msgspec.Struct):
 
 
 def lm_eval_log(path: Path, name: str, form: Form) -> Source:
-    """Return the answers of a file of samples; its task stands in its name."""
+    """The answers of a file of samples; its task stands in its name."""
     result = SAMPLES.fullmatch(path.name)
     task = result[1] if result else path.name.split(".")[0]
     return source_of_answers(list(_answers(path, form, task)), LM_EVAL, path, name)
@@ -63,7 +63,7 @@ def _answers(path: Path, form: Form, task: str) -> Iterator[Answer]:
 
 
 def probability(responses: Sequence[object]) -> float | None:
-    """Return the probability of the likeliest of two choices or more, from the log-likelihood of each."""
+    """The probability of the likeliest of two choices or more, from the log-likelihood of each."""
     logs = [_log_likelihood(r) for r in responses]
     known = [v for v in logs if v is not None]
     if len(known) < max(len(logs), 2):
@@ -73,7 +73,7 @@ def probability(responses: Sequence[object]) -> float | None:
 
 
 def _log_likelihood(response: object) -> float | None:
-    """Return the first of a pair: log-likelihood, and whether greedy decoding gives it; numbers may be text."""
+    """The first of a pair: log-likelihood, and whether greedy decoding gives it; numbers may be text."""
     if not isinstance(response, list) or len(response) != 2 or str(response[1]) not in ("True", "False"):
         return None
     try:

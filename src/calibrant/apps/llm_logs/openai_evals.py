@@ -38,7 +38,7 @@ class Event(msgspec.Struct):
 
 
 def openai_evals_log(path: Path, name: str, form: Form) -> Source:
-    """Return the answers of a log, one a sample that was matched."""
+    """The answers of a log, one a sample that was matched."""
     return source_of_answers(list(_answers(path, form)), OPENAI_EVALS, path, name)
 
 

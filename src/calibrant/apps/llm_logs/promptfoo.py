@@ -105,7 +105,7 @@ class Evaluation(msgspec.Struct, rename="camel"):
 
 
 def promptfoo_log(path: Path, name: str, form: Form) -> Source:
-    """Return the answers of an evaluation, one a test, prompt, provider and repetition."""
+    """The answers of an evaluation, one a test, prompt, provider and repetition."""
     text = text_of(path, form.encoding)
     if b'"evalId"' in text[:4096] or b'"results"' in text[:4096]:
         results: Sequence[Result] = decoded(text, Evaluation, path.name).results.results
@@ -135,7 +135,7 @@ def _answers(results: Sequence[Result], file: str) -> Iterator[Answer]:
 
 
 def _object(output: object) -> dict[str, object]:
-    """Return an output that is a JSON object, or a text that is one and nothing else; of every other text nothing."""
+    """An output that is a JSON object, or a text that is one and nothing else; of every other text nothing."""
     if isinstance(output, dict):
         return output
     if not isinstance(output, str):
@@ -147,7 +147,7 @@ def _object(output: object) -> dict[str, object]:
 
 
 def _graded(result: Result) -> tuple[dict[str, object], dict[Place, float | None]]:
-    """Return whether an answer is right, by what no model judged if there is such, and how the judges scored it."""
+    """Whether an answer is right, by what no model judged if there is such, and how the judges scored it."""
     parts = (result.grading_result.component_results if result.grading_result else None) or []
     checked = [c for c in parts if not c.judged]
     if not checked or len(checked) == len(parts):

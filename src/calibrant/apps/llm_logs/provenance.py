@@ -17,5 +17,5 @@ LISTED = ", ".join(("confidence", "token_probability", "judge_confidence", "self
 
 
 def of_field(name: str) -> str:
-    """Return the provenance of the confidence that a field of a log holds; nothing where it holds none."""
+    """The provenance of the confidence that a field of a log holds; nothing where it holds none."""
     return OF_NAME.get(re.sub(r"[\W_]", "", name.lower()), "")

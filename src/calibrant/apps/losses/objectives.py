@@ -80,11 +80,11 @@ class CrossEntropyMMCE(nn.Module):  # type: ignore[misc]
         self.width = positive("width", width)
 
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss of a batch."""
+        """The loss of a batch."""
         return cross_entropy(logits, labels) + self.strength * self.penalty(logits, labels)
 
     def penalty(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return the maximum mean calibration error of a batch."""
+        """The maximum mean calibration error of a batch."""
         p = probabilities(logits, labels)
         if self.confidence == "positive":
             if p.shape[1] != 2:
@@ -162,11 +162,11 @@ class CrossEntropyMMD(nn.Module):  # type: ignore[misc]
         self.score_width = None if score_width is None else positive("score_width", score_width)
 
     def forward(self, logits: Tensor, labels: Tensor, covariates: Tensor) -> Tensor:
-        """Return the loss of a batch."""
+        """The loss of a batch."""
         return cross_entropy(logits, labels) + self.strength * self.penalty(logits, labels, covariates)
 
     def penalty(self, logits: Tensor, labels: Tensor, covariates: Tensor) -> Tensor:
-        """Return the squared distance of a batch."""
+        """The squared distance of a batch."""
         p = probabilities(logits, labels)
         n = len(p)
         if covariates.ndim != 2 or covariates.shape[0] != n or not covariates.shape[1]:
@@ -232,7 +232,7 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
         self.register_buffer("weight", torch.from_numpy(0.5 * weight * 3.0 * v**2), persistent=False)
 
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss of a batch."""
+        """The loss of a batch."""
         z = log_odds(logits, labels)
         y = labels.to(z.dtype)
         event, rest = self.expected_logs(z)
@@ -245,7 +245,7 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
         return self._expected_log(p, q), self._expected_log(q, p)
 
     def separation(self, z: Tensor, labels: Tensor) -> Tensor:
-        """Return the margin term of log-odds z, 0 if no event is near a non-event."""
+        """The margin term of log-odds z, 0 if no event is near a non-event."""
         h, p = self.bandwidth, torch.sigmoid(z)
         event = labels == 1
         near = (p[event][:, None] - p[~event][None, :]).abs() < 2.0 * h
@@ -266,7 +266,7 @@ class JitteredCrossEntropy(nn.Module):  # type: ignore[misc]
 
 
 def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the mean cross-entropy of logits of two classes, (m,) or (m, 1), or of several, (m, K)."""
+    """The mean cross-entropy of logits of two classes, (m,) or (m, 1), or of several, (m, K)."""
     if logits.ndim == 1 or logits.shape[1] == 1:
         return functional.binary_cross_entropy_with_logits(log_odds(logits, labels), labels.to(logits.dtype))
     return functional.cross_entropy(logits, labels.long())

@@ -301,7 +301,7 @@ class _Law:
 
 
 def _compared(q: DetectorInputs, reading: Reading, null: AssumedNull, draws: int) -> Outcome:
-    """Return the outcome under the null asked for."""
+    """The outcome under the null asked for."""
     options, count = choice("null", null, NULLS), checked_draws(draws)
     if options == "split" or (options == "auto" and not may_hold(q)):
         d, law = halves_of(q), _Law("split", LAWS["split"], count)

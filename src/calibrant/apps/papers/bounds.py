@@ -40,7 +40,7 @@ def perturbed(scores: Floats, bandwidth: float, rng: np.random.Generator) -> Flo
 
 
 def derivative_bounds(bandwidth: float) -> tuple[float, float]:
-    """Return the uniform bounds on the first and second derivative of the perturbed calibration function.
+    """The uniform bounds on the first and second derivative of the perturbed calibration function.
 
     Lemma 1: `b1 = 1 / (2 h)` (also the Lipschitz constant) and `b2 = 3 / (2 h^2)`, whatever the classifier.
     """
@@ -69,7 +69,7 @@ def empirical_bernstein(n: int, delta: float, variance: float) -> float:
 
 
 def plug_in_bandwidth(n_train: int, slope: float, curvature: float) -> tuple[float, float]:
-    """Return the smoothing bandwidth `t^2` of Appendix E, raw and clipped to [1e-4, 1/4].
+    """The smoothing bandwidth `t^2` of Appendix E, raw and clipped to [1e-4, 1/4].
 
     `t` is the root of `2 b t^5 + a t^3 - c / 2`, which is convex and increasing: Newton from the root of
     the cubic part, which lies to the right, falls monotonically.
@@ -137,7 +137,7 @@ class Folds(NamedTuple):
 
 
 def kernel_bound(scores: Floats, labels: NDArray[Any], bandwidth: float, alpha: float, folds: Folds) -> Bound:
-    """Return the bound of Proposition 2 on the perturbed score, cross-fitted, held-out points pooled."""
+    """The bound of Proposition 2 on the perturbed score, cross-fitted, held-out points pooled."""
     slope, curvature = derivative_bounds(bandwidth)
     s, y = _sorted_pairs(perturbed(scores, bandwidth, folds.rng), labels)
     fold = _deal(s.size, folds.number, folds.rng)
@@ -174,7 +174,7 @@ def _proposition_2(gap: Floats, error: Floats, ceiling: float, alpha: float, fac
 
 
 def denoised(scores: Floats, labels: Floats, radius: float) -> tuple[Floats, Floats]:
-    """Return the distinct scores and the total-variation fit at each; `scores` ascend.
+    """The distinct scores and the total-variation fit at each; `scores` ascend.
 
     Equal scores share one value, so the fit is a function of the score and does not depend on row order: the
     minimum of equation 2 over functions of the score, as `eta_T` is one, and Lemma 4 reads unchanged.
@@ -188,7 +188,7 @@ def denoised(scores: Floats, labels: Floats, radius: float) -> tuple[Floats, Flo
 def total_variation_bound(
     scores: Floats, labels: NDArray[Any], variation: float, alpha: float, folds: int, rng: np.random.Generator
 ) -> Bound:
-    """Return the bound of Proposition 1, cross-fitted, held-out points pooled, `delta` in quarters."""
+    """The bound of Proposition 1, cross-fitted, held-out points pooled, `delta` in quarters."""
     delta = alpha / 4
     s, y = _sorted_pairs(scores, labels)
     fold = _deal(s.size, folds, rng)
@@ -228,7 +228,7 @@ class Prefix(NamedTuple):
 
 
 def bucket_bound(rows: Prefix, buckets: int, shift: float, lipschitz: float, delta: float) -> tuple[float, float]:
-    """Return the mean of `|s - ybar|` and the bound for one partition, derived in `published_lipschitz`."""
+    """The mean of `|s - ybar|` and the bound for one partition, derived in `published_lipschitz`."""
     s, sums, positives = rows
     n = s.size
     inner = (np.arange(buckets) + shift) / buckets
@@ -247,7 +247,7 @@ def bucket_bound(rows: Prefix, buckets: int, shift: float, lipschitz: float, del
 def lipschitz_bound(
     scores: Floats, labels: NDArray[Any], bandwidth: float, alpha: float, rng: np.random.Generator
 ) -> Bound:
-    """Return the least bound over bucket counts and shifts on the perturbed score (Appendix E)."""
+    """The least bound over bucket counts and shifts on the perturbed score (Appendix E)."""
     slope = derivative_bounds(bandwidth)[0]
     s, y = _sorted_pairs(perturbed(scores, bandwidth, rng), labels)
     rows = Prefix.of(s, y)

@@ -141,7 +141,7 @@ def calibration_function(
 
 
 def _points(grid: int | Sequence[float], s: Floats) -> Floats:
-    """Return the points: equally spaced between the ends of the sorted scores, or those given."""
+    """The points: equally spaced between the ends of the sorted scores, or those given."""
     if isinstance(grid, (int, np.integer)):
         return np.unique(
             np.linspace(s[0], s[-1], check_int("grid", grid, 2, MOST_POINTS, of="points", hint="such as 101"))
@@ -156,7 +156,7 @@ def _points(grid: int | Sequence[float], s: Floats) -> Floats:
 
 
 def _smoothed(x: Floats, s: Floats, labels: Floats, h: float) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the kernel surrogate at the points; scores ascend."""
+    """The kernel surrogate at the points; scores ascend."""
     slope, curvature = derivative_bounds(h)
     width = plug_in_bandwidth(s.size, slope, curvature)[1]
     rate, error, alone = smooth(x, s, labels, width, slope, curvature)
@@ -168,7 +168,7 @@ def _smoothed(x: Floats, s: Floats, labels: Floats, h: float) -> tuple[dict[str,
 def _denoised(
     x: Floats, s: Floats, labels: Floats, delta: float, variation: float
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the total variation surrogate at the points, a step function of the score; scores ascend."""
+    """The total variation surrogate at the points, a step function of the score; scores ascend."""
     n = s.size
     knots, values = denoised(s, labels, denoising_radius(n, delta))
     at = np.maximum(np.searchsorted(knots, x, side="right") - 1, 0)

@@ -42,7 +42,7 @@ def published_rows(
 
 
 def published_stream(seed: int) -> np.random.Generator:
-    """Return a generator for `seed` whose draws are unrelated to those of `numpy.random.default_rng(seed)`.
+    """A generator for `seed` whose draws are unrelated to those of `numpy.random.default_rng(seed)`.
 
     A user who simulates scores with the same seed would otherwise have each score perturbed by itself.
     """

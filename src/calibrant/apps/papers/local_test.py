@@ -201,7 +201,7 @@ def published_local_test(
 
 
 def _counted(pairs: float, result: Floats, null: Null) -> tuple[float, dict[str, object]]:
-    """Return the p-value by step 11, or by the program, and what the null sums are."""
+    """The p-value by step 11, or by the program, and what the null sums are."""
     above, above_centred = float((result > pairs).mean()), float((result - result.mean() > pairs).mean())
     return above if null == "resampled" else max(1.0 / len(result), above_centred), {
         "null_mean": float(result.mean()),
@@ -214,7 +214,7 @@ def _counted(pairs: float, result: Floats, null: Null) -> tuple[float, dict[str,
 
 
 def _accepted(statistic: float, n: int, null: Null) -> tuple[float, dict[str, object]]:
-    """Return the p-value by Corollary 3.7, and its acceptance regions."""
+    """The p-value by Corollary 3.7, and its acceptance regions."""
     pairs, half = (n, 1.0) if null == "printed" else (n // 2, RIGHT)
     return pair_tail(max(statistic, 0.0), pairs, half), {
         "alphas": ALPHAS,
@@ -245,7 +245,7 @@ def _orders(n: int, draws: int, null: Null, seed: int) -> Iterator[NDArray[np.in
 def _kernel(
     data: Predictions, variables: Iterable[str] | str | None, how: PublishedKernel
 ) -> tuple[Kernel, tuple[str, ...]]:
-    """Return the published kernel: score and covariates as they come, each by its own gamma."""
+    """The published kernel: score and covariates as they come, each by its own gamma."""
     encoded = encode(data.covariates, coded(data, variables))
     for name, labels in zip(encoded.level_names, encoded.level_labels, strict=True):
         if labels[:-2] != ("false", "true"):

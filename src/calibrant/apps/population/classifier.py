@@ -26,7 +26,7 @@ class Classifier(Protocol):
         """Learn."""
 
     def predict_proba(self, x: Floats) -> Floats:
-        """Return a column of probabilities for each class."""
+        """A column of probabilities for each class."""
 
 
 def odds(
@@ -101,7 +101,7 @@ def odds(
 
 
 def fitted_odds(x: Floats, member: Rows, weights: Floats, on: Rows, learner: Learner) -> _Odds:
-    """Return the odds that a classifier fitted on some of the rows gives."""
+    """The odds that a classifier fitted on some of the rows gives."""
     if not (member[on].any() and (~member[on]).any()):
         raise BadInput("a fold has no rows of the population, or none of the data: pass more rows, or fewer folds")
     w = weights[on] * np.where(member[on], 1.0 / weights[on][member[on]].sum(), 1.0 / weights[on][~member[on]].sum())

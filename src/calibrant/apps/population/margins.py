@@ -30,7 +30,7 @@ class Leveled:
     people: Codes | None = None
 
     def pooled(self, into: Mapping[str, str]) -> Leveled:
-        """Return the column with some levels called by the name of another."""
+        """The column with some levels called by the name of another."""
         if strange := [v for v in into if v not in self.labels]:
             raise BadInput(f"pool={shown(dict(into))}: column {self.name!r} has no level {strange[0]!r}")
         named = [into.get(label, label) for label in self.labels]
@@ -55,7 +55,7 @@ def leveled(rows: pa.Table, people: pa.Table, columns: Sequence[str], pool: Pool
 
 
 def joint(columns: Sequence[Leveled], weights: Floats) -> Margin:
-    """Return the margin of columns jointly, with the shares of a population's rows, which count as `weights` say."""
+    """The margin of columns jointly, with the shares of a population's rows, which count as `weights` say."""
 
     def two_way(parts: Sequence[Codes]) -> NDArray[np.int64]:
         at = np.zeros(len(parts[0]), dtype=np.int64)

@@ -136,7 +136,7 @@ class Covariates:
 
 
 def columns_of(target: object) -> tuple[str, ...]:
-    """Return the columns that margins name."""
+    """The columns that margins name."""
     return tuple(dict.fromkeys(c for key, _ in _passed(target) for c in key))
 
 
@@ -287,7 +287,7 @@ def _all_columns(axes: Sequence[Margin]) -> tuple[str, ...]:
 
 
 def _covered(axes: list[Margin], learn: Rows, leave_out: bool) -> tuple[list[Margin], tuple[str, ...], float]:
-    """Return the margins without levels that no row has: refused, unless they may be left out of the population."""
+    """The margins without levels that no row has: refused, unless they may be left out of the population."""
     out, lacking, lost = [], list[str](), 0.0
     for m in axes:
         bare = (m.shares > 0) & (np.bincount(m.codes[learn], minlength=len(m.labels)) == 0)
@@ -307,7 +307,7 @@ def _covered(axes: list[Margin], learn: Rows, leave_out: bool) -> tuple[list[Mar
 
 
 def _margin_balance(m: Margin, base: Floats, weights: Floats) -> list[Balance]:
-    """Return the lines of one margin."""
+    """The lines of one margin."""
     kept = np.bincount(m.codes, minlength=len(m.labels)).astype(float)
     fewest = kept if m.people is None else np.where(m.people > 0, np.minimum(kept, m.people), kept)
     shares = {"before": m.current(base), "after": m.current(weights), "target": m.shares}
@@ -373,7 +373,7 @@ def _classified(sides: _Sides, options: _WeightingOptions, on: Rows | None, how:
 def _rows_balance(
     sides: _Sides, options: _WeightingOptions, numbers: Mapping[str, Floats], weights: Floats
 ) -> list[Balance]:
-    """Return the mean of each number and the shares of each other column."""
+    """The mean of each number and the shares of each other column."""
     out: list[Balance] = []
     n = sides.rows.num_rows
     count = np.ones(0) if sides.count is None else sides.count

@@ -31,13 +31,13 @@ class Margin:
         return " x ".join(self.columns)
 
     def current(self, weights: Floats) -> Floats:
-        """Return the weighted share of rows in each level."""
+        """The weighted share of rows in each level."""
         values: Floats = np.bincount(self.codes, weights, len(self.labels)) / weights.sum()
         return values
 
 
 def factors(margins: Sequence[Margin], base: Floats) -> tuple[Floats, ...]:
-    """Return a factor for each level of each margin, by which rows of starting weights `base` have its shares.
+    """A factor for each level of each margin, by which rows of starting weights `base` have its shares.
 
     Iterative proportional fitting; with one margin, post-stratification, exact after one step. Levels that no row has
     must have share 0; theirs is 1.

@@ -67,7 +67,7 @@ def weights(a: Namespace) -> int:
 
 
 def _rows(a: Namespace, source: Source, columns: Sequence[str]) -> Covariates:
-    """Return the columns that are made alike, and the weights and clusters that the rows have already."""
+    """The columns that are made alike, and the weights and clusters that the rows have already."""
     require(columns, source.columns, "covariate")
     own = [c for c in (a.weights, *(a.cluster or ())) if c]
     require(own, source.columns, "weight" if a.weights else "cluster")
@@ -86,14 +86,14 @@ class _Column:
         self.weights, self.name, self.at = result.weights, name, 0
 
     def added(self, batch: pa.RecordBatch, _part: str, _row: int) -> dict[str, pa.Array]:
-        """Return the weights of the next rows."""
+        """The weights of the next rows."""
         these = self.weights[self.at : self.at + batch.num_rows]
         self.at += batch.num_rows
         return {self.name: pa.array(these, mask=these <= 0)}
 
 
 def _cap(text: str | None) -> float | Literal["auto"] | None:
-    """Return the cap that was written."""
+    """The cap that was written."""
     if text in (None, AUTO):
         return AUTO
     if text == "none":
@@ -105,7 +105,7 @@ def _cap(text: str | None) -> float | Literal["auto"] | None:
 
 
 def _pools(items: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return the levels to count as another, by column."""
+    """The levels to count as another, by column."""
     out: dict[str, dict[str, str]] = {}
     for item in items:
         column, _, rest = item.partition("=")

@@ -115,7 +115,7 @@ class Weighting:
         return f"Weighting({self.method} of {', '.join(self.columns)}: {self.n:,} rows count as {self.effective:,.0f})"
 
     def of(self, data: Predictions) -> Predictions:
-        """Return the rows that have a weight, with it; weights of the data's own are in it already."""
+        """The rows that have a weight, with it; weights of the data's own are in it already."""
         if not isinstance(data, Predictions) or data.n != self.n:
             raise BadInput(f"these weights are of {self.n:,} rows: pass the calibrant.predictions they were made for")
         kept = self.kept
@@ -166,7 +166,7 @@ def capped(weights: Floats, cap: float | None) -> tuple[Floats, int]:
 
 
 def levels_balance(column: str, labels: tuple[str, ...], shares: Mapping[str, Floats], fewest: Floats) -> list[Balance]:
-    """Return a line for each level; levels of fewer than the mask, in rows or in the population, are one."""
+    """A line for each level; levels of fewer than the mask, in rows or in the population, are one."""
     order = np.argsort(fewest, kind="stable")
     order = order[fewest[order] > 0]
     small = int(np.count_nonzero(fewest[order] < MASK))
@@ -181,7 +181,7 @@ def levels_balance(column: str, labels: tuple[str, ...], shares: Mapping[str, Fl
 
 
 def mean_balance(column: str, means: Mapping[str, float], spread: float) -> Balance:
-    """Return the line of a number; `spread` is its standard deviation in the population."""
+    """The line of a number; `spread` is its standard deviation in the population."""
     return _line(column, MEAN, means, spread)
 
 

@@ -12,7 +12,7 @@ from calibrant.toolkit.report import Finding
 
 
 def metrics(record: AuditRecord) -> dict[str, float]:
-    """Return the numbers of an audit by name, as DVC, MLflow and other trackers take them.
+    """The numbers of an audit by name, as DVC, MLflow and other trackers take them.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def metrics(record: AuditRecord) -> dict[str, float]:
 
 
 def as_json(record: AuditRecord) -> str:
-    """Return the same as JSON text."""
+    """The same as JSON text."""
     return json.dumps(metrics(record), indent=1, allow_nan=False) + "\n"
 
 

@@ -40,7 +40,7 @@ FRACTION = re.compile(r"^(-?\d+)e")  # YAML takes 1e-05 for text, and 1.0e-05 fo
 
 
 def model_card(record: AuditRecord, *, task: str = TASK) -> str:
-    """Return the section of a model card: `model-index` as front matter, and what it says in Markdown.
+    """The section of a model card: `model-index` as front matter, and what it says in Markdown.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _block(tree: object, depth: int = 0) -> Iterator[str]:
 
 
 def _scalar(value: object) -> str:
-    """Return a number or a text; an infinite number as YAML writes it."""
+    """A number or a text; an infinite number as YAML writes it."""
     if isinstance(value, float):
         return FRACTION.sub(r"\1.0e", repr(value)).replace("inf", ".inf")
     return json.dumps(value, ensure_ascii=False)

@@ -24,7 +24,7 @@ class Summary(Output):
         p.add_argument("--against", metavar="RECORD.json", help="of --summary: an earlier record; says what changed")
 
     def reads(self, inputs: Namespace) -> Sequence[str]:
-        """Return the earlier record."""
+        """The earlier record."""
         return (inputs.against,) if inputs.against else ()
 
     def check(self, target: str | None, inputs: Namespace) -> None:
@@ -38,7 +38,7 @@ class Summary(Output):
         AuditRecord.load(inputs.against)
 
     def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
-        """Return the summary."""
+        """The summary."""
         from calibrant import AuditRecord
         from calibrant.apps.trackers.summary import summary
 
@@ -51,7 +51,7 @@ class Metrics(Output):
     line, metavar, after = "write flat numbers, for DVC and other trackers", "OUT.json", "summary"
 
     def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
-        """Return the numbers."""
+        """The numbers."""
         from calibrant.apps.trackers.metrics import as_json
 
         return as_json(thing)
@@ -63,7 +63,7 @@ class ModelCard(Output):
     line, metavar, after = "write the section of a Hugging Face model card", "OUT.md", "metrics"
 
     def content(self, thing: AuditRecord, target: str, inputs: Namespace) -> str:
-        """Return the section."""
+        """The section."""
         from calibrant.apps.trackers.model_card import model_card
 
         return model_card(thing)

@@ -46,7 +46,7 @@ MOST = 10  # of those that changed are listed
 
 
 def summary(record: AuditRecord, *, against: AuditRecord | None = None) -> str:
-    """Return a summary of an audit in Markdown, short enough for a pull request.
+    """A summary of an audit in Markdown, short enough for a pull request.
 
     Parameters
     ----------

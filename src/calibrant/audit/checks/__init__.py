@@ -14,12 +14,12 @@ from calibrant.audit.context import Check
 
 @cache
 def all_checks() -> tuple[Check, ...]:
-    """Return the questions that the files of this folder declare, in order."""
+    """The questions that the files of this folder declare, in order."""
     files = (import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__))
     results: list[Check] = [q for f in files for q in getattr(f, "DECLARED", ())]
     return tuple(sorted(results, key=lambda q: q.order))
 
 
 def gates() -> tuple[str, ...]:
-    """Return the codes of the tests that may count for the exit status."""
+    """The codes of the tests that may count for the exit status."""
     return tuple(q.code for q in all_checks() if q.gate)

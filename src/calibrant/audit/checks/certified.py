@@ -60,7 +60,7 @@ def of_everyone(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
 
 
 def between(lower: Estimate, upper: Estimate) -> float:
-    """Return the estimate of the judged score's error, moved between the two ends unless they cross."""
+    """The estimate of the judged score's error, moved between the two ends unless they cross."""
     low, high = lower.interval.low, upper.interval.high
     return min(max(upper.value, low), high) if low <= high else upper.value
 
@@ -72,7 +72,7 @@ def size(gap: Estimate) -> tuple[float, float]:
 
 
 def status(verdict: Verdict) -> Status:
-    """Return the status of a check by its verdict."""
+    """The status of a check by its verdict."""
     return "measured" if verdict == "not_checked" else verdict
 
 

@@ -68,7 +68,7 @@ def ranking(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
 
 
 def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], mask: int) -> Curve:
-    """Return the ranking without worst bins of fewer people than may be shown, or that leave fewer to all others.
+    """The ranking without worst bins of fewer people than may be shown, or that leave fewer to all others.
 
     Worst bins are reported of the variables of `hidden` alone.
     """
@@ -92,7 +92,7 @@ def _masked(ranking: Curve, hidden: Mapping[str, tuple[str, ...] | None], mask: 
 
 
 def _curve(context: AuditContext, name: str) -> Curve | None:
-    """Return the curve along a variable without the levels of few people; None where it cannot be drawn or shown."""
+    """The curve along a variable without the levels of few people; None where it cannot be drawn or shown."""
     from calibrant.diagnose.variable_curve import variable_curve
 
     data = context.fullest_pooled
@@ -133,7 +133,7 @@ def local(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
 
 
 def _maps(context: AuditContext) -> dict[str, Curve]:
-    """Return a map of each group variable that one can be drawn along."""
+    """A map of each group variable that one can be drawn along."""
     if (rows := context.rows) is None:
         return {}
     context.announce("mapping the error")
@@ -144,7 +144,7 @@ def _maps(context: AuditContext) -> dict[str, Curve]:
 
 
 def _map(rows: Predictions, name: str, context: AuditContext) -> Curve | None:
-    """Return the map without the points of few people, and the next smallest, so that none follows from a total."""
+    """The map without the points of few people, and the next smallest, so that none follows from a total."""
     from calibrant.diagnose.local_bias import local_bias
 
     try:

@@ -58,7 +58,7 @@ def decisions(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
 
 
 def _curve(context: AuditContext) -> dict[str, Curve]:
-    """Return the decision curve of everyone in steps of a few people, without counts; none of too few rows."""
+    """The decision curve of everyone in steps of a few people, without counts; none of too few rows."""
     try:
         result = decision_curve(context.read, alpha=context.judging.alpha, seed=context.seed)
     except NotComputable:

@@ -40,7 +40,7 @@ class Candidate(NamedTuple):
 
     @property
     def shared(self) -> bool:
-        """Return whether clusters are enough to say anything, and rows share them."""
+        """Whether clusters are enough to say anything, and rows share them."""
         clusters = len(np.unique(self.cluster))
         return clusters >= FEWEST and len(self.cluster) >= SHARED * clusters
 
@@ -82,7 +82,7 @@ def _tested(named: list[Candidate], seed: int) -> Iterator[tuple[str, int, int, 
 
 
 def candidates(context: AuditContext) -> list[Candidate]:
-    """Return the columns that may say which rows share clusters, with the rows held of them; groups are none.
+    """The columns that may say which rows share clusters, with the rows held of them; groups are none.
 
     Whole clusters where the sketch holds them, and else, or where its clusters have too many rows, the rows for tests.
     """
@@ -119,14 +119,14 @@ def _of_rows(
 
 
 def _may_be(coding: Coding) -> bool:
-    """Return whether a covariate may be what rows belong to, by its name or by how its values are written."""
+    """Whether a covariate may be what rows belong to, by its name or by how its values are written."""
     if coding.kind == "number":
         return coding.whole and names_cluster(coding.name)
     return coding.kind == "category" and (names_cluster(coding.name) or numbered(coding.levels))
 
 
 def _cluster(coding: Coding, stored: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the cluster of each row; negative where the value is missing, or one of those that share a level."""
+    """The cluster of each row; negative where the value is missing, or one of those that share a level."""
     if coding.kind == "category":
         return np.where(stored < len(coding.levels), stored, -1)
     values = doubles_of(stored)

@@ -77,12 +77,12 @@ class Group:
     # From above the same with `within`.
 
     def over(self, limit: float) -> float:
-        """Return the log e-value that it is over the limit, as it may be reported."""
+        """The log e-value that it is over the limit, as it may be reported."""
         low, high = self._draws
         return self.evidence.over(Limit(self.reported.over(limit, low), self.reported.over(limit, high)))
 
     def within(self, limit: float) -> float:
-        """Return the log e-value that it is within the limit, as it may be reported."""
+        """The log e-value that it is within the limit, as it may be reported."""
         low, high = self._draws
         return self.evidence.within(Limit(self.reported.within(limit, high), self.reported.within(limit, low)))
 

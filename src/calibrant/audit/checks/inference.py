@@ -23,7 +23,7 @@ FEW = "means among the events need {0} events and {0} others"
 
 
 def inference(sketch: Sketch, alpha: float, mask: int) -> Curve:
-    """Return the bias of every covariate's mean, or levels' shares, among the events; the least likely by chance first.
+    """The bias of every covariate's mean, or levels' shares, among the events; the least likely by chance first.
 
     The limits of all lines hold simultaneously with probability ``1 - alpha``, asymptotically (Bonferroni). Nothing is
     said of levels of few people, or of a number that few people decide. Values are rounded to about a tenth of a
@@ -79,7 +79,7 @@ def _lines(sketch: Sketch, name: str, mask: int) -> list[tuple[Inferring, str | 
 
 
 def _of_many(sketch: Sketch, name: str, mask: int) -> bool:
-    """Return whether the mean of a number rests on many people, so that it tells of none.
+    """Whether the mean of a number rests on many people, so that it tells of none.
 
     Not where few have no value, or few people with a value have, or have not, the event; nor where few differ from the
     most common value. Nor where one person holds more than one part in `mask` of all distances from the median, or is
@@ -122,7 +122,7 @@ def _line(q: Inferring, level: str | None, alpha: float) -> Line | None:
 
 
 def _digits(error: float) -> int | None:
-    """Return the decimals of about a tenth of a standard error; None where it says nothing."""
+    """The decimals of about a tenth of a standard error; None where it says nothing."""
     return 1 - round(math.log10(error)) if 0.0 < error < math.inf else None
 
 

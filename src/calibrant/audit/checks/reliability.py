@@ -56,7 +56,7 @@ class Ranges:
 
 
 def bins_of(q: Population, steps: int, alpha: float, mask: int) -> Curve:
-    """Return the binned reliability of the score, with gaps certified all at once."""
+    """The binned reliability of the score, with gaps certified all at once."""
     event_count = q.counted.expected
     if min(event_count, q.n - event_count) < CURVE_EVENTS:
         raise NotComputable(
@@ -123,7 +123,7 @@ def _by_clusters(q: Population, clusters: Clusters, alpha: float, mask: int) -> 
 
 
 def _fixed_ranges(q: Population, clusters: Clusters) -> NDArray[np.int64]:
-    """Return the range of each cell of the score: of about equally many rows of pilot clusters."""
+    """The range of each cell of the score: of about equally many rows of pilot clusters."""
     if q.two_way:
         return np.digitize(q.counted.middle, FIXED).astype(np.int64)
     pilot = _cell(q, clusters.p[~clusters.certified[clusters.cluster]])
@@ -131,7 +131,7 @@ def _fixed_ranges(q: Population, clusters: Clusters) -> NDArray[np.int64]:
 
 
 def _shares(fixed: NDArray[np.int64], bins: NDArray[np.int64], alpha: float) -> list[float]:
-    """Return the alpha of each bin, a run of ranges: every run that people might have asked for has its share."""
+    """The alpha of each bin, a run of ranges: every run that people might have asked for has its share."""
     kept = [len(np.unique(fixed[bins == i])) for i in range(int(bins[-1]) + 1)]
     k = len(np.unique(fixed))
     if k == 1:
@@ -156,7 +156,7 @@ def _people(q: Population, first: NDArray[np.int64], mask: int) -> NDArray[np.in
 
 
 def smoothed(context: AuditContext) -> Curve:
-    """Return the smoothed reliability curve, from cells of at least as many people as may be shown.
+    """The smoothed reliability curve, from cells of at least as many people as may be shown.
 
     Without columns where it cannot be computed: the check of the bins says why.
     """

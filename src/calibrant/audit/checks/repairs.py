@@ -106,7 +106,7 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
 
 
 def _shortened(result: Comparison, ranked: Sequence[str]) -> Curve:
-    """Return the table with what the verdicts say; groups are counted, not listed."""
+    """The table with what the verdicts say; groups are counted, not listed."""
     columns = {name: result.table.columns[name] for name in COLUMNS}
     audited = result.settings["variables"]
     by_variable = next((v for v in ranked if v in audited), "")

@@ -37,7 +37,7 @@ def sites(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
 
 
 def _reported(context: AuditContext, result: Curve) -> Curve:
-    """Return the mean and the spread as found, and each site that has rows enough without its name and its counts."""
+    """The mean and the spread as found, and each site that has rows enough without its name and its counts."""
     c = result.columns
     large = [i for i, n in enumerate(c["rows"]) if n >= context.mask]
     every = math.ceil(len(large) / MOST)

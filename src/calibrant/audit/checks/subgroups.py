@@ -39,7 +39,7 @@ def subgroups(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
 
 
 def _tested(context: AuditContext) -> CheckResult:
-    """Return the test alone where no range of subgroups is proved, as by clusters; what neither answers is refused."""
+    """The test alone where no range of subgroups is proved, as by clusters; what neither answers is refused."""
     searched = _searched(context)
     if searched is None:
         raise NotComputable("neither ranges nor a test of subgroups by clusters: subgroups need 20 effective clusters")
@@ -91,7 +91,7 @@ def _status(context: AuditContext, worst: Estimate) -> Status:
 
 
 def _distinct(context: AuditContext, size: float) -> dict[str, Curve]:
-    """Return a few distinct subgroups, and the map of one; none where the sketch holds no rows to distinguish them."""
+    """A few distinct subgroups, and the map of one; none where the sketch holds no rows to distinguish them."""
     from calibrant.diagnose.fixed_subgroups import fixed_subgroups
 
     plan = context.judging
@@ -132,7 +132,7 @@ def _searched(context: AuditContext) -> Outcome | None:
 
 
 def _map(context: AuditContext, result: Curve) -> dict[str, Curve]:
-    """Return the map of the two attributes of the first subgroup that has two and is shown to be off.
+    """The map of the two attributes of the first subgroup that has two and is shown to be off.
 
     None of clusters: a cell of many rows may be of few people, and who is in several cells is in none alone.
     """

@@ -88,7 +88,7 @@ def line(people: People, at: int, alpha: float, seed: int) -> Line:
 def _outward(
     reported: RandomRounding, results: tuple[float, float, float], about: str, span: tuple[float, float]
 ) -> tuple[float, float, float]:
-    """Return a number rounded, between ends moved outward."""
+    """A number rounded, between ends moved outward."""
     value, low, high = results
     least, most = reported.end(low, -1, f"{about} low", *span), reported.end(high, 1, f"{about} high", *span)
     return min(max(reported.near(value, about), least), most), least, most
@@ -100,7 +100,7 @@ Rate = tuple[float | None, float | None, float | None]
 def _rate(
     ladder: Ladder, acted: bool, counts: tuple[int, int], reported: RandomRounding, spend: tuple[float, int]
 ) -> Rate:
-    """Return a rate of errors on one side of the threshold with its certified range; nothing where nobody is there."""
+    """A rate of errors on one side of the threshold with its certified range; nothing where nobody is there."""
     (wrong, rows), (each, seed) = counts, spend
     if not rows:
         return None, None, None
@@ -124,7 +124,7 @@ def clopper_pearson(hits: int, n: int, each: float) -> tuple[float, float]:
 
 
 def _mean(ladder: Ladder, over_all: bool, alpha: float, seed: int) -> tuple[float, float, float]:
-    """Return the net benefit, or what it is more than of acting on everyone, with its certified range."""
+    """The net benefit, or what it is more than of acting on everyone, with its certified range."""
     gains, worth = ladder.gains(over_all, seed), 1.0 - ladder.threshold
     low, high = gains.limits(alpha / 2.0)
     return gains.mean / worth, low / worth, high / worth

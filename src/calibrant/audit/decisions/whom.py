@@ -25,7 +25,7 @@ class People:
     ladders: tuple[Ladder, ...]
 
     def least(self, at: int) -> int:
-        """Return the fewest people on a side of a threshold, or between it and the one before; none are not few."""
+        """The fewest people on a side of a threshold, or between it and the one before; none are not few."""
         ladder = self.ladders[at]
         before = self.ladders[at - 1].acts_from if at else None
         sides = [_people(ladder, 0.0, ladder.acts_from), _people(ladder, ladder.acts_from, 2.0)]
@@ -55,7 +55,7 @@ def everyone(context: AuditContext) -> People:
 
 
 def groups(context: AuditContext) -> list[People]:
-    """Return the groups that the audit shows."""
+    """The groups that the audit shows."""
     whole = context.sketch
     if not whole.spec.groupings:
         return []
@@ -95,6 +95,6 @@ def reported(people: Sequence[People], at: int, mask: int, pairs: set[int]) -> l
 
 
 def _enough(sides: Sequence[tuple[int, int]], mask: int) -> bool:
-    """Return whether those left out are two at least, and on neither side few together."""
+    """Whether those left out are two at least, and on neither side few together."""
     totals = [sum(s[k] for s in sides) for k in (0, 1)]
     return len(sides) > 1 and all(n == 0 or n >= mask for n in totals)

@@ -80,7 +80,7 @@ def _joined(raw: bytes, sums: list[Delayed], client: Client | None) -> list[byte
 
 
 def _active() -> Client | None:
-    """Return the client that Dask would use; None if it would use this process, as `dask.config.set` may say."""
+    """The client that Dask would use; None if it would use this process, as `dask.config.set` may say."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None

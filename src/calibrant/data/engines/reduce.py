@@ -42,7 +42,7 @@ def kind_of(thing: object) -> str:
 
 
 def is_live(engine: object, kind: str) -> bool:
-    """Return whether an engine is a session or client of this kind."""
+    """Whether an engine is a session or client of this kind."""
     return kind in LIVE and kind_of(engine) == kind and all(hasattr(engine, a) for a in LIVE[kind])
 
 
@@ -53,7 +53,7 @@ def source_of(
     form: Form = DETECTED,
     texts: Collection[str] = (),
 ) -> Source:
-    """Return a source as `open_source` does, or as rows that a cluster sums up.
+    """A source as `open_source` does, or as rows that a cluster sums up.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def source_of(
 
 
 def _cluster_frame(frame: Any, kind: str, engine: object) -> Source:
-    """Return a DataFrame's rows, which have no numbers."""
+    """A DataFrame's rows, which have no numbers."""
     if kind == "spark":
         from calibrant.data.engines.spark import SparkFrame
 

@@ -96,7 +96,7 @@ def _run(
 
 
 def _adapts(session: SparkSession) -> bool:
-    """Return whether the session joins small tasks by itself."""
+    """Whether the session joins small tasks by itself."""
     adapts = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
     return all(session.conf.get(name) == "true" for name in adapts)
 
@@ -115,14 +115,14 @@ def stages(adapts: bool, parts: int | None) -> list[tuple[int | str, ...]]:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Return whether Ctrl-C is behind an error: a classic session hides it behind that of the job it cancelled."""
+    """Whether Ctrl-C is behind an error: a classic session hides it behind that of the job it cancelled."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None
 
 
 def reported(error: BaseException) -> str:
-    """Return the one line of an engine's error that says most: the last of a Python traceback, or the first."""
+    """The one line of an engine's error that says most: the last of a Python traceback, or the first."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     lines = [q for q in lines if not q.startswith("An error occurred while calling")]
     if any(LACKING.search(q) for q in lines):

@@ -76,7 +76,7 @@ class Task:
         return self.spec.columns if self.kind == "count" else FirstLook(self.spec, self.by, self.covariates).columns
 
     def start(self) -> Sketch | FirstLook:
-        """Return an empty summary."""
+        """An empty summary."""
         if self.kind == "look":
             return FirstLook(self.spec, self.by, self.covariates)
         sketch = Sketch(self.spec)
@@ -87,7 +87,7 @@ class Task:
         return sketch
 
     def to_bytes(self) -> bytes:
-        """Return the task as bytes."""
+        """The task as bytes."""
         return zlib.compress(msgspec.json.encode(self))
 
     @classmethod
@@ -108,17 +108,17 @@ class WorkResult:
 
 
 def message(answer: WorkResult, summary: bytes = b"") -> bytes:
-    """Return an answer and a summary as bytes."""
+    """An answer and a summary as bytes."""
     return with_sizes(msgspec.json.encode(answer), summary)
 
 
 def refusal(error: Exception, parts: Iterable[int]) -> bytes:
-    """Return a refusal as a message."""
+    """A refusal as a message."""
     return message(WorkResult(parts=tuple(parts), refused=type(error).__name__, why=text_of(str(error))))
 
 
 def summary_of(summary: Sketch | FirstLook, parts: Iterable[int]) -> bytes:
-    """Return a summary as a message. Faulty rows that may not be left out are reported without their counts."""
+    """A summary as a message. Faulty rows that may not be left out are reported without their counts."""
     if isinstance(summary, FirstLook):
         return message(WorkResult(parts=tuple(parts)), summary.to_bytes(level=QUICK))
     first = [f and (text_of(f[0]), f[1]) for f in summary.faults.first]
@@ -145,7 +145,7 @@ def _merged(task: Task, full_sketch: Sketch | FirstLook, answer: WorkResult, raw
 
 
 def caller(engine: str) -> Call:
-    """Return a function that runs one of this file by name where it is unpickled, even where calibrant is not there.
+    """A function that runs one of this file by name where it is unpickled, even where calibrant is not there.
 
     Called with the function's name, the task and the part, then what the function takes; returns its message.
     """

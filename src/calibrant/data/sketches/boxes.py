@@ -94,11 +94,11 @@ class Boxes:
             raise BadInput(f"more than {MOST:,} rows: sums of their scores leave 64 bits; sketch fewer rows at a time")
 
     def arrays(self) -> dict[str, Integers]:
-        """Return the sums."""
+        """The sums."""
         return {"sums": self.sums}
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Return whether arrays of these shapes can be this part's state."""
+        """Whether arrays of these shapes can be this part's state."""
         return dict(shapes) == {"sums": self.sums.shape}
 
     def load(self, arrays: Mapping[str, Integers]) -> None:

@@ -45,23 +45,23 @@ class Candidates:
             kept.merge(other.counted[name])
 
     def of(self, name: str) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """Return the cluster of each row held, numbered from zero, with its score and label."""
+        """The cluster of each row held, numbered from zero, with its score and label."""
         lines = self.counted[name].lines
         clusters = np.unique(lines[:, HASH], return_inverse=True)[1].reshape(-1).astype(np.int64)
         return clusters, scores_of(lines), labels_of(lines).astype(np.float64)
 
     def share(self, name: str) -> float:
-        """Return the share of all clusters that is held, about; 1 where all are."""
+        """The share of all clusters that is held, about; 1 where all are."""
         return (self.counted[name].limit + 1.0) / 2.0**64
 
     # ---- bytes ----
 
     def arrays(self) -> dict[str, Integers]:
-        """Return the state by column."""
+        """The state by column."""
         return {f"{j} {k}": v for j, kept in enumerate(self.counted.values()) for k, v in kept.arrays().items()}
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Return whether arrays of these shapes can be this part's state."""
+        """Whether arrays of these shapes can be this part's state."""
         each = [kept.takes(_of(j, shapes)) for j, kept in enumerate(self.counted.values())]
         return all(each) and len(shapes) == sum(len(_of(j, shapes)) for j in range(len(each)))
 

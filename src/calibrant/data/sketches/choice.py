@@ -108,7 +108,7 @@ class Choice:
         return self
 
     def chosen(self, name: str, caller: Caller) -> Chosen:
-        """Return the rows if all were sound, or if those that were not may be left out."""
+        """The rows if all were sound, or if those that were not may be left out."""
         self.faults.caller = caller
         self.faults.check(self.spec)
         lines, spec = self.sample.lines, self.spec

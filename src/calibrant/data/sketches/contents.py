@@ -161,7 +161,7 @@ class Contents:
     # ---- bytes ----
 
     def arrays(self) -> dict[str, Integers]:
-        """Return the state."""
+        """The state."""
         self._forget()
         files = np.array([(file, *self.files[file]) for file in sorted(self.files)], dtype=np.uint64)
         return {
@@ -172,7 +172,7 @@ class Contents:
         }
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Return whether arrays of these shapes can be this part's state."""
+        """Whether arrays of these shapes can be this part's state."""
         most = {"rows": (KEPT, FIELDS), "keys": (KEPT, FIELDS), "files": (MOST_FILES, 3)}
         others = {name: shape for name, shape in shapes.items() if name != "total"}
         sound = all(len(q) == 2 and q[0] <= most[k][0] and q[1] == most[k][1] for k, q in others.items() if k in most)
@@ -205,5 +205,5 @@ class Contents:
 
 
 def hash_of(file: str) -> int:
-    """Return the number by which a file is known."""
+    """The number by which a file is known."""
     return int.from_bytes(hashlib.sha256(file.encode("utf-8", "surrogatepass")).digest()[:8], "little")

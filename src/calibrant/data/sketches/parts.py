@@ -58,10 +58,10 @@ class Part(Protocol):
         """Add another part of the same spec."""
 
     def arrays(self) -> dict[str, Integers]:
-        """Return the state as int64 arrays by name, the same bits for the same rows."""
+        """The state as int64 arrays by name, the same bits for the same rows."""
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Return whether arrays of these shapes can be this part's state."""
+        """Whether arrays of these shapes can be this part's state."""
 
     def load(self, arrays: Mapping[str, Integers]) -> None:
         """Take over the state that `arrays` described."""
@@ -81,7 +81,7 @@ class Parts(TypedDict, total=False):
 
 
 def parts_of(spec: Spec) -> Parts:
-    """Return the empty parts that a spec asks for; what the rows hold and the scores themselves are always there."""
+    """The empty parts that a spec asks for; what the rows hold and the scores themselves are always there."""
     parts: Parts = {"contents": Contents(spec), "values": Values(spec)}
     if spec.codings:
         parts["fine"] = Fine(spec)
@@ -106,7 +106,7 @@ def sound_rows(
     columns: Mapping[str, pa.Array],
     origin: Origin,
 ) -> Rows | None:
-    """Return the rows whose score and label are sound, covariates encoded; None if there are none.
+    """The rows whose score and label are sound, covariates encoded; None if there are none.
 
     `stacked` has a row for each grouping of the spec.
     """
@@ -205,11 +205,11 @@ class Fine:
                 )
 
     def arrays(self) -> dict[str, Integers]:
-        """Return the sums by covariate."""
+        """The sums by covariate."""
         return dict(self.stored)
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Return whether arrays of these shapes can be this part's state."""
+        """Whether arrays of these shapes can be this part's state."""
         return {name: kept.shape for name, kept in self.stored.items()} == dict(shapes)
 
     def load(self, arrays: Mapping[str, Integers]) -> None:
@@ -281,12 +281,12 @@ class SampledRows(Sample):
         super().merge(other)
 
     def arrays(self) -> dict[str, Integers]:
-        """Return the state."""
+        """The state."""
         total = {"total": np.array([self.total], dtype=np.uint64).view(np.int64)}
         return super().arrays() | (total if self.whole else {})
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Return whether arrays of these shapes can be this sample's state."""
+        """Whether arrays of these shapes can be this sample's state."""
         others = {name: shape for name, shape in shapes.items() if name != "total"}
         return super().takes(others) and shapes.get("total") == ((1,) if self.whole else None)
 
@@ -314,19 +314,19 @@ class SampledRows(Sample):
         return round(self.clusters / ((self.limit + 1) / 2.0**64)) if self.cut else self.clusters
 
     def named(self) -> NDArray[np.int64]:
-        """Return the cluster of each row held, as a number of its own, in the order of `predictions`."""
+        """The cluster of each row held, as a number of its own, in the order of `predictions`."""
         result: NDArray[np.int64] = self.lines[self._order(None), HASH]
         return result
 
     def levels(self, grouping: int) -> NDArray[np.int64]:
-        """Return the level of each row held in one grouping, in the order of `predictions`."""
+        """The level of each row held in one grouping, in the order of `predictions`."""
         result: NDArray[np.int64] = self.lines[self._order(None), self.own + WITH + grouping]
         return result
 
     def predictions(
         self, name: str = "data", at: NDArray[np.intp] | None = None, only: Collection[str] | None = None
     ) -> Predictions:
-        """Return the sample as rows, covariates as the user knows them; in the order of the source if these are all.
+        """The sample as rows, covariates as the user knows them; in the order of the source if these are all.
 
         `at` picks some of these rows, `only` some of the covariates.
         """
@@ -348,7 +348,7 @@ class SampledRows(Sample):
         return order if at is None else order[at]
 
     def rows(self) -> Rows:
-        """Return the sample as rows, covariates encoded but not scaled; their identities are hashed already."""
+        """The sample as rows, covariates encoded but not scaled; their identities are hashed already."""
         lines = self.lines
         self._check_key(lines)
         last, end = COVARIATES + len(self.numbers), self.own
@@ -410,13 +410,13 @@ class SampledRows(Sample):
 
 
 def sum_of(hashes: Ids, p: Floats, y: NDArray[np.int8], weights: NDArray[np.generic]) -> int:
-    """Return the sum of rows' hashes modulo 2^64: of unit, score, label and weight, the same in any order."""
+    """The sum of rows' hashes modulo 2^64: of unit, score, label and weight, the same in any order."""
     words = mix(mix(mix(hashes ^ bits_of(p).view(np.uint64)) ^ y.astype(np.uint64)) ^ bits_of(weights).view(np.uint64))
     return int(words.sum(dtype=np.uint64))
 
 
 def _column(values: Integers, c: Coding) -> pa.Array:
-    """Return a covariate of sampled rows: a number, a time, or text in which rare values are "other"."""
+    """A covariate of sampled rows: a number, a time, or text in which rare values are "other"."""
     if c.kind == "category":
         labels = pa.array(c.labels[:-1], pa.string())
         codes = pa.array(values.astype(np.int32), mask=values == len(c.levels) + 1)

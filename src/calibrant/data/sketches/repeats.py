@@ -69,7 +69,7 @@ class Repeats:
     times: float = 1.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields by name."""
+        """The fields by name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
@@ -97,7 +97,7 @@ class _Twins:
 
 
 def repeats_of(contents: Contents, pair_share: Chance) -> Repeats:
-    """Return the rows that occur more than once, by key if there is one; `pair_share` as `_Twins` has it."""
+    """The rows that occur more than once, by key if there is one; `pair_share` as `_Twins` has it."""
     keyed = contents.keyed
     kept = contents.keys if keyed else contents.rows
     counts = kept.lines[:, ZEROS:]
@@ -115,7 +115,7 @@ def _times(contents: Contents) -> float:
 
 
 def _copied(contents: Contents, pair_share: Chance) -> bool:
-    """Return whether the rows that repeat others are copies, most of them."""
+    """Whether the rows that repeat others are copies, most of them."""
     lines = contents.rows.lines
     counts = lines[:, ZEROS:]
     if np.count_nonzero(counts) >= SURELY and np.gcd.reduce(counts, axis=None) > 1:
@@ -128,7 +128,7 @@ def _copied(contents: Contents, pair_share: Chance) -> bool:
 
 
 def _more_than_chance(t: _Twins) -> bool:
-    """Return whether contents occur more than once because rows were copied."""
+    """Whether contents occur more than once because rows were copied."""
     _, same, sizes = np.unique(t.lines[:, TAG], return_inverse=True, return_counts=True)
     same = same.reshape(-1)
     equal = float(t.pairs.sum()) / t.share
@@ -161,7 +161,7 @@ def _more_than_chance(t: _Twins) -> bool:
 
 
 def _rates(lines: Integers) -> Floats:
-    """Return the rate of events among contents of about the same score, each content once however often it occurs."""
+    """The rate of events among contents of about the same score, each content once however often it occurs."""
     cell = lines[:, TAG] & ((1 << TAG_BITS) - 1)
     bins = min(max(len(lines) // BIN, 1), BINS)
     order = np.argsort(cell, kind="stable")
@@ -229,7 +229,7 @@ def same_files(contents: Contents, names: Iterable[str]) -> tuple[str, str, int]
 
 
 def _by_chance(contents: Contents, rows: int) -> float:
-    """Return an upper bound of the chance that two files of so many rows, drawn independently, are equal.
+    """An upper bound of the chance that two files of so many rows, drawn independently, are equal.
 
     Two rows are equal with probability c, the share of equal pairs. So the rows of two files of m rows are equal, in
     one of their m! orders, with probability m! c^m at most; and the chance falls with m, for it is the one of a

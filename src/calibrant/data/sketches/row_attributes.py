@@ -62,7 +62,7 @@ class RowAttributes:
         return RowAttributes(own, None if weights is None else weights[rows], candidates=may_be)
 
     def labelled(self, y: NDArray[np.int8] | Floats) -> NDArray[np.int8] | Floats:
-        """Return the labels, missing in rows that are gone, which are left out as if they had none.
+        """The labels, missing in rows that are gone, which are left out as if they had none.
 
         What rows lack is noted of the labels as they are.
         """

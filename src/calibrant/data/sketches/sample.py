@@ -60,7 +60,7 @@ class Origin:
 
     @classmethod
     def of(cls, batch: Batch, spec: Spec, part: str, first_row: int, row_attributes: RowAttributes = NOTHING) -> Origin:
-        """Return the origin of a record batch, by the spec's key if it has one."""
+        """The origin of a record batch, by the spec's key if it has one."""
         keys = [batch.column(k) for k in spec.key]
         return cls(part, first_row, row_ids(keys, spec.seed, spec.key) if keys else None, row_attributes)
 
@@ -69,13 +69,13 @@ class Origin:
         return spec.salt(self.part if self.keys is None else "")
 
     def identities(self, n: int, spec: Spec) -> Ids:
-        """Return the identities of the n rows; all the same where only their clusters are known."""
+        """The identities of the n rows; all the same where only their clusters are known."""
         if not spec.numbered:
             return np.zeros(n, dtype=np.uint64)
         return identities(n, self.first_row, self.salt(spec), self.keys)
 
     def clusters(self, spec: Spec) -> Ids | None:
-        """Return the identities of the clusters that rows belong to; None where each row is one."""
+        """The identities of the clusters that rows belong to; None where each row is one."""
         clusters = self.row_attributes.clusters
         return None if clusters is None else mix(clusters ^ np.uint64(spec.salt("")))
 
@@ -95,19 +95,19 @@ def identities(n: int, first_row: int, salt: int, keys: Ids | None = None) -> Id
 
 
 def identities_of(n: int, seed: int) -> Ids:
-    """Return the identities of n rows in memory: those of the same rows read from one file."""
+    """The identities of n rows in memory: those of the same rows read from one file."""
     return HERE.identities(n, Spec(label="y", score="p", seed=seed))
 
 
 def hashes_of(ids: Ids) -> Ids:
-    """Return the numbers that decide which rows are sampled."""
+    """The numbers that decide which rows are sampled."""
     return mix(ids ^ SALT)
 
 
 def of_clusters(
     hashes: Ids, clusters: Ids | None, weights: Floats | None
 ) -> tuple[Ids, tuple[NDArray[np.generic], ...]]:
-    """Return the hashes of rows' clusters, and with them the rows' own, and their weights, of 1 if of none."""
+    """The hashes of rows' clusters, and with them the rows' own, and their weights, of 1 if of none."""
     own = (hashes.view(np.int64), np.ones(len(hashes)) if weights is None else weights)
     return hashes if clusters is None else hashes_of(clusters), own
 
@@ -130,7 +130,7 @@ def source_order(hashes: Ids, spec: Spec) -> Indices:
 
 
 def smallest(hashes: Ids, size: int, ties: Callable[[], Sequence[NDArray[np.generic]]]) -> Indices:
-    """Return the indices of the `size` smallest hashes in increasing order; equal hashes by `ties`, made if needed."""
+    """The indices of the `size` smallest hashes in increasing order; equal hashes by `ties`, made if needed."""
     near = np.arange(len(hashes))
     if len(hashes) > 2 * size:
         near = np.flatnonzero(hashes <= np.partition(hashes, size)[size])
@@ -196,7 +196,7 @@ class Sample:
             self._limit = np.uint64(int(share * 2.0**64))
 
     def candidates(self, hashes: Ids, sound: NDArray[np.bool_] | None = None) -> Indices:
-        """Return the rows among these that may be kept; more than `size` only where hashes are equal."""
+        """The rows among these that may be kept; more than `size` only where hashes are equal."""
         near = np.flatnonzero(hashes <= self._limit if sound is None else sound & (hashes <= self._limit))
         if len(near) > self.size and not self.whole:
             near = near[hashes[near] <= np.partition(hashes[near], self.size - 1)[self.size - 1]]
@@ -226,7 +226,7 @@ class Sample:
         return self.lines[:, self.own if self.whole else HASH].view(np.uint64)
 
     def row_attributes(self, at: Indices, spec: Spec) -> tuple[Ids | None, Floats | None]:
-        """Return the clusters and the weights of some lines where the spec names them; nobody may write to them."""
+        """The clusters and the weights of some lines where the spec names them; nobody may write to them."""
         clusters = self.lines[at, HASH].view(np.uint64) if spec.cluster else None
         weights = doubles_of(self.lines[at, self.own + 1]) if spec.weights else None
         for column in (clusters, weights):
@@ -235,16 +235,16 @@ class Sample:
         return clusters, weights
 
     def cluster_ids(self, at: Indices) -> Ids | None:
-        """Return the numbers by which the clusters of some lines are known; None where rows each stand alone."""
+        """The numbers by which the clusters of some lines are known; None where rows each stand alone."""
         return self.lines[at, HASH].view(np.uint64) if self.whole else None
 
     def arrays(self) -> dict[str, Integers]:
-        """Return the state."""
+        """The state."""
         lines = self.lines
         return {"lines": lines} | ({"limit": np.array([self._limit]).view(np.int64)} if self.whole else {})
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Return whether arrays of these shapes can be this sample's state."""
+        """Whether arrays of these shapes can be this sample's state."""
         shape, others = shapes.get("lines", ()), {name: s for name, s in shapes.items() if name != "lines"}
         fits = len(shape) == 2 and 0 <= shape[0] <= self.size and shape[1] == self._settled.shape[1]
         return fits and others == ({"limit": (1,)} if self.whole else {})
@@ -257,7 +257,7 @@ class Sample:
 
 
 def whole_clusters(lines: Integers, size: int, limit: np.uint64, own: int) -> tuple[Indices, np.uint64]:
-    """Return the lines of whole clusters in order, as many as have at most `size` rows, and the largest hash of these.
+    """The lines of whole clusters in order, as many as have at most `size` rows, and the largest hash of these.
 
     Rows of a cluster are in the order of their own hashes, in column `own`. A cluster once cut stays cut: more rows
     only add to those before it. So the result depends on all rows, and on no order.
@@ -286,7 +286,7 @@ def _ties(lines: Integers) -> tuple[NDArray[np.generic], ...]:
 
 
 def lines_of(hashes: Ids, p: Floats, y: Labels, covariates: Sequence[NDArray[np.generic]]) -> Integers:
-    """Return the lines of rows; covariates are float64 values, or integers."""
+    """The lines of rows; covariates are float64 values, or integers."""
     out = np.empty((len(hashes), COVARIATES + len(covariates)), dtype=np.int64)
     out[:, HASH], out[:, SCORE], out[:, LABEL] = hashes.view(np.int64), bits_of(p), y
     for j, values in enumerate(covariates, COVARIATES):
@@ -295,26 +295,26 @@ def lines_of(hashes: Ids, p: Floats, y: Labels, covariates: Sequence[NDArray[np.
 
 
 def bits_of(values: NDArray[np.generic]) -> Integers:
-    """Return the bits of doubles, equal for equal values: minus zero is zero, and there is one NaN."""
+    """The bits of doubles, equal for equal values: minus zero is zero, and there is one NaN."""
     plain: Floats = np.asarray(values, dtype=np.float64) + 0.0
     plain[np.isnan(plain)] = np.nan
     return plain.view(np.int64)
 
 
 def doubles_of(bits: Integers) -> Floats:
-    """Return the doubles that have these bits."""
+    """The doubles that have these bits."""
     return np.ascontiguousarray(bits).view(np.float64)
 
 
 def labels_of(lines: Integers) -> Labels:
-    """Return the labels of lines, which nobody may write to."""
+    """The labels of lines, which nobody may write to."""
     y = lines[:, LABEL].astype(np.int8)
     y.flags.writeable = False
     return y
 
 
 def scores_of(lines: Integers) -> Floats:
-    """Return the scores of lines, which nobody may write to."""
+    """The scores of lines, which nobody may write to."""
     p = doubles_of(lines[:, SCORE])
     p.flags.writeable = False
     return p
@@ -392,7 +392,7 @@ class RawSample(Sample):
         self.unread[name] = min(why, self.unread.get(name, why))
 
     def _values(self, j: int, column: pa.Array) -> NDArray[np.generic]:
-        """Return a decoded column as the lines hold it."""
+        """A decoded column as the lines hold it."""
         t = column.type
         if is_number(t):
             self._meet(j, NUMBER)
@@ -406,7 +406,7 @@ class RawSample(Sample):
         return self._hashed(column) if t == TEXT else np.zeros(len(column), dtype=np.int64)
 
     def _bits(self, column: pa.Array, name: str) -> Integers:
-        """Return the bits of doubles; a whole number that no double may be is one of the NaNs, by its text's hash."""
+        """The bits of doubles; a whole number that no double may be is one of the NaNs, by its text's hash."""
         bits = bits_of(as_float(column, name, "covariate"))
         if may_be_large(column):
             coded = number_texts(column).dictionary_encode()
@@ -462,7 +462,7 @@ class RawSample(Sample):
         super().merge(other)
 
     def table(self) -> pa.Table:
-        """Return the covariates of the rows by increasing hash: texts by code, and as times if all are dates."""
+        """The covariates of the rows by increasing hash: texts by code, and as times if all are dates."""
         lines = self.lines
         columns = [self._column(j, lines[:, COVARIATES + j]) for j in range(len(self.names))]
         return pa.Table.from_arrays(columns, list(self.names))

@@ -204,7 +204,7 @@ class Sketch:
         return bool(self.spec.row_attributes)
 
     def rows(self) -> Predictions:
-        """Return the rows that the sketch holds: a uniform sample, or whole clusters, with clusters and weights.
+        """The rows that the sketch holds: a uniform sample, or whole clusters, with clusters and weights.
 
         Clusters are named by hash; made once, so callers must not change them. Which rows are held, hashes of their
         identities alone decide, and no outcome.
@@ -326,7 +326,7 @@ class Sketch:
         self.rows_read += len(p)
 
     def _parts(self) -> list[Part]:
-        """Return the parts, in the order of their names."""
+        """The parts, in the order of their names."""
         return [part for _, part in self._named_parts()]
 
     def _named_parts(self) -> list[tuple[str, Part]]:
@@ -338,7 +338,7 @@ class Sketch:
         return repeats_of(self.parts["contents"], self._equal_by_chance())
 
     def _equal_by_chance(self) -> Chance:
-        """Return the share of pairs of rows that are alike by chance in the columns next to score and label."""
+        """The share of pairs of rows that are alike by chance in the columns next to score and label."""
         first = dict(zip(self.spec.groupings, np.cumsum([0, *self.spec.sizes]).tolist(), strict=False))
         levels = {v.name: self.group_levels[first[v.name,] :][: len(v.labels)] for v in self.spec.variables}
         fine = self.parts["fine"].stored if "fine" in self.parts else {}
@@ -407,7 +407,7 @@ class Sketch:
             raise NotComputable(UNSTORED.format(what))
 
     def copy(self) -> Sketch:
-        """Return a sketch of its own with the same counts."""
+        """A sketch of its own with the same counts."""
         out = Sketch(self.spec)
         out.name = self.name
         out.add(self)
@@ -415,7 +415,7 @@ class Sketch:
         return out
 
     def counted(self) -> Sketch:
-        """Return the sketch without its scratch, which counting more rows makes again."""
+        """The sketch without its scratch, which counting more rows makes again."""
         _, self._packed = self.counters, None  # reading the counters settles what is packed
         return self
 
@@ -436,7 +436,7 @@ class Sketch:
     # ---- bytes ----
 
     def to_bytes(self, *, level: int = 6) -> bytes:
-        """Return the sketch as bytes: a header, the non-zero counts, and a checksum over both.
+        """The sketch as bytes: a header, the non-zero counts, and a checksum over both.
 
         A lower `level` of compression, from 0 to 9, is quicker and larger.
         """

@@ -51,12 +51,12 @@ class UnlabelledRows:
     # ---- bytes ----
 
     def arrays(self) -> dict[str, Integers]:
-        """Return the state: the counts that are not zero behind their places."""
+        """The state: the counts that are not zero behind their places."""
         where, rows = nonzero(self.stored)
         return {"where": where, "rows": rows}
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Return whether arrays of these shapes can be this part's state."""
+        """Whether arrays of these shapes can be this part's state."""
         if shapes.keys() != {"where", "rows"} or shapes["where"] != shapes["rows"]:
             return False
         return len(shapes["where"]) == 1 and shapes["where"][0] <= self.stored.size

@@ -81,14 +81,14 @@ class Values:
     # ---- bytes ----
 
     def arrays(self) -> dict[str, Integers]:
-        """Return the state: scores, and the counts that are not zero behind their places."""
+        """The state: scores, and the counts that are not zero behind their places."""
         order = np.argsort(self._stored())
         empty = np.zeros((1, 0, 2), dtype=np.int64)
         where, rows = nonzero(empty if self._table is None else self._table.counts[:, order])
         return {"many": np.array([self.many], dtype=np.int64), "scores": self.scores, "where": where, "rows": rows}
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Return whether arrays of these shapes can be this part's state."""
+        """Whether arrays of these shapes can be this part's state."""
         if shapes.keys() != {"many", "scores", "where", "rows"} or shapes["many"] != (1,):
             return False
         scores, cells = shapes["scores"], shapes["where"]

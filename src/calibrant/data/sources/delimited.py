@@ -143,7 +143,7 @@ def _delimiter(lines: list[str]) -> str:
 
 
 def _columns(header: list[str], body: list[str] | None, file: str) -> tuple[str, ...]:
-    """Return the names of the columns, of which those without one are numbered."""
+    """The names of the columns, of which those without one are numbered."""
     if all(NUMBER.fullmatch(h) or not h.strip() for h in header):
         begin = ", ".join(header)[:60]
         raise BadInput(f"{file} has no line of column names, for it begins with {begin!r}: put one first")

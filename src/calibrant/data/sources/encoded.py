@@ -36,7 +36,7 @@ class Bytes(Protocol):
 
 
 def encoding_of(path: Path, requested: str) -> tuple[str, int]:
-    """Return the encoding of a file, and how many bytes of a mark it begins with where that is UTF-8's."""
+    """The encoding of a file, and how many bytes of a mark it begins with where that is UTF-8's."""
     if requested:
         try:
             requested = codecs.lookup(requested).name
@@ -52,7 +52,7 @@ def encoding_of(path: Path, requested: str) -> tuple[str, int]:
 
 
 def seekable(path: Path, encoding: str) -> bool:
-    """Return whether a place in the file is a place in its text."""
+    """Whether a place in the file is a place in its text."""
     with path.open("rb") as file:
         return encoding in UTF_8 and not _packed(file)
 

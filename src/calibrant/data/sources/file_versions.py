@@ -40,7 +40,7 @@ class FileVersions:
             self._unchanged(path, was, now)
 
     def guarded(self, i: int, part: Part) -> Part:
-        """Return a part of a file that is looked at before and after the part is read, or where it cannot be read."""
+        """A part of a file that is looked at before and after the part is read, or where it cannot be read."""
         read, path, was = part.read, self.paths[i], self.were[i]
         local = self.filesystem.type_name == "local"
 
@@ -72,7 +72,7 @@ class FileVersions:
 
 
 def versions_of(filesystem: pa.fs.FileSystem, root: str, paths: Sequence[str]) -> FileVersions:
-    """Return the stamps of files as they are now."""
+    """The stamps of files as they are now."""
     return FileVersions(filesystem, root, tuple(paths), tuple(file_versions(filesystem, root, paths)))
 
 

@@ -43,7 +43,7 @@ OTHERS = {JSON: json_rows, EXCEL: excel, NUMPY: numpy_arrays}
 
 
 def files_of(inputs: list[str], form: Form = DETECTED, wanted: Sequence[str] = ()) -> Source:
-    """Return the files that paths, globs, directories or URIs name."""
+    """The files that paths, globs, directories or URIs name."""
     remote = [is_uri(g) for g in inputs]
     if any(remote):
         if not all(remote):
@@ -59,7 +59,7 @@ def _title(inputs: Sequence[str]) -> str:
 
 
 def listed(result: Listing, value: str, form: Form = DETECTED, wanted: Sequence[str] = ()) -> Source:
-    """Return the files of one data set as one source; of text only the columns wanted are looked at, or all."""
+    """The files of one data set as one source; of text only the columns wanted are looked at, or all."""
     # 1. what the files are, before any is opened: one that changes from here on is refused
     kept = versions_of(result.filesystem, result.root, result.paths)
     files = [PurePosixPath(p).name for p in result.paths]
@@ -110,7 +110,7 @@ def _guarded(one: Source, values: FileVersions, i: int) -> Source:
 
 
 def _expand(pattern: str) -> tuple[Path, list[Path]]:
-    """Return a root that does not depend on which files it holds, and the files, sorted."""
+    """A root that does not depend on which files it holds, and the files, sorted."""
     if not pattern.strip() or "\0" in pattern:
         raise BadInput(f"{pattern!r} names no file: pass a path, a glob or a directory")
     path = Path(pattern)
@@ -140,7 +140,7 @@ def _expand(pattern: str) -> tuple[Path, list[Path]]:
 
 
 def _utf8(name: str) -> bool:
-    """Return whether a name has no bytes that Python can only pass on."""
+    """Whether a name has no bytes that Python can only pass on."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -160,7 +160,7 @@ def _local_files(expanded: list[tuple[Path, list[Path]]]) -> Listing:
 
 
 def _together(opened: list[Source], files: list[str], value: str) -> Source:
-    """Return the files of one data set as one source."""
+    """The files of one data set as one source."""
     columns, log = shared(opened)
     for file, one in zip(files, opened, strict=True):
         missing = sorted(set(columns) - set(one.columns))

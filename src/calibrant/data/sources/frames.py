@@ -55,7 +55,7 @@ def frame(source: object, wanted: Sequence[str]) -> Source:
 
 
 def table_source(table: pa.Table, unread: Mapping[str, str] | None = None) -> Source:
-    """Return a table as a source whose parts are runs of rows; `unread` are columns it lacks, and why."""
+    """A table as a source whose parts are runs of rows; `unread` are columns it lacks, and why."""
 
     def reader(start: int, length: int) -> Read:
         def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -164,7 +164,7 @@ def _line(error: Exception) -> str:
 
 
 def _computed(source: object, wanted: Sequence[str]) -> object:
-    """Return the wanted columns of a lazy frame, computed, and frames of libraries that narwhals knows as Arrow's."""
+    """The wanted columns of a lazy frame, computed, and frames of libraries that narwhals knows as Arrow's."""
     if isinstance(source, (pa.Table, pa.RecordBatch)):
         return source
     import narwhals as nw
@@ -182,7 +182,7 @@ def _computed(source: object, wanted: Sequence[str]) -> object:
 
 
 def _unique(table: pa.Table) -> InMemoryTable:
-    """Return a table without the columns whose name is not theirs alone."""
+    """A table without the columns whose name is not theirs alone."""
     names = table.schema.names
     if len(set(names)) == len(names):
         return InMemoryTable(table)
@@ -219,7 +219,7 @@ def _columns(
 
 
 def _listed(source: Sequence[object], noun: str) -> InMemoryTable | None:
-    """Return a list of records (each a dictionary) or of batches and frames as one table."""
+    """A list of records (each a dictionary) or of batches and frames as one table."""
     if all(isinstance(record, Mapping) for record in source):
         records = cast(Sequence[Mapping[object, object]], source)
         names = dict.fromkeys(name for record in records for name in record)
@@ -237,7 +237,7 @@ def _listed(source: Sequence[object], noun: str) -> InMemoryTable | None:
 
 
 def _like_pandas(source: Any, noun: str) -> InMemoryTable:
-    """Return a frame of pandas, or one like it: at once if Arrow can take it so, else column by column."""
+    """A frame of pandas, or one like it: at once if Arrow can take it so, else column by column."""
     names = list(source.columns)
     if hasattr(source, ARROW[0]) and len(set(names)) == len(names) and all(isinstance(n, str) for n in names):
         try:

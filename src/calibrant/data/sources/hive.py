@@ -20,7 +20,7 @@ Named = dict[str, str | None]  # a file's keys and what they are there
 
 
 def keys_in(root: str, paths: Sequence[str]) -> list[Named]:
-    """Return the keys of each file: those of folders below the root, and those right above it."""
+    """The keys of each file: those of folders below the root, and those right above it."""
     above = PurePosixPath(root)
     while "=" in above.name:
         above = above.parent
@@ -72,7 +72,7 @@ def _are_whole(values: Sequence[str | None]) -> bool:
 
 
 def keyed(read: Read, keys: Sequence[Key], stored: Sequence[str], file: str) -> Read:
-    """Return a reader of a file's columns and of its keys; a key that the file has as a column must say the same."""
+    """A reader of a file's columns and of its keys; a key that the file has as a column must say the same."""
     if not keys:
         return read
     values = {key[0]: key for key in keys}
@@ -92,7 +92,7 @@ def keyed(read: Read, keys: Sequence[Key], stored: Sequence[str], file: str) -> 
 
 
 def _repeated(key: Key, rows: int) -> pa.Array:
-    """Return a key's value for so many rows."""
+    """A key's value for so many rows."""
     _, value, whole = key
     if whole:
         return pa.nulls(rows, pa.int64()) if value is None else pa.repeat(pa.scalar(int(value), pa.int64()), rows)
@@ -113,7 +113,7 @@ def _same(column: pa.Array, key: Key, file: str) -> None:
 
 
 def _means(value: object, input_value: str | None) -> bool:
-    """Return whether a value is what a folder's name says."""
+    """Whether a value is what a folder's name says."""
     if value is None or input_value is None:
         return value is None and input_value is None
     if isinstance(value, bool):

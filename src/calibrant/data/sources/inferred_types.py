@@ -109,7 +109,7 @@ class InferredType:
 
 
 def shown(value: str) -> str:
-    """Return a value for a message."""
+    """A value for a message."""
     return repr(value if len(value) <= SHOWN else f"{value[:SHOWN]}...")
 
 
@@ -147,13 +147,13 @@ def inferred_type(places: Places, decimal: str, commas: bool) -> InferredType:
 
 
 def proven(places: Places) -> bool:
-    """Return whether a column can only be one of decimal commas."""
+    """Whether a column can only be one of decimal commas."""
     seen = frozenset(places) - {fields.EMPTY, fields.ABSENT}
     return fields.COMMA in seen and seen <= COMMAS | {fields.GROUPED}
 
 
 def doubtful(places: Places) -> bool:
-    """Return whether what a column is depends on whether another one has decimal commas: 1,234 and 1.234."""
+    """Whether what a column is depends on whether another one has decimal commas: 1,234 and 1.234."""
     return fields.EITHER in places or (fields.POINTED in places and fields.REAL not in places)
 
 
@@ -187,7 +187,7 @@ TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 
 def cast(text: pa.Array, one: InferredType, type_: pa.DataType) -> pa.Array:
-    """Return the values of a column of text as what it is interpreted as, null where there is none."""
+    """The values of a column of text as what it is interpreted as, null where there is none."""
     if pa.types.is_string(type_):
         return text
     if pa.types.is_null(type_):

@@ -137,7 +137,7 @@ def _installed(path: str, filesystem: pa.fs.FileSystem, first: bytes) -> tuple[s
 
 
 def other_format(called: str) -> tuple[str, Format]:
-    """Return the format of a plug-in, and its name in the table, by what messages call it."""
+    """The format of a plug-in, and its name in the table, by what messages call it."""
     every = FORMATS.ours()
     if all(f.called != called for f in every.values()):
         every = _working()[0]
@@ -145,7 +145,7 @@ def other_format(called: str) -> tuple[str, Format]:
 
 
 def _working() -> tuple[dict[str, Format], str]:
-    """Return the installed formats that can be used, and what is wrong with the first that cannot."""
+    """The installed formats that can be used, and what is wrong with the first that cannot."""
     result, broken = dict[str, Format](), ""
     for name in FORMATS.installed:
         try:
@@ -208,7 +208,7 @@ def _zipped(path: str, filesystem: pa.fs.FileSystem, by_name: str) -> str:
 
 
 def _names(path: str, filesystem: pa.fs.FileSystem) -> list[str]:
-    """Return the names in a zip file; none where it is broken."""
+    """The names in a zip file; none where it is broken."""
     try:
         with filesystem.open_input_file(path) as file, zipfile.ZipFile(file) as archive:
             return archive.namelist()

@@ -15,7 +15,7 @@ from calibrant.data.sources.source import DETECTED, Form, Source
 
 
 def open_source(source: object, wanted: Sequence[str] = (), form: Form = DETECTED) -> Source:
-    """Return the source behind a path, a URI, a glob, a list of paths, a directory, a query, or any kind of frame.
+    """The source behind a path, a URI, a glob, a list of paths, a directory, a query, or any kind of frame.
 
     Text is a path, never a query; ``"-"`` is standard input. `wanted` are the columns that will be read: a frame with
     unreadable others is cut down to them, and of text their types alone are detected at once. `form` says how files of

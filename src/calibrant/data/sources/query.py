@@ -39,7 +39,7 @@ class Relation(Protocol):
     columns: Sequence[str]
 
     def project(self, columns: str) -> Relation:
-        """Return the relation of some columns."""
+        """The relation of some columns."""
 
     def to_arrow_reader(self, rows: int) -> Iterator[pa.RecordBatch]:
         """Run the query."""
@@ -49,7 +49,7 @@ class Connection(Protocol):
     """A connection of DuckDB."""
 
     def sql(self, query: str) -> Relation:
-        """Return the relation of a query."""
+        """The relation of a query."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Query:
         _checked(self.text, own=self.connection is None)
 
     def relation(self) -> Relation:
-        """Return the relation of the query."""
+        """The relation of the query."""
         import duckdb
 
         try:
@@ -119,7 +119,7 @@ def sql(text: str, *, connection: Connection | None = None) -> Query:
 
 
 def relation(relation: Relation) -> Source:
-    """Return the rows of a relation."""
+    """The rows of a relation."""
     import duckdb
 
     def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:

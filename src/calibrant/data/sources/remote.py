@@ -40,7 +40,7 @@ def is_uri(text: str) -> bool:
 
 
 def shown(uri: str) -> str:
-    """Return a URI without what may be secret: user, password, options."""
+    """A URI without what may be secret: user, password, options."""
     scheme, between, place = uri.partition("?")[0].partition("://")
     bucket, slash, path = place.partition("/")
     return f"{scheme}{between}{bucket.rpartition('@')[2]}{slash}{path}"
@@ -83,7 +83,7 @@ def _value(t: pa.DataType) -> pa.DataType:
 
 
 def hidden(name: str) -> bool:
-    """Return whether a file below a directory is none of its data, as Spark and Arrow see it."""
+    """Whether a file below a directory is none of its data, as Spark and Arrow see it."""
     return any(p.startswith(".") or (p.startswith("_") and "=" not in p) for p in name.split("/"))
 
 
@@ -132,7 +132,7 @@ def _listing(uri: str) -> Listing:
 
 
 def _matcher(pattern: str) -> re.Pattern[str]:
-    """Return a glob's regular expression: `**` for any directories, `*` and `[...]` within one; none that is hidden."""
+    """A glob's regular expression: `**` for any directories, `*` and `[...]` within one; none that is hidden."""
     out = ""
     for segment in pattern.split("/"):
         if segment == "**":

@@ -215,7 +215,7 @@ class Source:
 
 
 def shared(opened: Sequence[Source]) -> tuple[tuple[str, ...], Log]:
-    """Return the columns of a data set and what its logs are: of logs those columns that all have.
+    """The columns of a data set and what its logs are: of logs those columns that all have.
 
     Tasks know different things of a question; the columns that play a part must be in every log all the same.
     """
@@ -257,7 +257,7 @@ class Fragments:
     pieces: tuple[Fragment, ...]
 
     def shares(self) -> list[Share]:
-        """Return the row groups, dealt to tasks in runs of about equally many rows."""
+        """The row groups, dealt to tasks in runs of about equally many rows."""
         total = sum(p[4] for p in self.pieces)
         size = total / min(len(self.pieces), max(LEAST_SHARES, -(-total // SHARE))) if total else 1.0
         shares: list[list[Fragment]] = []

@@ -69,12 +69,12 @@ class Attribute:
         return len(self.levels) + 2 if self.kind == "category" else len(self.edges) + 2
 
     def cells(self, values: Floats) -> Cells:
-        """Return the cells of numbers, NaN where missing."""
+        """The cells of numbers, NaN where missing."""
         above = np.nextafter(np.array(self.edges), np.inf)  # `locate` counts the edges at or below a value
         return locate(values, above).astype(np.uint8)
 
     def cells_of_codes(self, codes: Codes, levels: Sequence[str]) -> Cells:
-        """Return the cells of a category's codes, the numbers of its levels; then come "other" and missing."""
+        """The cells of a category's codes, the numbers of its levels; then come "other" and missing."""
         kept = len(self.levels)
         own = np.full(len(levels) + 2, kept, dtype=np.uint8)
         own[[levels.index(v) for v in self.levels]] = np.arange(kept)
@@ -145,7 +145,7 @@ DIGITS = 17  # that tell all numbers apart
 
 
 def between(low: float, high: float, kind: str, whole: bool) -> float:
-    """Return a number with few digits from `low` to below `high`: a threshold that parts the same rows.
+    """A number with few digits from `low` to below `high`: a threshold that parts the same rows.
 
     Zero if it is there; else as few digits as will do, of `low` itself if it has no more, or as near the middle as
     they allow. A whole number is never given a fraction, nor a date a time of day.
@@ -165,7 +165,7 @@ def between(low: float, high: float, kind: str, whole: bool) -> float:
 
 
 def _moment(low: float, high: float) -> float:
-    """Return the middle of two times, at the beginning of a day if one lies between them, else of an hour, ..."""
+    """The middle of two times, at the beginning of a day if one lies between them, else of an hour, ..."""
     first, stop = round(low * DAY), round(high * DAY)
     for step in STEPS:
         at = (first + stop) // 2 // step * step
@@ -176,7 +176,7 @@ def _moment(low: float, high: float) -> float:
 
 
 def cells_of(attributes: Sequence[Attribute], p: Floats, encoded: Encoded, how: Sequence[Coding]) -> Cells:
-    """Return the cell of each row in each attribute, shape (attributes, n).
+    """The cell of each row in each attribute, shape (attributes, n).
 
     Parameters
     ----------

@@ -29,13 +29,13 @@ FEWEST = 20  # clusters, under which nothing by clusters could be certified
 
 
 def pieces(name: str) -> list[str]:
-    """Return the words of a name: `readmittedWithin30_days` is readmitted, within, 30, days."""
+    """The words of a name: `readmittedWithin30_days` is readmitted, within, 30, days."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=\D)(?=\d)|(?<=\d)(?=\D)", " ", name)
     return [w for w in re.split(r"[\W_]+", spaced.lower()) if w]
 
 
 def names_cluster(name: str) -> bool:
-    """Return whether a column's name is that of a cluster, or of its number: `patient`, `user_id`, `person no`.
+    """Whether a column's name is that of a cluster, or of its number: `patient`, `user_id`, `person no`.
 
     Not one that is about a cluster, such as `patient_age` or `age_of_patient`, nor the number of a month.
     """
@@ -46,7 +46,7 @@ def names_cluster(name: str) -> bool:
 
 
 def names_code(name: str) -> bool:
-    """Return whether a column's name says that whole numbers in it are names: `hospital_id`, `zip`, `icd9`, `ward`.
+    """Whether a column's name says that whole numbers in it are names: `hospital_id`, `zip`, `icd9`, `ward`.
 
     Not one of a quantity or a time, such as `number_of_visits`, `n_hospital`, `time_in_hospital`, `age` or `year_no`,
     nor an index of something, such as `comorbidity_index`.
@@ -62,17 +62,17 @@ def names_code(name: str) -> bool:
 
 
 def _glued(word: str) -> bool:
-    """Return whether a word is that of a cluster and its number in one: `patientid`, `sitecode`."""
+    """Whether a word is that of a cluster and its number in one: `patientid`, `sitecode`."""
     return any(word.removeprefix(cluster) in CODES for cluster in CLUSTERS | PLACES if word.startswith(cluster))
 
 
 def about_cluster(name: str) -> bool:
-    """Return whether a name is of a quantity or a time, whatever else it names: `age_of_patient`, `month_id`."""
+    """Whether a name is of a quantity or a time, whatever else it names: `age_of_patient`, `month_id`."""
     return not QUANTITIES.isdisjoint(pieces(name))
 
 
 def names_weights(name: str) -> Literal["design", "any", ""]:
-    """Return whether a name is of weights of rows: of a design (`survey_weight`, `ipw`), or any (`weight`, a body's?).
+    """Whether a name is of weights of rows: of a design (`survey_weight`, `ipw`), or any (`weight`, a body's?).
 
     Not one of what else weighs, such as `birth_weight` or `weight_kg`.
     """
@@ -83,6 +83,6 @@ def names_weights(name: str) -> Literal["design", "any", ""]:
 
 
 def numbered(values: Sequence[str]) -> bool:
-    """Return whether values are one word with a number each, such as P0012: names dealt out, not kinds of something."""
+    """Whether values are one word with a number each, such as P0012: names dealt out, not kinds of something."""
     starts = {m[1] if (m := COUNTED.fullmatch(value)) else "" for value in values}
     return len(values) >= FEWEST and len(starts) == 1 and starts != {""}

@@ -281,7 +281,7 @@ def encode(
 
 
 def by_kind(how: Sequence[Coding]) -> tuple[list[Coding], list[Coding], list[Coding]]:
-    """Return the numbers and dates, the categories, and the numbers with an "is missing" in addition to them."""
+    """The numbers and dates, the categories, and the numbers with an "is missing" in addition to them."""
     numbers = [c for c in how if c.kind in ("number", "date")]
     return numbers, [c for c in how if c.kind == "category"], [c for c in numbers if c.missing]
 

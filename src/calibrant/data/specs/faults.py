@@ -217,11 +217,11 @@ class Faults:
         return f"pass {says} to name the class that counts as the event; every other value is a non-event"
 
     def _scores(self) -> tuple[int, int]:
-        """Return the scores that are there, and those above 1 as they are stored."""
+        """The scores that are there, and those above 1 as they are stored."""
         return sum(n for n, _ in self.files.values()), sum(n for _, n in self.files.values())
 
     def _two_scales(self) -> tuple[str, str] | None:
-        """Return a file none of whose scores is above 1, and one most of whose are; None if there are no two such."""
+        """A file none of whose scores is above 1, and one most of whose are; None if there are no two such."""
         kept = [(part, n, above) for part, (n, above) in sorted(self.files.items()) if part and n >= LEAST_ROWS]
         low = [part for part, _, above in kept if not above]
         high = [part for part, n, above in kept if 2 * above > n]
@@ -252,7 +252,7 @@ class Faults:
             raise BadInput(f"column {spec.score!r}: {reported}: {ways}")
 
     def mostly_low(self, spec: Spec) -> bool:
-        """Return whether most scores that were said to be percent are stored as 1 or less."""
+        """Whether most scores that were said to be percent are stored as 1 or less."""
         there, above = self._scores()
         return spec.percent and there > 0 and 2 * above < there
 

@@ -250,12 +250,12 @@ class LocalSpec:
 
 
 def increasing(values: Sequence[float]) -> bool:
-    """Return whether every value is larger than the one before."""
+    """Whether every value is larger than the one before."""
     return all(a < b for a, b in pairwise(values))
 
 
 def _shaped(rows: Sequence[Sequence[float]], size: int) -> bool:
-    """Return whether a whitening of so many functions has a row for each, all of one width from 1 to their number."""
+    """Whether a whitening of so many functions has a row for each, all of one width from 1 to their number."""
     return len(rows) == size and 1 <= len(rows[0]) <= size and all(len(r) == len(rows[0]) for r in rows)
 
 
@@ -263,7 +263,7 @@ def _shaped(rows: Sequence[Sequence[float]], size: int) -> bool:
 
 
 def simulates(null: str, n: int, expected: float) -> bool:
-    """Return whether outcomes are simulated, from the number of rows and the expected number of events."""
+    """Whether outcomes are simulated, from the number of rows and the expected number of events."""
     if null == "auto":
         return n <= SIMULATED or min(expected, n - expected) < ENOUGH
     return null == "simulated"
@@ -272,7 +272,7 @@ def simulates(null: str, n: int, expected: float) -> bool:
 def local_spec(
     p: Floats, table: pa.Table, how: Sequence[Coding], draws: int, seed: int, landmarks: int = LANDMARKS
 ) -> LocalSpec:
-    """Return the features for a sample of rows in random order; `draws` is 0 for the Gaussian null."""
+    """The features for a sample of rows in random order; `draws` is 0 for the Gaussian null."""
     used = [c for c in how if c.kind != "constant"]
     if len(used) > MOST:
         raise BadInput(f"{len(used)} covariates are too many for one test: {INSTEAD}")
@@ -301,12 +301,12 @@ def local_spec(
 
 
 def standardised(score: Coding, p: Floats, e: Encoded) -> Floats:
-    """Return the score (unless constant) and the numbers, in standard deviations."""
+    """The score (unless constant) and the numbers, in standard deviations."""
     return np.column_stack([score.scaled(p), e.scaled]) if score.kind != "constant" else e.scaled
 
 
 def joint_points(fixed: Floats, codes: Codes, levels: Sequence[Levels]) -> Floats:
-    """Return the coordinates of the joint kernel, in steps: numbers, then one a level."""
+    """The coordinates of the joint kernel, in steps: numbers, then one a level."""
     parts = [fixed]
     for j, q in enumerate(levels):
         if q.spread:
@@ -321,7 +321,7 @@ def distances(a: Floats, b: Floats) -> Floats:
 
 
 def _levels(e: Encoded) -> tuple[Levels, ...]:
-    """Return the columns of each level variable; wide ones share the columns that are left by hash."""
+    """The columns of each level variable; wide ones share the columns that are left by hash."""
     sizes = [len(labels) for labels in e.level_labels]
     wide = sum(s > JOINT_LEVELS for s in sizes)
     own = min(OWN, max(16, LEVEL_COLUMNS // max(wide, 1) - SHARED - 1))
@@ -352,12 +352,12 @@ def _line(name: str, fixed: Floats) -> Line:
 
 
 def cell_of(fixed: Floats) -> Integers:
-    """Return the table's cell of each coordinate: 16 steps each."""
+    """The table's cell of each coordinate: 16 steps each."""
     return (fixed.astype(np.int64) >> 4) + CELLS // 2
 
 
 def _median(points: Floats) -> float:
-    """Return the median distance between rows that differ."""
+    """The median distance between rows that differ."""
     d = distances(points, points)[np.triu_indices(len(points), 1)]
     there = d[d > 0]
     return float(np.sqrt(np.median(there))) if len(there) else float(COORDINATE)
@@ -403,7 +403,7 @@ STREAM = 0x6C6F63616C  # "local": the test's simulated outcomes are its own
 
 
 def salt_of(seed: int) -> int:
-    """Return the number that makes the test's simulated outcomes its own."""
+    """The number that makes the test's simulated outcomes its own."""
     return int(mix(np.array([seed ^ STREAM], dtype=np.uint64))[0])
 
 
@@ -501,11 +501,11 @@ class LocalSums:
             carry(mine)
 
     def arrays(self) -> dict[str, Integers]:
-        """Return the state."""
+        """The state."""
         return {name: getattr(self, name) for name in ("counts", "hits", "means", "gram", "diagonal")}
 
     def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Return whether arrays of these shapes can be this part's state."""
+        """Whether arrays of these shapes can be this part's state."""
         return {name: kept.shape for name, kept in self.arrays().items()} == dict(shapes)
 
     def load(self, arrays: Mapping[str, Integers]) -> None:

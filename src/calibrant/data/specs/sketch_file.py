@@ -55,18 +55,18 @@ def need(sound: bool | np.bool, where: str, what: str) -> None:
 
 
 def packed(header: object, numbers: Iterable[Integers] = (), level: int = 6) -> bytes:
-    """Return a header (a dataclass of plain values) and arrays as bytes; a lower level is quicker and larger."""
+    """A header (a dataclass of plain values) and arrays as bytes; a lower level is quicker and larger."""
     body = zlib.compress(b"".join(a.astype("<i8").tobytes() for a in numbers), level)
     return with_sizes(msgspec.json.encode(header), body)
 
 
 def with_sizes(head: bytes, body: bytes) -> bytes:
-    """Return the two behind their sizes."""
+    """The two behind their sizes."""
     return SIZES.pack(len(head), len(body)) + head + body
 
 
 def with_checksum(content: bytes) -> bytes:
-    """Return the content of a sketch file as the file is: the checksum finds accidents, it is no signature."""
+    """The content of a sketch file as the file is: the checksum finds accidents, it is no signature."""
     head, _ = SIZES.unpack_from(content)
     if head > MOST_HEADER:
         raise BadInput(f"names, levels and cells take {head:,} bytes: name fewer variables, or read fewer files")
@@ -118,14 +118,14 @@ def content_of(raw: bytes | bytearray | memoryview) -> memoryview:
 
 
 def halves(content: bytes | memoryview) -> tuple[bytes, memoryview]:
-    """Return the header and the rest of what `with_sizes` joined."""
+    """The header and the rest of what `with_sizes` joined."""
     size, _ = SIZES.unpack_from(content)
     view = memoryview(content)[SIZES.size :]
     return bytes(view[:size]), view[size:]
 
 
 def unpacked(content: bytes | memoryview, kind: type[Header], version: int | None = None) -> tuple[Header, Numbers]:
-    """Return the header that `packed` wrote, of the type that it must have, and its numbers, to be taken one by one.
+    """The header that `packed` wrote, of the type that it must have, and its numbers, to be taken one by one.
 
     With a `version` the header must hold it as its ``format``.
     """
@@ -183,7 +183,7 @@ class Numbers:
         need(8 * count <= self._most, "the header", f"claims {8 * count:,} bytes")
 
     def take(self, count: int) -> Integers:
-        """Return the next whole numbers."""
+        """The next whole numbers."""
         out = np.empty(8 * count, dtype=np.uint8)
         into, at = out.data, 0
         while at < len(into):
@@ -231,7 +231,7 @@ class Numbers:
 
 
 def nonzero(array: Integers) -> tuple[Integers, Integers]:
-    """Return the places and values of what is not zero, as `Numbers.take_into` reads them."""
+    """The places and values of what is not zero, as `Numbers.take_into` reads them."""
     flat = array.reshape(-1)
     where = np.flatnonzero(flat)
     return where, flat[where]

@@ -80,7 +80,7 @@ class Variable:
         return self.kind == "category" and not (set(self.values) <= {"true", "false"} or all(map(_plain, self.values)))
 
     def codes(self, column: pa.Array | pa.ChunkedArray) -> Codes:
-        """Return the level of each value of a column as int32; see `labels` for their order."""
+        """The level of each value of a column as int32; see `labels` for their order."""
         column = plain(column, self.name)
         if self.kind == "number":
             values = as_float(column, self.name, "group")
@@ -265,7 +265,7 @@ class Spec:
         return sum(self.sizes)
 
     def group_names(self, grouping: int) -> list[tuple[tuple[str, str], ...]]:
-        """Return the ``(variable, level)`` pairs of each group of one grouping, in code order."""
+        """The ``(variable, level)`` pairs of each group of one grouping, in code order."""
         names: list[tuple[tuple[str, str], ...]] = [()]
         for variable in self.groupings[grouping]:
             names = [(*n, (variable, level)) for n in names for level in self.by_name[variable].labels]
@@ -300,7 +300,7 @@ class Spec:
         return self.missing == "keep"
 
     def salt(self, part: str) -> int:
-        """Return the 64-bit number mixed into the identity of every row of a part."""
+        """The 64-bit number mixed into the identity of every row of a part."""
         text = f"{self.seed}\x00{part}".encode("utf-8", "surrogatepass")
         return int.from_bytes(hashlib.sha256(text).digest()[:8], "little")
 

@@ -14,20 +14,20 @@ Words = NDArray[np.uint64]
 
 
 def bits_of(x: Floats) -> Words:
-    """Return the bits of doubles, the same for both zeros and for all that is not a number."""
+    """The bits of doubles, the same for both zeros and for all that is not a number."""
     bits = np.where(x == 0.0, np.uint64(0), x.view(np.uint64))
     return np.where(np.isnan(x), c.NOT_A_NUMBER, bits)
 
 
 def tags_of(p: Floats) -> Words:
-    """Return the hash of each score, the cell of the score in its lowest bits."""
+    """The hash of each score, the cell of the score in its lowest bits."""
     low = np.uint64((1 << c.TAG_BITS) - 1)
     cell = (fixed_point(p) >> (30 - c.TAG_BITS)).astype(np.uint64)
     return (mix(bits_of(p)) & ~low) | cell
 
 
 def total(words: Words, y: NDArray[np.int8]) -> int:
-    """Return the sum of the rows' numbers, three times where the label is 1, modulo 2^64."""
+    """The sum of the rows' numbers, three times where the label is 1, modulo 2^64."""
     return int((words * (1 + 2 * y.astype(np.int64)).astype(np.uint64)).sum(dtype=np.uint64))
 
 

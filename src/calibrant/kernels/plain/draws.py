@@ -27,7 +27,7 @@ def hash_bytes(offsets: NDArray[np.int64], data: NDArray[np.uint8], seed: np.uin
 
 
 def _uniforms(rows: d.Stream, draws: int) -> Floats:
-    """Return the numbers of each row's stream, side by side."""
+    """The numbers of each row's stream, side by side."""
     start = d.mix(rows.ids ^ rows.salt)
     steps = (np.uint64(rows.first) + np.arange(draws, dtype=np.uint64)) * d.GOLDEN
     return (d.mix(start[:, None] + steps) >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -206,7 +206,7 @@ def _scan_quoted(
 
 
 def _row(data: bytes, i: int, line: int, rest: re.Pattern[bytes]) -> tuple[list[_Field], int]:
-    """Return the fields of the row that begins at i, and where its line end is."""
+    """The fields of the row that begins at i, and where its line end is."""
     row: list[_Field] = []
     if data[i] in b"\r\n":
         return row, i

@@ -14,7 +14,7 @@ FARTHEST = 60.0  # log odds beyond which a chance is 0 or 1
 
 
 def penalty_peaks(n: Ints, centre: Floats, alpha: Floats) -> Floats:
-    """Return the largest log mean of each binomial's notch.
+    """The largest log mean of each binomial's notch.
 
     ``ln sum_k C(n, k) exp(-alpha (k - centre)^2 / 2) e^k (1 - e)^(n - k)`` is unimodal in e; with t the log odds of e
     its slope is ``E[k] - n e``, the mean under the weights of the sum, and its curvature ``Var[k] - n e (1 - e)``.
@@ -57,7 +57,7 @@ def penalty_peaks(n: Ints, centre: Floats, alpha: Floats) -> Floats:
 
 
 def _windows(n: Ints, centre: Floats, alpha: Floats) -> tuple[Floats, Floats]:
-    """Return the numbers of successes that can matter, a row a binomial, and their log weights.
+    """The numbers of successes that can matter, a row a binomial, and their log weights.
 
     Binomials of one n share the logarithms of their coefficients.
     """
@@ -80,7 +80,7 @@ def _windows(n: Ints, centre: Floats, alpha: Floats) -> tuple[Floats, Floats]:
 
 
 def _ends(n: Ints, k: Floats, weight: Floats) -> Floats:
-    """Return the larger of the values at the chances 0 and 1, where the window holds what they are of."""
+    """The larger of the values at the chances 0 and 1, where the window holds what they are of."""
     none = np.where(k[:, 0] == 0.0, weight[:, 0], -np.inf)
     every = np.where((k == n[:, None]) & np.isfinite(weight), weight, -np.inf).max(axis=1)
     return np.maximum(none, every)

@@ -49,7 +49,7 @@ def _fits(x: Floats, rows: Floats, mass: Floats, grid: Floats, need: float, degr
 
 
 def _reach(far: Floats, rows: Floats, need: float) -> Floats:
-    """Return the distance from each point within which `need` rows lie; or farther, so that a row lies within it."""
+    """The distance from each point within which `need` rows lie; or farther, so that a row lies within it."""
     order = np.argsort(far, axis=1, kind="stable")
     kept = np.cumsum(rows[order], axis=1)
     last = np.minimum((kept < need - 1e-9).sum(axis=1), far.shape[1] - 1)

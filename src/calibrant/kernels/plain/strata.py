@@ -45,7 +45,7 @@ def spread(p: Floats, y: Labels, inputs: tuple[Floats, Floats], steps: int) -> F
 
 
 def locate(x: Floats, edges: Floats) -> Cells:
-    """Return the number of edges at or below each value; one more than there are edges for NaN."""
+    """The number of edges at or below each value; one more than there are edges for NaN."""
     at = np.searchsorted(edges, x, side="right")
     return np.where(np.isnan(x), len(edges) + 1, at).astype(np.int32)
 

@@ -39,7 +39,7 @@ def grow(columns: t.Columns, sums: tuple[Floats, Floats], rows: t.Rows, rule: t.
 
 
 def _splits(hist: Floats, ordered: NDArray[np.bool_], rule: t.Rule) -> tuple[Ints, t.Masks]:
-    """Return the column and the mask of the best split of each node."""
+    """The column and the mask of the best split of each node."""
     g, h = hist[..., 0], hist[..., 1]
     # (1) The order in which bins are tried: their own, or that of their step, those without rows last
     step = np.where(h > 0.0, g / (h + rule.ridge), np.inf)

@@ -14,7 +14,7 @@ SPREAD, LAST = 0x9E3779B97F4A7C15, (1 << v.PLACE_BITS) - 1
 
 
 def numbers_of(p: NDArray[np.float64], table: v.Table) -> Numbers:
-    """Return the number of each score, new ones for those not seen before; -1 from the first that has no room on."""
+    """The number of each score, new ones for those not seen before; -1 from the first that has no room on."""
     different, begins, which = np.unique(fixed_point(p), return_index=True, return_inverse=True)
     number, stop = np.full(len(different), v.FREE, dtype=np.int16), len(p)
     for k in np.argsort(begins).tolist():

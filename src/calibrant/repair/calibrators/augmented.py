@@ -80,7 +80,7 @@ class Augmented(Calibrator):
         sound(min(self.edges) > 0 and shares(self.edges), "edges must lie between 0 and 1")
 
     def values(self, rows: Batch) -> Floats:
-        """Return the repaired scores."""
+        """The repaired scores."""
         eta = score_columns(rows.p, self.form, self.edges) @ np.array(self.slopes) + self.intercept
         if rows.covariates is not None:
             z = rows.covariates.scaled
@@ -90,7 +90,7 @@ class Augmented(Calibrator):
         return expit(eta)
 
     def formula(self, row: Formula) -> Term:
-        """Return the repaired score as a formula."""
+        """The repaired score as a formula."""
         parts = [t * a for t, a in zip(score_terms(row.score, self.form, self.edges), self.slopes, strict=True)]
         parts += [z * b for z, b in zip(row.scaled, self.numbers, strict=True)]
         parts += [(z * z - 1.0) * c for z, c in zip(row.scaled, self.squares, strict=False)]

@@ -46,11 +46,11 @@ class Steps(Calibrator):
         sound(shares(self.shown), "shown must lie within 0 and 1")
 
     def values(self, rows: Batch) -> Floats:
-        """Return the repaired scores."""
+        """The repaired scores."""
         return np.array(self.shown)[np.searchsorted(np.array(self.edges), rows.p, side="right")]
 
     def formula(self, row: Formula) -> Term:
-        """Return the repaired score as a formula."""
+        """The repaired score as a formula."""
         return expression.stairs(row.score, self.edges, self.shown)
 
 
@@ -287,7 +287,7 @@ class ScalingBinning(Tunable):
 
 
 def _means(curve: Logistic, edges: Floats, rows: Predictions, otherwise: Floats) -> Floats:
-    """Return the curve's mean in each bin, `otherwise` in bins without rows."""
+    """The curve's mean in each bin, `otherwise` in bins without rows."""
     weight, kept = weights_of(rows), np.searchsorted(edges, rows.p, side="right")
     total = np.bincount(kept, weight, len(edges) + 1)
     mean = np.bincount(kept, weight * curve.values(Batch(rows.p)), len(edges) + 1)
@@ -422,7 +422,7 @@ def _binnings(
 
 
 def _judged(total: Floats, happened: Floats, middle: Floats, criterion: Criterion) -> tuple[Floats, float]:
-    """Return the rates that one binning shows and the logarithm of its weight."""
+    """The rates that one binning shows and the logarithm of its weight."""
     from scipy.special import betaln, xlogy
 
     if criterion == "bdeu":  # the likelihood integrated over rates with priors Beta(2 m, 2 (1 - m))
@@ -436,7 +436,7 @@ def _judged(total: Floats, happened: Floats, middle: Floats, criterion: Criterio
 
 
 def _elbow(log_weight: Floats) -> tuple[Places, Floats]:
-    """Return the binnings to average and their weights: the likeliest first, until neighbours hardly differ."""
+    """The binnings to average and their weights: the likeliest first, until neighbours hardly differ."""
     weights = np.exp(log_weight - log_weight.max())
     order = np.argsort(-weights, kind="stable")
     falling, last = weights[order], 0
@@ -450,7 +450,7 @@ def _elbow(log_weight: Floats) -> tuple[Places, Floats]:
 
 
 def _average(binnings: list[Binning], weights: Floats) -> tuple[Floats, Floats]:
-    """Return the weighted mean of step functions, as a step function: the sum of their jumps."""
+    """The weighted mean of step functions, as a step function: the sum of their jumps."""
     edges, place = np.unique(np.concatenate([one.edges for one in binnings]), return_inverse=True)
     jumps = np.concatenate([w * np.diff(one.rates) for one, w in zip(binnings, weights, strict=True)])
     start = sum(w * one.rates[0] for one, w in zip(binnings, weights, strict=True))

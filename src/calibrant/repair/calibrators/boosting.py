@@ -75,7 +75,7 @@ def bin_edges(ordered: Floats, bins: int) -> tuple[float, ...]:
 
 
 def _quantiles(rows: int, bins: int, ranked: Callable[[Whole], Floats], least: float) -> tuple[float, ...]:
-    """Return the different quantiles above the least value, given the values at places of their order."""
+    """The different quantiles above the least value, given the values at places of their order."""
     place = (rows - 1) * np.linspace(0.0, 1.0, bins + 1)[1:-1]
     below = np.floor(place).astype(np.int64)
     low, high, share = ranked(below), ranked(below + 1), place - below
@@ -99,7 +99,7 @@ def score_cuts(values: Floats) -> tuple[float, ...]:
 
 
 def _ranked(values: Floats, places: Whole) -> Floats:
-    """Return the values at some places of their order: cells of equal width are in order, and few must be sorted."""
+    """The values at some places of their order: cells of equal width are in order, and few must be sorted."""
     low, high = float(values.min()), float(values.max())
     cell = ((values - low) * ((CELLS - 1) / (high - low))).astype(np.int32)
     size = np.bincount(cell, minlength=CELLS)
@@ -113,7 +113,7 @@ def _ranked(values: Floats, places: Whole) -> Floats:
 
 
 def bins_of(x: Encoded, how: Sequence[Coding], edges: BinEdges) -> Codes:
-    """Return the bins of numbers and levels, as `Binned` has them."""
+    """The bins of numbers and levels, as `Binned` has them."""
     numbers, width = filled(x, how), len(edges)
     out = np.zeros((len(numbers), 1 + width + x.codes.shape[1]), dtype=np.uint8)
     for j, ends in enumerate(edges):
@@ -171,7 +171,7 @@ class Trees(Tunable):
     doubt: float = 2.5
 
     def parts(self, rows: int) -> int:
-        """Return the folds of so many rows."""
+        """The folds of so many rows."""
         return self.folds or (2 if rows >= MANY else 5)
 
     def __post_init__(self) -> None:
@@ -206,12 +206,12 @@ class Problem:
     weight: Floats
 
     def loss(self, log_odds: Floats) -> float:
-        """Return the weighted sum of the logarithmic loss, given the rows' log-odds."""
+        """The weighted sum of the logarithmic loss, given the rows' log-odds."""
         return logarithmic_loss(log_odds, self.y, self.weight)
 
 
 def logarithmic_loss(log_odds: Floats, y: NDArray[np.int8], weight: Floats) -> float:
-    """Return the weighted sum of the logarithmic loss."""
+    """The weighted sum of the logarithmic loss."""
     signed = log_odds * (1 - 2 * y)  # the loss rises with it
     loss = np.abs(signed)
     np.negative(loss, out=loss)
@@ -324,7 +324,7 @@ def choose(problem: Problem, how: Trees, fold: Whole, rows: Predictions, cluster
 
 
 def _standard(problem: Problem, p: Floats, change: Floats, clusters: Whole | None) -> float:
-    """Return the score test of the change: its product with the residual, in standard errors of calibrated scores."""
+    """The score test of the change: its product with the residual, in standard errors of calibrated scores."""
     product = problem.weight * change * (problem.y - p)
     if clusters is None:
         variance = float(np.sum((problem.weight * change) ** 2 * p * (1.0 - p)))
@@ -334,7 +334,7 @@ def _standard(problem: Problem, p: Floats, change: Floats, clusters: Whole | Non
 
 
 def _scale(problem: Problem, change: Floats) -> float:
-    """Return the multiple of the change that fits other folds best, from 0 to 2."""
+    """The multiple of the change that fits other folds best, from 0 to 2."""
 
     def loss(scale: float) -> float:
         return problem.loss(problem.start + scale * change)
@@ -403,7 +403,7 @@ class BoostedTrees(Calibrator):
         sound(all(len(e) < BINS and rising(e) for e in (*self.edges, *self.score_edges)), "edges must rise, and be few")
 
     def values(self, rows: Batch) -> Floats:
-        """Return the repaired scores."""
+        """The repaired scores."""
         if not self.value and self.slope == 1.0 and self.intercept == 0.0:
             return rows.p.copy()
         start = log_odds(rows.p)
@@ -419,7 +419,7 @@ class BoostedTrees(Calibrator):
         return expit(start + self.scale * (eta - start))
 
     def formula(self, row: Formula) -> Term:
-        """Return the repaired score as a formula: a step for every ten trees, which see the same score."""
+        """The repaired score as a formula: a step for every ten trees, which see the same score."""
         if not self.value and self.slope == 1.0 and self.intercept == 0.0:
             return row.score
         start = expression.log_odds(row.score, (EDGE, EDGE))
@@ -448,7 +448,7 @@ class BoostedTrees(Calibrator):
 
 
 def in_bins(row: Formula, edges: BinEdges, column: int, goes: Callable[[int], bool]) -> Test:
-    """Return the test that a covariate is in some of its bins; columns count from 1, numbers first, as in `Binned`."""
+    """The test that a covariate is in some of its bins; columns count from 1, numbers first, as in `Binned`."""
     if column <= len(edges):
         return expression.within(row.numbers[column - 1], edges[column - 1], goes)
     variable = row.variables[column - 1 - len(edges)]
@@ -456,7 +456,7 @@ def in_bins(row: Formula, edges: BinEdges, column: int, goes: Callable[[int], bo
 
 
 def _level_bin(variable: Variable, code: int) -> int:
-    """Return the bin of a level; as `bins_of`."""
+    """The bin of a level; as `bins_of`."""
     kept = len(variable.coding.labels) if variable.coding.kind == "category" else 2
     if kept <= BINS:
         return code

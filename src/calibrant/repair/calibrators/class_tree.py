@@ -71,7 +71,7 @@ class ClassBranches(Parted, ClassCalibrator):
         return len(self.matrices[0])
 
     def formulas(self, row: Formula) -> tuple[Term, ...]:
-        """Return the repaired probability of each class as formulas."""
+        """The repaired probability of each class as formulas."""
         logs, leaves = log_terms(row, self.classes, self.edge), self.leaf_nodes
         z = [
             self.branched(row, {node: weighed(logs, m[k]) for node, m in zip(leaves, self.matrices, strict=True)})
@@ -80,7 +80,7 @@ class ClassBranches(Parted, ClassCalibrator):
         return expression.softmax(row, z)
 
     def values(self, rows: Batch) -> Floats:
-        """Return the repaired probabilities, of shape (n, K)."""
+        """The repaired probabilities, of shape (n, K)."""
         x = self.logs(rows.p, self.classes, self.edge)
         at, out = self.at(rows), np.empty_like(rows.p)
         for node, matrix in zip(self.leaf_nodes, self.matrices, strict=True):
@@ -130,7 +130,7 @@ class ClassTable:
 
 
 def class_table(rows: MulticlassPredictions, how: Sequence[Coding], x: Encoded, paper: bool) -> ClassTable:
-    """Return the rows of a fit."""
+    """The rows of a fit."""
     edge = AS_THEY_ARE if paper else edge_of(rows.p)
     return ClassTable(
         y=rows.y,
@@ -153,7 +153,7 @@ class ClassTree:
     depth: Sequence[int]
 
     def losses(self, t: ClassTable, deepest: int) -> Floats:
-        """Return the log loss of each row by the maps at most so deep."""
+        """The log loss of each row by the maps at most so deep."""
         cut = self.splits.cut(self.depth, deepest)
         at, out = cut.leaf_of(tree_inputs(t.numbers, t.codes, self.places)), np.empty(len(t.y))
         for node in np.unique(at):
@@ -163,7 +163,7 @@ class ClassTree:
 
 
 def log_losses(x: Floats, y: Classes, matrix: Floats) -> Floats:
-    """Return the log loss of each row by a matrix."""
+    """The log loss of each row by a matrix."""
     z = x @ matrix.T
     z -= z.max(axis=1, keepdims=True)
     out: Floats = np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(y)), y]
@@ -200,7 +200,7 @@ def grown_classes(t: ClassTable, g: Growth, recipe: Dirichlet, strength: float) 
 
 
 def _moved(t: ClassTable, shrink: float, parent: Floats, scale: float) -> Floats:
-    """Return the map of a node: its parent's log-odds, stretched and shifted as far as its rows say against a penalty.
+    """The map of a node: its parent's log-odds, stretched and shifted as far as its rows say against a penalty.
 
     ``a >= 0`` and c of least log loss of ``softmax(a z + c)`` plus ``shrink (scale^2 (a - 1)^2 + c . c) / 2`` rows'
     worth, which rows weigh, z what the parent's map makes of the logarithms.
@@ -231,7 +231,7 @@ def _moved(t: ClassTable, shrink: float, parent: Floats, scale: float) -> Floats
 def best_class_depth(
     t: ClassTable, g: Growth, recipe: Dirichlet, strength: float, fold: Whole
 ) -> tuple[int, float, float]:
-    """Return the depth that gains most log loss on left-out folds over no tree, and the gain with its standard error.
+    """The depth that gains most log loss on left-out folds over no tree, and the gain with its standard error.
 
     The gain must exceed its standard error, or the depth is 0.
     """

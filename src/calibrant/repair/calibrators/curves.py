@@ -41,11 +41,11 @@ class Logistic(Calibrator):
         return "kept" if self.slope > 0 else "kept up to ties" if self.slope == 0 else "may change"
 
     def values(self, rows: Batch) -> Floats:
-        """Return the repaired scores."""
+        """The repaired scores."""
         return expit(self.eta(rows.p))
 
     def formula(self, row: Formula) -> Term:
-        """Return the repaired score as a formula."""
+        """The repaired score as a formula."""
         p = row.score
         if self.scale == "log ratio":
             t = expression.logged(p + TINY) - expression.logged((1.0 - p) + TINY)
@@ -54,7 +54,7 @@ class Logistic(Calibrator):
         return expression.probability(t * self.slope + self.intercept)
 
     def eta(self, p: Floats) -> Floats:
-        """Return the log-odds of the repaired scores."""
+        """The log-odds of the repaired scores."""
         return self.slope * scaled(p, self.scale) + self.intercept
 
 
@@ -143,7 +143,7 @@ class Platt(Tunable):
         return plain if gain > EQUAL * float(weight.sum()) else line
 
     def _curve(self, rows: Predictions, scale: Scale) -> Logistic:
-        """Return the curve on one scale."""
+        """The curve on one scale."""
         y = targets(rows) if self.ridge is None else rows.y.astype(np.float64)
         slopes, intercept = regress(scaled(rows.p, scale)[:, None], y, rows.weights, ridge=self.ridge or 0.0)
         return Logistic(
@@ -229,7 +229,7 @@ def _sharpness(rows: Predictions) -> float:
     happened = float(weighted @ rows.y)
 
     def slope(log_sharpness: float) -> float:
-        """Return the derivative of the log loss in 1/T: it rises, for the loss is convex."""
+        """The derivative of the log loss in 1/T: it rises, for the loss is convex."""
         return float(weighted @ expit(np.exp(log_sharpness) * t)) - happened
 
     low, high = slope(-RANGE), slope(RANGE)
@@ -262,11 +262,11 @@ class BetaCurve(Calibrator):
         return "kept" if max(self.a, self.b) > 0 else "kept up to ties"
 
     def values(self, rows: Batch) -> Floats:
-        """Return the repaired scores."""
+        """The repaired scores."""
         return expit(self.a * log_of(rows.p) - self.b * log_of(1.0 - rows.p) + self.c)
 
     def formula(self, row: Formula) -> Term:
-        """Return the repaired score as a formula."""
+        """The repaired score as a formula."""
         up, down = (expression.logarithm(v, EDGE) for v in (row.score, 1.0 - row.score))
         return expression.probability(up * self.a - down * self.b + self.c)
 

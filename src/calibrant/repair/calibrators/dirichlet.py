@@ -35,13 +35,13 @@ class ClassCalibrator(Calibrator):
     several: ClassVar[bool] = True
 
     def logs(self, p: Floats, k: int, edge: float) -> Floats:
-        """Return the logarithms of rows of K probabilities, and a column of ones, shape (n, K + 1)."""
+        """The logarithms of rows of K probabilities, and a column of ones, shape (n, K + 1)."""
         if p.ndim != 2 or p.shape[1] != k:
             raise BadInput(f"this calibrator is of {k} classes: pass probabilities of shape (n, {k})")
         return log_columns(p, edge)
 
     def __call__(self, data: Rows) -> Rows:
-        """Return the data with repaired probabilities."""
+        """The data with repaired probabilities."""
         if not isinstance(data, MulticlassPredictions):
             raise BadInput(f"this {self.recipe} repairs several classes, not a {type(data).__name__}: use Beta for two")
         out = self.scores(data.p, columns=data.covariates)
@@ -77,12 +77,12 @@ class Softmax(ClassCalibrator):
         return len(self.intercepts)
 
     def values(self, rows: Batch) -> Floats:
-        """Return the repaired probabilities, of shape (n, K)."""
+        """The repaired probabilities, of shape (n, K)."""
         x = self.logs(rows.p, self.classes, self.edge)
         return softmax(x @ np.column_stack([self.weights, self.intercepts]).T)
 
     def formulas(self, row: Formula) -> tuple[Term, ...]:
-        """Return the repaired probability of each class as formulas."""
+        """The repaired probability of each class as formulas."""
         logs = log_terms(row, self.classes, self.edge)
         kept = zip(self.weights, self.intercepts, strict=True)
         return expression.softmax(row, [weighed(logs, (*own, b)) for own, b in kept])
@@ -190,7 +190,7 @@ class Dirichlet(Tunable):
         return price
 
     def chosen(self, x: Floats, y: Classes, weight: Floats) -> float:
-        """Return the strength asked for, or that of least cross-validated log loss."""
+        """The strength asked for, or that of least cross-validated log loss."""
         if self.strength is not None:
             return float(self.strength)
         if len(y) < 2 * FOLDS:
@@ -227,17 +227,17 @@ def edge_of(p: Floats) -> float:
 
 
 def log_columns(p: Floats, edge: float) -> Floats:
-    """Return the logarithms of probabilities, and a column of ones, shape (n, K + 1)."""
+    """The logarithms of probabilities, and a column of ones, shape (n, K + 1)."""
     return np.column_stack([log_of(p, edge), np.ones(len(p))])
 
 
 def log_terms(row: Formula, k: int, edge: float) -> list[Term]:
-    """Return the logarithms of probabilities as formulas of a row, worked out before the rest."""
+    """The logarithms of probabilities as formulas of a row, worked out before the rest."""
     return list(row.step({f"log{j}": expression.logarithm(Score(j), edge) for j in range(k)}).values())
 
 
 def weighed(logs: Sequence[Term], own: Sequence[float]) -> Term:
-    """Return a row of ``W ln p + b`` as a formula, given its K weights and the intercept."""
+    """A row of ``W ln p + b`` as a formula, given its K weights and the intercept."""
     return expression.total([*(x * w for x, w in zip(logs, own[:-1], strict=True)), Number(own[-1])])
 
 
@@ -257,7 +257,7 @@ def solved(x: Floats, y: Classes, weight: Floats, price: Floats, start: Floats |
 
 
 def _loss(x: Floats, y: Classes, weight: Floats, price: Floats) -> Callable[[Floats], tuple[float, Floats]]:
-    """Return the penalised log loss and its gradient, as a function of the coefficients."""
+    """The penalised log loss and its gradient, as a function of the coefficients."""
     k, n = len(price), len(y)
     happened, share = np.arange(k)[:, None] == y, weight / weight.sum()
     free = np.isfinite(price)

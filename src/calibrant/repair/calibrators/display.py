@@ -41,7 +41,7 @@ class Rounded(Calibrator):
         checked_steps(self.steps)
 
     def values(self, rows: Batch) -> Floats:
-        """Return the rounded scores."""
+        """The rounded scores."""
         q, k = fixed_point(rows.p), self.steps
         if k in EXACT_STEPS or k & (k - 1) == 0:  # floor(p K + 1/2), of p in 2^30 parts, up for decimal halves
             step = ((q + (k in EXACT_STEPS)) * k + (1 << (SCORE_BITS - 1))) >> SCORE_BITS
@@ -51,7 +51,7 @@ class Rounded(Calibrator):
         return shown
 
     def formula(self, row: Formula) -> Term:
-        """Return the rounded score as a formula: the same whole numbers, which floats hold exactly."""
+        """The rounded score as a formula: the same whole numbers, which floats hold exactly."""
         k, parts, cells = self.steps, float(1 << SCORE_BITS), float(1 << CELL_BITS)
         q = Applied("least", (_whole(row.score * parts), Number(parts - 1.0)))
         if k in EXACT_STEPS or k & (k - 1) == 0:
@@ -106,7 +106,7 @@ class Rounding(Tunable):
         checked_steps(self.steps)
 
     def fit(self, data: Predictions | None = None) -> Rounded:
-        """Return the map; the data play no part."""
+        """The map; the data play no part."""
         two_classes(data, "Rounding")
         return Rounded(recipe="Rounding", settings={"steps": int(self.steps)}, steps=int(self.steps))
 
@@ -138,7 +138,7 @@ class Jittered(Calibrator):
         checked_seed(self.seed)
 
     def values(self, rows: Batch) -> Floats:
-        """Return the perturbed scores."""
+        """The perturbed scores."""
         salt = Spec(label="y", score="p", seed=self.seed).salt("repair.Jitter")
         cells = fixed_point(rows.p) >> (SCORE_BITS - CELL_BITS)
         shown: Floats = jitter(GRID, self.bandwidth).draw(cells, uniforms(rows.ids, salt))
@@ -197,7 +197,7 @@ class Jitter(Tunable):
         checked_seed(self.seed)
 
     def fit(self, data: Predictions | None = None) -> Jittered:
-        """Return the map; the data play no part."""
+        """The map; the data play no part."""
         two_classes(data, "Jitter")
         settings = {"bandwidth": float(self.bandwidth), "seed": int(self.seed)}
         return Jittered(recipe="Jitter", settings=settings, bandwidth=float(self.bandwidth), seed=int(self.seed))

@@ -36,7 +36,7 @@ class Piecewise(Calibrator):
         sound(shares(self.shown), "shown must lie within 0 and 1")
 
     def values(self, rows: Batch) -> Floats:
-        """Return the repaired scores."""
+        """The repaired scores."""
         x, v = np.array(self.knots), np.array(self.shown)
         if len(x) == 1:
             return np.full(len(rows.p), v[0])
@@ -48,7 +48,7 @@ class Piecewise(Calibrator):
         return out
 
     def formula(self, row: Formula) -> Term:
-        """Return the repaired score as a formula."""
+        """The repaired score as a formula."""
         return expression.broken_line(row.score, self.knots, self.shown)
 
 

@@ -120,7 +120,7 @@ class KernelShift(Calibrator):
         sound(not self.constants or known(self.kept, x.levels), "kept must name levels of each level variable")
 
     def values(self, rows: Batch) -> Floats:
-        """Return the repaired scores."""
+        """The repaired scores."""
         if self.order == "kept" and (self.slope, self.intercept) == (1.0, 0.0):
             return rows.p.copy()
         eta = self.slope * log_odds(rows.p, self.edges) + self.intercept
@@ -141,7 +141,7 @@ class KernelShift(Calibrator):
         return out + of_levels(codes, self.kept, self.constants) if self.constants else out
 
     def formula(self, row: Formula) -> Term:
-        """Return the repaired score as a formula."""
+        """The repaired score as a formula."""
         if self.order == "kept" and (self.slope, self.intercept) == (1.0, 0.0):
             return row.score
         parts = [expression.log_odds(row.score, self.edges) * self.slope, Number(self.intercept)]
@@ -176,7 +176,7 @@ def _bell(places: Sequence[tuple[Term, float]], width: float, height: float, apa
 
 
 def _apart(row: Formula, levels: Sequence[int]) -> list[Term]:
-    """Return the squared distance of a row's levels from those of a mark."""
+    """The squared distance of a row's levels from those of a mark."""
     pairs = zip(row.variables, levels, strict=True)
     return [Chosen(((v.among(code.__eq__), Number(0.0)),), Number(APART)) for v, code in pairs]
 
@@ -190,7 +190,7 @@ def positions(p: Floats, scaled: Floats | None, score: tuple[float, ...]) -> Flo
 
 
 def codes_of(x: Encoded | None, at: slice, n: int) -> Codes:
-    """Return the rows' levels, with no columns where there are no covariates."""
+    """The rows' levels, with no columns where there are no covariates."""
     if x is None:
         return np.zeros((n, 0), dtype=np.int32)
     codes: Codes = x.codes[at]
@@ -249,11 +249,11 @@ class Kernel:
     half: Floats
 
     def features(self, z: Floats, codes: Codes) -> Floats:
-        """Return the features of rows."""
+        """The features of rows."""
         return bells((z[:, list(self.axes)], codes), self.marks, self.width) @ self.half
 
     def line(self, beta: Floats) -> Line:
-        """Return the bells along an axis, given coefficients of the features."""
+        """The bells along an axis, given coefficients of the features."""
         heights = self.half @ beta
         return self.axes[0], self.width, tuple(self.marks[0][:, 0].tolist()), tuple(heights.tolist())
 
@@ -276,7 +276,7 @@ class Frame:
     kept: Kept
 
     def columns(self, free: Floats, z: Floats, codes: Codes) -> Floats:
-        """Return the unpenalised columns `free`, then lines, levels and joint features, of all rows."""
+        """The unpenalised columns `free`, then lines, levels and joint features, of all rows."""
         joint = () if self.joint is None else (self.joint,)
         width = free.shape[1] + sum(k.half.shape[1] for k in (*self.lines, *joint)) + sum(map(len, self.kept))
         out = np.empty((len(z), width))
@@ -354,7 +354,7 @@ def sample_of(rows: Predictions, seed: int) -> Predictions:
 
 
 def local_fit(rows: Predictions, settings: LocalBias) -> dict[str, Any]:
-    """Return the fields of the map that is fitted, its settings among them."""
+    """The fields of the map that is fitted, its settings among them."""
     seed, variables = settings.seed, None if settings.variables is None else names("variables", settings.variables)
     score_only = variables is None and rows.covariates is None
     how, x, constants = ((), None, ()) if score_only else encoded(rows, variables)
@@ -415,7 +415,7 @@ def local_fit(rows: Predictions, settings: LocalBias) -> dict[str, Any]:
 
 
 def _choice(t: Trial, shrink: float | None) -> Choice:
-    """Return the penalty asked for, or the one chosen."""
+    """The penalty asked for, or the one chosen."""
     return chosen(t) if shrink is None else Choice(t.penalty(shrink, 1.0), shrink, 1.0, 0.0, 0.0)
 
 
@@ -441,7 +441,7 @@ def _fitted_line(t: Floats, edges: Edges, target: Floats, weight: Floats | None)
 
 
 def _better(rows: Predictions, overall: Overall, t: Trial) -> bool:
-    """Return whether the overall curve, fitted on other folds, beats the scores as they are by a standard error."""
+    """Whether the overall curve, fitted on other folds, beats the scores as they are by a standard error."""
     after, target = np.empty(rows.n), targets(rows)
     for k in range(FOLDS):
         out, weight = t.fold == k, None if rows.weights is None else rows.weights[t.fold != k]
@@ -452,7 +452,7 @@ def _better(rows: Predictions, overall: Overall, t: Trial) -> bool:
 
 
 def _shape(beta: Floats, free: int, frame: Frame) -> dict[str, Any]:
-    """Return the map's bells and constants, given coefficients of the features."""
+    """The map's bells and constants, given coefficients of the features."""
     at, lines = free, []
     for k in frame.lines:
         lines.append(k.line(beta[at : at + k.half.shape[1]]))

@@ -82,7 +82,7 @@ class LevelShifts(Calibrator):
             sound(len(cells) == len(by) and all(0 <= c < top for c in cells), "a step shifts a cell that is not there")
 
     def values(self, rows: Batch) -> Floats:
-        """Return the repaired scores."""
+        """The repaired scores."""
         out, x = rows.p.copy(), rows.covariates
         codes = np.zeros((len(out), 1), np.uint8) if x is None else bins_of(x, self.codings, self.edges)
         for (first, second), cells, by in zip(self.grouping, self.cells, self.shifts, strict=True):
@@ -93,7 +93,7 @@ class LevelShifts(Calibrator):
         return out
 
     def formula(self, row: Formula) -> Term:
-        """Return the repaired score as a formula: a step for every grouping that was shifted."""
+        """The repaired score as a formula: a step for every grouping that was shifted."""
         p = row.score
         for columns, cells, by in zip(self.grouping, self.cells, self.shifts, strict=True):
             moves = tuple((self._cell(row, p, columns, c), Number(s)) for c, s in zip(cells, by, strict=True) if s)
@@ -102,7 +102,7 @@ class LevelShifts(Calibrator):
         return p
 
     def _cell(self, row: Formula, p: Term, columns: tuple[int, int], cell: int) -> Test:
-        """Return the test that a row is in a cell."""
+        """The test that a row is in a cell."""
         key, level = divmod(cell, self.bins)
         tests: list[Test] = [] if level == 0 else [expression.term(float(level)).upto(p * self.bins)]
         tests += [] if level == self.bins - 1 else [(p * self.bins).below(float(level + 1))]
@@ -202,7 +202,7 @@ def shifted(rows: Predictions, x: Binned, cells: Groups | ProportionalMulticalib
 
 
 def _plain(one: Groups | Trees | ProportionalMulticalibrator) -> dict[str, Any]:
-    """Return the settings of a learner; which covariates are read, the codings tell."""
+    """The settings of a learner; which covariates are read, the codings tell."""
     return {k: v for k, v in asdict(one).items() if k != "variables"}
 
 

@@ -50,7 +50,7 @@ class Splits:
         return tuple(node for node, f in enumerate(self.feature) if f < 0)
 
     def leaf_of(self, inputs: Floats) -> Whole:
-        """Return the leaf of each row."""
+        """The leaf of each row."""
         feature, threshold = np.array(self.feature), np.array(self.threshold)
         left, right = np.array(self.left), np.array(self.right)
         at, rows = np.zeros(len(inputs), dtype=np.int64), np.arange(len(inputs))
@@ -72,13 +72,13 @@ class Splits:
                 stack.append((child, own))
 
     def cut(self, depth: Sequence[int], deepest: int) -> Splits:
-        """Return the splits of nodes less deep than `deepest`, given the depth of each."""
+        """The splits of nodes less deep than `deepest`, given the depth of each."""
         kept = tuple(f if d < deepest else -1 for f, d in zip(self.feature, depth, strict=True))
         return replace(self, feature=kept)
 
 
 def tree_inputs(numbers: Floats, codes: Codes, places: Places) -> Floats:
-    """Return the numbers and the places of the levels, shape (n, inputs)."""
+    """The numbers and the places of the levels, shape (n, inputs)."""
     return np.column_stack([numbers, *(np.array(v)[codes[:, j]] for j, v in enumerate(places))])
 
 
@@ -106,14 +106,14 @@ class Parted(Splits, Calibrator):
         sound(tuple(map(len, self.places)) == x.levels, "every level needs a place")
 
     def at(self, rows: Batch) -> Whole:
-        """Return the leaf of each row; the root of all of them without covariates."""
+        """The leaf of each row; the root of all of them without covariates."""
         x = rows.covariates
         if x is None:
             return np.zeros(len(rows.p), dtype=np.int64)
         return self.leaf_of(tree_inputs(filled(x, self.codings), x.codes, self.places))
 
     def branched(self, row: Formula, leaves: Mapping[int, Term], node: int = 0) -> Term:
-        """Return the term of the leaf that a row is in, as a formula."""
+        """The term of the leaf that a row is in, as a formula."""
         j, cut = self.feature[node], self.threshold[node]
         if j < 0:
             return leaves[node]
@@ -180,14 +180,14 @@ class Growth:
 
 
 def places_of(aim: Floats, weight: Floats, codes: NDArray[np.int32], size: int) -> tuple[float, ...]:
-    """Return the mean aim of each level of a level variable, drawn to that of everyone."""
+    """The mean aim of each level of a level variable, drawn to that of everyone."""
     middle = float(np.average(aim, weights=weight))
     total = np.bincount(codes, weight * (aim - middle), size)
     return tuple((total / (np.bincount(codes, weight, size) + PRIOR)).tolist())
 
 
 def splits_of(aim: Floats, weight: Floats, inputs: Floats, g: Growth) -> Splits:
-    """Return the splits of a regression tree of the aim, or of several at once: squared error, as in the paper."""
+    """The splits of a regression tree of the aim, or of several at once: squared error, as in the paper."""
     n, even = len(aim), bool((weight == 1.0).all())
     least = max(1 if g.paper else MASK, int(g.leaf * n) if even else 1)
     if g.depth == 0 or not inputs.shape[1] or n < 2 * least:
@@ -210,7 +210,7 @@ def _learner(g: Growth, least: int, even: bool) -> DecisionTreeRegressor:
 
 
 def numbers_of(x: Encoded, how: Sequence[Coding], exact: bool) -> Floats:
-    """Return the numbers to split, missing ones by the median.
+    """The numbers to split, missing ones by the median.
 
     They stand in steps, unless `exact`, so that a split halfway between two of them is halfway between no two people's.
     """
@@ -219,7 +219,7 @@ def numbers_of(x: Encoded, how: Sequence[Coding], exact: bool) -> Floats:
 
 
 def preferred(losses: Floats, cluster: Whole) -> tuple[int, float, float]:
-    """Return the depth that gains most over depth 0, and the gain with its standard error, which it must exceed.
+    """The depth that gains most over depth 0, and the gain with its standard error, which it must exceed.
 
     `losses` of shape (depths, n) are those of left-out rows, from depth 0 on; without such a gain the depth is 0.
     """

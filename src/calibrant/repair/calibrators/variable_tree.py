@@ -97,12 +97,12 @@ class Branches(Parted):
         sound(min(self.edges) > 0 and shares(self.edges), "edges must lie between 0 and 1")
 
     def values(self, rows: Batch) -> Floats:
-        """Return the repaired scores."""
+        """The repaired scores."""
         t, at = score_columns(rows.p, self.form, self.edges), self.at(rows)
         return expit((t * np.array(self.slopes)[at]).sum(axis=1) + np.array(self.intercepts)[at])
 
     def formula(self, row: Formula) -> Term:
-        """Return the repaired score as a formula."""
+        """The repaired score as a formula."""
         t = row.step(dict(zip("ab", score_terms(row.score, self.form, self.edges), strict=True)))
         leaves = {
             node: expression.total([t["a"] * self.slopes[node][0], t["b"] * self.slopes[node][1]])
@@ -149,7 +149,7 @@ class Table:
 
 
 def table_of(rows: Predictions, how: Sequence[Coding], x: Encoded, edges: Edges, form: Form) -> Table:
-    """Return the rows of a fit."""
+    """The rows of a fit."""
     return Table(
         y=rows.y.astype(np.float64),
         weight=even_weights(rows),
@@ -182,7 +182,7 @@ class Tree:
     nodes: Nodes
 
     def log_odds(self, t: Table, deepest: int) -> Floats:
-        """Return the log-odds of rows by the curves at most so deep."""
+        """The log-odds of rows by the curves at most so deep."""
         cut = self.splits.cut(self.nodes.depth, deepest)
         at = cut.leaf_of(tree_inputs(t.numbers, t.codes, self.places))
         eta: Floats = (t.score * self.nodes.slopes[at]).sum(axis=1) + self.nodes.intercepts[at]
@@ -217,7 +217,7 @@ def _curves(t: Table, g: Growth, root: Curve, splits: Splits, inputs: Floats) ->
 
 
 def _curve(t: Table, own: Whole, g: Growth, parent: Curve, spread: Floats) -> Curve:
-    """Return the curve of a node: its parent's, moved as far as its rows say against a penalty."""
+    """The curve of a node: its parent's, moved as far as its rows say against a penalty."""
     y, score, weight = t.y[own], t.score[own], t.weight[own]
     slopes, height = parent
     if g.paper:  # a curve of its own, with scikit-learn's ridge of 1; a leaf of one class takes its parent's
@@ -238,7 +238,7 @@ def _curve(t: Table, own: Whole, g: Growth, parent: Curve, spread: Floats) -> Cu
 
 
 def best_depth(t: Table, g: Growth, cluster: Whole, fold: Whole) -> tuple[int, float, float]:
-    """Return the depth that gains most log loss on left-out folds over no tree, and the gain with its standard error.
+    """The depth that gains most log loss on left-out folds over no tree, and the gain with its standard error.
 
     The gain must exceed its standard error, or the depth is 0.
     """
@@ -431,7 +431,7 @@ class VariableTree(Tunable):
         }
 
     def _settings(self, variables: tuple[str, ...], depth: int, constants: tuple[str, ...]) -> dict[str, Any]:
-        """Return the settings of a fit that do not depend on how many classes there are."""
+        """The settings of a fit that do not depend on how many classes there are."""
         return {
             "variables": variables,
             "depth": depth,
@@ -449,7 +449,7 @@ class VariableTree(Tunable):
         return Growth(depth=depth, leaf=float(self.leaf), target=target, shrink=float(self.shrink), paper=self.paper)
 
     def _depth(self, rows: Predictions, table: Table) -> tuple[int, dict[str, Any]]:
-        """Return the depth asked for or chosen, and what was gained by it where it was chosen."""
+        """The depth asked for or chosen, and what was gained by it where it was chosen."""
         none = {"gain": None, "gain_error": None}
         if self.depth is not None or self.paper:
             return (2 if self.depth is None else int(self.depth)), none  # 2: the paper's text

@@ -41,7 +41,7 @@ class Dialect:
     functions: Mapping[str, str] = field(default_factory=lambda: FUNCTIONS)
 
     def number(self, value: float) -> str:
-        """Return a finite float, all its digits kept and never an exact decimal."""
+        """A finite float, all its digits kept and never an exact decimal."""
         if not math.isfinite(value):
             raise NotComputable(f"SQL has no constant {value}: apply the calibrator in Python")
         digits = repr(float(value)).upper()
@@ -49,7 +49,7 @@ class Dialect:
         return f"({written})" if digits.startswith("-") else written
 
     def name(self, name: str) -> str:
-        """Return the name of a column, quoted, whatever characters are in it."""
+        """The name of a column, quoted, whatever characters are in it."""
         _writable(name, "name")
         if not name:
             raise BadInput("a column or table has an empty name: pass the name it has in the database")
@@ -58,7 +58,7 @@ class Dialect:
         return f"{first}{kept}{last}"
 
     def table(self, name: str | Sequence[str]) -> str:
-        """Return the name of a table: text is cut at dots (``"schema.table"``), a sequence of parts is taken as is."""
+        """The name of a table: text is cut at dots (``"schema.table"``), a sequence of parts is taken as is."""
         return ".".join(map(self.name, name.split(".") if isinstance(name, str) else name))
 
     def literal(self, text: str) -> str:

@@ -39,11 +39,11 @@ class Term:
         return Binary("-", term(other), self)
 
     def below(self, edge: Term | float) -> Test:
-        """Return the test that the number is below another."""
+        """The test that the number is below another."""
         return Compared("<", self, term(edge))
 
     def upto(self, edge: Term | float) -> Test:
-        """Return the test that the number is at most another."""
+        """The test that the number is at most another."""
         return Compared("<=", self, term(edge))
 
 
@@ -111,7 +111,7 @@ class Chosen(Term):
 
 
 def term(value: Term | float) -> Term:
-    """Return a number as a term, and a term as it is."""
+    """A number as a term, and a term as it is."""
     return value if isinstance(value, Term) else Number(float(value))
 
 
@@ -164,19 +164,19 @@ TOGETHER = 256  # terms of a sum that stand side by side: engines bound how deep
 
 
 def total(terms: Sequence[Term]) -> Term:
-    """Return the sum of terms: of long ones, the sum of sums."""
+    """The sum of terms: of long ones, the sum of sums."""
     if len(terms) > TOGETHER:
         return total([total(terms[k : k + TOGETHER]) for k in range(0, len(terms), TOGETHER)])
     return reduce(add, terms) if terms else Number(0.0)
 
 
 def clipped(x: Term, low: float, high: float) -> Term:
-    """Return a number moved to the nearer end of a range that it is outside of."""
+    """A number moved to the nearer end of a range that it is outside of."""
     return Applied("least", (Applied("greatest", (x, Number(low))), Number(high)))
 
 
 def logged(x: Term) -> Term:
-    """Return the natural logarithm."""
+    """The natural logarithm."""
     return Applied("ln", (x,))
 
 
@@ -184,18 +184,18 @@ FARTHEST = 700.0  # log-odds: beyond it some engines refuse the exponential, and
 
 
 def probability(eta: Term) -> Term:
-    """Return the probability of log-odds."""
+    """The probability of log-odds."""
     return Number(1.0) / (Applied("exp", (0.0 - clipped(eta, -FARTHEST, FARTHEST),)) + 1.0)
 
 
 def logarithm(p: Term, edge: float) -> Term:
-    """Return the logarithm, continued below `edge` along its tangent; as `regression.log_of`."""
+    """The logarithm, continued below `edge` along its tangent; as `regression.log_of`."""
     above = Applied("ln", (Applied("greatest", (p, Number(edge))),))
     return above + Applied("least", (p - edge, Number(0.0))) / edge
 
 
 def largest(terms: Sequence[Term]) -> Term:
-    """Return the largest of terms; functions of engines take some hundred at most."""
+    """The largest of terms; functions of engines take some hundred at most."""
     if len(terms) > WIDEST:
         return largest([largest(terms[k : k + WIDEST]) for k in range(0, len(terms), WIDEST)])
     return Applied("greatest", tuple(terms)) if len(terms) > 1 else terms[0]
@@ -205,7 +205,7 @@ WIDEST = 64  # arguments of a function: SQLite bounds them by 100
 
 
 def softmax(row: Formula, z: Sequence[Term]) -> tuple[Term, ...]:
-    """Return the probabilities of classes, given what their logarithms are up to a constant of the row."""
+    """The probabilities of classes, given what their logarithms are up to a constant of the row."""
     every = list(row.step({f"class{k}": t for k, t in enumerate(z)}).values())
     top = row.step({"largest": largest(every)})["largest"]
     # a class that is e^-700 as likely as another is that: some engines refuse a smaller exponential
@@ -218,12 +218,12 @@ def softmax(row: Formula, z: Sequence[Term]) -> tuple[Term, ...]:
 
 
 def log_odds(p: Term, edges: tuple[float, float]) -> Term:
-    """Return the log-odds, continued along their tangents; as `regression.log_odds`."""
+    """The log-odds, continued along their tangents; as `regression.log_odds`."""
     return logarithm(p, edges[0]) - logarithm(1.0 - p, edges[1])
 
 
 def stairs(x: Term, edges: Sequence[float], values: Sequence[Term | float], *, upto: bool = False) -> Term:
-    """Return the value of the bin that a number is in; a bin holds its lower edge, or with `upto` its upper one.
+    """The value of the bin that a number is in; a bin holds its lower edge, or with `upto` its upper one.
 
     Halves of halves: as many comparisons a row as the number of edges has binary digits.
     """
@@ -237,7 +237,7 @@ def stairs(x: Term, edges: Sequence[float], values: Sequence[Term | float], *, u
 
 
 def broken_line(x: Term, knots: Sequence[float], heights: Sequence[float]) -> Term:
-    """Return the height at a number of the line through points, level outside of them; as `numpy.interp`."""
+    """The height at a number of the line through points, level outside of them; as `numpy.interp`."""
     pieces: list[Term | float] = [float(heights[0])]
     for a, b, low, high in zip(knots, knots[1:], heights, heights[1:], strict=False):
         slope = (high - low) / (b - a) if b > a else 0.0
@@ -246,7 +246,7 @@ def broken_line(x: Term, knots: Sequence[float], heights: Sequence[float]) -> Te
 
 
 def within(x: Term, edges: Sequence[float], bins: Callable[[int], bool]) -> Test:
-    """Return the test that a number is in some of its bins, of which each holds its lower edge."""
+    """The test that a number is in some of its bins, of which each holds its lower edge."""
     kept = [bins(b) for b in range(len(edges) + 1)]
     results: list[Test] = []
     for first in range(len(kept)):
@@ -268,7 +268,7 @@ class Variable:
     coding: Coding
 
     def among(self, codes: Callable[[int], bool]) -> Test:
-        """Return the test that the code is one of some."""
+        """The test that the code is one of some."""
         if self.coding.kind != "category":
             kept = [codes(0), codes(1)]
             if kept[0] == kept[1]:
@@ -280,7 +280,7 @@ class Variable:
         return Among(self.coding, levels, codes(n), codes(n + 1))
 
     def table(self, codes: Sequence[int], values: Sequence[float]) -> Term:
-        """Return the value that stands next to the code, 0 where none does."""
+        """The value that stands next to the code, 0 where none does."""
         events = tuple((self.among(c.__eq__), term(v)) for c, v in zip(codes, values, strict=True) if v)
         return Chosen(events, Number(0.0)) if events else Number(0.0)
 

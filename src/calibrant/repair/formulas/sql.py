@@ -33,41 +33,41 @@ class Written(Writer):
         return self.dialect.functions
 
     def result(self, t: Term) -> str:
-        """Return the repaired score in the unit of the column."""
+        """The repaired score in the unit of the column."""
         return self.term(t) if self.unit == 1.0 else f"{self.dialect.number(self.unit)} * ({self.term(t)})"
 
     # ---- numbers ----
 
     def number(self, value: float) -> str:
-        """Return a constant."""
+        """A constant."""
         return self.dialect.number(value)
 
     def named(self, name: str) -> str:
-        """Return a column of an earlier step."""
+        """A column of an earlier step."""
         return self.dialect.name(name)
 
     def scored(self, at: int) -> str:
-        """Return the score, from 0 to 1; of several classes that of one."""
+        """The score, from 0 to 1; of several classes that of one."""
         raw = self.double(self.scores[at])
         return raw if self.unit == 1.0 else f"({raw} / {self.number(self.unit)})"
 
     def chosen(self, t: Chosen) -> str:
-        """Return the term of the first test that holds."""
+        """The term of the first test that holds."""
         events = " ".join(f"WHEN {self.test(test)} THEN {self.term(then)}" for test, then in t.events)
         return f"CASE {events} ELSE {self.term(t.otherwise)} END"
 
     def double(self, column: str) -> str:
-        """Return a column as a float."""
+        """A column as a float."""
         return f"CAST({self.dialect.name(column)} AS {self.dialect.double})"
 
     def _value(self, c: Coding) -> str:
-        """Return a number, or a date as days since 1970, as it came."""
+        """A number, or a date as days since 1970, as it came."""
         if c.kind == "date":
             return self.dialect.days.format(self.dialect.name(c.name))
         return self.double(c.name)
 
     def filled(self, c: Coding) -> str:
-        """Return a number or date, its median where it is missing."""
+        """A number or date, its median where it is missing."""
         number, x = self.number, self._value(c)
         tiny = "" if c.kind == "date" else f"WHEN {x} > {number(-TINY)} AND {x} < {number(TINY)} THEN {number(0.0)} "
         return f"CASE WHEN {self._gone(c)} THEN {number(c.fill)} {tiny}ELSE {x} END"
@@ -75,16 +75,16 @@ class Written(Writer):
     # ---- tests ----
 
     def missing(self, c: Coding, *, not_so: bool = False) -> str:
-        """Return the test that a number or date is missing, or that it is not."""
+        """The test that a number or date is missing, or that it is not."""
         return f"{'NOT ' if not_so else ''}({self._gone(c)})"
 
     def _gone(self, c: Coding) -> str:
-        """Return the bare test that a number is missing: null, or no number."""
+        """The bare test that a number is missing: null, or no number."""
         x = self._value(c)
         return " OR ".join([f"{x} IS NULL", *([self.dialect.nan.format(x)] if self.dialect.nan else [])])
 
     def among(self, t: Among) -> str:
-        """Return the test that a category is one of some."""
+        """The test that a category is one of some."""
         name, d = self.dialect.name(t.coding.name), self.dialect
         x = (d.text if t.coding.kind != "category" or t.coding.of_text else d.truth or d.text).format(name)
         known = [level for level in t.coding.levels if level]
@@ -101,7 +101,7 @@ class Written(Writer):
     # ---- rows that can be repaired ----
 
     def sound(self, codings: Sequence[Coding]) -> str:
-        """Return the test that scores are from 0 to 1 and that numbers are finite."""
+        """The test that scores are from 0 to 1 and that numbers are finite."""
         number, parts = self.number, list[str]()
         for column in self.scores:
             p = self.double(column)
@@ -114,12 +114,12 @@ class Written(Writer):
         return " AND ".join(parts)
 
     def _numbers(self, column: str) -> list[str]:
-        """Return the test that a column holds a number or nothing, where a cast would make 0 of text."""
+        """The test that a column holds a number or nothing, where a cast would make 0 of text."""
         return [self.dialect.numeric.format(self.dialect.name(column))] if self.dialect.numeric else []
 
 
 def expression(formula: Formula, result: Term, w: Written) -> str:
-    """Return the repaired score as one expression of columns; null where the score cannot be repaired."""
+    """The repaired score as one expression of columns; null where the score cannot be repaired."""
     if formula.steps:
         raise NotComputable(
             "this calibrator takes several steps, each on what the one before it says, which no single expression "
@@ -136,7 +136,7 @@ def query(
     table: str | Sequence[str],
     keep: Sequence[str] | None,
 ) -> str:
-    """Return a query of every row of a table with its repaired scores, by name; null where they cannot be repaired."""
+    """A query of every row of a table with its repaired scores, by name; null where they cannot be repaired."""
     d = w.dialect
     shown = "*, " if keep is None else "".join(f"{d.name(name)}, " for name in keep)
     source = d.table(table)

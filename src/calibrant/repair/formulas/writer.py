@@ -39,7 +39,7 @@ class Writer(ABC):
 
     @abstractmethod
     def number(self, value: float) -> str:
-        """Return a constant."""
+        """A constant."""
 
     @abstractmethod
     def named(self, name: str) -> str:
@@ -47,28 +47,28 @@ class Writer(ABC):
 
     @abstractmethod
     def scored(self, at: int) -> str:
-        """Return the score, from 0 to 1; of several classes that of one."""
+        """The score, from 0 to 1; of several classes that of one."""
 
     @abstractmethod
     def filled(self, c: Coding) -> str:
-        """Return a number or date, its median where it is missing."""
+        """A number or date, its median where it is missing."""
 
     @abstractmethod
     def chosen(self, t: Chosen) -> str:
-        """Return the term of the first test that holds."""
+        """The term of the first test that holds."""
 
     @abstractmethod
     def missing(self, c: Coding, *, not_so: bool = False) -> str:
-        """Return the test that a number or date is missing, or that it is not."""
+        """The test that a number or date is missing, or that it is not."""
 
     @abstractmethod
     def among(self, t: Among) -> str:
-        """Return the test that a category is one of some."""
+        """The test that a category is one of some."""
 
     # ---- what all of them have in common ----
 
     def term(self, t: Term) -> str:
-        """Return a number."""
+        """A number."""
         if isinstance(t, Number):
             return self.number(t.value)
         if isinstance(t, Named):
@@ -90,7 +90,7 @@ class Writer(ABC):
         raise TypeError(f"a formula holds no {type(t).__name__}")
 
     def test(self, t: Test) -> str:
-        """Return a test."""
+        """A test."""
         if isinstance(t, Compared):
             return f"{self.term(t.left)} {t.sign} {self.term(t.right)}"
         if isinstance(t, Joined):

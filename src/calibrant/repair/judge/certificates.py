@@ -55,7 +55,7 @@ def population(judged: Judged, name: str, rows: Whole, values: Whole, seed: int)
 
 
 def certified(row: Summary, judged: Judged, groups: JudgedGroups | None, how: Certifying) -> Summary:
-    """Return the row with the certificates of its probability.
+    """The row with the certificates of its probability.
 
     In folds each fold is certified at its share of alpha, given the others, and bounds are averaged by size: they are
     about the average over the folds' maps.
@@ -146,6 +146,6 @@ def _groups(
 
 
 def _averaged(folds: Sequence[Population], values: Sequence[float]) -> float:
-    """Return the mean of a group's bounds over folds, by its rows in each."""
+    """The mean of a group's bounds over folds, by its rows in each."""
     n = sum(q.n for q in folds)
     return float(np.dot([q.n / n for q in folds], values))

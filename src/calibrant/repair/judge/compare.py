@@ -267,7 +267,7 @@ def compare(
 
 
 def compared(rows: Predictions, options: CompareOptions, how: Judging) -> Comparison:
-    """Return the comparison: what `compare` and an audit both run."""
+    """The comparison: what `compare` and an audit both run."""
     with sized(rows.n), one_thread():
         fits = fits_of(rows, options.repairs, options.fit_on, options.folds, how.seed, options.distinct_clusters)
         groups = None
@@ -287,7 +287,7 @@ def _checked_tests(tests: Iterable[str] | str | None) -> tuple[str, ...]:
 def audited_variables(
     data: Predictions, variables: Iterable[str] | str | None, seed: int
 ) -> tuple[tuple[str, ...], LeftOut]:
-    """Return the covariates to audit; of "every one" those that can be used, and why others cannot."""
+    """The covariates to audit; of "every one" those that can be used, and why others cannot."""
     every = variables is None or variables in (EVERY, (EVERY,))
     wanted = (EVERY,) if every and data.covariates is not None else () if every else names("variables", variables)
     result = survey_rows(data, Spec(label="y_true", score="y_prob", seed=seed), wanted)
@@ -392,19 +392,19 @@ def _everyone_and(groups: JudgedGroups | None, fits: Fits) -> list[People]:
 
 
 def everyone_of(fits: Fits) -> People:
-    """Return the population of all judged rows."""
+    """The population of all judged rows."""
     return People(id=EVERYONE, who=EVERYONE, kind="everyone", rows=np.arange(fits.judged.data.n))
 
 
 def _tests_of(table: Mapping[str, Summary], chosen: str, tests: Sequence[str]) -> dict[str, dict[str, float | None]]:
-    """Return the p-values of each test as audited and after the repair to take."""
+    """The p-values of each test as audited and after the repair to take."""
     now, after = table[AS_AUDITED], None if chosen == AS_AUDITED else table[chosen]
     results = {test: {"now": now.p(test), "after": None if after is None else after.p(test)} for test in tests}
     return {test: p for test, p in results.items() if p["now"] is not None}
 
 
 def _with_largest(row: Summary, changes: Changes) -> Summary:
-    """Return the row with the largest error along a variable and of a group, and groups counted by what they show."""
+    """The row with the largest error along a variable and of a group, and groups counted by what they show."""
     variables = [c for c in changes.variables if c.probability == row.probability]
     groups = [c for c in changes.groups if c.probability == row.probability]
     if variables:

@@ -62,7 +62,7 @@ COLUMNS = tuple(DecisionChange.__dataclass_fields__)
 def decision_changes(
     judged: Judged, groups: JudgedGroups | None, thresholds: Sequence[float], alpha: float, least: int = MASK
 ) -> Curve:
-    """Return a line for each repair, threshold and population, everyone before the groups."""
+    """A line for each repair, threshold and population, everyone before the groups."""
     people = [] if groups is None else list(_groups(judged, groups, least))
     shares = GROUPED if people else ALONE
     each = max(len(judged.repairs) * len(thresholds), 1)
@@ -92,7 +92,7 @@ def decision_changes(
 def untold(
     judged: Judged, moved: Sequence[Whole], variables: Sequence[str], everyone: NDArray[np.bool_], least: int
 ) -> set[int]:
-    """Return the groups of which nothing is reported, given who changes side: few, and what would reveal them.
+    """The groups of which nothing is reported, given who changes side: few, and what would reveal them.
 
     Of each variable, rows in no group that is judged are never reported, and nor are groups in which some change side,
     but under `least`. Everyone less the others would be these: so the next fewest join them, until they are none or
@@ -166,7 +166,7 @@ def _plain(value: float) -> float:
 
 
 def lines_of(curve: Curve, names: Iterable[str] | None = None) -> list[DecisionChange]:
-    """Return the lines of a curve, of all repairs or of some."""
+    """The lines of a curve, of all repairs or of some."""
     kept = None if names is None else set(names)
     c = curve.columns
     made = (DecisionChange(**dict(zip(c, row, strict=True))) for row in zip(*c.values(), strict=True))

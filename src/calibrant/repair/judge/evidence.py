@@ -39,7 +39,7 @@ from calibrant.views.points import weights_of
 
 
 def score_changes(judged: Judged, alpha: float) -> tuple[list[ScoreChange], dict[str, tuple[str, ...]]]:
-    """Return the paired change of each score from as audited, and for each probability those with a better Brier score.
+    """The paired change of each score from as audited, and for each probability those with a better Brier score.
 
     Each of the three scores has a third of alpha, shared by the repairs; that of the Brier score by all pairs.
     """
@@ -86,7 +86,7 @@ def bins_along(judged: Judged, variable: str) -> NDArray[np.int32]:
 
 
 def variable_changes(judged: Judged, variables: Sequence[str], delta: float, seed: int) -> list[VariableChange]:
-    """Return the change of each probability along each variable; `delta` is shared by variables and repairs.
+    """The change of each probability along each variable; `delta` is shared by variables and repairs.
 
     ``vece`` is `measure.vece`'s value. What is judged is its square's cousin, ``sum_b P(b) E[Y - p | b]^2``: a repair
     that moves a bin's mean score by d changes it by ``P(b) (d^2 - 2 d E[Y - p | b])``, which is linear in the outcomes.
@@ -116,7 +116,7 @@ def variable_changes(judged: Judged, variables: Sequence[str], delta: float, see
 
 
 def _sizes(judged: Judged, bin_: NDArray[np.int32], q: Floats, seed: int) -> tuple[float, float]:
-    """Return the error along a variable's bins, and what is left of it beyond a shift of everyone."""
+    """The error along a variable's bins, and what is left of it beyond a shift of everyone."""
     data, size = judged.data, int(bin_.max()) + 1
     sums = strata_sums(bin_, size, data.y, Seen(np.ascontiguousarray(q), data.weights))
     rows, weight, weight2, events, score, _, resid2 = (sums[:, j] for j in range(7))
@@ -170,7 +170,7 @@ class JudgedGroups:
 def groups_of(
     data: Predictions, by: Sequence[str], bins: Mapping[str, Sequence[float]], fewest: int, seed: int
 ) -> JudgedGroups:
-    """Return the groups that the levels of columns make."""
+    """The groups that the levels of columns make."""
     table = data.covariates
     require(by, () if table is None else tuple(table.schema.names), "group")
     profiles = [Profile(name) for name in by]
@@ -197,7 +197,7 @@ def groups_of(
 
 
 def residual_limits(data: Predictions, rows: Whole, delta: float) -> tuple[float, float, float]:
-    """Return a group's mean residual as audited, and its limits given the scores."""
+    """A group's mean residual as audited, and its limits given the scores."""
     y, p = data.y[rows], data.p[rows]
     weight = None if data.weights is None else data.weights[rows]
     u = Clusters.of_values(y, p, (-p, 1.0 - p), weight, clusters_of(data, rows))
@@ -205,13 +205,13 @@ def residual_limits(data: Predictions, rows: Whole, delta: float) -> tuple[float
 
 
 def gap_change(moved: float, low: float, high: float) -> tuple[float, float]:
-    """Return the range of ``|G - moved| - |G|``, monotone in G, for a gap G between `low` and `high`."""
+    """The range of ``|G - moved| - |G|``, monotone in G, for a gap G between `low` and `high`."""
     ends = sorted(abs(g - moved) - abs(g) for g in (low, high))
     return ends[0], ends[1]
 
 
 def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[GroupChange]:
-    """Return the change of each probability in each group; `delta` is shared by the groups, and serves all repairs.
+    """The change of each probability in each group; `delta` is shared by the groups, and serves all repairs.
 
     Each repair moves a group's mean score by a known amount, so that one range for its gap as audited holds the change
     of every repair.
@@ -263,7 +263,7 @@ class Testing:
 def tested(
     rows: Mapping[str, Summary], judged: Judged, how: Testing, names: Sequence[str]
 ) -> tuple[dict[str, Summary], int, tuple[tuple[str, str], ...]]:
-    """Return the rows with p-values of some probabilities, how many people were tested, and what did not apply and why.
+    """The rows with p-values of some probabilities, how many people were tested, and what did not apply and why.
 
     All are tested on the same people. Folds' p-values are joined by Bonferroni: the smallest times their
     number.

@@ -125,14 +125,14 @@ class Fixed:
         return "gap" if one.kind == "subgroup" else self.how.judge
 
     def ends(self, one: People, name: str) -> Ends:
-        """Return the range of a population's error or gap under one probability, as it is reported."""
+        """The range of a population's error or gap under one probability, as it is reported."""
         if (one.id, name) not in self._stored:
             result = self._gap(one, name) if self.measure(one) == "gap" else self._error(one, name)
             self._stored[one.id, name] = self.how.reported(one, name, result)
         return self._stored[one.id, name]
 
     def verdict(self, one: People, name: str) -> Verdict:
-        """Return the verdict on a population under one probability."""
+        """The verdict on a population under one probability."""
         return verdict_on(self.ends(one, name), self.how.limit)
 
     def lines(self, name: str) -> tuple[People, ...]:
@@ -153,7 +153,7 @@ class Fixed:
     # ---- ranges ----
 
     def _folds(self, one: People) -> list[tuple[Whole, float]]:
-        """Return the rows of a population in each fold, and their share."""
+        """The rows of a population in each fold, and their share."""
         part = self.judged.part[one.rows]
         own = [one.rows[part == k] for k in range(self.judged.folds)]
         return [(rows, len(rows) / len(one.rows)) for rows in own if len(rows)]
@@ -179,7 +179,7 @@ class Fixed:
         return self._low(one, name), high
 
     def _low(self, one: People, name: str) -> float:
-        """Return the lower end of a population's error."""
+        """The lower end of a population's error."""
         if (one.id, name) not in self._lows:
             folds = self._folds(one)
             delta = self._share(one, name) / (2 * len(folds))
@@ -197,7 +197,7 @@ class Fixed:
         return lower_of(cells, delta, self.how.seed)
 
     def _share(self, one: People, name: str) -> float:
-        """Return the error probability of a range: of those after every repair has its part."""
+        """The error probability of a range: of those after every repair has its part."""
         alpha = self.how.alpha * one.share
         return alpha if name == AS_AUDITED else alpha / max(len(self.judged.repairs), 1)
 
@@ -217,7 +217,7 @@ class Fixed:
         return self._population(np.arange(self.judged.data.n), name).judged(self.how.steps).about
 
     def _values(self, name: str) -> Whole:
-        """Return the values of a probability that is judged as it is; none where it is judged as shown.
+        """The values of a probability that is judged as it is; none where it is judged as shown.
 
         That is decided once, by the scores of all rows judged, for every population and fold alike: a group's own few
         rows would decide otherwise. A repair that makes no more values than the score as audited has is judged like it.
@@ -233,7 +233,7 @@ class Fixed:
         return self._scores[name]
 
     def _fixed(self, name: str) -> Whole:
-        """Return the scores of one probability out of ``2^30``."""
+        """The scores of one probability out of ``2^30``."""
         if name not in self._whole:
             self._whole[name] = fixed_scores(self.judged.scores[name])
         return self._whole[name]
@@ -241,7 +241,7 @@ class Fixed:
     # ---- who else is over the limit ----
 
     def _broken(self, one: People, name: str) -> bool:
-        """Return whether a population is over the limit; its upper end is not looked for where the lower is not."""
+        """Whether a population is over the limit; its upper end is not looked for where the lower is not."""
         limit = self.how.limit
         if limit is None or (self.measure(one) == "error" and self._low(one, name) <= limit):
             return False
@@ -250,7 +250,7 @@ class Fixed:
     # ---- reported ----
 
     def curve(self, chosen: str, calibrators: Mapping[str, Calibrator]) -> Curve:
-        """Return a line for each population, before and after one repair; ``"as audited"`` for none."""
+        """A line for each population, before and after one repair; ``"as audited"`` for none."""
         after, lines, reported = chosen != AS_AUDITED, [], self.lines(chosen)
         for one in (p for p in self.people if p.listed or p in reported):
             now, then = self.ends(one, AS_AUDITED), self.ends(one, chosen) if after else (None, None)

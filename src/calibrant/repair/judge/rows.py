@@ -31,7 +31,7 @@ SALT = np.uint64(0x7B1D4C9A52E6F083)  # so that the halves are independent of bl
 
 
 def hash_split(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT) -> Whole:
-    """Return the part of each row, 0 to `parts` - 1: equally many rows each, or equally many whole clusters.
+    """The part of each row, 0 to `parts` - 1: equally many rows each, or equally many whole clusters.
 
     Clusters are dealt by their hashes alone, whatever their sizes: were parts made even in rows, a cluster's size would
     help to decide where it goes, and the clusters that judge would not be independent draws of those that there are.
@@ -54,7 +54,7 @@ def clusters_in(data: Predictions) -> int:
 
 
 def sampled(data: Predictions, most: int, seed: int) -> Whole:
-    """Return the numbers of about `most` rows at most, uniform by identity; whole clusters, whatever their sizes."""
+    """The numbers of about `most` rows at most, uniform by identity; whole clusters, whatever their sizes."""
     return (
         np.arange(data.n) if data.n <= most else np.flatnonzero(hash_split(data, -(-data.n // most), seed, ~SALT) == 0)
     )
@@ -122,7 +122,7 @@ class Judged:
     def mean_range(
         self, without: Floats, happened: Floats, delta: float, among: Whole | None = None
     ) -> tuple[float, float, float]:
-        """Return a mean over rows, or some of them, that is linear in the outcomes, and its limits given the scores.
+        """A mean over rows, or some of them, that is linear in the outcomes, and its limits given the scores.
 
         In folds each fold's limits hold given the others, at its share of `delta`, and are averaged.
         """
@@ -135,14 +135,14 @@ class Judged:
         return float(out[0]), float(out[1]), float(out[2])
 
     def change(self, measure: str, name: str, base: str, delta: float) -> tuple[float, float, float]:
-        """Return the paired change of a score's mean from `base` to `name`, and its range; accuracy counts upward."""
+        """The paired change of a score's mean from `base` to `name`, and its range; accuracy counts upward."""
         loss = LOSSES[measure]
         before, after = loss(self.scores[base]), loss(self.scores[name])
         mean, low, high = self.mean_range(after[0] - before[0], after[1] - before[1], delta)
         return (-mean, -high, -low) if measure == "accuracy" else (mean, low, high)
 
     def summary(self, name: str, fitted: Calibrator | None = None) -> Summary:
-        """Return the row of one probability with its scores, its map, and the outcomes that it called impossible."""
+        """The row of one probability with its scores, its map, and the outcomes that it called impossible."""
         y, p = self.data.y, self.scores[name]
         weight = weights_of(self.data)
         mean = {

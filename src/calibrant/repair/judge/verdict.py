@@ -66,12 +66,12 @@ class Summary:
     groups_shown_worse: int = 0
 
     def p(self, test: str) -> float | None:
-        """Return the p-value of a test."""
+        """The p-value of a test."""
         result: float | None = getattr(self, f"{test}_p")
         return result
 
     def with_p(self, test: str, p: float) -> Self:
-        """Return the row with the p-value of a test."""
+        """The row with the p-value of a test."""
         inputs: dict[str, Any] = {f"{test}_p": p}
         return replace(self, **inputs)
 
@@ -169,7 +169,7 @@ class Comparison(Plain):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def row(self, name: str) -> dict[str, Any]:
-        """Return the table's row of one probability."""
+        """The table's row of one probability."""
         at = self.table.columns["probability"].index(name)
         return {k: v[at] for k, v in self.table.columns.items()}
 
@@ -188,7 +188,7 @@ class Comparison(Plain):
         )
 
     def to_json(self) -> str:
-        """Return the comparison as JSON text, from which `from_json` makes an equal one."""
+        """The comparison as JSON text, from which `from_json` makes an equal one."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False)
 
     @classmethod
@@ -217,12 +217,12 @@ Range = tuple[float | None, float | None]
 
 
 def error_range(row: Summary) -> Range:
-    """Return the certified range of the error as shown."""
+    """The certified range of the error as shown."""
     return row.error_shown_low, row.error_high
 
 
 def worst_group_range(row: Summary) -> Range:
-    """Return the certified range of the error of the worst group as shown."""
+    """The certified range of the error of the worst group as shown."""
     return row.worst_group_shown_low, row.worst_group_high
 
 
@@ -299,7 +299,7 @@ NEARLY = 0.005  # half a point: upper ends that differ by less do not decide bet
 
 
 def simplicity(recipe: str) -> float:
-    """Return the place of a recipe in the order of simplicity; one that nobody declared is last."""
+    """The place of a recipe in the order of simplicity; one that nobody declared is last."""
     entry = recipes().get(recipe)
     return float("inf") if entry is None else entry.simplicity
 
@@ -310,7 +310,7 @@ def recommended(
     worse_than: Mapping[str, Sequence[str]],
     over: Mapping[str, Mapping[str, float]] | None = None,
 ) -> str:
-    """Return the repair to take, or ``"as audited"``.
+    """The repair to take, or ``"as audited"``.
 
     Parameters
     ----------

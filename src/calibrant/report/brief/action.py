@@ -37,7 +37,7 @@ Need = tuple[int, bool]  # rows that would decide, and whether at least
 
 
 def decision(record: AuditRecord) -> Decision:
-    """Return the one thing to do next."""
+    """The one thing to do next."""
     if suppressed(record):
         return _one_of_each(record)
     if record.data.get("events") in (0, record.data.get("rows")):
@@ -117,7 +117,7 @@ def _repair(record: AuditRecord) -> Decision:
 
 
 def _recalibrate(record: AuditRecord) -> Decision:
-    """Return the repair that is shown to help, with what it does on rows held out."""
+    """The repair that is shown to help, with what it does on rows held out."""
     method = str(record.curve(FIXED).settings.get("command") or "")
     text = f"Recalibrate by {before_after.candidate(record)}. {before_after.outcome(record)}"
     text = " ".join(t for t in (text, before_after.left(record), before_after.lost(record)) if t)

@@ -68,7 +68,7 @@ def _side(line: Mapping[str, Any], when: str, limit: float | None) -> Side:
 
 
 def candidate(record: AuditRecord) -> str:
-    """Return the repair that is recommended, as it is called everywhere; empty where none is shown to help."""
+    """The repair that is recommended, as it is called everywhere; empty where none is shown to help."""
     name = str(record.curve(FIXED).settings.get("candidate") or "")
     return repair_named(name) if name else ""
 
@@ -80,17 +80,17 @@ def lost(record: AuditRecord) -> str:
 
 
 def judged(record: AuditRecord) -> bool:
-    """Return whether repairs were judged by the limit on held-out rows."""
+    """Whether repairs were judged by the limit on held-out rows."""
     return bool(record.curve(FIXED).columns.get("id"))
 
 
 def helped(record: AuditRecord) -> bool:
-    """Return whether a repair is shown to help, so that there is an after."""
+    """Whether a repair is shown to help, so that there is an after."""
     return judged(record) and bool(candidate(record))
 
 
 def changes(record: AuditRecord) -> Changes:
-    """Return the table of the same rows, before in grey and after in colour."""
+    """The table of the same rows, before in grey and after in colour."""
     limit, result = limit_of(record), populations(record)
     few = result[:MOST]
     top = ruler_top_of([(s.low, s.high) for p in few for s in (p.now, p.after) if s is not None], limit)

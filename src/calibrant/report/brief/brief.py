@@ -37,7 +37,7 @@ LONG = 60  # characters of the model and of its use, over the brief
 
 
 def brief(record: AuditRecord) -> Document:
-    """Return the first layer of a report by itself: what a terminal prints, and a notebook shows."""
+    """The first layer of a report by itself: what a terminal prints, and a notebook shows."""
     section = Section("summary", "The brief", "", tuple(nodes(record)), record.verdict)
     return Document(sanitize(record.name), page_title(record), tuple(facts(record)), (section,))
 

@@ -37,7 +37,7 @@ class Ranked:
 
 
 def ranked(record: AuditRecord) -> list[Ranked]:
-    """Return the variables, the one the error varies with most first; pairs are left out."""
+    """The variables, the one the error varies with most first; pairs are left out."""
     c, alpha = record.curve("ranking").columns, float(record.settings["alpha"])
     lines = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
     return [
@@ -55,7 +55,7 @@ def ranked(record: AuditRecord) -> list[Ranked]:
 
 
 def follows(record: AuditRecord) -> Follows | None:
-    """Return the figures; None where no variables were ranked. What shows nothing is said once.
+    """The figures; None where no variables were ranked. What shows nothing is said once.
 
     A column that tells the score is left to the notice about it: error along it is the score's own.
     """
@@ -74,7 +74,7 @@ def follows(record: AuditRecord) -> Follows | None:
 
 
 def _subgroup(record: AuditRecord) -> Text:
-    """Return the subgroup that is farthest off, where no variable by itself shows error."""
+    """The subgroup that is farthest off, where no variable by itself shows error."""
     for o in subgroups_over(record)[:1]:
         who = Span(clipped(sanitize(o.rule), LONGER), "name", "#subgroups") if o.rule else Span("not named")
         return say(
@@ -84,7 +84,7 @@ def _subgroup(record: AuditRecord) -> Text:
 
 
 def _follow(r: Ranked, by_variable: ByVariable | None, *, first: bool) -> Follow:
-    """Return the figure of a variable; the first says what its certified range is about."""
+    """The figure of a variable; the first says what its certified range is about."""
     title = _title(r, by_variable)
     picture = sparks.flat(plain(title)) if by_variable is None else sparks.figure(by_variable, plain(title))
     range_ = ""
@@ -122,12 +122,12 @@ def _title(r: Ranked, by_variable: ByVariable | None) -> Text:
 
 
 def _name(text: object) -> Span:
-    """Return the name of a variable or a level in a title."""
+    """The name of a variable or a level in a title."""
     return Span(clipped(shown(text), LONG), "name")
 
 
 def _stretches(by_variable: ByVariable) -> Text:
-    """Return the stretch that holds the farthest place shown to be off, and the other side where there is one."""
+    """The stretch that holds the farthest place shown to be off, and the other side where there is one."""
     if (
         by_variable.axis is None
         or not by_variable.runs
@@ -157,7 +157,7 @@ def _stretches(by_variable: ByVariable) -> Text:
 
 
 def _level(by_variable: ByVariable) -> Text:
-    """Return the level that is shown to be farthest off."""
+    """The level that is shown to be farthest off."""
     off = [p for p in by_variable.levels if p.side != "unclear"]
     if not off or by_variable.p_value > float(str(by_variable.settings["alpha"])):
         return ()

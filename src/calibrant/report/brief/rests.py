@@ -135,7 +135,7 @@ def _clusters(record: AuditRecord) -> Iterator[Text]:
 
 
 def _names(text: Text) -> Text:
-    """Return the columns that a notice names, as the end of a sentence; of one that names none its words."""
+    """The columns that a notice names, as the end of a sentence; of one that names none its words."""
     listed = tuple(s for s in text if s.kind == "code" or s.text == ", ")
     return (*listed, *say(".")) if listed else text
 

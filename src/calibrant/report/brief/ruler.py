@@ -36,7 +36,7 @@ def ruler(record: AuditRecord) -> Ruler:
 
 
 def farthest(record: AuditRecord) -> list[Finding]:
-    """Return the groups worst first, by what is judged: over the limit, undecided, met, then by their ends."""
+    """The groups worst first, by what is judged: over the limit, undecided, met, then by their ends."""
 
     def key(f: Finding) -> tuple[float, float, float, str]:
         low, high = ends(record, f)

@@ -18,7 +18,7 @@ Range = tuple[float, float]
 
 
 def before_after(now: Range, after: Range, top: float, limit: float | None, status: str, label: str) -> Svg:
-    """Return a range as it is, in grey, and as it is after a repair, in the colour and shape of its verdict."""
+    """A range as it is, in grey, and as it is after a repair, in the colour and shape of its verdict."""
 
     def bar(of: Range, kind: str, tall: float, corner: float) -> Svg:
         low, high = (min(max(v * 100, 0.0), top) for v in of)
@@ -40,14 +40,14 @@ def before_after(now: Range, after: Range, top: float, limit: float | None, stat
 
 
 def figure(by_variable: ByVariable, label: str) -> Svg:
-    """Return the gap along a variable: a band and a line with its ends and its farthest place, or a dot a level."""
+    """The gap along a variable: a band and a line with its ends and its farthest place, or a dot a level."""
     return (
         _line(by_variable, label) if by_variable.axis is not None and by_variable.line else _levels(by_variable, label)
     )
 
 
 def flat(label: str) -> Svg:
-    """Return the line of no gap by itself."""
+    """The line of no gap by itself."""
     line = tag("line", cls="zero", x2="100%", y1=HEAD, y2=HEAD)
     return tag("svg", line, cls="follow-fig", height=2 * HEAD, role="img", aria_label=label)
 
@@ -96,7 +96,7 @@ def _levels(by_variable: ByVariable, label: str) -> Svg:
 
 
 def signed_gap(p: Point) -> str:
-    """Return the gap at a place in points, with its sign."""
+    """The gap at a place in points, with its sign."""
     return num.gap(p.gap)
 
 
@@ -128,7 +128,7 @@ def _runs(line: Sequence[Point]) -> list[list[Point]]:
 
 
 def _text(words: str, at: float, where: str) -> Svg:
-    """Return a label above or under the plot, inside the picture's edges."""
+    """A label above or under the plot, inside the picture's edges."""
     anchor = "start" if at < 0.3 else "end" if at > 0.7 else "middle"
     return tag(
         "text", escape(words), x=percent(at), y=13 if where == "head" else HEAD + TALL + FOOT - 3, text_anchor=anchor

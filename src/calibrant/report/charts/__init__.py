@@ -16,7 +16,7 @@ from calibrant.results import Curve
 
 
 def chart(curve: Curve) -> Drawn:
-    """Return a curve as an interactive Altair chart: point at it to read it.
+    """A curve as an interactive Altair chart: point at it to read it.
 
     Parameters
     ----------

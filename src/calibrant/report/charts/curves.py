@@ -26,7 +26,7 @@ LONG = 60  # letters in all, from which the names of levels are written aslant
 
 
 def reliability(curve: Curve) -> alt.VConcatChart:
-    """Return the gap along the score in its band, over the densities of events and non-events."""
+    """The gap along the score in its band, over the densities of events and non-events."""
     logit, c = curve.settings.get("axis") == "logit", curve.columns
     reported = "100 / (1 + exp(-datum.value))" if logit else "100 * datum.value"
     label = alt.Axis(labelExpr=f"format({reported}, '.3~g') + '%'")
@@ -56,7 +56,7 @@ def _logit(score: float) -> float:
 
 
 def calibration_function(curve: Curve) -> alt.LayerChart:
-    """Return the event rate along the score as the published surrogates have it, over the line of a calibrated one."""
+    """The event rate along the score as the published surrogates have it, over the line of a calibrated one."""
     c, steps = curve.columns, curve.settings["method"] == "total-variation"
     rows = [
         {
@@ -85,7 +85,7 @@ def calibration_function(curve: Curve) -> alt.LayerChart:
 
 
 def variable(curve: Curve) -> parts.Drawn:
-    """Return a variable curve: a line, levels, or a map of two variables; small multiples where there are groups."""
+    """A variable curve: a line, levels, or a map of two variables; small multiples where there are groups."""
     kind, s, rows = curve.settings["kind"], curve.settings, parts.rows_of(curve)
     name = " and ".join(s["variable"]) if kind == "pair" else str(s["variable"])
     kept = {"curve": "Band:", "levels": "Lines:", "pair": "Outlined: off zero, at"}[kind]
@@ -136,7 +136,7 @@ def across(
     scale: str = "linear",
     way: parts.Way = "x",
 ) -> parts.Place:
-    """Return the axis of a number, a date or the score, from the first of these values to the last.
+    """The axis of a number, a date or the score, from the first of these values to the last.
 
     Without a title it has no labels: the axis under it tells.
     """
@@ -152,7 +152,7 @@ def across(
 
 
 def _rates(curve: Curve, rows: list[parts.Row], x: parts.Place) -> alt.Chart:
-    """Return the paper's plot: error and predicted error in the confidence view, else event rate and mean score."""
+    """The paper's plot: error and predicted error in the confidence view, else event rate and mean score."""
     error = curve.settings["view"] == "confidence"
     names = ("error rate", "predicted error") if error else ("happened", "model says")
     values = [
@@ -170,7 +170,7 @@ def _rates(curve: Curve, rows: list[parts.Row], x: parts.Place) -> alt.Chart:
 
 
 def _levels(rows: list[parts.Row], name: str, ends: Sequence[float], small: bool) -> alt.LayerChart:
-    """Return a dot and a range for each level, under each other."""
+    """A dot and a range for each level, under each other."""
     for r in rows:
         r["share"] = f"{100 * r['density']:.2g}% of the rows"
     names = alt.Y("at:N", sort=None, title=name, axis=alt.Axis(labelLimit=220))
@@ -179,7 +179,7 @@ def _levels(rows: list[parts.Row], name: str, ends: Sequence[float], small: bool
 
 
 def _pair(rows: list[parts.Row], first: str, second: str) -> alt.LayerChart:
-    """Return the gap of each combination of levels as colour and number."""
+    """The gap of each combination of levels as colour and number."""
     for r in rows:
         r["text"] = num.gap(r["gap"] / 100)
     most, wide = max(abs(r["gap"]) for r in rows), len({r["at"] for r in rows}) > 8
@@ -197,7 +197,7 @@ def _pair(rows: list[parts.Row], first: str, second: str) -> alt.LayerChart:
 
 
 def local_bias(curve: Curve) -> parts.Drawn:
-    """Return a bias map: a line over where people are, or colours along two variables; groups are small multiples."""
+    """A bias map: a line over where people are, or colours along two variables; groups are small multiples."""
     axes, s, c = curve.settings.get("axes", ()), curve.settings, curve.columns
     if "people" not in c:
         raise NotComputable("there is no chart of the bias at rows or at scattered points: use to_frame()")
@@ -274,7 +274,7 @@ def _units(
     ends: str = "",
     way: parts.Way = "x",
 ) -> parts.Place:
-    """Return the axis of a map in the user's unit; a scale of ranks is drawn as a logarithm.
+    """The axis of a map in the user's unit; a scale of ranks is drawn as a logarithm.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def _units(
 
 
 def _cells(rows: list[parts.Row], axes: Sequence[Axis]) -> list[parts.Row]:
-    """Return the points that have a place on both axes, each with the edges of its cell: half-way to its neighbours."""
+    """The points that have a place on both axes, each with the edges of its cell: half-way to its neighbours."""
     pairs = list(zip(axes, ("x", "x2"), strict=True))
     kept = [r for r in rows if all(a["kind"] == "category" or r[k] is not None for a, k in pairs)]
     if not kept:

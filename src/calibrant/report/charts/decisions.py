@@ -54,7 +54,7 @@ def decision_curve(curve: Curve) -> alt.FacetChart | alt.LayerChart:
 
 
 def acceptance_curve(curve: Curve) -> alt.FacetChart | alt.LayerChart:
-    """Return the certified and the observed rate of errors against the share accepted, and the risk."""
+    """The certified and the observed rate of errors against the share accepted, and the risk."""
     c, rows = curve.columns, []
     for group, share, t, n, wrong, rate, high in zip(
         *(c[k] for k in ("group", "share", "threshold", "rows", "wrong", "rate", "high")), strict=True

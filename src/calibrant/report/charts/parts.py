@@ -29,7 +29,7 @@ Gaps: TypeAlias = Callable[[str], Place]  # from a column to its place on the ax
 
 
 def data(rows: Sequence[Row]) -> alt.Chart:
-    """Return a chart of these rows."""
+    """A chart of these rows."""
     return alt.Chart(alt.InlineData(values=list(rows)))
 
 
@@ -39,7 +39,7 @@ def tooltips(names: Sequence[str] = TIPS) -> list[alt.Tooltip]:
 
 
 def rows_of(curve: Curve) -> list[Row]:
-    """Return the points of a curve in points of probability, with what their tooltips say."""
+    """The points of a curve in points of probability, with what their tooltips say."""
     c, out = curve.columns, []
     digits = digits_of(window_of([v for k in ("predicted", "observed") for v in c[k]]))
     for i, (gap, low, high) in enumerate(zip(c["gap"], c["low"], c["high"], strict=True)):
@@ -67,7 +67,7 @@ def rows_of(curve: Curve) -> list[Row]:
 
 
 def reach(rows: Sequence[Row]) -> list[float]:
-    """Return the ends of the axis of gaps: zero, all gaps, and all bands but a few that are far wider."""
+    """The ends of the axis of gaps: zero, all gaps, and all bands but a few that are far wider."""
     usual = 2.5 * sorted(r["high"] - r["low"] for r in rows)[len(rows) * 3 // 4]
     kept = [r for r in rows if r["high"] - r["low"] <= usual]
     low = min([0.0, *(r["low"] for r in kept), *(1.1 * r["gap"] for r in rows)])
@@ -84,12 +84,12 @@ def gaps_by_variable(ends: Sequence[float], title: str | None = UP, way: Way = "
 
 
 def zero(place: Place | str, way: Way) -> alt.Chart:
-    """Return the line of zero, which `place` puts on its axis."""
+    """The line of zero, which `place` puts on its axis."""
     return data([{"zero": 0}]).mark_rule(color=QUIET).encode(**{way: place})
 
 
 def panel(rows: list[Row], x: Place, up: Gaps, size: tuple[int, int], number: int = 0) -> alt.LayerChart:
-    """Return a line in its band, orange where it is shown to be off; the point nearest to the pointer is reported.
+    """A line in its band, orange where it is shown to be off; the point nearest to the pointer is reported.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def strip(rows: list[Row], x: Place, width: int, crowd: str = "density") -> alt.
 def dots(
     rows: list[Row], names: Place, gaps: Gaps, way: Way = "x", tips: Sequence[str] = TIPS, quiet: str = LINE
 ) -> alt.LayerChart:
-    """Return a dot with its range for each level, orange where it is shown to be off; gaps lie along `way`."""
+    """A dot with its range for each level, orange where it is shown to be off; gaps lie along `way`."""
     base = data(rows).encode(**{"y" if way == "x" else "x": names}, tooltip=tooltips(tips))
     colour = alt.condition("datum.off", alt.value(HIGH), alt.value(quiet))
     return alt.layer(
@@ -138,7 +138,7 @@ def dots(
 
 
 def bars(rows: list[Row], x: Place, tips: Sequence[str], colour: alt.Color | Row) -> alt.LayerChart:
-    """Return a bar with its range for each variable; one without a range is a bare bar."""
+    """A bar with its range for each variable; one without a range is a bare bar."""
     y = alt.Y("variable:N", sort=None, title=None, axis=alt.Axis(labelLimit=220, domain=False, ticks=False))
     kept = data([r for r in rows if r["low"] is not None]).encode(y=y)
     return alt.layer(
@@ -161,7 +161,7 @@ def heat(rows: list[Row], place: Mapping[str, Place | str], most: float) -> alt.
 
 
 def titled(text: str, lines: Sequence[str]) -> alt.TitleParams:
-    """Return a title with lines under it."""
+    """A title with lines under it."""
     return alt.TitleParams(text, subtitle=[line for line in lines if line])
 
 
@@ -176,7 +176,7 @@ def level_of(curve: Curve) -> str:
 
 
 def tested(curve: Curve) -> str:
-    """Return the p-value of all points of a curve."""
+    """The p-value of all points of a curve."""
     s = curve.settings
     if s.get("contradicted"):
         return "a probability of 0 or 1 was wrong"
@@ -184,7 +184,7 @@ def tested(curve: Curve) -> str:
 
 
 def dressed(chart: Drawn) -> Drawn:
-    """Return a chart in the palette, with a quiet frame."""
+    """A chart in the palette, with a quiet frame."""
     text = {"labelColor": INK, "titleColor": INK}
     return (
         chart.configure(background=PAPER, font="sans-serif")

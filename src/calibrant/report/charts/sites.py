@@ -63,7 +63,7 @@ def heterogeneity(curve: Curve) -> alt.LayerChart:
 
 
 def _reported(curve: Curve) -> list[str]:
-    """Return the mean, a new site's range and what is not shown."""
+    """The mean, a new site's range and what is not shown."""
     s, level = curve.settings, parts.level_of(curve)
     mean, low, high, new_low, new_high, tau = (
         num.decimals(float(s[k]), 2) for k in ("mean", "mean_low", "mean_high", "new_low", "new_high", "tau")

@@ -20,7 +20,7 @@ WIDE, TALL = 46, 30  # pixels of a cell
 
 
 def subgroups(curve: Curve) -> alt.LayerChart:
-    """Return the gaps of distinct subgroups, with the ranges that hold for all boxes at once."""
+    """The gaps of distinct subgroups, with the ranges that hold for all boxes at once."""
     c, s, rows = curve.columns, curve.settings, parts.rows_of(curve)
     limit = s["limit"]
     for i, r in enumerate(rows):
@@ -65,7 +65,7 @@ def subgroups(curve: Curve) -> alt.LayerChart:
 
 
 def _limits(limit: float, ends: Sequence[float], gaps: parts.Gaps) -> alt.Chart:
-    """Return the limit to either side, where it is in view."""
+    """The limit to either side, where it is in view."""
     seen = [{"gap": v} for v in (-limit, limit) if ends[0] <= v <= ends[1]]
     return parts.data(seen).mark_rule(color=parts.QUIET, strokeDash=[5, 4]).encode(x=gaps("gap"))
 
@@ -74,7 +74,7 @@ def _limits(limit: float, ends: Sequence[float], gaps: parts.Gaps) -> alt.Chart:
 
 
 def subgroup_map(curve: Curve) -> alt.LayerChart:
-    """Return the gap in each combination of cells as colour and number, with the subgroups outlined."""
+    """The gap in each combination of cells as colour and number, with the subgroups outlined."""
     c, s = curve.columns, curve.settings
     axes = s["axes"]
     rows = []
@@ -130,7 +130,7 @@ def subgroup_map(curve: Curve) -> alt.LayerChart:
 
 
 def _frames(curve: Curve) -> tuple[list[parts.Row], set[tuple[int, int]]]:
-    """Return a rectangle for each run of cells of a subgroup along both attributes, and the cells inside."""
+    """A rectangle for each run of cells of a subgroup along both attributes, and the cells inside."""
     s, frames, inside = curve.settings, [], set()
     rules = s.get("rules", ("the subgroup",) * len(s["subgroups"]))
     for rule, (first, second) in zip(rules, s["subgroups"], strict=True):
@@ -142,7 +142,7 @@ def _frames(curve: Curve) -> tuple[list[parts.Row], set[tuple[int, int]]]:
 
 
 def _cells(way: parts.Way, column: str, axis: parts.Row) -> parts.Place:
-    """Return the axis of an attribute: a label in the middle of each cell, but for levels that are not named."""
+    """The axis of an attribute: a label in the middle of each cell, but for levels that are not named."""
     labels, channel = [v or "" for v in axis["labels"]], alt.X if way == "x" else alt.Y
     aslant = {"labelAngle": -40} if way == "x" and max(map(len, labels)) * 6 > WIDE else {"labelAngle": 0}
     words = f"{json.dumps(labels)}[floor(datum.value)]"

@@ -19,7 +19,7 @@ RULE = 52  # letters of a rule on one line
 
 
 def ranking(curve: Curve) -> alt.LayerChart:
-    """Return a ranking as bars with certified ranges; a variable without a finding is pale."""
+    """A ranking as bars with certified ranges; a variable without a finding is pale."""
     c, alpha, rows = curve.columns, float(curve.settings["alpha"]), []
     for i, name in enumerate(c["variable"]):
         low, high = c["beyond_low"][i], c["beyond_high"][i]
@@ -80,7 +80,7 @@ def importance(curve: Curve) -> alt.LayerChart:
 
 
 def control_chart(curve: Curve) -> alt.LayerChart:
-    """Return the evidence over the share of people, the simulated paths, the line, and the peak named."""
+    """The evidence over the share of people, the simulated paths, the line, and the peak named."""
     c, s = curve.columns, curve.settings
     end = max(c["x"])
     paths = [n for n in c if n.startswith("null_")]
@@ -141,7 +141,7 @@ def _control_lines(curve: Curve, end: float) -> list[str]:
 
 
 def searched_subgroups(curve: Curve) -> alt.LayerChart:
-    """Return a forest of the rules: what happened minus what the model says, with limits that hold simultaneously."""
+    """A forest of the rules: what happened minus what the model says, with limits that hold simultaneously."""
     c, rows = curve.columns, parts.rows_of(curve)
     for i, r in enumerate(rows):
         says, happened = (num.nearest(c[k][i]) for k in ("predicted", "observed"))

@@ -14,7 +14,7 @@ HEAD = ("", "rows", "come to act", "leave", "gain", "certified", "")
 
 
 def lines(result: Comparison) -> list[str]:
-    """Return the changes for everyone under every repair, and for groups under the one recommended or the only one."""
+    """The changes for everyone under every repair, and for groups under the one recommended or the only one."""
     chosen = result.recommended if result.recommended != AS_AUDITED else ""
     if not chosen and len(result.calibrators) == 1:
         chosen = next(iter(result.calibrators))

@@ -38,7 +38,7 @@ SENTENCES = {
 
 
 def lines(result: ModelComparison) -> str:
-    """Return a verdict on each model, the table of differences, and what they rest on."""
+    """A verdict on each model, the table of differences, and what they rest on."""
     other = next(iter(result.verdicts)) if len(result.verdicts) == 1 else "other"
     head = ("", "rows", _name(result.reference), _name(other), "worse by", "certified", "verdict")
     return "\n".join((*_stated(result), "", *_table(result, head), "", *_rests(result)))
@@ -48,7 +48,7 @@ KINDS: Mapping[Decision, str] = {"better": "within", "no worse": "within", "wors
 
 
 def content(result: ModelComparison, out: str) -> bytes:
-    """Return a comparison in the format of a file's ending: a page with its verdicts, or the table of differences."""
+    """A comparison in the format of a file's ending: a page with its verdicts, or the table of differences."""
     if Path(out).suffix.lower() != ".html":
         return results.content(result.table, out)
     title = " or ".join((result.reference, *result.verdicts))

@@ -92,7 +92,7 @@ FORMATS: Mapping[str, Callable[[AuditRecord, Document], bytes]] = {
 
 
 def checked_folder(out: str, read: Iterable[str | Query], outputs: Mapping[str, Output] | None = None) -> Path:
-    """Return a folder to write into, which need not be there yet; no file that is read may be one that is written."""
+    """A folder to write into, which need not be there yet; no file that is read may be one that is written."""
     folder = Path(out)
     above = next(p for p in (folder, *folder.resolve().parents) if p.exists())
     if not out or not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
@@ -121,7 +121,7 @@ def write_all(record: AuditRecord, of: Document, folder: Path, outputs: Mapping[
 
 
 def _kept(outputs: Mapping[str, Output] | None) -> Mapping[str, Output]:
-    """Return the outputs of plug-ins that the folder may hold: those given, or ours."""
+    """The outputs of plug-ins that the folder may hold: those given, or ours."""
     return OUTPUTS.ours() if outputs is None else outputs
 
 
@@ -129,7 +129,7 @@ def _kept(outputs: Mapping[str, Output] | None) -> Mapping[str, Output]:
 
 
 def loaded(path: Path, kind: type[Record]) -> Record:
-    """Return the record that a file holds: its JSON, or a page with the record inside."""
+    """The record that a file holds: its JSON, or a page with the record inside."""
     try:
         if path.stat().st_size > LARGEST:
             raise BadInput(f"{str(path)!r} is too large for a record: pass the JSON or the page of an audit")
@@ -148,7 +148,7 @@ def loaded(path: Path, kind: type[Record]) -> Record:
 
 
 def _unpacked(text: str, path: Path) -> str:
-    """Return the record that a page holds packed; never more than `LARGEST` bytes of it are made."""
+    """The record that a page holds packed; never more than `LARGEST` bytes of it are made."""
     stream = zlib.decompressobj(wbits=31)  # gzip
     try:
         content = stream.decompress(base64.b64decode(text, validate=True), LARGEST)

@@ -19,7 +19,7 @@ MORE = "In a notebook the record shows its first screen; record.groups, .checks,
 
 
 def lines(record: AuditRecord) -> str:
-    """Return the verdict in three parts, with ranges of everyone, the worst group and subgroup; and how to save it."""
+    """The verdict in three parts, with ranges of everyone, the worst group and subgroup; and how to save it."""
     return "\n".join(line for text in _texts(record) if (line := clip(text, WIDTH + 32)))
 
 

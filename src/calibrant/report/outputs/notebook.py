@@ -45,13 +45,13 @@ CURVE = """\
 
 
 def record(of: AuditRecord) -> str:
-    """Return the first screen of a record's report for a notebook."""
+    """The first screen of a record's report for a notebook."""
     first = outline.declared()[0]
     return framed(html.show(n for n in first.nodes(of) if not isinstance(n, Contents)))
 
 
 def curve(of: Curve) -> str:
-    """Return a curve for a notebook: its picture as the page draws it, or its first rows."""
+    """A curve for a notebook: its picture as the page draws it, or its first rows."""
     return drawn(pictures.drawings(of))
 
 
@@ -64,7 +64,7 @@ def drawn(drawings: Sequence[pictures.Drawing]) -> str:
 
 
 def brief_text(of: AuditRecord) -> str:
-    """Return a record in ten lines."""
+    """A record in ten lines."""
     return lines.lines(of)
 
 
@@ -79,7 +79,7 @@ def framed(inside: str) -> str:
 
 @cache
 def palette() -> str:
-    """Return the colours: light or dark as the notebook says, and where it says nothing as the reader's system."""
+    """The colours: light or dark as the notebook says, and where it says nothing as the reader's system."""
     style = dict(reversed([*blocks(html.asset("style.css"))]))
     light, dark = style[":root"], dict(blocks(style["@media (prefers-color-scheme: dark)"]))[":root"]
     system = f"@media (prefers-color-scheme: dark) {{ .{ROOM} {{ {dark} }} }}"
@@ -88,7 +88,7 @@ def palette() -> str:
 
 
 def needed(markup: str) -> str:
-    """Return the rules that some element of the markup may obey, each inside the room; narrow is what the room is."""
+    """The rules that some element of the markup may obey, each inside the room; narrow is what the room is."""
     classes = {c for result in re.findall(r'class="([^"]*)"', markup) for c in result.split()}
     tags = {*re.findall(r"<([a-z][a-z0-9]*)", markup), "body"}
     out = []
@@ -103,14 +103,14 @@ def needed(markup: str) -> str:
 
 
 def _rules(selectors: str, body: str, classes: set[str], tags: set[str]) -> list[str]:
-    """Return a rule inside the room, for those of its selectors that some element may obey; nothing if none."""
+    """A rule inside the room, for those of its selectors that some element may obey; nothing if none."""
     some = [s for s in APART.split(selectors) if not s.startswith(("@", ":root")) and _obeyed(s, classes, tags)]
     inside = (f".{ROOM}" if s == "body" else f".{ROOM} {s}" for s in some)
     return [f"{', '.join(inside)} {{ {body} }}"] if some else []
 
 
 def _obeyed(selector: str, classes: set[str], tags: set[str]) -> bool:
-    """Return whether every class and element that a selector names is there; what it says besides is taken as true."""
+    """Whether every class and element that a selector names is there; what it says besides is taken as true."""
     bare = NARROWED.sub("", selector)
     return (
         set(re.findall(r"\.([\w-]+)", bare)) <= classes

@@ -64,7 +64,7 @@ class Drawing:
 
 
 def drawings(curve: Curve) -> tuple[Drawing, ...]:
-    """Return the pictures of a curve, or its first rows where it has none or nothing to draw."""
+    """The pictures of a curve, or its first rows where it has none or nothing to draw."""
     make = DRAWN.get(curve.method)
     result = tuple(make(curve)) if make is not None and _rows(curve) else ()
     return result or (_table(curve),)
@@ -75,7 +75,7 @@ def _rows(curve: Curve) -> int:
 
 
 def _table(curve: Curve) -> Drawing:
-    """Return the first rows of a curve as they are, numbers to four digits."""
+    """The first rows of a curve as they are, numbers to four digits."""
     columns = {k: v for k, v in curve.columns.items() if not k.startswith("null_")}
     rows = tuple(tuple(_written(v[i]) for v in columns.values()) for i in range(min(FIRST, _rows(curve))))
     more = _rows(curve) - FIRST
@@ -130,7 +130,7 @@ def _groups(curve: Curve) -> Iterator[tuple[str, Curve]]:
 
 
 def _lines(by_variable: ByVariable, group: str = "") -> Iterator[Drawing]:
-    """Return the line of a curve, and its levels."""
+    """The line of a curve, and its levels."""
     digits, name = digits_of(by_variable.across), clipped(shown(by_variable.variable))
     title = f"By {name}: {heading(by_variable, digits)}"
     text = f"{plain(finding(by_variable, digits))} {further(by_variable, digits)} {reading(by_variable)}"

@@ -39,7 +39,7 @@ INSTEAD = f"or save .html, open it, and print it there; {NAMED} names a browser 
 
 
 def browser() -> str:
-    """Return a Chromium, Chrome or Edge of this machine.
+    """A Chromium, Chrome or Edge of this machine.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def _places() -> Iterator[str | None]:
 
 
 def printed(page: bytes) -> bytes:
-    """Return a page as PDF, as its style has it for paper.
+    """A page as PDF, as its style has it for paper.
 
     Raises
     ------

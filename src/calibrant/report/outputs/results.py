@@ -35,7 +35,7 @@ PAGE = """<!doctype html>
 
 
 def checked(out: str, curve: bool) -> str:
-    """Return the name of a file that a result can be written to; only a curve has a page."""
+    """The name of a file that a result can be written to; only a curve has a page."""
     ending = Path(out).suffix.lower()
     if ending == ".html" and not curve:
         raise BadInput(f"cannot write {out!r}: only curves have a page; end its name in .json or .csv")
@@ -45,12 +45,12 @@ def checked(out: str, curve: bool) -> str:
 
 
 def content(result: Result, out: str) -> bytes:
-    """Return a result in the format of a file's ending."""
+    """A result in the format of a file's ending."""
     return FORMATS[Path(out).suffix.lower()](result).encode()
 
 
 def as_json(result: Result) -> str:
-    """Return a result as JSON."""
+    """A result as JSON."""
     return json.dumps(plain(result), sort_keys=True, indent=1) + "\n"
 
 
@@ -60,7 +60,7 @@ def _csv(result: Result) -> str:
 
 
 def _columns(result: Result) -> Mapping[str, tuple[object, ...]]:
-    """Return a result as a table: a curve's own, a row for an outcome, and for each estimate."""
+    """A result as a table: a curve's own, a row for an outcome, and for each estimate."""
     if isinstance(result, Curve):
         return result.columns
     if isinstance(result, Outcome):
@@ -93,7 +93,7 @@ FORMATS: Mapping[str, Callable[[Result], str]] = {".json": as_json, ".csv": _csv
 
 
 def lines(result: Result) -> str:
-    """Return a result for a terminal."""
+    """A result for a terminal."""
     match result:
         case Estimate():
             reported = _estimate(result)
@@ -162,7 +162,7 @@ def _facts(head: str, of: Mapping[str, object]) -> Iterator[str]:
 
 
 def _value(value: object) -> str:
-    """Return a number, a text or the first of a list of them; nothing for tables, which JSON has."""
+    """A number, a text or the first of a list of them; nothing for tables, which JSON has."""
     if isinstance(value, (Mapping, Curve, Estimate, Outcome)):
         return ""
     if not isinstance(value, (list, tuple)):

@@ -80,7 +80,7 @@ def written(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _cell(value: object) -> object:
-    """Return a value as a cell; text that a spreadsheet would take for a formula has an apostrophe before it."""
+    """A value as a cell; text that a spreadsheet would take for a formula has an apostrophe before it."""
     made = plain(value, str)
     if isinstance(made, str) and made[:1] in FORMULA and made and isinstance(value, str):
         return f"'{made}"

@@ -13,7 +13,7 @@ FAILS = ("over", "undecided")
 
 
 def junit(record: AuditRecord) -> str:
-    """Return an audit as JUnit XML: a test case for everyone, each group, unlisted subgroups and each test that counts.
+    """An audit as JUnit XML: a test case for everyone, each group, unlisted subgroups and each test that counts.
 
     A case fails where it is over the limit, and where it is undecided: the suite passes exactly where the exit status
     is 0. What was not judged is skipped, and so are unlisted subgroups that are neither over the limit nor within it.

@@ -68,7 +68,7 @@ def cells(p: Point, digits: int) -> tuple[str, str, str, str]:
 
 
 def points_table(name: str, by_variable: ByVariable, digits: int) -> Table:
-    """Return the numbers of a curve at all of its points; the readout walks along them."""
+    """The numbers of a curve at all of its points; the readout walks along them."""
     written = by_variable.axis.written if by_variable.axis is not None else str
     rows = []
     for p in by_variable.line:
@@ -81,7 +81,7 @@ def points_table(name: str, by_variable: ByVariable, digits: int) -> Table:
 
 
 def _reads(text: str, x: float) -> bool:
-    """Return whether a place is the number that is written."""
+    """Whether a place is the number that is written."""
     try:
         return abs(float(text.replace(",", "").replace(num.MINUS, "-")) - x) <= 1e-3 * abs(x)
     except ValueError:
@@ -92,7 +92,7 @@ def _reads(text: str, x: float) -> bool:
 
 
 def _levels(by_variable: ByVariable, digits: int, limit: float | None, who: str, times: str) -> Table:
-    """Return the levels as rows: their numbers, and the gap as a picture."""
+    """The levels as rows: their numbers, and the gap as a picture."""
     top, kept = levels_top(by_variable), by_variable.levels[:MOST_LEVELS]
     columns = (
         Column(say("Level")),
@@ -167,7 +167,7 @@ def worst_off(by_variable: ByVariable) -> Off | None:
 
 
 def unclear(by_variable: ByVariable) -> bool:
-    """Return whether the test of the whole curve found nothing; bins in place of a curve are not tested."""
+    """Whether the test of the whole curve found nothing; bins in place of a curve are not tested."""
     return "alpha" in by_variable.settings and by_variable.p_value > float(str(by_variable.settings["alpha"]))
 
 
@@ -215,7 +215,7 @@ def _several(reported: Sequence[Off], digits: int) -> str:
 
 
 def further(by_variable: ByVariable, digits: int) -> str:
-    """Return the largest gap with its range, what is on one side, and what was left out."""
+    """The largest gap with its range, what is on one side, and what was left out."""
     return " ".join(t for t in (_worst(by_variable, digits), _one_side(by_variable), _masked(by_variable)) if t)
 
 

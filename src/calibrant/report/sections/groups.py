@@ -75,7 +75,7 @@ GAP = (
 
 
 def groups(record: AuditRecord) -> Iterator[Node]:
-    """Return the table of groups, and the worst group as people."""
+    """The table of groups, and the worst group as people."""
     yield Paragraph(groups_answer(record), "answer", PAGE)
     if not record.groups:
         yield Paragraph(no_groups(record), "panel")
@@ -160,7 +160,7 @@ def _row(record: AuditRecord, f: Finding, top: float) -> Row:
 
 
 def error_range(record: AuditRecord, f: Finding) -> str:
-    """Return the certified range of the calibration error; where the limit is about it, as its verdict leaves it."""
+    """The certified range of the calibration error; where the limit is about it, as its verdict leaves it."""
     if by_gap(record) or two_way(f):
         return certified_range(record, f, dashed=True)
     return _range(*ends(record, f), limit_of(record))
@@ -203,7 +203,7 @@ def notes(record: AuditRecord) -> tuple[Text, ...]:
 
 
 def icons(record: AuditRecord) -> Iterator[Columns]:
-    """Return the people of the worst broken group as dots; nothing if none is broken or no dot would differ.
+    """The people of the worst broken group as dots; nothing if none is broken or no dot would differ.
 
     Nor where fewer than five are reported as none: they would be no dot.
     """

@@ -52,7 +52,7 @@ class Evidence:
 
 
 def carried(record: AuditRecord) -> tuple[Evidence, ...]:
-    """Return the variables of the test, the strongest evidence first."""
+    """The variables of the test, the strongest evidence first."""
     check = ran(record, LOCAL)
     if check is None or check.outcome is None:
         return ()
@@ -66,7 +66,7 @@ def carried(record: AuditRecord) -> tuple[Evidence, ...]:
 
 
 def answer(record: AuditRecord) -> Text:
-    """Return the first line of "Is error hiding in a mix of attributes?"."""
+    """The first line of "Is error hiding in a mix of attributes?"."""
     local, strong = ran(record, LOCAL), ran(record, STRONG)
     if strong is None:
         return local_answer(record)
@@ -88,7 +88,7 @@ def answer(record: AuditRecord) -> Text:
 
 
 def _alone(record: AuditRecord) -> Text:
-    """Return the answer where the search by models finds error, and not once it is joined with the one of subgroups."""
+    """The answer where the search by models finds error, and not once it is joined with the one of subgroups."""
     local, joined = ran(record, LOCAL), ran(record, SUBGROUPS)
     both = "" if joined is None or joined.outcome is None else f" ({p_reported(joined.outcome)})"
     by_itself = (
@@ -206,7 +206,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
 
 
 def words(record: AuditRecord) -> Iterator[Entry]:
-    """Return the words of the tests that were made."""
+    """The words of the tests that were made."""
     if ran(record, LOCAL) is not None:
         yield from WORDS
     if ran(record, STRONG) is not None:
@@ -226,7 +226,7 @@ def _check(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
 
 
 def _kernel(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
-    """Return the kernel error, its interval, up to where a right model's is accepted, and its p-value."""
+    """The kernel error, its interval, up to where a right model's is accepted, and its p-value."""
     e, test = check.estimate, ran(record, LOCAL)
     numbers = ""
     if e is not None:

@@ -23,7 +23,7 @@ HEAD = ("Among the events", "Probabilities say", "Labels say", "Off by", "Off by
 
 
 def inference(record: AuditRecord) -> Iterator[Node]:
-    """Return the sentence and the table on demand, and a line for the texts where a mean or share comes out wrong."""
+    """The sentence and the table on demand, and a line for the texts where a mean or share comes out wrong."""
     result = lines(record)
     if not result:
         return
@@ -118,7 +118,7 @@ class Line:
 
 
 def lines(record: AuditRecord) -> tuple[Line, ...]:
-    """Return the means and shares of a record, the least likely by chance first."""
+    """The means and shares of a record, the least likely by chance first."""
     curve = record.curve("inference")
     dates = curve.settings.get("dates", ())
     out = []
@@ -161,7 +161,7 @@ def heading(record: AuditRecord) -> str:
 
 
 def short(record: AuditRecord) -> Text:
-    """Return the first of what would come out wrong, and how many more; empty where nothing is shown to."""
+    """The first of what would come out wrong, and how many more; empty where nothing is shown to."""
     off = wrong(record)
     if not off:
         return ()

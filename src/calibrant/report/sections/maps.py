@@ -54,14 +54,14 @@ class Map:
 
 
 def maps(record: AuditRecord) -> tuple[Map, ...]:
-    """Return the maps of one variable each, the one that is farthest off first."""
+    """The maps of one variable each, the one that is farthest off first."""
     kept = record.family("local_bias").items()
     drawn = (_map(name, c, record) for name, c in kept if c.columns.get("gap") and _alone(c))
     return tuple(sorted(drawn, key=lambda m: (-m.worst.least if m.worst else 0.0, m.by_variable.variable)))
 
 
 def _alone(curve: Curve) -> bool:
-    """Return whether a map is of one variable, over all scores together."""
+    """Whether a map is of one variable, over all scores together."""
     return len(curve.settings["axes"]) == 1 and "group" not in curve.columns
 
 
@@ -77,7 +77,7 @@ def _map(name: str, curve: Curve, record: AuditRecord) -> Map:
 
 
 def worst(made: tuple[Map, ...], alpha: float) -> Map | None:
-    """Return the map that is farthest off, if it is shown to be allowing for all maps."""
+    """The map that is farthest off, if it is shown to be allowing for all maps."""
     off = (m for m in made if m.worst is not None and m.worst.adjusted * len(made) <= alpha)
     return next(off, None)
 
@@ -122,7 +122,7 @@ def heading(m: Map) -> str:
 
 
 def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
-    """Return the place that is farthest off over all maps, in words with numbers."""
+    """The place that is farthest off over all maps, in words with numbers."""
     result = worst(made, float(record.settings["alpha"]))
     if result is None or result.worst is None:
         of = f"any of {cardinal(len(made))} group variables" if len(made) > 1 else "the group variable"
@@ -145,7 +145,7 @@ def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
 
 
 def figure(record: AuditRecord, m: Map) -> Details:
-    """Return the picture of one map: a line in its band, or levels with their ranges."""
+    """The picture of one map: a line in its band, or levels with their ranges."""
     by_variable, limit = m.by_variable, limit_of(record)
     name, reported = clipped(shown(by_variable.variable)), heading(m)
     tested = f"{reading(by_variable).partition('. Gaps')[0]}."
@@ -169,7 +169,7 @@ def figure(record: AuditRecord, m: Map) -> Details:
 
 
 def _levels(m: Map) -> Table:
-    """Return the levels farthest off, in the order of the map."""
+    """The levels farthest off, in the order of the map."""
     top = levels_top(m.by_variable)
     kept = sorted(m.by_variable.levels, key=lambda p: -max(p.low, -p.high, 0.0))[:MOST_LEVELS]
     columns = (

@@ -67,7 +67,7 @@ def heading(record: AuditRecord, everyone: People) -> str:
 
 
 def stated(record: AuditRecord) -> float:
-    """Return the odds that were stated."""
+    """The odds that were stated."""
     return float(record.curve("missing_labels").columns["odds"][2])
 
 
@@ -81,7 +81,7 @@ def _standing(one: People) -> str:
 
 
 def _ranges(record: AuditRecord, values: tuple[People, ...]) -> Table:
-    """Return a line for everyone and each group: its range and verdict under each assumption."""
+    """A line for everyone and each group: its range and verdict under each assumption."""
     judged, odds = limit_of(record) is not None, stated(record)
     heads = ("Outcome not known", "At random", f"Odds up to {odds:g}", "Whatever they are")
     columns = (Column(say("Who")), *(Column(say(h), "r") for h in (*heads, *(("Stands to",) if judged else ()))))
@@ -98,7 +98,7 @@ def _ranges(record: AuditRecord, values: tuple[People, ...]) -> Table:
 
 
 def _range(record: AuditRecord, one: People, at: int) -> str:
-    """Return a range under one assumption, with its verdict where there is one."""
+    """A range under one assumption, with its verdict where there is one."""
     low, high = one.ranges[at]
     if by_gap(record):
         reported = " to ".join(num.signed_range(low, high))
@@ -117,7 +117,7 @@ def _stood(one: People) -> str:
 
 
 def _who(record: AuditRecord) -> Table:
-    """Return a line for each range of the score and each level: how many are without an outcome, and the difference."""
+    """A line for each range of the score and each level: how many are without an outcome, and the difference."""
     c = record.curve("without_label").columns
     heads = (capital(noun(record)), "Outcome not known", "Standardised difference", "p")
     columns = (Column(say("Who is without")), *(Column(say(h), "r") for h in heads))

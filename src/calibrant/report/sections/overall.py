@@ -87,7 +87,7 @@ MEASURES = {  # name in the record: its name on the page, what it says, its deci
 
 
 def overall(record: AuditRecord) -> Iterator[Node]:
-    """Return the reliability figure, what is certified, and the standard measures."""
+    """The reliability figure, what is certified, and the standard measures."""
     yield Paragraph(overall_answer(record), "answer")
     yield figure(record) if carries_curve(record) else Paragraph(no_figure(record), "panel", PAGE)
     yield Details("What is certified, and about which score", (certified(record),), id="certified")
@@ -101,12 +101,12 @@ def overall(record: AuditRecord) -> Iterator[Node]:
 
 
 def score(record: AuditRecord) -> ByVariable:
-    """Return the curve along the score; where there is none, its ranges."""
+    """The curve along the score; where there is none, its ranges."""
     return score_view(bins_of(record.curve("bins")), record.curve("reliability"))
 
 
 def smooth(record: AuditRecord) -> bool:
-    """Return whether the record holds a smoothed curve."""
+    """Whether the record holds a smoothed curve."""
     return bool(record.curve("reliability").columns.get("gap"))
 
 
@@ -116,7 +116,7 @@ def _with_many_clusters(record: AuditRecord) -> str:
 
 
 def figure(record: AuditRecord) -> Figure:
-    """Return the pictures, the readouts and the numbers of the reliability figure."""
+    """The pictures, the readouts and the numbers of the reliability figure."""
     limit, bins, by_variable = limit_of(record), bins_of(record.curve("bins")), score(record)
     low, high = (f"{v:g}" for v in by_variable.across)
     top, digits, finds = by_variable.top(limit), digits_of(by_variable.across), finding(record)
@@ -277,13 +277,13 @@ def certified(record: AuditRecord) -> Table:
 
 
 def _gap_beyond(record: AuditRecord) -> bool:
-    """Return whether the range of the shift goes beyond the error's high end: both hold, each by itself."""
+    """Whether the range of the shift goes beyond the error's high end: both hold, each by itself."""
     gap, most = record.estimates.get("gap"), record.everyone.upper.interval.high
     return gap is not None and max(gap.interval.high, -gap.interval.low) > most
 
 
 def certificates(record: AuditRecord) -> tuple[Certified, ...]:
-    """Return the lines of the table of what is certified; an estimate not known here is shown by its name."""
+    """The lines of the table of what is certified; an estimate not known here is shown by its name."""
     one = record.everyone
     low, high = error_bounds(record, one)
     rows = [
@@ -332,7 +332,7 @@ def assumption(estimate: Estimate) -> str:
 
 
 def measures(record: AuditRecord) -> Table:
-    """Return the standard measures in the order of this page; one not known here is shown as it is."""
+    """The standard measures in the order of this page; one not known here is shown as it is."""
     known = [k for k in MEASURES if k in record.measures]
     others = sorted(k for k in record.measures if k not in MEASURES)
     columns = (
@@ -346,7 +346,7 @@ def measures(record: AuditRecord) -> Table:
 
 
 def first_measure(record: AuditRecord) -> str:
-    """Return the first of the measures and its value, for the line that opens the others."""
+    """The first of the measures and its value, for the line that opens the others."""
     row = measures(record).rows[0]
     return " ".join(plain(cell.text) for cell in row.cells[:2])
 
@@ -471,7 +471,7 @@ def _bound(name: str, question: str, meaning: str) -> Callable[[CheckRecord, Aud
 
 
 def _reliability(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
-    """Return whether error along the score was found: by the test of the whole curve, or without a curve by a bin."""
+    """Whether error along the score was found: by the test of the whole curve, or without a curve by a bin."""
     question, s = "Error by score", record.curve("reliability").settings
     off, total = bins_off(record), len(record.curve("bins").columns.get("predicted", ()))
     numbers = f"off in {off} of {_ranges(total)}"

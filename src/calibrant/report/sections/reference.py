@@ -81,7 +81,7 @@ def _plainly(check: CheckRecord, _: AuditRecord) -> OutlineCheck:
 
 
 def _finding(check: CheckRecord, record: AuditRecord, shown: bool | None) -> tuple[str, str]:
-    """Return the status that picks an icon, and its words; a measurement is never within or over."""
+    """The status that picks an icon, and its words; a measurement is never within or over."""
     if check.status in ("within", "undecided", "over"):
         return check.status, VERDICTS[check.status]
     if check.status in UNDONE:
@@ -146,7 +146,7 @@ def about(record: AuditRecord) -> Iterator[Node]:
 
 
 def _score(record: AuditRecord) -> Text:
-    """Return the column of the scores; of a confidence also where it comes from."""
+    """The column of the scores; of a confidence also where it comes from."""
     name, of = code(record.data.get("score", "")), record.data.get("confidence")
     if not of:
         return say(name)
@@ -218,7 +218,7 @@ def _groups(record: AuditRecord) -> Text:
 
 
 def clusters(record: AuditRecord) -> dict[str, str]:
-    """Return the columns of dates, and the cluster of time that makes their groups."""
+    """The columns of dates, and the cluster of time that makes their groups."""
     return {name: str(d["kind"]) for name, d in described(record).items() if d.get("kind") in CLUSTERS}
 
 
@@ -240,7 +240,7 @@ UNTYPABLE = "The command line cannot name all that this audit was given, so ther
 
 
 def reproduce(record: AuditRecord) -> Iterator[Node]:
-    """Return the command and what it rests on."""
+    """The command and what it rests on."""
     data, one = record.data, record.everyone
     typed = command(record)
     if typed:
@@ -366,7 +366,7 @@ def _confidence(record: AuditRecord) -> tuple[Entry, ...]:
 
 
 def glossary(record: AuditRecord) -> Iterator[Node]:
-    """Return the words used on the page, each in plain language."""
+    """The words used on the page, each in plain language."""
     times, of = num.confidence(1 - float(record.settings["alpha"]))
     step, independent = num.step(record.settings["steps"]), "clusters" if record.data.get("cluster") else "rows"
     ours = (
@@ -378,7 +378,7 @@ def glossary(record: AuditRecord) -> Iterator[Node]:
 
 
 def _called(entry: Entry, record: AuditRecord) -> Entry:
-    """Return a text of this library with what the rows of this data are called."""
+    """A text of this library with what the rows of this data are called."""
     text = (replace(s, text=s.text.replace("people", noun(record))) if s.kind == "text" else s for s in entry.text)
     return replace(entry, text=tuple(text))
 

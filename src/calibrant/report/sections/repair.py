@@ -44,7 +44,7 @@ Line = Mapping[str, Any]  # one probability of a table, or one population, by th
 
 
 def repair(record: AuditRecord) -> Iterator[Node]:
-    """Return the answer, who is over the limit before and after, what was compared, and the command."""
+    """The answer, who is over the limit before and after, what was compared, and the command."""
     if not compared(record):
         yield Paragraph(unmade(record, "repair", "No repairs were compared in this audit."), "quiet", PAGE)
         return
@@ -68,7 +68,7 @@ def repair(record: AuditRecord) -> Iterator[Node]:
 
 
 def compared(record: AuditRecord) -> bool:
-    """Return whether repairs were compared."""
+    """Whether repairs were compared."""
     return bool(record.curve("repairs").columns.get("probability"))
 
 
@@ -88,7 +88,7 @@ def _lines(record: AuditRecord, curve: str) -> list[Line]:
 
 
 def recommended(record: AuditRecord) -> Line | None:
-    """Return the repair to take; None where leaving it alone is as good, or nothing was compared."""
+    """The repair to take; None where leaving it alone is as good, or nothing was compared."""
     if not compared(record):
         return None
     chosen = record.curve("repairs").settings["recommended"]
@@ -99,7 +99,7 @@ def recommended(record: AuditRecord) -> Line | None:
 
 
 def answer(record: AuditRecord) -> Text:
-    """Return the first line of "What would repair it?"."""
+    """The first line of "What would repair it?"."""
     s, chosen, before = record.curve("repairs").settings, recommended(record), rows(record)[0]
     if chosen is None:
         tried = len(rows(record)) - 1
@@ -151,7 +151,7 @@ def _gain(record: AuditRecord, chosen: Line, before: Line) -> str:
 
 
 def _falls(chosen: Line, before: Line) -> bool:
-    """Return whether the certified upper end falls, as it is written."""
+    """Whether the certified upper end falls, as it is written."""
     ends = chosen["error_high"], before["error_high"]
     return None not in ends and ends[0] < ends[1] and _upper(chosen) != _upper(before)
 
@@ -166,7 +166,7 @@ def _upper(line: Line) -> str:
 
 
 def command(record: AuditRecord) -> str:
-    """Return the command that makes the repair recommended; empty where there is none, or no command can."""
+    """The command that makes the repair recommended; empty where there is none, or no command can."""
     chosen, method = recommended(record), record.curve(FIXED).settings.get("command", "")
     return commands.repair(record, method) if chosen is not None and method else ""
 
@@ -373,7 +373,7 @@ def decision_lines(record: AuditRecord) -> list[Line]:
 
 
 def decision_table(record: AuditRecord) -> Table:
-    """Return a line for each: rows that change side, and the certified gain in net benefit."""
+    """A line for each: rows that change side, and the certified gain in net benefit."""
     recipes = {r["probability"]: repair_named(r["recipe"]) for r in rows(record) if r["recipe"]}
     columns = (
         Column(say("From the threshold, under the repair")),

@@ -41,7 +41,7 @@ Line = Mapping[str, Any]  # one row of a curve, by its columns
 
 
 def search(record: AuditRecord) -> Iterator[Node]:
-    """Return the chart, the rules and the variables that the search needs; nothing where it was not made."""
+    """The chart, the rules and the variables that the search needs; nothing where it was not made."""
     check = ran(record, STRONG)
     if check is None:
         return
@@ -70,7 +70,7 @@ def _rows(record: AuditRecord, curve: str) -> list[Line]:
 
 
 def tolerance(record: AuditRecord) -> float:
-    """Return the error that the test lets pass."""
+    """The error that the test lets pass."""
     check = ran(record, STRONG)
     return 0.0 if check is None or check.outcome is None else float(check.outcome.settings.get("tolerance", 0.0))
 
@@ -113,7 +113,7 @@ def spread(record: AuditRecord) -> str:
 
 
 def none_detected(record: AuditRecord) -> str:
-    """Return the sentence that nothing was found by the search alone."""
+    """The sentence that nothing was found by the search alone."""
     return f"None was found, {UNPROVEN}: {predicts(record)} ({reported(record)})."
 
 
@@ -126,7 +126,7 @@ def whole(share: float) -> str:
 
 
 def control(record: AuditRecord) -> Figure | None:
-    """Return the picture, the readout and the numbers; None where the record holds no chart."""
+    """The picture, the readout and the numbers; None where the record holds no chart."""
     c, s = record.curve("control_chart").columns, record.curve("control_chart").settings
     times, of = num.confidence(float(s["alpha"])) if "alpha" in s else ("", "")
     peak = ""
@@ -201,17 +201,17 @@ def _caption(record: AuditRecord, end: float, line: float | None) -> str:
 
 
 def rules(record: AuditRecord) -> list[Line]:
-    """Return the rules, the largest excess first, with the numbers of the half that did not find them."""
+    """The rules, the largest excess first, with the numbers of the half that did not find them."""
     return _rows(record, "searched_subgroups")
 
 
 def first_shown(record: AuditRecord) -> Line | None:
-    """Return the first rule that is shown to be off; None where none is."""
+    """The first rule that is shown to be off; None where none is."""
     return next((r for r in rules(record) if r["finding"]), None)
 
 
 def rules_table(record: AuditRecord) -> Table:
-    """Return the rules as a table."""
+    """The rules as a table."""
     columns = (
         Column(say("Rule")),
         Column(lines("Share of", noun(record)), "r"),
@@ -267,13 +267,13 @@ def rules_note(record: AuditRecord) -> str:
 
 
 def needs(record: AuditRecord) -> list[Line]:
-    """Return the variables without which evidence is lost, the most needed first; none where nothing was found."""
+    """The variables without which evidence is lost, the most needed first; none where nothing was found."""
     check = ran(record, STRONG)
     return _rows(record, "importance") if check is not None and record.error_shown(check) else []
 
 
 def share_lost(line: Line, statistic: float) -> str:
-    """Return the share of the evidence that the search loses without a variable, with its range."""
+    """The share of the evidence that the search loses without a variable, with its range."""
     lost, low, high = (float(line[k]) / statistic for k in ("drop", "low", "high"))
     return f"{_percents(lost)}% ({num.between(_percents(low), _percents(high))})"
 

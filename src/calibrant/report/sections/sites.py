@@ -17,7 +17,7 @@ LEVEL = 0.05  # of the test that all sites are alike
 
 
 def sites(record: AuditRecord) -> Iterator[Node]:
-    """Return the answer and one row for the mean, a new site and each site shown; nothing where no units are sites."""
+    """The answer and one row for the mean, a new site and each site shown; nothing where no units are sites."""
     curve = record.curve(CODE)
     if not curve.settings:
         return
@@ -50,7 +50,7 @@ def _times(curve: Curve, name: str) -> str:
 
 
 def _figure(record: AuditRecord) -> Figure:
-    """Return the caterpillar: intercepts in logits with their ranges, the lowest first, over the mean and a new one."""
+    """The caterpillar: intercepts in logits with their ranges, the lowest first, over the mean and a new one."""
     c, s = record.curve(CODE).columns, record.curve(CODE).settings
     inside = [s[k] for k in ("new_low", "new_high", "mean_low", "mean_high")] + list(c["estimate"])
     top = places.end_of(max(abs(float(v)) for v in inside))
@@ -63,7 +63,7 @@ def _figure(record: AuditRecord) -> Figure:
 
 
 def _numbers(record: AuditRecord) -> Table:
-    """Return the picture as a table."""
+    """The picture as a table."""
     c, s = record.curve(CODE).columns, record.curve(CODE).settings
     columns = Column(say("Cluster")), Column(say("Intercept, logits"), "r"), Column(say("Range"), "r")
     pooled = (
@@ -97,7 +97,7 @@ def _caption(curve: Curve) -> str:
 
 
 def _note(record: AuditRecord) -> Text:
-    """Return the same in logits, the spread between sites, and what the ranges rest on."""
+    """The same in logits, the spread between sites, and what the ranges rest on."""
     s, nested = record.curve(CODE).settings, list(record.data.get("nested") or {})
     level = f"{100.0 * (1.0 - s['alpha']):g}%"
     mean, low, high, new_low, new_high, tau, most = (

@@ -65,7 +65,7 @@ Line = Mapping[str, Any]
 
 
 def subgroups(record: AuditRecord) -> Iterator[Node]:
-    """Return the answer, a few distinct subgroups as a forest plot and in numbers, and the map of the worst."""
+    """The answer, a few distinct subgroups as a forest plot and in numbers, and the map of the worst."""
     absent = subgroups_state(record) == "absent"
     of = say(OF_KNOWN) if partly(record) and not absent else ()
     yield Paragraph((*of, *subgroups_reported(record)), "quiet" if absent else "answer")
@@ -92,7 +92,7 @@ def subgroups(record: AuditRecord) -> Iterator[Node]:
 
 
 def reported(record: AuditRecord) -> list[Line]:
-    """Return the distinct subgroups, those found first before those found once the first are taken out."""
+    """The distinct subgroups, those found first before those found once the first are taken out."""
     curve = record.curve(SUBGROUPS)
     c, besides = curve.columns, curve.settings.get("besides") or ()
     rows = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
@@ -118,7 +118,7 @@ def looked_at(record: AuditRecord, e: Estimate) -> str:
 
 
 def table(record: AuditRecord, results: Sequence[Line]) -> Table:
-    """Return the subgroups: their ranges as a picture, and their numbers."""
+    """The subgroups: their ranges as a picture, and their numbers."""
     limit, judged = limit_of(record), limit_of(record) is not None
     top = end_of(100 * max(*(max(abs(r["low"]), abs(r["high"])) for r in results), 1.2 * (limit or 0.0)))
     axis = f"Gap, {num.MINUS}{top:g} to +{top:g}\N{NO-BREAK SPACE}points"
@@ -170,7 +170,7 @@ def _row(r: Line, limit: float | None, top: float, who: str) -> Row:
 
 
 def verdict(r: Line, limit: float | None) -> tuple[str, str]:
-    """Return the status of a subgroup, and its word; without a limit, what the model says."""
+    """The status of a subgroup, and its word; without a limit, what the model says."""
     side = "low" if r["low"] > 0 else "high" if r["high"] < 0 else "unclear"
     if limit is None:
         return ("undecided" if side == "unclear" else "none"), TOO[side]
@@ -213,7 +213,7 @@ def note(record: AuditRecord, results: Sequence[Line]) -> str:
 
 
 def figure(record: AuditRecord) -> Figure | None:
-    """Return the map of the worst pair of attributes; None where there is none."""
+    """The map of the worst pair of attributes; None where there is none."""
     curve = record.curve("subgroup_map")
     c, axes = curve.columns, curve.settings.get("axes", ())
     if not c.get("gap") or len(axes) != 2:
@@ -285,7 +285,7 @@ def _frames(
 
 
 def _numbers(c: Mapping[str, Sequence[Any]], axes: Sequence[Mapping[str, Any]], who: str) -> Table:
-    """Return the cells, those farthest off for their people first."""
+    """The cells, those farthest off for their people first."""
     names = tuple(Column(say(literal(clipped(shown(a["name"]), 40)))) for a in axes)
     heads = (capital(who), "Model says, in 100", "Happened, in 100", "Gap, points")
     order = sorted(range(len(c["gap"])), key=lambda i: -abs(float(c["gap"][i])) * float(c["rows"][i]) ** 0.5)
@@ -370,7 +370,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
 
 
 def words(record: AuditRecord) -> Iterator[Entry]:
-    """Return the words of the section."""
+    """The words of the section."""
     if SUBGROUPS in record.estimates:
         yield from WORDS
 

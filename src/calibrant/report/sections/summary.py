@@ -12,7 +12,7 @@ from calibrant.report.wording.parts import page_status
 
 
 def summary(record: AuditRecord) -> Iterator[Node]:
-    """Return the brief, then the contents."""
+    """The brief, then the contents."""
     yield from nodes(record)
     yield Contents(tuple(Link(d.id, d.nav, mark(d, record)) for d in shown(record)))
 

@@ -149,7 +149,7 @@ class Ranked:
 
 
 def ranked(record: AuditRecord) -> tuple[Ranked, ...]:
-    """Return the variables of a record, the one the error varies with most first; pairs of variables are left out."""
+    """The variables of a record, the one the error varies with most first; pairs of variables are left out."""
     c = record.curve("ranking").columns
     lines = (dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True))
     alpha, mask = float(record.settings["alpha"]), int(record.settings.get("mask", 20))
@@ -181,7 +181,7 @@ def draws(record: AuditRecord) -> int | None:
 
 
 def certified(record: AuditRecord) -> bool:
-    """Return whether any variable has a certified range."""
+    """Whether any variable has a certified range."""
     return any(r.high is not None for r in ranked(record))
 
 
@@ -196,7 +196,7 @@ def curves(record: AuditRecord) -> dict[str, ByVariable]:
 
 
 def table(record: AuditRecord, rows: Sequence[ReportedVariable]) -> Table:
-    """Return the table; a column about which nothing is known is left out."""
+    """The table; a column about which nothing is known is left out."""
     scale, n = spark_scale([v.by_variable for v in rows if v.by_variable is not None]), draws(record)
     check = ran(record, LOCAL)
     simulated = draws_of(check.outcome) if check is not None and check.outcome is not None else None
@@ -244,7 +244,7 @@ def _row(v: ReportedVariable, known: tuple[float, int | None, int | None], lost:
 
 
 def _beyond(r: Ranked) -> Text:
-    """Return the estimate with its certified range; the estimate alone where no proof covers the data."""
+    """The estimate with its certified range; the estimate alone where no proof covers the data."""
     if r.low is None or r.high is None:
         return say(f"about {num.nearest(r.beyond)}")
     return say(f"{num.nearest(r.beyond)} ({certified_or(r.beyond, r.low, r.high)})")
@@ -267,14 +267,14 @@ def farthest(v: ReportedVariable) -> Text:
 
 
 def certified_or(estimate: float, low: float | None, high: float | None) -> str:
-    """Return a certified range in points, or the estimate where there is none."""
+    """A certified range in points, or the estimate where there is none."""
     if low is None or high is None:
         return f"about {num.nearest(estimate)}"
     return num.between(num.lower_bound(low), num.upper_bound(high))
 
 
 def place(r: Ranked) -> str:
-    """Return the values that add most, as they are read; a number of four digits is not set apart, it may be a year."""
+    """The values that add most, as they are read; a number of four digits is not set apart, it may be a year."""
     text = sanitize(r.worst)
     if r.kind == "number":
         text = re.sub(r"(?<![\d,.])(\d),(\d{3})(?![\d,])", r"\1\2", text)
@@ -297,7 +297,7 @@ def spark_scale(drawn: Sequence[ByVariable]) -> float:
 
 
 def answer(record: AuditRecord) -> Text:
-    """Return the first line of "Which variables does the error vary with?"."""
+    """The first line of "Which variables does the error vary with?"."""
     result = ranked(record)
     yes, no = ([r.variable for r in result if r.error_shown is kind] for kind in (True, False))
     if not yes:
@@ -312,7 +312,7 @@ def answer(record: AuditRecord) -> Text:
 
 
 def caption(record: AuditRecord, rows: Sequence[ReportedVariable]) -> str:
-    """Return the caption of the table."""
+    """The caption of the table."""
     level = num.percent(1 - float(record.settings["alpha"]))
     kept = f"Certified ranges hold simultaneously at {level}%. " if certified(record) else ""
     grey = "Grey: not shown. " if any(not v.shown for v in rows) else ""

@@ -28,7 +28,7 @@ from calibrant.report.wording.terms import all_groups, capital, cardinal
 
 
 def two_way(finding: Finding) -> bool:
-    """Return whether the raw lower bound exceeds the upper bound of the rounded score: two scores, two truths."""
+    """Whether the raw lower bound exceeds the upper bound of the rounded score: two scores, two truths."""
     return finding.lower.interval.low > finding.upper.interval.high
 
 
@@ -38,7 +38,7 @@ def error_bounds(record: AuditRecord, finding: Finding) -> tuple[str, str]:
 
 
 def certified_range(record: AuditRecord, finding: Finding, *, dashed: bool = False) -> str:
-    """Return the certified range of the calibration error in points: "0.6 to 1.2", in a table "0.6–1.2"."""
+    """The certified range of the calibration error in points: "0.6 to 1.2", in a table "0.6–1.2"."""
     low, high = error_bounds(record, finding)
     if two_way(finding):
         return f"raw {low}, rounded {high}"
@@ -46,7 +46,7 @@ def certified_range(record: AuditRecord, finding: Finding, *, dashed: bool = Fal
 
 
 def judged_range(record: AuditRecord, finding: Finding) -> str:
-    """Return the certified range of what the limit is about: the calibration error, or the size of the gap."""
+    """The certified range of what the limit is about: the calibration error, or the size of the gap."""
     if not by_gap(record):
         return certified_range(record, finding)
     (low, high), limit = ends(record, finding), limit_of(record)
@@ -60,7 +60,7 @@ def error_at_most(record: AuditRecord) -> str:
 
 
 def people(record: AuditRecord, finding: Finding) -> Text:
-    """Return the natural frequencies of a finding, such as "expects 562 to be employed; 585 were"."""
+    """The natural frequencies of a finding, such as "expects 562 to be employed; 585 were"."""
     d = num.denominator(reported(record))
     expected, happened = map(num.count, num.of_every(finding, d))
     if finding.variables:
@@ -73,12 +73,12 @@ def people(record: AuditRecord, finding: Finding) -> Text:
 
 
 def every(record: AuditRecord) -> str:
-    """Return the one denominator of the page, written."""
+    """The one denominator of the page, written."""
     return num.count(num.denominator(reported(record)))
 
 
 def too(record: AuditRecord) -> str:
-    """Return the direction of the overall gap as a sentence, or nothing where it is not shown."""
+    """The direction of the overall gap as a sentence, or nothing where it is not shown."""
     words = {"low": "The model underpredicts. ", "high": "The model overpredicts. "}
     return words.get(gap_side(record) or "", "")
 
@@ -101,7 +101,7 @@ def would_decide(record: AuditRecord, finding: Finding, where: str = "") -> Text
 
 
 def overall_answer(record: AuditRecord) -> Text:
-    """Return the first line of "How far off are the probabilities?"."""
+    """The first line of "How far off are the probabilities?"."""
     one = record.everyone
     predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows)
     start = f"On average by {certified_range(record, one)} points."
@@ -134,7 +134,7 @@ def no_groups(record: AuditRecord) -> Text:
 
 
 def groups_answer(record: AuditRecord) -> Text:
-    """Return the first line of "For whom are they off?"."""
+    """The first line of "For whom are they off?"."""
     total = len(record.groups)
     if not total:
         reason = unshown_reason(record)

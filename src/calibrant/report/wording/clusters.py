@@ -64,7 +64,7 @@ def one_cluster_each(record: AuditRecord, column: str) -> str | None:
 
 
 def by_clusters(record: AuditRecord) -> bool:
-    """Return whether rows share clusters."""
+    """Whether rows share clusters."""
     return bool(record.data.get("cluster"))
 
 

@@ -77,7 +77,7 @@ def at_least(lines: Sequence[Acted]) -> str:
 
 
 def worst_reported(record: AuditRecord) -> Text:
-    """Return the worst known of acting: it does harm, acting on all is better, or error costs; else nothing."""
+    """The worst known of acting: it does harm, acting on all is better, or error costs; else nothing."""
     lines = acted(record)
     harm = min(lines, key=lambda v: v.net_benefit[2], default=None)
     if harm is not None and harm.net_benefit[2] < 0.0:

@@ -39,7 +39,7 @@ ODD = re.compile(r"true|false|yes|no|y|n|other|missing|none|unknown|\W*", re.IGN
 
 
 def headline(record: AuditRecord) -> str:
-    """Return the decision: for whom to use it, for whom not, or what is missing to say.
+    """The decision: for whom to use it, for whom not, or what is missing to say.
 
     "Use it" stands only where a limit and an intended use were given, and outcomes are known; with a limit alone the
     same sentence speaks of the limit, and without one of points. Where outcomes are not known of all, it says of whom
@@ -65,12 +65,12 @@ def headline(record: AuditRecord) -> str:
 
 
 def for_use(record: AuditRecord) -> bool:
-    """Return whether a decision about use can be made: a limit and an intended use were given."""
+    """Whether a decision about use can be made: a limit and an intended use were given."""
     return limit_of(record) is not None and bool(stated_of(record, "intended_use"))
 
 
 def page_title(record: AuditRecord) -> str:
-    """Return the title of the page: the decision, and what was audited."""
+    """The title of the page: the decision, and what was audited."""
     return f"{headline(record).rstrip('.')}: calibration audit of {sanitize(record.name)}"
 
 
@@ -80,7 +80,7 @@ def words_of(text: str) -> int:
 
 
 def _first_that_fits(record: AuditRecord, forms: Iterator[str]) -> str:
-    """Return the first form that is short enough, with of whom it is; else the last, which always is."""
+    """The first form that is short enough, with of whom it is; else the last, which always is."""
     form = ""
     for form in (reported for each in forms for reported in qualified(record, each)):
         if words_of(form) <= MOST_WORDS and len(form) <= MOST_LETTERS:
@@ -89,7 +89,7 @@ def _first_that_fits(record: AuditRecord, forms: Iterator[str]) -> str:
 
 
 def _by_use(record: AuditRecord) -> bool:
-    """Return whether the headline decides about use: what is known of some is not known of those it is used for."""
+    """Whether the headline decides about use: what is known of some is not known of those it is used for."""
     return for_use(record) and not partly(record)
 
 
@@ -97,7 +97,7 @@ def _by_use(record: AuditRecord) -> bool:
 
 
 def off_named(o: Off) -> str:
-    """Return the name of a group or a subgroup as it stands in a sentence; empty where it is too long or unknown."""
+    """The name of a group or a subgroup as it stands in a sentence; empty where it is too long or unknown."""
     text = _one_subgroup(o) if o.finding is None else group_named(o.finding)
     if _short(text) or not o.attributes:
         return text if _short(text) else ""
@@ -106,7 +106,7 @@ def off_named(o: Off) -> str:
 
 
 def _one_subgroup(o: Off) -> str:
-    """Return the rule of a subgroup, its conditions joined as those of one."""
+    """The rule of a subgroup, its conditions joined as those of one."""
     text = sanitize(o.rule).strip()
     return text.replace(" and ", " with ") if text.count(" and ") == len(o.attributes) - 1 else text
 
@@ -116,7 +116,7 @@ def _short(text: str) -> bool:
 
 
 def group_named(finding: Finding) -> str:
-    """Return the name of a group in a sentence: its value, and the variable where the value alone says nothing."""
+    """The name of a group in a sentence: its value, and the variable where the value alone says nothing."""
     text, pairs = value_label(finding), finding.variables
     alone = len(pairs) > 1 or finding.pooled or (not ODD.fullmatch(text) and re.search(r"[^\W\d_]{3}", text))
     return text if alone else f"{shown(pairs[0][0])} {text}"

@@ -62,17 +62,17 @@ def ratio(odds: float) -> str:
 
 
 def partly(record: AuditRecord) -> bool:
-    """Return whether outcomes are known of some only, so that every verdict is of those."""
+    """Whether outcomes are known of some only, so that every verdict is of those."""
     return any(one.missing >= LEAST * (one.rows + one.missing) for one in people(record)[:1])
 
 
 def of_known(record: AuditRecord, text: str) -> str:
-    """Return a sentence, which says that it is of those whose outcome is known where that is not everyone."""
+    """A sentence, which says that it is of those whose outcome is known where that is not everyone."""
     return _after(OF_KNOWN, text) if partly(record) else text
 
 
 def known_only(record: AuditRecord) -> str:
-    """Return the end of the name of a part of the verdict: of whom it is."""
+    """The end of the name of a part of the verdict: of whom it is."""
     return ", outcomes known" if partly(record) else ""
 
 

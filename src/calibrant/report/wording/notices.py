@@ -119,7 +119,7 @@ def _repeats(record: AuditRecord) -> str:
 
 
 def identifiers(record: AuditRecord) -> list[str]:
-    """Return the columns that are no covariates because they look like identifiers; some may be groups."""
+    """The columns that are no covariates because they look like identifiers; some may be groups."""
     return [name for name, why in record.data.get("left_out") or () if "identifier" in why]
 
 

@@ -51,7 +51,7 @@ CLIPPED, LONGER = 60, 120  # characters of the name of a group, and of the rule 
 
 
 def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
-    """Return the status of a part of the verdict and its word: how many are over the limit, where some are."""
+    """The status of a part of the verdict and its word: how many are over the limit, where some are."""
     state = record.verdicts[part]
     status, word = STATES.get(state, (state, sanitize(state)))
     if part == "everyone" or state not in ("over", "undecided"):
@@ -61,7 +61,7 @@ def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
 
 
 def page_status(record: AuditRecord) -> str:
-    """Return the status of the three parts together: the worst of them; "measured" without a limit."""
+    """The status of the three parts together: the worst of them; "measured" without a limit."""
     states = set(record.verdicts.values())
     order = ("over", "error_shown", "undecided", "within")
     return "measured" if limit_of(record) is None else next((s for s in order if s in states), "measured")
@@ -213,7 +213,7 @@ def no_group(record: AuditRecord) -> Text:
 
 
 def subgroups_reported(record: AuditRecord) -> Text:
-    """Return the subgroups that are off, each by its gap, what no subgroup exceeds, and what would decide."""
+    """The subgroups that are off, each by its gap, what no subgroup exceeds, and what would decide."""
     check, e = check_of(record, SUBGROUPS), record.estimates.get(SUBGROUPS)
     if check is not None and check.outcome is not None and e is None:
         finds = f"shows error ({p_reported(check.outcome)})" if record.error_shown(check) else "shows no error"
@@ -245,7 +245,7 @@ def subgroups_reported(record: AuditRecord) -> Text:
 
 
 def _worst_subgroup(e: Estimate, least: str) -> Text:
-    """Return the subgroup with the largest certified gap, where it is none of those reported as distinct.
+    """The subgroup with the largest certified gap, where it is none of those reported as distinct.
 
     Its rule is reported wherever the record holds it: not where it is of few people, or leaves few outside.
     """
@@ -262,7 +262,7 @@ def _worst_subgroup(e: Estimate, least: str) -> Text:
 
 
 def _two_sides(results: list[Off]) -> list[Off]:
-    """Return the subgroup farthest off, and the farthest of those that are off to the other side."""
+    """The subgroup farthest off, and the farthest of those that are off to the other side."""
     if not results:
         return []
     other = next((o for o in results[1:] if o.side != results[0].side), None)

@@ -54,7 +54,7 @@ def cardinal(n: int) -> str:
 
 
 def capital(text: str) -> str:
-    """Return a text with a capital first."""
+    """A text with a capital first."""
     return text[:1].upper() + text[1:]
 
 
@@ -80,12 +80,12 @@ def p_reported(outcome: Outcome) -> str:
 
 
 def variable_name(variable: str) -> Span:
-    """Return the name of a variable in a sentence."""
+    """The name of a variable in a sentence."""
     return Span(clipped(shown(variable), 40), "name")
 
 
 def variable_names(variables: Sequence[str]) -> Text:
-    """Return a few variables as "age, race and two more"."""
+    """A few variables as "age, race and two more"."""
     few, more = variables[:NAMED], len(variables) - NAMED
     if more == 1:
         few, more = variables[: NAMED + 1], 0

@@ -29,7 +29,7 @@ USUAL = 3.0  # ln(1 / delta) that the smallest bet is chosen for: fixed, so that
 
 
 def bets(clusters: int, largest: float) -> Floats:
-    """Return the bets for so many clusters of size `largest` at most: numbers that no outcome changes."""
+    """The bets for so many clusters of size `largest` at most: numbers that no outcome changes."""
     steps = np.arange(1 + max(int(np.ceil(np.log2(LARGEST * np.sqrt(max(clusters, 1) / (2.0 * USUAL))))), 0))
     return np.asarray(LARGEST * 0.5**steps / largest, dtype=np.float64)
 
@@ -146,11 +146,11 @@ class Quadratic:
         return fixed - cost
 
     def relaxed(self, x: float) -> Quadratic:
-        """Return the same with both terms bounded together, best at x."""
+        """The same with both terms bounded together, best at x."""
         return replace(self, relaxation=relaxed(self._form(x)))
 
     def _linear(self, x: float) -> Floats:
-        """Return the terms that are linear in f."""
+        """The terms that are linear in f."""
         linear: Floats = self.kappa * self.t - 2.0 * self.kappa**2 * (self.h @ np.array([x, -1.0]))
         return linear
 
@@ -191,7 +191,7 @@ class Above(Evidence):
         return cls([(Separable(q, k), Quadratic.of(q, k)) for k in kappas.tolist()])
 
     def relaxed(self, x: float) -> Above:
-        """Return the same with the terms of up to `MOST` signs bounded together, best at x."""
+        """The same with the terms of up to `MOST` signs bounded together, best at x."""
 
         def of(form: Separable | Quadratic) -> Separable | Quadratic:
             return form.relaxed(x) if isinstance(form, Quadratic) and len(form.t) <= MOST else form
@@ -199,7 +199,7 @@ class Above(Evidence):
         return Above([[of(form) for form in forms] for forms in self.forms])
 
     def at(self, x: float) -> float:
-        """Return the log e-value; of too few clusters to bet on it is that of no bet, which refutes nothing."""
+        """The log e-value; of too few clusters to bet on it is that of no bet, which refutes nothing."""
         logs = self.by_bet(x)
         if not logs:
             return 0.0
@@ -211,5 +211,5 @@ class Above(Evidence):
         return self.limit(float(np.exp(-USUAL)))
 
     def by_bet(self, x: float) -> list[float]:
-        """Return the log e-value of each bet."""
+        """The log e-value of each bet."""
         return [max(form.at(x) for form in forms) for forms in self.forms]

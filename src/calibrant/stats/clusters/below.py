@@ -51,7 +51,7 @@ class Below(Evidence):
     room: float = 1.0  # what no residual exceeds: 1, or more where a shift is taken off
 
     def at(self, x: float) -> float:
-        """Return the log e-value, which falls with x; a bet that could lose more than it has counts nothing."""
+        """The log e-value, which falls with x; a bet that could lose more than it has counts nothing."""
         logs = [
             float(np.log1p(w.bet * (w.gain - x * self.size)).sum(axis=-1).min())
             if float(w.bet.max(initial=0.0)) * self.largest * (self.room + x) < 1.0
@@ -73,7 +73,7 @@ class GapBets:
     largest: float  # M
 
     def at(self, mean: float, side: float) -> float:
-        """Return the log e-value against "the gap is at most `mean`" (`side` 1), or at least (-1)."""
+        """The log e-value against "the gap is at most `mean`" (`side` 1), or at least (-1)."""
         away = side * (self.gain - mean * self.size)
         sound = self.bets.max(axis=1, initial=0.0) * self.largest * (1.0 + side * mean) < 1.0
         logs = np.full(len(self.bets), -np.inf)
@@ -143,7 +143,7 @@ def orders_of(seed: int) -> list[Ints]:
 
 
 def best_bet(square: float, clusters: int, ahead: int, delta: float) -> float:
-    """Return the bet that is the best on so many clusters ahead, of the sum of squares that earlier clusters won.
+    """The bet that is the best on so many clusters ahead, of the sum of squares that earlier clusters won.
 
     With winnings of mean mu and mean square v a cluster, ``ahead (kappa mu - kappa^2 v / 2)`` reaches ``ln(1 / delta)``
     from the least mu at this kappa.
@@ -152,7 +152,7 @@ def best_bet(square: float, clusters: int, ahead: int, delta: float) -> float:
 
 
 def _bets(clusters: Clusters, gain: Floats, order: Ints, delta: float, bet_size: tuple[float, float]) -> Floats:
-    """Return a bet for each cluster on a constant witness, from squares of ``t - r W`` of earlier clusters, shape (m,).
+    """A bet for each cluster on a constant witness, from squares of ``t - r W`` of earlier clusters, shape (m,).
 
     r is the mean residual of these clusters; a cluster of independent rows at one half comes on top, as heavy as
     earlier ones are on average: of no cluster is anything known before it is bet on, its rows' weights neither.
@@ -172,7 +172,7 @@ def _bets(clusters: Clusters, gain: Floats, order: Ints, delta: float, bet_size:
 
 
 def runs_of(tallies: Tallies) -> Ints:
-    """Return the bin of each cell: runs of cells of about equally many pairs of pilot clusters."""
+    """The bin of each cell: runs of cells of about equally many pairs of pilot clusters."""
     pilot = tallies.cell[~tallies.clusters.certified[tallies.cluster]]
     rows = np.bincount(pilot, minlength=tallies.cells)
     before = np.cumsum(rows) - rows

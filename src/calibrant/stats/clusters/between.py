@@ -80,12 +80,12 @@ def pooled(effect: Floats, variance: Floats, alpha: float, spread: Spread) -> Po
 
 
 def paule_mandel(effect: Floats, variance: Floats) -> float:
-    """Return the tau^2 at which Cochran's Q, weighted with it, is what is expected of it: k - 1; zero if it is less."""
+    """The tau^2 at which Cochran's Q, weighted with it, is what is expected of it: k - 1; zero if it is less."""
     return _solved(effect, variance, len(effect) - 1.0)
 
 
 def reml(effect: Floats, variance: Floats) -> float:
-    """Return the tau^2 of the largest restricted likelihood, the largest of its maxima if it has several."""
+    """The tau^2 of the largest restricted likelihood, the largest of its maxima if it has several."""
     from scipy.optimize import minimize_scalar
 
     def loss(tau2: float) -> float:
@@ -111,7 +111,7 @@ def _generalised_q(effect: Floats, variance: Floats, tau2: float) -> float:
 
 
 def _solved(effect: Floats, variance: Floats, target: float) -> float:
-    """Return the tau^2 at which the generalised Q, which falls in it, comes down to a target; zero if it is below."""
+    """The tau^2 at which the generalised Q, which falls in it, comes down to a target; zero if it is below."""
     from scipy.optimize import brentq
 
     def above(tau2: float) -> float:

@@ -53,11 +53,11 @@ class ByVariable:
         return cls(clusters.sums(cell, cells, residual), clusters.sums(cell, cells, np.ones(len(residual))), ordered)
 
     def upper(self, delta: float, gaps: tuple[float, ...]) -> float:
-        """Return an upper bound that fails with probability at most `delta`, for the worst of the shifts."""
+        """An upper bound that fails with probability at most `delta`, for the worst of the shifts."""
         return self.above(gaps).limit(delta)
 
     def above(self, gaps: tuple[float, ...]) -> Beyond:
-        """Return the evidence against an error at least so large."""
+        """The evidence against an error at least so large."""
         clusters = self.tallies.clusters
         room = 1.0 if gaps == (0.0,) else ROOM
         kappas = bets(int(np.count_nonzero(clusters.certified)), room * clusters.largest)
@@ -67,7 +67,7 @@ class ByVariable:
         return Beyond(ends, len(kappas))
 
     def lower(self, delta: float, seed: int, gaps: tuple[float, ...]) -> float:
-        """Return a lower bound that fails with probability at most `delta`, for the worst of the shifts."""
+        """A lower bound that fails with probability at most `delta`, for the worst of the shifts."""
         return (self.below(delta, seed) if gaps == (0.0,) else self.below_beyond(delta, seed, gaps)).limit(delta)
 
     @cached_property
@@ -137,7 +137,7 @@ class ByVariable:
         return gap_of(self.tallies.clusters, delta / 2.0, gain).limits(delta)
 
     def debiased(self, beyond_gap: bool) -> float:
-        """Return the error as estimated, less what noise between clusters adds."""
+        """The error as estimated, less what noise between clusters adds."""
         if not beyond_gap:
             return self.tallies.debiased
         total = max(self.tallies.clusters.total, 1e-300)
@@ -155,7 +155,7 @@ class Beyond(Evidence):
     start, stop = SEARCHED, 0.0
 
     def at(self, x: float) -> float:
-        """Return the log e-value: of each bet at its worst shift, then the mean."""
+        """The log e-value: of each bet at its worst shift, then the mean."""
         if not self.ends[0].forms:
             return -np.inf
         logs = [min(each) for each in zip(*(end.by_bet(x) for end in self.ends), strict=True)]

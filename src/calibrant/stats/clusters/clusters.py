@@ -177,7 +177,7 @@ class Tallies:
     clusters: Clusters
 
     def less(self, mass: Tallies, gap: float) -> Tallies:
-        """Return the sums of residuals less a shift; `mass` has the sums of weights by cluster and cell."""
+        """The sums of residuals less a shift; `mass` has the sums of weights by cluster and cell."""
         return replace(self, value=self.value - gap * mass.value)
 
     def witnessed(self, f: Floats) -> Floats:
@@ -185,7 +185,7 @@ class Tallies:
         return summed(self.cluster, f[self.cell] * self.value, self.clusters.count)
 
     def joined(self, bins: Ints) -> Tallies:
-        """Return the sums over runs of cells, by the bin of each cell."""
+        """The sums over runs of cells, by the bin of each cell."""
         size = int(bins.max()) + 1
         where, pair = np.unique(self.cluster * size + bins[self.cell], return_inverse=True)
         return Tallies(

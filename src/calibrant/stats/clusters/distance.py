@@ -42,16 +42,16 @@ class Routes(Evidence):
 
     @classmethod
     def mean(cls, parts: Sequence[Routes]) -> Routes:
-        """Return the mean of the evidence of several shifts of clusters that cross; of one it is itself."""
+        """The mean of the evidence of several shifts of clusters that cross; of one it is itself."""
         names = [name for part in parts for name in part.names]
         return cls(names, [one for part in parts for one in part.above], sum(part.shared for part in parts))
 
     def at(self, x: float) -> float:
-        """Return the log e-value."""
+        """The log e-value."""
         return log_mean_exp([one.at(x) for one in self.above], np.full(len(self.above), 1.0 / self.shared))
 
     def route(self, high: float) -> str:
-        """Return the display that says most at a limit; none says anything at 1."""
+        """The display that says most at a limit; none says anything at 1."""
         return self.names[int(np.argmax([one.at(high) for one in self.above]))] if high < 1.0 else "none"
 
 
@@ -81,7 +81,7 @@ def distance_above(clusters: Clusters, scores: Floats) -> Routes:
 
 
 def _shown(clusters: Clusters, cell: Ints, values: Floats) -> Pairs:
-    """Return the certified clusters' sums, of rows with the value of their cell, and how far rows are moved."""
+    """The certified clusters' sums, of rows with the value of their cell, and how far rows are moved."""
     display = values[cell]
     moved = summed(clusters.cluster, clusters.weight * np.abs(clusters.p - display), clusters.count)
     return Pairs.of(clusters.tallies(cell, len(values), display), moved)
@@ -116,7 +116,7 @@ def hats(clusters: Clusters) -> Tallies:
 
 
 def _witnesses(tallies: Tallies, order: Ints) -> Floats:
-    """Return the witness learnt on the pilot clusters and the first blocks of an order, shape (blocks, knots).
+    """The witness learnt on the pilot clusters and the first blocks of an order, shape (blocks, knots).
 
     A knot whose sum is less than its noise, by clusters, counts as nothing.
     """

@@ -91,7 +91,7 @@ def intraclass_correlation(
 
 
 def _some(cluster: Ints, rng: np.random.Generator) -> Ints:
-    """Return the rows of whole clusters, in random order as many as have at most `MOST` rows, at least two."""
+    """The rows of whole clusters, in random order as many as have at most `MOST` rows, at least two."""
     if len(cluster) <= MOST:
         return np.arange(len(cluster))
     place = rng.permutation(int(cluster.max()) + 1)

@@ -94,7 +94,7 @@ class Likelihoods:
         return value, (c + t * (2.0 * v + 3.0 * t * u)) / STEP, (2.0 * v + 6.0 * t * u) / STEP**2
 
     def marginal(self, mean: Floats, tau: float) -> Floats:
-        """Return the log-likelihood of all sites at means of shape (m,): shifts are normal about the mean."""
+        """The log-likelihood of all sites at means of shape (m,): shifts are normal about the mean."""
         from scipy.special import logsumexp
 
         if tau <= 0.0:
@@ -137,7 +137,7 @@ class PosteriorTerms:
 
 
 def posterior_terms(sites: Likelihoods, tau: float, start: float) -> PosteriorTerms:
-    """Return the likelihood of the mean, at a tau."""
+    """The likelihood of the mean, at a tau."""
     from scipy.special import logsumexp
 
     # (1) Its peak, by parabolas through three points ever closer together.

@@ -13,7 +13,7 @@ SWEEPS = 10  # over all vectors: more gained nothing; the bound holds after any 
 
 
 def largest_root(matrix: Floats) -> float:
-    """Return the largest eigenvalue of a symmetric matrix, at least 0, with more than its rounding error added."""
+    """The largest eigenvalue of a symmetric matrix, at least 0, with more than its rounding error added."""
     from scipy.linalg import eigvalsh
 
     k = len(matrix)
@@ -27,7 +27,7 @@ def largest_root(matrix: Floats) -> float:
 
 
 def root_bounds(g: Floats, reach: float) -> float:
-    r"""Return an upper bound of ``f' G f`` over signs f: the least of four.
+    r"""An upper bound of ``f' G f`` over signs f: the least of four.
 
     With ``D`` the diagonal of G and ``off = G - D``: ``tr G + k lambda_max(off)``;
     ``tr G (1 + lambda_max(D^{-1/2} off D^{-1/2}))``; ``sum |G_cd|``; and `reach`.
@@ -75,5 +75,5 @@ def relaxed(c: Floats) -> Floats:
 
 
 def bounded(c: Floats, d: Floats) -> float:
-    """Return an upper bound of ``z' C z`` over signs z, whatever d is: ``sum d + k lambda_max(C - diag d)``."""
+    """An upper bound of ``z' C z`` over signs z, whatever d is: ``sum d + k lambda_max(C - diag d)``."""
     return float(d.sum()) + len(c) * largest_root(c - np.diag(d))

@@ -61,7 +61,7 @@ class Design:
         return np.arange(looked) * self.groups // looked
 
     def group(self, column: int) -> Ints:
-        """Return the group of each row's unit: by size and hash, so that groups are about alike."""
+        """The group of each row's unit: by size and hash, so that groups are about alike."""
         code = self.codes[column]
         size = np.bincount(code)
         order = np.lexsort((mix(np.arange(len(size), dtype=np.uint64) ^ self._salt(column)), -size))
@@ -71,7 +71,7 @@ class Design:
         return group[code]
 
     def diagonal_blocks(self, p: Floats, y: NDArray[np.int8], weight: Floats | None) -> tuple[DiagonalBlocks, ...]:
-        """Return the blocks of each shift that has rows; a block without rows is none."""
+        """The blocks of each shift that has rows; a block without rows is none."""
         first, second = self.group(0), self.group(1)
         apart, result = (second - first) % self.groups, []
         for s in self.diagonals.tolist():
@@ -92,7 +92,7 @@ class Design:
 
 
 def debiased(parts: Sequence[Tallies]) -> float:
-    """Return the error less what noise adds: of pairs of rows that share neither unit, of every shift."""
+    """The error less what noise adds: of pairs of rows that share neither unit, of every shift."""
     total = float(np.mean([t.clusters.total for t in parts]))
     square = np.mean([t.between for t in parts], axis=0)
     return float(np.sqrt(np.maximum(square, 0.0)).sum()) / max(total, 1e-300)

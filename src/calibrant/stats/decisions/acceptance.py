@@ -60,7 +60,7 @@ class Ranking:
         return int(self.rows[-1]) if len(self.rows) else 0
 
     def thinned(self, alpha: float, seed: int) -> tuple[Ranking, float]:
-        """Return a Poisson number of the rows, drawn at random, and what is left of alpha: see `accept`.
+        """A Poisson number of the rows, drawn at random, and what is left of alpha: see `accept`.
 
         The mean is so far under their number that it is exceeded with probability at most ``LEFT_OVER * alpha``.
         """
@@ -93,13 +93,13 @@ def highest_rate(ranking: Ranking, alpha: float) -> Floats:
 
 
 def deepest(ranking: Ranking, risk: float, alpha: float) -> int:
-    """Return the last run of ties down to which a mean rate of `risk` is refuted; -1 for none."""
+    """The last run of ties down to which a mean rate of `risk` is refuted; -1 for none."""
     refuted = log_evidence(ranking.rows, ranking.wrong, risk) >= -np.log(alpha)
     return int(np.nonzero(refuted)[0].max(initial=-1))
 
 
 def clopper_pearson(rows: Ints, wrong: Ints, alpha: float) -> Floats:
-    """Return the exact upper bound at each depth taken by itself, as if it had been fixed beforehand."""
+    """The exact upper bound at each depth taken by itself, as if it had been fixed beforehand."""
     from scipy.special import betaincinv
 
     some = wrong < rows
@@ -119,7 +119,7 @@ def first_depth(rows: Ints, risk: float, alpha: float) -> int:
 
 
 def sequence(ranking: Ranking, risk: float, alpha: float) -> int:
-    """Return the last run of ties that a fixed sequence of Clopper-Pearson tests accepts; -1 for none.
+    """The last run of ties that a fixed sequence of Clopper-Pearson tests accepts; -1 for none.
 
     It starts where `first_depth` says and goes down by fiftieths of the rows until a test fails: depths that scores
     alone choose, so that the first depth over the limit is tested once. Clopper-Pearson's bound holds for rows of
@@ -143,7 +143,7 @@ def rows_needed(risk: float, error: float, power: float, alpha: float) -> int:
 
 
 def fixed_needed(risk: float, error: float, power: float, alpha: float) -> int:
-    """Return the same for one threshold that was fixed beforehand, by Clopper-Pearson."""
+    """The same for one threshold that was fixed beforehand, by Clopper-Pearson."""
     from scipy.special import bdtr
 
     def refuted(k: int, wrong: int) -> bool:
@@ -158,7 +158,7 @@ def fewest(risk: float, alpha: float) -> int:
 
 
 def enough(certifying: int, alpha: float) -> int:
-    """Return the least number of rows of which, after thinning for the population, so many are left in the mean."""
+    """The least number of rows of which, after thinning for the population, so many are left in the mean."""
     return _least(lambda n: _poisson_mean(n, alpha) >= certifying)
 
 
@@ -169,7 +169,7 @@ def _poisson_mean(n: int, alpha: float) -> float:
 
 
 def _power(k: int, error: float, refuted: Callable[[int, int], bool]) -> float:
-    """Return the probability that so few of k rows are wrong that the rate is refuted."""
+    """The probability that so few of k rows are wrong that the rate is refuted."""
     from scipy.special import bdtr
 
     low, high = -1, k + 1
@@ -180,7 +180,7 @@ def _power(k: int, error: float, refuted: Callable[[int, int], bool]) -> float:
 
 
 def _least(holds: Callable[[int], bool]) -> int:
-    """Return the least number from which on something holds, found by bisection."""
+    """The least number from which on something holds, found by bisection."""
     low, high = 0, 1
     while not holds(high):
         low, high = high, 2 * high

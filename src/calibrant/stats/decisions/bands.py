@@ -26,7 +26,7 @@ class Sums:
 
     @property
     def means(self) -> Floats:
-        """Return the means, shape (t,)."""
+        """The means, shape (t,)."""
         result: Floats = self.times @ self.won / (self.times @ self.size)
         return result
 

@@ -62,7 +62,7 @@ class ClusterRanking:
         return bad, there
 
     def log_evidence(self, t: float, rate: float) -> float:
-        """Return the log e-value against "the rate at this threshold is at least `rate`"."""
+        """The log e-value against "the rate at this threshold is at least `rate`"."""
         bad, there = self.sums(t)
         return self._log(bad - rate * there)
 
@@ -71,7 +71,7 @@ class ClusterRanking:
         return log_mean_exp(logs, np.full(len(logs), 1.0 / len(logs)))
 
     def highest_rate(self, t: float, alpha: float) -> float:
-        """Return the least rate that is refuted at one threshold; 1 where none is."""
+        """The least rate that is refuted at one threshold; 1 where none is."""
         bad, there = self.sums(t)
         low, high = 0.0, 1.0
         for _ in range(HALVINGS):
@@ -81,7 +81,7 @@ class ClusterRanking:
         return high
 
     def deepest(self, risk: float, alpha: float) -> int:
-        """Return the last threshold that a fixed sequence of tests accepts; -1 for none.
+        """The last threshold that a fixed sequence of tests accepts; -1 for none.
 
         Two sequences share alpha: they start where errors of half of `risk` would be refuted if rows of one cluster
         were independent, and if they shared one fate; as reported by pilot clusters.
@@ -96,7 +96,7 @@ class ClusterRanking:
         return last
 
     def _first(self, risk: float, alpha: float, equal: bool) -> int:
-        """Return the first threshold at which errors of half of `risk` would be refuted, at the best bet."""
+        """The first threshold at which errors of half of `risk` would be refuted, at the best bet."""
         enough = -np.log(alpha) + np.log(len(self.bets))
         for at, t in enumerate(self.threshold):
             if self._growth(t, risk, equal) >= enough:
@@ -104,7 +104,7 @@ class ClusterRanking:
         return len(self.threshold) - 1
 
     def _growth(self, t: float, risk: float, equal: bool) -> float:
-        """Return the log evidence to expect of the certified clusters, by the rows of pilot clusters that pass.
+        """The log evidence to expect of the certified clusters, by the rows of pilot clusters that pass.
 
         Errors come at half of `risk`: to all rows of a cluster that pass, or to each by itself.
         """

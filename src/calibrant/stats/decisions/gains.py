@@ -99,7 +99,7 @@ class Gains:
         return min(low, self.mean), max(high, self.mean)
 
     def evidence(self, sign: float, mean: float, delta: float) -> float:
-        """Return the log e-value against "the mean of ``sign * Z`` is at least `mean`", with bets for `delta`."""
+        """The log e-value against "the mean of ``sign * Z`` is at least `mean`", with bets for `delta`."""
         own, top = self.certified, (self.most if sign > 0.0 else -self.least)
         times, lost = self.times[own], sign * self.value[own] - mean * self.size[own]
         wished = math.sqrt(-2.0 * math.log(delta) / times.sum()) / self.noise[self.block[own]]
@@ -108,7 +108,7 @@ class Gains:
         return log_mean_exp(gain, BETS.shares)
 
     def _upper(self, sign: float, delta: float) -> float:
-        """Return the least mean of ``sign * Z`` that is refuted."""
+        """The least mean of ``sign * Z`` that is refuted."""
         top, bottom = (self.most, self.least) if sign > 0.0 else (-self.least, -self.most)
         return limit_of(lambda m: self.evidence(sign, m, delta), delta, top, bottom)
 

@@ -11,18 +11,18 @@ HALF = 0.5  # from this score on a row is called a case
 
 
 def squared(p: Floats) -> Ends:
-    """Return the squared error."""
+    """The squared error."""
     return p**2, (1.0 - p) ** 2
 
 
 def logarithmic(p: Floats, edge: float) -> Ends:
-    """Return the logarithmic loss, scores kept `edge` from 0 and 1."""
+    """The logarithmic loss, scores kept `edge` from 0 and 1."""
     kept = np.clip(p, edge, 1.0 - edge)
     return -np.log1p(-kept), -np.log(kept)
 
 
 def wrong(p: Floats) -> Ends:
-    """Return whether the row is called wrongly."""
+    """Whether the row is called wrongly."""
     called = (p >= HALF).astype(np.float64)
     return called, 1.0 - called
 

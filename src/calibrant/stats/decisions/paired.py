@@ -56,7 +56,7 @@ class PairedClusters:
         return min(low, self.mean), max(high, self.mean)
 
     def evidence(self, sign: float, mean: float, delta: float) -> float:
-        """Return the log e-value against "the mean of ``sign * d`` is at least `mean`", with bets for `delta`."""
+        """The log e-value against "the mean of ``sign * d`` is at least `mean`", with bets for `delta`."""
         z = sign * self.value
         wished = np.array(BETS.multiples)[:, None] * (math.sqrt(-2.0 * math.log(delta) / len(z)) / self.noise)
         largest = BETS.largest / (self.most * max(self.reach - mean, SMALLEST))
@@ -64,5 +64,5 @@ class PairedClusters:
         return log_mean_exp(gain, BETS.shares)
 
     def _upper(self, sign: float, delta: float) -> float:
-        """Return the least mean of ``sign * d`` that is refuted."""
+        """The least mean of ``sign * d`` that is refuted."""
         return limit_of(lambda m: self.evidence(sign, m, delta), delta, self.reach, -self.reach)

@@ -115,7 +115,7 @@ class Below(Evidence):
     lots: Lots
 
     def at(self, x: float) -> float:
-        """Return the log e-value."""
+        """The log e-value."""
         own, size = self.lots.certified, self.lots.size
         logs = [float((self.lots.times * np.log1p(bet * (won - x * size)))[own].sum()) for won, bet, _ in self.wagers]
         return log_mean_exp(logs, np.array([share for _, _, share in self.wagers]))
@@ -175,20 +175,20 @@ def _moved(lots: Lots, to: int) -> Floats:
 
 
 def _threshold(lots: Lots, past: Ints) -> Floats:
-    """Return the move to the threshold that was best in some blocks."""
+    """The move to the threshold that was best in some blocks."""
     worth = np.append(np.cumsum(lots.totals(past)[::-1])[::-1], 0.0)  # of acting from each cell on
     return _moved(lots, int(np.argmax(worth)) if worth.max() > worth[lots.cut] else lots.cut)
 
 
 def _firm(lots: Lots, past: Ints) -> Floats:
-    """Return the move of each cell that was on the wrong side in some blocks beyond noise."""
+    """The move of each cell that was on the wrong side in some blocks beyond noise."""
     total, square = lots.totals(past), lots.totals(past, square=True)
     wrong = lots.side * total > FIRM * np.sqrt(square + SOFT * lots.most**2)
     return np.where(wrong, lots.side, 0.0)
 
 
 def _bet(lots: Lots, won: Floats, past: Ints, delta: float) -> float:
-    """Return the bet on a block from what clusters of the blocks before it won: predictable, so valid.
+    """The bet on a block from what clusters of the blocks before it won: predictable, so valid.
 
     With winnings of mean mu and mean square v, ``ahead (kappa mu - kappa^2 v / 2)`` reaches ``ln(1 / delta)`` from the
     least mu at ``kappa = sqrt(2 ln(1 / delta) / (ahead v))``.
@@ -227,7 +227,7 @@ class Above(Evidence):
         return cell, share, lots.size[cluster], reach[cluster] * np.sign(value) * lots.side[cell], reach
 
     def at(self, x: float) -> float:
-        """Return a log e-value that is below that of the best use of the cells, whichever it is.
+        """A log e-value that is below that of the best use of the cells, whichever it is.
 
         ``ln(1 - kappa (sum_c f_c t_c - x W))`` is concave: with ``R = sum_c |t_c|`` it is at least the mean over cells,
         with weights ``|t_c| / R``, of ``ln(1 - kappa (f_c sign(t_c) R - x W))``; then each cell has its own worst.

@@ -180,7 +180,7 @@ def pair_radius(alpha: float, pairs: int, bound: float = 1.0) -> float:
 
 
 def typical_distance(kernel: Kernel, order: ArrayLike, sample: int = SAMPLE) -> float:
-    """Return the median non-zero distance, ``sqrt(-2 log K)``, among the rows that come first in `order`; or 1.
+    """The median non-zero distance, ``sqrt(-2 log K)``, among the rows that come first in `order`; or 1.
 
     Parameters
     ----------
@@ -349,7 +349,7 @@ FLAT = 1e-9  # deviation of the logit below which it is constant
 
 
 def basis_of(rows: Rows) -> Basis:
-    """Return the basis, its columns orthogonal under the weights."""
+    """The basis, its columns orthogonal under the weights."""
     variance = rows.rate * (1.0 - rows.rate)
     weight = rows.rows * variance
     total = float(weight.sum())
@@ -368,7 +368,7 @@ def basis_of(rows: Rows) -> Basis:
 
 
 def statistics(kernel: Kernel, rows: Rows, draws: int, seed: int, tile: int = TILE) -> Floats:
-    r"""Return the four statistics of the data (first column) and of each draw, float64 of shape (4, draws + 1).
+    r"""The four statistics of the data (first column) and of each draw, float64 of shape (4, draws + 1).
 
     In the order of `NAMES`: ``sum_{i != j} e_i K_ij e_j``; the same with ``P' K P`` in place of K, where
     ``P e = e - V B (B' V B)^-1 B' e`` takes intercept and slope out; and the score statistics
@@ -386,7 +386,7 @@ def statistics(kernel: Kernel, rows: Rows, draws: int, seed: int, tile: int = TI
 
 
 def statistics_of(kernel: Kernel, rows: Rows, drawn: Drawn, tile: int = TILE) -> Floats:
-    """Return the four statistics of the outcomes in each column of `drawn`, float64 of shape (4, columns)."""
+    """The four statistics of the outcomes in each column of `drawn`, float64 of shape (4, columns)."""
     basis, kept = basis_of(rows), max(1, AT_ONCE // len(rows.rate))
     with one_thread():
         parts = [_block(kernel, rows, basis, drawn[:, b : b + kept], tile) for b in range(0, drawn.shape[1], kept)]
@@ -394,7 +394,7 @@ def statistics_of(kernel: Kernel, rows: Rows, drawn: Drawn, tile: int = TILE) ->
 
 
 def _block(kernel: Kernel, rows: Rows, basis: Basis, drawn: Drawn, tile: int) -> Floats:
-    """Return the statistics of some draws."""
+    """The statistics of some draws."""
     cells, width = basis.columns.shape[0], drawn.shape[1]
     parts = [slice(s, s + CHUNK) for s in range(0, cells, CHUNK)]
     # (1) S = B' e, and what it takes out of each residual: V B (B' V B)^-1 S.
@@ -426,13 +426,13 @@ def _block(kernel: Kernel, rows: Rows, basis: Basis, drawn: Drawn, tile: int) ->
 
 
 def _diagonal(basis: Basis, across: Floats, inside: Floats) -> Floats:
-    """Return the diagonal of ``P' K P``."""
+    """The diagonal of ``P' K P``."""
     b = basis.columns @ basis.inverse
     return 1.0 - 2.0 * (b * across).sum(axis=1) + np.einsum("ij,jk,ik->i", b, inside, b)
 
 
 def smallest(ranks: Floats) -> float:
-    """Return the p-value of the smallest of several p-values in the first column, calibrated by the other columns.
+    """The p-value of the smallest of several p-values in the first column, calibrated by the other columns.
 
     Columns with the same smallest one are distinguished by the product of all: otherwise each of k statistics would
     give its own largest draw the smallest rank, and no p-value could be under ``k / columns``.

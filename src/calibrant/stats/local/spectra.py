@@ -87,7 +87,7 @@ class Spectrum:
         return self.values if gamma is None else self.values / (self.values + gamma * self.values[-1])
 
     def statistic(self, gamma: float | None) -> Floats:
-        """Return the weighted sum of squares."""
+        """The weighted sum of squares."""
         return self.weights(gamma) @ self.squares
 
     def surprise(self, gamma: float) -> Floats:
@@ -102,7 +102,7 @@ class Spectrum:
 
 
 def spectrum(c: Centred, columns: Columns, weights: Floats | float = 1.0) -> Spectrum | None:
-    """Return the spectrum of the kernel that some columns make, each times the root of its weight; None if empty."""
+    """The spectrum of the kernel that some columns make, each times the root of its weight; None if empty."""
     if not len(columns):
         return None
     root = np.sqrt(weights) * np.ones(len(columns))
@@ -115,7 +115,7 @@ def spectrum(c: Centred, columns: Columns, weights: Floats | float = 1.0) -> Spe
 
 
 def level_weights(c: Centred, columns: Columns) -> Floats:
-    """Return the weights of a variable's levels: the inverse of their shares, one on average."""
+    """The weights of a variable's levels: the inverse of their shares, one on average."""
     share = np.maximum(c.share[columns], 1e-12)
     return np.minimum(1.0 / (len(columns) * share), HEAVIEST)
 
@@ -127,7 +127,7 @@ def scanned(c: Centred, columns: Columns, least: float = LEAST) -> tuple[Columns
 
 
 def straight(c: Centred, b: Block, least: float) -> Floats | None:
-    """Return the squared standard score of a variable's trend; None if it has none or its null variance is small."""
+    """The squared standard score of a variable's trend; None if it has none or its null variance is small."""
     if b.trend is None:
         return None
     variance = float(b.trend @ c.covariance[np.ix_(b.smooth, b.smooth)] @ b.trend)
@@ -145,7 +145,7 @@ def surprise_of(squares: Floats) -> Floats:
 
 
 def combined(p: Floats, weights: Sequence[float]) -> Floats:
-    """Return the p-values of the weighted harmonic mean of several p-values, by its rank."""
+    """The p-values of the weighted harmonic mean of several p-values, by its rank."""
     values = np.asarray(weights) @ (1.0 / p)
     order = np.sort(values)
     return (len(values) - np.searchsorted(order, values * (1.0 - 1e-12), side="left")) / len(values)  # 1e-12: rounding
@@ -233,18 +233,18 @@ def findings(score: Floats, gram: Floats, joint: Columns, blocks: Sequence[Block
 
 
 def strongest(c: Centred, columns: Columns, squares: Floats) -> int:
-    """Return the column with the largest score; of equal ones, such as a level and the only other, the smallest."""
+    """The column with the largest score; of equal ones, such as a level and the only other, the smallest."""
     near = columns[squares >= squares.max() * (1.0 - 1e-6)]
     return int(near[np.argmin(c.share[near])])
 
 
 def flattened(name: str, s: Spectrum | None) -> dict[str, Floats]:
-    """Return the three statistics of a spectrum."""
+    """The three statistics of a spectrum."""
     return {} if s is None else {name if g is None else f"{name} {g:g}": s.statistic(g) for g in FLAT}
 
 
 def additive(c: Centred, blocks: Sequence[Block]) -> Spectrum | None:
-    """Return the spectrum of the sum of the variables' kernels."""
+    """The spectrum of the sum of the variables' kernels."""
     if not blocks:
         return None
     weights = [level_weights(c, b.smooth) if b.levels else np.ones(len(b.smooth)) for b in blocks]
@@ -252,7 +252,7 @@ def additive(c: Centred, blocks: Sequence[Block]) -> Spectrum | None:
 
 
 def surprise(c: Centred, b: Block, least: float) -> Floats | None:
-    """Return the largest of what one variable's spectrum, its steps and its trend say; None if nothing is left."""
+    """The largest of what one variable's spectrum, its steps and its trend say; None if nothing is left."""
     parts = []
     s = spectrum(c, b.smooth, level_weights(c, b.smooth) if b.levels else 1.0)
     if s is not None:
@@ -267,7 +267,7 @@ def surprise(c: Centred, b: Block, least: float) -> Floats | None:
 
 
 def together(p: Mapping[str, Floats], weights: Mapping[str, float]) -> float:
-    """Return the p-value of several statistics at once; 1 if there are none."""
+    """The p-value of several statistics at once; 1 if there are none."""
     names = [k for k in weights if k in p]
     return float(combined(np.array([p[k] for k in names]), [weights[k] for k in names])[0]) if names else 1.0
 

@@ -89,7 +89,7 @@ class Side:
         return out
 
     def at_least(self, bets: Floats, mean: Floats) -> Floats:
-        """Return a bound from below of the log evidence against "the gap is at most `mean`".
+        """A bound from below of the log evidence against "the gap is at most `mean`".
 
         ``ln(1 + z) >= z - psi(b) z^2`` for ``z >= -b``, psi as in Theorem CU.
         """
@@ -103,7 +103,7 @@ class Side:
         return out
 
     def at_most(self, bets: Floats, mean: Floats) -> Floats:
-        """Return a bound from above, for `mean` of at least 0: ``ln(1 + z) <= z - z^2 / (2 (1 + max z))``."""
+        """A bound from above, for `mean` of at least 0: ``ln(1 + z) <= z - z^2 / (2 (1 + max z))``."""
         each = bets * (self.gain - mean * self.mass) - bets**2 * self.squared(mean) / (2.0 * (1.0 + bets * self.win))
         out: Floats = each.max(axis=0)
         return out
@@ -179,7 +179,7 @@ class ClusterRanges:
         return first, second
 
     def _bets(self, side: int, delta: Floats, boxes: Ints) -> Floats:
-        """Return the bets of boxes, shape (bets, boxes): of covariates, scores and weights alone."""
+        """The bets of boxes, shape (bets, boxes): of covariates, scores and weights alone."""
         own = self._sides[side].of(boxes)
         mean = self.predicted[boxes]
         low = np.maximum(self.quiet[boxes], TINY)
@@ -198,7 +198,7 @@ class ClusterRanges:
         return summed(number, self.rows.parts[inside, 2]), summed(number, self.rows.parts[inside, 1])
 
     def _log_evidence(self, box: int, side: int, delta: float) -> Callable[[float], float]:
-        """Return the log evidence against "the gap seen from a side is at most m", which falls in m."""
+        """The log evidence against "the gap seen from a side is at most m", which falls in m."""
         t, w = self._clusters_in(box)
         t = t if side == 0 else -t
         own = self._sides[side].of(np.array([box]))
@@ -214,7 +214,7 @@ class ClusterRanges:
         return at
 
     def _least(self, box: int, side: int, delta: float, above: float = -1.0, below: float = 1.0) -> float:
-        """Return the limit of a box's gap from below, seen from a side, or the nearer of two numbers around it."""
+        """The limit of a box's gap from below, seen from a side, or the nearer of two numbers around it."""
         at, start = self._log_evidence(box, side, delta), max(float(self._sides[side].least[box]), above)
         return limit_of(at, delta, min(start, below), below)
 
@@ -236,7 +236,7 @@ class ClusterRanges:
     # ---- The worst of the family ----
 
     def floor(self, alpha: float) -> tuple[float, int]:
-        """Return the largest floor of ranges that hold simultaneously, and its box: some gap is at least so large."""
+        """The largest floor of ranges that hold simultaneously, and its box: some gap is at least so large."""
         delta, every = alpha / 2.0 * self.family.weight, np.arange(self.family.size)
         bounds = []
         for side in range(2):
@@ -260,7 +260,7 @@ class ClusterRanges:
 
     @staticmethod
     def _largest_root(own: Side, bets: Floats, price: Floats) -> Floats:
-        """Return the largest mean at which the bound from above of any bet reaches a price; it is a parabola."""
+        """The largest mean at which the bound from above of any bet reaches a price; it is a parabola."""
         c = bets**2 / (2.0 * (1.0 + bets * own.win))
         a, b = c * own.spread, 2.0 * c * own.cross - bets * own.mass
         rest = bets * own.gain - c * own.square - price
@@ -387,7 +387,7 @@ def _pair(cells: Ints, starts: Ints, parts: Floats, sets: list[Ints]) -> Floats:
 
 
 def _most(table: Floats, sets: Ints, axis: int) -> Floats:
-    """Return the largest values over sets of cells along an axis; no value is below 0."""
+    """The largest values over sets of cells along an axis; no value is below 0."""
     parts = [
         table.take([*range(s, e), *range(s2, e2)], axis).max(axis=axis, initial=0.0) for s, e, s2, e2 in sets.tolist()
     ]

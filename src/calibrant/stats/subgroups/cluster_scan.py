@@ -104,12 +104,12 @@ class _Cut:
     cell: Ints  # shape (n,)
 
     def sums(self, value: Floats) -> Floats:
-        """Return the sums of a value of each row over the boxes."""
+        """The sums of a value of each row over the boxes."""
         table = summed(self.cell, value, int(np.prod(self.shape))).reshape(*self.shape, 1)
         return np.asarray(sums_of(table, self.sets)[*self.place, 0], dtype=np.float64)  # type: ignore[arg-type]
 
     def signed(self, cluster: Ints, value: Floats, signs: Counts) -> Counts:
-        """Return the sums of whole numbers by cell with the signs of clusters, shape (clusters, draws)."""
+        """The sums of whole numbers by cell with the signs of clusters, shape (clusters, draws)."""
         from scipy.sparse import coo_array
 
         shape = (int(np.prod(self.shape)), len(signs))
@@ -206,7 +206,7 @@ class ClusterScan:
         return out
 
     def best(self) -> ScanResult:
-        """Return the box of the largest margin."""
+        """The box of the largest margin."""
         own = self.margins[list(self.sides)]
         side, box = (int(v) for v in np.unravel_index(int(np.argmax(own)), own.shape))
         f, r = self.family, self.rows
@@ -222,7 +222,7 @@ class ClusterScan:
         )
 
     def by_order(self) -> tuple[float, ...]:
-        """Return the largest score of the boxes of one attribute, of two, and of three where there are any."""
+        """The largest score of the boxes of one attribute, of two, and of three where there are any."""
         attributes = np.array([len(c) for c in self.family.combined])[self.family.table]
         largest = self.scores[list(self.sides)].max(axis=0)
         return tuple(float(largest[attributes == k].max()) for k in (1, 2, 3) if (attributes == k).any())
@@ -230,7 +230,7 @@ class ClusterScan:
     # ---- Chance ----
 
     def simulated(self, draws: int) -> Floats:
-        """Return the largest margin in each of so many draws: of signs of clusters, or of outcomes of rows.
+        """The largest margin in each of so many draws: of signs of clusters, or of outcomes of rows.
 
         Returns
         -------

@@ -47,7 +47,7 @@ def singles_and_pairs(cells: Sequence[int]) -> Ints:
 
 
 def sums_of(table: NDArray[np.int64], sets: Sequence[Ints], first: int = 0) -> Ints:
-    """Return the sums of all boxes of a table, or of several tables cut alike.
+    """The sums of all boxes of a table, or of several tables cut alike.
 
     Parameters
     ----------
@@ -129,12 +129,12 @@ class Family:
         return tuple(out)
 
     def attributes(self, box: int) -> tuple[tuple[int, Ints], ...]:
-        """Return the attributes of a box, and its set of cells in each."""
+        """The attributes of a box, and its set of cells in each."""
         own = self.combined[int(self.table[box])]
         return tuple((t, self.sets[t][int(self.place[box, axis])]) for axis, t in enumerate(own))
 
     def kept(self, some: Flags) -> Family:
-        """Return the family of some of the boxes, which share all of alpha."""
+        """The family of some of the boxes, which share all of alpha."""
         own = {
             k: getattr(self, k)[some] for k in ("table", "place", "rows", "events", "expected", "variance", "weight")
         }

@@ -26,7 +26,7 @@ FAR = 3.0  # squared, in null standard deviations: nearer, even no case at all h
 
 
 def sums_in(family: Family, tables: Sequence[Ints]) -> Ints:
-    """Return the sums of every box of a family, from tables of some rows, shape (4, boxes)."""
+    """The sums of every box of a family, from tables of some rows, shape (4, boxes)."""
     out = np.empty((4, family.size), dtype=tables[0].dtype)
     for same_cuts in family.same_cuts:
         result = sums_of(np.stack([tables[t] for t in same_cuts.tables]), same_cuts.sets, 1)
@@ -85,7 +85,7 @@ class Left:
         )
 
     def noisier(self, times: Floats) -> Left:
-        """Return the same with so many times the null variance, at least once: of clusters, whose rows are alike."""
+        """The same with so many times the null variance, at least once: of clusters, whose rows are alike."""
         return replace(self, noise=self.noise + (np.maximum(times, 1.0) - 1.0) * self.variance)
 
     @cached_property
@@ -100,7 +100,7 @@ class Left:
         return out
 
     def gap(self, box: int) -> float:
-        """Return the observed minus the predicted rate of those left in a box."""
+        """The observed minus the predicted rate of those left in a box."""
         return float(self.residual[box] / self.rows[box])
 
     def beyond_chance(self, alpha: float, among: Flags) -> Flags:
@@ -121,7 +121,7 @@ class Left:
 
 
 def nearly_best(score: Floats, weight: Floats, among: Flags) -> Ints:
-    """Return the box with the most evidence and, before it, simpler ones with nearly as much, the simplest first.
+    """The box with the most evidence and, before it, simpler ones with nearly as much, the simplest first.
 
     Evidence is about the log likelihood ratio of an error, half the squared score, plus the log of the share of alpha.
     Simpler is what has a larger share: fewer attributes, then fewer conditions.

@@ -118,7 +118,7 @@ def floors(low: Floats, high: Floats) -> Floats:
 
 
 def floor(family: Family, alpha: float) -> tuple[float, int]:
-    """Return the largest floor of ranges that hold simultaneously, and its box: some gap is at least so large.
+    """The largest floor of ranges that hold simultaneously, and its box: some gap is at least so large.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def _divergence(sides: _Sides, rate: Floats) -> Floats:
 
 
 def _log_tail_least(sides: _Sides, rate: Floats) -> Floats:
-    """Return a bound from below of ``ln P(at least k cases)`` at a rate: ``ln P(k cases)``, as Ash (1965) bounds it."""
+    """A bound from below of ``ln P(at least k cases)`` at a rate: ``ln P(k cases)``, as Ash (1965) bounds it."""
     k, n = sides.events, sides.rows
     log_mass = -_divergence(sides, rate) - 0.5 * np.log(np.maximum(8.0 * k * (1.0 - k / n), 1.0))
     out: Floats = np.where(k <= n * rate, 0.0, log_mass)
@@ -194,7 +194,7 @@ def _log_tail_least(sides: _Sides, rate: Floats) -> Floats:
 
 
 def p_values(family: Family, limit: float, boxes: Ints | None = None) -> Floats:
-    """Return a p-value for each box against "its gap is between -limit and limit"."""
+    """A p-value for each box against "its gap is between -limit and limit"."""
     sides = _sides(family, 1.0, boxes)
     each = rate_evidence(sides.events, sides.rows, np.minimum(sides.score + limit + STEP, 1.0))
     return _doubled(each)
@@ -266,7 +266,7 @@ class Ranges(Protocol):
         """Return ranges that hold simultaneously."""
 
     def floor(self, alpha: float) -> tuple[float, int]:
-        """Return the largest floor, and its box."""
+        """The largest floor, and its box."""
 
     def ceiling(self, alpha: float, least_rows: float) -> tuple[float, int]:
         """Return what no gap exceeds, and the box with the largest limit."""
@@ -310,7 +310,7 @@ class RowRanges:
         return together(self.family, alpha, boxes)
 
     def floor(self, alpha: float) -> tuple[float, int]:
-        """Return the largest floor, and its box."""
+        """The largest floor, and its box."""
         return floor(self.family, alpha)
 
     def ceiling(self, alpha: float, least_rows: float) -> tuple[float, int]:

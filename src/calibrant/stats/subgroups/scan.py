@@ -86,7 +86,7 @@ class _Within:
         return np.stack([self.sums[:, SCORES] / STEPS, self.sums[:, VARIANCES] / STEPS, rows], axis=1)
 
     def events(self, table: Counts) -> Counts:
-        """Return the events of each level, from those of the table's cells, shape (a, b, draws)."""
+        """The events of each level, from those of the table's cells, shape (a, b, draws)."""
         own: Counts = contracted(table, 1 - self.axis, self.subset.within)[list(self.subset.levels)]
         return own
 
@@ -104,7 +104,7 @@ class Table:
     within: tuple[_Within, ...] = ()  # the searches for a subset of levels
 
     def peaks(self, events: Counts) -> Floats:
-        """Return the largest margins of the boxes in each draw, given the cells' events, shape (a, b, c, draws)."""
+        """The largest margins of the boxes in each draw, given the cells' events, shape (a, b, c, draws)."""
         out = np.full((2, events.shape[-1]), -np.inf)
         for m, own in enumerate(self.sets[2]):
             scale = self.scale[:, :, m]
@@ -122,7 +122,7 @@ def contracted(table: NDArray[Any], axis: int, own: Ints) -> NDArray[Any]:
 
 
 def placed(sets: Sequence[Ints], place: Sequence[Ints], mean: Floats, scale: Floats) -> tuple[Floats, Floats]:
-    """Return the `mean` and `scale` of a table, given those of its boxes, and the place of each among the sets."""
+    """The `mean` and `scale` of a table, given those of its boxes, and the place of each among the sets."""
     sizes = [len(own) for own in sets]
     means, scales = np.zeros((2, *sizes)), np.zeros(sizes)
     means[:, place[0], place[1], place[2]], scales[place[0], place[1], place[2]] = mean, scale
@@ -181,7 +181,7 @@ class Scan:
         return np.stack([scale * (events - self._limits[0]), scale * (self._limits[1] - events)])
 
     def best(self) -> ScanResult:
-        """Return the box of the largest margin; a subset of levels only where it beats every box of the family."""
+        """The box of the largest margin; a subset of levels only where it beats every box of the family."""
         own = self.margins[list(self.sides)]
         side, box = np.unravel_index(int(np.argmax(own)), own.shape)
         result = self.of_family(int(box), self.sides[int(side)])
@@ -194,7 +194,7 @@ class Scan:
         return result
 
     def of_family(self, box: int, side: int) -> ScanResult:
-        """Return a box of the family as it was found."""
+        """A box of the family as it was found."""
         f = self.family
         return ScanResult(
             score=float(self.scores[side, box]),
@@ -208,7 +208,7 @@ class Scan:
         )
 
     def _of_subset(self, w: _Within, side: int, score: float, margin: float) -> ScanResult:
-        """Return the subset of levels that has the largest score of all."""
+        """The subset of levels that has the largest score of all."""
         expected, variance, rows = w.levels(self._gap(side)).T
         residual = (w.sums[:, EVENTS] - expected) * (1 if side == UP else -1)
         usable = np.flatnonzero(variance > 0)
@@ -230,7 +230,7 @@ class Scan:
         )
 
     def by_order(self) -> tuple[float, ...]:
-        """Return the largest score of the boxes of one attribute, of two, and of three where there are any."""
+        """The largest score of the boxes of one attribute, of two, and of three where there are any."""
         attributes = np.array([len(c) for c in self.family.combined])[self.family.table]
         largest = self.scores[list(self.sides)].max(axis=0)
         return tuple(float(largest[attributes == k].max()) for k in (1, 2, 3) if (attributes == k).any())
@@ -238,7 +238,7 @@ class Scan:
     # ---- Outcomes simulated at the edge of the tolerance ----
 
     def simulated(self, cells: Cells, p: Floats, ids: Ids, draws: int) -> Floats:
-        """Return the largest margin in each of so many simulated sets of outcomes.
+        """The largest margin in each of so many simulated sets of outcomes.
 
         The outcome of a row is ``U < min(p + tolerance, 1)`` where more events are looked for, and ``U < max(p -
         tolerance, 0)`` where fewer are, U being one uniform number a row and draw.
@@ -282,7 +282,7 @@ class Scan:
         return best[list(self.sides)].max(axis=0)[:draws]
 
     def _subset_peaks(self, w: _Within, edge: int, events: NDArray[Any], floor: Floats) -> Floats:
-        """Return the largest scores of subsets of levels in each draw, given the events of the levels.
+        """The largest scores of subsets of levels in each draw, given the events of the levels.
 
         Of those over a floor, shape (2, draws), less what rounding may take: others change no maximum.
         """
@@ -350,7 +350,7 @@ def _sorted_cells(cells: Cells, shape: Sequence[int]) -> tuple[NDArray[np.intp],
 
 
 def bound(scan: Scan) -> tuple[float, ScanResult]:
-    """Return the p-value of the family without simulation, and the box that it comes from.
+    """The p-value of the family without simulation, and the box that it comes from.
 
     Each box's exact binomial tail at the edge of the tolerance, over the box's share of alpha. The binomial tail at the
     mean rate bounds that of unequal rates (Hoeffding 1956).

@@ -74,7 +74,7 @@ class ClusterCounts:
         return summed(self.step, values, int(self.step.max(initial=-1)) + 1)
 
     def sums(self, odds: float, sign: float, worst: bool) -> Sums:
-        """Return the clusters' sums of shares on one sign; made once."""
+        """The clusters' sums of shares on one sign; made once."""
         if (odds, sign, worst) not in self.cache:
             side = Side.of(self, odds, sign, worst=worst)
             of_row = np.where(self.y == 1.0, side.event[self.step], side.none[self.step])
@@ -190,7 +190,7 @@ class ClusterRange(Ends):
         return bool(self.counts.unknown.any())
 
     def evidence(self, odds: float) -> ClusterBets:
-        """Return the bets on lines at these odds."""
+        """The bets on lines at these odds."""
         return ClusterBets(self.counts, odds)
 
 

@@ -61,7 +61,7 @@ class Counts:
 
 
 def most_likely(q: Floats, odds: float) -> Floats:
-    """Return the largest probability whose odds are at most so many times those of q."""
+    """The largest probability whose odds are at most so many times those of q."""
     return np.where(q > 0.0, 1.0, 0.0) if np.isinf(odds) else odds * q / (1.0 + (odds - 1.0) * q)
 
 

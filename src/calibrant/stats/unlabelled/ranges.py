@@ -43,7 +43,7 @@ class Side:
 
     @classmethod
     def of(cls, counts: Steps, odds: float, sign: float, *, worst: bool) -> Side:
-        """Return the side of a sign (1: said more than happened) with the most that the unknown can add, or the least.
+        """The side of a sign (1: said more than happened) with the most that the unknown can add, or the least.
 
         The most of ``s - q'`` is ``s`` less the least q', which is that of the mirror: ``1 - q`` for q, and ``1 - s``
         for s.
@@ -71,7 +71,7 @@ class Side:
         return np.asarray(sum(each))
 
     def reach(self, counts: Counts) -> tuple[float, float]:
-        """Return the least and the largest share of a bet that anyone has."""
+        """The least and the largest share of a bet that anyone has."""
         kept = [g[rows > 0] for rows, g in ((counts.known, self.none), (counts.known, self.event))]
         kept.append(self.rest[counts.unknown > 0])
         every = np.concatenate(kept)
@@ -169,7 +169,7 @@ class Ends(ABC):
 
     @abstractmethod
     def evidence(self, odds: float) -> Evidence:
-        """Return the bets on lines at these odds."""
+        """The bets on lines at these odds."""
 
     @cached_property
     def _bets(self) -> tuple[tuple[Evidence, float], ...]:
@@ -182,15 +182,15 @@ class Ends(ABC):
         return log_mean_exp([evidence(b) for b, _ in self._bets], [share for _, share in self._bets])
 
     def refutes_less(self, x: float) -> float:
-        """Return the log of an e-value if the error is x: it grows with x."""
+        """The log of an e-value if the error is x: it grows with x."""
         return self._joined(lambda b: b.refute_less(x))
 
     def refutes_more(self, x: float) -> float:
-        """Return the log of an e-value if the error is at most x: it falls with x."""
+        """The log of an e-value if the error is at most x: it falls with x."""
         return self._joined(lambda b: b.refute_more(x))
 
     def refutes_gap(self, sign: float, x: float) -> float:
-        """Return the log of an e-value if the gap, times minus `sign`, is x: it grows with x."""
+        """The log of an e-value if the gap, times minus `sign`, is x: it grows with x."""
         return self._joined(lambda b: b.refute_mean(sign, x))
 
     def error_below(self, delta: float) -> float:
@@ -220,7 +220,7 @@ class Range(Ends):
         return bool(self.counts.unknown.any())
 
     def evidence(self, odds: float) -> Bets:
-        """Return the bets on lines at these odds."""
+        """The bets on lines at these odds."""
         return Bets(self.counts, odds)
 
 
@@ -228,7 +228,7 @@ ODDS = (*(1.05**j for j in range(142)), np.inf)  # ratios at which a verdict is 
 
 
 def stands_to(holds: Callable[[float], bool], ratios: Sequence[float] = ODDS) -> float:
-    """Return the largest ratio up to which all of those asked hold: 0 if not the first, infinity if all."""
+    """The largest ratio up to which all of those asked hold: 0 if not the first, infinity if all."""
     last = 0.0
     for odds in ratios:
         if not holds(odds):

@@ -14,7 +14,7 @@ LEAST, USUAL, FEW = 1.0, 5.0, 0.2  # expected counts: none under the first, at m
 
 
 def standardised_difference(part: int, of: int, rest: int, of_rest: int) -> float | None:
-    """Return the difference of two shares over their pooled standard deviation; None where nobody varies, yet differs.
+    """The difference of two shares over their pooled standard deviation; None where nobody varies, yet differs.
 
     Of the people without an outcome `part` are in the set, of those with one `rest`. From 0.1 on it is commonly held
     to matter.
@@ -27,7 +27,7 @@ def standardised_difference(part: int, of: int, rest: int, of_rest: int) -> floa
 
 
 def independence(rows: Sequence[int], unlabelled: Sequence[int]) -> float | None:
-    """Return the p-value of Pearson's test that the share without an outcome is the same in every set.
+    """The p-value of Pearson's test that the share without an outcome is the same in every set.
 
     None where there is nothing to compare, or too few people for the law of the statistic (Cochran's rule).
     """

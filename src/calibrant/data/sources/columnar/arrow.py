@@ -19,7 +19,7 @@ PART = 4 * ROWS  # rows that one thread reads, at least
 
 
 def arrow(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
-    """Return the record batches of a file, in runs that threads read, or of a stream, in one."""
+    """The record batches of a file, in runs that threads read, or of a stream, in one."""
     shown = name or PurePosixPath(path).name
     with readable(shown, KIND), filesystem.open_input_file(path) as file:
         first = file.read(8)
@@ -74,7 +74,7 @@ def _batches(file: pa.NativeFile, wanted: Sequence[int], batches: range | None) 
 
 
 def _lengths(file: pa.NativeFile, column: int | None) -> list[int]:
-    """Return the rows of each record batch; one column of each is read, for nothing else tells them."""
+    """The rows of each record batch; one column of each is read, for nothing else tells them."""
     options = pa.ipc.IpcReadOptions(included_fields=[] if column is None else [column])
     opened = pa.ipc.open_file(file, options=options)
     return [opened.get_batch(i).num_rows for i in range(opened.num_record_batches)]

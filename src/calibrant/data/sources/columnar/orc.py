@@ -15,7 +15,7 @@ KIND = "ORC"
 
 
 def orc(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
-    """Return a file's stripes."""
+    """A file's stripes."""
     from pyarrow.orc import ORCFile
 
     shown = name or PurePosixPath(path).name

@@ -23,7 +23,7 @@ NO_DICTIONARY = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}  # encodings tha
 
 
 def parquet(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
-    """Return a file's row groups."""
+    """A file's row groups."""
     file = ParquetRows(path, name, filesystem)
     meta = file.meta()
     parts, pieces, start = list[Part](), list[Fragment](), 0
@@ -83,7 +83,7 @@ class ParquetRows:
         return meta
 
     def reader(self, group: int) -> Read:
-        """Return the reader of a row group; texts stay dictionaries."""
+        """The reader of a row group; texts stay dictionaries."""
 
         def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
             import pyarrow.parquet as pq
@@ -113,7 +113,7 @@ class ParquetRows:
 
 
 def encoded(batch: pa.RecordBatch, texts: Sequence[str]) -> pa.RecordBatch:
-    """Return a batch whose texts are dictionaries, as those of other row groups are."""
+    """A batch whose texts are dictionaries, as those of other row groups are."""
     columns = [
         c.dictionary_encode() if n in texts and not pa.types.is_dictionary(c.type) else c
         for n, c in zip(batch.schema.names, batch.columns, strict=True)

@@ -42,7 +42,7 @@ def readable(file: str, kind: str) -> Iterator[None]:
 
 
 def names_of(schema: pa.Schema, file: str, kind: str) -> tuple[str, ...]:
-    """Return the names of the columns."""
+    """The names of the columns."""
     know_extensions(schema)
     with readable(file, kind):
         names = tuple(map(str, schema.names))
@@ -85,7 +85,7 @@ def checked(batch: pa.RecordBatch, columns: Sequence[str], file: str, row: int) 
 
 
 def _codes_stand_for_values(column: pa.DictionaryArray) -> bool:
-    """Return whether a dictionary and all codes are valid: what full validation looks up one by one."""
+    """Whether a dictionary and all codes are valid: what full validation looks up one by one."""
     try:
         column.validate()
         column.indices.validate()
@@ -98,7 +98,7 @@ def _codes_stand_for_values(column: pa.DictionaryArray) -> bool:
 
 
 def narrowest(schema: pa.Schema) -> int | None:
-    """Return the column that takes the fewest bytes to read, if any has a fixed number of them a row."""
+    """The column that takes the fewest bytes to read, if any has a fixed number of them a row."""
     widths: dict[int, int] = {}
     for i, field in enumerate(schema):
         with suppress(ValueError):  # of no fixed width

@@ -42,7 +42,7 @@ def _of_type(t: type, values: Sequence[object]) -> int:
 
 
 def type_of(result: int) -> pa.DataType:
-    """Return the type of a column whose values can be these."""
+    """The type of a column whose values can be these."""
     kinds = result & ~NONE
     if kinds == 0:
         return pa.string() if result else pa.null()
@@ -73,7 +73,7 @@ def _midnight(day: datetime.date) -> datetime.datetime:
 
 
 def _written(value: object) -> str | None:
-    """Return a value as text, as its file has it as nearly as can be."""
+    """A value as text, as its file has it as nearly as can be."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -90,6 +90,6 @@ def _dumped(value: object) -> str:
 
 
 def whole(table: pa.Table, name: str, unread: dict[str, str] | None = None) -> Source:
-    """Return a file that was read whole as a source; `unread` are columns that it lacks, and why."""
+    """A file that was read whole as a source; `unread` are columns that it lacks, and why."""
     source = table_source(table, unread)
     return replace(source, name=name, parts=tuple(replace(part, name=name) for part in source.parts))

@@ -31,7 +31,7 @@ WAY = "or save the sheet as CSV"
 
 
 def excel(path: Path, name: str, form: Form) -> Source:
-    """Return the rows of a sheet that are not empty, whole numbers as such, dates as dates, text as it is."""
+    """The rows of a sheet that are not empty, whole numbers as such, dates as dates, text as it is."""
     try:
         from python_calamine import CalamineError, CalamineWorkbook
     except ImportError:
@@ -62,7 +62,7 @@ def _source(
     missing: dict[int, str],
     sheet: CalamineSheet,
 ) -> Source:
-    """Return the rows below the first that is not empty as a source."""
+    """The rows below the first that is not empty as a source."""
     head = next((i for i, row in enumerate(rows) if any(map(_there, row))), None)
     if head is None:
         raise BadInput(f"{file}: sheet {sheet.name!r} is empty: pass sheet= (--sheet) to name another")
@@ -106,7 +106,7 @@ def _plain(row: Sequence[object]) -> list[object]:
 
 
 def _sheet(book: CalamineWorkbook, file: str, requested: str) -> CalamineSheet:
-    """Return the sheet that was asked for, or the only one that is visible."""
+    """The sheet that was asked for, or the only one that is visible."""
     from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
     tables = [s for s in book.sheets_metadata if s.typ == SheetTypeEnum.WorkSheet]
@@ -126,7 +126,7 @@ def _sheet(book: CalamineWorkbook, file: str, requested: str) -> CalamineSheet:
 
 
 def _letters(place: int) -> str:
-    """Return the name of a column: A for 0, AA for 26."""
+    """The name of a column: A for 0, AA for 26."""
     out = ""
     while place >= 0:
         out, place = chr(65 + place % 26) + out, place // 26 - 1
@@ -147,7 +147,7 @@ def _bounded(path: Path) -> None:
 
 
 def _uncomputed(path: Path, sheet: str) -> dict[int, str]:
-    """Return the first cell of each column that holds a formula and no value: such a cell would be read as empty."""
+    """The first cell of each column that holds a formula and no value: such a cell would be read as empty."""
     with zipfile.ZipFile(path) as archive:
         book = ElementTree.fromstring(archive.read("xl/workbook.xml"))  # noqa: S314 - expat bounds entities
         links = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))  # noqa: S314

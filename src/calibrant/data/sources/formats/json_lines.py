@@ -54,7 +54,7 @@ def _batch(rows: Sequence[Row], columns: Sequence[str], types: Mapping[str, pa.D
 
 
 def _array(path: Path, name: str, encoding: str) -> Source:
-    """Return the objects of one array."""
+    """The objects of one array."""
     with as_utf8(path, encoding) as file:
         parts = list(iter(lambda: file.read(BLOCK), b""))
     result = _decoded(_marked(b"".join(parts)), path.name)
@@ -86,12 +86,12 @@ def _rows(path: Path, encoding: str) -> Iterator[list[Row]]:
 
 
 def _marked(first: bytes) -> bytes:
-    """Return the first bytes without the mark of UTF-8."""
+    """The first bytes without the mark of UTF-8."""
     return first.removeprefix(codecs.BOM_UTF8)
 
 
 def _objects(block: bytes, number: int, file: str) -> list[Row]:
-    """Return the objects of whole lines, of which the first has this number; empty lines are none."""
+    """The objects of whole lines, of which the first has this number; empty lines are none."""
     try:
         values = LINES.decode_lines(block)
         if all(type(v) is dict and not any(type(x) is dict for x in v.values()) for v in values):

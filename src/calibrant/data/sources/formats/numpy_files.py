@@ -23,7 +23,7 @@ WAY = "save named columns of one length: np.savez('log.npz', y=y, p=p)"
 
 
 def numpy_arrays(path: Path, name: str, _: Form) -> Source:
-    """Return the arrays of an `.npz` as columns, or the fields of a structured `.npy`."""
+    """The arrays of an `.npz` as columns, or the fields of a structured `.npy`."""
     try:
         with path.open("rb") as file:
             if file.read(len(BEGINS)) == BEGINS:
@@ -55,7 +55,7 @@ def _archive(path: Path) -> Arrays:
 
 
 def _array(file: IO[bytes], size: int, name: str) -> NDArray[Any]:
-    """Return an array whose header claims no more than there is."""
+    """An array whose header claims no more than there is."""
     version = np.lib.format.read_magic(file)
     header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = header(file)

@@ -17,7 +17,7 @@ _taken: list[Path] = []
 
 
 def spooled(form: str) -> Path:
-    """Return a temporary file with all of standard input, for rows are read more than once. It goes when we do."""
+    """A temporary file with all of standard input, for rows are read more than once. It goes when we do."""
     if _taken:
         return _taken[0]
     stream = getattr(sys.stdin, "buffer", None)

@@ -131,7 +131,7 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
 
 
 def words(record: AuditRecord) -> tuple[Entry, ...]:
-    """Return the words that this section uses."""
+    """The words that this section uses."""
     if not acted(record):
         return ()
     text = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from calibrant.audit.checks.certified import gap
@@ -12,7 +10,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.results import Estimate
 from calibrant.views.clusters import alone
 from calibrant.views.points import weights_of
-from calibrant.views.population import everyone
+from calibrant.views.population import Population, everyone
 
 
 def clusters(context: AuditContext) -> dict[str, int | float | bool | None] | None:
@@ -38,7 +36,7 @@ def clusters(context: AuditContext) -> dict[str, int | float | bool | None] | No
 
 def _two_way(context: AuditContext, rows: Predictions) -> dict[str, int | float | bool | None]:
     """Return what a record holds of clusters that cross: blocks are of the mean shift."""
-    gaps = context.everyone.two_way
+    gaps = context.everyone.diagonals
     blocks, pilots = (round(sum(of) / len(gaps)) for of in ([u.count for u in gaps], [u.pilots for u in gaps]))
     return {
         "count": blocks,
@@ -69,7 +67,8 @@ def _wider(context: AuditContext) -> float | None:
     """Return how many times as wide everyone's gap is as with rows taken as independent and alike; None if no rows."""
     q = context.everyone  # counts are of all rows: where not all clusters are held, of those alone
     part = context.sketch.two_way is None and context.sketch.parts["sample"].cut
-    rows = everyone(alone(context.sketch.rows()), context.seed) if part else replace(q, clusters=None, two_way=())
+    every = Population(q.raw, q.fine, q.scores, q.by_score)
+    rows = everyone(alone(context.sketch.rows()), context.seed) if part else every
     by_clusters, by_rows = (gap(each, context.judging.alpha) for each in (q, rows))
     width = _width(by_rows)
     return _width(by_clusters) / width if width > 0.0 else None

@@ -78,7 +78,8 @@ class ErrorEvidence:
     @classmethod
     def of(cls, q: Population, steps: int, delta: float, seed: int) -> ErrorEvidence:
         """Bet on one population, with the stakes that are the best at `delta`."""
-        return cls(q.below(delta, seed), q.judged(steps).above, QUANTISATION if q.exact else 0.0)
+        shown = q.judged(steps)
+        return cls(q.below(delta, seed), shown.above, shown.slack)
 
     def over(self, limit: Limit) -> float:
         """Theorem L at the limit."""

@@ -7,7 +7,6 @@ from calibrant.certify.certificate import certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Estimate, Interval, Side
-from calibrant.stats.cells import SCALE
 from calibrant.views.population import Population, everyone, shares
 
 
@@ -70,8 +69,8 @@ def distance(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "t
 
 def distance_of(population: Population, spend: tuple[float, float], level: float, seed: int) -> Estimate:
     """Certify one population; `spend` are the error probabilities of the lower and the upper end."""
-    low = _low(population, spend[0], seed) if spend[0] else 0.0
-    high, route = _high(population, spend[1]) if spend[1] else (1.0, "")
+    low = population.distance_below(spend[0], seed) if spend[0] else 0.0
+    high, route = population.distance_above(spend[1]) if spend[1] else (1.0, {"route": ""})
     return Estimate(
         method="certify.distance",
         value=0.5 * (low + high) if all(spend) else low if spend[0] else high,
@@ -79,28 +78,5 @@ def distance_of(population: Population, spend: tuple[float, float], level: float
         n=population.n,
         interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
         assumes=population.assumes,
-        settings={"about": "the raw score, nothing changed", "route": route, **population.reported, "seed": seed},
+        settings={"about": "the raw score, nothing changed", **route, **population.reported, "seed": seed},
     )
-
-
-def _low(population: Population, delta: float, seed: int) -> float:
-    """The lower end."""
-    from calibrant.stats.bounds import distance_lower
-    from calibrant.stats.clusters.distance import distance_below
-    from calibrant.stats.evidence import mean
-
-    if population.clusters is None:
-        return distance_lower(population.cells, delta, seed)
-    return mean([distance_below(clusters, delta, seed) for clusters in population.diagonals]).limit(delta)
-
-
-def _high(population: Population, delta: float) -> tuple[float, str]:
-    """The upper end, and the route that gave it."""
-    from calibrant.stats.bounds import distance_upper
-    from calibrant.stats.clusters.distance import Routes, distance_above
-
-    if population.clusters is None:
-        return distance_upper(population.cells, delta)
-    routes = Routes.mean([distance_above(clusters, population.scores / SCALE) for clusters in population.diagonals])
-    high = routes.limit(delta)
-    return high, routes.route(high)

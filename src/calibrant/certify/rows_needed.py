@@ -185,7 +185,7 @@ def rows_needed(
     low_share, high_share = shares(alpha, side)
     population = None if data is None else everyone(data, seed)
     if population is not None and population.two_way:
-        raise ClustersCross(ALL_AS_ONE.format(*population.two_way[0].columns))
+        raise ClustersCross(ALL_AS_ONE.format(*population.diagonals[0].columns))
     clusters = None if population is None else population.clusters
     if population is not None and clusters is not None:
         above, below = _cluster_gaps(
@@ -213,9 +213,9 @@ def _cluster_gaps(
 ) -> tuple[Callable[[float], float], Callable[[float], float]]:
     """The expected upper bound of a calibrated score by clusters, and the expected shortfall from below."""
     clusters, tallies = population.clusters, population.as_shown(steps).tallies
-    if clusters is None or tallies is None or method != "rounded":
+    if clusters is None or not tallies or method != "rounded":
         raise NotComputable(f"method={method!r} is proved for independent rows of equal weight: use method='rounded'")
-    q, largest = Pairs.of(tallies), clusters.largest
+    q, largest = Pairs.of(tallies[0]), clusters.largest
     moment, mean = float((residuals(clusters)[clusters.certified] ** 2).mean()), clusters.total / len(q.size)
 
     def above(m: float) -> float:
@@ -287,7 +287,7 @@ def rows_to_decide(
     planned as for an error that is easy to learn, and no fewer than at which the end found now comes to the limit, if
     its distance from the estimate shrinks as ``n^(-1/2)``: so an error that alternates is planned for as it is found.
     Elsewhere, at least as many as show a calibrated score to be within. None where those are fewer than there are, or
-    beyond 1e12: the estimate is too close to the limit to say.
+    beyond 1e12: the estimate is too close to the limit to say. None of clusters that cross.
 
     Of clusters, or rows that weigh: the same, with the upper end of clusters drawn from these with random signs, as of
     a calibrated score, which comes to the limit as ``m^(-1/2)``, and the lower end by the clusters' squares.
@@ -303,6 +303,8 @@ def rows_to_decide(
         Error probabilities that show it over the limit, and within.
     judge : {"error", "gap"}
     """
+    if population.two_way:
+        return None
     least, off, most = results
     room, within = abs(limit - off), off < limit
     now = most - off if within else off - least
@@ -334,8 +336,8 @@ def _noise(population: Population, steps: int, judge: Judge) -> float:
     if judge == "gap" and population.clusters is not None:  # rows of one cluster err together
         return 2.0 * float(np.sqrt(_squares(population.clusters))) / max(population.clusters.total, 1e-300)
     shown = population.judged(steps)
-    if shown.tallies is not None:
-        variance, of = shown.tallies.squares, max(shown.tallies.clusters.total, 1e-300)
+    if shown.tallies:
+        variance, of = shown.tallies[0].squares, max(shown.tallies[0].clusters.total, 1e-300)
     else:
         rows, of = shown.cells.totals.sum(axis=1), float(population.n)
         variance = rows * shown.cells.low * (1.0 - shown.cells.low)
@@ -351,9 +353,9 @@ def _above_by_clusters(population: Population, steps: int, delta: float, judge: 
     It shrinks as the root of their number, so that a set of another size tells it too.
     """
     clusters, tallies = population.clusters, population.judged(steps).tallies
-    if clusters is None or tallies is None or clusters.total <= 0.0:
+    if clusters is None or not tallies or clusters.total <= 0.0:
         return np.inf
-    q = Pairs.of(tallies)
+    q = Pairs.of(tallies[0])
     if judge == "gap":
         return _signed_by_clusters(clusters, delta)
     drawn = ALONE if q.apart else max(min(TOGETHER, PAIRS * len(q.size) // max(len(q.cluster), 1)), FEWEST_DRAWN)

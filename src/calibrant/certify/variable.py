@@ -139,7 +139,7 @@ class ClusterCut:
     @property
     def assumes(self) -> str:
         """See `Cut`."""
-        return f"{assumed(self.clusters)}; {self.whose}" if self.whose else assumed(self.clusters)
+        return assumed(self.clusters, self.whose)
 
     @property
     def reported(self) -> dict[str, object]:

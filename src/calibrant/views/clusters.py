@@ -103,14 +103,14 @@ def alone(data: Predictions) -> Predictions:
     return data.cache[ALONE]  # type: ignore[no-any-return]
 
 
-def assumed(clusters: Clusters) -> str:
-    """Say what certificates of clusters take for granted."""
+def assumed(clusters: Clusters, whose: str = "") -> str:
+    """Say what certificates of clusters take for granted, and whose they are."""
     parts = ["independent rows"]
     if len(clusters.cluster) > clusters.count:
         parts = ["independent clusters", "rows of one cluster as dependent as they like"]
-    if bool((clusters.input_weights != clusters.input_weights[0]).any()):
+    if bool((clusters.input_weights != clusters.input_weights[:1]).any()):
         parts.append("weights that do not depend on outcomes")
-    return ", ".join(parts)
+    return "; ".join(filter(None, (", ".join(parts), whose)))
 
 
 def assumed_of_two_way(diagonals: Sequence[Clusters]) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import cast, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +22,20 @@ from calibrant.errors import NotComputable
 from calibrant.kernels.draws import hash_split
 from calibrant.kernels.values import MOST
 from calibrant.results import Side
-from calibrant.stats.bounds import debiased_error, gap_evidence, lower_evidence, shown_evidence
+from calibrant.stats.bounds import (
+    debiased_error,
+    distance_lower,
+    distance_upper,
+    gap_evidence,
+    lower_evidence,
+    shown_evidence,
+)
 from calibrant.stats.cells import FINE_GRID, SCALE, Cells, thin_starts
 from calibrant.stats.clusters.above import Above
 from calibrant.stats.clusters.below import below_of, gap_of
 from calibrant.stats.clusters.clusters import Clusters, Tallies
-from calibrant.stats.clusters.two_way import DiagonalBlocks, debiased
+from calibrant.stats.clusters.distance import Routes, distance_above, distance_below
+from calibrant.stats.clusters.two_way import debiased
 from calibrant.stats.evidence import Evidence, Gap, mean
 from calibrant.views.clusters import (
     UNPROVED,
@@ -49,6 +57,7 @@ WHOLE = "the score rounded to whole percent"
 IN_STEPS = "the score in {} rounding steps"
 OF_VALUES = "the raw score, which takes {} values"
 INDEPENDENT = "independent rows from one distribution"
+CellOf = Callable[[NDArray[np.float64]], NDArray[np.int64]]
 SIGNED = 1024  # cells of the score in which clusters' residuals are added up; signs are learnt of runs of them
 
 
@@ -59,33 +68,38 @@ class Shown:
     cells: Cells  # one for each value
     about: str  # which score that is, in words
     # `{"values": m}` for the score itself, which takes m values, or `{"steps": K}` for a display in K steps.
-    display: dict[str, int]
-    tallies: Tallies | None = None  # the clusters' sums by value, where rows are not independent or do not count alike
-    two_way: tuple[Tallies, ...] = ()  # those of every shift, where columns of clusters cross
+    display: dict[str, object]
+    slack: float  # by how much reading scores to fixed precision can move its error
+    tallies: tuple[Tallies, ...] = ()  # the clusters' sums by value, of every shift; none of independent rows
 
     @property
     def above(self) -> Evidence:
-        """Evidence that this score's error is smaller: Theorem U, or CU of clusters; made once."""
-        if self.tallies is None:
-            return shown_evidence(self.cells)
-        if ("clusters",) not in self.cells.cache:
-            self.cells.cache["clusters",] = mean([Above.of(t) for t in self.two_way or (self.tallies,)])
-        return cast(Evidence, self.cells.cache["clusters",])
+        """Evidence that this score's error is smaller: Theorem U; made once."""
+        return shown_evidence(self.cells)
 
     def below(self, delta: float, seed: int) -> Evidence:
-        """Return evidence that this score's error is larger, with the stakes that are the best at `delta`."""
-        if self.tallies is None:
-            return lower_evidence(self.cells, delta, seed)
-        return mean([below_of(t, delta, seed, few=False) for t in self.two_way or (self.tallies,)])
+        """Evidence that this score's error is larger, with the stakes that are the best at `delta`."""
+        return lower_evidence(self.cells, delta, seed)
 
     @property
     def debiased(self) -> float:
         """The error as estimated, less what noise adds."""
-        if self.two_way:
-            return debiased(self.two_way)
-        if self.tallies is not None:
-            return self.tallies.debiased
         return debiased_error(self.cells.low, self.cells.totals.sum(axis=1), self.cells.totals[:, 1])
+
+
+class ShownByClusters(Shown):
+    """The same of clusters: Theorems CU and CL."""
+
+    @cached_property
+    def above(self) -> Evidence:
+        return mean([Above.of(t) for t in self.tallies])
+
+    def below(self, delta: float, seed: int) -> Evidence:
+        return mean([below_of(t, delta, seed, few=False) for t in self.tallies])
+
+    @property
+    def debiased(self) -> float:
+        return debiased(self.tallies)
 
 
 @dataclass(frozen=True)
@@ -101,18 +115,21 @@ class Population:
     by_score: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     # The score as it is shown in so many steps, and in 0 as it is, once it was made.
     shown: dict[int, Shown] = field(default_factory=dict, repr=False, compare=False, kw_only=True)
-    # Whose rows are certified, where these are not independent or do not count alike.
-    clusters: Clusters | None = field(default=None, compare=False, kw_only=True)
-    # Which clusters these are, where a sketch does not hold all; empty where they are all.
-    whose: str = field(default="", kw_only=True)
-    # The blocks of every shift, where columns of clusters cross; `clusters` are then those of the first.
-    two_way: tuple[Clusters, ...] = field(default=(), compare=False, kw_only=True)
+    # Whose rows are certified, where these are not independent or do not count alike: of every shift, where columns of
+    # clusters cross.
+    diagonals: tuple[Clusters, ...] = field(default=(), compare=False, kw_only=True)
+    two_way: bool = field(default=False, kw_only=True)
+    assumes: str = field(default=INDEPENDENT, kw_only=True)  # what certificates of these rows take for granted
+    reported: dict[str, object] = field(default_factory=dict, compare=False, kw_only=True)  # of clusters, by a result
+
+    @property
+    def clusters(self) -> Clusters | None:
+        """Whose rows are certified, those of the first shift; None of independent rows."""
+        return next(iter(self.diagonals), None)
 
     @property
     def cells(self) -> Cells:
         """Cells of the raw score, of rows that are independent and count alike: what is proved for these alone."""
-        if self.clusters is not None:
-            raise NotComputable(UNPROVED)
         return self.counted
 
     @cached_property
@@ -159,50 +176,30 @@ class Population:
         """Sum of the scores of all rows."""
         return self.counted.expected
 
-    @property
-    def assumes(self) -> str:
-        """What certificates of these rows take for granted."""
-        if self.clusters is None:
-            return INDEPENDENT
-        if self.two_way:
-            return assumed_of_two_way(self.two_way)
-        return f"{assumed(self.clusters)}; {self.whose}" if self.whose else assumed(self.clusters)
-
-    @property
-    def reported(self) -> dict[str, object]:
-        """What a result reports about clusters, for its settings; nothing of independent rows."""
-        if self.two_way:
-            return reported_of_two_way(self.two_way)
-        return {} if self.clusters is None else reported(self.clusters)
-
     def below(self, delta: float, seed: int) -> Evidence:
         """Return evidence that the raw score's error is larger: Theorem L, or CL of clusters.
 
         With the stakes that are the best at `delta`; about scores as they are read, up to `QUANTISATION` less.
         """
-        if self.clusters is None:
-            return lower_evidence(self.cells, delta, seed)
-        return mean([below_of(self._signed(u), delta, seed, few=self.exact) for u in self.diagonals])
-
-    def _signed(self, u: Clusters) -> Tallies:
-        """The clusters' residuals by cell of the raw score, of which signs are learnt."""
-        if self.exact:
-            return u.tallies(np.searchsorted(self.scores, fixed_scores(u.p)), len(self.scores), u.p)
-        return u.tallies(np.minimum((u.p * SIGNED).astype(np.int64), SIGNED - 1), SIGNED, u.p)
+        return lower_evidence(self.cells, delta, seed)
 
     def gap(self, delta: float) -> Gap:
         """Return evidence about the mean residual, with the stakes that are the best at `delta`."""
-        if self.clusters is None:
-            return gap_evidence(self.cells, delta)
-        return Gap.mean([gap_of(u, delta) for u in self.diagonals])
+        return gap_evidence(self.cells, delta)
+
+    def distance_below(self, delta: float, seed: int) -> float:
+        """What the distance from calibration is at least."""
+        return distance_lower(self.cells, delta, seed)
+
+    def distance_above(self, delta: float) -> tuple[float, dict[str, object]]:
+        """What the distance from calibration is at most, and the route that gave it."""
+        high, route = distance_upper(self.cells, delta)
+        return high, {"route": route}
 
     @property
     def off(self) -> float:
         """The mean residual as estimated."""
-        if self.two_way:
-            total = [u.total for u in self.two_way]
-            return float(np.average([u.mean for u in self.two_way], weights=total)) if sum(total) else 0.0
-        return (self.events - self.expected) / self.n if self.clusters is None else self.clusters.mean
+        return (self.events - self.expected) / self.n
 
     def levels(self, steps: int) -> Cells:
         """The score rounded to multiples of ``1 / steps``, one cell a level.
@@ -227,46 +224,78 @@ class Population:
 
         A score of 1 is read as ``1 - 2^-30``, and is put back to 1.
         """
-        if 0 in self.shown:
-            return self.shown[0]
         if not self.exact:
             raise NotComputable(
                 f"the score takes too many values (more than {MOST:,}, or more than one for each {ROWS_A_VALUE} rows): "
                 "certify the rounded score, with rounded"
             )
-        values = np.where(self.scores == round(SCALE) - 1, 1.0, self.scores / SCALE)
-        about = "the raw score, which takes one value" if len(values) == 1 else OF_VALUES.format(len(values))
-        tallies = []
-        for u in self.diagonals:
-            cell = np.searchsorted(self.scores, fixed_scores(u.p))
-            tallies.append(u.tallies(cell, len(values), values[cell]))
-        self.shown[0] = self._shown(Cells.levels(self.by_score[None], values), about, {"values": len(values)}, tallies)
+        if 0 not in self.shown:
+            values = np.where(self.scores == round(SCALE) - 1, 1.0, self.scores / SCALE)
+            about = "the raw score, which takes one value" if len(values) == 1 else OF_VALUES.format(len(values))
+            cells = Cells.levels(self.by_score[None], values)
+            self.shown[0] = self._shown(cells, about, {"values": len(values)}, self._value, QUANTISATION)
         return self.shown[0]
-
-    @property
-    def diagonals(self) -> tuple[Clusters, ...]:
-        """The clusters of every shift, or those that there are; none of independent rows."""
-        return self.two_way or (() if self.clusters is None else (self.clusters,))
-
-    def _shown(self, cells: Cells, about: str, display: dict[str, int], tallies: Sequence[Tallies]) -> Shown:
-        """A score shown, with the clusters' sums of every shift."""
-        first = tallies[0] if tallies else None
-        return Shown(cells, about, display, first, tuple(tallies) if self.two_way else ())
 
     def as_shown(self, steps: int) -> Shown:
         """The raw score shown in so many steps; made once."""
         if steps not in self.shown:
             about = WHOLE if steps == 100 else IN_STEPS.format(steps)
-            tallies = []
-            for u in self.diagonals:
-                level = (2 * steps * fixed_scores(u.p) + round(SCALE)) >> 31  # halves up, exactly
-                tallies.append(u.tallies(level, steps + 1, level / steps))
-            self.shown[steps] = self._shown(self.levels(steps), about, {"steps": steps}, tallies)
+
+            def level(p: NDArray[np.float64]) -> NDArray[np.int64]:
+                return (2 * steps * fixed_scores(p) + round(SCALE)) >> 31  # halves up, exactly
+
+            self.shown[steps] = self._shown(self.levels(steps), about, {"steps": steps}, level, 0.0)
         return self.shown[steps]
+
+    def _value(self, p: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Which of the score's values each is."""
+        return np.searchsorted(self.scores, fixed_scores(p))
+
+    def _shown(self, cells: Cells, about: str, display: dict[str, object], _: CellOf, slack: float) -> Shown:
+        """A score shown, by the cell of each of its values."""
+        return Shown(cells, about, display, slack)
 
     def judged(self, steps: int) -> Shown:
         """The score that "within" is about: as it is where it takes few values, else as shown in `steps`."""
         return self.as_it_is() if self.exact else self.as_shown(steps)
+
+
+class OfClusters(Population):
+    """The same of clusters, or of rows that do not count alike: Theorems CU, CL and CD, and means over shifts."""
+
+    @property
+    def cells(self) -> Cells:
+        raise NotComputable(UNPROVED)
+
+    def below(self, delta: float, seed: int) -> Evidence:
+        return mean([below_of(self._signed(u), delta, seed, few=self.exact) for u in self.diagonals])
+
+    def _signed(self, u: Clusters) -> Tallies:
+        """The clusters' residuals by cell of the raw score, of which signs are learnt."""
+        if self.exact:
+            return u.tallies(self._value(u.p), len(self.scores), u.p)
+        return u.tallies(np.minimum((u.p * SIGNED).astype(np.int64), SIGNED - 1), SIGNED, u.p)
+
+    def gap(self, delta: float) -> Gap:
+        return Gap.mean([gap_of(u, delta) for u in self.diagonals])
+
+    def distance_below(self, delta: float, seed: int) -> float:
+        return mean([distance_below(u, delta, seed) for u in self.diagonals]).limit(delta)
+
+    def distance_above(self, delta: float) -> tuple[float, dict[str, object]]:
+        routes = Routes.mean([distance_above(u, self.scores / SCALE) for u in self.diagonals])
+        high = routes.limit(delta)
+        return high, {"route": routes.route(high)}
+
+    @property
+    def off(self) -> float:
+        total = [u.total for u in self.diagonals]
+        return float(np.dot([u.mean for u in self.diagonals], np.array(total) / (sum(total) or 1.0)))
+
+    def _shown(self, cells: Cells, about: str, display: dict[str, object], cell: CellOf, slack: float) -> Shown:
+        at = [cell(u.p) for u in self.diagonals]
+        tallies = [u.tallies(c, cells.size, cells.low[c]) for u, c in zip(self.diagonals, at, strict=True)]
+        return ShownByClusters(cells, about, display, slack, tuple(tallies))
 
 
 def few(sketch: Sketch) -> bool:
@@ -318,15 +347,44 @@ def counted(data: Predictions | Sketch, seed: int, by: Sequence[str] = (), inter
     return sketch_of(alone(data) if isinstance(data, Predictions) else data, seed, by, intersections)
 
 
+class Clustering(NamedTuple):
+    """Whose rows are certified: clusters of every shift, those of some rows, and whether columns of clusters cross."""
+
+    clusters: tuple[Clusters, ...]
+    within: tuple[Callable[[NDArray[np.bool_]], Clusters], ...] = ()
+    two_way: bool = False
+    whose: str = ""  # which clusters these are, where a sketch does not hold all
+
+    @classmethod
+    def of(cls, data: Predictions | Sketch, seed: int) -> Clustering | None:
+        """That of data; None where rows are independent and count alike."""
+        if diagonals := two_way_of(data, seed):
+            return cls(tuple(s.clusters for s in diagonals), tuple(s.within for s in diagonals), two_way=True)
+        clusters = cluster_totals(data, seed)
+        return None if clusters is None else cls((clusters,), (clusters.within,), whose=which_clusters(data))
+
+    def population(self, q: Population, clusters: tuple[Clusters, ...]) -> Population:
+        """A population of clusters."""
+        if self.two_way:
+            assumes, of = assumed_of_two_way(clusters), reported_of_two_way(clusters)
+        else:
+            assumes, of = assumed(clusters[0], self.whose), reported(clusters[0])
+        counts = q.raw, q.fine, q.scores, q.by_score
+        return OfClusters(*counts, diagonals=clusters, two_way=self.two_way, assumes=assumes, reported=of)
+
+    def part(self, q: Population, rows: NDArray[np.bool_]) -> Population:
+        """The population of some rows, of the shifts that have any."""
+        parts = tuple(within(rows) for within in self.within)
+        return self.population(q, tuple(u for u in parts if u.count) or parts[:1])
+
+
 def everyone(data: Predictions | Sketch, seed: int = 0) -> Population:
     """The population of all rows; of a sketch with clusters, counts are of all rows, and clusters those held."""
-    sketch = counted(data, checked_seed(seed))
-    two_way = tuple(s.clusters for s in two_way_of(data, seed))
-    clusters = two_way[0] if two_way else cluster_totals(data, seed)
+    sketch, by = counted(data, checked_seed(seed)), Clustering.of(data, seed)
     if sketch.n == 0:
         raise NotComputable("there are no rows")
-    of = _by_score(sketch, None)
-    return Population(sketch.cells, sketch.levels, *of, clusters=clusters, whose=which_clusters(data), two_way=two_way)
+    q = Population(sketch.cells, sketch.levels, *_by_score(sketch, None))
+    return q if by is None else by.population(q, by.clusters)
 
 
 def groups_of(
@@ -334,38 +392,11 @@ def groups_of(
 ) -> list[Population]:
     """Return populations of one group each, or of several pooled, of the sketch that was made of the data."""
     results = [group(sketch, each[0]) if len(each) == 1 else pooled(sketch, each) for each in groups]
-    if diagonals := two_way_of(data, seed):
-        return _two_way_groups(Members.of(data, sketch), diagonals, results, groups)
-    clusters = cluster_totals(data, seed)
-    if clusters is None:
+    by = Clustering.of(data, seed)
+    if by is None:
         return results
-    members, whose = Members.of(data, sketch), which_clusters(data)
-    return [
-        replace(q, clusters=clusters.within(members.rows(each)), whose=whose)
-        for q, each in zip(results, groups, strict=True)
-    ]
-
-
-def _two_way_groups(
-    members: Members,
-    diagonals: Sequence[DiagonalBlocks],
-    results: Sequence[Population],
-    groups: Sequence[Sequence[int]],
-) -> list[Population]:
-    """Return groups with the blocks of their rows, of the shifts that have any."""
-    out = []
-    for q, each in zip(results, groups, strict=True):
-        rows = members.rows(each)
-        parts = [s.within(rows).clusters for s in diagonals]
-        is_kept = tuple(u for u in parts if u.count) or (parts[0],)
-        out.append(
-            replace(
-                q,
-                clusters=is_kept[0],
-                two_way=tuple(replace(u, columns=diagonals[0].clusters.columns) for u in is_kept),
-            )
-        )
-    return out
+    members = Members.of(data, sketch)
+    return [by.part(q, members.rows(each)) for q, each in zip(results, groups, strict=True)]
 
 
 def part_of(data: Predictions, scores: NDArray[np.int64], seed: int = 0) -> Population:

@@ -34,7 +34,7 @@ def of_everyone(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     low, high = (lower.interval.low, upper.interval.high) if plan.judge == "error" else size(mean_gap)
     error, verdict = between(lower, upper), plan.verdict(low, high)
     need = None
-    if verdict == "undecided" and plan.limit is not None and not q.two_way:
+    if verdict == "undecided" and plan.limit is not None:
         off = error if plan.judge == "error" else abs(mean_gap.value)
         need = rows_to_decide(q, (low, off, high), plan.limit, plan.steps, (alpha, alpha), plan.judge)
     rows, clusters = context.needed(None if need is None else need.rows)

@@ -145,7 +145,7 @@ def _certified(name: Name, members: int, q: Population, context: AuditContext, c
 def _finding(g: Group, verdict: Verdict, context: AuditContext, counts: tuple[int, int]) -> Finding:
     """Return what the record reports about a group; `counts` of groups estimated over the limit, and of all."""
     plan, need = context.judging, None
-    if verdict == "undecided" and plan.limit is not None and not g.people.two_way:
+    if verdict == "undecided" and plan.limit is not None:
         # In the end groups over the limit are never found within, and those within never over: only they share.
         over, every = counts
         spend = plan.alpha / 2.0 / (every - over + 1), plan.alpha / 2.0 / (over + 1)

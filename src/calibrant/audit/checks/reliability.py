@@ -106,7 +106,7 @@ def _by_clusters(q: Population, clusters: Clusters, alpha: float, mask: int) -> 
     """
     fixed = _fixed_ranges(q, clusters)
     bins = _people(q, fixed, mask)
-    gaps = q.two_way or (clusters,)
+    gaps = q.diagonals
     of_row = [bins[_cell(q, u.p)] for u in gaps]
     means, limits = [], []
     for i, delta in enumerate(_shares(fixed, bins, alpha)):

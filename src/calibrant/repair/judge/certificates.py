@@ -22,7 +22,7 @@ from calibrant.repair.judge.evidence import JudgedGroups, groups_of
 from calibrant.repair.judge.rows import Judged
 from calibrant.repair.judge.verdict import Summary
 from calibrant.repair.regression import Whole
-from calibrant.views.population import Population, group, part_of, sketch_of
+from calibrant.views.population import Clustering, Population, group, part_of, sketch_of
 
 LOOKED = 5  # groups whose error is certified from below: those with the plainest error
 Folds = list[tuple[Population, float]]  # what each fold counts, and its share of the rows
@@ -51,7 +51,7 @@ def population(judged: Judged, name: str, rows: Whole, values: Whole, seed: int)
         here = np.zeros(judged.data.n, dtype=bool)
         here[rows] = True
         clusters = clusters.within(here)
-    return replace(result, clusters=clusters)
+    return Clustering((clusters,)).population(result, (clusters,))
 
 
 def certified(row: Summary, judged: Judged, groups: JudgedGroups | None, how: Certifying) -> Summary:

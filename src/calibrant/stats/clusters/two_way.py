@@ -35,10 +35,10 @@ class DiagonalBlocks:
     rows: Ints  # shape (r,): their numbers among all
     clusters: Clusters  # blocks; their sizes are those of the design, known before any outcome
 
-    def within(self, rows: Flags) -> DiagonalBlocks:
+    def within(self, rows: Flags) -> Clusters:
         """Return those of some rows that are of this shift."""
         own = rows[self.rows]
-        return DiagonalBlocks(self.rows[own], self.clusters.within(own))
+        return replace(self.clusters.within(own), columns=self.clusters.columns)
 
 
 @dataclass(frozen=True)

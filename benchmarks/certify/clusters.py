@@ -23,7 +23,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.certify.distance import distance_of
+from calibrant.certify.distance import distance_certificate
 from calibrant.data.sketches.clusters import cluster_ids
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.clusters.distance import distance_above
@@ -227,18 +227,18 @@ def distances(design: Design, sets: int) -> dict[str, object]:
         q = everyone(data)
         assert q.clusters is not None
         truth = design.distance(q.clusters.largest)
-        low = distance_of(q, (0.05, 0.0), 0.95, 0).interval.low
+        low = distance_certificate(q).below(0.05, 0)
         at["clusters"][0] += low / sets
         wrong["clusters"][0] += low > truth + GRID
         if k % SELDOM:
             wrong["clusters"][1] += too_low(q, truth)
             continue
-        high = distance_of(q, (0.0, 0.05), 0.95, 0).interval.high
+        high = distance_certificate(q).above(0.05)[0]
         assert (high < truth - GRID) == too_low(q, truth)
         at["clusters"][1] += high / sets * SELDOM
         wrong["clusters"][1] += high < truth - GRID
         rows, truth = everyone(alone(data)), design.distance(np.inf)
-        low, high = (distance_of(rows, spend, 0.95, 0).interval for spend in ((0.05, 0.0), (0.0, 0.05)))
+        low, high = (distance_certificate(rows).run(spend, 0.95, 0).interval for spend in ((0.05, 0.0), (0.0, 0.05)))
         wrong["rows"] += [low.low > truth + GRID, high.high < truth - GRID]
         at["rows"] += np.array([low.low, high.high]) / sets * SELDOM
     return {
@@ -260,7 +260,7 @@ def by_themselves() -> Iterator[str]:
             rng = np.random.default_rng([24, n, k])
             p = rng.uniform(size=n) if law != "at the ends" else rng.beta(0.3, 0.3, n)
             data = cal.predictions(rng.uniform(size=n) < LAWS[law](p), p)
-            rows = distance_of(everyone(data), (0.0, 0.05), 0.95, 0).interval.high
+            rows = distance_certificate(everyone(data)).above(0.05)[0]
             clusters = Clusters.hash_split(np.arange(n), data.p, data.y, None, cluster_ids(data, 0))
             found.append((rows, distance_above(clusters, np.zeros(0)).limit(0.05)))
         rows, clusters = np.mean(found, axis=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -97,13 +98,17 @@ def spent(monkeypatch: Any, kind: type[Fixed], share: float, folds: int) -> dict
         used[when[0]] += delta
         return lower(q, delta, *rest)
 
-    def above(q: Any, levels: int, spend: Any, *rest: Any) -> Any:
-        used[when[0]] += sum(spend)
-        return upper(q, levels, spend, *rest)
+    def above(*of: Any) -> Any:
+        def end(delta: float) -> Any:
+            used[when[0]] += delta
+            return c.above(delta)
 
-    lower, upper = module.lower_of, module.judged_of
+        c = upper(*of)
+        return replace(c, above=end)
+
+    lower, upper = module.lower_of, module.shown_certificate
     monkeypatch.setattr(module, "lower_of", below)
-    monkeypatch.setattr(module, "judged_of", above)
+    monkeypatch.setattr(module, "shown_certificate", above)
     scores = {name: rng.uniform(0.3, 0.7, n) for name in (AS_AUDITED, "one", "two", "three")}
     rows = judged(rng.integers(0, 2, n), scores, np.arange(n) % folds)
     found = kind.of(rows, people(np.arange(n) // 40, share), against("error"))

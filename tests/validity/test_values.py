@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.certify.judged import judged_of
+from calibrant.certify.shown import shown_certificate
 from calibrant.kernels.values import MOST
 from calibrant.views.population import Population
 from validity.acceptance import SETS, check, refuted
@@ -40,7 +40,7 @@ def counted(values: Any, off: Any, n: int, *stream: int) -> Population:
 
 
 def upper(q: Population) -> float:
-    return judged_of(q, 100, (0.0, ALPHA), 1.0 - ALPHA, 0).interval.high
+    return shown_certificate(q, q.judged(100)).run((0.0, ALPHA), 1.0 - ALPHA, 0).interval.high
 
 
 @pytest.mark.parametrize("sign", ["odd and even", "any"])

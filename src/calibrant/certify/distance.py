@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from calibrant.arguments import one_source
-from calibrant.certify.certificate import certificate
+from calibrant.certify.certificate import Certificate, certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.results import Estimate, Interval, Side
+from calibrant.results import Estimate, Side
 from calibrant.views.population import Population, everyone, shares
 
 
@@ -63,20 +63,11 @@ def distance(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "t
     >>> bool(cal.certify.distance(data, side="upper").interval.high < 0.04)
     True
     """
-    low_share, high_share = shares(alpha, side)
-    return distance_of(everyone(data, seed), (low_share, high_share), 1.0 - alpha, seed)
+    spend = shares(alpha, side)
+    return distance_certificate(everyone(data, seed)).run(spend, 1.0 - alpha, seed)
 
 
-def distance_of(population: Population, spend: tuple[float, float], level: float, seed: int) -> Estimate:
-    """Certify one population; `spend` are the error probabilities of the lower and the upper end."""
-    low = population.distance_below(spend[0], seed) if spend[0] else 0.0
-    high, route = population.distance_above(spend[1]) if spend[1] else (1.0, {"route": ""})
-    return Estimate(
-        method="certify.distance",
-        value=0.5 * (low + high) if all(spend) else low if spend[0] else high,
-        unit="probability",
-        n=population.n,
-        interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
-        assumes=population.assumes,
-        settings={"about": "the raw score, nothing changed", **route, **population.reported, "seed": seed},
-    )
+def distance_certificate(q: Population) -> Certificate:
+    """The certificate of one population."""
+    about = "the raw score, nothing changed"
+    return Certificate("distance", q, about, q.distance_below, q.distance_above, display={"route": ""})

@@ -11,8 +11,8 @@ import numpy as np
 from calibrant.arguments import checked_steps, choice, names, number, one_source, share
 from calibrant.certify.certificate import Setting, certificate
 from calibrant.certify.closed import Evidence, Judge, Limit, SignedEvidence, bet_sizes_for, evidence_of, verdicts
-from calibrant.certify.judged import judged_of
-from calibrant.certify.raw_lower import raw_lower_of
+from calibrant.certify.raw_lower import raw_certificate
+from calibrant.certify.shown import shown_certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
@@ -283,25 +283,10 @@ def certified_range(
     q: Population, steps: int, spend: tuple[float, float], level: float, seed: int, bet_sizes: float = 0.0
 ) -> Estimate:
     """Return one group's estimate: raw score from below, by bets the best at `bet_sizes`, judged score from above."""
-    above = judged_of(q, steps, (0.0, spend[1]), level, seed)
-    low = raw_lower_of(q, spend[0], level, seed, bet_sizes).interval.low if spend[0] else 0.0
-    shown = q.judged(steps)
-    return Estimate(
-        method="certify.groups",
-        value=above.value,
-        unit="probability",
-        n=q.n,
-        interval=Interval(low=low, high=above.interval.high, level=level, guarantee="finite-sample"),
-        assumes=q.assumes,
-        settings={
-            "about": _about(q, steps),
-            **shown.display,
-            **q.reported,
-            "delta": tuple(spend),
-            "grid": q.grid,
-            "seed": seed,
-        },
-    )
+    above = shown_certificate(q, q.judged(steps)).run((0.0, spend[1]), level, seed)
+    low = raw_certificate(q, bet_sizes).run((spend[0], 0.0), level, seed).interval.low
+    settings = {**above.settings, "about": _about(q, steps), "delta": tuple(spend), "grid": q.grid}
+    return replace(above, method="certify.groups", interval=replace(above.interval, low=low), settings=settings)
 
 
 def signed(q: Population, spend: tuple[float, float], level: float, bet_sizes: float) -> Estimate:

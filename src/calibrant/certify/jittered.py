@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from calibrant.arguments import checked_steps, one_source, positive
-from calibrant.certify.certificate import Setting, certificate
+from calibrant.certify.certificate import Certificate, Setting, certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
-from calibrant.results import Curve, Estimate, Interval, Side
-from calibrant.views.population import INDEPENDENT, checked_bandwidth, everyone, shares
+from calibrant.results import Curve, Estimate, Side
+from calibrant.views.population import checked_bandwidth, everyone, shares
 
 # ---- The seed paper's setting: the certificate of a classifier that perturbs its score a little ----
 
@@ -75,20 +75,19 @@ def jittered(
     """
     from calibrant.stats.jitter import jittered_estimate, jittered_lower, jittered_upper
 
-    low_share, high_share = shares(alpha, side)
-    population = everyone(data, seed)
-    h = checked_bandwidth(bandwidth, population.grid)
-    low = jittered_lower(population.cells, h, low_share, seed) if low_share else 0.0
-    high = jittered_upper(population.cells, h, high_share) if high_share else 1.0
-    return Estimate(
-        method="certify.jittered",
-        value=min(max(jittered_estimate(population.cells, h), low), high),
-        unit="probability",
-        n=population.n,
-        interval=Interval(low=low, high=high, level=1.0 - alpha, guarantee="finite-sample"),
-        assumes=INDEPENDENT,
-        settings={"about": f"the score jittered by {h:g}", "bandwidth": h, "grid": population.grid, "seed": seed},
+    spend = shares(alpha, side)
+    q = everyone(data, seed)
+    h = checked_bandwidth(bandwidth, q.grid)
+    declared = Certificate(
+        "jittered",
+        q,
+        f"the score jittered by {h:g}",
+        lambda delta, seed: jittered_lower(q.cells, h, delta, seed),
+        lambda delta: (jittered_upper(q.cells, h, delta), {}),
+        estimate=jittered_estimate(q.cells, h),
+        display={"bandwidth": h, "grid": q.grid},
     )
+    return declared.run(spend, 1.0 - alpha, seed)
 
 
 # ---- What a rounded or jittered classifier loses, exactly ----

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from calibrant.arguments import one_source
-from calibrant.certify.certificate import certificate
+from calibrant.certify.certificate import Certificate, certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput
-from calibrant.results import Estimate, Interval, Side
+from calibrant.results import Estimate, Side
 from calibrant.stats.cells import Cells
 from calibrant.views.population import QUANTISATION, Population, everyone, shares
 
@@ -70,32 +70,22 @@ def raw_lower(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "
     """
     if side == "upper":
         raise BadInput("side='upper': use values where the score takes few values, else rounded or distance")
-    low_share, high_share = shares(alpha, side)
-    return raw_lower_of(everyone(data, seed), low_share or high_share, 1.0 - alpha, seed)
+    spend = shares(alpha, side)
+    return raw_certificate(everyone(data, seed)).run(spend, 1.0 - alpha, seed)
 
 
-def raw_lower_of(population: Population, delta: float, level: float, seed: int, bet_sizes: float = 0.0) -> Estimate:
-    """Certify one population from below at error probability `delta`, by bets that are the best at `bet_sizes`."""
-    low = max(population.below(bet_sizes or delta, seed).limit(delta) - QUANTISATION, 0.0)
-    return Estimate(
-        method="certify.raw_lower",
-        value=low,
-        unit="probability",
-        n=population.n,
-        interval=Interval(low=low, high=1.0, level=level, guarantee="finite-sample"),
-        assumes=population.assumes,
-        settings={
-            "about": "the raw score",
-            "grid": population.grid,
-            **population.reported,
-            "delta": delta,
-            "seed": seed,
-        },
-    )
+def raw_certificate(q: Population, bet_sizes: float = 0.0) -> Certificate:
+    """The certificate of one population, by bets that are the best at `bet_sizes`, or at its error probability."""
+
+    def below(delta: float, seed: int) -> float:
+        return max(q.below(bet_sizes or delta, seed).limit(delta) - QUANTISATION, 0.0)
+
+    # Nothing is estimated: the value is the lower end.
+    return Certificate("raw_lower", q, "the raw score", below, estimate=0.0, display={"grid": q.grid}, spends=True)
 
 
 def lower_of(cells: Cells, delta: float, seed: int) -> float:
-    """Return what `raw_lower_of` certifies, of cells."""
+    """Return what `raw_certificate` certifies, of cells."""
     from calibrant.stats.bounds import lower_evidence
 
     return max(lower_evidence(cells, delta, seed).limit(delta) - QUANTISATION, 0.0)

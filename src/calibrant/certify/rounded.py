@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from calibrant.arguments import checked_steps, one_source
 from calibrant.certify.certificate import Setting, certificate
+from calibrant.certify.shown import shown_certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.results import Estimate, Interval, Side
-from calibrant.views.population import Population, everyone, shares
+from calibrant.results import Estimate, Side
+from calibrant.views.population import everyone, shares
 
 
 @certificate(order=20, usual=True, settings=(Setting("steps", 100, "K", "rounding steps of the score"),))
@@ -63,27 +64,6 @@ def rounded(
     True
     """
     steps = checked_steps(steps)
-    low_share, high_share = shares(alpha, side)
-    return rounded_of(everyone(data, seed), steps, (low_share, high_share), 1.0 - alpha, seed)
-
-
-def rounded_of(population: Population, steps: int, spend: tuple[float, float], level: float, seed: int) -> Estimate:
-    """Certify one population; `spend` are the error probabilities of the lower and the upper end."""
-    reported = population.as_shown(steps)
-    low = reported.below(spend[0], seed).limit(spend[0]) if spend[0] else 0.0
-    high = reported.above.limit(spend[1]) if spend[1] else 1.0
-    return Estimate(
-        method="certify.rounded",
-        value=min(max(reported.debiased, low), high),
-        unit="probability",
-        n=population.n,
-        interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
-        assumes=population.assumes,
-        settings={
-            "about": reported.about,
-            **reported.display,
-            **population.reported,
-            "delta": tuple(spend),
-            "seed": seed,
-        },
-    )
+    spend = shares(alpha, side)
+    q = everyone(data, seed)
+    return shown_certificate(q, q.as_shown(steps)).run(spend, 1.0 - alpha, seed)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from calibrant.arguments import one_source
 from calibrant.certify.certificate import certificate
+from calibrant.certify.shown import shown_certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.results import Estimate, Interval, Side
-from calibrant.views.population import QUANTISATION, Population, everyone, shares
+from calibrant.results import Estimate, Side
+from calibrant.views.population import everyone, shares
 
 
 @certificate(order=15, usual=True)
@@ -65,20 +66,6 @@ def values(data: Predictions | Sketch, *, alpha: float = 0.05, side: Side = "two
     >>> bool(found.interval.low <= 0.025 <= found.interval.high), found.settings["values"]
     (True, 81)
     """
-    return values_of(everyone(data, seed), shares(alpha, side), 1.0 - alpha, seed)
-
-
-def values_of(population: Population, spend: tuple[float, float], level: float, seed: int) -> Estimate:
-    """Certify one population; `spend` are the error probabilities of the lower and the upper end."""
-    shown = population.as_it_is()
-    low = max(population.below(spend[0], seed).limit(spend[0]) - QUANTISATION, 0.0) if spend[0] else 0.0
-    high = min(shown.above.limit(spend[1]) + QUANTISATION, 1.0) if spend[1] else 1.0
-    return Estimate(
-        method="certify.values",
-        value=min(max(shown.debiased, low), high),
-        unit="probability",
-        n=population.n,
-        interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
-        assumes=population.assumes,
-        settings={"about": shown.about, **shown.display, **population.reported, "delta": tuple(spend), "seed": seed},
-    )
+    spend = shares(alpha, side)
+    q = everyone(data, seed)
+    return shown_certificate(q, q.as_it_is()).run(spend, 1.0 - alpha, seed)

@@ -16,7 +16,7 @@ from calibrant.errors import BadInput
 from calibrant.plugins import COMMANDS as PLUGGED
 
 if TYPE_CHECKING:
-    from calibrant.certify.certificate import Certificate, Setting
+    from calibrant.certify.certificate import Offer, Setting
     from calibrant.cli.signature import Method
     from calibrant.cli.signature import Setting as Own
     from calibrant.plugins import Command as CommandPlugin
@@ -193,7 +193,7 @@ def _certify(p: Command) -> None:
     p.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
-def _settings(p: Command, known: Sequence[Certificate]) -> None:
+def _settings(p: Command, known: Sequence[Offer]) -> None:
     """Add the settings that are a certificate's own, once by name; where it is not given, each has its own default."""
     shared: dict[str, dict[Setting, list[str]]] = {}
     for c in known:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.certify.judged import judged_of
+from calibrant.certify.shown import shown_certificate
 from calibrant.cli import main
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
@@ -65,7 +65,7 @@ def test_few_are_at_most_1024_and_one_for_ten_rows(p: Any, exact: bool) -> None:
     rows = data(p)
     q = everyone(rows)
     assert few(sketch_of(rows, 0)) is q.exact is exact
-    found = judged_of(q, 100, (0.0, 0.05), 0.95, 0)
+    found = shown_certificate(q, q.judged(100)).run((0.0, 0.05), 0.95, 0)
     display = {"values": len(np.unique(p))} if exact else {"steps": 100}
     assert q.judged(100).display == display
     assert display.items() <= found.settings.items()

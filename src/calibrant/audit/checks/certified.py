@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from calibrant.audit.context import AuditContext, Check, CheckResult, Cost
 from calibrant.audit.record import CheckRecord, Finding, Status, Verdict
-from calibrant.certify.distance import distance_of
+from calibrant.certify.distance import distance_certificate
 from calibrant.certify.jittered import jittered
-from calibrant.certify.judged import judged_of
-from calibrant.certify.raw_lower import raw_lower_of
+from calibrant.certify.raw_lower import raw_certificate
 from calibrant.certify.rows_needed import rows_to_decide
+from calibrant.certify.shown import shown_certificate
 from calibrant.results import Curve, Estimate, Interval
 from calibrant.stats.betting import residual_mean_limits
 from calibrant.views.population import Population
@@ -28,8 +28,8 @@ def of_everyone(context: AuditContext, _: Mapping[str, Curve]) -> CheckResult:
     """Certify everyone: each end of the range spends all of alpha."""
     plan, q = context.judging, context.everyone
     alpha, level = plan.alpha, 1.0 - plan.alpha
-    lower = raw_lower_of(q, alpha, level, context.seed)
-    upper = judged_of(q, plan.steps, (0.0, alpha), level, context.seed)
+    lower = raw_certificate(q).run((alpha, 0.0), level, context.seed)
+    upper = shown_certificate(q, q.judged(plan.steps)).run((0.0, alpha), level, context.seed)
     mean_gap = replace(gap(q, alpha), method="certify.gap")
     low, high = (lower.interval.low, upper.interval.high) if plan.judge == "error" else size(mean_gap)
     error, verdict = between(lower, upper), plan.verdict(low, high)
@@ -117,7 +117,8 @@ def _check_of(
 
 
 def _distance(context: AuditContext) -> Estimate:
-    return distance_of(context.everyone, (0.0, context.judging.alpha), 1.0 - context.judging.alpha, context.seed)
+    alpha = context.judging.alpha
+    return distance_certificate(context.everyone).run((0.0, alpha), 1.0 - alpha, context.seed)
 
 
 def _jittered(context: AuditContext) -> Estimate:

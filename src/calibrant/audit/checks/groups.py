@@ -16,9 +16,9 @@ from calibrant.audit.record import CheckRecord, Finding, Verdict
 from calibrant.audit.rounding import RandomRounding, reported_estimate, reported_gap, two_digits
 from calibrant.certify.closed import Evidence, Judge, Limit, bet_sizes_for, evidence_of, verdicts
 from calibrant.certify.groups import CLEAR_SIZE, GAP, signed
-from calibrant.certify.judged import judged_of
-from calibrant.certify.raw_lower import raw_lower_of
+from calibrant.certify.raw_lower import raw_certificate
 from calibrant.certify.rows_needed import rows_to_decide
+from calibrant.certify.shown import shown_certificate
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Interval
 from calibrant.views.population import Population
@@ -129,13 +129,15 @@ def _certified(name: Name, members: int, q: Population, context: AuditContext, c
     plan, level = context.judging, 1.0 - context.judging.alpha
     each, bet_sizes = plan.alpha / (2.0 * count), bet_sizes_for(plan.alpha / 2.0, count)
     reported = RandomRounding.of(q.n, q.events, q.expected)
+    lower = raw_certificate(q, bet_sizes).run((each, 0.0), level, context.seed)
+    upper = shown_certificate(q, q.judged(plan.steps)).run((0.0, each), level, context.seed)
     return Group(
         name=name,
         members=members,
         people=q,
         reported=reported,
-        lower=reported_estimate(raw_lower_of(q, each, level, context.seed, bet_sizes), reported),
-        upper=reported_estimate(judged_of(q, plan.steps, (0.0, each), level, context.seed), reported),
+        lower=reported_estimate(lower, reported),
+        upper=reported_estimate(upper, reported),
         gap=reported_gap(signed(q, (each, each), level, bet_sizes), reported),
         evidence=evidence_of(q, plan.judge, plan.steps, bet_sizes, context.seed),
         judge=plan.judge,

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrant.certify.distance import distance_of
-from calibrant.certify.raw_lower import raw_lower_of
-from calibrant.certify.rounded import rounded_of
+from calibrant.certify.raw_lower import raw_certificate
+from calibrant.certify.shown import shown_certificate
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.repair.judge.evidence import JudgedGroups, groups_of
@@ -93,13 +92,14 @@ def _by_clusters(row: Summary, judged: Judged, groups: JudgedGroups | None, how:
 
 
 def _whole(row: Summary, folds: Folds, how: Certifying) -> Summary:
-    low, shown_low, shown_high, distance = np.zeros(4)
+    low = shown_low = shown_high = distance = 0.0
     for q, share in folds:
         each = how.delta / len(folds)
-        shown = rounded_of(q, how.steps, (each / 2, each / 2), 1.0, how.seed).interval
-        low += share * raw_lower_of(q, each / 2, 1.0, how.seed).interval.low
-        shown_low, shown_high = shown_low + share * shown.low, shown_high + share * shown.high
-        distance += share * distance_of(q, (0.0, each), 1.0, how.seed).interval.high
+        shown = shown_certificate(q, q.as_shown(how.steps))
+        low += share * raw_certificate(q).below(each / 2, how.seed)
+        shown_low += share * shown.below(each / 2, how.seed)
+        shown_high += share * shown.above(each / 2)[0]
+        distance += share * q.distance_above(each)[0]
     return replace(
         row,
         error_low=float(low),
@@ -122,7 +122,8 @@ def _groups(
     upper, plain = [], []
     for i in range(len(groups.index)):
         parts = [q for q in parts_of(i) if q.n]
-        ends = [rounded_of(q, how.steps, (0.0, each / len(parts)), 1.0, how.seed) for q in parts]
+        spend = 0.0, each / len(parts)
+        ends = [shown_certificate(q, q.as_shown(how.steps)).run(spend, 1.0, how.seed) for q in parts]
         values.append(parts)
         upper.append(_averaged(parts, [e.interval.high for e in ends]))
         plain.append(_averaged(parts, [e.value for e in ends]) - 1.0 / np.sqrt(sum(q.n for q in parts)))
@@ -131,8 +132,8 @@ def _groups(
     for i in np.argsort(-np.array(plain), kind="stable")[:LOOKED].tolist():
         parts = values[i]
         delta = each / len(parts)
-        lower[i] = _averaged(parts, [raw_lower_of(q, delta, 1.0, how.seed).interval.low for q in parts])
-        steps = [rounded_of(q, how.steps, (delta, 0.0), 1.0, how.seed).interval.low for q in parts]
+        lower[i] = _averaged(parts, [raw_certificate(q).below(delta, how.seed) for q in parts])
+        steps = [shown_certificate(q, q.as_shown(how.steps)).below(delta, how.seed) for q in parts]
         shown = max(shown, _averaged(parts, steps))
     worst, top = max(lower, key=lambda i: lower[i]), int(np.argmax(upper))
     return replace(

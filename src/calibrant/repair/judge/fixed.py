@@ -29,8 +29,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.certify.judged import judged_of
-from calibrant.certify.raw_lower import lower_of, raw_lower_of
+from calibrant.certify.raw_lower import lower_of, raw_certificate
+from calibrant.certify.shown import shown_certificate
 from calibrant.data.predictions import Predictions
 from calibrant.repair.catalogue import recipes
 from calibrant.repair.fitted import Calibrator
@@ -175,7 +175,7 @@ class Fixed:
         delta, high = self._share(one, name) / (2 * len(folds)), 0.0
         for rows, share in folds:
             q = self._population(rows, name)
-            high += share * judged_of(q, self.how.steps, (0.0, delta), 1.0, self.how.seed).interval.high
+            high += share * shown_certificate(q, q.judged(self.how.steps)).above(delta)[0]
         return self._low(one, name), high
 
     def _low(self, one: People, name: str) -> float:
@@ -191,7 +191,7 @@ class Fixed:
 
     def _low_of(self, rows: Whole, name: str, delta: float) -> float:
         if self.judged.clusters(name, self.how.seed) is not None:
-            return float(raw_lower_of(self._population(rows, name), delta, 1.0, self.how.seed).interval.low)
+            return raw_certificate(self._population(rows, name)).below(delta, self.how.seed)
         few = bool(len(self._values(name)))
         cells = self._dealing.cells(self._fixed(name)[rows], self.judged.data.y[rows], few)
         return lower_of(cells, delta, self.how.seed)

@@ -29,7 +29,7 @@ FILES = 20  # named in a record
 FINEST = 0.01  # step in which a share of missing values is reported
 IDENTIFIER = "identifier"  # in the reason why a column is left out
 RENAME = "rename"  # in the reason why a column was not read: its name is the fault
-LEAST_CELL, LEAST_SPREAD, REPORTED = 10, 0.002 * 2**16, 0.99  # rows of a cell; deviation; share of the score's variance
+LEAST_CELL, LEAST_SPREAD, FOLLOWS = 10, 0.002 * 2**16, 0.99  # rows of a cell; deviation; share of the score's variance
 ONE_PER_CENT = -(-(2**14) // 100)  # the first cell of scores that are all above 0.01
 STEPS = 2**14  # cells of the score: scores of 0 and 1 only are in the first and the last
 
@@ -140,7 +140,7 @@ def _reports(values: NDArray[np.int64]) -> bool:
     mean = np.bincount(joined, s[n > 0]) / many
     whole = values[..., 2].sum() / total - (s.sum() / total - 0.5) ** 2  # squares are of scores rounded down, by 0.5
     within = whole - (many @ mean**2 / total - (s.sum() / total) ** 2)
-    return bool(whole > LEAST_SPREAD**2 and within * total / (total - len(many)) <= (1.0 - REPORTED) * whole)
+    return bool(whole > LEAST_SPREAD**2 and within * total / (total - len(many)) <= (1.0 - FOLLOWS) * whole)
 
 
 def arrival(sketch: Sketch, mask: int = MASK) -> dict[str, Any] | None:

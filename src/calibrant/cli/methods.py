@@ -16,7 +16,7 @@ from calibrant.data.read import classes_in_memory, in_memory, summarised
 from calibrant.data.reading import FORM, OF_ROWS, Reading
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.query import Query
-from calibrant.data.specs.attributes import REPORTED as THE_SCORE
+from calibrant.data.specs.attributes import THE_SCORE
 from calibrant.data.survey import EVERY
 from calibrant.data.targets import checked_targets, written
 from calibrant.errors import BadInput, CalibrantWarning

@@ -24,7 +24,7 @@ Codes = NDArray[np.uint8]
 # Corners cut at quartiles found a little less than at these shares; 60 steps instead of 10 find corners as often and
 # smooth errors less (8 data sets of 60,000 rows each).
 TENTHS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-BY_VARIABLE = (TENTHS, (0.1, 0.3, 0.5, 0.7, 0.9), (0.3, 0.5, 0.7), (0.5,))  # shares of the rows at which steps lie
+CUTS = (TENTHS, (0.1, 0.3, 0.5, 0.7, 0.9), (0.3, 0.5, 0.7), (0.5,))  # shares of the rows at which steps lie
 ACROSS = ((0.1, 0.3, 0.7, 0.9), (0.3, 0.7), (0.5,))  # and the sides of corners: the finest that are not too many
 STEPS_AT_MOST, AT_MOST = 1_200, 3_000  # steps, and steps and corners: an overlap of any two is kept, 36 MB
 STEPS, RATE = (20, 10), 0.2  # steps of the two learners, and how much of what a step promises is taken
@@ -50,7 +50,7 @@ class Cuts:
     def of(cls, x: Features) -> Cuts:
         """Cut columns at shares of the rows: finely, or coarsely where there are many of them."""
         width = x.flat.shape[1]
-        steps = next((s for s in BY_VARIABLE if width * len(s) <= STEPS_AT_MOST), BY_VARIABLE[-1])
+        steps = next((s for s in CUTS if width * len(s) <= STEPS_AT_MOST), CUTS[-1])
         # a column is put in order at a time, for memory; what corners may be cut at is kept of each
         columns = [_cuts(np.sort(x.flat[:, j]), steps) for j in range(width)]
         knots = tuple(own for own, _ in columns)

@@ -245,7 +245,7 @@ def cells_of(coding: Coding) -> int:
 # ---- whole rows, for the methods that need rows ----
 
 MASK = 2**64 - 1
-MOST_INTRACLASS = 0.01  # share of the sample that the rows of one key may be where the sample ends
+MOST_OF_ONE_KEY = 0.01  # share of the sample that the rows of one key may be where the sample ends
 LATEST = 106_751_991.0  # days that microseconds in 64 bits can hold
 
 
@@ -370,7 +370,7 @@ class SampledRows(Sample):
         if not self.spec.key or len(lines) < self.size or self.whole:
             return
         last = int((lines[:, HASH] == lines[-1, HASH]).sum())
-        if last > MOST_INTRACLASS * len(lines):
+        if last > MOST_OF_ONE_KEY * len(lines):
             raise BadInput(
                 f"key={'+'.join(self.spec.key)!r} distinguishes too few rows: {last:,} of {len(lines):,} sampled rows "
                 "share one value (rows without a key share one): name more columns in key="

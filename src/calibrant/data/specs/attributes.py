@@ -28,7 +28,7 @@ NEAR = 0.015  # share of the rows by which an edge may miss its tenth for the sa
 LEVELS = 20  # of a category that have a cell of their own
 RARE = 0.01  # share of the rows below which a level has none
 MOST = 100  # covariates whose pairs a sketch counts: 5,050 tables with the score's
-REPORTED = "the score"  # its name in every rule and map
+THE_SCORE = "the score"  # its name in every rule and map
 DAYS = tuple(end / 86_400 for end in SECONDS)  # from 1970 to the ends of the calendar
 
 
@@ -105,7 +105,7 @@ def attributes_of(p: Floats, table: pa.Table, how: Sequence[Coding]) -> tuple[At
     """Cut the score, then each covariate, by a sample of rows; none if there are more than 100 covariates."""
     used = [c for c in how if c.kind != "constant"]
     for c in used:
-        if c.name in (SCORE, REPORTED):
+        if c.name in (SCORE, THE_SCORE):
             raise BadInput(f"covariate {c.name!r}: the tests give that name to the score, so rename the column")
     if len(used) > MOST:
         return ()

@@ -15,7 +15,7 @@ from calibrant.report.places import digits_of
 from calibrant.report.spans import Span, Text, clipped, lines, literal, say, shown
 from calibrant.report.wording import DIRECTIONS, TOO, capital, cardinal, together, variable_name
 
-REPORTED = 4  # places in a sentence
+NAMED = 4  # places in a sentence
 NOWHERE_OFF = "not shown to be off anywhere"
 SIDES = {"low": "underpredicts", "high": "overpredicts"}
 RATES = "What the model says, and what happened"
@@ -208,9 +208,9 @@ def finding(by_variable: ByVariable, digits: int) -> Text:
 
 
 def _several(reported: Sequence[Off], digits: int) -> str:
-    each = [f"{clipped(o.where, 40)} ({o.by(digits)})" for o in reported[:REPORTED]]
-    if len(reported) > REPORTED:
-        return f"{', '.join(each)} and {cardinal(len(reported) - REPORTED)} more"
+    each = [f"{clipped(o.where, 40)} ({o.by(digits)})" for o in reported[:NAMED]]
+    if len(reported) > NAMED:
+        return f"{', '.join(each)} and {cardinal(len(reported) - NAMED)} more"
     return " and ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each)
 
 

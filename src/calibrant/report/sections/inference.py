@@ -16,7 +16,7 @@ from calibrant.report.wording import UNPROVEN, capital, cardinal, together
 
 COLUMNS = ("variable", "level", "inferred", "observed", "bias", "low", "high")  # that are read of the record's curve
 SHORT = 6  # lines of the table
-REPORTED = 2  # in a sentence
+LISTED = 2  # in a sentence
 NAMED = 40  # characters of a name in a sentence
 WIDTH = 6.0  # standard errors that a range is wide, about
 HEAD = ("Among the events", "Probabilities say", "Labels say", "Off by", "Off by, range")
@@ -143,9 +143,9 @@ def answer(record: AuditRecord) -> Text:
         start = say("If the probabilities stood in for the labels, no mean and no share among ", *events)
         return say(*start, f" is shown to be biased, {UNPROVEN}.")
     out: list[str | Span] = ["If the probabilities stood in for the labels, ", *events, " would look different: "]
-    for i, line in enumerate(off[:REPORTED]):
+    for i, line in enumerate(off[:LISTED]):
         out += ["; " if i else "", *_reported(line, "them")]
-    more = len(off) - REPORTED
+    more = len(off) - LISTED
     rest = (
         f". {capital(cardinal(more))} more of {num.count(len(result))} means and shares {_shown(more)}."
         if more > 0

@@ -12,7 +12,7 @@ from calibrant.report.spans import Text, code, say
 from calibrant.sanitize import sanitize
 
 WIDE = 3.0  # times the limit: the widest range of an error that may be called close to it
-NONE_INTRACLASS = "the rows of one cluster are hardly more correlated than others"
+NOT_CORRELATED = "the rows of one cluster are hardly more correlated than others"
 
 
 TWO_WAY = (
@@ -170,7 +170,7 @@ def _more(record: AuditRecord) -> Iterator[str]:
         correlated = (
             f"the rows of one cluster are correlated (design effect {effect:.1f})"
             if effect > SAME_VARIANCE
-            else NONE_INTRACLASS
+            else NOT_CORRELATED
         )
         independent = "as of independent rows"
         wide = "" if wider is None else f": the range of the overall gap is {wider:.1f} times as wide {independent}"

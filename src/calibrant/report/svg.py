@@ -188,11 +188,11 @@ class Dots:
 
 
 def dots(picture: Dots, label: str, radius: float) -> Svg:
-    """Return dots: a diamond is broken, an open circle undecided, a square a person beyond what was expected."""
+    """Return dots: diamonds are over the limit, open circles undecided, squares people beyond what was expected."""
     parts = []
     for kind, x, y in picture.dots:
         if kind == "over":
-            parts.append(tag("path", cls="ivl broken", d=f"M{x:g} {y - 6:g}l6 6l-6 6l-6-6z"))
+            parts.append(tag("path", cls="ivl over", d=f"M{x:g} {y - 6:g}l6 6l-6 6l-6-6z"))
         elif kind == "undecided":
             parts.append(tag("circle", cls="wu", cx=x, cy=y, r=4))
         elif kind == "ic2":
@@ -333,7 +333,7 @@ def gaps(by_variable: ByVariable, limit: float | None, top: float, noun: str = "
 
     Parameters
     ----------
-    by_variable : Along
+    by_variable : ByVariable
     limit : float or None
         Drawn as a zone around zero, for scale.
     top : float
@@ -444,14 +444,14 @@ def cross(bins: Sequence[Bin], across: Window) -> Plot:
     return Plot(up, right, shapes, tuple(rings), ruled=True)
 
 
-def control(curve: Curve, two_way: str, peak: str) -> Plot | None:
+def control(curve: Curve, crossed: str, peak: str) -> Plot | None:
     """The control chart: evidence over people, paths of simulated repeats, its line and its peak.
 
     Parameters
     ----------
     curve : Curve
         Of `diagnose.control_chart`.
-    two_way, peak : str
+    crossed, peak : str
         The words at the line, and at the peak.
 
     Returns
@@ -487,7 +487,7 @@ def control(curve: Curve, two_way: str, peak: str) -> Plot | None:
     near = 0.09 * (high - low)  # a line of words
     if line is not None and (top is None or abs(top[1] - line) > 1.3 * near):  # else over the peak's words
         over = any(line - 0.2 * near < y < line + near for x, y in zip(share, score, strict=True) if x > 0.5)
-        marks.append(Mark("100%", percent(at(0, line)[1] / SIZE), 15 if over else -6, "end", "mark t-lim", two_way))
+        marks.append(Mark("100%", percent(at(0, line)[1] / SIZE), 15 if over else -6, "end", "mark t-lim", crossed))
     if top is not None:
         x, y = at(*top)
         shapes.append(("peak", f"M{x} {y}h0"))

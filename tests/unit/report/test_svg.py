@@ -131,7 +131,7 @@ def drawn() -> list[str]:
     sex = by_variable_of("sex", record.family("variable_curve")["sex"])
     track = places.track(0.01, 0.03, 4.0, "over", "1.0 to 3.0", 0.02)
     plots = (svg.cross(bins, score.across), svg.gaps(score, 0.015, 4.0), svg.gaps(age, 0.015, 4.0), svg.rates(age))
-    control = svg.control(factories.control_chart(), "two_way", "peak")
+    control = svg.control(factories.control_chart(), "crossed", "peak")
     assert control is not None
     return [
         *(svg.plot(p, "label", 0, 100) for p in (*plots, control)),

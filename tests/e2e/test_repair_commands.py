@@ -208,7 +208,7 @@ def test_nothing_better_writes_nothing_unless_one_repair_was_asked_for(
     assert main([*args, "--out", str(out), "--calibrator", str(where)]) == 3
     stated = capsys.readouterr().out
     assert "leave it as it is" in stated
-    assert "map: nothing written" in stated
+    assert "calibrator: nothing written" in stated
     assert not out.exists()
     assert not where.exists()
     assert main([*args, "--out", str(out), "--calibrator", str(where), "--method", "platt"]) == 3

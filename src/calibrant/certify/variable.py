@@ -113,7 +113,18 @@ class Cut:
 
 @dataclass(frozen=True)
 class ClusterCut:
-    """What certificates along one variable read of clusters, with the methods of `Cut`."""
+    """What certificates along one variable read of clusters, with the methods of `Cut`.
+
+    Parameters
+    ----------
+    by_variable : ByVariable
+    ordered, points, cells, edges_from
+        As of `Cut`; edges of numbers come from the rows of pilot clusters.
+    n, pilot : int
+        Rows, and those of pilot clusters.
+    whose : str
+        Which clusters these are, where a sketch does not hold all.
+    """
 
     by_variable: ByVariable
     # `ordered`, `points`, `cells` and `edges_from`: as of `Cut`; edges of numbers come from the rows of pilot clusters.
@@ -232,7 +243,7 @@ def _of_clusters(
             f"{cells:,} cells are too many with cluster= or weights= (at most {MOST_OF_CLUSTERS:,}): pass fewer bins"
         )
     by_variable = ByVariable.of(clusters, cell.astype(np.int64), cells, hash_split.residual, ordered)
-    edges = "pilot units" if leaves else "levels"
+    edges = "pilot clusters" if leaves else "levels"
     return ClusterCut(by_variable, ordered, points, cells, edges, rows, len(hash_split.pilot), hash_split.whose)
 
 

@@ -238,7 +238,7 @@ def _say(result: Comparison, chosen: str | None, a: Namespace) -> None:
     print(comparison(result))
     if result.decisions.columns:
         print("\n".join(("", *acted_on.lines(result))))
-    for what, target in (("map", a.calibrator), ("rows", a.out)):
+    for what, target in (("calibrator", a.calibrator), ("rows", a.out)):
         if target:
             print(sanitize(f"{what}: {target} ({chosen})") if chosen else f"{what}: nothing written")
 

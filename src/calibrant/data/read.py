@@ -388,7 +388,7 @@ def with_rows(source: object, options: Reading, progress: Progress | None = None
 
 IN_MEMORY = (
     "rows without a label, with their clusters or weights, are held in memory and by no sketch: audit or certify the "
-    "rows themselves, collected first where they lie on a cluster, or leave them out by drop_missing"
+    "rows themselves, collected first where they are distributed, or leave them out by drop_missing"
 )
 
 

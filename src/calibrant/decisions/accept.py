@@ -74,7 +74,7 @@ def accept(
         ``share``, ``wrong`` among them, ``rate``, ``certified_rate`` (at most this; of independent rows at all
         thresholds at once, of clusters at one fixed beforehand: that this one stays within `risk` is what holds), and
         ``fewest``, the accepted rows that it would take without a single error; None of clusters.
-        ``settings["thresholds"]`` tells at which the rate holds: ``"all"``, or those that ``"pilot units"`` chose.
+        ``settings["thresholds"]`` tells at which the rate holds: ``"all"``, or those that ``"pilot clusters"`` chose.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def accept(
             "risk": options.risk,
             "end": options.end,
             "target": options.target,
-            "thresholds": "all" if parts[0].clusters is None else "pilot units",
+            "thresholds": "all" if parts[0].clusters is None else "pilot clusters",
             "groups": results,
             **(reported(parts[0].clusters) if parts[0].clusters is not None and len(parts) == 1 else {}),
             "delta": options.alpha / len(parts),

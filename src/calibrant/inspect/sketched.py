@@ -53,7 +53,7 @@ def looked_at_sketch(sketch: Sketch, typed: str) -> Look:
         settings={
             "seed": spec.seed,
             "blocks": spec.blocks,
-            "two_way": tuple(" and ".join(names) for names in spec.groupings if len(names) > 1),
+            "intersections": tuple(" and ".join(names) for names in spec.groupings if len(names) > 1),
             "tests": spec.sample > 0,
             "covariates": len(spec.codings),
             "fingerprint": sketch.fingerprint,

@@ -291,7 +291,7 @@ def _of_sketch(seen: Look) -> Iterator[tuple[str, str]]:
     s = seen.settings
     tests = "and what tests need, whole rows among it" if s["tests"] else "and not what tests need"
     yield "Holds", f"sums by score, label and group, {num.count(int(s['covariates']))} covariates, {tests}."
-    if s["two_way"]:
+    if s["intersections"]:
         yield "Pairs", f"{_names(list(s['two_way']))}."
 
 

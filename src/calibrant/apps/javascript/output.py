@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 class JavaScript(Output):
-    """A map of scores as a JavaScript function."""
+    """A calibrator as a JavaScript function."""
 
-    line = "print the map as a JavaScript function instead"
+    line = "print the calibrator as a JavaScript function instead"
     of: Literal["record", "calibrator"] = "calibrator"
 
     def content(self, thing: Calibrator, target: str, inputs: Namespace) -> str:

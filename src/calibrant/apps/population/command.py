@@ -34,7 +34,7 @@ class Weights(Command):
         p.add_argument("--method", choices=("cells", "rake", "classifier"), help="of --to (default cells)")
         p.add_argument("--to-weights", metavar="COLUMN", help="of --to: how many people each of its rows stands for")
         p.add_argument("--weights", metavar="COLUMN", help="weights that the rows have already, which are multiplied")
-        take.listed(p, "--cluster", "units, which pilot rows and folds keep whole; of several columns the coarsest")
+        take.listed(p, "--cluster", "clusters, which pilot rows and folds keep whole; of several columns the coarsest")
         p.add_argument("--cap", metavar="X", help="largest weight in means, or none (default: 20 for the classifier)")
         p.add_argument(
             "--pool", metavar="COLUMN=A,B=C", action="append", default=[], help="count levels A and B of a column as C"

@@ -17,8 +17,8 @@ SIGN = {"high": ">=", "low": "<="}
 AT_ONCE = {  # at which thresholds the rate holds, of everyone and of several groups
     ("all", False): "at all thresholds at once",
     ("all", True): "at all thresholds and in all groups at once",
-    ("pilot units", False): "by clusters, at thresholds that pilot clusters chose",
-    ("pilot units", True): "by clusters, at thresholds that pilot clusters chose, in all groups at once",
+    ("pilot clusters", False): "by clusters, at thresholds that pilot clusters chose",
+    ("pilot clusters", True): "by clusters, at thresholds that pilot clusters chose, in all groups at once",
 }
 
 

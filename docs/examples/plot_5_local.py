@@ -2,7 +2,7 @@
 Among people of one score, does age still matter?
 =================================================
 
-Two people are told 30 %, one is 20 and one is 60. Is it as true for the one as for the other?
+Two people are told 30%, one is 20 and one is 60. Is it as true for the one as for the other?
 """
 
 import numpy as np

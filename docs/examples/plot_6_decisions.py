@@ -18,6 +18,6 @@ curve = cal.diagnose.decision_curve(data)
 chart = curve.chart()
 
 # %%
-# **How to read it.** Whoever acts above 20 % says that one case missed is as bad as four people treated in
+# **How to read it.** Whoever acts above 20% says that one event missed is as bad as four people treated in
 # vain. Net benefit counts in that coin: cases found, less what was in vain, per hundred people. Acting by the
 # score is the highest of the three lines wherever its band lies above the others.

@@ -2,7 +2,7 @@
 How much may pass unseen?
 =========================
 
-The answers that a model is surest of go out unread. How many, if at most 5 % of them may be wrong?
+The answers that a model is surest of go out unread. How many, if at most 5% of them may be wrong?
 """
 
 import numpy as np
@@ -19,5 +19,5 @@ chart = curve.chart()
 
 # %%
 # **How to read it.** From left to right more answers pass, the surest first. The lower line is how many of them
-# were wrong, the upper one how many may be wrong of future answers, certified. Where the upper one crosses 5 %,
-# some 45 % may pass. It holds at all shares at once, so that one may be chosen by looking.
+# were wrong, the upper one how many may be wrong of future answers, certified. Where the upper one crosses 5%,
+# some 45% may pass. It holds at all shares at once, so that one may be chosen by looking.

@@ -23,4 +23,4 @@ chart = sites.chart()
 # %%
 # **How to read it.** A line is a site: right of zero its scores are too low, left of it too high; orange where
 # that is shown. The dark band is the average of all, the pale one where a new site will lie, 95 in 100 times.
-# Zero is in the dark band, and yet a new site may be off by half a logit: 20 % told where 29 % is true.
+# Zero is in the dark band, and yet a new site may be off by half a logit: 20% predicted where 29% is true.

@@ -26,6 +26,6 @@ cal.diagnose.ReliabilityDisplay.from_estimator(naive, X[test], y[test], name="Na
 cal.diagnose.ReliabilityDisplay.from_estimator(repaired, X[test], y[test], name="Repaired", ax=ax)
 
 # %%
-# **How to read it.** The dotted diagonal is right. Naive Bayes counts one feature three times: where it says 90 %,
+# **How to read it.** The dotted diagonal is right. Naive Bayes counts one feature three times: where it says 90%,
 # about 74 in a hundred happen, and its band leaves the diagonal, so that this is no chance (p = 0.001). The band of the
 # repaired model holds the diagonal everywhere.

@@ -113,18 +113,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class ClusterCut:
-    """What certificates along one variable read of clusters, with the methods of `Cut`.
-
-    Parameters
-    ----------
-    by_variable : ByVariable
-    ordered, points, cells, edges_from
-        As of `Cut`; edges of numbers come from the rows of pilot clusters.
-    n, pilot : int
-        Rows, and those of pilot clusters.
-    whose : str
-        Which clusters these are, where a sketch does not hold all.
-    """
+    """What certificates along one variable read of clusters, with the methods of `Cut`."""
 
     by_variable: ByVariable
     # `ordered`, `points`, `cells` and `edges_from`: as of `Cut`; edges of numbers come from the rows of pilot clusters.

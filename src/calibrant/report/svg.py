@@ -444,14 +444,14 @@ def cross(bins: Sequence[Bin], across: Window) -> Plot:
     return Plot(up, right, shapes, tuple(rings), ruled=True)
 
 
-def control(curve: Curve, crossed: str, peak: str) -> Plot | None:
+def control(curve: Curve, beyond: str, peak: str) -> Plot | None:
     """The control chart: evidence over people, paths of simulated repeats, its line and its peak.
 
     Parameters
     ----------
     curve : Curve
         Of `diagnose.control_chart`.
-    crossed, peak : str
+    beyond, peak : str
         The words at the line, and at the peak.
 
     Returns
@@ -487,7 +487,7 @@ def control(curve: Curve, crossed: str, peak: str) -> Plot | None:
     near = 0.09 * (high - low)  # a line of words
     if line is not None and (top is None or abs(top[1] - line) > 1.3 * near):  # else over the peak's words
         over = any(line - 0.2 * near < y < line + near for x, y in zip(share, score, strict=True) if x > 0.5)
-        marks.append(Mark("100%", percent(at(0, line)[1] / SIZE), 15 if over else -6, "end", "mark t-lim", crossed))
+        marks.append(Mark("100%", percent(at(0, line)[1] / SIZE), 15 if over else -6, "end", "mark t-lim", beyond))
     if top is not None:
         x, y = at(*top)
         shapes.append(("peak", f"M{x} {y}h0"))

@@ -112,7 +112,7 @@ class SignedEvidence:
     def over(self, limit: Limit) -> float:
         """The mean of two e-values: against "at most `up`", and against "at least ``-down``"."""
         each = self._at_most(limit.up), self.gap.at_least.at(max(-limit.down, -1.0))
-        return log_mean_exp(each, np.full(2, 0.5))
+        return log_mean_exp(each)
 
     def within(self, limit: Limit) -> float:
         """The lesser of two e-values: against "at least `up`", and against "at most ``-down``"; one of them is true."""

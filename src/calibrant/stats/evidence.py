@@ -12,6 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +43,7 @@ def limit_of(log_e: Callable[[float], float], delta: float, start: float | Seque
     """
     price = float(np.log(delta))
 
+    @cache  # both ends, and the root, are asked for twice
     def excess(x: float) -> float:
         return max(log_e(x), -FAR) + price
 

@@ -68,7 +68,7 @@ class ClusterRanking:
 
     def _log(self, lost: Floats) -> float:
         logs = [float(np.log1p(-kappa * lost).sum()) for kappa in self.bets]
-        return log_mean_exp(logs, np.full(len(logs), 1.0 / len(logs)))
+        return log_mean_exp(logs)
 
     def highest_rate(self, t: float, alpha: float) -> float:
         """The least rate that is refuted at one threshold; 1 where none is."""

@@ -240,7 +240,7 @@ class Above(Evidence):
             across = summed(cell, share * np.log1p(-bet * (moved - x * size)), len(self.lots.low))
             rest = self.lots.times[idle] * np.log1p(bet * x * self.lots.size[idle])
             logs.append(float(np.minimum(left, across).sum() + rest.sum()))
-        return log_mean_exp(logs, np.full(len(logs), 1.0 / len(logs)))
+        return log_mean_exp(logs)
 
     @property
     def start(self) -> float:  # type: ignore[override]

@@ -174,7 +174,7 @@ class ClusterBets:
         gain, reach = (summed(c.cluster, v, c.clusters) for v in (side.share, side.reach))
         kappa = bet_sizes(c.clusters, 1.0 / float((reach + c.size).max()))
         logs = [float(np.log1p(-k * (gain - x * c.size)).sum()) for k in kappa.tolist()]
-        return log_mean_exp(logs, np.full(len(kappa), 1.0 / len(kappa)))
+        return log_mean_exp(logs)
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ class Bets:
         largest = max(side.reach(self.counts)[1] for side in self.most)
         kappa = bet_sizes(self.counts.n, 1.0 / max(largest, 1.0))
         least = np.minimum(*(side.log_wealth(self.counts, -kappa, x) for side in self.most)).sum(axis=1)
-        return log_mean_exp(least, np.full(len(kappa), 1.0 / len(kappa)))
+        return log_mean_exp(least)
 
     def refute_more(self, x: float) -> float:
         """Return log evidence against "the error is at most x": falls with x.

@@ -9,15 +9,16 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 import calibrant as cal
 from calibrant.decisions import net_benefit
+from calibrant.decisions.ladder import ladder
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from validity.test_decision_curve import ALLOWED, DESIGNS, times
 from validity.test_net_benefit import DESIGNS as ALONE
-from validity.test_net_benefit import Design, normal_range
+from validity.test_net_benefit import Design
 
 BANDS = net_benefit.widths
 
@@ -41,6 +42,17 @@ def main(sets: int) -> None:
         (own, over), alone = reported
         clusters = f"{n // size:,}" if size else "–"
         print(f"| {name} | {n:,} | {clusters} | {own} | {over} | {', '.join(alone)} |", flush=True)
+
+
+def normal_range(design: Design, data: cal.Predictions | cal.Sketch, alpha: float) -> tuple[float, float]:
+    """Return the mean, by clusters where there are any, with so many standard errors."""
+    at, _ = ladder(data, design.t)
+    gains = at.gains(False, 0)
+    won, size = gains.value, gains.size
+    own = gains.times if at.clusters is None else np.ones(len(won))
+    mean = float(own @ won / (own @ size))
+    half = float(norm.isf(alpha / 2.0) * np.sqrt(own @ (won - mean * size) ** 2) / (own @ size))
+    return (mean - half) / (1.0 - design.t), (mean + half) / (1.0 - design.t)
 
 
 def one(design: Design, seed: int) -> tuple[bool, bool, float] | None:

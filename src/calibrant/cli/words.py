@@ -22,7 +22,7 @@ start here:
 
 for programs that act for people: calibrant guide
 
-one question by itself, with every setting that Python has:
+one question alone, with every setting that Python has:
   calibrant measure --help                   estimates, such as: calibrant measure ece log.parquet --label y --score p
   calibrant detect --help                    tests
   calibrant diagnose --help                  curves and tables of where, and for whom

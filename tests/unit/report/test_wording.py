@@ -248,7 +248,7 @@ def test_a_pocket_that_is_a_named_group_is_named_once():
     lines = replace(lines, settings={**lines.settings, "conditions": (level,)})
     group = factories.finding(0.03, 0.05, variables=[("region", "0")])
     record = factories.scanned(factories.record(groups=[group]), lines=lines)
-    assert wording.headline(record).endswith("Over it for region 0.")
+    assert wording.headline(record).endswith("Over it for region = 0.")
 
 
 def test_nobody_is_farther_off_than_everyone_by_less_than_everyone_may_be():
@@ -264,8 +264,8 @@ def test_a_long_rule_is_told_by_its_traits_and_odd_names_are_counted():
     group = factories.finding(0.03, 0.05, variables=[("g", "@everyone <b>")])
     assert off_named(Off(0.03, group)) == ""
     assert wording.headline(factories.record(groups=[group])).endswith("Over it for one group.")
-    assert off_named(Off(0.03, factories.finding(variables=[("age", "45–54")]))) == "age 45–54"
-    assert off_named(Off(0.03, factories.finding(variables=[("disability", "yes")]))) == "disability yes"
+    assert off_named(Off(0.03, factories.finding(variables=[("age", "45–54")]))) == "age = 45–54"
+    assert off_named(Off(0.03, factories.finding(variables=[("disability", "yes")]))) == "disability = yes"
 
 
 @given(st.text(min_size=1, max_size=60), st.sampled_from(EVERYONE), st.booleans(), st.text(min_size=1, max_size=30))
@@ -368,7 +368,7 @@ def test_a_group_over_by_its_raw_score_is_no_contradiction_of_what_is_shown(wors
     bound = factories.estimate(0.0, worst)
     record = replace(record, estimates={**record.estimates, "worst_group": bound})
     stated = f"After rounding, no group is off by more than {100 * worst:.1f}."
-    assert plain(wording.groups_reported(record)) == f"group x1: at least 20.7. {stated}"
+    assert plain(wording.groups_reported(record)) == f"group = x1: at least 20.7. {stated}"
     within = factories.record(groups=[factories.finding(0.002, 0.009, variables=[("group", "x1")])])
     assert plain(wording.groups_reported(within)) == "No group is off by more than 0.9."
 

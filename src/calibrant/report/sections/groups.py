@@ -69,8 +69,8 @@ FIVES = "Counts are multiples of five, up or down by chance; “under”: fewer 
 ACROSS, DOTS = 20, 200  # of the picture of people
 MISSED = ", an expected event that did not happen; empty, no event."
 GAP = (
-    "Gap: observed minus predicted, so errors in both directions cancel. Calibration error: of those given the same "
-    "score, each by itself, so they do not and it can be larger."
+    "Gap: observed minus predicted, so errors in both directions cancel. Calibration error: the size of the gap "
+    "among people with the same score, averaged, so they do not cancel and it can be larger."
 )
 
 

@@ -131,7 +131,7 @@ def note(record: AuditRecord) -> str:
     looked = f"p-values are adjusted for looking at {cardinal(len(rows))} variables. " if len(rows) > 1 else ""
     starred = n is not None and any(e.adjusted <= 1 / (n + 1) for e in rows)
     star = f" * The smallest value that {num.count(n)} simulations can show." if starred and n is not None else ""
-    left = "Evidence leaves out what one shift or stretch of all scores would correct; gaps include it."
+    left = "Evidence leaves out what moving or stretching all scores at once would correct; gaps include it."
     return f"{looked}{left}{star}"
 
 
@@ -139,9 +139,9 @@ def note(record: AuditRecord) -> str:
 
 METHOD = (
     "Among people with similar scores and attributes, what happened minus what the model says is compared with {null}: "
-    "for all attributes jointly, for each attribute by itself, in ranges and levels, and for the score. What moving or "
-    "stretching all scores alike would mend is taken out of these, and tested beside them. All of it is one test, "
-    "with a chance of at most {alpha} in 100 of a finding where there is no error{rough}.{kernel} Function "
+    "for all attributes jointly, for each attribute separately, in ranges and levels, and for the score. What moving "
+    "or stretching all scores at once would correct is left out of these, and tested separately. All of it is one "
+    "test, with a chance of at most {alpha} in 100 of a finding where there is no error{rough}.{kernel} Function "
 )
 KERNEL = " Similarity is a Gaussian kernel, for all attributes jointly {width} standard deviations wide."
 OTHERS = "calibrant detect local_calibration_test --help"  # where the other kernels and nulls are

@@ -150,7 +150,7 @@ def _row(r: Line, limit: float | None, top: float, who: str) -> Row:
     again = f"found again in {round(HALVES * float(r['stability']))} of {HALVES} halves"
     says, happened = (num.reported_rate(float(r[k]), r["rows"]) for k in ("predicted", "observed"))
     people = f"{num.count(r['rows'])} {who}, {people_share(float(r['share']))}"
-    first, more = f"{people}: {says} said, {happened} happened", [again]
+    first, more = f"{people}: {says} predicted, {happened} happened", [again]
     if r["gap_left"] is not None:
         more[0] += f"; without those above: {num.gap(float(r['gap_left']))}"
     also = f"; more of them: {besides(r['besides'])}" if r["besides"] else ""
@@ -238,7 +238,7 @@ def figure(record: AuditRecord) -> Figure | None:
     heat = svg.Heat(_labels(across), _labels(up), drawn, frames)
     blank = len(cells) < len(heat.across) * len(heat.up)
     label = f"Map of the gap by {names[0]} and {names[1]}.{where}"
-    key = [("over", "happened more often than said"), ("under", "less often")]
+    key = [("over", "happened more often than predicted"), ("under", "less often")]
     key += [("blank", "too few to show")] if blank else []
     key += [("frame", "a subgroup" if several else "the subgroup")] if frames else []
     mask = num.count(int(record.settings.get("mask", 20)))
@@ -340,7 +340,7 @@ BETS = (
 METHOD = (
     "Each covariate and the score is cut into a few cells by rules that see no outcome. A subgroup is a run of cells "
     "of a number or date, or one or two levels of a category, of one attribute or of each of two. {limits}; the "
-    "{alpha}% is shared over all {boxes} subgroups for what is said from below, "
+    "{alpha}% is shared over all {boxes} subgroups for their lower ends, "
     "and for each range. “No subgroup is off by more than” needs no sharing: one subgroup is the worst. Functions "
 )
 SEARCH = (

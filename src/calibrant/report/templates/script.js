@@ -19,7 +19,7 @@ document.querySelectorAll('figure[data-f]').forEach(figure => {
   const xs = rows.map(cells => +(cells[0].dataset.s ?? number(said(cells[0]))));
   const sides = (figure.dataset.d || '').split('|');
   const side = range => range.startsWith('+') ? 0 : /to \u2212/.test(range) ? 1 : 2;
-  const told = i => figure.dataset.f.replace(/\{(\d|side)\}/g, (_, k) => k === 'side' ? sides[side(said(rows[i][4]))] : said(rows[i][k]));
+  const text = i => figure.dataset.f.replace(/\{(\d|side)\}/g, (_, k) => k === 'side' ? sides[side(said(rows[i][4]))] : said(rows[i][k]));
   const slider = figure.querySelector('.scrub'), out = figure.querySelector('.read');
   const charts = [...figure.querySelectorAll('svg[data-lo]')];
   let at = 0;
@@ -27,8 +27,8 @@ document.querySelectorAll('figure[data-f]').forEach(figure => {
   const show = (i, on) => {
     at = Math.max(0, Math.min(xs.length - 1, i));
     slider.value = xs[at];
-    out.textContent = told(at);
-    slider.setAttribute('aria-valuetext', told(at));
+    out.textContent = text(at);
+    slider.setAttribute('aria-valuetext', text(at));
     figure.classList.toggle('on', on);
     charts.forEach(svg => {
       const { lo, hi } = svg.dataset, x = `${100 * (xs[at] - lo) / (hi - lo)}%`;
@@ -87,7 +87,7 @@ const csv = table => {
   return `\ufeff${lines.join('\r\n')}\r\n`;
 };
 
-// A chart is drawn anew with the colours that are seen: its pictures in their places, and its words as they run.
+// A chart is drawn again with the colours that are seen: its pictures in their places, and its words as they run.
 const NS = 'http://www.w3.org/2000/svg';
 const PAINT = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-linecap', 'stroke-linejoin', 'opacity',
   'font-family', 'font-size', 'font-weight', 'text-anchor', 'paint-order', 'vector-effect', 'overflow', 'display'];

@@ -119,7 +119,7 @@ def group_named(finding: Finding) -> str:
     """The name of a group in a sentence: its value, and the variable where the value alone says nothing."""
     text, pairs = value_label(finding), finding.variables
     alone = len(pairs) > 1 or finding.pooled or (not ODD.fullmatch(text) and re.search(r"[^\W\d_]{3}", text))
-    return text if alone else f"{shown(pairs[0][0])} {text}"
+    return text if alone else f"{shown(pairs[0][0])} = {text}"
 
 
 def counted(results: Sequence[Off]) -> str:

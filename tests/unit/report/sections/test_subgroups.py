@@ -133,7 +133,7 @@ def test_the_first_screen_has_three_parts_with_shape_and_word():
 
 def test_pockets_are_told_with_all_that_is_known_of_them():
     shown = section(broken())
-    assert "2,400 rows, 4%: 31.0 said, 37.8 happened" in shown
+    assert "2,400 rows, 4%: 31.0 predicted, 37.8 happened" in shown
     assert (
         "x2 over 0.8 and x3 over 0.8 : marital = married (61%, of others 38%); x1 over 0.5 (70%, of others 50%)"
         in shown

@@ -1,8 +1,8 @@
 """Columns that reproduce the outcome: what is known only once the outcome is, and no attribute of anybody.
 
-A column, alone or with another (the winner and the side that plays at home), is held against the label by a rule that is
-fitted on other rows, and against the best that a threshold on the score can do: where it makes next to no error, and the
-score many, it is a copy, a mirror, or a consequence of the outcome. No rule can tell a copy with some errors from an
+A column, alone or with another (the winner and the side that plays at home), is held against the label by a rule that
+is fitted on other rows, and against the best that a threshold on the score can do: where it makes next to no error, and
+the score many, it is a copy, a mirror, or a consequence of the outcome. No rule can tell a copy with some errors from an
 honest test with as many: such a column is asked about, and kept.
 """
 
@@ -51,7 +51,7 @@ class Column:
     @classmethod
     def of_number(cls, values: Floats) -> Column:
         """A number, a date or a truth value; NaN where missing."""
-        number = np.where(np.isnan(values), -np.inf, values)
+        number = np.where(np.isnan(values), -np.inf, values)  # the missing lie lowest
         different, level = np.unique(number, return_inverse=True)
         return cls(number, level.reshape(-1).astype(np.int64) if len(different) <= LEVELS else None)
 
@@ -68,10 +68,9 @@ class Column:
 
     def part(self, rows: Ints) -> Column:
         """The same of some rows, whose levels are counted again."""
-        if self.number is not None:
-            return Column.of_number(np.where(np.isneginf(self.number[rows]), np.nan, self.number[rows]))
-        assert self.text is not None
-        return Column.of_text(self.text[rows])
+        if self.text is not None:
+            return Column.of_text(self.text[rows])
+        return Column() if self.number is None else Column.of_number(self.number[rows])
 
 
 @dataclass(frozen=True)
@@ -103,8 +102,8 @@ def leaks(columns: Mapping[str, Column], y: NDArray[np.int8], p: Floats, seed: i
 
     Notes
     -----
-    **Method.** Stratified folds. A number is cut by a tree of four leaves, levels are a table of rates, both with labels
-    of equal weight. ``leak``: the held-out balanced error is at most .025 and half the score's best, its upper limit at
+    **Method.** Stratified folds. A number is cut by a tree of four leaves, levels are a table of rates, with labels of
+    equal weight. ``leak``: the held-out balanced error is at most .025 and half the score's best, its upper limit at
     most .10, and the sign test against the score rejects at .01. ``ask``: at most .045 and .6 of the score's, and the
     column does not order labels within its own classes, as graded predictors do; or levels of at least 20 rows have one
     outcome alone where rows of like scores expect ten times as many of the other as chance explains. Then pairs of
@@ -123,7 +122,8 @@ def leaks(columns: Mapping[str, Column], y: NDArray[np.int8], p: Floats, seed: i
         errors[name], leak = against.alone(name, column)
         result += [leak] if leak else []
     rest = {name: column for name, column in read.items() if errors[name] >= ALONE}
-    return [*result, *(leak for names, way, level in against.pairs(rest) if (leak := against.judged(names, way, level)))]
+    pairs = (against.judged(*pair) for pair in against.pairs(rest))
+    return [*result, *(leak for leak in pairs if leak)]
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class Against:
         return q
 
     def _by_tree(self, number: Floats) -> Floats:
-        """Balanced probability of an event by a tree of four leaves, from rows of other folds; the missing lie lowest."""
+        """Balanced probability of an event by a tree of four leaves, from rows of other folds."""
         q = np.full(len(number), 0.5)
         order = np.argsort(number, kind="stable")
         least = max(3, len(number) // 500)
@@ -252,10 +252,10 @@ class Against:
         one = (n >= LEAST) & (((events == n) & (n - expected >= need)) | ((events == 0) & (expected >= need)))
         if not one.any():
             return None
-        rest = ~one[level]
-        if rest.any() and 0 < self.y[rest].sum() < rest.sum() and area(self._by_level(level)[rest], self.y[rest]) > ELSEWHERE:
+        q, rest = self._by_level(level), ~one[level]
+        elsewhere = self.y[rest]
+        if 0 < elsewhere.sum() < len(elsewhere) and area(q[rest], elsewhere) > ELSEWHERE:
             return None
-        q = self._by_level(level)
         wrong = (q > 0.5) != (self.y == 1)
         rows = int(n[one].sum())
         return Leak((name,), "ask", "one outcome", self.error(q), self._limit(wrong), self.error_of_score, 1.0, rows)
@@ -274,9 +274,7 @@ class Against:
 
 def joint(a: Column, b: Column, n: int) -> tuple[Way, Ints] | None:
     """What two columns say together, as levels; None where they cannot be compared."""
-    if a.level is None and b.level is None:
-        assert a.number is not None
-        assert b.number is not None
+    if a.level is None and b.level is None and a.number is not None and b.number is not None:
         gone = np.isneginf(a.number) | np.isneginf(b.number)
         return "order", np.where(gone, 3, 1 + (a.number > b.number) - (a.number < b.number)).astype(np.int64)
     if a.level is not None and b.level is not None:
@@ -345,4 +343,3 @@ def coded(texts: Sequence[NDArray[np.object_]]) -> list[Ints]:
     """Codes that columns of texts share: equal texts have equal codes; None is missing."""
     book: dict[object, int] = {}
     return [np.array([-1 if v is None else book.setdefault(v, len(book)) for v in t], dtype=np.int64) for t in texts]
-

@@ -2,8 +2,8 @@
 
 A column, alone or with another (the winner and the side that plays at home), is held against the label by a rule that
 is fitted on other rows, and against the best that a threshold on the score can do: where it makes next to no error, and
-the score many, it is a copy, a mirror, or a consequence of the outcome. No rule can tell a copy with some errors from an
-honest test with as many: such a column is asked about, and kept.
+the score many, it is a copy, a mirror, or a consequence of the outcome. No rule can tell a copy with some errors from
+an honest test with as many: such a column is asked about, and kept.
 """
 
 from __future__ import annotations

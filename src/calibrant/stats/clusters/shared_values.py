@@ -173,7 +173,7 @@ class _Log:
         return _Screened(names, rows, cluster, off, z, len(size))
 
     def taken_off(self, names: Names, rows: Ints, clusters: int) -> Iterator[Ints]:
-        """Yield classes whose means are taken off: bins of a number, levels of columns that name clusters only jointly."""
+        """Yield classes whose means are taken off: bins of numbers, levels of columns that name clusters jointly."""
         for name in names:
             code, is_number = self.columns[name]
             if len(names) > 1 and (self.levels[name] <= GROUPS or clusters >= 2 * self.levels[name]):
@@ -224,7 +224,7 @@ class _Log:
             return True
         one, two = s.cluster[at], other.cluster[there]
         pair = _codes(one * (int(two.max()) + 1) + two)
-        total: Floats = np.bincount(pair, (self.y - self.rate)[rows])
+        total = np.bincount(pair, (self.y - self.rate)[rows]).astype(np.float64)
         of = np.zeros(int(pair.max()) + 1, dtype=np.int64)
         of[pair] = one
         noise = np.sqrt(2.0 * max(float(_excess(of, total**2).sum()), TINY))
@@ -250,8 +250,8 @@ def _less(off: Floats, code: Ints) -> Floats:
 
 def _excess(cluster: Ints, off: Floats) -> Floats:
     """What pairs of different rows of each cluster add."""
-    pairs: Floats = np.bincount(cluster, off) ** 2 - np.bincount(cluster, off * off)
-    return pairs
+    sums, squares = (np.bincount(cluster, v).astype(np.float64) for v in (off, off * off))
+    return np.asarray(sums**2 - squares)
 
 
 def _joint(codes: Sequence[Ints]) -> tuple[Ints, Ints]:

@@ -1,0 +1,140 @@
+"""Columns that reproduce the outcome are named, and honest ones are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from calibrant.stats.leaks import Column, Leak, area, coded, grown, leaks
+
+N = 2000
+
+
+def made(seed: int = 0, n: int = N) -> tuple[np.random.Generator, np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    p = expit(1.3 * x - 1.0)
+    return rng, x, p, (rng.random(n) < p).astype(np.int8)
+
+
+def text(values: list[object]) -> Column:
+    return Column.of_text(coded([np.array(values, dtype=object)])[0])
+
+
+def only(found: list[Leak]) -> Leak:
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize("n", [200, N])
+@pytest.mark.parametrize(
+    "column",
+    [
+        lambda y, _: Column.of_number(y * 1.0),
+        lambda y, _: Column.of_number(1.0 - y),
+        lambda y, _: text(["won" if v else "lost" for v in y]),
+        lambda y, rng: Column.of_number(np.where(y == 1, rng.exponential(30.0, len(y)), np.nan)),
+        lambda y, rng: Column.of_number(np.where(y == 1, 1.0, -1.0) * (0.5 + rng.poisson(5, len(y)))),
+        lambda y, rng: text([f"r{rng.integers(3)}" if v else None for v in y]),
+    ],
+    ids=["copy", "mirror", "text", "missing without event", "margin", "reason"],
+)
+def test_what_reproduces_the_outcome_is_a_leak(column, n: int) -> None:
+    rng, _, p, y = made(n=n)
+    found = only(leaks({"it": column(y, rng)}, y, p))
+    assert (found.columns, found.kind) == (("it",), "leak")
+    assert found.error < 0.01
+    assert found.limit < 0.1 < found.error_of_score
+
+
+def test_one_error_in_a_hundred_is_a_leak_and_three_are_asked_about() -> None:
+    rng, _, p, y = made()
+    noisy = {f"{e}": Column.of_number(np.where(rng.random(N) < e, 1 - y, y) * 1.0) for e in (0.01, 0.03, 0.2)}
+    assert [(f.columns[0], f.kind) for f in leaks(noisy, y, p)] == [("0.01", "leak"), ("0.03", "ask")]
+
+
+def test_pairs_that_reproduce_the_outcome_only_together() -> None:
+    rng, _, p, y = made()
+    home = rng.integers(0, 40, (N, 2))
+    home[:, 1] = (home[:, 0] + 1 + home[:, 1] % 39) % 40
+    names = [[f"t{a}", f"t{b}"] for a, b in home]
+    wins = [[a, a if v else b] for (a, b), v in zip(names, y, strict=True)]
+    first, second = coded([np.array(c, dtype=object) for c in zip(*wins, strict=True)])
+    points = np.round(rng.gamma(4.0, 20.0, N))
+    columns = {
+        "home": Column.of_text(first),
+        "winner": Column.of_text(second),
+        "points": Column.of_number(points),
+        "against": Column.of_number(points - np.where(y == 1, 1, -1) * (1 + rng.poisson(8, N))),
+    }
+    assert [(f.columns, f.kind, f.way) for f in leaks(columns, y, p)] == [
+        (("home", "winner"), "leak", "equality"),
+        (("points", "against"), "leak", "order"),
+    ]
+
+
+def test_a_level_that_has_one_outcome_alone_is_asked_about() -> None:
+    rng, _, p, y = made()
+    seen = np.where(y == 1, rng.choice(["a", "b", "event"], N, p=[0.3, 0.3, 0.4]), rng.choice(["a", "b"], N))
+    found = only(leaks({"status": text(list(seen))}, y, p))
+    assert (found.kind, found.way, found.rows) == ("ask", "one outcome", int((seen == "event").sum()))
+
+
+def test_honest_columns_are_not_named() -> None:
+    for seed in range(10):
+        rng, x, p, y = made(seed)
+        columns = {
+            "score": Column.of_number(p),
+            "logit": Column.of_number(x),
+            "sharper": Column.of_number(x + 0.2 * rng.normal(size=N)),
+            "number": Column.of_number(np.arange(N) * 1.0),
+            "grade": text([f"g{v}" for v in np.digitize(x, [-1, 0, 1])]),
+            "site": text([f"s{v}" for v in rng.integers(0, 40, N)]),
+            "flag": Column.of_number((x > 1.0) * 1.0),
+        }
+        assert leaks(columns, y, p) == []
+
+
+def test_a_strong_honest_test_beside_a_useless_score_is_no_leak() -> None:
+    """Nearly all outcomes follow from it, and it still orders those in either of its classes."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        x = 5.0 * rng.normal(size=N)
+        y = (rng.random(N) < expit(x)).astype(np.int8)
+        assert leaks({"test": Column.of_number(x)}, y, expit(0.05 * x + rng.normal(size=N))) == []
+
+
+def test_few_of_a_label_say_nothing() -> None:
+    y = np.zeros(300, dtype=np.int8)
+    y[:7] = 1
+    assert leaks({"copy": Column.of_number(y * 1.0)}, y, np.full(300, 0.02)) == []
+
+
+def test_constant_missing_and_infinite_values_are_no_leak() -> None:
+    _, _, p, y = made()
+    odd = np.where(np.arange(N) % 3 == 0, np.inf, np.where(np.arange(N) % 3 == 1, -1e308, 1e308))
+    columns = {"one": np.ones(N), "none": np.full(N, np.nan), "odd": odd}
+    assert leaks({k: Column.of_number(v) for k, v in columns.items()}, y, p) == []
+
+
+def test_a_tree_is_scikit_learns() -> None:
+    tree = pytest.importorskip("sklearn.tree")
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x = np.sort(np.round(rng.normal(size=400), int(rng.integers(1, 4))))
+        y = rng.random(400) < expit(3.0 * np.sin(2.0 * x))
+        w = np.where(y, 0.5 / y.sum(), 0.5 / (~y).sum())
+        ends, rates = grown(x, w * y, w, 5)
+        fit = tree.DecisionTreeClassifier(max_leaf_nodes=4, min_samples_leaf=5, random_state=0).fit(x[:, None], y, w)
+        mine, theirs = rates[np.searchsorted(ends, x)], fit.predict_proba(x[:, None])[:, 1]
+        np.testing.assert_allclose(mine, theirs, atol=1e-12)
+
+
+def test_the_area_is_scipys() -> None:
+    from scipy.stats import mannwhitneyu
+
+    rng = np.random.default_rng(0)
+    x, y = np.round(rng.normal(size=300), 1), rng.integers(0, 2, 300)
+    events, others = x[y == 1], x[y == 0]
+    assert area(x, y) == pytest.approx(mannwhitneyu(events, others).statistic / len(events) / len(others))

@@ -142,7 +142,7 @@ def overlap(fitted: FittedOn, data: Predictions | MulticlassPredictions) -> str:
 
 # ---- What a fitted repair is: a small immutable value that turns scores into scores, and that JSON can carry ----
 
-FORMAT = "calibrant-map/1"
+FORMAT = "calibrant-calibrator/1"
 Order = Literal["kept", "kept up to ties", "may change"]
 Rows = TypeVar("Rows", Predictions, MulticlassPredictions)
 
@@ -394,9 +394,11 @@ class Calibrator:
         BadInput
             It is not a map, was written by a newer calibrant, or lacks something.
         """
-        if not isinstance(d, Mapping) or d.get("format") != FORMAT:
-            result = d.get("format") if isinstance(d, Mapping) else type(d).__name__
-            raise BadInput(f"not a calibrator of this version of calibrant: format is {result!r}, not {FORMAT!r}")
+        written = d.get("format") if isinstance(d, Mapping) else type(d).__name__
+        if written == "calibrant-map/1":
+            raise BadInput(f"this calibrator was written by an older calibrant, as {written!r}: fit it again")
+        if not isinstance(d, Mapping) or written != FORMAT:
+            raise BadInput(f"not a calibrator of this version of calibrant: format is {written!r}, not {FORMAT!r}")
         kind, known = d.get("kind"), calibrator_classes()
         if not isinstance(kind, str) or kind not in known:
             raise BadInput(f"calibrator of an unknown kind {kind!r}: this calibrant knows {', '.join(sorted(known))}")

@@ -12,6 +12,7 @@ from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.specs.coding import Coding, Encoded, encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.disclosure import MASK, cells, reported_codings
+from calibrant.stats.betting import Clusters
 from calibrant.stats.logistic import Design, maximise
 from calibrant.views.points import weights_of
 
@@ -52,6 +53,21 @@ def clusters_of(data: Predictions, rows: Rows = slice(None)) -> Whole | None:
     if data.cluster is None:
         return None
     return np.unique(data.cluster[rows], return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def independent(data: Predictions, rows: Rows = slice(None)) -> tuple[str, Whole]:
+    """What is independent of one another, "rows" or "clusters", and the number of that of each row, from 0."""
+    clusters = clusters_of(data, rows)
+    return ("rows", np.arange(len(data.p[rows]))) if clusters is None else ("clusters", clusters)
+
+
+def linear(data: Predictions, rows: Rows, p: Floats, ends: tuple[Floats, Floats]) -> Clusters:
+    """Some rows' part in a mean that is linear in the outcomes: of each, what it adds without the event and with it.
+
+    The noise is guessed from the rates p.
+    """
+    weight = None if data.weights is None else data.weights[rows]
+    return Clusters.of_values(data.y[rows], p, ends, weight, clusters_of(data, rows))
 
 
 def targets(rows: Predictions) -> Floats:
@@ -291,8 +307,7 @@ def newton_step(information: Floats, gradient: Floats, penalty: Floats) -> Float
 
 def folds_of(rows: Predictions, rng: np.random.Generator) -> tuple[Whole, Whole]:
     """The independent unit of each row (its cluster, or itself), and a fold that keeps clusters whole."""
-    clusters = clusters_of(rows)
-    cluster = np.arange(rows.n) if clusters is None else clusters
+    _, cluster = independent(rows)
     return cluster, rng.permutation(np.arange(cluster.max() + 1) % FOLDS)[cluster]
 
 

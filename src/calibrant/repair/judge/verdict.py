@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
@@ -216,17 +216,10 @@ LISTED = 3  # names in a line before it counts
 Range = tuple[float | None, float | None]
 
 
-def error_range(row: Summary) -> Range:
-    """The certified range of the error as shown."""
-    return row.error_shown_low, row.error_high
-
-
-def worst_group_range(row: Summary) -> Range:
-    """The certified range of the error of the worst group as shown."""
-    return row.worst_group_shown_low, row.worst_group_high
-
-
-RANGES = {"error": error_range, "worst_group": worst_group_range}
+RANGES: Mapping[str, Callable[[Summary], Range]] = {  # certified ranges of an error as shown
+    "error": lambda row: (row.error_shown_low, row.error_high),
+    "worst_group": lambda row: (row.worst_group_shown_low, row.worst_group_high),
+}
 
 
 def by_ends(low: float, high: float, *, upward: bool = False) -> Shown:
@@ -234,6 +227,11 @@ def by_ends(low: float, high: float, *, upward: bool = False) -> Shown:
     if upward:
         low, high = -high, -low
     return "better" if high < 0.0 else "worse" if low > 0.0 else "undecided"
+
+
+def ranged(low: float, high: float, *, upward: bool = False) -> dict[str, Any]:
+    """The fields of a change that tell its range, and what it shows."""
+    return {"change_low": low, "change_high": high, "shown": by_ends(low, high, upward=upward)}
 
 
 def by_certificates(before: Range, after: Range) -> Shown | None:

@@ -117,11 +117,11 @@ class GroupChange:
     shown: Shown
 
 
-def curve_of(part: str, kind: type, rows: Sequence[Any]) -> Curve:
-    """Return rows of one kind as a curve; its columns are there even without rows."""
+def curve_of(part: str, kind: type, rows: Sequence[Any], settings: Mapping[str, Any] | None = None) -> Curve:
+    """Rows of one kind as a curve; its columns are there even without rows."""
     values = [astuple(row) for row in rows]
     columns = {f.name: tuple(row[i] for row in values) for i, f in enumerate(fields(kind))}
-    return Curve(method=METHOD if part == "table" else f"{METHOD}.{part}", columns=columns)
+    return Curve(method=METHOD if part == "table" else f"{METHOD}.{part}", columns=columns, settings=settings or {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -20,20 +20,18 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 from calibrant.errors import BadInput
 from calibrant.repair.calibrators.curves import Platt
 from calibrant.repair.calibrators.dirichlet import Dirichlet
-from calibrant.repair.class_calibrators import (
-    ClassCalibrators,
-    ClassRows,
-    checked_classes,
-    checked_recipe,
-    checked_weights,
-)
 from calibrant.repair.classifier_data import (
+    ClassCalibrators,
     ClassifierInputs,
+    ClassRows,
     Columns,
     Features,
     Labels,
     Stated,
     answers,
+    checked_classes,
+    checked_recipe,
+    checked_weights,
     chosen,
     row_identities,
     stacked,
@@ -53,12 +51,7 @@ Metadata = dict[str, object]  # what scikit-learn passes on by name
 
 @dataclass(frozen=True)
 class Repaired(ClassCalibrators):
-    """A fitted classifier and the maps of its scores.
-
-    Parameters
-    ----------
-    estimator : classifier
-    """
+    """A fitted classifier and the maps of its scores."""
 
     estimator: BaseEstimator
 
@@ -70,33 +63,18 @@ class Repaired(ClassCalibrators):
 
 @dataclass(frozen=True)
 class ClassifierFit:
-    """Everything one fit is made of.
-
-    Parameters
-    ----------
-    X, y : rows and labels
-    index : int array of shape (n,)
-        Labels as places in `classes`.
-    classes : array of shape (K,)
-    weights : float64 array of shape (n,) or None
-    table : function that returns a pyarrow.Table or None
-        What the repair reads besides scores; asked once the classifier has said what is wrong with X.
-    params : dict
-        For the classifier's fit.
-    recipe : recipe
-    pairwise : bool
-        X is a matrix of kernels or distances between rows.
-    """
+    """Everything one fit is made of."""
 
     X: Features
     y: Labels
-    index: Whole
-    classes: Labels
-    weights: Floats | None
+    index: Whole  # shape (n,): labels as places in `classes`
+    classes: Labels  # shape (K,)
+    weights: Floats | None  # shape (n,)
+    # What the repair reads besides scores; asked once the classifier has said what is wrong with X.
     table: Callable[[], pa.Table | None]
-    params: Metadata
+    params: Metadata  # for the classifier's fit
     recipe: Recipe | Dirichlet
-    pairwise: bool = False
+    pairwise: bool = False  # X is a matrix of kernels or distances between rows
 
     def learnt(self, classes: Labels) -> ClassifierFit:
         """The fit with labels coded by the classes of a classifier that was fitted before."""

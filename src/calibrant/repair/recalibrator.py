@@ -17,19 +17,17 @@ from calibrant.arguments import choice
 from calibrant.errors import BadInput
 from calibrant.repair.calibrators.curves import Platt
 from calibrant.repair.calibrators.dirichlet import Dirichlet
-from calibrant.repair.class_calibrators import (
-    ClassCalibrators,
-    ClassRows,
-    checked_classes,
-    checked_recipe,
-    checked_weights,
-)
 from calibrant.repair.classifier_data import (
     ROUNDING,
+    ClassCalibrators,
     ClassifierInputs,
+    ClassRows,
     Features,
     Labels,
     Stated,
+    checked_classes,
+    checked_recipe,
+    checked_weights,
     chosen,
     row_identities,
     table_of,

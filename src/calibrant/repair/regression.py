@@ -247,7 +247,7 @@ class Trial:
 class Choice:
     """How much to correct."""
 
-    penalty: Floats | None  # shape (k,): None: not at all
+    penalty: Floats | None  # shape (k,): none: not at all
     strength: float
     joint: float
     # `gain` and `error`: log loss that cross-fitting gained over the base, by row, and its standard error.

@@ -13,7 +13,7 @@ import pytest
 import calibrant as cal
 from calibrant.cli.run import main
 from calibrant.repair import Calibrator
-from calibrant.repair.calibrator_file import DEEPEST, LARGEST, LISTS, parsed
+from calibrant.repair.fitted import DEEPEST, LARGEST, LISTS, parsed
 
 LINE = '{"format":"calibrant-calibrator/1","kind":"Logistic","recipe":"Platt","slope":1.0,"intercept":0.0'
 HEAD = '{"format":"calibrant-calibrator/1","recipe":"x",'

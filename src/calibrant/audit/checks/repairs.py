@@ -66,7 +66,7 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
     by = tuple(v.name for v in context.sketch.spec.variables if v.name in kept)
     by_variable, left_out = audited_variables(rows, None, context.seed)
     people = Populations(context, context.needs_sample(), so_far.get("subgroups", NO_CURVE))
-    asked = Judging(
+    judging = Judging(
         repairs=tried_by_default(by_variable, quick=False),
         variables=by_variable,
         left_out=left_out,
@@ -87,7 +87,7 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
         reported=people.ends,
         exact=context.everyone.exact,
     )
-    result = compared(rows, asked)
+    result = compared(rows, judging)
     ranked = so_far["ranking"].columns.get("variable", ()) if "ranking" in so_far else ()
     curves = {"repairs": _shortened(result, ranked)}
     if result.fixed.columns:

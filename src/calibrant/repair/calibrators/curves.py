@@ -10,12 +10,11 @@ import numpy as np
 from calibrant.arguments import choice, number
 from calibrant.data.predictions import Predictions
 from calibrant.kernels.roots import crossing
-from calibrant.repair.catalogue import recipe
+from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.fitted import Batch, Calibrator, Order, fitted_on
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Term
 from calibrant.repair.regression import EDGE, Floats, expit, fit_rows, log_odds, log_of, losses, targets
-from calibrant.repair.tunable import Tunable
 from calibrant.stats.logistic import regress
 from calibrant.views.points import weights_of
 
@@ -41,11 +40,9 @@ class Logistic(Calibrator):
         return "kept" if self.slope > 0 else "kept up to ties" if self.slope == 0 else "may change"
 
     def values(self, rows: Batch) -> Floats:
-        """The repaired scores."""
         return expit(self.eta(rows.p))
 
     def formula(self, row: Formula) -> Term:
-        """The repaired score as a formula."""
         p = row.score
         if self.scale == "log ratio":
             t = expression.logged(p + TINY) - expression.logged((1.0 - p) + TINY)
@@ -262,11 +259,9 @@ class BetaCurve(Calibrator):
         return "kept" if max(self.a, self.b) > 0 else "kept up to ties"
 
     def values(self, rows: Batch) -> Floats:
-        """The repaired scores."""
         return expit(self.a * log_of(rows.p) - self.b * log_of(1.0 - rows.p) + self.c)
 
     def formula(self, row: Formula) -> Term:
-        """The repaired score as a formula."""
         up, down = (expression.logarithm(v, EDGE) for v in (row.score, 1.0 - row.score))
         return expression.probability(up * self.a - down * self.b + self.c)
 

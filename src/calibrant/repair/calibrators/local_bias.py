@@ -14,7 +14,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.specs.coding import Encoded
 from calibrant.errors import NotComputable
 from calibrant.repair.calibrators.augmented import of_kept
-from calibrant.repair.catalogue import recipe
+from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.disclosure import reported_codings, stepped
 from calibrant.repair.fitted import Batch, Calibrator, Order, fitted_on, inputs_of, known, rising, shares, sound
 from calibrant.repair.formulas import expression
@@ -42,7 +42,6 @@ from calibrant.repair.regression import (
     taken,
     targets,
 )
-from calibrant.repair.tunable import Tunable
 from calibrant.stats.logistic import regress
 from calibrant.views.points import even_weights
 
@@ -59,41 +58,20 @@ Line = tuple[int, float, tuple[float, ...], tuple[float, ...]]  # axis, width, k
 
 @dataclass(frozen=True, kw_only=True)
 class KernelShift(Calibrator):
-    """The map ``expit(slope logit p + intercept + f(p, x))``, f a sum of Gaussian bells and of constants by level.
-
-    Parameters
-    ----------
-    slope, intercept : float
-    score : tuple of float
-        Location and scale of the score; then, if its ranks are used, their table.
-    edges : tuple of float
-        Nearer to 0, and to 1, than these logarithms of the score are continued along their tangents.
-    lines : tuple of (axis, width, knots, heights)
-        Bells along one axis: 0 is the score, then the numbers.
-    landmarks : tuple of tuple of float
-        Score and numbers, standardised, of the places around which the joint bells lie: values of rows, each column
-        shuffled by itself.
-    levels_there : tuple of tuple of int
-        Their levels.
-    heights : tuple of float
-        Of the joint bells.
-    width : float
-        Of the joint bells.
-    kept : tuple of tuple of int
-        Levels that have a constant.
-    constants : tuple of float
-    """
+    """The map ``expit(slope logit p + intercept + f(p, x))``, f a sum of Gaussian bells and of constants by level."""
 
     slope: float
     intercept: float
-    score: tuple[float, ...]
-    edges: Edges
-    lines: tuple[Line, ...] = ()
+    score: tuple[float, ...]  # location and scale of the score; then, if its ranks are used, their table
+    edges: Edges  # nearer to 0, and to 1, than these logarithms of the score are continued along their tangents
+    lines: tuple[Line, ...] = ()  # bells along one axis: 0 is the score, then the numbers
+    # Score and numbers, standardised, of the places around which the joint bells lie: values of rows, each column
+    # shuffled by itself.
     landmarks: tuple[tuple[float, ...], ...] = ()
-    levels_there: tuple[tuple[int, ...], ...] = ()
-    heights: tuple[float, ...] = ()
-    width: float = 1.0
-    kept: Kept = ()
+    levels_there: tuple[tuple[int, ...], ...] = ()  # their levels
+    heights: tuple[float, ...] = ()  # of the joint bells
+    width: float = 1.0  # of the joint bells
+    kept: Kept = ()  # levels that have a constant
     constants: tuple[float, ...] = ()
 
     @property
@@ -104,7 +82,6 @@ class KernelShift(Calibrator):
         return "kept" if self.slope > 0 else "kept up to ties"
 
     def check(self) -> None:
-        """Raise `ValueError` if bells, levels and covariates do not match."""
         x, bells_there = inputs_of(self.codings), len(self.heights)
         sound(len(self.score) > 1 and self.score[1] > 0 and rising(self.score[2:]), "score must be location and scale")
         sound(min(self.edges) > 0 and shares(self.edges) and self.width > 0, "edges must lie between 0 and 1")
@@ -120,7 +97,6 @@ class KernelShift(Calibrator):
         sound(not self.constants or known(self.kept, x.levels), "kept must name levels of each level variable")
 
     def values(self, rows: Batch) -> Floats:
-        """The repaired scores."""
         if self.order == "kept" and (self.slope, self.intercept) == (1.0, 0.0):
             return rows.p.copy()
         eta = self.slope * log_odds(rows.p, self.edges) + self.intercept
@@ -141,7 +117,6 @@ class KernelShift(Calibrator):
         return out + of_levels(codes, self.kept, self.constants) if self.constants else out
 
     def formula(self, row: Formula) -> Term:
-        """The repaired score as a formula."""
         if self.order == "kept" and (self.slope, self.intercept) == (1.0, 0.0):
             return row.score
         parts = [expression.log_odds(row.score, self.edges) * self.slope, Number(self.intercept)]
@@ -231,22 +206,12 @@ REAL = 1e-6  # share of the largest eigenvalue below which a direction of a kern
 
 @dataclass(frozen=True)
 class Kernel:
-    """Bells around marks, and the matrix that makes of them features whose penalty is the sum of squares.
+    """Bells around marks, and the matrix that makes of them features whose penalty is the sum of squares."""
 
-    Parameters
-    ----------
-    axes : tuple of int
-        Which axes of the positions it reads.
-    marks : (float64 array of shape (k, axes), int32 array of shape (k, level variables) or None)
-    width : float
-    half : float64 array of shape (k, features)
-        The inverse root of the bells' matrix at the marks.
-    """
-
-    axes: tuple[int, ...]
-    marks: Marks
+    axes: tuple[int, ...]  # which axes of the positions it reads
+    marks: Marks  # shape (k, axes)
     width: float
-    half: Floats
+    half: Floats  # shape (k, features): the inverse root of the bells' matrix at the marks
 
     def features(self, z: Floats, codes: Codes) -> Floats:
         """The features of rows."""
@@ -260,20 +225,11 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Frame:
-    """All features, fixed without a label.
+    """All features, fixed without a label."""
 
-    Parameters
-    ----------
-    lines : tuple of Kernel
-        Along the axes that vary.
-    joint : Kernel or None
-    kept : tuple of tuple of int
-        Levels that get a column.
-    """
-
-    lines: tuple[Kernel, ...]
+    lines: tuple[Kernel, ...]  # along the axes that vary
     joint: Kernel | None
-    kept: Kept
+    kept: Kept  # levels that get a column
 
     def columns(self, free: Floats, z: Floats, codes: Codes) -> Floats:
         """The unpenalised columns `free`, then lines, levels and joint features, of all rows."""

@@ -27,13 +27,12 @@ from calibrant.repair.calibrators.boosting import (
     choose,
     in_bins,
 )
-from calibrant.repair.catalogue import recipe
+from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.disclosure import MASK
 from calibrant.repair.fitted import Batch, Calibrator, fitted_on, inputs_of, rising, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Chosen, Formula, Joined, Number, Term, Test
 from calibrant.repair.regression import Floats, clusters_of, fit_rows, log_odds
-from calibrant.repair.tunable import Tunable
 from calibrant.search.models import hash_split
 from calibrant.views.points import even_weights
 
@@ -46,30 +45,17 @@ Judge = Callable[[Floats, Floats], NDArray[np.bool_]]  # event rates and mean sc
 
 @dataclass(frozen=True, kw_only=True)
 class LevelShifts(Calibrator):
-    """Shifts in cells of groups and bins of the score, made one after another.
+    """Shifts in cells of groups and bins of the score, made one after another."""
 
-    Parameters
-    ----------
-    bins : int
-        Bins of the score, of equal width.
-    edges : tuple of tuple of float
-        Where the bins of each number begin.
-    grouping : tuple of tuple of int
-        The two columns of each step (0 none, then numbers, then levels), -1 for none.
-    cells : tuple of tuple of int
-        The cells each step shifts: ``(first bin * 52 + second bin) * bins + bin``.
-    shifts : tuple of tuple of float
-        By how much.
-    """
-
-    bins: int
-    edges: BinEdges = ()
+    bins: int  # bins of the score, of equal width
+    edges: BinEdges = ()  # where the bins of each number begin
+    # The two columns of each step (0 none, then numbers, then levels), -1 for none.
     grouping: tuple[tuple[int, int], ...] = ()
+    # The cells each step shifts: ``(first bin * 52 + second bin) * bins + bin``.
     cells: tuple[tuple[int, ...], ...] = ()
-    shifts: tuple[tuple[float, ...], ...] = ()
+    shifts: tuple[tuple[float, ...], ...] = ()  # by how much
 
     def check(self) -> None:
-        """Raise `ValueError` if a step is about columns or cells that are not there."""
         x = inputs_of(self.codings)
         sound(1 <= self.bins <= MOST, f"bins must be from 1 to {MOST}")
         sound(len(self.edges) == x.numbers and all(len(e) < BINS and rising(e) for e in self.edges), "edges must rise")
@@ -82,7 +68,6 @@ class LevelShifts(Calibrator):
             sound(len(cells) == len(by) and all(0 <= c < top for c in cells), "a step shifts a cell that is not there")
 
     def values(self, rows: Batch) -> Floats:
-        """The repaired scores."""
         out, x = rows.p.copy(), rows.covariates
         codes = np.zeros((len(out), 1), np.uint8) if x is None else bins_of(x, self.codings, self.edges)
         for (first, second), cells, by in zip(self.grouping, self.cells, self.shifts, strict=True):
@@ -93,7 +78,6 @@ class LevelShifts(Calibrator):
         return out
 
     def formula(self, row: Formula) -> Term:
-        """The repaired score as a formula: a step for every grouping that was shifted."""
         p = row.score
         for columns, cells, by in zip(self.grouping, self.cells, self.shifts, strict=True):
             moves = tuple((self._cell(row, p, columns, c), Number(s)) for c, s in zip(cells, by, strict=True) if s)

@@ -148,6 +148,7 @@ def _shown(c: Coding, value: float) -> str:
 # ---- How it is grown, with a map in every node ----
 
 Target = Literal["residual", "outcome"]
+Fields = dict[str, Any]  # of a table or a map, as they are made from rows
 Gain = dict[str, float | None]  # in log loss by the depth chosen, and its standard error
 PRIOR = 20.0  # rows of average outcome by which a level's place in the order is drawn in
 
@@ -167,9 +168,8 @@ class Growth:
 class Table(ABC):
     """Rows to fit a tree on, and what kind of map its nodes have."""
 
-    by_row: ClassVar[tuple[str, ...]] = ("y", "weight", "numbers", "codes", "cluster")  # what there is one of a row
+    by_row: ClassVar[tuple[str, ...]] = ("weight", "numbers", "codes", "cluster")  # what there is one of a row
 
-    y: NDArray[Any]  # outcomes, or classes
     weight: Floats  # of mean one over all rows
     numbers: Floats  # shape (n, d): missing ones by the median
     codes: Codes  # shape (n, c)
@@ -180,27 +180,27 @@ class Table(ABC):
         return replace(self, **{name: getattr(self, name)[rows] for name in self.by_row})
 
     @abstractmethod
-    def root(self, g: Growth) -> Any:
+    def root(self, g: Growth) -> Floats:
         """The map of everyone."""
 
     @abstractmethod
-    def aims(self, root: Any, g: Growth) -> tuple[Floats, Floats]:
+    def aims(self, root: Floats, g: Growth) -> tuple[Floats, Floats]:
         """What the tree explains, one column or several; and the one column by which levels are put in order."""
 
     @abstractmethod
-    def spread(self, root: Any) -> Any:
+    def spread(self, root: Floats) -> Floats:
         """The scale on which maps move."""
 
     @abstractmethod
-    def moved(self, own: Whole, parent: Any, spread: Any, g: Growth, leaf: bool) -> Any:
+    def moved(self, own: Whole, parent: Floats, spread: Floats, g: Growth, leaf: bool) -> Floats:
         """The map of a node: its parent's, moved as far as its own rows say against a penalty."""
 
     @abstractmethod
-    def losses(self, here: NDArray[np.bool_], one: Any) -> Floats:
+    def losses(self, here: NDArray[np.bool_], one: Floats) -> Floats:
         """The log loss of some rows by a map."""
 
     @abstractmethod
-    def calibrator(self, tree: Tree, leaves: Sequence[NDArray[np.bool_]], kept: dict[str, Any], gain: Gain) -> Parted:
+    def calibrator(self, tree: Tree, leaves: Sequence[NDArray[np.bool_]], kept: Fields, gain: Gain) -> Parted:
         """The map that a tree leaves, given the rows of each leaf and what all such maps keep."""
 
 
@@ -210,7 +210,7 @@ class Tree:
 
     splits: Splits
     places: Places
-    maps: Sequence[Any]
+    maps: Sequence[Floats]
     depth: Sequence[int]
 
     def leaf_of(self, t: Table, deepest: int = STEEPEST) -> Whole:
@@ -219,7 +219,7 @@ class Tree:
 
     def losses(self, t: Table, deepest: int) -> Floats:
         """The log loss of each row by the maps at most so deep."""
-        at, out = self.leaf_of(t, deepest), np.empty(len(t.y))
+        at, out = self.leaf_of(t, deepest), np.empty(len(t.weight))
         for node in np.unique(at):
             here = at == node
             out[here] = t.losses(here, self.maps[node])
@@ -238,7 +238,7 @@ def grown(t: Table, g: Growth) -> Tree:
     splits = _splits_of(aim, t.weight, inputs, g)
     maps, depth = [root] * len(splits.feature), [0] * len(splits.feature)
     if g.paper and len(maps) == 1:
-        maps = [t.moved(np.arange(len(t.y)), root, spread, g, leaf=True)]
+        maps = [t.moved(np.arange(len(t.weight)), root, spread, g, leaf=True)]
     for node, child, own in splits.down(inputs):
         depth[child] = depth[node] + 1
         maps[child] = t.moved(own, maps[node], spread, g, leaf=splits.feature[child] < 0)
@@ -286,7 +286,7 @@ def best_depth(t: Table, g: Growth, fold: Whole) -> tuple[int, float, float]:
 
     The gain must exceed its standard error, or the depth is 0.
     """
-    loss = np.empty((g.depth + 1, len(t.y)))
+    loss = np.empty((g.depth + 1, len(t.weight)))
     for k in range(FOLDS):
         out = np.flatnonzero(fold == k)
         tree, rest = grown(t[np.flatnonzero(fold != k)], g), t[out]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from calibrant.repair.calibrators.augmented import Form, coefficients, score_col
 from calibrant.repair.calibrators.dirichlet import (
     AS_THEY_ARE,
     ClassCalibrator,
+    Classes,
     Dirichlet,
     edge_of,
     fit_classes,
@@ -25,6 +26,7 @@ from calibrant.repair.calibrators.dirichlet import (
 )
 from calibrant.repair.calibrators.parted import (
     STEEPEST,
+    Fields,
     Gain,
     Growth,
     Parted,
@@ -35,7 +37,7 @@ from calibrant.repair.calibrators.parted import (
     grown,
     numbers_of,
 )
-from calibrant.repair.catalogue import recipe
+from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.disclosure import MASK
 from calibrant.repair.fitted import Batch, Order, fitted_on, shares, sound
 from calibrant.repair.formulas import expression
@@ -55,11 +57,9 @@ from calibrant.repair.regression import (
     softmax,
     targets,
 )
-from calibrant.repair.tunable import Tunable
 from calibrant.stats.logistic import regress
 from calibrant.views.points import even_weights
 
-Curve = tuple[Floats, float]  # slopes and intercept
 HEIGHT = 0.1  # share of the penalty that the height of a node's curve takes
 
 # ---- Two classes: a beta curve in each node ----
@@ -103,41 +103,43 @@ class Branches(Parted):
 class CurveTable(Table):
     """Rows of two classes."""
 
-    by_row = (*Table.by_row, "score", "target")
+    by_row = (*Table.by_row, "y", "score", "target")
 
+    y: Floats
     score: Floats  # shape (n, 2): ``ln p`` and ``-ln(1 - p)``
     target: Floats  # Platt's targets, in place of the outcomes, for the curve of everyone
     edges: Edges
     form: Form
 
     @classmethod
-    def of(cls, rows: Predictions, asked: VariableTree, shared: dict[str, Any]) -> CurveTable:
+    def of(cls, rows: Predictions, settings: VariableTree, shared: Fields) -> CurveTable:
         """The rows of a fit."""
         edges = edges_of(rows.p)
-        form: Form = "published beta" if asked.paper else "beta"
+        form: Form = "published beta" if settings.paper else "beta"
         score, y, (_, cluster) = score_columns(rows.p, form, edges), rows.y.astype(np.float64), independent(rows)
         return cls(y=y, cluster=cluster, score=score, target=targets(rows), edges=edges, form=form, **shared)
 
-    def root(self, g: Growth) -> Curve:
+    def root(self, g: Growth) -> Floats:
         """Beta calibration."""
         if g.paper:
-            return regress(self.score, self.y, self.weight, ridge=1.0)
+            return np.append(*regress(self.score, self.y, self.weight, ridge=1.0))
         slopes, _, height = coefficients(self.target, self.weight, self.score)
-        return slopes, height
+        return np.append(slopes, height)
 
-    def aims(self, root: Curve, g: Growth) -> tuple[Floats, Floats]:
+    def aims(self, root: Floats, g: Growth) -> tuple[Floats, Floats]:
         """What that curve leaves, or (as published) the outcome."""
-        aim = self.y if g.target == "outcome" else self.y - expit(self.score @ root[0] + root[1])
+        aim = self.y if g.target == "outcome" else self.y - expit(self.score @ root[:2] + root[2])
         return aim, aim
 
-    def spread(self, _: Curve) -> Floats:
-        return np.maximum(self.score.std(axis=0), 1e-12)
+    def spread(self, _: Floats) -> Floats:
+        scale: Floats = np.maximum(self.score.std(axis=0), 1e-12)
+        return scale
 
-    def moved(self, own: Whole, parent: Curve, spread: Floats, g: Growth, leaf: bool) -> Curve:  # noqa: ARG002
+    def moved(self, own: Whole, parent: Floats, spread: Floats, g: Growth, leaf: bool) -> Floats:  # noqa: ARG002
         y, score, weight = self.y[own], self.score[own], self.weight[own]
-        slopes, height = parent
+        slopes, height = parent[:2], parent[2]
         if g.paper:  # a curve of its own, with scikit-learn's ridge of 1; a leaf of one class takes its parent's
-            return parent if y.min() == y.max() else regress(score, y, weight, ridge=1.0)
+            return parent if y.min() == y.max() else np.append(*regress(score, y, weight, ridge=1.0))
         middle = np.average(score, axis=0, weights=weight)
         columns = np.column_stack([np.ones(len(y)), (score - middle) / spread])
         none = np.zeros(len(y), dtype=np.int64)
@@ -148,21 +150,21 @@ class CurveTable(Table):
             after = slopes + moved[1:] / spread
             falling = (after < 0) & np.isfinite(penalty[1:])
             if not falling.any():
-                return after, height + float(moved[0] - (moved[1:] / spread) @ middle)
+                return np.append(after, height + (moved[0] - (moved[1:] / spread) @ middle))
             # a and b stay at least 0: the one that falls most keeps its parent's value
             penalty[1 + int(np.argmin(np.where(falling, after * spread, 0.0)))] = np.inf
 
-    def losses(self, here: NDArray[np.bool_], one: Curve) -> Floats:
-        return losses(self.y[here], (self.score[here] * one[0]).sum(axis=1) + one[1])
+    def losses(self, here: NDArray[np.bool_], one: Floats) -> Floats:
+        return losses(self.y[here], (self.score[here] * one[:2]).sum(axis=1) + one[2])
 
-    def calibrator(self, tree: Tree, leaves: Sequence[NDArray[np.bool_]], kept: dict[str, Any], gain: Gain) -> Branches:
+    def calibrator(self, tree: Tree, leaves: Sequence[NDArray[np.bool_]], kept: Fields, gain: Gain) -> Branches:
         rows, events = [int(h.sum()) for h in leaves], [int(self.y[h].sum()) for h in leaves]
         one_class = sum(e in (0, n) for n, e in zip(rows, events, strict=True))
-        told = {"one_class_leaves": one_class, **gain, "leaf_rows": tuple(rows), "leaf_events": tuple(events)}
+        reported = {"one_class_leaves": one_class, **gain, "leaf_rows": tuple(rows), "leaf_events": tuple(events)}
         return Branches(
-            **kept | {"settings": kept["settings"] | told},
-            slopes=tuple((float(a), float(b)) for (a, b), _ in tree.maps),
-            intercepts=tuple(height for _, height in tree.maps),
+            **kept | {"settings": kept["settings"] | reported},
+            slopes=tuple((float(a), float(b)) for a, b, _ in tree.maps),
+            intercepts=tuple(float(c) for _, _, c in tree.maps),
             edges=self.edges,
             form=self.form,
         )
@@ -210,21 +212,23 @@ class ClassBranches(Parted, ClassCalibrator):
 class ClassTable(Table):
     """Rows of K classes."""
 
-    by_row = (*Table.by_row, "x")
+    by_row = (*Table.by_row, "y", "x")
 
+    y: Classes
     x: Floats  # shape (n, K + 1): logarithms of the probabilities, and ones
     price: Floats  # shape (K, K + 1): what the square of each coefficient costs
     strength: float
     edge: float
 
     @classmethod
-    def of(cls, rows: MulticlassPredictions, asked: VariableTree, shared: dict[str, Any]) -> ClassTable:
+    def of(cls, rows: MulticlassPredictions, settings: VariableTree, shared: Fields) -> ClassTable:
         """The rows of a fit."""
-        edge = AS_THEY_ARE if asked.paper else edge_of(rows.p)
-        x, own = log_columns(rows.p, edge), {"y": rows.y, "cluster": np.arange(len(rows.y))}
-        everyone = Dirichlet(penalty="published", strength=LAMBDA) if asked.paper else Dirichlet(seed=asked.seed)
+        edge = AS_THEY_ARE if settings.paper else edge_of(rows.p)
+        x = log_columns(rows.p, edge)
+        everyone = Dirichlet(penalty="published", strength=LAMBDA) if settings.paper else Dirichlet(seed=settings.seed)
         strength = everyone.chosen(x, rows.y, shared["weight"])
-        return cls(x=x, price=everyone.prices(x.shape[1] - 1, strength), strength=strength, edge=edge, **own, **shared)
+        own = {"y": rows.y, "cluster": np.arange(len(rows.y)), **shared}
+        return cls(x=x, price=everyone.prices(x.shape[1] - 1, strength), strength=strength, edge=edge, **own)
 
     def root(self, g: Growth) -> Floats:
         """Dirichlet calibration; as published, the scores as they are."""
@@ -240,12 +244,13 @@ class ClassTable(Table):
         right = (self.y == shown.argmax(axis=1)) - shown.max(axis=1)
         return happened if g.target == "outcome" else np.column_stack([happened - shown, right]), right
 
-    def spread(self, root: Floats) -> float:
+    def spread(self, root: Floats) -> Floats:
         z = self.x @ root.T
         centred = z - z.mean(axis=1, keepdims=True)  # of which every row adds up to 0
-        return float(np.sqrt((self.weight @ (centred**2).mean(axis=1)) / self.weight.sum()))
+        scale: Floats = np.sqrt(np.array([self.weight @ (centred**2).mean(axis=1) / self.weight.sum()]))
+        return scale
 
-    def moved(self, own: Whole, parent: Floats, spread: float, g: Growth, leaf: bool) -> Floats:
+    def moved(self, own: Whole, parent: Floats, spread: Floats, g: Growth, leaf: bool) -> Floats:
         """The map of a node: its parent's log-odds, stretched and shifted; as published, of each leaf a map of its own.
 
         ``a >= 0`` and c of least log loss of ``softmax(a z + c)`` plus ``shrink (scale^2 (a - 1)^2 + c . c) / 2`` rows'
@@ -282,12 +287,10 @@ class ClassTable(Table):
         out: Floats = np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(y)), y]
         return out
 
-    def calibrator(
-        self, tree: Tree, leaves: Sequence[NDArray[np.bool_]], kept: dict[str, Any], gain: Gain
-    ) -> ClassBranches:
-        told = {"strength": self.strength, **gain, "leaf_rows": tuple(int(h.sum()) for h in leaves)}
+    def calibrator(self, tree: Tree, leaves: Sequence[NDArray[np.bool_]], kept: Fields, gain: Gain) -> ClassBranches:
+        reported = {"strength": self.strength, **gain, "leaf_rows": tuple(int(h.sum()) for h in leaves)}
         matrices = tuple(tuple(map(tuple, tree.maps[i].tolist())) for i in tree.splits.leaf_nodes)
-        return ClassBranches(**kept | {"settings": kept["settings"] | told}, matrices=matrices, edge=self.edge)
+        return ClassBranches(**kept | {"settings": kept["settings"] | reported}, matrices=matrices, edge=self.edge)
 
 
 # ---- Variable-based calibration: a small tree of variables, and a map in each of its leaves ----
@@ -405,12 +408,12 @@ class VariableTree(Tunable):
         """Grow the tree on rows and fit the maps of its leaves."""
         variables = names("variables", self.variables)
         several = isinstance(data, MulticlassPredictions)
-        rows: Any = fit_classes(data, "VariableTree") if several else fit_rows(data, "VariableTree")
+        rows = fit_classes(data, "VariableTree") if several else fit_rows(data, "VariableTree")
         make: Callable[..., Table] = ClassTable.of if several else CurveTable.of
         how, x, constants = encoded(rows, variables)
         shared = {"numbers": numbers_of(x, how, self.paper), "codes": x.codes, "sizes": tuple(map(len, x.level_labels))}
         table = make(rows, self, shared | {"weight": even_weights(rows)})
-        depth, gain = self._depth(table)
+        depth, gain = self._depth(table, rows.y)
         tree = grown(table, self._growth(depth))
         at = tree.leaf_of(table)
         kept = {
@@ -438,11 +441,11 @@ class VariableTree(Tunable):
         target: Target = "outcome" if self.paper else self.target
         return Growth(depth=depth, leaf=float(self.leaf), target=target, shrink=float(self.shrink), paper=self.paper)
 
-    def _depth(self, table: Table) -> tuple[int, Gain]:
+    def _depth(self, table: Table, y: NDArray[np.int8 | np.int32]) -> tuple[int, Gain]:
         """The depth asked for or chosen, and what was gained by it where it was chosen."""
         if self.depth is not None or self.paper:
             return (2 if self.depth is None else int(self.depth)), {"gain": None, "gain_error": None}  # 2: the paper's
-        parts, y = int(table.cluster.max()) + 1, table.y.astype(np.int64)
+        parts = int(table.cluster.max()) + 1
         if len(y) - np.bincount(y).max() < FEWEST or parts < FOLDS:
             return 0, {"gain": None, "gain_error": None}
         rng = np.random.default_rng([self.seed, STREAM])

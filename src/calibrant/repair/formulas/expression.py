@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add
 from types import MappingProxyType
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -294,17 +295,10 @@ class Present(Test):
 
 @dataclass
 class Formula:
-    """A map of the score as a formula, under way.
+    """A map of the score as a formula, under way."""
 
-    Parameters
-    ----------
-    codings : tuple of Coding
-        Of the covariates that it reads.
-    steps : list of dict
-        What is worked out before the result, step by step: each may use those before it.
-    """
-
-    codings: tuple[Coding, ...] = ()
+    codings: tuple[Coding, ...] = ()  # of the covariates that it reads
+    # What is worked out before the result, step by step: each may use those before it.
     steps: list[dict[str, Term]] = field(default_factory=list)
     score: Term = field(default_factory=Score)
 
@@ -341,3 +335,85 @@ def _flagged(c: Coding) -> bool:
 def _scaled(x: Term, c: Coding) -> Term:
     ranked = broken_line(x, c.ranks, np.linspace(0.0, 1.0, len(c.ranks)).tolist()) if c.ranks else x
     return (ranked - c.location) / c.scale
+
+
+# ---- How it is written in any language: what each part is made of; a language spells its own words ----
+
+
+class Writer(ABC):
+    """Writes terms and tests; `words` spells "and" and "or", and "all" and "any": what holds of no tests."""
+
+    words: ClassVar[Mapping[str, str]]
+
+    # ---- what a language spells in its own way ----
+
+    @property
+    @abstractmethod
+    def functions(self) -> Mapping[str, str]:
+        """What the functions of terms are called."""
+
+    @abstractmethod
+    def number(self, value: float) -> str:
+        """A constant."""
+
+    @abstractmethod
+    def named(self, name: str) -> str:
+        """Return what was worked out in an earlier step."""
+
+    @abstractmethod
+    def scored(self, at: int) -> str:
+        """The score, from 0 to 1; of several classes that of one."""
+
+    @abstractmethod
+    def filled(self, c: Coding) -> str:
+        """A number or date, its median where it is missing."""
+
+    @abstractmethod
+    def chosen(self, t: Chosen) -> str:
+        """The term of the first test that holds."""
+
+    @abstractmethod
+    def missing(self, c: Coding, *, not_so: bool = False) -> str:
+        """The test that a number or date is missing, or that it is not."""
+
+    @abstractmethod
+    def among(self, t: Among) -> str:
+        """The test that a category is one of some."""
+
+    # ---- what all of them have in common ----
+
+    def term(self, t: Term) -> str:
+        """A number."""
+        if isinstance(t, Number):
+            return self.number(t.value)
+        if isinstance(t, Named):
+            return self.named(t.name)
+        if isinstance(t, Score):
+            return self.scored(t.at)
+        if isinstance(t, Covariate):
+            return self.filled(t.coding)
+        return self._made(t)
+
+    def _made(self, t: Term) -> str:
+        if isinstance(t, Binary):
+            sides = [f"({self.term(s)})" if bracketed else self.term(s) for s, bracketed in t.operands()]
+            return f" {t.operation} ".join(sides)
+        if isinstance(t, Applied):
+            return f"{self.functions[t.function]}({', '.join(map(self.term, t.of))})"
+        if isinstance(t, Chosen):
+            return self.chosen(t)
+        raise TypeError(f"a formula holds no {type(t).__name__}")
+
+    def test(self, t: Test) -> str:
+        """A test."""
+        if isinstance(t, Compared):
+            return f"{self.term(t.left)} {t.sign} {self.term(t.right)}"
+        if isinstance(t, Joined):
+            if not t.tests:
+                return self.words["all" if t.word == "and" else "any"]
+            return "(" + f" {self.words[t.word]} ".join(map(self.test, t.tests)) + ")"
+        if isinstance(t, Missing | Present):
+            return self.missing(t.coding, not_so=isinstance(t, Present))
+        if isinstance(t, Among):
+            return self.among(t)
+        raise TypeError(f"a formula holds no {type(t).__name__}")

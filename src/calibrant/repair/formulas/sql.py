@@ -10,8 +10,7 @@ from typing import ClassVar
 from calibrant.data.specs.coding import Coding
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.formulas.dialects import Dialect
-from calibrant.repair.formulas.expression import Among, Chosen, Formula, Term
-from calibrant.repair.formulas.writer import Writer
+from calibrant.repair.formulas.expression import Among, Chosen, Formula, Term, Writer
 
 FINITE = 1.7e308  # a number beyond it is infinite
 TINY = 2.3e-308  # numbers nearer to 0 are 0, as in `finite_numbers`

@@ -216,7 +216,7 @@ def compare(
     reading = Reading.of(by=by, bins=bins, seed=seed)
     alpha, steps = checked_alpha(alpha), checked_steps(steps)
     by_variable, left_out = audited_variables(rows, variables, reading.seed)
-    asked = Judging(
+    judging = Judging(
         repairs=tried_by_default(by_variable) if repairs is None else named(repairs),
         variables=by_variable,
         left_out=left_out,
@@ -238,7 +238,7 @@ def compare(
         judge=choice("judge", judge, get_args(Measure)),
         exact=are_few(len(values_of_scores(rows.p)), rows.n),
     )
-    return compared(rows, asked)
+    return compared(rows, judging)
 
 
 def compared(rows: Predictions, how: Judging) -> Comparison:

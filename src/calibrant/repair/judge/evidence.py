@@ -86,9 +86,16 @@ def variable_changes(judged: Judged, variables: Sequence[str], delta: float, see
         for name, q in judged.scores.items():
             vece, beyond = _sizes(judged, bin_, q, seed)
             audited = name == AS_AUDITED
-            change, low, high = (0.0, 0.0, 0.0) if audited else _squared_change(judged, bin_, name, share)
-            sizes = {"vece": vece, "beyond_gap": beyond, "change_squared": change}
-            changes.append(VariableChange(probability=name, variable=variable, **sizes, **ranged(low, high)))
+            change, *ends = (0.0, 0.0, 0.0) if audited else _squared_change(judged, bin_, name, share)
+            one = VariableChange(
+                probability=name,
+                variable=variable,
+                vece=vece,
+                beyond_gap=beyond,
+                change_squared=change,
+                **ranged(*ends),
+            )
+            changes.append(one)
     order = {name: i for i, name in enumerate(judged.scores)}
     return sorted(changes, key=lambda change: order[change.probability])
 
@@ -203,8 +210,11 @@ def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[Gr
         for named, rows, (gap, low, high) in zip(groups.names, groups.rows, limits, strict=True):
             moved = float(np.average(step[rows], weights=weights_of(data)[rows]))
             left, ends = gap - moved, gap_change(moved, low, high)
-            of = {"probability": name, "variable": named[0][0], "level": named[0][1], "rows": len(rows)}
-            changes.append(GroupChange(**of, gap=left, change=abs(left) - abs(gap), **ranged(*ends)))
+            (variable, level), n, change = named[0], len(rows), abs(left) - abs(gap)
+            one = GroupChange(
+                probability=name, variable=variable, level=level, rows=n, gap=left, change=change, **ranged(*ends)
+            )
+            changes.append(one)
     return changes
 
 

@@ -271,10 +271,10 @@ def checked_folds(folds: object) -> int:
     return 0 if folds == 0 else check_int("folds", folds, 2, 20, hint="or 0 for two halves")
 
 
-def fits_of(data: Predictions, asked: Judging) -> Fits:
+def fits_of(data: Predictions, judging: Judging) -> Fits:
     """Fit the recipes on other rows than they are judged on; a repair that fails, in a fold too, is left out."""
-    repairs, fit_on, folds = asked.repairs, asked.fit_on, asked.folds
-    if asked.distinct_clusters and (fit_on is None or data.cluster is None):
+    repairs, fit_on, folds = judging.repairs, judging.fit_on, judging.folds
+    if judging.distinct_clusters and (fit_on is None or data.cluster is None):
         raise BadInput("distinct_clusters= is about clusters of fit_on=, by cluster=: leave it out")
     own = {k: v for k, v in repairs.items() if isinstance(v, Calibrator)}
     recipes = {k: v for k, v in repairs.items() if not isinstance(v, Calibrator)}
@@ -285,14 +285,14 @@ def fits_of(data: Predictions, asked: Judging) -> Fits:
     fit, judge, how, at = fit_on, data, "fit_on" if recipes else "fitted", np.arange(data.n)
     part = np.zeros(data.n, dtype=np.int64)
     if folds:
-        fit, how, part = data, "folds", hash_split(data, folds, asked.seed)
+        fit, how, part = data, "folds", hash_split(data, folds, judging.seed)
     elif recipes and fit_on is None:
-        half = hash_split(data, 2, asked.seed) == 0
+        half = hash_split(data, 2, judging.seed) == 0
         at = np.flatnonzero(~half)
         fit, judge, how = taken(data, np.flatnonzero(half)), taken(data, at), "halves"
         part = part[at]
     elif fit_on is not None:
-        refuse_overlap(fit_on, judge, asked.distinct_clusters)
+        refuse_overlap(fit_on, judge, judging.distinct_clusters)
     if not folds:
         refuse_own_rows(own, judge)
     fitted, gone = ({}, {}) if fit is None else _fitted(recipes, fit)

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from calibrant.data.predictions import MulticlassPredictions, Predictions, multiclass_predictions, predictions
 from calibrant.errors import BadInput
@@ -233,15 +236,11 @@ class ClassCalibrators:
     calibrators: tuple[Calibrator, ...]
     scale: float  # what decision values are divided by before they become scores; 1 for probabilities
 
-    @property
-    def draw(self) -> bool:
-        """Whether a map draws, by the identity of a row."""
-        return any(isinstance(m, Jittered) for m in self.calibrators)
-
-    def of(self, stated: Stated, columns: pa.Table | None, ids: Hashes | None = None) -> Floats:
-        """Return repaired probabilities, float64 array of shape (n, K)."""
+    def of(self, stated: Stated, columns: pa.Table | None, X: Features) -> Floats:
+        """Repaired probabilities, float64 array of shape (n, K); a map that draws does so by the row of X."""
         if self.calibrators[0].several:
             return self.calibrators[0].scores(stated.matrix(self.scale), columns=columns)
+        ids = row_identities(X) if any(isinstance(m, Jittered) for m in self.calibrators) else None
         scores = stated.scores(self.scale)
         if scores.ndim == 1:
             p = self.calibrators[0].scores(scores, columns=columns, ids=ids)
@@ -283,11 +282,10 @@ class ClassRows:
             return ClassCalibrators((fit(self._all(self.stated.matrix(scale), type(recipe).__name__)),), scale)
         scores = self.stated.scores(scale)
         columns = [(1, scores)] if self.classes == 2 else list(enumerate(scores.T))
-        return ClassCalibrators(tuple(fit(self._one(self.index == k, p)) for k, p in columns), scale)
-
-    def _one(self, happened: NDArray[np.bool_], p: Floats) -> Predictions:
-        """The rows for a repair of one class against the rest."""
-        return predictions(happened, p, self.table, weights=self.weights, cluster=self.groups)
+        data = (
+            predictions(self.index == k, p, self.table, weights=self.weights, cluster=self.groups) for k, p in columns
+        )
+        return ClassCalibrators(tuple(map(fit, data)), scale)
 
     def _all(self, p: Floats, recipe: str) -> MulticlassPredictions:
         """The rows for a repair of all classes: of two too, which are no `multiclass_predictions`."""
@@ -314,6 +312,31 @@ def checked_recipe(name: str, recipe: object) -> Recipe | Dirichlet:
     return cast("Recipe | Dirichlet", recipe)
 
 
+@dataclass(frozen=True)
+class Labelled:
+    """Labels of rows, and how much each row counts."""
+
+    y: Labels
+    classes: Labels  # shape (K,)
+    index: Whole  # labels as places in `classes`
+    weights: Floats | None
+
+    @classmethod
+    def of(cls, y: ArrayLike, sample_weight: ArrayLike | None) -> Labelled:
+        """Check labels and weights; refuse labels of one class, by count or by weight."""
+        labels: Labels = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        classes, index = np.unique(labels, return_inverse=True)
+        weights = checked_weights(sample_weight, len(labels))
+        there = index if weights is None else index[weights > 0]
+        if len(np.unique(there)) < 2:
+            raise BadInput(
+                f"y has one class, {classes[there[0]]!r}, among rows that count: a repair needs two classes or more"
+            )
+        return cls(labels, classes, index, weights)
+
+
 def checked_weights(weights: ArrayLike | None, n: int) -> Floats | None:
     """Return weights as an array, None if there are none."""
     if weights is None:
@@ -326,12 +349,3 @@ def checked_weights(weights: ArrayLike | None, n: int) -> Floats | None:
     if not out.any():
         raise BadInput("every sample_weight is zero: leave the weights out")
     return out
-
-
-def checked_classes(classes: Labels, index: Whole, weights: Floats | None) -> None:
-    """Refuse labels of one class, by count or by weight."""
-    there = index if weights is None else index[weights > 0]
-    if len(np.unique(there)) < 2:
-        raise BadInput(
-            f"y has one class, {classes[there[0]]!r}, among rows that count: a repair needs two classes or more"
-        )

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, assert_all_finite, check_array, indexable
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import Tags, check_array, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from calibrant.arguments import choice
@@ -23,13 +22,11 @@ from calibrant.repair.classifier_data import (
     ClassifierInputs,
     ClassRows,
     Features,
+    Labelled,
     Labels,
     Stated,
-    checked_classes,
     checked_recipe,
-    checked_weights,
     chosen,
-    row_identities,
     table_of,
 )
 from calibrant.repair.fitted import Calibrator, Recipe
@@ -135,19 +132,22 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         recipe = checked_recipe("recipe", Platt() if self.recipe is None else self.recipe)
         choice("scale", self.scale, SCALES)
-        X, labels = self._checked(X, y)
-        self.classes_, index = np.unique(labels, return_inverse=True)
-        weights = checked_weights(sample_weight, len(labels))
-        checked_classes(self.classes_, index, weights)
-        self._taken = self._variables(X)
+        if y is None:
+            raise BadInput("Recalibrator requires y to be passed, but the target y is None")
+        X, inputs = indexable(self._as_rows(X, reset=True), y)
+        labels = Labelled.of(inputs, sample_weight)
+        self.classes_, n = labels.classes, len(labels.y)
+        named = self._named()
+        self._taken = chosen(self._labelled(X), named) if named else ClassifierInputs()
         self._at = self._scores(X, len(self.classes_))
         values = self._values(X)
         inside = bool(((values >= -ROUNDING) & (values <= 1.0 + ROUNDING)).all())
         self.decision_ = not inside if self.scale == "auto" else self.scale == "decision"
         clusters = None if groups is None else column_or_1d(groups)
-        if clusters is not None and len(clusters) != len(labels):
-            raise BadInput(f"groups has {len(clusters)} values: pass one for each of the {len(labels)} rows")
-        rows = ClassRows(self._stated(values), index, len(self.classes_), self._table(X), weights, clusters)
+        if clusters is not None and len(clusters) != n:
+            raise BadInput(f"groups has {len(clusters)} values: pass one for each of the {n} rows")
+        stated, table = self._stated(values), self._table(X)
+        rows = ClassRows(stated, labels.index, len(self.classes_), table, labels.weights, clusters)
         result = rows.counted().fitted(recipe)
         self.calibrators_, self._divisor = result.calibrators, result.scale
         return self
@@ -157,8 +157,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = self._as_rows(X, reset=False)
         calibrators = ClassCalibrators(self.calibrators_, self._divisor)
-        ids = row_identities(X) if calibrators.draw else None
-        return calibrators.of(self._stated(self._values(X)), self._table(X), ids)
+        return calibrators.of(self._stated(self._values(X)), self._table(X), X)
 
     def predict(self, X: Features) -> Labels:
         """The label of the largest repaired probability."""
@@ -173,15 +172,6 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(calibrators) != 1:
             raise AttributeError("one calibrator a class: see maps_" if calibrators else "not fitted yet")
         return calibrators[0]
-
-    def _checked(self, X: Features, y: ArrayLike | None) -> tuple[Features, Labels]:
-        if y is None:
-            raise BadInput("Recalibrator requires y to be passed, but the target y is None")
-        X, inputs = indexable(self._as_rows(X, reset=True), y)
-        labels: Labels = column_or_1d(inputs, warn=True)
-        assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
-        return X, labels
 
     def _as_rows(self, X: Features, reset: bool) -> Features:
         """Return X as rows and columns; of one dimension it is a column of probabilities."""
@@ -219,10 +209,6 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The variables asked for, here or by the recipe."""
         wanted = self.variables if self.variables is not None else getattr(self.recipe, "variables", None)
         return (wanted,) if isinstance(wanted, (str, int)) else () if wanted is None else wanted
-
-    def _variables(self, X: Features) -> ClassifierInputs:
-        named = self._named()
-        return chosen(self._labelled(X), named) if named else ClassifierInputs()
 
     def _scores(self, X: Features, classes: int) -> tuple[int, ...]:
         """The places of the columns that hold scores."""

@@ -145,9 +145,10 @@ class Among(Test):
 
 @dataclass(frozen=True)
 class Missing(Test):
-    """A number or date is missing."""
+    """A number or date is missing, or is there."""
 
     coding: Coding
+    so: bool = True
 
 
 @dataclass(frozen=True)
@@ -275,7 +276,7 @@ class Variable:
             if kept[0] == kept[1]:
                 return Joined("and" if kept[0] else "or", ())
             # of two levels, no and yes: "no" is whatever is not missing
-            return Missing(self.coding) if kept[1] else Present(self.coding)
+            return Missing(self.coding, so=kept[1])
         n = len(self.coding.levels)
         levels = tuple(level for k, level in enumerate(self.coding.levels) if codes(k))
         return Among(self.coding, levels, codes(n), codes(n + 1))
@@ -284,13 +285,6 @@ class Variable:
         """The value that stands next to the code, 0 where none does."""
         events = tuple((self.among(c.__eq__), term(v)) for c, v in zip(codes, values, strict=True) if v)
         return Chosen(events, Number(0.0)) if events else Number(0.0)
-
-
-@dataclass(frozen=True)
-class Present(Test):
-    """A number or date is not missing."""
-
-    coding: Coding
 
 
 @dataclass
@@ -319,17 +313,14 @@ class Formula:
     def variables(self) -> tuple[Variable, ...]:
         """The level variables, in the order of `inputs_of`."""
         numbers = [c for c in self.codings if c.kind in ("number", "date")]
-        return tuple(map(Variable, (*(c for c in self.codings if c.kind == "category"), *filter(_flagged, numbers))))
+        flagged = (c for c in numbers if c.missing)
+        return tuple(map(Variable, (*(c for c in self.codings if c.kind == "category"), *flagged)))
 
     def step(self, terms: Mapping[str, Term]) -> dict[str, Term]:
         """Work out numbers before the rest, so that they are written once; return them by name."""
         names = {name: f"calibrant_{name}_{len(self.steps)}" for name in terms}
         self.steps.append({names[name]: kept for name, kept in terms.items()})
         return {name: Named(names[name], len(self.steps) - 1) for name in terms}
-
-
-def _flagged(c: Coding) -> bool:
-    return c.missing
 
 
 def _scaled(x: Term, c: Coding) -> Term:
@@ -358,7 +349,7 @@ class Writer(ABC):
 
     @abstractmethod
     def named(self, name: str) -> str:
-        """Return what was worked out in an earlier step."""
+        """What was worked out in an earlier step."""
 
     @abstractmethod
     def scored(self, at: int) -> str:
@@ -373,7 +364,7 @@ class Writer(ABC):
         """The term of the first test that holds."""
 
     @abstractmethod
-    def missing(self, c: Coding, *, not_so: bool = False) -> str:
+    def missing(self, c: Coding, *, so: bool) -> str:
         """The test that a number or date is missing, or that it is not."""
 
     @abstractmethod
@@ -384,36 +375,35 @@ class Writer(ABC):
 
     def term(self, t: Term) -> str:
         """A number."""
-        if isinstance(t, Number):
-            return self.number(t.value)
-        if isinstance(t, Named):
-            return self.named(t.name)
-        if isinstance(t, Score):
-            return self.scored(t.at)
-        if isinstance(t, Covariate):
-            return self.filled(t.coding)
-        return self._made(t)
-
-    def _made(self, t: Term) -> str:
-        if isinstance(t, Binary):
-            sides = [f"({self.term(s)})" if bracketed else self.term(s) for s, bracketed in t.operands()]
-            return f" {t.operation} ".join(sides)
-        if isinstance(t, Applied):
-            return f"{self.functions[t.function]}({', '.join(map(self.term, t.of))})"
-        if isinstance(t, Chosen):
-            return self.chosen(t)
+        match t:
+            case Number(value):
+                return self.number(value)
+            case Named(name):
+                return self.named(name)
+            case Score(at):
+                return self.scored(at)
+            case Covariate(coding):
+                return self.filled(coding)
+            case Binary():
+                sides = [f"({self.term(s)})" if bracketed else self.term(s) for s, bracketed in t.operands()]
+                return f" {t.operation} ".join(sides)
+            case Applied(function, of):
+                return f"{self.functions[function]}({', '.join(map(self.term, of))})"
+            case Chosen():
+                return self.chosen(t)
         raise TypeError(f"a formula holds no {type(t).__name__}")
 
     def test(self, t: Test) -> str:
         """A test."""
-        if isinstance(t, Compared):
-            return f"{self.term(t.left)} {t.sign} {self.term(t.right)}"
-        if isinstance(t, Joined):
-            if not t.tests:
-                return self.words["all" if t.word == "and" else "any"]
-            return "(" + f" {self.words[t.word]} ".join(map(self.test, t.tests)) + ")"
-        if isinstance(t, Missing | Present):
-            return self.missing(t.coding, not_so=isinstance(t, Present))
-        if isinstance(t, Among):
-            return self.among(t)
+        match t:
+            case Compared(sign, left, right):
+                return f"{self.term(left)} {sign} {self.term(right)}"
+            case Joined(word, ()):
+                return self.words["all" if word == "and" else "any"]
+            case Joined(word, tests):
+                return "(" + f" {self.words[word]} ".join(map(self.test, tests)) + ")"
+            case Missing(coding, so):
+                return self.missing(coding, so=so)
+            case Among():
+                return self.among(t)
         raise TypeError(f"a formula holds no {type(t).__name__}")

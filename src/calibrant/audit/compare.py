@@ -184,7 +184,6 @@ def compare(
 def _named(
     models: Mapping[str, ArrayLike] | Mapping[str, AuditRecord], reference: str | None
 ) -> dict[str, ArrayLike | AuditRecord]:
-    """The models with the reference first."""
     if not isinstance(models, Mapping) or len(models) < 2 or not all(isinstance(k, str) for k in models):
         raise BadInput("pass two models or more by name: {'old': p1, 'new': p2}")
     if reference is None:
@@ -249,7 +248,6 @@ def _assumed(clusters: Clusters | None, target: Target) -> tuple[str, dict[str, 
 
 
 def _groups(data: Predictions, by: tuple[str, ...]) -> Iterable[tuple[str, Rows]]:
-    """Yield the groups of enough people."""
     for group, rows in rows_of_groups(data, by):
         if independent(data, rows)[1].max(initial=-1) + 1 >= MASK:
             yield keyed(group), np.sort(rows)
@@ -302,29 +300,22 @@ class Pair:
         reported = []
         for who, rows, t, s in results:
             low, high = s.limits(self.alpha * shared / len(results))
-            reported.append(
-                self._reported(who, count or 5 * round(rows / 5), t, s, (low, min(high, max(bound, s.worse))))
+            high = min(high, max(bound, s.worse))
+            one = Difference(
+                model=self.model,
+                population=who,
+                rows=count or 5 * round(rows / 5),
+                reference=s.old,
+                value=s.new,
+                difference=s.worse,
+                interval=Interval(low=low, high=high, level=1.0 - self.options.alpha, guarantee=GUARANTEE),
+                verdict=decided(low, high, self.options.margin),
+                threshold=t,
             )
+            reported.append(one)
         return reported, bound
 
-    def _reported(
-        self, name: str, rows: int, threshold: float | None, s: Seen, ends: tuple[float, float]
-    ) -> Difference:
-        low, high = ends
-        return Difference(
-            model=self.model,
-            population=name,
-            rows=rows,
-            reference=s.old,
-            value=s.new,
-            difference=s.worse,
-            interval=Interval(low=low, high=high, level=1.0 - self.options.alpha, guarantee=GUARANTEE),
-            verdict=decided(low, high, self.options.margin),
-            threshold=threshold,
-        )
-
     def seen(self, rows: Rows, threshold: float | None) -> Seen:
-        """Measure one population."""
         if self.options.measure == "auroc":
             return self._areas(rows)
         if self.options.measure == "calibration_error":
@@ -413,7 +404,6 @@ def _areas_of_clusters(
 
 
 def within(clusters: Clusters, rows: Rows) -> Clusters:
-    """The clusters of some of the rows."""
     here = np.zeros(len(clusters.p), dtype=bool)
     here[rows] = True
     return clusters if len(rows) == len(here) else clusters.within(here)

@@ -541,15 +541,10 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _check_depth(result: Any) -> None:
-    level = [result]
+    level = [result] if isinstance(result, (list, dict)) else []
     for _ in range(DEEPEST):
-        level = [v for kept in level for v in _inside(kept) if isinstance(v, (list, Mapping))]
+        inside = (v for kept in level for v in (kept.values() if isinstance(kept, dict) else kept))
+        level = [v for v in inside if isinstance(v, (list, dict))]
         if not level:
             return
     raise BadInput(f"no calibrator: its lists are nested deeper than {DEEPEST}; {WRITTEN}")
-
-
-def _inside(values: Any) -> Sequence[Any]:
-    if isinstance(values, Mapping):
-        return list(values.values())
-    return values if isinstance(values, list) else ()

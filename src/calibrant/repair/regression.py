@@ -140,7 +140,6 @@ def log_odds(p: Floats, edges: Edges = (EDGE, EDGE)) -> Floats:
 
 
 def expit(eta: Floats) -> Floats:
-    """The probabilities of log-odds."""
     from scipy.special import expit as curve
 
     p: Floats = curve(eta)
@@ -237,7 +236,6 @@ class Trial:
         return out
 
     def fitted(self, penalty: Floats) -> Floats:
-        """The penalised maximum likelihood coefficients."""
         design = Design(self.features, self.weight, self.base, penalty)
         result: Floats = maximise(design, design.sums(self.y)).coefficients[0]
         return result
@@ -318,5 +316,4 @@ def paired(gains: Floats, cluster: Whole) -> tuple[float, float]:
 
 
 def losses(y: Floats, eta: Floats) -> Floats:
-    """The log loss of each row."""
     return np.logaddexp(0.0, eta) - y * eta

@@ -21,12 +21,10 @@ from calibrant.repair.fitted import Calibrator, Hashes
 
 
 def repaired_name(score: str) -> str:
-    """The name of the column of repaired scores."""
     return f"{score}_repaired"
 
 
 def fitted_name(score: str) -> str:
-    """The name of the column that says which rows the map was fitted on."""
     return f"{score}_fitted_on"
 
 

@@ -51,12 +51,10 @@ class Steps(Calibrator):
 
 
 def checked_bins(bins: int) -> int:
-    """Return the number of bins, or refuse it."""
     return check_int("bins", bins, 1, 10_000, hint="such as 10")
 
 
 def checked_strategy(strategy: Strategy) -> Strategy:
-    """Return how bins are cut, or refuse it."""
     return choice("strategy", strategy, get_args(Strategy))
 
 

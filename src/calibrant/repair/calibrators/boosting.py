@@ -162,7 +162,6 @@ class Trees(Tunable):
     doubt: float = 2.5
 
     def parts(self, rows: int) -> int:
-        """The folds of so many rows."""
         return self.folds or (2 if rows >= MANY else 5)
 
     def __post_init__(self) -> None:
@@ -186,12 +185,10 @@ class Problem:
     weight: Floats  # shape (n,): mean one
 
     def loss(self, log_odds: Floats) -> float:
-        """The weighted sum of the logarithmic loss, given the rows' log-odds."""
         return logarithmic_loss(log_odds, self.y, self.weight)
 
 
 def logarithmic_loss(log_odds: Floats, y: NDArray[np.int8], weight: Floats) -> float:
-    """The weighted sum of the logarithmic loss."""
     signed = log_odds * (1 - 2 * y)  # the loss rises with it
     loss = np.abs(signed)
     np.negative(loss, out=loss)
@@ -233,13 +230,8 @@ class Booster:
         tree = grow(columns, gradient, hessian, np.arange(len(rows), dtype=np.int32), rule)
         # (4) A tenth of the step, for all rows.
         tree = tree._replace(value=tree.value * how.rate)
-        add_trees(self.columns.codes, stacked([tree]), self.log_odds)
+        add_trees(self.columns.codes, Tree(tree.feature[None], tree.left[None], tree.value[None]), self.log_odds)
         self.trees.append(tree)
-
-
-def stacked(trees: Sequence[Tree]) -> Tree:
-    """Return trees along a first axis."""
-    return Tree(*(np.stack(parts) for parts in zip(*trees, strict=True)))
 
 
 def straight(problem: Problem, rows: Whole) -> tuple[float, float]:
@@ -288,7 +280,9 @@ def choose(problem: Problem, how: Trees, fold: Whole, rows: Predictions, cluster
     change, before = kept - problem.start, problem.loss(problem.start)
     standard = _standard(problem, rows.p, change, clusters)
     used = best < before and standard > how.doubt
-    return Choice(used, at, _scale(problem, change), before / rows.n, best / rows.n, standard)
+    # the multiple of the change that fits other folds best
+    scale = lowest(lambda share: problem.loss(problem.start + share * change), 0.0, 2.0, xtol=1e-3)
+    return Choice(used, at, scale, before / rows.n, best / rows.n, standard)
 
 
 def _standard(problem: Problem, p: Floats, change: Floats, clusters: Whole | None) -> float:
@@ -299,15 +293,6 @@ def _standard(problem: Problem, p: Floats, change: Floats, clusters: Whole | Non
     else:
         variance = float(np.sum(np.bincount(clusters, product) ** 2))
     return float(product.sum()) / variance**0.5 if variance > 0.0 else 0.0
-
-
-def _scale(problem: Problem, change: Floats) -> float:
-    """The multiple of the change that fits other folds best, from 0 to 2."""
-
-    def loss(scale: float) -> float:
-        return problem.loss(problem.start + scale * change)
-
-    return lowest(loss, 0.0, 2.0, xtol=1e-3)
 
 
 # ---- The map that boosting leaves: a straight line of the log-odds, then trees, in plain numbers ----
@@ -336,7 +321,6 @@ class BoostedTrees(Calibrator):
 
     @property
     def order(self) -> Order:
-        """Kept if there is no tree and the slope is above 0."""
         return "kept" if not self.value and 1.0 + self.scale * (self.slope - 1.0) > 0 else "may change"
 
     def check(self) -> None:

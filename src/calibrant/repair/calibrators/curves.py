@@ -36,7 +36,6 @@ class Logistic(Calibrator):
 
     @property
     def order(self) -> Order:
-        """Kept if the slope is above 0."""
         return "kept" if self.slope > 0 else "kept up to ties" if self.slope == 0 else "may change"
 
     def values(self, rows: Batch) -> Floats:
@@ -51,7 +50,6 @@ class Logistic(Calibrator):
         return expression.probability(t * self.slope + self.intercept)
 
     def eta(self, p: Floats) -> Floats:
-        """The log-odds of the repaired scores."""
         return self.slope * scaled(p, self.scale) + self.intercept
 
 
@@ -140,7 +138,6 @@ class Platt(Tunable):
         return plain if gain > EQUAL * float(weight.sum()) else line
 
     def _curve(self, rows: Predictions, scale: Scale) -> Logistic:
-        """The curve on one scale."""
         y = targets(rows) if self.ridge is None else rows.y.astype(np.float64)
         slopes, intercept = regress(scaled(rows.p, scale)[:, None], y, rows.weights, ridge=self.ridge or 0.0)
         return Logistic(
@@ -253,7 +250,6 @@ class BetaCurve(Calibrator):
 
     @property
     def order(self) -> Order:
-        """Kept if neither a nor b is below 0."""
         if min(self.a, self.b) < 0:
             return "may change"
         return "kept" if max(self.a, self.b) > 0 else "kept up to ties"

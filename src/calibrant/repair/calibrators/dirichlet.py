@@ -40,7 +40,6 @@ class ClassCalibrator(Calibrator):
         return log_columns(p, edge)
 
     def __call__(self, data: Rows) -> Rows:
-        """The data with repaired probabilities."""
         if not isinstance(data, MulticlassPredictions):
             raise BadInput(f"this {self.recipe} repairs several classes, not a {type(data).__name__}: use Beta for two")
         out = self.scores(data.p, columns=data.covariates)

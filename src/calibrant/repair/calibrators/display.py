@@ -32,7 +32,6 @@ class Rounded(Calibrator):
 
     @property
     def order(self) -> Order:
-        """Kept up to ties."""
         return "kept up to ties"
 
     def check(self) -> None:

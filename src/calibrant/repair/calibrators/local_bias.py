@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,12 @@ from calibrant.repair.regression import (
     Kept,
     Trial,
     chosen,
-    clusters_of,
     edges_of,
     encoded,
     expit,
     fit_rows,
     folds_of,
+    independent,
     indicators,
     kept_levels,
     log_odds,
@@ -76,7 +76,6 @@ class KernelShift(Calibrator):
 
     @property
     def order(self) -> Order:
-        """Kept if nothing but the overall curve is moved."""
         if self.lines or self.heights or self.constants or self.slope < 0:
             return "may change"
         return "kept" if self.slope > 0 else "kept up to ties"
@@ -166,14 +165,10 @@ def positions(p: Floats, scaled: Floats | None, score: tuple[float, ...]) -> Flo
 
 def codes_of(x: Encoded | None, at: slice, n: int) -> Codes:
     """The rows' levels, with no columns where there are no covariates."""
-    if x is None:
-        return np.zeros((n, 0), dtype=np.int32)
-    codes: Codes = x.codes[at]
-    return codes
+    return np.zeros((n, 0), dtype=np.int32) if x is None else x.codes[at]
 
 
 def blocks(n: int) -> Iterator[slice]:
-    """Yield slices of at most 8,192 rows."""
     return (slice(a, min(a + AT_ONCE, n)) for a in range(0, n, AT_ONCE))
 
 
@@ -214,7 +209,6 @@ class Kernel:
     half: Floats  # shape (k, features): the inverse root of the bells' matrix at the marks
 
     def features(self, z: Floats, codes: Codes) -> Floats:
-        """The features of rows."""
         return bells((z[:, list(self.axes)], codes), self.marks, self.width) @ self.half
 
     def line(self, beta: Floats) -> Line:
@@ -287,38 +281,18 @@ STREAM = 0xB1A5  # of random numbers, after the seed; the map of `diagnose.local
 MOST = 200_000  # rows; of more, a uniform sample is fitted
 
 
-@dataclass(frozen=True)
-class Overall:
-    """The curve ``slope t + intercept`` of the score's log-odds t, shape (n,)."""
-
-    t: Floats
-    edges: Edges
-    slope: float
-    intercept: float
-
-    @property
-    def log_odds(self) -> Floats:
-        """Log-odds that the curve says."""
-        return self.slope * self.t + self.intercept
-
-
-def sample_of(rows: Predictions, seed: int) -> Predictions:
-    """Return all rows, or a uniform sample of the most that are fitted."""
-    if rows.n <= MOST:
-        return rows
-    return taken(rows, np.sort(np.random.default_rng([seed, STREAM, 1]).choice(rows.n, MOST, replace=False)))
-
-
 def local_fit(rows: Predictions, settings: LocalBias) -> dict[str, Any]:
     """The fields of the map that is fitted, its settings among them."""
     seed, variables = settings.seed, None if settings.variables is None else names("variables", settings.variables)
     score_only = variables is None and rows.covariates is None
     how, x, constants = ((), None, ()) if score_only else encoded(rows, variables)
     # (1) The overall curve, and where each row stands on the axes of the kernels.
-    overall, score = _overall(rows), _score_axis(rows.p)
+    edges, score = edges_of(rows.p), _score_axis(rows.p)
+    odds = log_odds(rows.p, edges)
+    slope, intercept = _curve(odds, targets(rows), rows.weights)
     z, codes = positions(rows.p, None if x is None else x.scaled, score), codes_of(x, slice(None), rows.n)
     kept = () if x is None else kept_levels(x)
-    free = np.column_stack([np.ones(rows.n), overall.t])[:, : 1 + (np.ptp(overall.t) > 0)]
+    free = np.column_stack([np.ones(rows.n), odds])[:, : 1 + (np.ptp(odds) > 0)]
     # (2) For each bandwidth the penalty that cross-fitted log loss prefers; the bandwidth that gains most.
     cluster, fold = folds_of(rows, np.random.default_rng([seed, STREAM]))
     tried = []
@@ -327,32 +301,33 @@ def local_fit(rows: Predictions, settings: LocalBias) -> dict[str, Any]:
         t = Trial(
             y=rows.y.astype(np.float64),
             weight=even_weights(rows),
-            base=overall.log_odds,
+            base=slope * odds + intercept,
             features=frame.columns(free, z, codes),
             free=free.shape[1],
             joint=0 if frame.joint is None else frame.joint.half.shape[1],
             fold=fold,
             cluster=cluster,
         )
-        tried.append((_choice(t, settings.shrink), frame, t, bandwidth))
+        shrink = settings.shrink
+        choice = chosen(t) if shrink is None else Choice(t.penalty(shrink, 1.0), shrink, 1.0, 0.0, 0.0)
+        tried.append((choice, frame, t, bandwidth))
     choice, frame, t, bandwidth = max(tried, key=lambda one: one[0].gain)
     # (3) The correction by penalised maximum likelihood; or the overall curve; or nothing, whichever earns its place.
     results: Mapping[str, Any] = {}
     if choice.penalty is not None:
         beta = t.fitted(choice.penalty)
         results, kind = _shape(beta, t.free, frame), "local"
-        slope = overall.slope + (float(beta[1]) if t.free == 2 else 0.0)
-        overall = replace(overall, slope=slope, intercept=overall.intercept + float(beta[0]))
-    elif _better(rows, overall, t):
+        slope, intercept = slope + (float(beta[1]) if t.free == 2 else 0.0), intercept + float(beta[0])
+    elif _better(rows, odds, t):
         kind = "overall"
     else:
-        overall, kind = replace(overall, slope=1.0, intercept=0.0), "none"
+        slope, intercept, kind = 1.0, 0.0, "none"
     return {
         "codings": how,
-        "slope": overall.slope,
-        "intercept": overall.intercept,
+        "slope": slope,
+        "intercept": intercept,
         "score": score,
-        "edges": overall.edges,
+        "edges": edges,
         "settings": {
             "constant": constants,
             "correction": kind,
@@ -370,11 +345,6 @@ def local_fit(rows: Predictions, settings: LocalBias) -> dict[str, Any]:
     }
 
 
-def _choice(t: Trial, shrink: float | None) -> Choice:
-    """The penalty asked for, or the one chosen."""
-    return chosen(t) if shrink is None else Choice(t.penalty(shrink, 1.0), shrink, 1.0, 0.0, 0.0)
-
-
 def _score_axis(p: Floats) -> tuple[float, ...]:
     """Return location and scale of the score, and the table of its ranks where it is heavy-tailed."""
     import pyarrow as pa
@@ -383,27 +353,23 @@ def _score_axis(p: Floats) -> tuple[float, ...]:
     return (float(p[0]), 1.0) if c.kind == "constant" else (c.location, c.scale, *c.ranks)
 
 
-def _overall(rows: Predictions) -> Overall:
-    edges = edges_of(rows.p)
-    return _fitted_line(log_odds(rows.p, edges), edges, targets(rows), rows.weights)
-
-
-def _fitted_line(t: Floats, edges: Edges, target: Floats, weight: Floats | None) -> Overall:
-    if np.ptp(t) == 0:
+def _curve(odds: Floats, target: Floats, weight: Floats | None) -> tuple[float, float]:
+    """Slope and intercept of the overall curve, a straight line of log-odds."""
+    if np.ptp(odds) == 0:
         mean = float(np.average(target, weights=weight))
-        return Overall(t, edges, 1.0, float(np.log(mean / (1.0 - mean)) - t[0]))
-    slopes, intercept = regress(t[:, None], target, weight)
-    return Overall(t, edges, float(slopes[0]), intercept)
+        return 1.0, float(np.log(mean / (1.0 - mean)) - odds[0])
+    slopes, intercept = regress(odds[:, None], target, weight)
+    return float(slopes[0]), intercept
 
 
-def _better(rows: Predictions, overall: Overall, t: Trial) -> bool:
+def _better(rows: Predictions, odds: Floats, t: Trial) -> bool:
     """Whether the overall curve, fitted on other folds, beats the scores as they are by a standard error."""
     after, target = np.empty(rows.n), targets(rows)
     for k in range(FOLDS):
         out, weight = t.fold == k, None if rows.weights is None else rows.weights[t.fold != k]
-        line = _fitted_line(overall.t[~out], overall.edges, target[~out], weight)
-        after[out] = line.slope * overall.t[out] + line.intercept
-    gain, error = paired(t.weight * (losses(t.y, overall.t) - losses(t.y, after)), t.cluster)
+        slope, intercept = _curve(odds[~out], target[~out], weight)
+        after[out] = slope * odds[out] + intercept
+    gain, error = paired(t.weight * (losses(t.y, odds) - losses(t.y, after)), t.cluster)
     return gain > error
 
 
@@ -530,10 +496,13 @@ class LocalBias(Tunable):
                 f"{rows.events} with outcome 1 and {rows.n - rows.events} with outcome 0; take Platt or "
                 f"AugmentedLogistic"
             )
-        clusters = clusters_of(rows)
-        if clusters is not None and (many := int(clusters.max()) + 1) < FOLDS:
+        what, own = independent(rows)
+        if (many := int(own.max()) + 1) < FOLDS:
             raise NotComputable(
-                f"LocalBias needs at least {FOLDS} clusters, to choose how much to correct: there are {many}"
+                f"LocalBias needs at least {FOLDS} {what}, to choose how much to correct: there are {many}"
             )
-        result = local_fit(sample_of(rows, self.seed), self)
-        return KernelShift(recipe="LocalBias", fitted_on=fitted_on(rows), **result)
+        some = rows
+        if rows.n > MOST:
+            rng = np.random.default_rng([self.seed, STREAM, 1])
+            some = taken(rows, np.sort(rng.choice(rows.n, MOST, replace=False)))
+        return KernelShift(recipe="LocalBias", fitted_on=fitted_on(rows), **local_fit(some, self))

@@ -40,7 +40,6 @@ class Splits:
         return tuple(node for node, f in enumerate(self.feature) if f < 0)
 
     def leaf_of(self, inputs: Floats) -> Whole:
-        """The leaf of each row."""
         feature, threshold = np.array(self.feature), np.array(self.threshold)
         left, right = np.array(self.left), np.array(self.right)
         at, rows = np.zeros(len(inputs), dtype=np.int64), np.arange(len(inputs))
@@ -214,7 +213,6 @@ class Tree:
     depth: Sequence[int]
 
     def leaf_of(self, t: Table, deepest: int = STEEPEST) -> Whole:
-        """The leaf of each row, by splits less deep than `deepest`."""
         return self.splits.cut(self.depth, deepest).leaf_of(tree_inputs(t.numbers, t.codes, self.places))
 
     def losses(self, t: Table, deepest: int) -> Floats:

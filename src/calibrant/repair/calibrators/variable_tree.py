@@ -113,7 +113,6 @@ class CurveTable(Table):
 
     @classmethod
     def of(cls, rows: Predictions, settings: VariableTree, shared: Fields) -> CurveTable:
-        """The rows of a fit."""
         edges = edges_of(rows.p)
         form: Form = "published beta" if settings.paper else "beta"
         score, y, (_, cluster) = score_columns(rows.p, form, edges), rows.y.astype(np.float64), independent(rows)
@@ -222,7 +221,6 @@ class ClassTable(Table):
 
     @classmethod
     def of(cls, rows: MulticlassPredictions, settings: VariableTree, shared: Fields) -> ClassTable:
-        """The rows of a fit."""
         edge = AS_THEY_ARE if settings.paper else edge_of(rows.p)
         x = log_columns(rows.p, edge)
         everyone = Dirichlet(penalty="published", strength=LAMBDA) if settings.paper else Dirichlet(seed=settings.seed)

@@ -112,7 +112,6 @@ class Chosen(Term):
 
 
 def term(value: Term | float) -> Term:
-    """A number as a term, and a term as it is."""
     return value if isinstance(value, Term) else Number(float(value))
 
 
@@ -374,7 +373,6 @@ class Writer(ABC):
     # ---- what all of them have in common ----
 
     def term(self, t: Term) -> str:
-        """A number."""
         match t:
             case Number(value):
                 return self.number(value)
@@ -394,7 +392,6 @@ class Writer(ABC):
         raise TypeError(f"a formula holds no {type(t).__name__}")
 
     def test(self, t: Test) -> str:
-        """A test."""
         match t:
             case Compared(sign, left, right):
                 return f"{self.term(left)} {sign} {self.term(right)}"

@@ -51,7 +51,6 @@ class Written(Writer):
         return f"CASE {events} ELSE {self.term(t.otherwise)} END"
 
     def double(self, column: str) -> str:
-        """A column as a float."""
         return f"CAST({self.dialect.name(column)} AS {self.dialect.double})"
 
     def _value(self, c: Coding) -> str:

@@ -354,7 +354,6 @@ def _everyone_and(groups: JudgedGroups | None, fits: Fits) -> list[People]:
 
 
 def everyone_of(fits: Fits) -> People:
-    """The population of all judged rows."""
     return People(id=EVERYONE, who=EVERYONE, kind="everyone", rows=np.arange(fits.judged.data.n))
 
 

@@ -146,6 +146,5 @@ def _plain(value: float) -> float:
 
 
 def lines_of(curve: Curve) -> list[DecisionChange]:
-    """The lines of a curve."""
     c = curve.columns
     return [DecisionChange(**dict(zip(c, row, strict=True))) for row in zip(*c.values(), strict=True)]

@@ -149,21 +149,18 @@ class JudgedGroups:
         return [[judged.population(name, rows, NO_VALUES, seed) for rows, _ in own] for own in folds]
 
     def _counted(self, judged: Judged, p: Floats, rows: Rows) -> Sketch:
-        """Count some rows with the scores given."""
         out = Sketch(self.spec)
         codes = {k: np.ascontiguousarray(v[rows]) for k, v in self.codes.items()}
         out.update_arrays(p[rows], judged.data.y[rows], codes=codes, covariates={})
         return out.checked()
 
     def title(self, index: int) -> str:
-        """Return ``variable = level`` of a group."""
         return " and ".join(f"{variable} = {level}" for variable, level in self.names[index])
 
 
 def groups_of(
     data: Predictions, by: Sequence[str], bins: Mapping[str, Sequence[float]], fewest: int, seed: int
 ) -> JudgedGroups:
-    """The groups that the levels of columns make."""
     table = data.covariates
     require(by, () if table is None else tuple(table.schema.names), "group")
     profiles = [Profile(name) for name in by]

@@ -78,7 +78,6 @@ class Fixed:
         return cls(judged, tuple(people), how)
 
     def measure(self, one: People) -> Measure:
-        """Return what is judged of a population."""
         return "gap" if one.kind == "subgroup" else self.how.judge
 
     def ends(self, one: People, name: str) -> Ends:
@@ -89,7 +88,6 @@ class Fixed:
         return self._stored[one.id, name]
 
     def verdict(self, one: People, name: str) -> Verdict:
-        """The verdict on a population under one probability."""
         return verdict_on(self.ends(one, name), self.how.limit)
 
     def lines(self, name: str) -> tuple[People, ...]:
@@ -128,7 +126,6 @@ class Fixed:
         return self._low(one, name), high
 
     def _low(self, one: People, name: str) -> float:
-        """The lower end of a population's error."""
         if (one.id, name) not in self._lows:
             folds = self.judged.each_fold(one.rows)
             delta = self._share(one, name) / (2 * len(folds))

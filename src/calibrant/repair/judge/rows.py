@@ -172,7 +172,6 @@ class Judged:
 
     @property
     def repairs(self) -> tuple[str, ...]:
-        """Names of the repairs."""
         return tuple(name for name in self.scores if name != AS_AUDITED)
 
     @property
@@ -267,7 +266,6 @@ def named(repairs: object) -> dict[str, Repair]:
 
 
 def checked_folds(folds: object) -> int:
-    """Return the number of folds, or refuse it."""
     return 0 if folds == 0 else check_int("folds", folds, 2, 20, hint="or 0 for two halves")
 
 

@@ -66,7 +66,6 @@ class Summary:
     groups_shown_worse: int = 0
 
     def p(self, test: str) -> float | None:
-        """The p-value of a test."""
         result: float | None = getattr(self, f"{test}_p")
         return result
 
@@ -268,7 +267,6 @@ def verdict_of(name: str, table: Mapping[str, Summary], changes: Changes) -> dic
 
 
 def line_of(name: str, lists: Mapping[str, tuple[str, ...]]) -> str:
-    """Return one line of plain words."""
     better, worse = (_named(lists[kind]) for kind in ("better", "worse"))
     if not better and not worse:
         return f"{name}: nothing is shown to be better or worse"
@@ -341,13 +339,14 @@ def recommended(
     if not candidates:
         return AS_AUDITED
     # (2) The best candidate is the one with the least Brier score.
-    best = min(candidates, key=lambda name: table[name].brier)
+    best, kinds = min(candidates, key=lambda name: table[name].brier), RANGES.values()
     # (3) Good enough: not shown worse than the best in Brier score, and neither certified error nor worst group
     # certified to be larger than that of another candidate.
     fit = [
         name
         for name in candidates
-        if best not in worse_than[name] and not any(_certified_worse(table[name], table[other]) for other in candidates)
+        if best not in worse_than[name]
+        and not any(by_certificates(ends(table[o]), ends(table[name])) == "worse" for o in candidates for ends in kinds)
     ]
     # (4) The simplest of those; the order of the table decides between equally simple ones.
     return min(fit or [best], key=lambda name: simplicity(table[name].recipe))
@@ -355,7 +354,3 @@ def recommended(
 
 def _left(counts: Mapping[str, float]) -> tuple[float, float]:
     return counts["over"], counts["undecided"]
-
-
-def _certified_worse(one: Summary, other: Summary) -> bool:
-    return any(by_certificates(ends(other), ends(one)) == "worse" for ends in RANGES.values())

@@ -34,6 +34,7 @@ from calibrant.repair.classifier_data import (
     stacked,
     table_of,
     unlabelled,
+    wanted,
 )
 from calibrant.repair.fitted import Calibrator, Recipe
 from calibrant.repair.regression import Floats, Whole
@@ -256,11 +257,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def _columns(self, X: Features, covariates: Columns | None) -> tuple[ClassifierInputs, tuple[str, ...] | None]:
         """Decide which columns of X the repair reads, or which of the covariates passed in addition to it."""
-        wanted = self.variables if self.variables is not None else getattr(self.repair, "variables", None)
-        wanted = (wanted,) if isinstance(wanted, (str, int)) else wanted
+        named = wanted(self.variables, self.repair)
         if covariates is not None:
-            return ClassifierInputs(), () if wanted is None else tuple(str(v) for v in wanted)
-        return (ClassifierInputs() if wanted is None else chosen(X, wanted)), None
+            return ClassifierInputs(), () if named is None else tuple(str(v) for v in named)
+        return (ClassifierInputs() if named is None else chosen(X, named)), None
 
     def _table(self, X: Features, covariates: Columns | None, n: int) -> pa.Table | None:
         if self._attached is None:

@@ -52,17 +52,24 @@ class ClassifierInputs:
         return {name: _column(X, j) for j, name in zip(self.at, self.names, strict=True)}
 
 
-def chosen(X: Features, variables: Sequence[str | int]) -> ClassifierInputs:
+def wanted(variables: str | int | Sequence[str | int] | None, recipe: object) -> Sequence[str | int] | None:
+    """The variables that are named here, or else by the recipe."""
+    names = getattr(recipe, "variables", None) if variables is None else variables
+    return (names,) if isinstance(names, (str, int)) else names
+
+
+def chosen(X: Features, variables: Sequence[str | int], names: Sequence[str] = ()) -> ClassifierInputs:
     """Find variables among the columns of X: by name in a frame, by number or as ``"x0"`` in an array.
 
     A frame whose columns are not all named by text has none of its own, as scikit-learn reads it: ``"x0"`` finds them.
+    `names` are those of an array that was a frame.
 
     Raises
     ------
     BadInput
         There is no such column, or one is named twice.
     """
-    labels = list(getattr(X, "columns", ()))
+    labels = list(getattr(X, "columns", names))
     if labels and all(isinstance(label, str) for label in labels):
         names = [str(label) for label in labels]
     else:

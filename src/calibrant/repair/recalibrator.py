@@ -28,6 +28,7 @@ from calibrant.repair.classifier_data import (
     checked_recipe,
     chosen,
     table_of,
+    wanted,
 )
 from calibrant.repair.fitted import Calibrator, Recipe
 from calibrant.repair.regression import Floats
@@ -137,8 +138,8 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, inputs = indexable(self._as_rows(X, reset=True), y)
         labels = Labelled.of(inputs, sample_weight)
         self.classes_, n = labels.classes, len(labels.y)
-        named = self._named()
-        self._taken = chosen(self._labelled(X), named) if named else ClassifierInputs()
+        named = wanted(self.variables, self.recipe)
+        self._taken = chosen(X, named, self._labels()) if named else ClassifierInputs()
         self._at = self._scores(X, len(self.classes_))
         values = self._values(X)
         inside = bool(((values >= -ROUNDING) & (values <= 1.0 + ROUNDING)).all())
@@ -193,7 +194,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise BadInput("X has 0 sample(s): a repair needs rows")
         if shape[1:] == (0,):
             raise BadInput(f"0 feature(s) (shape={shape}) while a minimum of 1 is required.")
-        if self._named() or (self.scores is not None and hasattr(X, "columns")):
+        if wanted(self.variables, self.recipe) or (self.scores is not None and hasattr(X, "columns")):
             validate_data(self, X, skip_check_array=True, reset=reset)
             return X
         try:
@@ -205,16 +206,15 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"X holds text ({e}): say which column holds the score, scores=, or is read, variables="
             ) from e
 
-    def _named(self) -> Sequence[str | int]:
-        """The variables asked for, here or by the recipe."""
-        wanted = self.variables if self.variables is not None else getattr(self.recipe, "variables", None)
-        return (wanted,) if isinstance(wanted, (str, int)) else () if wanted is None else wanted
+    def _labels(self) -> Sequence[str]:
+        """The columns' names, which validation takes from a frame."""
+        return getattr(self, "feature_names_in_", ())
 
     def _scores(self, X: Features, classes: int) -> tuple[int, ...]:
         """The places of the columns that hold scores."""
         if self.scores is not None:
             options = (self.scores,) if isinstance(self.scores, (str, int)) else tuple(self.scores)
-            at = chosen(self._labelled(X), options).at
+            at = chosen(X, options, self._labels()).at
         else:
             at = tuple(j for j in range(self.n_features_in_) if j not in self._taken.at)
             at = at[-1:] if classes == 2 else at
@@ -231,12 +231,6 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "which)"
             )
         return at
-
-    def _labelled(self, X: Features) -> Features:
-        """Return what tells the columns' names, which validation takes from a frame."""
-        if hasattr(X, "columns") or not hasattr(self, "feature_names_in_"):
-            return X
-        return _Columns(list(self.feature_names_in_))
 
     def _values(self, X: Features) -> Floats:
         """The scores, shape (n,) of two classes or (n, K)."""
@@ -267,7 +261,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # not of any X: of several classes it needs a column each, and the score may say nothing of the label
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
-        tags.input_tags.string = tags.input_tags.categorical = bool(self._named())
+        tags.input_tags.string = tags.input_tags.categorical = bool(wanted(self.variables, self.recipe))
         return tags
 
 
@@ -275,10 +269,3 @@ def _array(X: Features) -> NDArray[np.generic]:
     """Return lists of rows as an array, in which numbers next to text stay numbers."""
     out = np.asarray(X)
     return np.asarray(X, dtype=object) if out.dtype.kind in "US" else out
-
-
-class _Columns:
-    """Names of columns, where nothing else of a frame is left."""
-
-    def __init__(self, columns: list[str]) -> None:
-        self.columns = columns

@@ -88,19 +88,15 @@ def distinct(rows: Predictions) -> tuple[Floats, Floats, Floats]:
     if rows.weights is None:
         keys = (p.view(np.uint64) << one) | rows.y.astype(np.uint64)  # positive floats order like their bits
         keys.sort()
-        scores, events, weight = (keys >> one).view(np.float64), (keys & one).astype(np.float64), None
+        scores, events, weight = (keys >> one).view(np.float64), (keys & one).astype(np.float64), np.ones(rows.n)
     else:
         order = np.argsort(p, kind="stable")
         scores, weight = p[order], rows.weights[order]
         events = rows.y[order] * weight
     first = np.flatnonzero(np.concatenate([[True], scores[1:] != scores[:-1]]))
     if len(first) == len(scores):
-        return scores, np.ones(len(scores)) if weight is None else weight, events
-    if weight is None:
-        total = np.diff(np.append(first, len(scores))).astype(np.float64)
-    else:
-        total = np.add.reduceat(weight, first)
-    return scores[first], total, np.add.reduceat(events, first)
+        return scores, weight, events
+    return scores[first], np.add.reduceat(weight, first), np.add.reduceat(events, first)
 
 
 def scores_of(rows: Predictions, fewest: int) -> tuple[Floats, Floats, Floats]:

@@ -62,12 +62,7 @@ def chosen(X: Features, variables: Sequence[str | int], names: Sequence[str] = (
     """Find variables among the columns of X: by name in a frame, by number or as ``"x0"`` in an array.
 
     A frame whose columns are not all named by text has none of its own, as scikit-learn reads it: ``"x0"`` finds them.
-    `names` are those of an array that was a frame.
-
-    Raises
-    ------
-    BadInput
-        There is no such column, or one is named twice.
+    `names` are those of an array that was a frame. Refuse a column that is not there, or is named twice.
     """
     labels = list(getattr(X, "columns", names))
     if labels and all(isinstance(label, str) for label in labels):
@@ -150,10 +145,7 @@ class Stated:
 def answers(estimator: BaseEstimator, X: Features, classes: Labels) -> Stated:
     """Ask a fitted classifier for probabilities, or for decision values if it has none.
 
-    Raises
-    ------
-    BadInput
-        It has neither, did not learn the same classes, or says something that is not a probability.
+    Refuse one that has neither, did not learn the same classes, or says something that is not a probability.
     """
     name = type(estimator).__name__
     if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):

@@ -59,16 +59,10 @@ def checked_strategy(strategy: Strategy) -> Strategy:
 
 
 def cut(scores: Floats, below: Floats, bins: int, strategy: Strategy) -> tuple[Floats, Places]:
-    """Return inner edges of bins, and which of the distinct scores is the first of bins 2, 3, ...
+    """Inner edges of bins, and which of the distinct scores (increasing) is the first of bins 2, 3, ...
 
-    Parameters
-    ----------
-    scores, below : float64 arrays of shape (m,)
-        Distinct scores, increasing, and their running weight, each included. A score is never split, so that there may
-        be fewer bins than asked for.
-    bins : int
-    strategy : {"quantile", "uniform"}
-        Bins of equal weight, with edges half-way between neighbouring scores; or of equal width.
+    Bins are of equal weight, given the running weight, each score's included, with edges half-way between neighbouring
+    scores; or of equal width. A score is never split, so that there may be fewer bins than asked for.
     """
     if strategy == "uniform":
         edges = np.arange(1, bins) / bins

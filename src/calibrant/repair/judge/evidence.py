@@ -169,21 +169,14 @@ def groups_of(
     variables = levels_of(profiles, bins)
     spec = make_spec("y_true", "y_prob", variables, False, seed=seed)
     codes = {v.name: v.codes(table.column(v.name)) for v in variables}
-    names: list[Group] = []
-    index: list[int] = []
-    rows: list[Whole] = []
-    base = 0
-    for g, grouping in enumerate(spec.groupings):
-        code = codes[grouping[0]]
-        order = np.argsort(code, kind="stable")
-        ends = np.searchsorted(code[order], np.arange(spec.sizes[g] + 1))
-        for level, title in enumerate(spec.group_names(g)):
-            if ends[level + 1] - ends[level] >= fewest:
-                names.append(title)
-                index.append(base + level)
-                rows.append(np.sort(order[ends[level] : ends[level + 1]]))
-        base += spec.sizes[g]
-    return JudgedGroups(spec, codes, tuple(names), tuple(index), tuple(rows))
+    titles: list[Group] = []
+    every: list[Whole] = []
+    for g, ((name,), size) in enumerate(zip(spec.groupings, spec.sizes, strict=True)):
+        order = np.argsort(codes[name], kind="stable")
+        every += np.split(order, np.cumsum(np.bincount(codes[name], minlength=size))[:-1])
+        titles += spec.group_names(g)
+    kept = tuple(i for i, rows in enumerate(every) if len(rows) >= fewest)
+    return JudgedGroups(spec, codes, tuple(titles[i] for i in kept), kept, tuple(every[i] for i in kept))
 
 
 def gap_change(moved: float, low: float, high: float) -> tuple[float, float]:

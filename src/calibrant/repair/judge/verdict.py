@@ -306,17 +306,10 @@ def recommended(
     worse_than: Mapping[str, Sequence[str]],
     over: Mapping[str, Mapping[str, float]] | None = None,
 ) -> str:
-    """The repair to take, or ``"as audited"``.
+    """The repair to take, or ``"as audited"``, given for each those that it is shown to be worse than in Brier score.
 
-    Parameters
-    ----------
-    table : Mapping of str to Summary
-    verdicts : Mapping
-    worse_than : Mapping
-        For each name those that it is shown to be worse than in Brier score.
-    over : Mapping, optional
-        With a limit: for each name how many populations are ``"over"`` and ``"undecided"`` under it, and how far off
-        the ``"worst"`` of them may be at most.
+    With a limit, `over` has for each how many populations are ``"over"`` and ``"undecided"`` under it, and how far off
+    the ``"worst"`` of them may be at most.
     """
     # (1) Candidates: something that matters (certified error, worst group, Brier score, log loss, error along a
     # variable, the gap of a group) is shown better than as audited; neither Brier score, log loss, certified error nor
@@ -331,8 +324,9 @@ def recommended(
     # nearly: an end that falls just below the limit mends nobody.
     if over:
         candidates = [name for name in candidates if over[name]["over"] <= over[AS_AUDITED]["over"]]
-        least = min((_left(over[name]) for name in candidates), default=None)
-        candidates = [name for name in candidates if _left(over[name]) == least]
+        left = {name: (over[name]["over"], over[name]["undecided"]) for name in candidates}
+        least = min(left.values(), default=None)
+        candidates = [name for name in candidates if left[name] == least]
         if least is not None and any(least):
             worst = min(over[name]["worst"] for name in candidates)
             candidates = [name for name in candidates if over[name]["worst"] <= worst + NEARLY]
@@ -350,7 +344,3 @@ def recommended(
     ]
     # (4) The simplest of those; the order of the table decides between equally simple ones.
     return min(fit or [best], key=lambda name: simplicity(table[name].recipe))
-
-
-def _left(counts: Mapping[str, float]) -> tuple[float, float]:
-    return counts["over"], counts["undecided"]

@@ -34,9 +34,8 @@ from calibrant.data.survey import KEPT
 from calibrant.data.targets import checked_targets
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
-from calibrant.repair.calibrator_file import calibrator_text
 from calibrant.repair.catalogue import recipes, tried_by_default
-from calibrant.repair.fitted import Calibrator
+from calibrant.repair.fitted import Calibrator, calibrator_text
 from calibrant.repair.judge.compare import audited_variables, compare
 from calibrant.repair.judge.rows import Repair, hash_split
 from calibrant.repair.judge.verdict import AS_AUDITED, NEVER, Comparison

@@ -422,13 +422,13 @@ TESTS = (
     one("walk_read_within_ties", "the walk is read within ties, by outcome", CLASSICAL,
         "walk_of", "np.cumsum(q.residual)[q.ends]", "np.cumsum(q.residual[np.lexsort((q.events, q.p))])"),
     one("outcomes_drawn_at_the_mean_rate", "chance draws outcomes at the mean rate", CLASSICAL,
-        "simulated", "outcomes(ids[at], q.p[at],", "outcomes(ids[at], np.full_like(q.p[at], q.p.mean()),"),
+        "simulated", "outcomes(null.ids[at], q.p[at],", "outcomes(null.ids[at], np.full_like(q.p[at], q.p.mean()),"),
     one("least_posterior_unadjusted", "the smallest of the grades' p-values is told as it is", "detect.jeffreys",
         "jeffreys_test", "adjusted = holm(posterior)", "adjusted = posterior"),
     one("least_posterior_of_fewer_grades", "chance looks at one grade of all", "detect.jeffreys",
         "_smallest", "range(len(rows))", "range(1)"),
     one("independent_defaults", "defaults that move together are drawn alone", "detect.jeffreys",
-        "jeffreys_test", "            if rho\n", "            if False\n"),
+        "jeffreys_test", ", t.seed) if rho else", ", t.seed) if False else"),
     one("correlation_for_its_root", "defaults move with the square of their correlation", CLASSICAL,
         "correlated_totals", "math.sqrt(rho)", "rho"),
     one("grades_correlation_left_out", "a grade's tail knows no correlation", "apps.grades.defaults",
@@ -569,16 +569,14 @@ REPAIRS = (
 
 MEASURES = (
     one("inferred_clusters_ignored", "inference from probabilities takes rows of clusters as independent",
-        "measure.inferred", "_row_sums",
-        "None if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)",
-        "None"),
+        "measure.inferred", "_row_sums", "if rows.cluster is None:", "if True:"),
     one("inferred_too_narrow", "inference from probabilities reads the normal law's 80 %", "stats.measures",
         "Inferred.ends", "* self.error", "* 0.65 * self.error"),
     one("area_error_halved", "the error of an AUC is half of what it is", "stats.measures",
         "ranking", "Ranking(area, float(np.sqrt(variance)), *rows)",
         "Ranking(area, 0.5 * float(np.sqrt(variance)), *rows)"),
     one("area_of_rows_of_units", "the error of an AUC takes rows of units as independent", "stats.measures",
-        "ranking", "    if cluster is not None:", "    if False:"),
+        "WeighedByClusters.ranking", "replace(result, error=max(result.error, float(np.sqrt(seen))))", "result"),
 )  # fmt: skip
 
 # ---- the papers' own bounds ----

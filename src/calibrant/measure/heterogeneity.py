@@ -19,7 +19,7 @@ from calibrant.results import Curve
 from calibrant.stats.clusters.between import pooled
 from calibrant.stats.clusters.one_stage import Likelihoods, Residuals, alone, fitted
 from calibrant.stats.logistic import recalibrate
-from calibrant.stats.measures import normal_quantile
+from calibrant.stats.measures import Weighed, normal_quantile
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -266,7 +266,7 @@ def _slopes(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Floats,
         if min(events, len(y) - events) < OUTCOMES or np.ptp(x) == 0:
             continue
         one = np.ones(len(y))
-        fit = recalibrate(x, y, one, one, True, None)
+        fit = recalibrate(x, Weighed(y, one, one), True)
         if fit.converged:
             value[j], error[j] = float(fit.coefficients[-1]), float(fit.errors[-1])
     have = np.isfinite(value)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.cells import summed
+from calibrant.stats.measures import Weighed
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -294,34 +294,22 @@ class Recalibration:
     sandwich: Floats
 
 
-def recalibrate(
-    logit: Floats,
-    y: NDArray[np.int8] | Floats,
-    count: Floats,
-    weight: Floats,
-    slope: bool,
-    cluster: NDArray[np.intp] | None = None,
-) -> Recalibration:
-    """Fit intercept and slope, or the intercept alone with slope one, to points of `count` rows.
+def recalibrate(logit: Floats, q: Weighed, slope: bool) -> Recalibration:
+    """Fit intercept and slope, or the intercept alone with slope one, to points of these logits.
 
     Standard errors are the larger of the sandwich's (White 1982), right also where the logistic form is not, and the
-    model's, which does not fall to nothing with few events. Where rows come in units, entries are single rows and the
-    sandwich adds scores up within each (Liang and Zeger 1986), times ``G / (G - 1)`` for G clusters.
+    model's, which does not fall to nothing with few events. In clusters the sandwich adds scores up within each (Liang
+    and Zeger 1986), times ``G / (G - 1)`` for G clusters.
     """
     from scipy.special import expit
 
-    mass = count * weight
-    residual = mass * (y - expit(logit))
-    fit = recalibrations(np.array([[residual.sum(), residual @ logit]]), logit, mass, slope)
+    residual = q.mass * (q.y - expit(logit))
+    fit = recalibrations(np.array([[residual.sum(), residual @ logit]]), logit, q.mass, slope)
     a, b = float(fit.intercept[0]), float(fit.slope[0])
     kept = 1 + slope
     terms = np.array([np.ones(len(logit)), logit])[:kept]
-    score = terms * (weight * (y - expit(a + b * logit)))
-    meat = (score * count) @ score.T
-    if cluster is not None:
-        by_cluster = np.array([summed(cluster, row) for row in score])
-        meat = by_cluster @ by_cluster.T * (by_cluster.shape[1] / (by_cluster.shape[1] - 1.0))
+    meat = q.products(terms * (q.y - expit(a + b * logit)))
     inverse = np.linalg.pinv(fit.information[0, :kept, :kept])
-    robust, model = inverse @ meat @ inverse, inverse * float((mass * weight).sum() / mass.sum())
+    robust, model = inverse @ meat @ inverse, inverse * float(q.square.sum() / q.mass.sum())
     errors = np.sqrt(np.maximum(np.diag(robust), np.diag(model)))
     return Recalibration(np.array([a, b])[:kept], errors, bool(fit.settled[0]), robust)

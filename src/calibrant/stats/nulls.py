@@ -170,8 +170,42 @@ def holm(p: ArrayLike) -> Floats:
 # ---- Noise of sums over rows in clusters: a random number for each cluster, whatever its rows have in common ----
 
 
+SIGNS = "random signs of whole clusters, asymptotic in their number"
+
+
+def effective(mass: Floats) -> float:
+    """Kish's effective number, by the weight of each."""
+    return float(mass.sum()) ** 2 / float(mass @ mass)
+
+
+def studied(alpha: float, clusters: float) -> float:
+    """The alpha of a normal quantile that is Student's at `alpha` with ``clusters - 1`` degrees of freedom."""
+    from scipy.special import ndtr, stdtrit
+
+    return 2.0 * float(ndtr(stdtrit(max(clusters - 1.0, 1.0), alpha / 2.0)))
+
+
+class Independent:
+    """What stands for `ClusterSums` where rows are independent: their noise is that of rows alone."""
+
+    def beside(self, alone: Floats, _drawn: Callable[[ClusterSums], Floats]) -> Floats:
+        """Noise of independent rows, or where it is wider that which is drawn of clusters."""
+        return alone
+
+    def level(self, alpha: float) -> float:
+        """The alpha at which a normal quantile is Student's, with a degree of freedom fewer than clusters."""
+        return alpha
+
+    def spread_of(self, drawn: Floats) -> Floats:
+        """The variance of each column of noise, as far as clusters have a part in it."""
+        return np.zeros(drawn.shape[1])
+
+
+BY_ROWS = Independent()
+
+
 @dataclass(frozen=True)
-class ClusterSums:
+class ClusterSums(Independent):
     """Sums by cell of what each cluster's rows add: sparse matrices of shape (cells, clusters)."""
 
     residual: Any  # scipy.sparse.csr_array: sums of `w (y - p)`
@@ -195,6 +229,15 @@ class ClusterSums:
         """Clusters."""
         return int(self.residual.shape[1])
 
+    def beside(self, alone: Floats, drawn: Callable[[ClusterSums], Floats]) -> Floats:
+        return at_least(drawn(self), alone)
+
+    def level(self, alpha: float) -> float:
+        return studied(alpha, effective(self.weight.sum(axis=0)))
+
+    def spread_of(self, drawn: Floats) -> Floats:
+        return drawn.var(axis=0)
+
     def signed(self, draws: int, rng: np.random.Generator) -> Floats:
         """The residual sums with a random sign for each cluster, shape (draws, cells)."""
         parts = [
@@ -204,17 +247,15 @@ class ClusterSums:
 
     def spread(self, average: Floats) -> Floats:
         """The root of the sum over clusters of ``(average @ residual)^2``, the same for any signs: (points,)."""
-        return np.sqrt(self._squares(average, of_weights=False))
+        return np.sqrt(self._squares(average, self.residual))
 
     def effective(self, average: Floats) -> Floats:
         """Return Kish's effective number of clusters in each mean of cells, shape (points,)."""
         size = np.abs(average)
-        square = self._squares(size, of_weights=True)
-        return np.asarray((size @ self.weight.sum(axis=1)) ** 2 / np.maximum(square, 1e-300))
+        return np.asarray((size @ self.weight.sum(axis=1)) ** 2 / np.maximum(self._squares(size, self.weight), 1e-300))
 
-    def _squares(self, average: Floats, of_weights: bool) -> Floats:
+    def _squares(self, average: Floats, each: Any) -> Floats:
         """Sum the squares of each cluster's part of means of cells, a few means at once."""
-        each = self.weight if of_weights else self.residual
         step = max(1, CHUNK // self.clusters)
         parts = [((average[at : at + step] @ each) ** 2).sum(axis=1) for at in range(0, len(average), step)]
         return np.concatenate(parts)

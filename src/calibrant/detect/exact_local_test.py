@@ -119,9 +119,6 @@ def exact_local_test(
     # (3) Equation 4, raw and centred, and two score tests, of the data and of each draw; each becomes a rank.
     result = statistics(kernel, rows, draws, seed)
     ranks, pairs = ranked(result), checked.n * (checked.n - 1.0)
-    law = (
-        "sign flips of whole clusters, asymptotic in their number" if rows.clusters is not None else "exact simulation"
-    )
     # (4) The smallest rank, ranked again among the draws'.
     return Outcome(
         method="detect.local_calibration_test",
@@ -129,7 +126,7 @@ def exact_local_test(
         p_value=0.0 if rows.contradicted else smallest(ranks),
         alternative="the event rate given score and covariates is not the score",
         null=NULL,
-        law=f"certain: {CONTRADICTED}" if rows.contradicted else law,
+        law=f"certain: {CONTRADICTED}" if rows.contradicted else rows.law,
         settings={
             "features": "exact",
             "draws": draws,

@@ -24,6 +24,7 @@ from calibrant.views.kernel_rows import (
     residuals_of,
 )
 from calibrant.views.local_sums import kernel_bound, natural, squared_error, sums_of_rows
+from calibrant.views.points import refuse
 
 CLUSTERED = "the interval is for independent rows: use local_calibration_test with cluster="
 OF_ROWS = "independent rows; covariates, family and widths chosen without the labels"
@@ -122,8 +123,7 @@ def klce(
         return _of_sums(_sums(data, variables, seed), alpha)
     several = isinstance(data, MulticlassPredictions)
     rows = checked_classes(data) if isinstance(data, MulticlassPredictions) else checked_rows(data)
-    if isinstance(rows, Predictions) and rows.cluster is not None:
-        raise NotComputable(CLUSTERED)
+    refuse(rows, cluster=CLUSTERED)
     how = coded(rows, variables)
     cluster = cluster_kernel(rows, how)
     checked_size(cluster)
@@ -151,8 +151,7 @@ def _sums(data: object, variables: Iterable[str] | str | None, seed: int) -> Loc
         raise BadInput("features='default' is of two classes: pass features='exact', or data.top_label()")
     if not isinstance(data, Sketch):
         rows = checked_rows(data)
-        if rows.cluster is not None:
-            raise NotComputable(CLUSTERED)
+        refuse(rows, cluster=CLUSTERED)
         return sums_of_rows(rows, variables, 0, "auto", seed, LANDMARKS)[0]
     sketch = data.checked()
     if sketch.by_clusters:

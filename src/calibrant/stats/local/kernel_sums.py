@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Literal, TypeVar, get_args
+from typing import Literal, Self, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -271,8 +271,9 @@ Drawn = NDArray[np.uint8] | NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows given their scores; equal rows may be joined into cells."""
+    """Rows given their scores, which are independent; equal rows may be joined into cells."""
 
+    law = "exact simulation"
     rate: Floats  # shape (cells,): score
     # `rows` and `events`, shape (cells,): one and the label, if rows are not joined.
     rows: Floats
@@ -280,9 +281,6 @@ class Rows:
     # Shape (cells,): identities that key the simulated outcomes; None for joined rows, whose events are drawn as
     # Binomial.
     ids: Ids | None = None
-    # Shape (cells,): cluster of each row, numbered from 0: the null then keeps the residuals and flips the sign of
-    # whole clusters.
-    clusters: NDArray[np.int64] | None = None
     start: int = 0  # number of the first cell, which keys the draws of a part of joined rows
 
     @cached_property
@@ -301,39 +299,65 @@ class Rows:
         return self.events - self.rows * self.rate
 
     def drawn(self, first: int, count: int, seed: int) -> Drawn:
-        """Return simulated events, or for clusters signs as 0 and 1, from draw `first` on: shape (cells, count)."""
-        if self.clusters is not None:
-            ids = np.arange(int(self.clusters.max()) + 1, dtype=np.uint64)
-            salt = int(np.random.default_rng([STREAM, seed]).integers(1 << 62))
-            return outcomes(ids, np.full(len(ids), 0.5), first, count, salt)[self.clusters]
+        """Simulated events from draw `first` on, shape (cells, count)."""
         if self.ids is not None:
             return outcomes(self.ids, self.rate, first, count, STREAM)
         n = self.rows.astype(np.int64)
         streams = (np.random.default_rng([STREAM, seed, b, self.start]) for b in range(first, first + count))
         return np.stack([rng.binomial(n, self.rate) for rng in streams], axis=1)
 
-    def part(self, at: slice) -> Rows:
-        """Return some of the cells, with draws of their own that are independent of those of other parts."""
-        ids, clusters = None if self.ids is None else self.ids[at], None if self.clusters is None else self.clusters[at]
-        return Rows(self.rate[at], self.rows[at], self.events[at], ids, clusters, self.start + at.start)
+    def part(self, at: slice) -> Self:
+        """Some of the cells, with draws of their own that are independent of those of other parts."""
+        there = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "start"}
+        return replace(self, start=self.start + at.start, **{k: v[at] for k, v in there.items() if v is not None})
+
+    def joined(self, table: Floats) -> tuple[NDArray[np.intp] | slice, Rows]:
+        """Equal rows of a table as cells if at most half as many are left, and the row that stands for each."""
+        order = np.lexsort(table.T)
+        ordered = table[order]
+        starts = np.flatnonzero(np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)])
+        if len(starts) > len(order) // 2:
+            return slice(None), self
+        count, events = (np.add.reduceat(v[order], starts) for v in (self.rows, self.events))
+        return order[starts], Rows(self.rate[order[starts]], count, events)
 
     def with_data(self, drawn: Drawn) -> Drawn:
-        """Return simulated events with those of the data (for clusters: signs that change nothing) as first column."""
-        own = np.ones(len(self.rate)) if self.clusters is not None else self.events
-        return np.column_stack([own.astype(drawn.dtype), drawn])
+        """Simulated events with those of the data as first column."""
+        return np.column_stack([self.events.astype(drawn.dtype), drawn])
 
     def residuals(self, drawn: Drawn, at: slice) -> Floats:
         """Return residuals of some cells for `drawn`, float64."""
-        if self.clusters is not None:
-            return self.residual[at, None] * (2.0 * drawn[at] - 1.0)
         return drawn[at] - (self.rows * self.rate)[at, None]
 
     def squares(self, drawn: Drawn, at: slice, weights: Floats) -> Floats:
         """Return ``sum_i w_i e_i^2`` over the single rows of some cells, of each row of `weights`."""
         w, p = weights[:, at], self.rate[at]
-        if self.clusters is not None:
-            return (w @ self.residual[at] ** 2)[:, None]
         return (w * (1.0 - 2.0 * p)) @ drawn[at].astype(np.float64) + (w @ (self.rows[at] * p**2))[:, None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterRows(Rows):
+    """Single rows in clusters: the null keeps the residuals and flips the sign of whole clusters, drawn as 0 and 1."""
+
+    clusters: NDArray[np.int64]  # shape (cells,): numbered from 0
+    law = "sign flips of whole clusters, asymptotic in their number"
+
+    def drawn(self, first: int, count: int, seed: int) -> Drawn:
+        ids = np.arange(int(self.clusters.max()) + 1, dtype=np.uint64)
+        salt = int(np.random.default_rng([STREAM, seed]).integers(1 << 62))
+        return outcomes(ids, np.full(len(ids), 0.5), first, count, salt)[self.clusters]
+
+    def joined(self, _table: Floats) -> tuple[NDArray[np.intp] | slice, Rows]:
+        return slice(None), self
+
+    def with_data(self, drawn: Drawn) -> Drawn:
+        return np.column_stack([np.ones(len(self.rate), dtype=drawn.dtype), drawn])
+
+    def residuals(self, drawn: Drawn, at: slice) -> Floats:
+        return self.residual[at, None] * (2.0 * drawn[at] - 1.0)
+
+    def squares(self, _drawn: Drawn, at: slice, weights: Floats) -> Floats:
+        return (weights[:, at] @ self.residual[at] ** 2)[:, None]
 
 
 @dataclass(frozen=True)

@@ -346,13 +346,14 @@ SUBGROUPS = (
     one("smaller_of_two_p_values", "the smaller of two p-values is told unadjusted", "detect.subgroup_test",
         "joined", "least = min(weighted.values())", "least = min(scan.p_value, adaptive.p_value)"),
     Mutant("signs_by_row", "chance gives every row its own sign", f"calibrant.{CLUSTER_SCAN}", (
-        Edit("ClusterScan._drawn", "outcomes(r.ids, half,",
-        "outcomes(np.arange(len(r.p), dtype=np.uint64), np.full(len(r.p), 0.5),"),
-        Edit("ClusterScan._drawn", "cut.signed(r.cluster, side.value, signs)",
-        "cut.signed(np.arange(len(r.p)), side.value, signs)"),
+        Edit("ScannedClusters.drawn", "outcomes(self.ids, np.full(len(self.ids), 0.5),",
+        "outcomes(np.arange(len(self.p), dtype=np.uint64), np.full(len(self.p), 0.5),"),
+        Edit("ScannedClusters.drawn", "cut.signed(self.cluster, side.value, signs)",
+        "cut.signed(np.arange(len(self.p)), side.value, signs)"),
     )),
     one("spread_by_rows", "the spread of a box is that of independent rows", CLUSTER_SCAN,
-        "ClusterScan.spread", "if r.cluster is None:", "if True:"),
+        "ScannedClusters.variance", "return [np.maximum(scan._squares(self.cluster, self.size(gap)), expected)",
+        "return [scan._summed(self.noise)"),
 )  # fmt: skip
 
 # ---- people without a label ----
@@ -480,7 +481,8 @@ TESTS = (
     one("refits_at_another_rate", "refits are drawn at half the rate", "search.repeats",
         "Repeats.outcomes", "self.bars.rate,", "0.5 * self.bars.rate,"),
     one("clusters_ignored", "rows of clusters have a sign each", "search.detectors",
-        "DetectorInputs.clusters_of", "if self.cluster is None:", "if True:"),
+        "ClusteredInputs.clusters_of", "np.unique(self.cluster[rows], return_inverse=True)",
+        "np.unique(rows, return_inverse=True)"),
     one("models_held_near_tolerance_zero", "models are held whatever the tolerance", "search.nulls",
         "may_hold", "return q.settings.alternative == \"two-sided\" and", "return True or"),
     one("line_from_quantiles_at_each_point", "the chart's line is that of one point", "diagnose.control_chart",

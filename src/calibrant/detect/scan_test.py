@@ -158,7 +158,8 @@ def scan_test(
     seed = checked_seed(seed)
     # (1) Cells and boxes, without looking at labels.
     tables = tables_of(data, variables, order, seed, by_clusters=True)
-    rows = cluster_rows(data, tables, data.spec.seed if isinstance(data, Sketch) else seed)
+    own = data.spec.seed if isinstance(data, Sketch) else seed
+    rows = cluster_rows(data, tables, own)
     scan: Scan | ClusterScan
     # (2) The largest score, and how often chance does as well.
     if rows is not None:
@@ -189,7 +190,7 @@ def scan_test(
             "min_size": least,
             "null": used,
             "order": max(map(len, tables.layout.combined)),
-            "seed": data.spec.seed if isinstance(data, Sketch) else seed,
+            "seed": own,
             "smallest_subgroup": fewest_of(tables, least),
             "tolerance": allowed,
             "variables": tuple(t.name for t in tables.attributes[1:]),
@@ -261,10 +262,9 @@ def _null(tables: Tables, requested: str) -> str:
 
 
 def _null_of_clusters(rows: ScannedRows, requested: str) -> str:
-    own = "simulated" if rows.cluster is None else "signs"
     if requested not in ("auto", "simulated"):
         raise NotComputable(f"null={requested!r} is for independent rows of equal weight: leave null='auto'")
-    return own
+    return rows.null
 
 
 def _impossible(rows: SampleRows | None, tolerance: float, sides: tuple[int, ...]) -> int:

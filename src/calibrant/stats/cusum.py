@@ -120,7 +120,7 @@ def path(
     edge: Boundary,
     alternative: Alternative = "two-sided",
     detector: Detector = "default",
-    weights: Floats | None = None,
+    weights: Floats | float = 1.0,
     min_size: float = 0.0,
 ) -> Path:
     """Order the rows by predicted residual beyond the tolerance, and say how their scores add up.
@@ -153,7 +153,7 @@ def by_variable(
     past: tuple[Floats, Flags],
     edge: Boundary,
     detector: Detector = "default",
-    weights: Floats | None = None,
+    weights: Floats | float = 1.0,
     min_size: float = 0.0,
 ) -> Path:
     """Order the rows by what is past the tolerance, as `beyond` returns it; the rest as `path`."""
@@ -163,7 +163,7 @@ def by_variable(
     rows = result[np.argsort(-excess[result], kind="stable")]
     h, side, rate = excess[rows], upper[rows], np.where(upper[rows], edge.high[rows], edge.low[rows])
     # (2) Weigh each score by what is left, towards its side.
-    own = np.ones(len(rows)) if weights is None else weights[rows]
+    own = np.broadcast_to(weights, excess.shape)[rows]
     size = _authors(h) if detector == "authors" else h
     weight = np.where(side, size, -size) * own
     # (3) Scale the sums so far; look only where a run of ties ends, and where a group is large enough.
@@ -301,7 +301,7 @@ class BinnedPath:
         return float(np.sqrt((self.weight[first:stop] ** 2 * rate * (1.0 - rate)).sum()))
 
 
-def binned(path: Path, n: int, bins: int, weights: Floats | None = None, by_size: bool = False) -> BinnedPath:
+def binned(path: Path, n: int, bins: int, weights: Floats | float = 1.0, by_size: bool = False) -> BinnedPath:
     """Cut a path of n rows in all into groups of n / bins rows.
 
     Parameters
@@ -316,7 +316,7 @@ def binned(path: Path, n: int, bins: int, weights: Floats | None = None, by_size
     """
     weight = path.weight
     if not by_size:
-        weight = np.where(path.upper, 1.0, -1.0) * (1.0 if weights is None else weights[path.rows])
+        weight = np.where(path.upper, 1.0, -1.0) * np.broadcast_to(weights, n)[path.rows]
     size = len(path.rows)
     edges = [min(b * n // bins, size) for b in range(bins + 1)]
     cuts = tuple((a, b) for a, b in pairwise(edges) if b > a)

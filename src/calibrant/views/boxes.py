@@ -26,7 +26,7 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.subgroups.cluster_ranges import FEWEST as FEWEST_CLUSTERS
 from calibrant.stats.subgroups.cluster_ranges import ClusterRanges
 from calibrant.stats.subgroups.cluster_ranges import cluster_rows as in_clusters
-from calibrant.stats.subgroups.cluster_scan import ScannedRows
+from calibrant.stats.subgroups.cluster_scan import ScannedClusters, ScannedRows
 from calibrant.stats.subgroups.family import STEPS as SCORE_STEPS
 from calibrant.stats.subgroups.family import Family, Ints, family_of, runs, singles_and_pairs
 from calibrant.stats.subgroups.ranges import Ranges, RowRanges
@@ -195,15 +195,10 @@ def cluster_rows(data: Predictions | Sketch, tables: Tables, seed: int) -> Scann
     if clusters is None or tables.sample_rows is None:
         return None
     ids = cluster_ids(rows_of_clusters(data), seed)
-    together = clusters.count < len(clusters.cluster)
-    return ScannedRows(
-        cells=tables.sample_rows.cells,
-        p=clusters.p,
-        y=clusters.y,
-        weight=clusters.input_weights,
-        cluster=clusters.cluster if together else None,
-        ids=np.unique(ids) if together else ids,
-    )
+    rows = {"cells": tables.sample_rows.cells, "p": clusters.p, "y": clusters.y, "weight": clusters.input_weights}
+    if clusters.count == len(clusters.cluster):
+        return ScannedRows(**rows, ids=ids)
+    return ScannedClusters(**rows, ids=np.unique(ids), cluster=clusters.cluster)
 
 
 def checked_size(name: str, value: float) -> float:

@@ -210,7 +210,7 @@ def test_columns_too_far_apart_for_single_precision_are_fitted_in_double() -> No
     plain, double = (LogisticRegression(C=10, solver="newton-cholesky", max_iter=50, tol=1e-3) for _ in range(2))
     with pytest.raises(LinAlgWarning):
         plain.fit(z, y)
-    fit_logistic(plain, z, y, None)
+    fit_logistic(plain, z, y, {})
     double.fit(z.astype(float), y)
     assert np.allclose(plain.coef_, double.coef_, rtol=1e-6)
 

@@ -17,7 +17,7 @@ from calibrant.results import Outcome
 from calibrant.stats.classical import Drawing, Scored
 from calibrant.stats.cusum import Alternative
 from calibrant.stats.nulls import p_value
-from calibrant.views.points import points, refuse
+from calibrant.views.points import points, refuse_rows
 
 Floats = NDArray[np.float64]
 Null = Literal["simulated", "asymptotic"]
@@ -179,7 +179,7 @@ def tested(data: object, options: ScoreTestOptions, what: str) -> Tested:
 
 def covered(rows: Predictions, what: str) -> Predictions:
     """Return predictions of independent rows of equal weight, or say why the test is not defined for them."""
-    refuse(
+    refuse_rows(
         rows,
         cluster=f"{what} takes rows as independent; those of one cluster are not: use score_test",
         weights=f"{what} counts rows and has no form for weights: use score_test",

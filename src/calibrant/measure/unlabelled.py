@@ -27,6 +27,10 @@ class Part(NamedTuple):
     rows: int
     unlabelled: int
 
+    @property
+    def people(self) -> int:
+        return self.rows + self.unlabelled
+
 
 class Family(NamedTuple):
     """The levels of one variable, or the ranges of the score, which take in everyone."""
@@ -127,7 +131,7 @@ def _by_group(sketch: Sketch) -> Iterable[Family]:
     for g, (variables, size) in enumerate(zip(sketch.spec.groupings, sketch.spec.sizes, strict=True)):
         levels = [", ".join(level for _, level in name) for name in sketch.spec.group_names(g)]
         parts = [Part(v, int(rows[first + i]), int(apart[first + i])) for i, v in enumerate(levels)]
-        yield Family("group", ", ".join(variables), [part for part in parts if part.rows + part.unlabelled])
+        yield Family("group", ", ".join(variables), [part for part in parts if part.people])
         first += size
 
 
@@ -145,7 +149,7 @@ def compared(families: Sequence[Family], cells: Cells, reported: Sequence[Sequen
     ):
         n, m = sum(s.rows for s in parts), sum(s.unlabelled for s in parts)
         for s in parts:
-            share = s.unlabelled / max(s.rows + s.unlabelled, 1)
+            share = s.unlabelled / max(s.people, 1)
             difference = standardised_difference(s.unlabelled, m, s.rows, n)
             lines.append((f.about, f.variable, *s, share, difference, p, together))
     columns = dict(zip(COLUMNS, map(tuple, zip(*lines, strict=True)), strict=True))

@@ -38,7 +38,7 @@ from calibrant.views.by_variable import (
     rows_by_variable,
     sketched_strata,
 )
-from calibrant.views.points import SIGNS, assumed, of_rows, refuse
+from calibrant.views.points import SIGNS, assumed, of_rows, refuse_rows
 from calibrant.views.population import INDEPENDENT
 
 Floats = NDArray[np.float64]
@@ -287,7 +287,7 @@ def _published(data: Predictions | Sketch, variable: str | Sequence[str], bins: 
     values, known = numbers_of(rows, variable), "the published procedure knows no missing values and no weights"
     if np.isnan(values).any():
         raise NotComputable(known)
-    refuse(rows, weights=known)
+    refuse_rows(rows, weights=known)
     cell = quantile_cells(values, bins)
     return _rows(rows, ByVariable(rows_by_variable(rows, variable, values, cell, view), cell), bins)
 

@@ -22,7 +22,7 @@ from calibrant.search.pools import FEW
 from calibrant.search.repeats import Repeats
 from calibrant.stats.cusum import Path, beyond, observed
 from calibrant.stats.nulls import p_value, reaching
-from calibrant.views.points import refuse
+from calibrant.views.points import refuse_rows
 
 Null = Literal["auto", "refit", "fixed", "split", "forward", "eprocess"]
 NULLS: tuple[Null, ...] = ("auto", "refit", "fixed", "split", "forward", "eprocess")
@@ -263,7 +263,7 @@ def forward(q: DetectorInputs, draws: int) -> Verdict:
 
 def refit(q: DetectorInputs, most: int) -> Verdict:
     """Repeat the whole procedure on outcomes drawn at the edge, until ten reach the statistic (Besag-Clifford)."""
-    refuse(
+    refuse_rows(
         q, cluster="repeated fitting is exact for independent rows only, and the data have clusters: use null='fixed'"
     )
     if q.pool is not CORNERS:
@@ -355,8 +355,8 @@ def eprocess(q: DetectorInputs) -> Verdict:
     - y)``, t the rate at the edge and ``r = t + stake x excess`` on the side of the violation: expectation at most one
     under every rate within the tolerance. Wealth is the mean over models and stakes.
     """
-    refuse(q, cluster=UNPROVED)
-    refuse(q.sample, weights=UNPROVED)
+    refuse_rows(q, cluster=UNPROVED)
+    refuse_rows(q.sample, weights=UNPROVED)
     models = len(q.pool.names)
     total, bets, seen = np.zeros((models, len(BET_SIZES))), [], []
     for block in range(1, q.settings.folds):

@@ -14,7 +14,7 @@ from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import Coding, Encoded, codings, encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.stats.local.kernel_sums import DEGREE, FAMILIES, ClusterRows, Family, Kernel, Rows, typical_distance
-from calibrant.views.points import refuse
+from calibrant.views.points import refuse_rows
 
 Floats = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ def checked_rows(data: object, weighted: bool = False) -> Predictions:
     """Return rows of two classes, or refuse what is none and what no proof covers."""
     rows = checked_data(data, Predictions)
     if not weighted:
-        refuse(rows, weights=UNWEIGHTED)
+        refuse_rows(rows, weights=UNWEIGHTED)
     if rows.n < 2:
         raise NotComputable(SINGLE)
     return rows
@@ -86,7 +86,7 @@ def checked_rows(data: object, weighted: bool = False) -> Predictions:
 def checked_classes(data: object) -> MulticlassPredictions:
     """Return rows of several classes, or refuse what is none and what no proof covers."""
     rows = checked_data(data, MulticlassPredictions)
-    refuse(rows, weights=f"{NO_WEIGHTS} of several classes: {ONE_CLASS}")
+    refuse_rows(rows, weights=f"{NO_WEIGHTS} of several classes: {ONE_CLASS}")
     if rows.n < 2:
         raise NotComputable(SINGLE)
     return rows

@@ -62,7 +62,7 @@ def of_rows(data: Predictions | Sketch, reason: str) -> Predictions:
     return checked_data(data, Predictions)
 
 
-def refuse(rows: object, **reasons: str) -> None:
+def refuse_rows(rows: object, **reasons: str) -> None:
     """Refuse rows that have what a method has no proof for: its attribute, such as `cluster`, and why not."""
     for name, reason in reasons.items():
         if getattr(rows, name, None) is not None:

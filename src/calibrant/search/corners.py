@@ -143,13 +143,7 @@ class Overlaps(NamedTuple):
         Sampled sizes are not enough: a rule that holds one row in a thousand, and few of the sample, would look much
         smaller than it is, so that its noise would stand out from every other rule's residuals.
 
-        Parameters
-        ----------
-        cuts : Cuts
-        codes : uint8 array of shape (columns, n)
-        weights : float array of shape (n,)
-        sizes : float array of shape (m,)
-            Weight in each step and corner, of the rows that a fit sees.
+        `codes` (columns, n). `weights` (n,). `sizes` (m,): weight in each step and corner, of the rows that a fit sees.
         """
         n = codes.shape[1]
         if n > SAMPLED:
@@ -175,19 +169,9 @@ class Overlaps(NamedTuple):
 def boosted(sums: Singles, overlaps: Overlaps, rules: int, steps: int) -> tuple[Rows, Singles]:
     """The rules that each data set chooses, and how far it goes along each.
 
-    Parameters
-    ----------
-    sums : float32 array of shape (sets, m)
-        Weighted residuals in each step and corner.
-    overlaps : Overlaps
-    rules, steps : int
-        How many of the first rules may be chosen, and how often.
-
-    Returns
-    -------
-    rules : int array of shape (sets, steps)
-    sizes : float32 array of shape (sets, steps)
-        In clusters of a residual; of few steps, made larger by what so many leave out.
+    `sums` (sets, m): weighted residuals in each step and corner. `rules`, `steps`: how many of the first rules may be
+    chosen, and how often. Returns `rules` (sets, steps). `sizes` (sets, steps): in clusters of a residual; of few
+    steps, made larger by what so many leave out.
     """
     root, sets = overlaps.root[:rules], np.arange(len(sums))
     left = sums[:, :rules] * root

@@ -427,11 +427,7 @@ def predicted(fitted: Sequence[Fitted], s: Sample, pool: Pool, rows: Rows) -> Fl
 def cross_fit(s: Sample, pool: Pool, fold: Rows, seed: int) -> tuple[Floats, tuple[tuple[Fitted, ...], ...]]:
     """Predict each fold from the others.
 
-    Returns
-    -------
-    g : float array of shape (models, n)
-    fitted : tuple of tuple of Fitted
-        The learners of each fold.
+    Returns `g` (models, n). `fitted`: the learners of each fold.
     """
     g, kept = np.empty((len(pool.names), len(fold))), []
     for f in range(int(fold.max()) + 1):

@@ -277,10 +277,6 @@ def simulated(q: Scored, null: Drawing) -> Iterator[Block]:
     """Yield the events of a calibrated model, ``Bernoulli(p)`` for each row, in blocks of bounded size.
 
     For every draw the entries come in order.
-
-    Yields
-    ------
-    Block
     """
     m = len(q.p)
     if q.rows is not None:
@@ -312,18 +308,8 @@ def correlated_totals(q: Scored, first: Places, rho: float, draws: int, seed: in
     Vasicek's model: a row is an event if ``sqrt(rho) Z + sqrt(1 - rho) e <= Phi^-1(p)``, with one Z a draw and one e a
     row, all independent and standard normal; so each is an event with chance p.
 
-    Parameters
-    ----------
-    q : Scored
-        Without weights.
-    first : int array of shape (runs,)
-        Where each run begins; the first at 0.
-    rho : float in [0, 1)
-    draws, seed : int
-
-    Returns
-    -------
-    float array of shape (draws, runs)
+    `q`: without weights. `first` (runs,): where each run begins; the first at 0. `rho`: in [0, 1). The result has shape
+    (draws, runs).
     """
     from scipy.special import ndtr, ndtri
 
@@ -391,12 +377,7 @@ def groups_of(q: Scored, bins: int) -> Groups:
 def efficient_scores(sums: Floats, information: Floats) -> tuple[Floats, Floats]:
     """The squared standardised score of the intercept, and of the slope once the intercept is free.
 
-    Parameters
-    ----------
-    sums : float array of shape (..., 2)
-        Residual sums, plain and times the logit.
-    information : float array of shape (2, 2)
-        Their null variance.
+    `sums` (..., 2): residual sums, plain and times the logit. `information` (2, 2): their null variance.
     """
     # The information is [[a, b], [b, c]]; of the slope's, `left` is what the intercept does not explain.
     a, b, c = float(information[0, 0]), float(information[0, 1]), float(information[1, 1])
@@ -439,10 +420,6 @@ def paired(q: Scored, tolerance: float, null: Drawing) -> Iterator[Pair]:
 
     A calibrated outcome lies between the two when all three come from one uniform number, so that a statistic which
     rises in the upper and falls in the lower events dominates that of any rates within the tolerance.
-
-    Yields
-    ------
-    Pair
     """
     low, high = edges(q.p, tolerance)
     if q.rows is None:
@@ -503,10 +480,7 @@ def group_squares(
 ) -> Floats:
     """Return ``sum_g max(0, O - E_high, E_low - O)^2 / V_g`` over groups whose outcomes can vary, one side if asked.
 
-    Parameters
-    ----------
-    totals : tuple of two float arrays of shape (..., groups)
-        Weighted events to hold against the lower and against the upper edge.
+    `totals` (..., groups): weighted events to hold against the lower and against the upper edge.
     """
     low, high = (np.add.reduceat(q.each_weighs * q.times * v, groups.first) for v in edges(q.p, tolerance))
     above, below = totals[1] - high, low - totals[0]

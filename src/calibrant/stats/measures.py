@@ -192,13 +192,7 @@ def rate_interval(
     independent outcomes of these rates have, at the estimate; and again at either end, as in a score interval, for few
     events say little of the spread (a sum of events near its most has none).
 
-    Parameters
-    ----------
-    start : float
-        The estimate.
-    rates : callable
-    solve : callable
-        From a mean outcome, and a t to start from, to the t that gives it.
+    `start`: the estimate. `solve`: from a mean outcome, and a t to start from, to the t that gives it.
     """
     mean = q.mean(q.y)
     rarer = mean <= 0.5
@@ -375,10 +369,7 @@ class Sums:
     def size(self, total: Floats, square: Floats, of: str) -> float:
         """Return Kish's effective number of rows, or clusters, from sums of a quantity and of its square per entry.
 
-        Raises
-        ------
-        NotComputable
-            There are fewer than two, too few for a spread.
+        Raises NotComputable: there are fewer than two, too few for a spread.
         """
         part = self.weight * total
         size = float(part.sum()) ** 2 / self.squared(part, square) if part.any() else 0.0
@@ -457,10 +448,7 @@ def inferred_mean_of(sums: Sums, x: Floats, quantity: Quantity) -> Inferred:
     larger of what was seen and of what the model would give about its own means: so outcomes that are absent where few
     are expected do not make it zero.
 
-    Raises
-    ------
-    NotComputable
-        Effectively fewer than two rows or clusters have an event, or a probability above zero.
+    Raises NotComputable: effectively fewer than two rows or clusters have an event, or a probability above zero.
     """
     weighed = sums.size(sums.score, sums.square, "with a probability above zero")
     size = sums.size(sums.events, sums.events, "with the event")
@@ -479,10 +467,8 @@ def inferred_mean_of(sums: Sums, x: Floats, quantity: Quantity) -> Inferred:
 def inferred_gap_of(sums: Sums, group: Flags, other: Flags, quantity: Quantity) -> Inferred:
     """The difference of mean p, of mean y, and of both, between two groups of entries (boolean masks).
 
-    Raises
-    ------
-    NotComputable
-        A group has effectively fewer than two rows or clusters; or outcomes are asked about and all are the same.
+    Raises NotComputable: a group has effectively fewer than two rows or clusters; or outcomes are asked about and all
+    are the same.
     """
     if quantity != "inferred" and not 0.0 < float(sums.events.sum()) < float(sums.rows.sum()):
         raise NotComputable("an interval for a difference of event rates needs an event and a row without the event")

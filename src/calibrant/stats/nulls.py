@@ -26,18 +26,8 @@ STREAM = 0x5EED  # of random numbers, apart from those of other methods at the s
 def null_events(rows: ArrayLike, rate: ArrayLike, draws: int, seed: int, stream: int = 0) -> Iterator[Floats]:
     """Yield arrays of simulated events, ``Binomial(rows, rate)``, a draw a row; the same for any chunk size.
 
-    Parameters
-    ----------
-    rows, rate : arrays of shape (cells,)
-        Rows of each cell, and the event rate of each if the model is calibrated.
-    draws : int
-        Draws in all.
-    seed, stream : int
-        Two streams of one seed are independent.
-
-    Yields
-    ------
-    float array of shape (some draws, cells)
+    `rows`, `rate` (cells,): rows of each cell, and the event rate of each if the model is calibrated. `draws`: draws in
+    all. `seed`, `stream`: two streams of one seed are independent. The result has shape (some draws, cells).
     """
     rng = np.random.default_rng([STREAM, stream, seed])
     n, p = np.asarray(rows).astype(np.int64), np.clip(np.asarray(rate, dtype=float), 0.0, 1.0)
@@ -75,9 +65,7 @@ def ranked(statistics: ArrayLike) -> Floats:
 
     ``#{T >= T_b - tie} / columns`` for data and draws alike, so that p-values can be combined and ranked again.
 
-    Parameters
-    ----------
-    statistics : array of shape (statistics, columns) or (columns,)
+    `statistics` (statistics, columns) or (columns,).
     """
     values = np.atleast_2d(np.asarray(statistics, dtype=float))
     out = np.empty(values.shape)
@@ -107,14 +95,8 @@ def surprises(scores: ArrayLike) -> Floats:
     tail, as steep as between the largest tenth and the hundredth, at most 1: rare events have heavier tails. Data and
     draws are treated alike, so that what is made of the surprises of several statistics can be ranked again.
 
-    Parameters
-    ----------
-    scores : array of shape (statistics, columns) or (columns,)
-        In about standard normal deviations: larger speaks more against the null.
-
-    Returns
-    -------
-    float array of shape (statistics, columns)
+    `scores` (statistics, columns) or (columns,): in about standard normal deviations: larger speaks more against the
+    null. The result has shape (statistics, columns).
     """
     from scipy.special import log_ndtr
 
@@ -140,14 +122,7 @@ def step_down(observed: Floats, simulated: Floats) -> Floats:
     The largest statistic is held against the largest of all in each draw, the next against the largest of the rest,
     and so on; an adjusted p-value is never below that of a larger statistic.
 
-    Parameters
-    ----------
-    observed : array of shape (tests,)
-    simulated : array of shape (tests, draws)
-
-    Returns
-    -------
-    float array of shape (tests,)
+    `observed` (tests,). `simulated` (tests, draws). The result has shape (tests,).
     """
     order = np.argsort(-observed, kind="stable")
     top = np.maximum.accumulate(simulated[order[::-1]], axis=0)[::-1]
@@ -314,18 +289,9 @@ Size = Callable[[Floats], Floats]  # a norm over the last axis
 def noise(second: Floats, mean: Floats, rows: float, shocks: Floats) -> Floats:
     """Give unit shocks the covariance ``(diag(second) - mean mean') / rows`` of a mean over rows.
 
-    Parameters
-    ----------
-    second, mean : arrays of shape (m,)
-        Second moments and means of disjointly supported variables, so that the covariance is of this form.
-    rows : float
-        Rows, or effective rows, averaged.
-    shocks : array of shape (draws, m)
-        Independent, with mean 0 and variance 1.
-
-    Returns
-    -------
-    array of shape (draws, m)
+    `second`, `mean` (m,): second moments and means of disjointly supported variables, so that the covariance is of this
+    form. `rows`: rows, or effective rows, averaged. `shocks` (draws, m): independent, with mean 0 and variance 1. The
+    result has shape (draws, m).
     """
     # A square root of diag(s)(I - u u')diag(s), with u = mean / s and s^2 = second, is diag(s)(I - c u u') where
     # c = (1 - sqrt(1 - |u|^2)) / |u|^2, which tends to one half.
@@ -364,15 +330,8 @@ def size_interval(signal: Floats, draws: Floats, size: Size, alpha: float, plain
     least what was seen. If even noise alone would be seen larger, the noise is not to be trusted, and the high end
     is what was seen plus the upper quantile of the noise (the triangle inequality).
 
-    Parameters
-    ----------
-    signal : array of shape (m,)
-    draws : array of shape (draws, m)
-    size : callable
-        A norm over the last axis.
-    alpha : float
-    plain, hidden : arrays of shape (m,)
-        The two directions; `plain` may be all zero, and is then the signal.
+    `signal` (m,). `draws` (draws, m). `size`: a norm over the last axis. `plain`, `hidden` (m,): the two directions;
+    `plain` may be all zero, and is then the signal.
     """
     seen = float(size(signal))
 

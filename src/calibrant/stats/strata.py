@@ -26,12 +26,7 @@ def equal_mass_edges(p: Floats, mass: Floats | None, bins: int) -> Floats:
 
     A score whose mass lies at ranks F to F + m goes to bin ``floor(bins (F + m / 2) / total)``.
 
-    Parameters
-    ----------
-    p : array of shape (n,)
-    mass : array of shape (n,) or None
-        Weight of each entry; one by default.
-    bins : int
+    `p` (n,). `mass` (n,): weight of each entry; one by default.
     """
     if mass is None:
         s = np.sort(p)
@@ -283,11 +278,7 @@ class Strata:
     def joined(self, group: Places, labels: Sequence[str] | None = None) -> Strata:
         """Return cells joined to groups 0, 1, ...; every group has a cell, and the missing cell its own, the last.
 
-        Parameters
-        ----------
-        group : int array of shape (c,)
-        labels : sequence of str, optional
-            Names of the groups, for a category.
+        `group` (c,). `labels`: names of the groups, for a category.
         """
         size = int(group.max()) + 1
         sums: dict[str, Any] = {k: summed(group, getattr(self, k), size) for k in SUMS}

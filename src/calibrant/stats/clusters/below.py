@@ -99,15 +99,8 @@ def below_of(tallies: Tallies, delta: float, seed: int, few: bool) -> Below:
     `SHIFT` of the evidence is bet on a plain shift either way, whose witness is constant; the rest in equal parts on
     signs learnt on earlier blocks of clusters, in `DEALS` random orders of the blocks after the pilot clusters.
 
-    Parameters
-    ----------
-    tallies : Tallies
-        By cell of the score.
-    delta : float
-    seed : int
-        Orders the blocks.
-    few : bool
-        The cells are the values that the score takes: each has its own sign in the first order.
+    `tallies`: by cell of the score. `seed`: orders the blocks. `few`: the cells are the values that the score takes:
+    each has its own sign in the first order.
     """
     clusters, own = tallies.clusters, tallies.clusters.certified
     plain = tallies.witnessed(np.ones(tallies.cells))

@@ -40,13 +40,8 @@ class Pooled:
 def pooled(effect: Floats, variance: Floats, alpha: float, spread: Spread) -> Pooled:
     """Pool the effects of k >= 3 sites: mean by Hartung and Knapp, prediction interval with k - 2 degrees of freedom.
 
-    Parameters
-    ----------
-    effect, variance : float64 arrays of shape (k,)
-        Estimates, and the variances of their errors.
-    alpha : float
-    spread : {"reml", "paule-mandel"}
-        How the variance between sites is estimated.
+    `effect`, `variance` (k,): estimates, and the variances of their errors. `spread`: how the variance between sites is
+    estimated.
     """
     from scipy.stats import chi2, t
 

@@ -53,13 +53,8 @@ class Clusters:
     ) -> Clusters:
         """Choose pilot clusters and deal the others into blocks by the identities of clusters, hashed.
 
-        Parameters
-        ----------
-        cluster, p, y : arrays of shape (n,)
-        weight : float64 array of shape (n,) or None
-            None for one each.
-        identities : uint64 array of shape (m,)
-            Random numbers that depend on the clusters' names alone, each on its own.
+        `cluster`, `p`, `y` (n,). `weight` (n,): None for one each. `identities` (m,): random numbers that depend on the
+        clusters' names alone, each on its own.
         """
         count = len(identities)
         if count < 2:

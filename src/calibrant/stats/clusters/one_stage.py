@@ -38,13 +38,7 @@ class Likelihoods:
     Tabled at equal steps and taken between them from values and slopes (cubic Hermite): the function has no feature
     narrower than 1, so that a step of 0.1 errs by at most ``n STEP^4 / 384 / 8``, 3e-8 a row.
 
-    Parameters
-    ----------
-    site : int array of shape (n,)
-        0 to k - 1.
-    logit, y : float64 arrays of shape (n,)
-    count : int
-        Sites, k.
+    `site` (n,): 0 to k - 1. `logit`, `y` (n,). `count`: sites, k.
     """
 
     def __init__(self, site: Codes, logit: Floats, y: Floats, count: int) -> None:

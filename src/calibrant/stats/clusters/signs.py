@@ -32,12 +32,7 @@ def root_bounds(g: Floats, reach: float) -> float:
     With ``D`` the diagonal of G and ``off = G - D``: ``tr G + k lambda_max(off)``;
     ``tr G (1 + lambda_max(D^{-1/2} off D^{-1/2}))``; ``sum |G_cd|``; and `reach`.
 
-    Parameters
-    ----------
-    g : float64 array of shape (k, k)
-        Positive semidefinite.
-    reach : float
-        What no pattern of signs exceeds, by the sizes of the clusters.
+    `g` (k, k): positive semidefinite. `reach`: what no pattern of signs exceeds, by the sizes of the clusters.
     """
     diagonal = np.diag(g)
     off, trace = g - np.diag(diagonal), float(diagonal.sum())
@@ -53,10 +48,7 @@ def relaxed(c: Floats) -> Floats:
     Maximises ``<C, V V'>`` over rows of length one, one row at a time (the mixing method, reference 1); then
     ``d_i = |sum_j C_ij v_j|`` solves its dual. Nothing is relied on: `bounded` holds for every d.
 
-    Parameters
-    ----------
-    c : float64 array of shape (k, k)
-        Symmetric, with zeros on its diagonal.
+    `c` (k, k): symmetric, with zeros on its diagonal.
 
     References
     ----------

@@ -130,18 +130,9 @@ def off_diagonal(
 ) -> tuple[Floats, Floats]:
     r"""Return ``sum_{i != j} v_i K_ij v_j`` of each column v, and ``sum_{j != i} K_ij f_j`` of each column f.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    vectors : float32 or float64 array of shape (rows, m)
-        Their type is that of the tiles and the products; sums over tiles are in float64.
-    fixed : float64 array of shape (rows, k), optional
-    tile : int
-        Rows and columns of a tile: memory, and rounding, but no other effect.
-
-    Returns
-    -------
-    float64 arrays of shapes (m,) and (rows, k)
+    `vectors` (rows, m): their type is that of the tiles and the products; sums over tiles are in float64. `fixed`
+    (rows, k). `tile`: rows and columns of a tile: memory, and rounding, but no other effect. The result has shapes (m,)
+    and (rows, k).
     """
     dtype = vectors.dtype.type
     f = np.zeros((kernel.rows, 0)) if fixed is None else fixed
@@ -163,13 +154,8 @@ def off_diagonal(
 def pair_tail(over: float, pairs: int, bound: float = 1.0) -> float:
     """Return Hoeffding's bound on the probability that a mean over pairs lies this far above what is expected.
 
-    Parameters
-    ----------
-    over : float, at least 0
-    pairs : int
-        Pairs of rows without a row in common: ``floor(n / 2)`` of n rows.
-    bound : float
-        Half of the interval that holds a pair's term; its largest size, if it can be as far above 0 as below.
+    `over`: at least 0. `pairs`: pairs of rows without a row in common: ``floor(n / 2)`` of n rows. `bound`: half of the
+    interval that holds a pair's term; its largest size, if it can be as far above 0 as below.
     """
     return math.exp(-pairs * over**2 / (2.0 * bound**2))
 
@@ -182,10 +168,7 @@ def pair_radius(alpha: float, pairs: int, bound: float = 1.0) -> float:
 def typical_distance(kernel: Kernel, order: ArrayLike, sample: int = SAMPLE) -> float:
     """The median non-zero distance, ``sqrt(-2 log K)``, among the rows that come first in `order`; or 1.
 
-    Parameters
-    ----------
-    order : array of shape (rows,)
-        Anything that sorts the rows at random, such as their identities.
+    `order` (rows,): anything that sorts the rows at random, such as their identities.
     """
     rows = kernel.rows
     at = np.argpartition(order, sample)[:sample] if rows > sample else np.arange(rows)
@@ -232,10 +215,7 @@ class Nodes:
 def nodes_of(p: Floats, width: float) -> Nodes:
     """Return points that reproduce the kernel on the range of `p`.
 
-    Raises
-    ------
-    ValueError
-        The width is under 1/250 of the range.
+    Raises ValueError: the width is under 1/250 of the range.
     """
     low, high = float(p.min()), float(p.max())
     if low == high:

@@ -285,9 +285,7 @@ class ClusterScan:
     def simulated(self, draws: int) -> Floats:
         """The largest margin in each of so many draws: of signs of clusters, or of outcomes of rows.
 
-        Returns
-        -------
-        float array of shape (draws,)
+        The result has shape (draws,).
         """
         edges = self.sides if self.tolerance else self.sides[:1]
         best = np.full((2, draws), -np.inf)

@@ -243,17 +243,8 @@ class Scan:
         The outcome of a row is ``U < min(p + tolerance, 1)`` where more events are looked for, and ``U < max(p -
         tolerance, 0)`` where fewer are, U being one uniform number a row and draw.
 
-        Parameters
-        ----------
-        cells : uint8 array of shape (attributes, n)
-        p : float64 array of shape (n,)
-        ids : uint64 array of shape (n,)
-            Row identities, which the draws depend on.
-        draws : int
-
-        Returns
-        -------
-        float array of shape (draws,)
+        `cells` (attributes, n). `p` (n,). `ids` (n,): row identities, which the draws depend on. The result has shape
+        (draws,).
         """
         # (1) Outcomes as bits, 64 draws a word: at each edge from the same number, or once where the edges are one.
         low, high = np.maximum(p - self.tolerance, 0.0), np.minimum(p + self.tolerance, 1.0)

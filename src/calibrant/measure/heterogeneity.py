@@ -16,8 +16,7 @@ from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
-from calibrant.stats.clusters.between import pooled
-from calibrant.stats.clusters.one_stage import Likelihoods, Residuals, alone, fitted
+from calibrant.stats.clusters.sites import Likelihoods, Residuals, alone, fitted, pooled
 from calibrant.stats.logistic import recalibrate
 from calibrant.stats.measures import Weighed, normal_quantile
 from calibrant.views.points import refuse_rows

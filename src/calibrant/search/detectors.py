@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import check_int, checked_seed, choice, names, number
 from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import NotComputable
+from calibrant.search.corners import pool_of
 from calibrant.search.models import (
     Fitted,
     Floats,
@@ -25,7 +26,6 @@ from calibrant.search.models import (
     hash_split,
     predicted,
 )
-from calibrant.search.pools import pool_of
 from calibrant.stats.cusum import Alternative, Boundary, Detector, Path, multiplied, path, simulated
 from calibrant.views.features import Features, features_of, rows_of
 from calibrant.views.points import even_weights

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from calibrant.arguments import check_int, choice
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import outcomes
-from calibrant.search.corners import CORNERS
+from calibrant.search.corners import CORNERS, FEW
 from calibrant.search.detectors import INFLATED, DetectorInputs, Detectors, Fits, detectors_of, halves_of
 from calibrant.search.models import Floats, Rows, cross_fit, predicted
-from calibrant.search.pools import FEW
 from calibrant.search.repeats import Repeats
 from calibrant.stats.cusum import Path, beyond, observed
 from calibrant.stats.nulls import p_value, reaching

@@ -18,11 +18,10 @@ import calibrant as cal
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 from calibrant.search import models as residual_models
-from calibrant.search.corners import Summed
+from calibrant.search.corners import BOOSTED, CORNERED, FEW, Summed, pool_of
 from calibrant.search.detectors import Fits, Settings, detector_inputs, detectors_of
 from calibrant.search.models import Quadratic, fit_logistic, hash_split, predicted
 from calibrant.search.nulls import SALT, fixed
-from calibrant.search.pools import BOOSTED, CORNERED, FEW, pool_of
 from calibrant.stats.cusum import Boundary, path, simulated
 from calibrant.views.features import TERMS, features_of
 

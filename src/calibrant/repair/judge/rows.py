@@ -20,7 +20,7 @@ from calibrant.repair.judge.verdict import AS_AUDITED, Summary
 from calibrant.repair.regression import EDGE, Floats, Rows, Whole, clusters_of, taken
 from calibrant.stats.betting import Clusters, mean_limits
 from calibrant.stats.clusters.clusters import Clusters as WholeClusters
-from calibrant.stats.decisions.losses import logarithmic, squared, wrong
+from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking
 from calibrant.views.clusters import cluster_totals
 from calibrant.views.points import weights_of

@@ -6,7 +6,6 @@ For two classes, and for several, whose residuals are vectors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,7 +156,7 @@ def exact_class_test(
     )
 
 
-def _settings(how: Sequence[Coding], known: Mapping[str, object]) -> dict[str, Any]:
+def _settings(how: Sequence[Coding], known: Mapping[str, object]) -> dict[str, object]:
     """What the number depends on, and what was done to the covariates."""
     return {
         "features": "exact",

@@ -88,7 +88,7 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
     whole = tested(data, ScoreTestOptions(draws, null, seed, sandwich=True), "Cox's test")
     t, x = _informative(whole, "Cox's test")
     _refuse_infinite(t.q, x)
-    if not t.q.alike:
+    if not t.q.equal_rows:
         return _by_sandwich(whole, t.q, x)
     # (1) Fit a and b, and a alone with b = 1; their gains over a = 0, b = 1 are the parts of the statistic.
     observed = np.array([[t.q.residual.sum(), t.q.residual @ x]])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import check_int, checked_seed, choice, number
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities_of
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.classical import Drawing, Scored
@@ -164,7 +165,7 @@ class ScoreTestOptions:
         )
 
 
-def tested(data: object, options: ScoreTestOptions, what: str) -> Tested:
+def tested(data: Predictions | Sketch, options: ScoreTestOptions, what: str) -> Tested:
     """Check everything once; read rows, or the cells of a sketch at their mean score."""
     a, p = options.checked(), points(data)
     q = p.entries

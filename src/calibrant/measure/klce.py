@@ -22,7 +22,7 @@ from calibrant.views.kernel_rows import (
     coded,
     residuals_of,
 )
-from calibrant.views.local_sums import kernel_bound, natural, squared_error, sums_of_rows, sums_of_sketch
+from calibrant.views.local_sums import WeightedSums, kernel_bound, natural, squared_error, sums_of_rows, sums_of_sketch
 from calibrant.views.points import refuse_rows
 
 CLUSTERED = "the interval is for independent rows: use local_calibration_test with cluster="
@@ -146,7 +146,7 @@ def klce(
     return _estimate(value, (radius, bound), rows.n, alpha, settings, OF_ROWS)
 
 
-def _sums(data: object, variables: Iterable[str] | str | None, seed: int) -> LocalSums:
+def _sums(data: object, variables: Iterable[str] | str | None, seed: int) -> LocalSums | WeightedSums:
     """The sums of the joint features: those of a sketch, or of rows."""
     if isinstance(data, Sketch) and not data.by_clusters:
         return sums_of_sketch(data, variables)
@@ -155,7 +155,7 @@ def _sums(data: object, variables: Iterable[str] | str | None, seed: int) -> Loc
     return sums_of_rows(rows, variables, 0, "auto", seed, LANDMARKS)[0]
 
 
-def _of_sums(sums: LocalSums, alpha: float) -> Estimate:
+def _of_sums(sums: LocalSums | WeightedSums, alpha: float) -> Estimate:
     """Return equation 4 under the joint features, with its interval given scores and covariates."""
     spec, n = sums.spec, int(sums.counts[0])
     if not spec.joint:

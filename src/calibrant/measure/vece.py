@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -54,12 +55,12 @@ class Binned:
     """The bins along a variable, of a sketch's cells; as many as were asked for, and what is told of them."""
 
     strata: Strata
-    asked: int
+    requested: int
     clusters: Independent = BY_ROWS
+    assumes: str = INDEPENDENT
+    weighted: bool = False
     reads = "the sketch's cells by the variable"
     law = "binomials of each bin's mean and variance"
-    assumes = INDEPENDENT
-    weighted = False
 
     @property
     def facts(self) -> dict[str, int]:
@@ -83,14 +84,6 @@ class BinnedRows(Binned):
     cell: NDArray[np.int32]
     reads = "rows"
     law = "exact simulation"
-
-    @property
-    def assumes(self) -> str:
-        return assumed(self.data)
-
-    @property
-    def weighted(self) -> bool:
-        return self.data.weights is not None
 
     def simulated(self, draws: int, seed: int) -> Floats:
         s, ids, steps = self.strata, identities_of(self.data.n, seed), range(0, draws, SIMULATED)
@@ -226,7 +219,7 @@ def vece(
             "strategy": "published quantiles" if paper else strategy,
             "bins": bins,
             "bins_used": s.size,
-            "bins_collapsed": q.asked - s.size,
+            "bins_collapsed": q.requested - s.size,
             "paper": paper,
             "missing": s.missing,
             "plug_in": plain.plug_in,
@@ -253,24 +246,25 @@ def binned_of(
     if isinstance(data, Sketch):
         strata = sketched_strata(data, names, view)
         joined = strata.joined(strata.bin_of(bins, strategy)) if len(names) == 1 else strata
-        return Binned(joined, _asked(joined, bins))
+        return Binned(joined, _requested(joined, bins))
     if len(names) == 2:
         by_pair, sizes = pair_of(data, names, bins, strategy, view)
         return _rows(data, by_pair, int(np.prod([s if level else bins + extra for s, level, extra in sizes])))
     by_variable = by_variable_of(data, names[0], view)
     group = by_variable.strata.bin_of(bins, strategy)
     joined = by_variable.strata.joined(group)
-    return _rows(data, ByVariable(joined, group[by_variable.cell].astype(np.int32)), _asked(joined, bins))
+    return _rows(data, ByVariable(joined, group[by_variable.cell].astype(np.int32)), _requested(joined, bins))
 
 
-def _asked(joined: Strata, bins: int) -> int:
+def _requested(joined: Strata, bins: int) -> int:
     return bins + int(joined.missing) if joined.ordered else joined.size
 
 
-def _rows(data: Predictions, q: ByVariable, asked: int) -> Binned:
+def _rows(data: Predictions, q: ByVariable, requested: int) -> Binned:
     clusters = by_cluster(data, q.cell, q.strata.size, q.strata.view)
-    kind, known = (BinnedRows, {}) if clusters is None else (BinnedClusters, {"clusters": clusters})
-    return kind(q.strata, asked, data=data, cell=q.cell, **known)
+    kind: Callable[..., Binned] = BinnedRows if clusters is None else partial(BinnedClusters, clusters=clusters)
+    weighted = data.weights is not None
+    return kind(q.strata, requested, assumes=assumed(data), weighted=weighted, data=data, cell=q.cell)
 
 
 def _pair(variable: Sequence[str]) -> tuple[str, str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -107,9 +107,9 @@ class DetectorInputs:
         """Statistics of paths over some rows, of outcomes simulated at the edge, models held (Theorem 1)."""
         return simulated(paths, self.edge.rows(rows), self.ids[rows], draws, salt, self.settings.detector)
 
-    def law(self, models_held: str) -> str:
+    def law(self, law: str) -> str:
         """What the null with models held rests on."""
-        return models_held
+        return law
 
     def paths(self, g: Floats, rows: Rows | None = None) -> tuple[Path, ...]:
         """The path of each model; of some rows, numbered again, if they are given."""
@@ -172,8 +172,8 @@ class ClusteredInputs(DetectorInputs):
         y, clusters = self.sample.y[rows], self.clusters_of(rows)
         return multiplied(paths, y, clusters, draws, salt, self.settings.detector)
 
-    def law(self, models_held: str) -> str:
-        return CLUSTERED + (INFLATED if models_held.endswith(INFLATED) else "")
+    def law(self, law: str) -> str:
+        return CLUSTERED + (INFLATED if law.endswith(INFLATED) else "")
 
     def part(self, rows: Rows) -> DetectorInputs:
         return replace(super().part(rows), cluster=self.clusters_of(rows)[0])
@@ -184,21 +184,23 @@ def detector_inputs(data: object, settings: Settings) -> DetectorInputs:
     rows, s = rows_of(data), settings.checked()
     if rows.n < LEAST_ROWS:
         raise NotComputable(f"there are {rows.n} rows: residual models need at least {LEAST_ROWS}")
-    sample: dict[str, Any] = {"x": features_of(rows, s.variables), "y": rows.y.astype(np.float64), "p": rows.p}
-    known = {
-        "settings": s,
-        "sample": Sample(**sample) if rows.weights is None else WeightedSample(**sample, weights=even_weights(rows)),
-        "edge": Boundary.of(rows.p, s.tolerance),
-        "pool": pool_of(s.detector, s.models, rows.n),
-        "memory": rows.cache,
-    }
-    if rows.cluster is None:
-        return DetectorInputs(**known)
-    return ClusteredInputs(**known, cluster=_clusters(rows.cluster, s.folds))
+    sampled: Callable[..., Sample] = Sample
+    if rows.weights is not None:
+        sampled = partial(WeightedSample, weights=even_weights(rows))
+    inputs: Callable[..., DetectorInputs] = DetectorInputs
+    if rows.cluster is not None:
+        inputs = partial(ClusteredInputs, cluster=_clusters(rows.cluster, s.folds))
+    return inputs(
+        settings=s,
+        sample=sampled(x=features_of(rows, s.variables), y=rows.y.astype(np.float64), p=rows.p),
+        edge=Boundary.of(rows.p, s.tolerance),
+        pool=pool_of(s.detector, s.models, rows.n),
+        memory=rows.cache,
+    )
 
 
-def _clusters(cluster: NDArray[Any], folds: int) -> Rows:
-    codes = np.unique(cluster, return_inverse=True)[1].astype(np.int64)
+def _clusters(cluster: NDArray[np.generic], folds: int) -> Rows:
+    codes: Rows = np.unique(cluster, return_inverse=True)[1].astype(np.int64)
     count = int(codes.max()) + 1
     if count < 2 * folds:
         raise NotComputable(f"there are {count} clusters: {folds} folds of whole clusters need at least {2 * folds}")

@@ -43,7 +43,7 @@ class Sample:
         """The weights of some rows as scikit-learn takes them: None if no row has any."""
         return None
 
-    def given(self, _rows: Rows) -> dict[str, Floats]:
+    def fit_weights(self, _rows: Rows) -> dict[str, Floats]:
         """The weights of some rows as an argument of scikit-learn's fits."""
         return {}
 
@@ -74,7 +74,7 @@ class WeightedSample(Sample):
     def weights_of(self, rows: Rows) -> Floats:
         return self.weights[rows]
 
-    def given(self, rows: Rows) -> dict[str, Floats]:
+    def fit_weights(self, rows: Rows) -> dict[str, Floats]:
         return {"sample_weight": self.weights[rows]}
 
     @property
@@ -147,7 +147,7 @@ class Forest:
             random_state=seed,
             n_jobs=1,
         )
-        model.fit(s.x.trees[rows], s.y[rows] - s.p[rows], **s.given(rows))
+        model.fit(s.x.trees[rows], s.y[rows] - s.p[rows], **s.fit_weights(rows))
         return _Trees(tuple(one.tree_ for one in model.estimators_), self.trees)
 
 
@@ -205,7 +205,7 @@ class Boosted:
             random_state=seed,
         )
         with one_thread("openmp"):
-            model.fit(s.x.flat[rows], s.y[rows] - s.p[rows], **s.given(rows))
+            model.fit(s.x.flat[rows], s.y[rows] - s.p[rows], **s.fit_weights(rows))
         return _Steps(model, 1.0 - (1.0 - self.step) ** self.trees)
 
 
@@ -255,11 +255,11 @@ class Quadratic:
         # A model that only orders rows may stop early, and in single precision: the 300 products are most of the cost.
         model = LogisticRegression(C=self.strength, solver="newton-cholesky", max_iter=50, tol=1e-3)
         with one_thread():
-            fit_logistic(model, s.x.quadratic(rows), y, s.given(rows))
+            fit_logistic(model, s.x.quadratic(rows), y, s.fit_weights(rows))
         return _Logistic.of(model.coef_[0].astype(np.float64), float(model.intercept_[0]), x=s.x)
 
 
-def fit_logistic(model: Any, z: NDArray[np.float32], y: Floats, given: Mapping[str, Floats]) -> None:
+def fit_logistic(model: Any, z: NDArray[np.float32], y: Floats, weights: Mapping[str, Floats]) -> None:
     """Fit in single precision, or in double where columns that nearly repeat each other ask for it.
 
     Steps that run out leave a model that orders the rows a little worse; no level depends on it.
@@ -271,10 +271,10 @@ def fit_logistic(model: Any, z: NDArray[np.float32], y: Floats, given: Mapping[s
         warnings.simplefilter("error", LinAlgWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
-            model.fit(z, y, **given)
+            model.fit(z, y, **weights)
         except LinAlgWarning:
             warnings.simplefilter("ignore", LinAlgWarning)
-            model.fit(z.astype(np.float64), y, **given)
+            model.fit(z.astype(np.float64), y, **weights)
 
 
 @dataclass(frozen=True)
@@ -338,7 +338,7 @@ class FixedModels:
         if two and y.min() == y.max():
             return _Rate.of(y)
         target = y.astype(np.int64) if two else y - s.p[rows]
-        extra = s.given(rows)
+        extra = s.fit_weights(rows)
         try:
             model.fit(s.x.flat[rows], target, **extra)
         except TypeError as e:

@@ -122,8 +122,8 @@ class Scored:
         return np.append(np.flatnonzero(np.diff(self.p) != 0), len(self.p) - 1)
 
     @property
-    def alike(self) -> bool:
-        """Whether rows are independent and count alike."""
+    def equal_rows(self) -> bool:
+        """Whether rows are independent and count equally."""
         return self.weight is None
 
     @property
@@ -193,7 +193,7 @@ class ScoredInClusters(Scored):
 
     cluster: Places  # shape (m,): 0 to G - 1
 
-    law, null, alike = SIGNS, IN_CLUSTERS, False
+    law, null, equal_rows = SIGNS, IN_CLUSTERS, False
 
     @property
     def clusters(self) -> int:

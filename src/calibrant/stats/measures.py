@@ -68,7 +68,8 @@ class Weighed:
 
     def variance(self, values: Floats | Labels) -> float:
         """The variance of the weighted mean, as far as it was seen."""
-        return float(self.products((values - self.mean(values))[None])[0, 0]) / float(self.mass.sum()) ** 2
+        centred: Floats = np.asarray(values - self.mean(values), dtype=np.float64)
+        return float(self.products(centred[None])[0, 0]) / float(self.mass.sum()) ** 2
 
     def modelled(self, rates: Floats, swing: Floats | float = 1.0) -> float:
         """The variance of the mean of ``swing Y`` for outcomes of these rates, given the rows."""

@@ -163,7 +163,7 @@ def studied(alpha: float, clusters: float) -> float:
 class Independent:
     """What stands for `ClusterSums` where rows are independent: their noise is that of rows alone."""
 
-    def beside(self, alone: Floats, _drawn: Callable[[ClusterSums], Floats]) -> Floats:
+    def noisier(self, alone: Floats, _drawn: Callable[[ClusterSums], Floats]) -> Floats:
         """Noise of independent rows, or where it is wider that which is drawn of clusters."""
         return alone
 
@@ -204,7 +204,7 @@ class ClusterSums(Independent):
         """Clusters."""
         return int(self.residual.shape[1])
 
-    def beside(self, alone: Floats, drawn: Callable[[ClusterSums], Floats]) -> Floats:
+    def noisier(self, alone: Floats, drawn: Callable[[ClusterSums], Floats]) -> Floats:
         return at_least(drawn(self), alone)
 
     def level(self, alpha: float) -> float:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -60,8 +59,10 @@ class Bins:
     @classmethod
     def of(cls, p: Floats, y: ArrayLike, count: Floats | None, weight: Floats | None, bins: int, strategy: str) -> Bins:
         """Bin points; `count` and `weight` may be None."""
-        given = [v for v in (count, weight) if v is not None]
-        edges = None if strategy == "uniform" else equal_mass_edges(p, math.prod(given) if given else None, bins)
+        each = [v for v in (count, weight) if v is not None]
+        edges = (
+            None if strategy == "uniform" else equal_mass_edges(p, reduce(np.multiply, each) if each else None, bins)
+        )
         sums = bin_sums(p, y, count, weight, edges, bins if edges is None else len(edges) + 1)
         return cls(sums[sums[:, ROWS] > 0], bins, edges)
 
@@ -144,7 +145,7 @@ class Bins:
     def gap_noise(self, draws: int, rng: np.random.Generator) -> Floats:
         """Simulate the noise of `gap`, shape (draws, bins)."""
         alone = noise(self.second_moment, self.gap, self.effective, self.shocks(draws, rng))
-        return self.clusters.beside(alone, lambda clusters: clusters.gap_noise(draws, rng))
+        return self.clusters.noisier(alone, lambda clusters: clusters.gap_noise(draws, rng))
 
     def mean_noise(self, draws: int, rng: np.random.Generator) -> Floats:
         """Simulate the noise of each bin's own mean residual ``gap / share``, shape (draws, bins)."""
@@ -152,7 +153,7 @@ class Bins:
         least = LEAST * self.noise_rate * (1 - self.noise_rate)
         spread = np.maximum(self.second_moment / self.share - mean**2, least) / self.share
         alone = noise(spread, np.zeros(self.used), self.effective, self.shocks(draws, rng))
-        return self.clusters.beside(alone, lambda clusters: clusters.mean_noise(draws, rng))
+        return self.clusters.noisier(alone, lambda clusters: clusters.mean_noise(draws, rng))
 
 
 # ---- Cells along one variable: sums of outcomes and scores from which errors along it are read ----

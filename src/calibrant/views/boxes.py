@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 
 import numpy as np
@@ -195,10 +195,10 @@ def cluster_rows(data: Predictions | Sketch, tables: Tables, seed: int) -> Scann
     if clusters is None or tables.sample_rows is None:
         return None
     ids = cluster_ids(rows_of_clusters(data), seed)
-    rows = {"cells": tables.sample_rows.cells, "p": clusters.p, "y": clusters.y, "weight": clusters.input_weights}
-    if clusters.count == len(clusters.cluster):
-        return ScannedRows(**rows, ids=ids)
-    return ScannedClusters(**rows, ids=np.unique(ids), cluster=clusters.cluster)
+    scanned: Callable[..., ScannedRows] = ScannedRows
+    if clusters.count < len(clusters.cluster):
+        ids, scanned = np.unique(ids), partial(ScannedClusters, cluster=clusters.cluster)
+    return scanned(cells=tables.sample_rows.cells, p=clusters.p, y=clusters.y, weight=clusters.input_weights, ids=ids)
 
 
 def checked_size(name: str, value: float) -> float:

@@ -16,7 +16,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.classical import Drawing, Scored
-from calibrant.stats.cusum import Alternative
+from calibrant.stats.cusum import Alternative, Boundary, off_by, within
 from calibrant.stats.nulls import p_value
 from calibrant.views.points import points, refuse_rows
 
@@ -50,21 +50,16 @@ class Room:
     @property
     def null(self) -> str:
         """The null hypothesis."""
-        gap = {"two-sided": "|E[Y | p] - p|", "greater": "E[Y | p] - p", "less": "p - E[Y | p]"}[self.alternative]
-        return CALIBRATED if self.none else f"{gap} <= {self.tolerance:g} for every row"
+        return CALIBRATED if self.none else within(self.tolerance, self.alternative, "p")
 
     @property
     def looks_for(self) -> str:
         """The alternative, where there is room."""
-        where = {"two-sided": "off", "greater": "above", "less": "below"}[self.alternative]
-        by = f" by more than {self.tolerance:g}" if self.tolerance else ""
-        return f"the event rate is {where} the score somewhere{by}"
+        return f"the event rate is {off_by(self.tolerance, self.alternative, 'the score somewhere')}"
 
     def impossible(self, q: Scored) -> int:
         """Count outcomes that have probability zero under every rate in the null hypothesis."""
-        up = q.events[np.minimum(q.p + self.tolerance, 1.0) <= 0.0].sum() if self.alternative != "less" else 0.0
-        other = (q.times - q.events)[np.maximum(q.p - self.tolerance, 0.0) >= 1.0]
-        return int(float(up) + float(other.sum() if self.alternative != "greater" else 0.0))
+        return Boundary.of(q.p, self.tolerance).impossible(q.events, q.times - q.events, self.alternative)
 
 
 EXACTLY = Room()

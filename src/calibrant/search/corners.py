@@ -343,7 +343,7 @@ def _is_estimator(model: object) -> bool:
     return not isinstance(model, type) and all(hasattr(model, name) for name in ("get_params", "fit", "predict"))
 
 
-def _users(models: Models) -> Pool:
+def _users(models: object) -> Pool:
     from sklearn.base import is_classifier
 
     if isinstance(models, str) or not isinstance(models, Iterable):

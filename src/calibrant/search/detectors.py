@@ -26,7 +26,7 @@ from calibrant.search.models import (
     hash_split,
     predicted,
 )
-from calibrant.stats.cusum import Alternative, Boundary, Detector, Path, multiplied, path, simulated
+from calibrant.stats.cusum import Alternative, Boundary, Detector, Path, multiplied, off_by, path, simulated, within
 from calibrant.views.features import Features, features_of, rows_of
 from calibrant.views.points import even_weights
 
@@ -129,10 +129,8 @@ class DetectorInputs:
     @property
     def impossible(self) -> int:
         """Outcomes that have probability zero under every rate within the tolerance."""
-        y, side = self.sample.y > 0, self.settings.alternative
-        up = int((y & (self.edge.high <= 0.0)).sum()) if side != "less" else 0
-        down = int((~y & (self.edge.low >= 1.0)).sum()) if side != "greater" else 0
-        return up + down
+        y = self.sample.y > 0
+        return self.edge.impossible(y, ~y, self.settings.alternative)
 
     @property
     def train(self) -> dict[str, int]:
@@ -142,15 +140,12 @@ class DetectorInputs:
     @property
     def looks_for(self) -> str:
         """What the test looks for, in words."""
-        by = f" by more than {self.edge.tolerance:g}" if self.edge.tolerance else ""
-        where = {"two-sided": "off", "greater": "above", "less": "below"}[self.settings.alternative]
-        return f"for some group the event rate is {where} the score{by}"
+        return f"for some group the event rate is {off_by(self.edge.tolerance, self.settings.alternative)}"
 
     @property
     def doubts(self) -> str:
         """What the test doubts, as a formula."""
-        gap = {"two-sided": "|E[Y | p, x] - p|", "greater": "E[Y | p, x] - p", "less": "p - E[Y | p, x]"}
-        return f"{gap[self.settings.alternative]} <= {self.edge.tolerance:g} for every row"
+        return within(self.edge.tolerance, self.settings.alternative)
 
 
 @dataclass(frozen=True, kw_only=True)

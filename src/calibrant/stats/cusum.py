@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import LANES, peaks, words
 
@@ -51,6 +51,24 @@ class Boundary:
     def rows(self, which: Rows | Flags) -> Boundary:
         """The edges of some rows."""
         return Boundary(p=self.p[which], high=self.high[which], low=self.low[which], tolerance=self.tolerance)
+
+    def impossible(self, events: ArrayLike, others: ArrayLike, alternative: Alternative) -> int:
+        """Count outcomes that have probability zero under every rate within the tolerance."""
+        up = np.asarray(events)[self.high <= 0.0].sum() if alternative != "less" else 0
+        return int(up + (np.asarray(others)[self.low >= 1.0].sum() if alternative != "greater" else 0))
+
+
+def within(tolerance: float, alternative: Alternative, given: str = "p, x") -> str:
+    """The null hypothesis, as a formula."""
+    rate = f"E[Y | {given}]"
+    gap = {"two-sided": f"|{rate} - p|", "greater": f"{rate} - p", "less": f"p - {rate}"}[alternative]
+    return f"{gap} <= {tolerance:g} for every row"
+
+
+def off_by(tolerance: float, alternative: Alternative, what: str = "the score") -> str:
+    """Where the event rate is under the alternative."""
+    where = {"two-sided": "off", "greater": "above", "less": "below"}[alternative]
+    return f"{where} {what}" + (f" by more than {tolerance:g}" if tolerance else "")
 
 
 @dataclass(frozen=True, kw_only=True)

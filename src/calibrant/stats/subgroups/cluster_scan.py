@@ -26,12 +26,11 @@ from calibrant.stats.subgroups.scan import (
     ALL,
     DOWN,
     EXTRA,
-    REFERENCE,
     UP,
+    BoxScan,
     Cells,
     Counts,
     Ids,
-    ScanResult,
     Table,
     placed,
 )
@@ -214,22 +213,12 @@ def _pairs(sets: Ints, cells: int) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterScan:
-    """What is searched."""
+class ClusterScan(BoxScan):
+    """What is searched where rows share clusters or count more; the family's rows are counted one each."""
 
-    family: Family  # of the rows, counted one each
     rows: ScannedRows
-    tolerance: float  # how far off a probability may be
-    sides: tuple[int, ...]  # 0: more events than predicted; 1: fewer
 
     # ---- The data ----
-
-    @cached_property
-    def needed(self) -> Floats:
-        """The score that each box needs: the normal quantile at its share of a level, two-sided."""
-        from scipy.special import ndtri
-
-        return np.asarray(-ndtri(REFERENCE / 2.0 * self.family.weight))
 
     @cached_property
     def mass(self) -> Floats:
@@ -245,12 +234,10 @@ class ClusterScan:
 
     @cached_property
     def scores(self) -> Floats:
-        """The score of each box, shape (2, boxes): of more events than predicted, and of fewer."""
         return self.margins + self.needed
 
     @cached_property
     def margins(self) -> Floats:
-        """The margin of each box, shape (2, boxes), by the arithmetic of the kernel."""
         out = np.empty((2, self.family.size))
         for s, side in enumerate(self._both):
             scale, limits = self._scale(s), self._limits(s)
@@ -258,27 +245,10 @@ class ClusterScan:
             out[s] = scale * (result - limits[UP]) if s == UP else scale * (limits[DOWN] - result)
         return out
 
-    def best(self) -> ScanResult:
-        """The box of the largest margin."""
-        own = self.margins[list(self.sides)]
-        side, box = (int(v) for v in np.unravel_index(int(np.argmax(own)), own.shape))
-        f, r = self.family, self.rows
-        return ScanResult(
-            score=float(self.scores[self.sides[side], box]),
-            margin=float(own[side, box]),
-            side=self.sides[side],
-            box=box,
-            rows=float(f.rows[box]),
-            mass=float(self.mass[box]),
-            events=float(self._summed(r.weight * r.y)[box]),
-            expected=float(self._summed(r.weight * r.p)[box]),
-        )
-
-    def by_order(self) -> tuple[float, ...]:
-        """The largest score of the boxes of one attribute, of two, and of three where there are any."""
-        attributes = np.array([len(c) for c in self.family.combined])[self.family.table]
-        largest = self.scores[list(self.sides)].max(axis=0)
-        return tuple(float(largest[attributes == k].max()) for k in (1, 2, 3) if (attributes == k).any())
+    @property
+    def sums(self) -> tuple[Floats, Floats, Floats]:
+        r = self.rows
+        return self.mass, self._summed(r.weight * r.y), self._summed(r.weight * r.p)
 
     # ---- Chance ----
 

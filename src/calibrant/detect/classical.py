@@ -9,11 +9,10 @@ import numpy as np
 from calibrant.arguments import check_int, choice, flag, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.detect.score_alone import Finding, Floats, Null, ScoreTestOptions, Tested, chi_square, tested
+from calibrant.detect.score_alone import Finding, Floats, Null, ScoreTestOptions, chi_square, tested
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.classical import (
-    Groups,
     group_squares,
     groups_of,
     maximum_tail,
@@ -120,10 +119,14 @@ def hosmer_lemeshow_test(
         raise NotComputable("the Hosmer-Lemeshow test needs groups whose outcomes can vary: there are too few")
     if t.room.none:
         statistic = float(groups.statistic(groups.observed))
-        totals = t.q.totals(groups.first, t.drawing) if t.simulates else groups.observed
-        p = t.judge(statistic, groups.statistic(totals), chi_square(statistic, degrees))
+        drawn = t.q.totals(groups.first, t.drawing) if t.simulates else groups.observed
+        p = t.judge(statistic, groups.statistic(drawn), chi_square(statistic, degrees))
     else:
-        statistic, p = _beyond_tolerance(t, groups)
+        # Outcomes are drawn at both edges from one uniform number a row.
+        tolerance, side = t.room.tolerance, t.room.alternative
+        statistic = float(group_squares(t.q, groups, tolerance, side, (groups.observed, groups.observed)))
+        totals = paired_totals(t.q, groups.first, tolerance, t.drawing)
+        p = p_value(statistic, group_squares(t.q, groups, tolerance, side, totals))
     ends = np.append(groups.first[1:], len(t.q.p)) - 1
     columns = {
         "low": t.q.p[groups.first],
@@ -138,14 +141,6 @@ def hosmer_lemeshow_test(
         {"bins": bins, "fitted": fitted},
         {"degrees": degrees, **{k: tuple(v.tolist()) for k, v in columns.items()}},
     )
-
-
-def _beyond_tolerance(t: Tested, groups: Groups) -> tuple[float, float]:
-    """The statistic beyond a tolerance, and its p-value: outcomes drawn at both edges from one uniform a row."""
-    tolerance, side = t.room.tolerance, t.room.alternative
-    result = float(group_squares(t.q, groups, tolerance, side, (groups.observed, groups.observed)))
-    totals = paired_totals(t.q, groups.first, tolerance, t.drawing)
-    return result, p_value(result, group_squares(t.q, groups, tolerance, side, totals))
 
 
 # ---- Spiegelhalter's z: the Brier score against what the scores lead one to expect ----

@@ -126,7 +126,10 @@ def jeffreys_test(
     adjusted = holm(posterior)
     if t.simulates:
         drawn = correlated_totals(g.q, g.first, rho, t.draws, t.seed) if rho else g.q.totals(g.first, t.drawing)
-        adjusted = _single_step(posterior, _smallest(drawn, rows, expected, side))
+        # Single-step min-p (Westfall and Young 1993): ranks among the smallest of each draw
+        least = _smallest(drawn, rows, expected, side)
+        at_most = np.searchsorted(np.sort(least), posterior * (1.0 + TIE), side="right")
+        adjusted = np.asarray((1.0 + at_most) / (len(least) + 1.0), dtype=np.float64)
     worst = int(np.argmin(posterior))
     columns = {
         "grade_rows": rows.astype(np.int64),
@@ -152,12 +155,6 @@ def _smallest(drawn: Floats, rows: Floats, expected: Floats, side: Side) -> Floa
         tails: Floats = posterior_tails(seen, rows[j], expected[j] / rows[j], side)
         np.minimum(least, tails[back], out=least)
     return least
-
-
-def _single_step(posterior: Floats, least: Floats) -> Floats:
-    """Return single-step min-p adjusted p-values (Westfall and Young 1993): ranks among the smallest of each draw."""
-    at_most = np.searchsorted(np.sort(least), posterior * (1.0 + TIE), side="right")
-    return np.asarray((1.0 + at_most) / (len(least) + 1.0), dtype=np.float64)
 
 
 # ---- Grades: a covariate's levels, or distinct scores ----

@@ -300,6 +300,9 @@ def outcome(
         # (4) Centre, whiten, rank each statistic among the draws, and rank their combination (steps 3 and 4).
         result = findings(score, gram, joint, blocks, LEAST if simulated else LEAST_GAUSSIAN)
     law = CLUSTERED if flips is not None else EXACT if simulated else LIMIT
+    clusters = {}
+    if flips is not None and result.column >= 0:  # with rows in the step or level that deviates most, and outside
+        clusters = {"region_clusters": (int(flips.inside[result.column]), int(flips.outside[result.column]))}
     n, events, contradicted = (int(v) for v in sums.counts)
     expected = sums.expected if isinstance(sums, WeightedSums) else events - float(score[0, 0])
     return Outcome(
@@ -327,7 +330,7 @@ def outcome(
             "variable_p": tuple(p for p, _ in result.variables.values()),
             "variable_adjusted_p": tuple(q for _, q in result.variables.values()),
             **_region(spec, how, result, score[:, 0], (rows, sums.rows if isinstance(sums, WeightedSums) else rows)),
-            **_clusters_of_region(result, flips),
+            **clusters,
         },
     )
 
@@ -395,13 +398,6 @@ def _region(
         "region_excess": sign * result.excess / size,
         "region_z": sign * result.z,
     }
-
-
-def _clusters_of_region(result: Findings, flips: Flips | None) -> dict[str, tuple[int, int]]:
-    """Return how many clusters have rows in the step or level that deviates most, and how many outside."""
-    if result.column < 0 or flips is None:
-        return {}
-    return {"region_clusters": (int(flips.inside[result.column]), int(flips.outside[result.column]))}
 
 
 def _named(spec: LocalSpec, how: Sequence[Coding], j: int, column: int) -> tuple[str, float | str]:

@@ -99,7 +99,12 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
     # (2) Chi-square tails, or ranks among the gains of simulated data sets.
     p = [chi_square(float(g), d) for g, d in zip(gains, (2, 1, 1), strict=True)]
     if t.simulates:
-        p = _simulated_gains(t, x, observed)
+        # The data are refitted like the draws.
+        nodes, mass = compressed(x, t.q.times)
+        excess = np.concatenate([observed, t.q.sums(np.stack([np.ones(len(x)), x], axis=1), t.drawing)])
+        free_gain, gap_gain = (recalibrations(excess, nodes, mass, slope).gain for slope in (True, False))
+        every = (free_gain, gap_gain, np.maximum(free_gain - gap_gain, 0.0))
+        p = [t.judge(float(v[0]), v[1:], 1.0) for v in every]
     return whole.outcome(
         "cox_test",
         Finding(gains[0], p[0], SPEAKS_FOR),
@@ -161,14 +166,6 @@ def _refuse_infinite(q: Scored, x: Floats) -> None:
         raise NotComputable(
             "Cox's fit is infinite: the scores separate the outcomes; use score_test, which fits nothing"
         )
-
-
-def _simulated_gains(t: Tested, x: Floats, observed: Floats) -> list[float]:
-    """The p-values of the whole, the intercept and the slope; the data is refitted like the draws."""
-    nodes, mass = compressed(x, t.q.times)
-    excess = np.concatenate([observed, t.q.sums(np.stack([np.ones(len(x)), x], axis=1), t.drawing)])
-    free, gap = (recalibrations(excess, nodes, mass, slope).gain for slope in (True, False))
-    return [t.judge(float(v[0]), v[1:], 1.0) for v in (free, gap, np.maximum(free - gap, 0.0))]
 
 
 @one_source

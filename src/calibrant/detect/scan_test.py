@@ -162,7 +162,9 @@ def scan_test(
     scan: BoxScan
     # (2) The largest score, and how often chance does as well.
     if rows is not None:
-        used = _null_of_clusters(rows, wanted)
+        if wanted not in ("auto", "simulated"):
+            raise NotComputable(f"null={wanted!r} is for independent rows of equal weight: leave null='auto'")
+        used = rows.null
         scan = scan_of_clusters(tables, rows, least, allowed, looked)
         result = scan.best()
         level = p_value(result.margin, scan.simulated(count))
@@ -259,12 +261,6 @@ def _null(tables: Tables, requested: str) -> str:
     if requested != "auto":
         return requested
     return "simulated" if tables.complete and tables.n <= MOST else "bound"
-
-
-def _null_of_clusters(rows: ScannedRows, requested: str) -> str:
-    if requested not in ("auto", "simulated"):
-        raise NotComputable(f"null={requested!r} is for independent rows of equal weight: leave null='auto'")
-    return rows.null
 
 
 def _parts(tables: Tables, scan: BoxScan, result: ScanResult) -> dict[str, Any]:

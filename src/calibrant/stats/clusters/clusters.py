@@ -10,7 +10,7 @@ e-value, however they depend on one another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -83,6 +83,14 @@ class Clusters:
         most = np.inf if self.designed else self.largest
         part = Clusters(cluster, self.p[rows], self.y[rows], self.input_weights[rows], self.block[own], most)
         return replace(part, designed=self.designed)
+
+    def ahead(self, order: Ints) -> Iterator[tuple[Flags, Flags, int]]:
+        """Yield which clusters are in each block of an order, which come before it, and how many do not."""
+        past = self.block == 0
+        for block in order:
+            here = self.block == block
+            yield here, past, int(np.count_nonzero(self.certified & ~past))
+            past = past | here
 
     @cached_property
     def count(self) -> int:

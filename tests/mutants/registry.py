@@ -160,10 +160,10 @@ BY_CLUSTERS = (
     one("best_shift_in_place_of_the_worst", "of several shifts the one that says most counts",
         "stats.clusters.by_variable",
         "Beyond.at", "[min(each)", "[max(each)"),
-    one("persons_alone", "of two columns of units that cross one is forgotten", "stats.clusters.two_way",
+    one("persons_alone", "of two columns of units that cross one is forgotten", "stats.clusters.clusters",
         "Design.diagonal_blocks", "apart, result = (second - first) % self.groups, []",
         "apart, result = 0 * first, []"),
-    one("all_blocks_at_once", "every block of every shift is a unit", "stats.clusters.two_way",
+    one("all_blocks_at_once", "every block of every shift is a unit", "stats.clusters.clusters",
         "Design.diagonal_blocks", "first, second = self.group(0), self.group(1)",
         "first = self.group(0) * self.groups + self.group(1)\n        second = first"),
     one("product_of_shifts", "shifts are taken as independent: evidence adds up", EVIDENCE,
@@ -177,12 +177,12 @@ BY_CLUSTERS = (
     one("what_nobody_shares_is_no_residual", "nothing is ever found to be alike",
         "stats.clusters.intraclass_correlation",
         "intraclass_correlation", "by_rows > TINY * len(off)", "by_rows > len(off)"),
-    one("a_new_site_without_tau", "a new site lies about the mean as the mean is known", "stats.clusters.one_stage",
+    one("a_new_site_without_tau", "a new site lies about the mean as the mean is known", "stats.clusters.sites",
         "fitted", "np.sqrt(tau**2 + error**2)", "error"),
-    one("tau_is_always_zero", "sites are taken to be alike", "stats.clusters.one_stage",
+    one("tau_is_always_zero", "sites are taken to be alike", "stats.clusters.sites",
         "fitted", "tau = float(fine[best] ** 2)", "tau = 0.0"),
     one("patients_of_a_site_as_independent", "rows of one patient are independent within sites",
-        "stats.clusters.one_stage",
+        "stats.clusters.sites",
         "Likelihoods.temper", "effect = max(effect, 1.0)", "effect = 1.0"),
     one("variable_without_its_price", "the upper end along a variable adds nothing for chance", "stats.variable",
         "upper_bound", "int(rows.sum()), delta)", "int(rows.sum()), 0.999)"),
@@ -194,7 +194,7 @@ BY_CLUSTERS = (
 
 # ---- decisions: what may be accepted, net benefit, regret, two models ----
 
-ACCEPT, GAINS, PAIRED, REGRET = (f"stats.decisions.{m}" for m in ("acceptance", "gains", "paired", "regret"))
+ACCEPT, GAINS, PAIRED, REGRET = (f"stats.decisions.{m}" for m in ("acceptance", "net_benefit", "comparison", "regret"))
 DECISIONS = (
     one("bets_without_their_weights", "bets on a list are added and not averaged", ACCEPT,
         "log_evidence", "np.log(WEIGHTS) +", "0.0 * WEIGHTS +"),
@@ -219,11 +219,11 @@ DECISIONS = (
     one("accept_rows_as_independent", "rows of units are accepted as if independent", "decisions.accept",
         "parts_of", "clusters = cluster_totals(inputs, options.seed)", "clusters = None"),
     one("thresholds_that_certified_units_choose", "thresholds of a list are those of the units that certify",
-        "stats.decisions.cluster_acceptance", "ClusterRanking.threshold", "self.clusters, ~self.clusters.certified",
+        "stats.decisions.acceptance", "ClusterRanking.threshold", "self.clusters, ~self.clusters.certified",
         "self.clusters, self.clusters.certified"),
     one("sequences_of_units_do_not_share", "two sequences of tests spend all of alpha each",
-        "stats.decisions.cluster_acceptance", "ClusterRanking.deepest", ">= -np.log(0.5 * alpha)", ">= -np.log(alpha)"),
-    one("list_of_units_by_the_best_bet", "the best bet on a list of units counts", "stats.decisions.cluster_acceptance",
+        "stats.decisions.acceptance", "ClusterRanking.deepest", ">= -np.log(0.5 * alpha)", ">= -np.log(alpha)"),
+    one("list_of_units_by_the_best_bet", "the best bet on a list of units counts", "stats.decisions.acceptance",
         "ClusterRanking._log", "log_mean_exp(logs)", "max(logs)"),
     one("gains_know_their_block", "nothing is staked on what loses", GAINS,
         "Gains.evidence", "np.minimum(k * wished, cap) * lost", "np.minimum(k * wished, cap) * np.minimum(lost, 0.0)"),
@@ -268,12 +268,12 @@ DECISIONS = (
         "Above.at", "np.minimum(left, across)", "np.maximum(left, across)"),
     one("regret_of_units_of_one_row", "units are as heavy as one row in regret", REGRET,
         "Below.at", "won - x * size", "won - x"),
-    one("benefit_without_its_odds", "acting in vain costs the threshold and not its odds", "stats.decisions.losses",
+    one("benefit_without_its_odds", "acting in vain costs the threshold and not its odds", "stats.decisions.comparison",
         "benefit_lost", "acted * odds(threshold)", "acted * threshold"),
     one("decisions_of_an_audit_do_not_share", "thresholds and groups of an audit spend all of alpha each",
         "audit.checks.decisions", "decisions", "each = plan.alpha / 2.0 / len(plan.thresholds)",
         "each = 6.0 * plan.alpha"),
-    one("bands_of_normal_quantiles", "a band of net benefit is as wide as at one threshold", "stats.decisions.bands",
+    one("bands_of_normal_quantiles", "a band of net benefit is as wide as at one threshold", GAINS,
         "widths", "return max(normal, either, high), max(normal, either, low)", "return normal, normal"),
 )  # fmt: skip
 
@@ -346,27 +346,28 @@ SUBGROUPS = (
     one("smaller_of_two_p_values", "the smaller of two p-values is told unadjusted", "detect.subgroup_test",
         "joined", "least = min(weighted.values())", "least = min(scan.p_value, adaptive.p_value)"),
     Mutant("signs_by_row", "chance gives every row its own sign", f"calibrant.{CLUSTER_SCAN}", (
-        Edit("ClusterScan._drawn", "outcomes(r.ids, half,",
-        "outcomes(np.arange(len(r.p), dtype=np.uint64), np.full(len(r.p), 0.5),"),
-        Edit("ClusterScan._drawn", "cut.signed(r.cluster, side.value, signs)",
-        "cut.signed(np.arange(len(r.p)), side.value, signs)"),
+        Edit("ScannedClusters.drawn", "outcomes(self.ids, np.full(len(self.ids), 0.5),",
+        "outcomes(np.arange(len(self.p), dtype=np.uint64), np.full(len(self.p), 0.5),"),
+        Edit("ScannedClusters.drawn", "cut.signed(self.cluster, side.value, signs)",
+        "cut.signed(np.arange(len(self.p)), side.value, signs)"),
     )),
     one("spread_by_rows", "the spread of a box is that of independent rows", CLUSTER_SCAN,
-        "ClusterScan.spread", "if r.cluster is None:", "if True:"),
+        "ScannedClusters.variance", "return [np.maximum(scan._squares(self.cluster, self.size(gap)), expected)",
+        "return [scan._summed(self.noise)"),
 )  # fmt: skip
 
 # ---- people without a label ----
 
-UNLABELLED, UNLABELLED_CLUSTERS = "stats.unlabelled.ranges", "stats.unlabelled.clusters"
+UNLABELLED, UNLABELLED_CLUSTERS = "stats.unlabelled", "stats.unlabelled"
 MISSING = (
     one("the_unknown_counted_as_fewer", "half of the people without a label count", UNLABELLED,
         "Side.of", "np.divide(counts.unknown, known,", "np.divide(0.5 * counts.unknown, known,"),
     one("odds_of_everyone", "the odds are those of everyone, and not of those without a label", UNLABELLED,
         "Side.of", "line_above(counts, own, odds)", "line_above(counts, own, odds**0.5)"),
     one("the_score_in_place_of_the_probability", "those without a label are held against the score",
-        "stats.unlabelled.lines", "line_above", "return np.asarray(most_likely(touch, odds) - b * touch), b",
+        "stats.unlabelled", "line_above", "return np.asarray(most_likely(touch, odds) - b * touch), b",
         "return most_likely(score, odds), 0.0 * b"),
-    one("a_line_that_cuts_the_curve", "the line above the odds is a tenth too low", "stats.unlabelled.lines",
+    one("a_line_that_cuts_the_curve", "the line above the odds is a tenth too low", "stats.unlabelled",
         "line_above", "most_likely(touch, odds) - b * touch)", "0.9 * most_likely(touch, odds) - b * touch)"),
     one("one_sign_in_place_of_all_patterns", "an error from above is bet on one sign", UNLABELLED,
         "Bets.refute_less", "np.minimum(*(side.log_wealth(self.counts, -kappa, x) for side in self.most))",
@@ -422,13 +423,13 @@ TESTS = (
     one("walk_read_within_ties", "the walk is read within ties, by outcome", CLASSICAL,
         "walk_of", "np.cumsum(q.residual)[q.ends]", "np.cumsum(q.residual[np.lexsort((q.events, q.p))])"),
     one("outcomes_drawn_at_the_mean_rate", "chance draws outcomes at the mean rate", CLASSICAL,
-        "simulated", "outcomes(ids[at], q.p[at],", "outcomes(ids[at], np.full_like(q.p[at], q.p.mean()),"),
+        "simulated", "outcomes(null.ids[at], q.p[at],", "outcomes(null.ids[at], np.full_like(q.p[at], q.p.mean()),"),
     one("least_posterior_unadjusted", "the smallest of the grades' p-values is told as it is", "detect.jeffreys",
         "jeffreys_test", "adjusted = holm(posterior)", "adjusted = posterior"),
     one("least_posterior_of_fewer_grades", "chance looks at one grade of all", "detect.jeffreys",
         "_smallest", "range(len(rows))", "range(1)"),
     one("independent_defaults", "defaults that move together are drawn alone", "detect.jeffreys",
-        "jeffreys_test", "            if rho\n", "            if False\n"),
+        "jeffreys_test", ", t.seed) if rho else", ", t.seed) if False else"),
     one("correlation_for_its_root", "defaults move with the square of their correlation", CLASSICAL,
         "correlated_totals", "math.sqrt(rho)", "rho"),
     one("grades_correlation_left_out", "a grade's tail knows no correlation", "apps.grades.defaults",
@@ -480,7 +481,8 @@ TESTS = (
     one("refits_at_another_rate", "refits are drawn at half the rate", "search.repeats",
         "Repeats.outcomes", "self.bars.rate,", "0.5 * self.bars.rate,"),
     one("clusters_ignored", "rows of clusters have a sign each", "search.detectors",
-        "DetectorInputs.clusters_of", "if self.cluster is None:", "if True:"),
+        "ClusteredInputs.clusters_of", "np.unique(self.cluster[rows], return_inverse=True)",
+        "np.unique(rows, return_inverse=True)"),
     one("models_held_near_tolerance_zero", "models are held whatever the tolerance", "search.nulls",
         "may_hold", "return q.settings.alternative == \"two-sided\" and", "return True or"),
     one("line_from_quantiles_at_each_point", "the chart's line is that of one point", "diagnose.control_chart",
@@ -569,16 +571,14 @@ REPAIRS = (
 
 MEASURES = (
     one("inferred_clusters_ignored", "inference from probabilities takes rows of clusters as independent",
-        "measure.inferred", "_row_sums",
-        "None if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)",
-        "None"),
+        "measure.inferred", "_row_sums", "if rows.cluster is None:", "if True:"),
     one("inferred_too_narrow", "inference from probabilities reads the normal law's 80 %", "stats.measures",
         "Inferred.ends", "* self.error", "* 0.65 * self.error"),
     one("area_error_halved", "the error of an AUC is half of what it is", "stats.measures",
         "ranking", "Ranking(area, float(np.sqrt(variance)), *rows)",
         "Ranking(area, 0.5 * float(np.sqrt(variance)), *rows)"),
     one("area_of_rows_of_units", "the error of an AUC takes rows of units as independent", "stats.measures",
-        "ranking", "    if cluster is not None:", "    if False:"),
+        "WeighedByClusters.ranking", "replace(result, error=max(result.error, float(np.sqrt(seen))))", "result"),
 )  # fmt: skip
 
 # ---- the papers' own bounds ----

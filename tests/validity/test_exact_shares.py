@@ -22,9 +22,8 @@ from calibrant.results import Outcome
 from calibrant.stats import bounds
 from calibrant.stats.betting import MEAN, residual_mean_limits
 from calibrant.stats.betting import Clusters as Bounded
-from calibrant.stats.decisions.acceptance import Ranking, clopper_pearson, sequence
-from calibrant.stats.decisions.cluster_acceptance import ClusterRanking
-from calibrant.stats.decisions.paired import PairedClusters
+from calibrant.stats.decisions.acceptance import ClusterRanking, Ranking, clopper_pearson, sequence
+from calibrant.stats.decisions.comparison import PairedClusters
 from calibrant.stats.evidence import Mean
 from calibrant.stats.subgroups.cluster_ranges import ClusterRanges, Side
 from calibrant.stats.variable import RowLedger, gap_limits

@@ -22,9 +22,8 @@ from calibrant.results import Guarantee, Interval
 from calibrant.stats import betting
 from calibrant.stats.cells import summed
 from calibrant.stats.clusters.clusters import Clusters
-from calibrant.stats.decisions import losses
-from calibrant.stats.decisions.areas import cluster_areas, row_areas
-from calibrant.stats.decisions.paired import PairedClusters
+from calibrant.stats.decisions import comparison as losses
+from calibrant.stats.decisions.comparison import PairedClusters, cluster_areas, row_areas
 from calibrant.stats.measures import placements
 from calibrant.views.clusters import assumed, cluster_totals, named, reported
 from calibrant.views.grouped import keyed, rows_of_groups

@@ -18,7 +18,7 @@ from calibrant.data.specs.coding import OTHER
 from calibrant.diagnose.bands import FEW, PAIR_BINS, Codes, Floats, Ints, affordable, simulated_events
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import Seen, strata_sums
-from calibrant.stats.nulls import ClusterSums, holm, p_value, step_down, surprises, total_interval
+from calibrant.stats.nulls import BY_ROWS, ClusterSums, holm, p_value, step_down, surprises, total_interval
 from calibrant.stats.strata import SUMS, Strata, View, beyond_gap, widened
 from calibrant.views.by_variable import by_cluster, by_variable_of, strata_of
 from calibrant.views.points import SIGNS
@@ -136,7 +136,7 @@ class Line:
 
     def sizes(self, seed: int, alpha: float) -> dict[str, float]:
         """The size beyond the overall gap and the whole one, each freed of label noise and plain."""
-        binned = replace(self.bins.as_bins(), clusters=self.clusters)
+        binned = self.bins.as_bins(self.clusters or BY_ROWS)
         noise = binned.gap_noise(SIZE_DRAWS, np.random.default_rng([seed, STREAM]))
         out = {}
         for name, gap, drawn in (

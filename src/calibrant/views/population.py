@@ -33,9 +33,8 @@ from calibrant.stats.bounds import (
 from calibrant.stats.cells import FINE_GRID, SCALE, Cells, thin_starts
 from calibrant.stats.clusters.above import Above
 from calibrant.stats.clusters.below import below_of, gap_of
-from calibrant.stats.clusters.clusters import Clusters, Tallies
+from calibrant.stats.clusters.clusters import Clusters, Tallies, debiased
 from calibrant.stats.clusters.distance import Routes, distance_above, distance_below
-from calibrant.stats.clusters.two_way import debiased
 from calibrant.stats.evidence import Evidence, Gap, mean
 from calibrant.views.clusters import (
     UNPROVED,

@@ -18,9 +18,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.unlabelled import CELLS, REST, SCALE
 from calibrant.errors import NotComputable
 from calibrant.kernels.tally import CELL_BITS, GROUP_BITS
-from calibrant.stats.unlabelled.clusters import ClusterCounts, ClusterRange, of_rows
-from calibrant.stats.unlabelled.lines import Counts
-from calibrant.stats.unlabelled.ranges import Ends, Range
+from calibrant.stats.unlabelled import ClusterCounts, ClusterRange, Counts, Ends, Range, of_rows
 from calibrant.views.clusters import Members, alone
 from calibrant.views.grouped import grouped_sketch
 from calibrant.views.population import sketch_of

@@ -20,8 +20,7 @@ from calibrant.decisions.comparison import decided, least, overall
 from calibrant.decisions.terms import Terms
 from calibrant.report.outputs import comparison
 from calibrant.results import Estimate
-from calibrant.stats.decisions.areas import cluster_areas, row_areas, side
-from calibrant.stats.decisions.paired import BETS, PairedClusters
+from calibrant.stats.decisions.comparison import BETS, PairedClusters, cluster_areas, row_areas, side
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from calibrant.repair.judge.rows import Judged
 from calibrant.repair.judge.verdict import AS_AUDITED, Shown, by_ends, curve_of
 from calibrant.repair.regression import Whole, independent
 from calibrant.results import Curve
-from calibrant.stats.decisions.losses import benefit_lost
+from calibrant.stats.decisions.comparison import benefit_lost
 from calibrant.views.grouped import keyed
 
 EVERYONE = "everyone"

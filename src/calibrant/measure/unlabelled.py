@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import check_int, names, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sketches.unlabelled import CELLS
+from calibrant.data.sketches.sums import CELLS
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
 from calibrant.stats.nulls import holm

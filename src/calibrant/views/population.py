@@ -14,13 +14,13 @@ from calibrant.arguments import checked_alpha, checked_seed, choice, number
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.read import sketch_rows
 from calibrant.data.reading import Reading
-from calibrant.data.sketches.clusters import which_clusters
+from calibrant.data.sketches.rows import which_clusters
 from calibrant.data.sketches.sample import HERE, identities
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import hash_split
-from calibrant.kernels.values import MOST
+from calibrant.kernels.tally import MOST
 from calibrant.results import Side
 from calibrant.stats.bounds import (
     debiased_error,

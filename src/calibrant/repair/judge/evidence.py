@@ -12,7 +12,7 @@ from calibrant.certify.raw_lower import raw_certificate
 from calibrant.certify.shown import shown_certificate
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
-from calibrant.data.profile import Profile
+from calibrant.data.profile import LevelCounts
 from calibrant.data.read import levels_of, make_spec
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
@@ -163,7 +163,7 @@ def groups_of(
 ) -> JudgedGroups:
     table = data.covariates
     require(by, () if table is None else tuple(table.schema.names), "group")
-    profiles = [Profile(name) for name in by]
+    profiles = [LevelCounts(name) for name in by]
     for profile in profiles:
         profile.update(table.column(profile.name))
     variables = levels_of(profiles, bins)

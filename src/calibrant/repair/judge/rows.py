@@ -19,7 +19,7 @@ from calibrant.repair.calibrators.curves import scale_of
 from calibrant.repair.fitted import Calibrator, Recipe, fitted_on, overlap
 from calibrant.repair.judge.verdict import AS_AUDITED, Summary
 from calibrant.repair.regression import EDGE, Floats, Whole, independent, linear, taken
-from calibrant.stats.betting import Clusters, mean_limits
+from calibrant.stats.betting import mean_limits
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking

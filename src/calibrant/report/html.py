@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import svg
-from calibrant.report.brief.brief import brief as first_layer
+from calibrant.report.brief import brief as first_layer
 from calibrant.report.document import Cell, Column, Document, Kind, Node, seen
 from calibrant.report.outline import document
 from calibrant.report.spans import plain

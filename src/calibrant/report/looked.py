@@ -11,8 +11,7 @@ from calibrant.data.specs.confidences import of_column
 from calibrant.inspect.looked import UNLABELLED, Column, Look
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap
-from calibrant.report.wording.confidences import MEANS
-from calibrant.report.wording.notices import UNFINISHED
+from calibrant.report.wording.notices import MEANS, UNFINISHED
 from calibrant.sanitize import quote_blank, sanitize
 
 WIDTH = 80

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from calibrant.audit.record import AuditRecord, CheckRecord
-from calibrant.report.brief.brief import facts
+from calibrant.report.brief import facts
 from calibrant.report.document import Document, Entry, Node, Section
 from calibrant.report.findings import stands
 from calibrant.report.wording import page_title

@@ -1,16 +1,16 @@
-"""What the terminal shows: the summary of an audit, and short lines for the other commands."""
+"""What the terminal shows: the summary of an audit, a record in ten lines, and short lines for the other commands."""
 
 from __future__ import annotations
 
 import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
-from calibrant.report.brief.brief import brief
+from calibrant.report.brief import brief
 from calibrant.report.document import (
     Changes,
     Decision,
@@ -26,16 +26,19 @@ from calibrant.report.document import (
     Ruler,
     seen,
 )
-from calibrant.report.findings import decided, size
+from calibrant.report.findings import by_gap, decided, limit_of, only_together, ordered, size, subgroups_over, together
 from calibrant.report.sections.repair import AS_AUDITED
-from calibrant.report.spans import Text, plain
+from calibrant.report.spans import Text, label, plain
+from calibrant.report.wording import VERDICTS, headline, judged_range, verdict_word
 from calibrant.report.wording.decisions import lost_by_repair
-from calibrant.report.wording.terms import VERDICTS, capital, fitted_to
+from calibrant.report.wording.missing_labels import known_only
+from calibrant.report.wording.terms import capital, fitted_to
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 
 if TYPE_CHECKING:
     from calibrant.repair.judge.verdict import Comparison
+
 
 WIDTH = 88  # cells of a line: two windows side by side, and it can be quoted in a mail
 NAME = 34  # cells for a name in the table; with the other columns it fits the width
@@ -106,34 +109,18 @@ def _part(part: Part) -> str:
 
 def _changes(changes: Changes) -> list[str]:
     """Return before and after as aligned lines."""
-    names = [clip(f"{c.who} ({c.of})" if c.of else c.who, NAME + 8) for c in changes.rows]
-    wide = [
-        max(map(cells, names)),
-        *(
-            max(map(cells, (head, *reported)))
-            for head, reported in (("now", [c.now for c in changes.rows]), ("after", [c.after for c in changes.rows]))
-        ),
-    ]
-    out = [f"  {pad('', wide[0])}  {'now':>{wide[1]}}  {'after':>{wide[2]}}"]
-    for c, name in zip(changes.rows, names, strict=True):
-        word = f"  {c.word.lower()}" if changes.judged else ""
-        out.append(f"  {pad(name, wide[0])}  {c.now:>{wide[1]}}  {c.after:>{wide[2]}}{word}")
-    return [*out, f"  {changes.more}"] if changes.more else out
+    rows = [("", "now", "after", "")]
+    for c in changes.rows:
+        name = clip(f"{c.who} ({c.of})" if c.of else c.who, NAME + 8)
+        rows.append((name, c.now, c.after, c.word.lower() if changes.judged else ""))
+    return [*(f"  {line}" for line in aligned(rows, left=(0, 3))), *([f"  {changes.more}"] if changes.more else [])]
 
 
 def _ruler(ruler: Ruler) -> list[str]:
     """The certified ranges as aligned lines."""
-    names = [clip(m.value, NAME) for m in ruler.marks]
-    wide = [
-        max(map(cells, names)),
-        max(cells(m.rows) for m in ruler.marks),
-        max(cells(text) for text in ("points", *(m.range for m in ruler.marks))),
-    ]
-    out = [f"  {pad('', wide[0])}  {'':>{wide[1]}}  {'points':>{wide[2]}}"]
-    for m, name in zip(ruler.marks, names, strict=True):
-        word = f"  {m.word.lower()}" if ruler.judged else ""
-        out.append(f"  {pad(name, wide[0])}  {m.rows:>{wide[1]}}  {m.range:>{wide[2]}}{word}")
-    return out
+    rows = [("", "", "points", "")]
+    rows += [(clip(m.value, NAME), m.rows, m.range, m.word.lower() if ruler.judged else "") for m in ruler.marks]
+    return [f"  {line}" for line in aligned(rows, left=(0, 3))]
 
 
 def _stated(text: Text) -> str:
@@ -160,6 +147,18 @@ def clip(text: str, width: int) -> str:
 def pad(text: str, width: int) -> str:
     """A text filled up with spaces to a number of columns."""
     return text + " " * max(0, width - cells(text))
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[str]:
+    """Rows as lines, each column as wide as its widest cell; the columns of `left` begin under each other."""
+    wide = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            pad(text, w) if i in left else " " * (w - cells(text)) + text
+            for i, (text, w) in enumerate(zip(row, wide, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def wrap(text: str, start: str = "", width: int = WIDTH) -> list[str]:
@@ -249,9 +248,8 @@ def comparison(result: Comparison) -> str:
     }
     lines = wrap(how.format(folds=s["folds"], **reported))
     rows = [HEAD, *(_compared(result.row(name)) for name in result.table.columns["probability"])]
-    wide = [max(len(r[i]) for r in rows) for i in range(len(HEAD))]
     kept = [i for i in range(len(HEAD)) if i == 0 or any(r[i] for r in rows[1:])]
-    lines += ["  ".join(r[i].ljust(wide[i]) if i == 0 else r[i].rjust(wide[i]) for i in kept).rstrip() for r in rows]
+    lines += aligned([[r[i] for i in kept] for r in rows])
     lines += ["", *(v["line"] + "." for v in result.verdicts.values())]
     c = result.table.columns
     made = zip(c["probability"], map(fitted_to, c["scale"]), strict=True)
@@ -282,9 +280,8 @@ def before_and_after(result: Comparison) -> list[str]:
             low, high = decided(low, high, verdict, limit)
             line += [num.ends(low, high, limit), VERDICTS[verdict].lower()]
         rows.append(tuple(line))
-    wide = [max(cells(r[i]) for r in rows) for i in range(len(heads))]
     lines = [f"{capital(what)} in points against the limit of {num.limit_points(limit)}, on the rows judged:"]
-    lines += ["  ".join(pad(text, n) for text, n in zip(r, wide, strict=True)).rstrip() for r in rows]
+    lines += aligned(rows, left=range(len(heads)))
     whom = "Everyone and the groups over the limit now or after" if s["groups"] else "Everyone"
     counts = (f"{d['name']} {d['over']} over the limit and {d['undecided']} undecided" for d in s["candidates"])
     unlisted = s["groups"] > c["kind"].count("group")
@@ -327,3 +324,46 @@ def _compared(row: Mapping[str, Any]) -> tuple[str, ...]:
         "" if row["local_p"] is None else f"{row['local_p']:.3f}",
         moved,
     )
+
+
+LEAD = 17  # cells of the words at the left
+SAVE = 'record.save("audit.html") writes the report; also .json, .md and .pdf.'
+MORE = "In a notebook the record shows its first screen; record.groups, .checks, .estimates and .curves hold the rest."
+
+
+def lines(record: AuditRecord) -> str:
+    """The verdict in three parts, with ranges of everyone, the worst group and subgroup; and how to save it."""
+    return "\n".join(line for text in _texts(record) if (line := clip(text, WIDTH + 32)))
+
+
+def _texts(record: AuditRecord) -> Iterator[str]:
+    limit, total = limit_of(record), len(record.groups)
+    bound = "no limit" if limit is None else f"limit {num.limit_points(limit)} points"
+    yield f"Audit of {sanitize(record.name)}: {num.count(record.everyone.rows)} rows, {bound}"
+    word = "" if limit is None else f"{VERDICTS[record.verdict].upper()}. "
+    yield f"{word}{headline(record)}"
+    known = known_only(record)
+    off = "a gap of" if by_gap(record) else "off by"
+    everyone = VERDICTS[record.everyone.verdict] if limit is not None else "Not judged"
+    yield _lead(f"Everyone{known}", everyone, f"{off} {judged_range(record, record.everyone)} points")
+    of = f"{num.count(total)} named groups" if total > 1 else "1 named group" if total else "Named groups"
+    of = of.replace("named groups", "groups shown") if only_together(record) else of
+    yield _lead(f"{of}{known}", verdict_word(record, "groups")[1], "")
+    for worst in ordered(record.groups)[:1]:
+        yield _lead("", "", f"worst, {label(worst)}: {off} {judged_range(record, worst)} points")
+    yield _lead(f"Unlisted subgroups{known}", verdict_word(record, "subgroups")[1], "")
+    for subgroup in subgroups_over(record)[:1]:
+        least = num.lower_bound(subgroup.least, limit)
+        yield _lead("", "", f"worst, {sanitize(subgroup.rule) or 'not shown'}: a gap of at least {least} points")
+    if result := together(record):
+        yield (
+            f"Rows of one {sanitize(result[0])} are correlated: ranges are too narrow. Pass "
+            f"cluster={sanitize(result[0])!r}."
+        )
+    yield SAVE
+    yield MORE
+
+
+def _lead(who: str, word: str, text: str) -> str:
+    reported = " · ".join(t for t in (word, text) if t)
+    return f"  {pad(who, max(LEAD, cells(who)))} {reported}"

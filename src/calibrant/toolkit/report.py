@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from calibrant.decisions.comparison import EVERYONE as EVERYONE
     from calibrant.decisions.comparison import Difference as Difference
     from calibrant.report import numbers as numbers
+    from calibrant.report.brief import facts as facts
+    from calibrant.report.brief import parts as parts
     from calibrant.report.brief.action import decision as decision
-    from calibrant.report.brief.brief import facts as facts
-    from calibrant.report.brief.brief import parts as parts
     from calibrant.report.document import Cell as Cell
     from calibrant.report.document import Column as Column
     from calibrant.report.document import Document as Document
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from calibrant.report.markdown import written as written
     from calibrant.report.outline import document as document
     from calibrant.report.outputs import results as results
-    from calibrant.report.outputs import tables as tables
     from calibrant.report.outputs.files import write_all as write_all
     from calibrant.report.spans import Span as Span
     from calibrant.report.spans import Text as Text
@@ -99,7 +98,7 @@ _WHERE = {
     "decision": "calibrant.report.brief.action",
     "document": "calibrant.report.outline",
     "error_bounds": "calibrant.report.wording",
-    "facts": "calibrant.report.brief.brief",
+    "facts": "calibrant.report.brief",
     "literal": "calibrant.report.spans",
     "headline": "calibrant.report.wording.headline",
     "inside": "calibrant.report.markdown",
@@ -116,7 +115,7 @@ _WHERE = {
     "ordered": "calibrant.report.findings",
     "pad": "calibrant.report.terminal",
     "page_title": "calibrant.report.wording.headline",
-    "parts": "calibrant.report.brief.brief",
+    "parts": "calibrant.report.brief",
     "plain": "calibrant.report.spans",
     "repair_named": "calibrant.report.wording",
     "results": "calibrant.report.outputs.results:",
@@ -124,7 +123,7 @@ _WHERE = {
     "say": "calibrant.report.spans",
     "screened": "calibrant.report.findings",
     "sentence": "calibrant.report.spans",
-    "tables": "calibrant.report.outputs.tables:",
+    "tables": "calibrant.report.outputs.results:",
     "together": "calibrant.report.findings",
     "cluster_totals": "calibrant.report.findings",
     "verdict_word": "calibrant.report.wording.parts",

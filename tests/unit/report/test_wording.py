@@ -15,8 +15,8 @@ from calibrant.audit.about import About
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
 from calibrant.report import wording
+from calibrant.report.brief import parts
 from calibrant.report.brief.action import decision
-from calibrant.report.brief.brief import parts
 from calibrant.report.findings import Off
 from calibrant.report.markdown import render as markdown
 from calibrant.report.sections.groups import table

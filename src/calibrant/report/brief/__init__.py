@@ -1,1 +1,193 @@
-"""The brief: the first layer of a report, and all that a notebook or a terminal shows."""
+"""The brief: the decision, the verdict in three parts, what to do, what the error varies with, and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calibrant.audit.record import AuditRecord, Finding, Verdict
+from calibrant.report import numbers as num
+from calibrant.report import places, svg
+from calibrant.report.brief.action import changes, decision, helped, rows_that_would_decide
+from calibrant.report.brief.follows import follows
+from calibrant.report.brief.rests import not_checked, rests
+from calibrant.report.document import (
+    EVERYWHERE,
+    PAGE,
+    Document,
+    Heading,
+    Items,
+    Mark,
+    Node,
+    Opening,
+    Paragraph,
+    Part,
+    Parts,
+    Ruler,
+    Section,
+)
+from calibrant.report.findings import (
+    RANK,
+    Off,
+    by_gap,
+    ends,
+    limit_of,
+    noun,
+    only_together,
+    stated_of,
+    subgroups_over,
+    suppressed,
+    tested_rows,
+)
+from calibrant.report.spans import clipped, label, literal, say
+from calibrant.report.wording.answers import two_way
+from calibrant.report.wording.clusters import counted
+from calibrant.report.wording.decisions import worst_reported
+from calibrant.report.wording.headline import headline, page_title
+from calibrant.report.wording.missing_labels import known_only, left_out
+from calibrant.report.wording.parts import (
+    beyond_worst,
+    everyone_reported,
+    groups_reported,
+    judged,
+    subgroups_reported,
+    verdict_word,
+)
+from calibrant.report.wording.terms import VERDICTS
+from calibrant.sanitize import sanitize
+
+WORST, SUBGROUPS = 4, 2  # groups, and subgroups
+NAMED = 44  # characters of a name
+
+
+def ruler(record: AuditRecord) -> Ruler:
+    """Return everyone, the groups with the largest certified error or gap, and subgroups that are off, on one axis."""
+    limit, worst = limit_of(record), farthest(record)[:WORST]
+    shown = [record.everyone, *worst]
+    subgroups = [o for o in subgroups_over(record) if o.rule][:SUBGROUPS]
+    top = places.ruler_top_of([*(ends(record, f) for f in shown), *((o.least, o.most) for o in subgroups)], limit)
+    what = "gap" if by_gap(record) else "calibration error"
+    of = f" and of the {len(worst)} groups farthest off" if len(worst) > 1 else " and of the group" if worst else ""
+    of += ", and gaps of subgroups" if subgroups else ""
+    return Ruler(
+        label=f"Certified {what} of everyone{of}",
+        marks=(*(_mark(record, f, top) for f in shown), *(_subgroup(record, o, top) for o in subgroups)),
+        axis=svg.ruler_axis(top, f"{what}, points (1 point = 1 in 100)"),
+        limit="" if limit is None else svg.ruler_limit(limit, top, f"limit {num.limit_points(limit)}"),
+        judged=limit is not None,
+    )
+
+
+def farthest(record: AuditRecord) -> list[Finding]:
+    """The groups worst first, by what is judged: over the limit, undecided, met, then by their ends."""
+
+    def key(f: Finding) -> tuple[float, float, float, str]:
+        low, high = ends(record, f)
+        first, second = (high, low) if f.verdict == "within" else (low, high)
+        return RANK.get(f.verdict, 3), -first, -second, f.id
+
+    return sorted(record.groups, key=key)
+
+
+def reading(record: AuditRecord) -> str:
+    """Return how the ranges shown go with what no group exceeds; empty where none goes beyond it."""
+    return beyond_worst(record, farthest(record)[:WORST])
+
+
+def _mark(record: AuditRecord, f: Finding, top: float) -> Mark:
+    limit, (low, high) = limit_of(record), judged(record, f)
+    apart = two_way(f) and not by_gap(record)
+    text = f"raw {low}, rounded {high}" if apart else num.between(low, high)
+    read = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
+    return Mark(
+        value=clipped(label(f), NAMED) if f.variables else "Everyone",
+        variable="",
+        rows=f"{num.count(f.rows)} {noun(record)}",
+        range=text,
+        verdict=f.verdict,
+        word=VERDICTS[f.verdict],
+        bar=svg.track(places.track(*ends(record, f), top, f.verdict, read, limit)),
+    )
+
+
+def _subgroup(record: AuditRecord, o: Off, top: float) -> Mark:
+    limit, tested = limit_of(record), tested_rows(record)
+    verdict: Verdict = "not_checked" if limit is None else "over"
+    text = num.between(num.lower_bound(o.least, limit), num.upper_bound(o.most, limit))
+    read = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
+    return Mark(
+        value=clipped(sanitize(o.rule), NAMED),
+        variable="subgroup, by its gap",
+        rows=f"{num.count(o.rows)} {f'of {num.count(tested)} ' if tested else ''}{noun(record)}",
+        range=text,
+        verdict=verdict,
+        word=VERDICTS[verdict],
+        bar=svg.track(places.track(o.least, o.most, top, verdict, read, limit)),
+    )
+
+
+LONG = 60  # characters of the model and of its use, over the brief
+
+
+def brief(record: AuditRecord) -> Document:
+    """The first layer of a report by itself: what a terminal prints, and a notebook shows."""
+    section = Section("summary", "The brief", "", tuple(nodes(record)), record.verdict)
+    return Document(sanitize(record.name), page_title(record), tuple(facts(record)), (section,))
+
+
+def nodes(record: AuditRecord) -> Iterator[Node]:
+    """Return what the brief shows, in order."""
+    yield Opening(headline(record))
+    yield Parts(parts(record))
+    yield decision(record)
+    yield changes(record) if helped(record) else ruler(record)
+    if not helped(record) and (apart := reading(record)):
+        yield Paragraph(say(apart), "quiet", EVERYWHERE)
+    if rows := rows_that_would_decide(record):
+        yield Paragraph(rows, "quiet", EVERYWHERE)
+    if acting := worst_reported(record):
+        yield Paragraph(acting, "quiet", EVERYWHERE)
+    if not suppressed(record) and (result := follows(record)):
+        yield Heading("What the error varies with", where=EVERYWHERE)
+        yield result
+    resting, unchecked = rests(record), not_checked(record)
+    if resting or unchecked:
+        yield Heading("What this verdict rests on", where=EVERYWHERE)
+    if resting:
+        yield Items(resting, where=EVERYWHERE)
+    if unchecked:
+        yield Paragraph(unchecked, "quiet", EVERYWHERE)
+
+
+def parts(record: AuditRecord) -> tuple[Part, ...]:
+    """Return everyone, the named groups and unlisted subgroups: always all three."""
+    total, known = len(record.groups), known_only(record)
+    named = f"{num.count(total)} named groups" if total > 1 else "The named group" if total else "Named groups"
+    if total and only_together(record):
+        named = f"{num.count(total)} groups shown" if total > 1 else "The group shown"
+    return (
+        Part(f"Everyone{known}", *verdict_word(record, "everyone"), everyone_reported(record)),
+        Part(f"{named}{known}", *verdict_word(record, "groups"), groups_reported(record)),
+        Part(f"Unlisted subgroups{known}", *verdict_word(record, "subgroups"), subgroups_reported(record)),
+    )
+
+
+def facts(record: AuditRecord) -> Iterator[Paragraph]:
+    """Return what was judged, the model and its use, by what limit and whose, at what level, and the date if given."""
+    limit, outcome = limit_of(record), record.settings.get("outcome")
+    yield Paragraph(say(literal(record.data.get("label", "") if outcome is None else outcome)), where=EVERYWHERE)
+    for what, word in (("model", "model"), ("intended_use", "use")):
+        if reported := stated_of(record, what):
+            yield Paragraph(say(f"{word}: ", literal(clipped(reported, LONG))), where=EVERYWHERE)
+    bound = say("no limit")
+    if limit is not None:
+        about = " on the gap" if by_gap(record) else ""
+        by = stated_of(record, "set_by")
+        bound = say(f"limit {num.limit_points(limit)} points{about}", *((", set by ", literal(by)) if by else ()))
+    if gone := left_out(record):
+        yield Paragraph(gone, where=EVERYWHERE)
+    if of := counted(record):
+        yield Paragraph(of, where=EVERYWHERE)
+    yield Paragraph(bound, where=EVERYWHERE)
+    yield Paragraph(say(f"{num.percent(1 - float(record.settings['alpha']))}% certificates"), where=EVERYWHERE)
+    if record.settings.get("date") is not None:
+        yield Paragraph(say(literal(record.settings["date"])), where=PAGE)

@@ -11,7 +11,7 @@ from calibrant.report import numbers as num
 from calibrant.report.document import MARKDOWN, PAGE, Entry, Node, Paragraph
 from calibrant.report.findings import STRONG, SUBGROUPS, draws_of, impossible, noun, ran, stands
 from calibrant.report.outline import Declared, OutlineCheck
-from calibrant.report.sections import maps, search
+from calibrant.report.sections import curves, search
 from calibrant.report.spans import Text, code, say
 from calibrant.report.wording import UNPROVEN, capital, cardinal, p_reported, unmade, variable_names
 from calibrant.report.wording.clusters import by_clusters, chance
@@ -28,10 +28,10 @@ def hidden(record: AuditRecord) -> Iterator[Node]:
     if ran(record, LOCAL) is None and ran(record, STRONG) is None:
         yield Paragraph(unmade(record, LOCAL, UNTESTED), "quiet", PAGE)
         return
-    made = maps.maps(record)
+    made = curves.maps(record)
     yield Paragraph(answer(record), "answer")
     if made:
-        yield Paragraph(maps.farthest(record, made), where=MARKDOWN)
+        yield Paragraph(curves.farthest(record, made), where=MARKDOWN)
     for what, test in (("test of each attribute", LOCAL), ("search for a mix of attributes", STRONG)):
         if ran(record, test) is None:
             yield Paragraph(say(f"The {what} was not made. ", *unmade(record, test, UNTESTED)), "quiet")

@@ -30,7 +30,7 @@ from calibrant.report.spans import Span, Text, code, literal, say, sentence, tit
 from calibrant.report.wording import FINDINGS, VERDICTS, notices
 from calibrant.report.wording.clusters import counted
 from calibrant.report.wording.clusters import methods as by_clusters
-from calibrant.report.wording.confidences import HOW, MEANS
+from calibrant.report.wording.notices import HOW, MEANS
 from calibrant.sanitize import sanitize
 
 # ---- every check: what was asked, what was found, and what that means ----

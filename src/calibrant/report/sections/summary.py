@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calibrant.audit.record import AuditRecord
-from calibrant.report.brief.brief import nodes
+from calibrant.report.brief import nodes
 from calibrant.report.document import Contents, Link, Node
 from calibrant.report.outline import Declared, mark, shown
 from calibrant.report.wording.parts import page_status

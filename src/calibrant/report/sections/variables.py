@@ -29,8 +29,7 @@ from calibrant.report.document import (
 from calibrant.report.findings import carries_curve, draws_of, noun, ran
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import digits_of
-from calibrant.report.sections import maps
-from calibrant.report.sections.curves import figure, unclear, worst_off
+from calibrant.report.sections.curves import Map, figure, map_figure, maps, unclear, worst_off
 from calibrant.report.sections.hidden import LOCAL, SCORE, SCORE_NAME, Evidence, carried, note
 from calibrant.report.sections.inference import inference, wrong
 from calibrant.report.sections.overall import score
@@ -83,7 +82,7 @@ class ReportedVariable:
     evidence: Evidence | None
     needed: Mapping[str, Any] | None
     by_variable: ByVariable | None  # its curve, or its map where there is no curve
-    drawn: maps.Map | None  # its map, where there is no curve
+    drawn: Map | None  # its map, where there is no curve
 
     @property
     def shown(self) -> bool:
@@ -105,7 +104,7 @@ class ReportedVariable:
         """Return its curve or map, on demand."""
         if self.by_variable is None or self.name == SCORE_NAME:
             return ()
-        return (figure(record, self.by_variable) if self.drawn is None else maps.figure(record, self.drawn),)
+        return (figure(record, self.by_variable) if self.drawn is None else map_figure(record, self.drawn),)
 
 
 def reported(record: AuditRecord) -> tuple[ReportedVariable, ...]:
@@ -113,7 +112,7 @@ def reported(record: AuditRecord) -> tuple[ReportedVariable, ...]:
     by, drawn = {r.variable: r for r in ranked(record)}, curves(record)
     carries = {SCORE_NAME if e.variable == SCORE else e.variable: e for e in carried(record)}
     needed = {SCORE_NAME if n["variable"] in SCORES else str(n["variable"]): n for n in needs(record)}
-    mapped = {m.by_variable.variable: m for m in maps.maps(record)}
+    mapped = {m.by_variable.variable: m for m in maps(record)}
     names = dict.fromkeys((*by, *carries, *needed, *drawn, *mapped))
     if carries_curve(record):
         drawn[SCORE_NAME] = score(record)

@@ -1,4 +1,4 @@
-"""What to know of the data before its numbers are used."""
+"""What to know of the data before its numbers are used, and where a confidence comes from."""
 
 from __future__ import annotations
 
@@ -7,12 +7,27 @@ from collections.abc import Iterator, Sequence
 from calibrant.arguments import OTHERS
 from calibrant.audit.record import AuditRecord
 from calibrant.data.specs.cluster_names import names_weights
+from calibrant.data.specs.confidences import JUDGE, SAMPLED, STATED, TOKENS
 from calibrant.report import numbers as num
 from calibrant.report.findings import suppressed
 from calibrant.report.spans import Span, Text, code, literal, say
 from calibrant.report.wording.clusters import wider
 from calibrant.report.wording.terms import NAMED, capital
 from calibrant.sanitize import sanitize
+
+MEANS = {
+    STATED: "stated: the model named it in its answer",
+    TOKENS: "token probability: computed from the log-probabilities of its tokens",
+    JUDGE: "judge: another model scored the answer",
+    SAMPLED: "sampled: how often answers to the same question agree",
+}
+HOW = {
+    STATED: "The model was asked how sure it is and named a number; asked in other words, it may name another.",
+    TOKENS: "The model's own probability of its answer, among the choices it was offered or of the tokens it wrote.",
+    JUDGE: "Another model scored the answer: the audit is of that judge, on answers like these.",
+    SAMPLED: "The same question was put several times; the share of answers that agree stands for the confidence.",
+}
+
 
 UNFINISHED = "Answers that are missing may be unlike these: finish the evaluation (inspect eval-retry) first."
 NOTICES = {  # what to know of the data, by its code: the words that open it, and what it means for the numbers

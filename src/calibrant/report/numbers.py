@@ -79,20 +79,6 @@ def upper_bound(probability: float, limit: float | None = None) -> str:
     return written(cut(exact(probability), decimals_of(limit), ROUND_CEILING))
 
 
-def bounds(finding: Finding, limit: float | None, judge: str) -> tuple[str, str]:
-    """Return both certified bounds of a group's calibration error, in points: rounded outward, true to its verdict.
-
-    The verdict is about the error or about the gap, as `judge` says. A group over the limit by its gap is over it by
-    its calibration error too; one within the limit by its gap need not be.
-    """
-    low, high = finding.lower.interval.low, finding.upper.interval.high
-    if limit is not None and finding.verdict == "over":
-        low = max(low, limit)
-    if limit is not None and finding.verdict == "within" and judge == "error":
-        high = min(high, limit)
-    return lower_bound(low, limit), upper_bound(high, limit)
-
-
 def ends(low: float, high: float, limit: float | None = None) -> str:
     """Write two certified ends in points; where they cross they are about two scores, and it says which."""
     least, most = lower_bound(low, limit), upper_bound(high, limit)

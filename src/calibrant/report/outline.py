@@ -16,7 +16,7 @@ from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report.brief import facts
 from calibrant.report.document import Document, Entry, Node, Section
 from calibrant.report.findings import stands
-from calibrant.report.wording import page_title
+from calibrant.report.wording.headline import page_title
 from calibrant.sanitize import sanitize
 
 SECTIONS = "calibrant.report.sections"  # the folder whose files declare sections

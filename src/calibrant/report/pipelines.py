@@ -13,8 +13,7 @@ from calibrant.errors import BadInput
 from calibrant.report import numbers as num
 from calibrant.report.findings import ends, limit_of, need_of, needed, ordered, subgroups_over, suppressed
 from calibrant.report.spans import clipped, label
-from calibrant.report.wording.answers import judged_range
-from calibrant.report.wording.terms import cardinal, p_reported
+from calibrant.report.wording.terms import cardinal, judged_range, p_reported
 from calibrant.sanitize import sanitize
 
 State = Literal["within", "over", "undecided", "open", "absent"]

@@ -29,10 +29,11 @@ from calibrant.report.document import (
 from calibrant.report.findings import by_gap, decided, limit_of, only_together, ordered, size, subgroups_over, together
 from calibrant.report.sections.repair import AS_AUDITED
 from calibrant.report.spans import Text, label, plain
-from calibrant.report.wording import VERDICTS, headline, judged_range, verdict_word
 from calibrant.report.wording.decisions import lost_by_repair
+from calibrant.report.wording.headline import headline
 from calibrant.report.wording.missing_labels import known_only
-from calibrant.report.wording.terms import capital, fitted_to
+from calibrant.report.wording.parts import verdict_word
+from calibrant.report.wording.terms import VERDICTS, capital, fitted_to, judged_range
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 

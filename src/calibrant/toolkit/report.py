@@ -56,16 +56,16 @@ if TYPE_CHECKING:
     from calibrant.report.terminal import cells as cells
     from calibrant.report.terminal import clip as clip
     from calibrant.report.terminal import pad as pad
-    from calibrant.report.wording import VERDICTS as VERDICTS
-    from calibrant.report.wording import error_bounds as error_bounds
-    from calibrant.report.wording import repair_named as repair_named
-    from calibrant.report.wording.answers import certified_range as certified_range
-    from calibrant.report.wording.answers import judged_range as judged_range
     from calibrant.report.wording.clusters import counted as counted
     from calibrant.report.wording.headline import headline as headline
     from calibrant.report.wording.headline import page_title as page_title
     from calibrant.report.wording.notices import notices as notices
     from calibrant.report.wording.parts import verdict_word as verdict_word
+    from calibrant.report.wording.terms import VERDICTS as VERDICTS
+    from calibrant.report.wording.terms import certified_range as certified_range
+    from calibrant.report.wording.terms import error_bounds as error_bounds
+    from calibrant.report.wording.terms import judged_range as judged_range
+    from calibrant.report.wording.terms import repair_named as repair_named
     from calibrant.views.grouped import keyed as keyed
 
 _WHERE = {
@@ -85,11 +85,11 @@ _WHERE = {
     "Span": "calibrant.report.spans",
     "Table": "calibrant.report.document",
     "Text": "calibrant.report.spans",
-    "VERDICTS": "calibrant.report.wording",
+    "VERDICTS": "calibrant.report.wording.terms",
     "audits_compared": "calibrant.audit.two_audits",
     "by_gap": "calibrant.report.findings",
     "cells": "calibrant.report.terminal",
-    "certified_range": "calibrant.report.wording.answers",
+    "certified_range": "calibrant.report.wording.terms",
     "clip": "calibrant.report.terminal",
     "clipped": "calibrant.report.spans",
     "code": "calibrant.report.spans",
@@ -97,12 +97,12 @@ _WHERE = {
     "crossing": "calibrant.report.findings",
     "decision": "calibrant.report.brief.action",
     "document": "calibrant.report.outline",
-    "error_bounds": "calibrant.report.wording",
+    "error_bounds": "calibrant.report.wording.terms",
     "facts": "calibrant.report.brief",
     "literal": "calibrant.report.spans",
     "headline": "calibrant.report.wording.headline",
     "inside": "calibrant.report.markdown",
-    "judged_range": "calibrant.report.wording.answers",
+    "judged_range": "calibrant.report.wording.terms",
     "keyed": "calibrant.views.grouped",
     "label": "calibrant.report.spans",
     "limit_of": "calibrant.report.findings",
@@ -117,7 +117,7 @@ _WHERE = {
     "page_title": "calibrant.report.wording.headline",
     "parts": "calibrant.report.brief",
     "plain": "calibrant.report.spans",
-    "repair_named": "calibrant.report.wording",
+    "repair_named": "calibrant.report.wording.terms",
     "results": "calibrant.report.outputs.results:",
     "stated_of": "calibrant.report.findings",
     "say": "calibrant.report.spans",

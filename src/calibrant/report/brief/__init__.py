@@ -39,7 +39,6 @@ from calibrant.report.findings import (
     tested_rows,
 )
 from calibrant.report.spans import clipped, label, literal, say
-from calibrant.report.wording.answers import two_way
 from calibrant.report.wording.clusters import counted
 from calibrant.report.wording.decisions import worst_reported
 from calibrant.report.wording.headline import headline, page_title
@@ -52,7 +51,7 @@ from calibrant.report.wording.parts import (
     subgroups_reported,
     verdict_word,
 )
-from calibrant.report.wording.terms import VERDICTS
+from calibrant.report.wording.terms import VERDICTS, two_way
 from calibrant.sanitize import sanitize
 
 WORST, SUBGROUPS = 4, 2  # groups, and subgroups

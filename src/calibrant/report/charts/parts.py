@@ -10,7 +10,7 @@ import altair as alt
 from calibrant.report import numbers as num
 from calibrant.report.findings import side
 from calibrant.report.places import digits_of, window_of
-from calibrant.report.wording import DIRECTIONS
+from calibrant.report.wording.terms import DIRECTIONS
 from calibrant.results import Curve
 
 # The light palette of the page: what is shown, its range, quiet lines, text, grid, and off to either side.

@@ -29,7 +29,7 @@ from calibrant.report.sections.decisions import drawn as worth
 from calibrant.report.sections.decisions import numbers as worth_numbers
 from calibrant.report.spans import clipped, plain, shown
 from calibrant.report.terminal import lines
-from calibrant.report.wording import TOO
+from calibrant.report.wording.terms import TOO
 from calibrant.results import Curve
 
 FIRST = 12  # rows of a table

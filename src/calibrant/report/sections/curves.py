@@ -24,7 +24,7 @@ from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel
 from calibrant.report.findings import limit_of, noun
 from calibrant.report.places import digits_of
 from calibrant.report.spans import Span, Text, clipped, lines, literal, say, shown
-from calibrant.report.wording import DIRECTIONS, TOO, UNPROVEN, capital, cardinal, together, variable_name
+from calibrant.report.wording.terms import DIRECTIONS, TOO, UNPROVEN, capital, cardinal, together, variable_name
 from calibrant.results import Curve
 
 NAMED = 4  # places in a sentence

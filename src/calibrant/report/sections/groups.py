@@ -8,7 +8,7 @@ from dataclasses import replace
 from calibrant.audit.record import AuditRecord, CheckRecord, Finding
 from calibrant.report import numbers as num
 from calibrant.report import places, svg
-from calibrant.report.commands import groupings
+from calibrant.report.commands import groupings, naming_groups
 from calibrant.report.document import (
     MARKDOWN,
     NOWHERE,
@@ -34,6 +34,7 @@ from calibrant.report.findings import (
     limit_of,
     need_of,
     noun,
+    only_together,
     ordered,
     reported,
     with_verdict,
@@ -41,19 +42,18 @@ from calibrant.report.findings import (
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.sections.reference import folded
 from calibrant.report.spans import Span, Text, clipped, code, label, lines, literal, say, strong
-from calibrant.report.wording import (
+from calibrant.report.wording.clusters import by_clusters
+from calibrant.report.wording.missing_labels import of_known
+from calibrant.report.wording.parts import beyond_worst, unshown_reason
+from calibrant.report.wording.terms import (
     VERDICTS,
     capital,
+    cardinal,
     certified_range,
     error_at_most,
-    groups_answer,
-    no_groups,
-    people,
     together,
     two_way,
-    unshown_reason,
 )
-from calibrant.report.wording.parts import beyond_worst
 from calibrant.results import Curve
 
 SHORT = 9  # groups in the short table
@@ -91,6 +91,53 @@ def groups(record: AuditRecord) -> Iterator[Node]:
             id="people",
             where=PAGE,
         )
+
+
+def groups_answer(record: AuditRecord) -> Text:
+    """The first line of "For whom are they off?"."""
+    total = len(record.groups)
+    if not total:
+        reason = unshown_reason(record)
+        return say(f"Not answered. {reason}" if reason else "Not checked: no groups were given.")
+    if limit_of(record) is None:
+        return say("No limit was given; the largest certified errors come first.")
+    broken, undecided = (len(with_verdict(record, v)) for v in ("over", "undecided"))
+    if not broken and not undecided:
+        small = only_together(record)
+        of, more = (" shown", f"; {num.count(small)} small ones only pooled") if small else ("", "")
+        every = f"All {num.count(total)} groups{of} are" if total > 1 else f"The one group{of} is"
+        return say(of_known(record, f"{every} within the limit{more}."))
+    first = f"{capital(cardinal(broken))} of {num.count(total)} groups {'is' if broken == 1 else 'are'} over the limit."
+    if not broken:
+        first = "No group is shown to be over the limit."
+    first = of_known(record, first)
+    if not undecided:
+        return say(f"{first} The largest certified errors come first.")
+    of = "clusters" if by_clusters(record) else noun(record)
+    few = f"For {cardinal(undecided)} there are too few {of} to decide; the largest certified errors come first."
+    return say(f"{first} {few}")
+
+
+def no_groups(record: AuditRecord) -> Text:
+    """Return what is said in place of the groups: that none were given, or why none is shown."""
+    reason = unshown_reason(record)
+    if reason:
+        return say(strong("No group can be shown."), f" {reason} Name coarser groups, or audit more {noun(record)}.")
+    by = code(naming_groups(record))
+    return say(strong("No groups were given."), " Add ", by, " to see for whom the probabilities are off.")
+
+
+def people(record: AuditRecord, finding: Finding) -> Text:
+    """The natural frequencies of a finding, such as "expects 562 to be employed; 585 were"."""
+    d = num.denominator(reported(record))
+    expected, happened = map(num.count, num.of_every(finding, d))
+    if finding.variables:
+        expected, happened = (num.reported_of_every(finding.rows, n, d) for n in (finding.expected, finding.events))
+    outcome, was = record.settings.get("outcome"), "was" if happened == "1" else "were"
+    if outcome is None:
+        events = "event" if expected == "1" else "events"
+        return say(f"expects {expected} {events}; there {was} {happened}")
+    return say(f"expects {expected} to be ", literal(outcome), f"; {happened} {was}")
 
 
 def about(record: AuditRecord) -> str:

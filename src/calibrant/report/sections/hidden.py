@@ -13,8 +13,8 @@ from calibrant.report.findings import STRONG, SUBGROUPS, draws_of, impossible, n
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.sections import curves, search
 from calibrant.report.spans import Text, code, say
-from calibrant.report.wording import UNPROVEN, capital, cardinal, p_reported, unmade, variable_names
 from calibrant.report.wording.clusters import by_clusters, chance
+from calibrant.report.wording.terms import UNPROVEN, capital, cardinal, p_reported, unmade, variable_names
 
 LOCAL = "local-calibration"
 KERNEL_ERROR = "kernel-error"

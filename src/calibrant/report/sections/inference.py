@@ -12,7 +12,7 @@ from calibrant.report import numbers as num
 from calibrant.report.document import MARKDOWN, PAGE, Details, Node, Paragraph, number_table
 from calibrant.report.places import EARLIEST, LARGE, LATEST, SMALL, day, number
 from calibrant.report.spans import Span, Text, clipped, literal, say, shown
-from calibrant.report.wording import UNPROVEN, capital, cardinal, together
+from calibrant.report.wording.terms import UNPROVEN, capital, cardinal, together
 
 COLUMNS = ("variable", "level", "inferred", "observed", "bias", "low", "high")  # that are read of the record's curve
 SHORT = 6  # lines of the table

@@ -11,8 +11,8 @@ from calibrant.report.document import Cell, Column, Details, Entry, Node, Paragr
 from calibrant.report.findings import by_gap, cluster_totals, limit_of, noun
 from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import clipped, code, literal, say, shown
-from calibrant.report.wording import VERDICTS, capital, error_at_most
 from calibrant.report.wording.missing_labels import People, people, ratio
+from calibrant.report.wording.terms import VERDICTS, capital, error_at_most
 
 MOST = 60  # populations, and lines of those without an outcome; the others are in the JSON
 MATTERS = 0.1  # standardised difference from which on two parts are commonly held to differ

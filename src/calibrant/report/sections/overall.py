@@ -44,18 +44,20 @@ from calibrant.report.sections import missing_labels
 from calibrant.report.sections.curves import GAP, HEADS, RATES, cells
 from calibrant.report.sections.missing_labels import missing
 from calibrant.report.spans import Text, code, plain, say, sentence, strong
-from calibrant.report.wording import (
+from calibrant.report.wording.clusters import by_clusters, chance
+from calibrant.report.wording.missing_labels import of_known
+from calibrant.report.wording.terms import (
     DIRECTIONS,
     capital,
     cardinal,
+    certified_range,
     error_at_most,
     error_bounds,
     judged_range,
-    overall_answer,
     people_share,
     together,
+    two_way,
 )
-from calibrant.report.wording.clusters import by_clusters, chance
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 
@@ -95,6 +97,22 @@ def overall(record: AuditRecord) -> Iterator[Node]:
     if record.measures:
         yield Details(f"Standard measures, not certified: {first_measure(record)}", (measures(record),), id="measures")
         yield Paragraph(say(measures_note(record)), where=MARKDOWN)
+
+
+def overall_answer(record: AuditRecord) -> Text:
+    """The first line of "How far off are the probabilities?"."""
+    one = record.everyone
+    predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows)
+    start = f"On average by {certified_range(record, one)} points."
+    if two_way(one):
+        low, high = error_bounds(record, one)
+        start = f"On average the raw score by at least {low} points, the rounded score by at most {high}."
+    mostly = {
+        "low": "Mostly the model underpredicts: it",
+        "high": "Mostly the model overpredicts: it",
+        "unclear": "On balance it is not shown to be off: the model",
+    }.get(gap_side(record) or "", "The model")
+    return say(f"{of_known(record, start)} {mostly} predicts {predicted} in 100, and {observed} in 100 happened.")
 
 
 # ---- the reliability figure ----

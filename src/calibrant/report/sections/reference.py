@@ -27,10 +27,10 @@ from calibrant.report.document import (
 from calibrant.report.findings import SUBGROUPS, limit_of, noun, screened, stands
 from calibrant.report.outline import Declared, OutlineCheck, declared
 from calibrant.report.spans import Span, Text, code, literal, say, sentence, title
-from calibrant.report.wording import FINDINGS, VERDICTS, notices
 from calibrant.report.wording.clusters import counted
 from calibrant.report.wording.clusters import methods as by_clusters
-from calibrant.report.wording.notices import HOW, MEANS
+from calibrant.report.wording.notices import HOW, MEANS, notices
+from calibrant.report.wording.terms import FINDINGS, VERDICTS
 from calibrant.sanitize import sanitize
 
 # ---- every check: what was asked, what was found, and what that means ----

@@ -24,8 +24,8 @@ from calibrant.report.document import (
 from calibrant.report.findings import FIXED, decided, limit_of, noun, size
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Span, Text, lines, literal, say, strong
-from calibrant.report.wording import VERDICTS, capital, cardinal, fitted_to, repair_named, unmade
 from calibrant.report.wording.decisions import lost_by_repair
+from calibrant.report.wording.terms import VERDICTS, capital, cardinal, fitted_to, repair_named, unmade
 from calibrant.sanitize import sanitize
 
 AS_AUDITED = "as audited"

@@ -30,7 +30,7 @@ from calibrant.report.document import (
 from calibrant.report.findings import STRONG, noun, ran, stands
 from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import BREAK, Span, code, lines, literal, say, shown
-from calibrant.report.wording import LOOKED_AT, UNPROVEN, WHO, cardinal, p_reported
+from calibrant.report.wording.terms import LOOKED_AT, UNPROVEN, WHO, cardinal, p_reported
 
 UNNEEDED = "not shown"
 UNDECIDED = "undecided"

@@ -38,7 +38,10 @@ from calibrant.report.findings import (
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import end_of
 from calibrant.report.spans import BREAK, Span, Text, clipped, code, lines, literal, say, shown
-from calibrant.report.wording import (
+from calibrant.report.wording.clusters import by_clusters
+from calibrant.report.wording.missing_labels import OF_KNOWN, partly
+from calibrant.report.wording.parts import subgroups_reported, verdict_word
+from calibrant.report.wording.terms import (
     LOOKED_AT,
     TOO,
     VERDICTS,
@@ -46,12 +49,8 @@ from calibrant.report.wording import (
     cardinal,
     p_reported,
     people_share,
-    subgroups_reported,
     together,
-    verdict_word,
 )
-from calibrant.report.wording.clusters import by_clusters
-from calibrant.report.wording.missing_labels import OF_KNOWN, partly
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 

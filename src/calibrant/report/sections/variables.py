@@ -35,8 +35,8 @@ from calibrant.report.sections.inference import inference, wrong
 from calibrant.report.sections.overall import score
 from calibrant.report.sections.search import UNNEEDED, needs, needs_note, share_lost
 from calibrant.report.spans import Span, Text, clipped, code, literal, say, shown
-from calibrant.report.wording import UNPROVEN, cardinal, unmade, variable_name, variable_names
 from calibrant.report.wording.clusters import by_clusters, chance
+from calibrant.report.wording.terms import UNPROVEN, cardinal, unmade, variable_name, variable_names
 from calibrant.sanitize import sanitize
 
 SHORT = 9  # variables that the page shows at first

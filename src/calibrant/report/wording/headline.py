@@ -24,10 +24,9 @@ from calibrant.report.findings import (
     with_verdict,
 )
 from calibrant.report.spans import shown, value_label
-from calibrant.report.wording.answers import two_way
 from calibrant.report.wording.clusters import too_wide
 from calibrant.report.wording.missing_labels import partly, qualified
-from calibrant.report.wording.terms import cardinal
+from calibrant.report.wording.terms import cardinal, two_way
 from calibrant.sanitize import sanitize
 
 COPIES = "Not certified: rows are copies of others. Remove them, or name their cluster."

@@ -31,10 +31,9 @@ from calibrant.report.findings import (
     with_verdict,
 )
 from calibrant.report.spans import Span, Text, clipped, code, literal, say, sentence, shown, strong
-from calibrant.report.wording.answers import error_bounds, two_way, unshown_reason
 from calibrant.report.wording.clusters import no_number, one_cluster_each
 from calibrant.report.wording.headline import group_named
-from calibrant.report.wording.terms import ATTRIBUTES, VERDICTS, p_reported, people_share
+from calibrant.report.wording.terms import ATTRIBUTES, VERDICTS, error_bounds, p_reported, people_share, two_way
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 
@@ -295,3 +294,11 @@ def _no_subgroup(record: AuditRecord, e: Estimate) -> Text:
 def _joined(texts: list[Text]) -> Text:
     """Return sentences after each other."""
     return tuple(span for text in texts if text for span in say(*text, " "))[:-1]
+
+
+def unshown_reason(record: AuditRecord) -> str:
+    """Return why no group is shown although some were named; empty where none were named."""
+    check = check_of(record, "error-groups")
+    if record.groups or check is None or check.status != "not-applicable":
+        return ""
+    return sentence(check.reason or "no group could be certified")

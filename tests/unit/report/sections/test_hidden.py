@@ -23,7 +23,7 @@ from calibrant.report.sections import reference as methods
 from calibrant.report.sections.reference import line as check_line
 from calibrant.report.spans import Text, plain
 from calibrant.report.terminal import render as terminal
-from calibrant.report.wording import LOOKED_AT, WHO
+from calibrant.report.wording.terms import LOOKED_AT, WHO
 from effort import examples
 
 SIMULATED = "p = 0.001, the smallest that 999 simulations can show"

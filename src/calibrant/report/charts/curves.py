@@ -40,7 +40,7 @@ def reliability(curve: Curve) -> alt.VConcatChart:
         for name, values in of.items()
         for r, d in zip(rows, values, strict=True)
     ]
-    colour = alt.Color("of:N", title=None, scale=alt.Scale(domain=list(of), range=[parts.HIGH, parts.QUIET]))
+    colour = parts.legend("of", dict(zip(of, (parts.HIGH, parts.QUIET), strict=True)))
     y = alt.Y("density:Q", title="density", axis=alt.Axis(tickCount=2))
     lower = parts.data(crowd).mark_line().encode(x=x, y=y, color=colour, detail="stretch:N")
     upper = parts.panel(rows, x, parts.gaps_by_variable(parts.reach(rows)), (parts.WIDTH, parts.HEIGHT))

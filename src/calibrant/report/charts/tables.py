@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from itertools import product
-from textwrap import wrap
 
 import altair as alt
 
@@ -15,7 +13,6 @@ from calibrant.report.sections.decisions import kind
 from calibrant.results import Curve
 
 WHO, LOOKED_AT = "Who is badly served", "Examined most closely, not shown to be miscalibrated"
-RULE = 52  # letters of a rule on one line
 
 
 # ---- tables as bars: the ranking, and what the search needs ----
@@ -42,12 +39,8 @@ def ranking(curve: Curve) -> alt.LayerChart:
                 "worst": f"{c['worst'][i]}: {worst} points, {people} rows",
             }
         )
-    result = alt.Color(
-        "finding:N",
-        title=None,
-        legend=alt.Legend(orient="top", symbolType="square"),
-        scale=alt.Scale(domain=["error varies with it", "not shown"], range=[parts.LINE, parts.BAND]),
-    )
+    colours = {"error varies with it": parts.LINE, "not shown": parts.BAND}
+    result = parts.legend("finding", colours, orient="top", symbolType="square")
     x = alt.X("size:Q", title="error beyond the overall gap, points", axis=alt.Axis(tickCount=6))
     made = parts.bars(rows, x, ("variable", "beyond the overall gap", "certified", "overall", "p", "worst"), result)
     mean_gap = f"Overall gap, left out here: {num.gap(float(curve.settings['gap']))} points."
@@ -147,35 +140,21 @@ def searched_subgroups(curve: Curve) -> alt.LayerChart:
     """A forest of the rules: what happened minus what the model says, with limits that hold simultaneously."""
     c, rows = curve.columns, parts.rows_of(curve)
     for i, r in enumerate(rows):
-        says, happened = (num.nearest(c[k][i]) for k in ("predicted", "observed"))
         r |= {
-            "number": i,
             "off": c["finding"][i],
-            "reported": f"says {says}, happened {happened} in 100",
-            "people": f"{num.count(c['rows'][i])} ({num.nearest(c['share'][i])}% of all)",
             "p": f"{c['p_adjusted'][i]:.2g} (adjusted)",
             "found again": f"{round(100 * c['stability'][i])}% of repeats",
             "verdict": "error shown" if c["finding"][i] else "undecided",
         }
-    lines = [[*wrap(r["rule"], RULE), r["people"]] for r in rows]  # over as many lines as a rule needs
-    look = {"labelLimit": 330, "domain": False, "ticks": False, "labelLineHeight": 13}
-    names = alt.Y(
-        "number:O", sort=None, title=None, axis=alt.Axis(labelExpr=f"{json.dumps(lines)}[datum.value]", **look)
-    )
     tips = ("rule", "people", "model says", "happened", "off by", "band", "p", "found again", "verdict")
-    drawn = parts.dots(rows, names, parts.gaps_by_variable(parts.reach(rows), way="x"), tips=tips, quiet=parts.QUIET)
-    words = parts.data(rows).mark_text(dy=-11, fontSize=10.5, color=parts.INK)
-    words = words.encode(y=names, x="gap:Q", text="reported:N")
     under = [
         f"Judged on {num.count(curve.settings['rows_judged'])} people who played no part in finding the rules.",
         f"Bars: {parts.level_of(curve)} limits, simultaneous. People are counted among those who judge.",
         "Orange: error shown. Grey: undecided.",
     ]
-    title = parts.titled(WHO if any(c["finding"]) else LOOKED_AT, under)
-    return alt.layer(drawn, words, title=title).properties(width=parts.WIDTH - 180, height=alt.Step(52))
+    return parts.forest(curve, rows, tips, parts.titled(WHO if any(c["finding"]) else LOOKED_AT, under))
 
 
-RULE_ = 52  # letters of a rule on one line
 LEAST = 20  # people without whom a cell is drawn empty: chance moves it by tens of points
 PLACES = ("x", "x2", "across", "y", "y2", "up")  # where a cell begins and ends, and its middle
 WIDE, TALL = 46, 30  # pixels of a cell
@@ -186,50 +165,28 @@ def subgroups(curve: Curve) -> alt.LayerChart:
     c, s, rows = curve.columns, curve.settings, parts.rows_of(curve)
     limit = s["limit"]
     for i, r in enumerate(rows):
-        says, happened = (num.nearest(c[k][i]) for k in ("predicted", "observed"))
         left = c["gap_left"][i]
         besides = [
             f"{attribute} {level} ({num.nearest(a, 0)}%, others {num.nearest(b, 0)}%)"
             for attribute, level, a, b in s["besides"][i]
         ]
+        without = "" if left is None else f"{num.gap(left)} points, {num.count(c['rows_left'][i])} people"
         r |= {
-            "number": i,
-            "reported": f"says {says}, happened {happened} in 100",
-            "people": f"{num.count(c['rows'][i])} ({num.nearest(c['share'][i])}% of all)",
             "off by at least": f"{num.lower_bound(c['floor'][i])} points" if c["floor"][i] else "not shown",
             "limit": "" if limit is None else "over" if c["over"][i] else "not shown to be over",
-            "without those above": ""
-            if left is None
-            else f"{num.gap(left)} points, {num.count(c['rows_left'][i])} people",
+            "without those above": without,
             "found again": f"in {round(s['halves'] * c['stability'][i])} of {s['halves']} random halves",
             "besides": "; ".join(besides),
         }
-    lines = [[*wrap(r["rule"], RULE_), r["people"]] for r in rows]  # over as many lines as a rule needs
-    look = {"labelLimit": 330, "domain": False, "ticks": False, "labelLineHeight": 13}
-    axis = alt.Axis(labelExpr=f"{json.dumps(lines)}[datum.value]", **look)
-    names = alt.Y("number:O", sort=None, title=None, axis=axis)
-    tips = ["rule", "people", *("model says", "happened", "off by", "band", "off by at least")]
+    tips = ["rule", "people", "model says", "happened", "off by", "band", "off by at least"]
     tips += [k for k in ("limit", "without those above", "found again", "besides") if any(r[k] for r in rows)]
-    ends = parts.reach(rows)
-    gaps = parts.gaps_by_variable(ends, way="x")
-    drawn = parts.dots(rows, names, gaps, tips=tips, quiet=parts.QUIET)
-    words = parts.data(rows).mark_text(dy=-11, fontSize=10.5, color=parts.INK)
-    words = words.encode(y=names, x="gap:Q", text="reported:N")
-    marks = [] if limit is None else [_limits(100.0 * limit, ends, gaps)]
     under = [
         f"Bars: certified, for all {num.count(s['subgroups'])} subgroups simultaneously at {parts.level_of(curve)}.",
         "Orange: shown to be off. Grey: not shown.",
         "" if limit is None else f"Dashed: the limit, {num.limit_points(limit)} points to either side.",
     ]
-    certified = any(c["floor"])
-    title = parts.titled("Subgroups of people that are off" if certified else "The subgroup that seems worst", under)
-    return alt.layer(*marks, drawn, words, title=title).properties(width=parts.WIDTH - 180, height=alt.Step(52))
-
-
-def _limits(limit: float, ends: Sequence[float], gaps: parts.Gaps) -> alt.Chart:
-    """The limit to either side, where it is in view."""
-    seen = [{"gap": v} for v in (-limit, limit) if ends[0] <= v <= ends[1]]
-    return parts.data(seen).mark_rule(color=parts.QUIET, strokeDash=[5, 4]).encode(x=gaps("gap"))
+    title = "Subgroups of people that are off" if any(c["floor"]) else "The subgroup that seems worst"
+    return parts.forest(curve, rows, tips, parts.titled(title, under), limit)
 
 
 # ---- the map of a pair ----
@@ -268,16 +225,11 @@ def subgroup_map(curve: Curve) -> alt.LayerChart:
     middle = {"x": _cells("x", "across", axes[0]), "y": _cells("y", "up", axes[1])}
     tips = [alt.Tooltip(f"{k}:N", title=a["name"]) for k, a in zip(("first", "second"), axes, strict=True)]
     tips += parts.tooltips(("people", "model says", "happened", "off by"))
-    scale = alt.Scale(
-        domain=[-most, 0, most], range=[parts.LOW, parts.PAPER, parts.HIGH], interpolate="rgb", clamp=True
-    )
-    legend = alt.Legend(title=["points", "+ underpredicts", "\u2212 overpredicts"], labelExpr=parts.SIGN)
-    colour = alt.Color("gap:Q", scale=scale, legend=legend)
     base = parts.data(rows)
     pale = alt.condition(f"abs(datum.gap) > {0.6 * most}", alt.value(parts.PAPER), alt.value(parts.INK))
     outline = {"stroke": parts.INK, "strokeWidth": 2, "fillOpacity": 0}
     layers = [
-        base.mark_rect().encode(x=x, x2="x2:Q", y=y, y2="y2:Q", color=colour, tooltip=tips),
+        base.mark_rect().encode(x=x, x2="x2:Q", y=y, y2="y2:Q", color=parts.heat_colour(most), tooltip=tips),
         base.mark_text(fontSize=10.5).encode(**middle, text="text:N", color=pale, tooltip=tips),
         parts.data(frames).mark_rect(**outline).encode(x=x, x2="x2:Q", y=y, y2="y2:Q", tooltip=["rule:N"]),
     ]
@@ -409,12 +361,7 @@ def decision_curve(curve: Curve) -> alt.FacetChart | alt.LayerChart:
     x = alt.X("t:Q", title="threshold", axis=PERCENT, scale=alt.Scale(nice=False))
     per_100 = alt.Axis(labelExpr="replace(format(100 * datum.value, '.3~g'), '-', '\u2212')", tickCount=6)
     scale = alt.Scale(domain=[low, 1.05 * top], nice=False)
-    colour = alt.Color(
-        "by:N",
-        title=None,
-        legend=alt.Legend(orient="top"),
-        scale=alt.Scale(domain=[BY_SCORE, ALL, NOBODY], range=[parts.LINE, parts.HIGH, parts.QUIET]),
-    )
+    colour = parts.legend("by", {BY_SCORE: parts.LINE, ALL: parts.HIGH, NOBODY: parts.QUIET}, orient="top")
     base = alt.Chart().encode(x=x)
     band = base.transform_filter(alt.datum.by == BY_SCORE).mark_area(color=parts.BAND, opacity=0.75, clip=True)
     y = alt.Y("worth:Q", title="net benefit, true positives per 100", axis=per_100, scale=scale)
@@ -445,12 +392,7 @@ def acceptance_curve(curve: Curve) -> alt.FacetChart | alt.LayerChart:
     top = min(1.0, max(4.0 * risk, 1.2 * max(c["rate"])))
     x = alt.X("share:Q", title="share accepted", axis=PERCENT, scale=alt.Scale(domain=[0, 1], nice=False))
     y = alt.Y("value:Q", title="wrong among the accepted", axis=PERCENT, scale=alt.Scale(domain=[0, top], nice=False))
-    colour = alt.Color(
-        "by:N",
-        title=None,
-        legend=alt.Legend(orient="top"),
-        scale=alt.Scale(domain=[CERTIFIED, SEEN], range=[parts.LINE, parts.QUIET]),
-    )
+    colour = parts.legend("by", {CERTIFIED: parts.LINE, SEEN: parts.QUIET}, orient="top")
     tips = parts.tooltips(("group", "accept", "accepted", "wrong", SEEN, CERTIFIED))
     base = alt.Chart().encode(x=x, y=y, color=colour)
     drawn = [

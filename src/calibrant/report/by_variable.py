@@ -40,7 +40,6 @@ class Point:
 
     @property
     def side(self) -> Side:
-        """What the simultaneous band shows here."""
         return side(self.low, self.high)
 
 
@@ -91,11 +90,9 @@ class ByVariable:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """Every point and level."""
         return (*self.line, *self.levels)
 
     def top(self, limit: float | None) -> float:
-        """Return where the axis of gaps ends, in points."""
         return reach([(p.gap, p.low, p.high) for p in self.line], limit, self.across)
 
 
@@ -103,7 +100,6 @@ class ByVariable:
 
 
 def bins_of(curve: Curve) -> tuple[Bin, ...]:
-    """The ranges of the score, in order."""
     c = curve.columns
     ends = zip(c["x"], c["x_low"], c["x_high"], c["rows"], strict=True)
     return tuple(
@@ -169,7 +165,6 @@ def _bar(b: Bin, across: Window) -> Bar:
 
 
 def by_variable_of(variable: str, curve: Curve) -> ByVariable:
-    """Return what the record holds along a variable."""
     c, s = curve.columns, curve.settings
     rows = zip(c["x"], c["label"], c["density"], c["stretch"], strict=True)
     results = [
@@ -270,7 +265,6 @@ def shown_of(points: Sequence[Point]) -> Window:
 
 
 def xs_of(line: Sequence[Point]) -> list[float]:
-    """The values at which a line is drawn."""
     return [float(p.x) for p in line if p.x is not None]
 
 
@@ -321,7 +315,6 @@ def anchor_of(kind: str, variable: str) -> str:
 
 
 def named(point: Point) -> str:
-    """The name of a level."""
     text = level(float(point.x)) if point.x is not None else sanitize(point.label)
     return text if text.strip() else "(blank)"
 

@@ -198,7 +198,6 @@ def cuts(record: AuditRecord) -> dict[str, Sequence[float]]:
 
 
 def dropped(data: Mapping[str, Any]) -> int:
-    """Return how many rows were left out, in all."""
     d = data.get("dropped", 0)
     return int(sum(d.values())) if isinstance(d, Mapping) else int(d or 0)
 

@@ -31,8 +31,6 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading inside a section."""
-
     text: str
     level: Literal[2, 3] = 2
     where: Where = WHOLE
@@ -49,8 +47,6 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list."""
-
     items: tuple[Text, ...]
     where: Where = WHOLE
 
@@ -66,8 +62,6 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Terms, each with what is said of it."""
-
     entries: tuple[Entry, ...]
     where: Where = WHOLE
 
@@ -221,8 +215,6 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of the verdict, next to each other."""
-
     parts: tuple[Part, ...]
     where: Where = EVERYWHERE
 

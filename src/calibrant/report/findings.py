@@ -37,7 +37,6 @@ def ordered(groups: Sequence[Finding]) -> list[Finding]:
 
 
 def with_verdict(record: AuditRecord, verdict: str) -> list[Finding]:
-    """The groups with this verdict, worst first."""
     return [f for f in ordered(record.groups) if f.verdict == verdict]
 
 
@@ -218,7 +217,6 @@ def _by_size(o: Off) -> tuple[float, str, str]:
 
 
 def check_of(record: AuditRecord, code: str) -> CheckRecord | None:
-    """The check with this code, or None."""
     return next((c for c in record.checks if c.code == code), None)
 
 

@@ -61,7 +61,6 @@ def brief(record: AuditRecord) -> str:
 
 
 def written(of: Document, record: AuditRecord) -> str:
-    """A document as a page that holds its record."""
     context = _context(of) | {
         "version": sanitize(record.versions.get("calibrant", "")),
         "name": record.name,
@@ -125,12 +124,10 @@ def show(nodes: Iterable[Node]) -> Markup:
 
 
 def shown(nodes: Iterable[Kind]) -> tuple[Kind, ...]:
-    """The rows, columns or entries that the page shows."""
     return seen(nodes, "page")
 
 
 def paired(columns: Iterable[Column], cells: Iterable[Cell]) -> list[tuple[Column, Cell]]:
-    """The cells that the page shows, each with its column."""
     return [(c, cell) for c, cell in zip(columns, cells, strict=True) if "page" in c.where]
 
 

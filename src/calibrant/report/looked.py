@@ -67,7 +67,6 @@ def brief(seen: Look) -> str:
 
 
 def html(seen: Look) -> str:
-    """The look for a notebook: a table, and what to know."""
     from jinja2 import Environment, StrictUndefined
 
     template = Environment(undefined=StrictUndefined, autoescape=True).from_string(HTML)
@@ -206,7 +205,6 @@ def _end(value: float | str) -> str:
 
 
 def sentences(seen: Look) -> Iterator[tuple[str, str]]:
-    """Yield what is to know, each with the word that leads it."""
     rows, kept = seen.rows_read, {c.name: c for c in seen.columns}
     if seen.holds == "sketch":
         yield from _of_sketch(seen)

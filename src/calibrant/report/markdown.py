@@ -102,7 +102,6 @@ def _of_the_brief(node: Node) -> list[str]:
 
 
 def _changes(changes: Changes) -> list[str]:
-    """Return before and after as a table."""
     heads = ["Who", "Now", "After", *(["After, against the limit"] if changes.judged else [])]
     rows = [
         [f"{fenced(c.who)} ({fenced(c.of)})", c.now, c.after, *([c.word] if changes.judged else [])]
@@ -155,6 +154,5 @@ def fenced(text: str) -> str:
 
 
 def _longest(text: str) -> int:
-    """The length of the longest run of backquotes."""
     runs: Sequence[str] = "".join(c if c == "`" else " " for c in text).split()
     return max(map(len, runs), default=0)

@@ -55,7 +55,6 @@ class Declared:
 
 @cache
 def declared() -> tuple[Declared, ...]:
-    """The sections that the files of the folder declare, in order."""
     folder = import_module(SECTIONS)
     files = (import_module(f"{SECTIONS}.{m.name}") for m in pkgutil.iter_modules(folder.__path__))
     results: list[Declared] = [d for f in files for d in getattr(f, "DECLARED", ())]
@@ -63,12 +62,10 @@ def declared() -> tuple[Declared, ...]:
 
 
 def shown(record: AuditRecord) -> tuple[Declared, ...]:
-    """The sections that a record has, in order."""
     return tuple(d for d in declared() if d.there(record))
 
 
 def document(record: AuditRecord) -> Document:
-    """The report of a record as one tree."""
     return Document(
         name=sanitize(record.name),
         title=page_title(record),

@@ -91,7 +91,6 @@ def reach(gaps: Sequence[tuple[float, float, float]], limit: float | None, acros
 
 
 def signed(points: float) -> str:
-    """Write a label of an axis of gaps."""
     return f"{points:+g}".replace("-", num.MINUS) if points else "0"
 
 

@@ -87,7 +87,6 @@ def name(finding: Finding, *, linked: bool = False) -> Span:
 
 
 def clipped(text: str, most: int = 90) -> str:
-    """A text cut to so many characters."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 

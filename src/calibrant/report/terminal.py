@@ -63,7 +63,6 @@ def render(record: AuditRecord) -> str:
 
 
 def written(of: Document) -> str:
-    """Return what a document shows in a terminal."""
     blocks = [" · ".join((of.name, *(plain(f.text) for f in seen(of.facts, "terminal"))))]
     for section in of.sections:
         lines = [line for node in seen(section.nodes, "terminal") for line in _lines(node)]
@@ -109,7 +108,6 @@ def _part(part: Part) -> str:
 
 
 def _changes(changes: Changes) -> list[str]:
-    """Return before and after as aligned lines."""
     rows = [("", "now", "after", "")]
     for c in changes.rows:
         name = clip(f"{c.who} ({c.of})" if c.of else c.who, NAME + 8)
@@ -118,7 +116,6 @@ def _changes(changes: Changes) -> list[str]:
 
 
 def _ruler(ruler: Ruler) -> list[str]:
-    """The certified ranges as aligned lines."""
     rows = [("", "", "points", "")]
     rows += [(clip(m.value, NAME), m.rows, m.range, m.word.lower() if ruler.judged else "") for m in ruler.marks]
     return [f"  {line}" for line in aligned(rows, left=(0, 3))]
@@ -136,7 +133,6 @@ def cells(text: str) -> int:
 
 
 def clip(text: str, width: int) -> str:
-    """A text cut to a number of columns."""
     if len(text) <= 8 * width and cells(text) <= width:
         return text
     text = text[: 8 * width]  # a longer text has a column to lose even if most of its characters combine
@@ -146,7 +142,6 @@ def clip(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int) -> str:
-    """A text filled up with spaces to a number of columns."""
     return text + " " * max(0, width - cells(text))
 
 

@@ -134,7 +134,6 @@ def brief(record: AuditRecord) -> Document:
 
 
 def nodes(record: AuditRecord) -> Iterator[Node]:
-    """Return what the brief shows, in order."""
     yield Opening(headline(record))
     yield Parts(parts(record))
     yield decision(record)

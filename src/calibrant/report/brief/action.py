@@ -107,12 +107,10 @@ def judged(record: AuditRecord) -> bool:
 
 
 def helped(record: AuditRecord) -> bool:
-    """Whether a repair is shown to help, so that there is an after."""
     return judged(record) and bool(candidate(record))
 
 
 def changes(record: AuditRecord) -> Changes:
-    """The table of the same rows, before in grey and after in colour."""
     limit, result = limit_of(record), populations(record)
     few = result[:MOST]
     top = ruler_top_of([(s.low, s.high) for p in few for s in (p.now, p.after) if s is not None], limit)
@@ -143,7 +141,6 @@ def _range(side: Side, limit: float | None) -> str:
 
 
 def outcome(record: AuditRecord) -> str:
-    """Return in a sentence what the repair does on rows it was not fitted on."""
     limit, result = limit_of(record), [p for p in populations(record) if p.after is not None]
     n = num.count(int(record.curve(FIXED).settings.get("rows_judged") or 0))
     start = f"On {n} {noun(record)} held out, "
@@ -192,7 +189,6 @@ Need = tuple[int, bool]  # rows that would decide, and whether at least
 
 
 def decision(record: AuditRecord) -> Decision:
-    """The one thing to do next."""
     if suppressed(record):
         return _one_of_each(record)
     if record.data.get("events") in (0, record.data.get("rows")):
@@ -202,7 +198,6 @@ def decision(record: AuditRecord) -> Decision:
 
 
 def _by_verdict(record: AuditRecord) -> Decision:
-    """Return what to do by the verdict, where rows may count as independent."""
     state = record.verdicts
     if limit_of(record) is None:
         return _give_a_limit(record)
@@ -272,7 +267,6 @@ def _repair(record: AuditRecord) -> Decision:
 
 
 def _recalibrate(record: AuditRecord) -> Decision:
-    """The repair that is shown to help, with what it does on rows held out."""
     method = str(record.curve(FIXED).settings.get("command") or "")
     text = f"Recalibrate by {candidate(record)}. {outcome(record)}"
     text = " ".join(t for t in (text, left(record), lost(record)) if t)
@@ -280,7 +274,6 @@ def _recalibrate(record: AuditRecord) -> Decision:
 
 
 def _whom(record: AuditRecord) -> str:
-    """Return who is farthest over the limit."""
     over = everyone_off(record)
     if record.verdicts["everyone"] == "over" or not over:
         return "decisions that rest on it"
@@ -288,7 +281,6 @@ def _whom(record: AuditRecord) -> str:
 
 
 def _subgroups(record: AuditRecord) -> Decision:
-    """Return what to do where a test finds error and no subgroup is certified over the limit."""
     if helped(record):
         return _recalibrate(record)
     known, need = subgroups_known(record)[:1], _subgroups_need(record)
@@ -322,7 +314,6 @@ def _look_closer(record: AuditRecord) -> Decision:
 
 
 def _collect(record: AuditRecord) -> str:
-    """Return how far the log must grow, and how long that takes at the rate it grows."""
     one = record.everyone
     need = _need(record)
     if one.verdict == "undecided":

@@ -55,7 +55,6 @@ def figure(by_variable: ByVariable, label: str) -> Svg:
 
 
 def flat(label: str) -> Svg:
-    """The line of no gap by itself."""
     line = tag("line", cls="zero", x2="100%", y1=HEAD, y2=HEAD)
     return tag("svg", line, cls="follow-fig", height=2 * HEAD, role="img", aria_label=label)
 
@@ -206,7 +205,6 @@ def follows(record: AuditRecord) -> Follows | None:
 
 
 def _subgroup(record: AuditRecord) -> Text:
-    """The subgroup that is farthest off, where no variable by itself shows error."""
     for o in subgroups_over(record)[:1]:
         who = Span(clipped(sanitize(o.rule), LONGER), "name", "#subgroups") if o.rule else Span("not named")
         return say(
@@ -242,7 +240,6 @@ def _nothing(record: AuditRecord, no: Sequence[Ranked], after: bool) -> Follow:
 
 
 def _title(r: Ranked, by_variable: ByVariable | None) -> Text:
-    """Return what is found along a variable: where the probabilities are too low or too high, and the farthest."""
     reported = () if by_variable is None else _stretches(by_variable) or _level(by_variable)
     if reported:
         return reported
@@ -254,7 +251,6 @@ def _title(r: Ranked, by_variable: ByVariable | None) -> Text:
 
 
 def _name(text: object) -> Span:
-    """The name of a variable or a level in a title."""
     return Span(clipped(shown(text), LONG), "name")
 
 
@@ -289,7 +285,6 @@ def _stretches(by_variable: ByVariable) -> Text:
 
 
 def _level(by_variable: ByVariable) -> Text:
-    """The level that is shown to be farthest off."""
     off = [p for p in by_variable.levels if p.side != "unclear"]
     if not off or by_variable.p_value > float(str(by_variable.settings["alpha"])):
         return ()

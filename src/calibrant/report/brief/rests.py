@@ -105,7 +105,6 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
 
 
 def _counted(record: AuditRecord) -> Iterator[Text]:
-    """Say which tests found error and count separately."""
     for test in record.settings.get("fail_on") or ():
         check = ran(record, test)
         if check is not None and check.outcome is not None and record.error_shown(check):
@@ -116,7 +115,6 @@ def _counted(record: AuditRecord) -> Iterator[Text]:
 
 
 def _clusters(record: AuditRecord) -> Iterator[Text]:
-    """Say that rows count as independent, and whether a column is called like what rows could belong to."""
     if cluster_totals(record) or together(record):
         return
     is_kept = record.data.get("columns") or {}
@@ -141,7 +139,6 @@ def _names(text: Text) -> Text:
 
 
 def _score(record: AuditRecord) -> Iterator[Text]:
-    """Say which score "at most" is about."""
     display = record.data.get("display") or {}
     if by_gap(record):
         yield say("Gaps apply to the raw score, observed minus predicted; errors of opposite signs cancel in them.")

@@ -170,7 +170,6 @@ def _rates(curve: Curve, rows: list[parts.Row], x: parts.Place) -> alt.Chart:
 
 
 def _levels(rows: list[parts.Row], name: str, ends: Sequence[float], small: bool) -> alt.LayerChart:
-    """A dot and a range for each level, under each other."""
     for r in rows:
         r["share"] = f"{100 * r['density']:.2g}% of the rows"
     names = alt.Y("at:N", sort=None, title=name, axis=alt.Axis(labelLimit=220))
@@ -179,7 +178,6 @@ def _levels(rows: list[parts.Row], name: str, ends: Sequence[float], small: bool
 
 
 def _pair(rows: list[parts.Row], first: str, second: str) -> alt.LayerChart:
-    """The gap of each combination of levels as colour and number."""
     for r in rows:
         r["text"] = num.gap(r["gap"] / 100)
     most, wide = max(abs(r["gap"]) for r in rows), len({r["at"] for r in rows}) > 8
@@ -255,7 +253,6 @@ def _along(rows: list[parts.Row], axis: Axis, ends: Sequence[float], small: bool
 def _upright(
     rows: list[parts.Row], name: str | None, up: parts.Gaps, size: tuple[int, int], order: Sequence[object]
 ) -> alt.LayerChart:
-    """Return levels next to each other, their gaps upward."""
     shown = [v for v in order if any(r["x"] == v for r in rows)]
     aslant = alt.Axis(labelAngle=-40 if sum(len(str(v)) for v in shown) > LONG else 0)
     made = parts.dots(rows, alt.X("x:N", title=name, sort=shown, axis=aslant), up, "y")
@@ -316,7 +313,6 @@ def _cells(rows: list[parts.Row], axes: Sequence[Axis]) -> list[parts.Row]:
 
 
 def _coloured(rows: list[parts.Row], axes: Sequence[Axis], most: float, small: bool) -> alt.LayerChart:
-    """Return one map along two variables."""
     place: dict[str, parts.Place | str] = {}
     ways: tuple[parts.Way, parts.Way] = ("x", "y")
     for a, k, way in zip(axes, ("x", "x2"), ways, strict=True):
@@ -345,7 +341,6 @@ def kernel_tuning(curve: Curve) -> parts.Drawn:
 
 
 def _missed(curve: Curve, names: tuple[str, str, str]) -> alt.LayerChart:
-    """Return Type II errors against width."""
     rows = [
         {
             "family": family,

@@ -32,12 +32,10 @@ Gaps: TypeAlias = Callable[[str], Place]  # from a column to its place on the ax
 
 
 def data(rows: Sequence[Row]) -> alt.Chart:
-    """A chart of these rows."""
     return alt.Chart(alt.InlineData(values=list(rows)))
 
 
 def tooltips(names: Sequence[str] = TIPS) -> list[alt.Tooltip]:
-    """Return columns as lines of a tooltip."""
     return [alt.Tooltip(f"{k}:N") for k in names]
 
 
@@ -87,7 +85,6 @@ def gaps_by_variable(ends: Sequence[float], title: str | None = UP, way: Way = "
 
 
 def zero(place: Place | str, way: Way) -> alt.Chart:
-    """The line of zero, which `place` puts on its axis."""
     return data([{"zero": 0}]).mark_rule(color=QUIET).encode(**{way: place})
 
 
@@ -201,7 +198,6 @@ def heat_colour(most: float) -> alt.Color:
 
 
 def titled(text: str, lines: Sequence[str]) -> alt.TitleParams:
-    """A title with lines under it."""
     return alt.TitleParams(text, subtitle=[line for line in lines if line])
 
 
@@ -216,7 +212,6 @@ def level_of(curve: Curve) -> str:
 
 
 def tested(curve: Curve) -> str:
-    """The p-value of all points of a curve."""
     s = curve.settings
     if s.get("contradicted"):
         return "a probability of 0 or 1 was wrong"

@@ -32,7 +32,6 @@ AT_ONCE = {  # at which thresholds the rate holds, of everyone and of several gr
 
 
 def accepted(result: Estimate) -> str:
-    """Return what may be accepted of everyone, or of each group, a line each."""
     s = result.settings
     groups: Mapping[str, Accepted] = s["groups"]
     rows = [ACCEPTED, *(_accepted_row(name, g, SIGN[s["end"]]) for name, g in groups.items())]
@@ -40,7 +39,6 @@ def accepted(result: Estimate) -> str:
 
 
 def planned(result: Estimate) -> str:
-    """Return how many rows a wish takes."""
     s = result.settings
     rows, fixed = (num.count(math.ceil(v)) for v in (result.value, s["threshold_fixed_beforehand"]))
     return (
@@ -114,7 +112,6 @@ SENTENCES = {
 
 
 def compared(result: ModelComparison) -> str:
-    """A verdict on each model, the table of differences, and what they rest on."""
     other = next(iter(result.verdicts)) if len(result.verdicts) == 1 else "other"
     head = ("", "rows", _name(result.reference), _name(other), "worse by", "certified", "verdict")
     return "\n".join((*_stated(result), "", *_table(result, head), "", *_rests(result)))

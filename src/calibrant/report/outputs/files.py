@@ -129,7 +129,6 @@ TABLES = "tables"
 
 
 def save(record: AuditRecord, target: str | os.PathLike[str]) -> Path:
-    """Write a record to a file in the format of its ending."""
     out = os.fspath(target)
     path = checked(out)
     write(record, document(record), path)

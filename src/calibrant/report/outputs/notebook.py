@@ -135,7 +135,6 @@ def _groups(curve: Curve) -> Iterator[tuple[str, Curve]]:
 
 
 def _lines(by_variable: ByVariable, group: str = "") -> Iterator[Drawing]:
-    """The line of a curve, and its levels."""
     digits, name = digits_of(by_variable.across), clipped(shown(by_variable.variable))
     title = f"By {name}: {heading(by_variable, digits)}"
     text = f"{plain(finding(by_variable, digits))} {further(by_variable, digits)} {reading(by_variable)}"
@@ -296,7 +295,6 @@ CURVE = """\
 
 
 def record(of: AuditRecord) -> str:
-    """The first screen of a record's report for a notebook."""
     first = outline.declared()[0]
     return framed(html.show(n for n in first.nodes(of) if not isinstance(n, Contents)))
 
@@ -307,7 +305,6 @@ def curve(of: Curve) -> str:
 
 
 def drawn(drawings: Sequence[Drawing]) -> str:
-    """Return pictures, sentences and tables for a notebook."""
     from jinja2 import Environment
 
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(CURVE)

@@ -125,12 +125,10 @@ def checked(out: str, curve: bool) -> str:
 
 
 def content(result: Result, out: str) -> bytes:
-    """A result in the format of a file's ending."""
     return FORMATS[Path(out).suffix.lower()](result).encode()
 
 
 def as_json(result: Result) -> str:
-    """A result as JSON."""
     return json.dumps(plain(result), sort_keys=True, indent=1) + "\n"
 
 
@@ -173,7 +171,6 @@ FORMATS: Mapping[str, Callable[[Result], str]] = {".json": as_json, ".csv": _csv
 
 
 def lines(result: Result) -> str:
-    """A result for a terminal."""
     match result:
         case Estimate():
             reported = _estimate(result)

@@ -104,7 +104,6 @@ def _reads(text: str, x: float) -> bool:
 
 
 def _levels(by_variable: ByVariable, digits: int, limit: float | None, who: str, times: str) -> Table:
-    """The levels as rows: their numbers, and the gap as a picture."""
     top, kept = levels_top(by_variable), by_variable.levels[:MOST_LEVELS]
     columns = (
         Column(say("Level")),
@@ -160,7 +159,6 @@ class Off:
     wide: bool = False
 
     def by(self, digits: int) -> str:
-        """Return by how much."""
         return f"by {'up to ' if self.wide else ''}{num.nearest(self.size, digits)} points"
 
 
@@ -276,7 +274,6 @@ def _masked(by_variable: ByVariable) -> str:
 
 
 def reading(by_variable: ByVariable) -> str:
-    """Return how the whole figure was tested."""
     reported = num.p_value(by_variable.p_value, draws=by_variable.draws)
     what = "the whole curve" if by_variable.axis is not None else "all levels simultaneously"
     return f"Test of {what}: {reported}. Gaps include the overall gap."
@@ -408,7 +405,6 @@ def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
 
 
 def map_figure(record: AuditRecord, m: Map) -> Details:
-    """The picture of one map: a line in its band, or levels with their ranges."""
     by_variable, limit = m.by_variable, limit_of(record)
     name, reported = clipped(shown(by_variable.variable)), map_heading(m)
     tested = f"{reading(by_variable).partition('. Gaps')[0]}."
@@ -432,7 +428,6 @@ def map_figure(record: AuditRecord, m: Map) -> Details:
 
 
 def _map_levels(m: Map) -> Table:
-    """The levels farthest off, in the order of the map."""
     top = levels_top(m.by_variable)
     kept = sorted(m.by_variable.levels, key=lambda p: -max(p.low, -p.high, 0.0))[:ON_A_MAP]
     columns = (

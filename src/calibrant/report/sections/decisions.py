@@ -56,7 +56,6 @@ def drawn(curve: Curve, thresholds: Sequence[float], label: str) -> svg.Svg:
 
 
 def numbers(curve: Curve) -> Table:
-    """Return some points of the curve as a table."""
     c = curve.columns
     heads = ("Threshold", "Net benefit per 100", "Its band", "Acting on everyone", "Gain over that, band")
     rows = []
@@ -123,7 +122,6 @@ def _scope(record: AuditRecord) -> str:
 
 
 def _sentence(one: Acted, people: str) -> Text:
-    """Return what happens to everyone at a threshold."""
     reported, parts = strong(f"{num.count(one.acted)} of {num.count(one.rows)} {people} are acted on"), []
     if one.wrong:
         parts.append(f"; of them {_range(one.wrong)} are non-events")
@@ -143,7 +141,6 @@ def _cell(ends: tuple[float, float, float]) -> str:
 
 
 def _table(record: AuditRecord, lines: list[Acted]) -> Table:
-    """Return everyone and each group at one threshold."""
     columns = (Column(say("Who")), *(Column(say(h), "r") for h in HEADS))
     rows = []
     for one in lines[:EACH_MOST]:
@@ -167,7 +164,6 @@ def _table(record: AuditRecord, lines: list[Acted]) -> Table:
 
 
 def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
-    """Return how to read the check."""
     lines = acted(record)
     reported = f"from {percent_of(lines[0].threshold)}% on: {num.count(lines[0].acted)} are acted on" if lines else ""
     costs = [line for line in lines if line.regret[1] >= REPORTED]
@@ -176,7 +172,6 @@ def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
 
 
 def methods(record: AuditRecord) -> tuple[Entry, ...]:
-    """Return how decisions are certified."""
     lines = acted(record)
     if not lines:
         return ()
@@ -195,7 +190,6 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
 
 
 def words(record: AuditRecord) -> tuple[Entry, ...]:
-    """The words that this section uses."""
     if not acted(record):
         return ()
     text = (

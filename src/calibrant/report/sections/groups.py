@@ -68,7 +68,6 @@ GAP = (
 
 
 def groups(record: AuditRecord) -> Iterator[Node]:
-    """The table of groups, and the worst group as people."""
     yield Paragraph(groups_answer(record), "answer", PAGE)
     if not record.groups:
         yield Paragraph(no_groups(record), "panel")
@@ -268,7 +267,6 @@ def icons(record: AuditRecord) -> Iterator[Columns]:
 
 
 def _legend(record: AuditRecord, beyond: bool) -> Sequence[Span]:
-    """Return what the three kinds of dots stand for."""
     outcome, square = record.settings.get("outcome"), Span("square", "square")
     if outcome is None and beyond:
         return say("filled, an expected event; ", square, ", an event beyond that; empty, no event.")
@@ -290,7 +288,6 @@ METHOD = (
 
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
-    """Return how the groups were certified."""
     alpha = num.percent(float(record.settings["alpha"]))
     shared = METHOD.format(alpha=alpha, groups=num.count(len(record.groups)))
     yield Entry("Groups", say(shared if record.groups else unshown_reason(record) or "None were given."))
@@ -360,7 +357,6 @@ def _figure(record: AuditRecord) -> Figure:
 
 
 def _numbers(record: AuditRecord) -> Table:
-    """The picture as a table."""
     c, s = record.curve(CODE).columns, record.curve(CODE).settings
     columns = Column(say("Cluster")), Column(say("Intercept, logits"), "r"), Column(say("Range"), "r")
     pooled = (
@@ -425,7 +421,6 @@ def _sites_check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
 
 
 def sites_methods(record: AuditRecord) -> tuple[Entry, ...]:
-    """Return how sites are compared."""
     if not record.curve(CODE).settings:
         return ()
     text = (

@@ -24,7 +24,6 @@ UNTESTED = "Error hidden in attributes was not tested."
 
 
 def hidden(record: AuditRecord) -> Iterator[Node]:
-    """Return what was found among people with the same score, and what the search for a mix of attributes found."""
     if ran(record, LOCAL) is None and ran(record, STRONG) is None:
         yield Paragraph(unmade(record, LOCAL, UNTESTED), "quiet", PAGE)
         return
@@ -99,7 +98,6 @@ def _alone(record: AuditRecord) -> Text:
 
 
 def local_answer(record: AuditRecord) -> Text:
-    """Return what the test of each attribute found, in a sentence or two."""
     check = ran(record, LOCAL)
     if check is None or check.outcome is None:
         return ()
@@ -173,7 +171,6 @@ WORDS = (
 
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
-    """Return how the tests and the maps were made."""
     check = ran(record, LOCAL)
     if check is not None and check.outcome is not None:
         outcome, n = check.outcome, draws_of(check.outcome)
@@ -206,7 +203,6 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
 
 
 def words(record: AuditRecord) -> Iterator[Entry]:
-    """The words of the tests that were made."""
     if ran(record, LOCAL) is not None:
         yield from WORDS
     if ran(record, STRONG) is not None:

@@ -56,12 +56,10 @@ class Line:
 
     @property
     def error_shown(self) -> bool:
-        """Whether it is shown to be biased."""
         return self.low > 0.0 or self.high < 0.0
 
     @property
     def name(self) -> str:
-        """The variable, or the variable and its level."""
         return clipped(
             f"{shown(self.variable)} = {shown(self.level)}" if self.kind == "level" else shown(self.variable)
         )
@@ -129,7 +127,6 @@ def lines(record: AuditRecord) -> tuple[Line, ...]:
 
 
 def wrong(record: AuditRecord) -> tuple[Line, ...]:
-    """Return those that are shown to be biased."""
     return tuple(line for line in lines(record) if line.error_shown)
 
 
@@ -155,7 +152,6 @@ def answer(record: AuditRecord) -> Text:
 
 
 def heading(record: AuditRecord) -> str:
-    """Return how many are shown to be biased."""
     off, of = len(wrong(record)), len(lines(record))
     return f"{num.count(off)} of {num.count(of)} means and shares of the events {_shown(off)}"
 

@@ -67,7 +67,6 @@ def heading(record: AuditRecord, everyone: People) -> str:
 
 
 def stated(record: AuditRecord) -> float:
-    """The odds that were stated."""
     return float(record.curve("missing_labels").columns["odds"][2])
 
 
@@ -98,7 +97,6 @@ def _ranges(record: AuditRecord, values: tuple[People, ...]) -> Table:
 
 
 def _range(record: AuditRecord, one: People, at: int) -> str:
-    """A range under one assumption, with its verdict where there is one."""
     low, high = one.ranges[at]
     if by_gap(record):
         reported = " to ".join(num.signed_range(low, high))
@@ -163,7 +161,6 @@ def _percent(share: float) -> str:
 
 
 def check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
-    """Return how to read the check: the worst verdict at the stated odds, and everyone's range."""
     kept, odds = people(record), stated(record)
     question = f"All, outcomes known or not: {error_at_most(record)}"
     numbers = f"everyone {_range(record, kept[0], 1)}".replace(" ·", " points:") if kept else ""
@@ -180,7 +177,6 @@ BY_CLUSTERS = "The terms of one {one}, weighted, are added up to one. "
 
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
-    """Return how ranges with missing outcomes were made."""
     if people(record):
         one = "cluster" if record.data.get("cluster") else "row"
         by = BY_CLUSTERS.format(one=one) if cluster_totals(record) else ""

@@ -89,7 +89,6 @@ MEASURES = {  # name in the record: its name on the page, what it says, its deci
 
 
 def overall(record: AuditRecord) -> Iterator[Node]:
-    """The reliability figure, what is certified, and the standard measures."""
     yield Paragraph(overall_answer(record), "answer")
     yield figure(record) if carries_curve(record) else Paragraph(no_figure(record), "panel", PAGE)
     yield Details("What is certified, and about which score", (certified(record),), id="certified")
@@ -124,7 +123,6 @@ def score(record: AuditRecord) -> ByVariable:
 
 
 def smooth(record: AuditRecord) -> bool:
-    """Whether the record holds a smoothed curve."""
     return bool(record.curve("reliability").columns.get("gap"))
 
 
@@ -134,7 +132,6 @@ def _with_many_clusters(record: AuditRecord) -> str:
 
 
 def figure(record: AuditRecord) -> Figure:
-    """The pictures, the readouts and the numbers of the reliability figure."""
     limit, bins, by_variable = limit_of(record), bins_of(record.curve("bins")), score(record)
     low, high = (f"{v:g}" for v in by_variable.across)
     top, digits, finds = by_variable.top(limit), digits_of(by_variable.across), finding(record)
@@ -172,7 +169,6 @@ def _start(by_variable: ByVariable) -> str:
 
 
 def no_figure(record: AuditRecord) -> Text:
-    """Return why there is no curve, with the counts."""
     one, check = record.everyone, check_of(record, "reliability")
     counts = strong(f"No curve: {num.count(one.rows)} {noun(record)}, {num.count(one.events)} events.")
     why = "A curve needs at least 50 expected events and 50 expected non-events."
@@ -182,7 +178,6 @@ def no_figure(record: AuditRecord) -> Text:
 
 
 def finding(record: AuditRecord) -> str:
-    """Return what the figure shows: its title."""
     by_variable = score(record)
     if smooth(record):
         shown_off = by_variable.p_value <= float(record.settings["alpha"])
@@ -380,7 +375,6 @@ def _measure(name: str, e: Estimate) -> Row:
 
 
 def measures_note(record: AuditRecord) -> str:
-    """Return what the ranges of the measures rest on."""
     levels = {e.interval.level for e in record.measures.values()}
     kept = f"{num.percent(levels.pop())}% ranges" if len(levels) == 1 else "Ranges"
     return f"{kept} are approximate and each holds separately; no verdict rests on them."
@@ -415,7 +409,6 @@ CURVE = (
 
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
-    """Return how the certificates and the figure were made."""
     one, exact = record.everyone, "values" in record.data["display"]
     step = "value of the score" if exact else f"rounding step of {num.step(record.settings['steps'])}"
     width = f"{float(record.settings.get('bandwidth') or 0.0):g}"

@@ -44,7 +44,6 @@ NOTE = (
 
 
 def checks(record: AuditRecord) -> Iterator[Node]:
-    """Return every check as a row."""
     heads = ("Check", "Finding", "Numbers", "What it means")
     columns = tuple(Column(say(h), "quiet" if h == heads[-1] else "") for h in heads)
     yield Table(columns, tuple(_row(line(c, record)) for c in record.checks))
@@ -103,7 +102,6 @@ NOT_PASSED = say(Span("not given", "missing"))
 
 
 def about(record: AuditRecord) -> Iterator[Node]:
-    """Return what was audited."""
     one, data, limit, words = record.everyone, record.data, limit_of(record), record.settings["about"]
 
     def reported(word: str) -> Text:
@@ -240,7 +238,6 @@ UNTYPABLE = "The command line cannot name all that this audit was given, so ther
 
 
 def reproduce(record: AuditRecord) -> Iterator[Node]:
-    """The command and what it rests on."""
     data, one = record.data, record.everyone
     typed = command(record)
     if typed:
@@ -333,7 +330,6 @@ JUDGED = "Within the limit, over the limit, undecided"  # a word of reports with
 
 
 def limits(record: AuditRecord) -> Iterator[Node]:
-    """Return what the report does not show."""
     which = f"these {_rows(record)} were drawn from"
     if record.data.get("weights"):
         which = f"that these {_rows(record)} stand for, each by its weight"
@@ -345,7 +341,6 @@ def limits(record: AuditRecord) -> Iterator[Node]:
 
 
 def methods(record: AuditRecord) -> Iterator[Node]:
-    """Return how each number was computed, in the order of the sections."""
     yield Entries(
         tuple(
             _called(e, record)
@@ -396,7 +391,6 @@ def _count(things: Callable[[AuditRecord], Iterable[Node]], what: str) -> Callab
 
 
 def _tally(record: AuditRecord) -> str:
-    """Return how many checks there are, and how many could not be made."""
     undone = sum(c.status in UNDONE for c in record.checks)
     rest = f", {num.count(undone)} not made, which is not a pass" if undone else ""
     return f"{num.count(len(record.checks))} checks{rest}"

@@ -68,7 +68,6 @@ def repair(record: AuditRecord) -> Iterator[Node]:
 
 
 def compared(record: AuditRecord) -> bool:
-    """Whether repairs were compared."""
     return bool(record.curve("repairs").columns.get("probability"))
 
 
@@ -157,7 +156,6 @@ def _falls(chosen: Line, before: Line) -> bool:
 
 
 def _verdict(record: AuditRecord, chosen: Line) -> str:
-    """Return what a repair is shown to be better and worse in."""
     return str(record.curve("repairs").settings["verdicts"][chosen["probability"]]["line"]).partition(": ")[2]
 
 
@@ -172,7 +170,6 @@ def command(record: AuditRecord) -> str:
 
 
 def how(record: AuditRecord) -> Text:
-    """Return why this repair is recommended; the command follows."""
     chosen, first = recommended(record), ""
     if chosen is None:
         return ()
@@ -190,7 +187,6 @@ def how(record: AuditRecord) -> Text:
 
 
 def fixed_caption(record: AuditRecord) -> str:
-    """Return what the table of before and after is about."""
     s = record.curve(FIXED).settings
     gap = s.get("judge") == "gap" or all(p["measure"] == "gap" for p in populations(record))
     limit = limit_of(record)
@@ -279,13 +275,11 @@ def _p(p: float, draws: int) -> str:
 
 
 def caption(record: AuditRecord) -> str:
-    """Return what the table is about."""
     n = num.count(record.curve("repairs").settings["rows_judged"])
     return f"The repairs tried, fitted on one half and judged on the other ({n} {noun(record)})."
 
 
 def note(record: AuditRecord) -> str:
-    """Return how to read the table."""
     s = record.curve("repairs").settings
     times, of = num.confidence(1 - float(s["alpha"]))
     text = (
@@ -309,7 +303,6 @@ def scales(record: AuditRecord) -> str:
 
 
 def orders(record: AuditRecord) -> str:
-    """Return which repairs keep the order of people."""
     kinds: dict[str, list[str]] = {}
     for r in rows(record)[1:]:
         kinds.setdefault(r["order"], []).append(repair_named(r["recipe"]))
@@ -395,7 +388,6 @@ def _decided(d: Line, recipe: str) -> Row:
 
 
 def decision_note(record: AuditRecord) -> str:
-    """Return what the ranges of gains are."""
     s = record.curve("repair_decisions").settings
     return (
         f"Judged on {noun(record)} held out, numbers rounded to multiples of five; certified ranges, wrong with "

@@ -90,7 +90,6 @@ def predicts(record: AuditRecord) -> str:
 
 
 def reported(record: AuditRecord) -> str:
-    """Write the p-value of the test."""
     check = ran(record, STRONG)
     return "" if check is None or check.outcome is None else p_reported(check.outcome)
 
@@ -113,7 +112,6 @@ def spread(record: AuditRecord) -> str:
 
 
 def none_detected(record: AuditRecord) -> str:
-    """The sentence that nothing was found by the search alone."""
     return f"None was found, {UNPROVEN}: {predicts(record)} ({reported(record)})."
 
 
@@ -211,7 +209,6 @@ def first_shown(record: AuditRecord) -> Line | None:
 
 
 def rules_table(record: AuditRecord) -> Table:
-    """The rules as a table."""
     columns = (
         Column(say("Rule")),
         Column(lines("Share of", noun(record)), "r"),
@@ -344,7 +341,6 @@ WORD = Entry(
 
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
-    """Return how the strong calibration test was made, and how the rules were found and judged."""
     check = ran(record, STRONG)
     if check is not None and check.outcome is not None:
         s, law = check.outcome.settings, check.outcome.law
@@ -361,7 +357,6 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
 
 
 def read(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
-    """Return what the check of the search asks and found."""
     result, numbers = rules(record), reported(record)
     if result:
         numbers += f"; {sum(bool(r['finding']) for r in result)} of {len(result)} rules shown to be off"

@@ -194,7 +194,6 @@ def _whole(share: float) -> str:
 
 
 def note(record: AuditRecord, results: Sequence[Line]) -> str:
-    """Return how to read the table."""
     mean_gap, start = record.estimates.get("gap"), "The gap is what happened minus what the model says"
     everyone = "" if mean_gap is None else f", for everyone {num.gap(mean_gap.value)}"
     text = (
@@ -355,7 +354,6 @@ WORDS = (
 
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
-    """Return how subgroups were certified, and how they were searched."""
     e, check = record.estimates.get(SUBGROUPS), check_of(record, SUBGROUPS)
     if e is None:
         return
@@ -369,7 +367,6 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
 
 
 def words(record: AuditRecord) -> Iterator[Entry]:
-    """The words of the section."""
     if SUBGROUPS in record.estimates:
         yield from WORDS
 

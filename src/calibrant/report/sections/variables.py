@@ -180,7 +180,6 @@ def draws(record: AuditRecord) -> int | None:
 
 
 def certified(record: AuditRecord) -> bool:
-    """Whether any variable has a certified range."""
     return any(r.high is not None for r in ranked(record))
 
 
@@ -311,7 +310,6 @@ def answer(record: AuditRecord) -> Text:
 
 
 def caption(record: AuditRecord, rows: Sequence[ReportedVariable]) -> str:
-    """The caption of the table."""
     level = num.percent(1 - float(record.settings["alpha"]))
     kept = f"Certified ranges hold simultaneously at {level}%. " if certified(record) else ""
     grey = "Grey: not shown. " if any(not v.shown for v in rows) else ""
@@ -321,7 +319,6 @@ def caption(record: AuditRecord, rows: Sequence[ReportedVariable]) -> str:
 
 
 def notes(record: AuditRecord, rows: Sequence[ReportedVariable]) -> Iterator[str]:
-    """Return what is to be known about the numbers of the table."""
     drawn = [v.by_variable for v in rows if v.by_variable is not None]
     if drawn:
         scale = spark_scale(drawn)
@@ -394,7 +391,6 @@ WORDS = (
 
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
-    """Return how the variables were ranked, and how the curves along them were made."""
     if ranked(record):
         order, n = record.curve("ranking"), draws(record)
         null = OF_CLUSTERS if by_clusters(record) else NULLS[n is not None].format(draws=num.count(n or 0))

@@ -64,7 +64,6 @@ def one_cluster_each(record: AuditRecord, column: str) -> str | None:
 
 
 def by_clusters(record: AuditRecord) -> bool:
-    """Whether rows share clusters."""
     return bool(record.data.get("cluster"))
 
 

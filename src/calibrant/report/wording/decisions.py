@@ -31,7 +31,6 @@ class Acted:
 
     @property
     def everyone(self) -> bool:
-        """It is about everyone."""
         return self.name == EVERYONE
 
 
@@ -62,12 +61,10 @@ def acted(record: AuditRecord) -> tuple[Acted, ...]:
 
 
 def percent_of(threshold: float) -> str:
-    """Write a threshold in percent."""
     return f"{100.0 * threshold:.4g}"
 
 
 def who(one: Acted) -> Text:
-    """Name a population inside a sentence."""
     return say("everyone") if one.everyone else say(literal(clipped(shown(one.name), 40)))
 
 

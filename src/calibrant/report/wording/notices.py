@@ -122,7 +122,6 @@ def _copies(record: AuditRecord, text: str) -> str:
 
 
 def _repeats(record: AuditRecord) -> str:
-    """Say how many rows are repeated."""
     shown = record.data.get("repeats") or {}
     if not shown:
         return "More rows are equal than chance explains."

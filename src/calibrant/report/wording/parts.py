@@ -96,7 +96,6 @@ def judged(record: AuditRecord, finding: Finding) -> tuple[str, str]:
 
 
 def rows_would(record: AuditRecord, finding: Finding) -> Text:
-    """Return how many rows of the log would decide."""
     need = need_of(finding)
     if need is None:
         return say(no_number(record, few_of(record), finding))
@@ -107,7 +106,6 @@ def rows_would(record: AuditRecord, finding: Finding) -> Text:
 
 
 def few_of(record: AuditRecord) -> str:
-    """Return what there are too few of."""
     return "clusters" if record.data.get("cluster") else "rows"
 
 
@@ -193,7 +191,6 @@ def beyond_worst(record: AuditRecord, shown: Sequence[Finding]) -> str:
 
 
 def no_group(record: AuditRecord) -> Text:
-    """Return what no group that is shown exceeds."""
     e, limit, high = record.estimates.get("worst_group"), limit_of(record), worst_end(record)
     if high >= 1.0:
         return ()
@@ -292,7 +289,6 @@ def _no_subgroup(record: AuditRecord, e: Estimate) -> Text:
 
 
 def _joined(texts: list[Text]) -> Text:
-    """Return sentences after each other."""
     return tuple(span for text in texts if text for span in say(*text, " "))[:-1]
 
 

@@ -54,7 +54,6 @@ def cardinal(n: int) -> str:
 
 
 def capital(text: str) -> str:
-    """A text with a capital first."""
     return text[:1].upper() + text[1:]
 
 
@@ -80,7 +79,6 @@ def p_reported(outcome: Outcome) -> str:
 
 
 def variable_name(variable: str) -> Span:
-    """The name of a variable in a sentence."""
     return Span(clipped(shown(variable), 40), "name")
 
 

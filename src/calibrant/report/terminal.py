@@ -9,23 +9,9 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from calibrant.audit.record import AuditRecord
+from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report.brief import brief
-from calibrant.report.document import (
-    Changes,
-    Decision,
-    Document,
-    Follows,
-    Heading,
-    Items,
-    Node,
-    Opening,
-    Paragraph,
-    Part,
-    Parts,
-    Ruler,
-    seen,
-)
 from calibrant.report.findings import by_gap, decided, limit_of, only_together, ordered, size, subgroups_over, together
 from calibrant.report.sections.repair import AS_AUDITED
 from calibrant.report.spans import Text, label, plain
@@ -62,40 +48,40 @@ def render(record: AuditRecord) -> str:
     return written(brief(record))
 
 
-def written(of: Document) -> str:
-    blocks = [" · ".join((of.name, *(plain(f.text) for f in seen(of.facts, "terminal"))))]
+def written(of: doc.Document) -> str:
+    blocks = [" · ".join((of.name, *(plain(f.text) for f in doc.seen(of.facts, "terminal"))))]
     for section in of.sections:
-        lines = [line for node in seen(section.nodes, "terminal") for line in _lines(node)]
+        lines = [line for node in doc.seen(section.nodes, "terminal") for line in _lines(node)]
         blocks += ["\n".join(lines).strip("\n")] if lines else []
     return "\n\n".join(blocks)
 
 
-def _lines(node: Node) -> list[str]:
+def _lines(node: doc.Node) -> list[str]:
     match node:
-        case Heading():
+        case doc.Heading():
             return [f"{node.text}:"]
-        case Items():
+        case doc.Items():
             return [line for text in node.items for line in wrap(_stated(text), "- ")]
-        case Paragraph():
+        case doc.Paragraph():
             return wrap(_stated(node.text))
         case _:
             return _of_the_brief(node)
 
 
-def _of_the_brief(node: Node) -> list[str]:
+def _of_the_brief(node: doc.Node) -> list[str]:
     match node:
-        case Opening():
+        case doc.Opening():
             return [*wrap(node.headline), ""]
-        case Parts():
+        case doc.Parts():
             return [*(line for p in node.parts for line in wrap(_part(p), f"{GLYPHS.get(p.status, '·')} ")), ""]
-        case Decision():
+        case doc.Decision():
             command = [f"    {line}" for line in node.command.split("\n")] if node.command else []
             return [*wrap(f"What to do: {_stated(node.text)}"), *command, ""]
-        case Changes():
+        case doc.Changes():
             return _changes(node)
-        case Ruler():
+        case doc.Ruler():
             return _ruler(node)
-        case Follows():
+        case doc.Follows():
             reported = (f"{_stated(f.title)} ({_stated(f.note)})" if f.note else _stated(f.title) for f in node.items)
             more = wrap(_stated(node.more), "  ") if node.more else []
             return [*(line for text in reported for line in wrap(text, "- ")), *more]
@@ -103,11 +89,11 @@ def _of_the_brief(node: Node) -> list[str]:
             return []
 
 
-def _part(part: Part) -> str:
+def _part(part: doc.Part) -> str:
     return f"{part.who}: {part.word.lower()}. {_stated(part.text)}".strip()
 
 
-def _changes(changes: Changes) -> list[str]:
+def _changes(changes: doc.Changes) -> list[str]:
     rows = [("", "now", "after", "")]
     for c in changes.rows:
         name = clip(f"{c.who} ({c.of})" if c.of else c.who, NAME + 8)
@@ -115,7 +101,7 @@ def _changes(changes: Changes) -> list[str]:
     return [*(f"  {line}" for line in aligned(rows, left=(0, 3))), *([f"  {changes.more}"] if changes.more else [])]
 
 
-def _ruler(ruler: Ruler) -> list[str]:
+def _ruler(ruler: doc.Ruler) -> list[str]:
     rows = [("", "", "points", "")]
     rows += [(clip(m.value, NAME), m.rows, m.range, m.word.lower() if ruler.judged else "") for m in ruler.marks]
     return [f"  {line}" for line in aligned(rows, left=(0, 3))]

@@ -5,26 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calibrant.audit.record import AuditRecord, Finding, Verdict
+from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.brief.action import changes, decision, helped, rows_that_would_decide
 from calibrant.report.brief.follows import follows
 from calibrant.report.brief.rests import not_checked, rests
-from calibrant.report.document import (
-    EVERYWHERE,
-    PAGE,
-    Document,
-    Heading,
-    Items,
-    Mark,
-    Node,
-    Opening,
-    Paragraph,
-    Part,
-    Parts,
-    Ruler,
-    Section,
-)
 from calibrant.report.findings import (
     RANK,
     Off,
@@ -58,7 +44,7 @@ WORST, SUBGROUPS = 4, 2  # groups, and subgroups
 NAMED = 44  # characters of a name
 
 
-def ruler(record: AuditRecord) -> Ruler:
+def ruler(record: AuditRecord) -> doc.Ruler:
     """Return everyone, the groups with the largest certified error or gap, and subgroups that are off, on one axis."""
     limit, worst = limit_of(record), farthest(record)[:WORST]
     shown = [record.everyone, *worst]
@@ -67,7 +53,7 @@ def ruler(record: AuditRecord) -> Ruler:
     what = "gap" if by_gap(record) else "calibration error"
     of = f" and of the {len(worst)} groups farthest off" if len(worst) > 1 else " and of the group" if worst else ""
     of += ", and gaps of subgroups" if subgroups else ""
-    return Ruler(
+    return doc.Ruler(
         label=f"Certified {what} of everyone{of}",
         marks=(*(_mark(record, f, top) for f in shown), *(_subgroup(record, o, top) for o in subgroups)),
         axis=svg.ruler_axis(top, f"{what}, points (1 point = 1 in 100)"),
@@ -92,12 +78,12 @@ def reading(record: AuditRecord) -> str:
     return beyond_worst(record, farthest(record)[:WORST])
 
 
-def _mark(record: AuditRecord, f: Finding, top: float) -> Mark:
+def _mark(record: AuditRecord, f: Finding, top: float) -> doc.Mark:
     limit, (low, high) = limit_of(record), judged(record, f)
     apart = two_way(f) and not by_gap(record)
     text = f"raw {low}, rounded {high}" if apart else num.between(low, high)
     read = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
-    return Mark(
+    return doc.Mark(
         value=clipped(label(f), NAMED) if f.variables else "Everyone",
         variable="",
         rows=f"{num.count(f.rows)} {noun(record)}",
@@ -108,12 +94,12 @@ def _mark(record: AuditRecord, f: Finding, top: float) -> Mark:
     )
 
 
-def _subgroup(record: AuditRecord, o: Off, top: float) -> Mark:
+def _subgroup(record: AuditRecord, o: Off, top: float) -> doc.Mark:
     limit, tested = limit_of(record), tested_rows(record)
     verdict: Verdict = "not_checked" if limit is None else "over"
     text = num.between(num.lower_bound(o.least, limit), num.upper_bound(o.most, limit))
     read = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
-    return Mark(
+    return doc.Mark(
         value=clipped(sanitize(o.rule), NAMED),
         variable="subgroup, by its gap",
         rows=f"{num.count(o.rows)} {f'of {num.count(tested)} ' if tested else ''}{noun(record)}",
@@ -127,65 +113,67 @@ def _subgroup(record: AuditRecord, o: Off, top: float) -> Mark:
 LONG = 60  # characters of the model and of its use, over the brief
 
 
-def brief(record: AuditRecord) -> Document:
+def brief(record: AuditRecord) -> doc.Document:
     """The first layer of a report by itself: what a terminal prints, and a notebook shows."""
-    section = Section("summary", "The brief", "", tuple(nodes(record)), record.verdict)
-    return Document(sanitize(record.name), page_title(record), tuple(facts(record)), (section,))
+    section = doc.Section("summary", "The brief", "", tuple(nodes(record)), record.verdict)
+    return doc.Document(sanitize(record.name), page_title(record), tuple(facts(record)), (section,))
 
 
-def nodes(record: AuditRecord) -> Iterator[Node]:
-    yield Opening(headline(record))
-    yield Parts(parts(record))
+def nodes(record: AuditRecord) -> Iterator[doc.Node]:
+    yield doc.Opening(headline(record))
+    yield doc.Parts(parts(record))
     yield decision(record)
     yield changes(record) if helped(record) else ruler(record)
     if not helped(record) and (apart := reading(record)):
-        yield Paragraph(say(apart), "quiet", EVERYWHERE)
+        yield doc.Paragraph(say(apart), "quiet", doc.EVERYWHERE)
     if rows := rows_that_would_decide(record):
-        yield Paragraph(rows, "quiet", EVERYWHERE)
+        yield doc.Paragraph(rows, "quiet", doc.EVERYWHERE)
     if acting := worst_reported(record):
-        yield Paragraph(acting, "quiet", EVERYWHERE)
+        yield doc.Paragraph(acting, "quiet", doc.EVERYWHERE)
     if not suppressed(record) and (result := follows(record)):
-        yield Heading("What the error varies with", where=EVERYWHERE)
+        yield doc.Heading("What the error varies with", where=doc.EVERYWHERE)
         yield result
     resting, unchecked = rests(record), not_checked(record)
     if resting or unchecked:
-        yield Heading("What this verdict rests on", where=EVERYWHERE)
+        yield doc.Heading("What this verdict rests on", where=doc.EVERYWHERE)
     if resting:
-        yield Items(resting, where=EVERYWHERE)
+        yield doc.Items(resting, where=doc.EVERYWHERE)
     if unchecked:
-        yield Paragraph(unchecked, "quiet", EVERYWHERE)
+        yield doc.Paragraph(unchecked, "quiet", doc.EVERYWHERE)
 
 
-def parts(record: AuditRecord) -> tuple[Part, ...]:
+def parts(record: AuditRecord) -> tuple[doc.Part, ...]:
     """Return everyone, the named groups and unlisted subgroups: always all three."""
     total, known = len(record.groups), known_only(record)
     named = f"{num.count(total)} named groups" if total > 1 else "The named group" if total else "Named groups"
     if total and only_together(record):
         named = f"{num.count(total)} groups shown" if total > 1 else "The group shown"
     return (
-        Part(f"Everyone{known}", *verdict_word(record, "everyone"), everyone_reported(record)),
-        Part(f"{named}{known}", *verdict_word(record, "groups"), groups_reported(record)),
-        Part(f"Unlisted subgroups{known}", *verdict_word(record, "subgroups"), subgroups_reported(record)),
+        doc.Part(f"Everyone{known}", *verdict_word(record, "everyone"), everyone_reported(record)),
+        doc.Part(f"{named}{known}", *verdict_word(record, "groups"), groups_reported(record)),
+        doc.Part(f"Unlisted subgroups{known}", *verdict_word(record, "subgroups"), subgroups_reported(record)),
     )
 
 
-def facts(record: AuditRecord) -> Iterator[Paragraph]:
+def facts(record: AuditRecord) -> Iterator[doc.Paragraph]:
     """Return what was judged, the model and its use, by what limit and whose, at what level, and the date if given."""
     limit, outcome = limit_of(record), record.settings.get("outcome")
-    yield Paragraph(say(literal(record.data.get("label", "") if outcome is None else outcome)), where=EVERYWHERE)
+    yield doc.Paragraph(
+        say(literal(record.data.get("label", "") if outcome is None else outcome)), where=doc.EVERYWHERE
+    )
     for what, word in (("model", "model"), ("intended_use", "use")):
         if reported := stated_of(record, what):
-            yield Paragraph(say(f"{word}: ", literal(clipped(reported, LONG))), where=EVERYWHERE)
+            yield doc.Paragraph(say(f"{word}: ", literal(clipped(reported, LONG))), where=doc.EVERYWHERE)
     bound = say("no limit")
     if limit is not None:
         about = " on the gap" if by_gap(record) else ""
         by = stated_of(record, "set_by")
         bound = say(f"limit {num.limit_points(limit)} points{about}", *((", set by ", literal(by)) if by else ()))
     if gone := left_out(record):
-        yield Paragraph(gone, where=EVERYWHERE)
+        yield doc.Paragraph(gone, where=doc.EVERYWHERE)
     if of := counted(record):
-        yield Paragraph(of, where=EVERYWHERE)
-    yield Paragraph(bound, where=EVERYWHERE)
-    yield Paragraph(say(f"{num.percent(1 - float(record.settings['alpha']))}% certificates"), where=EVERYWHERE)
+        yield doc.Paragraph(of, where=doc.EVERYWHERE)
+    yield doc.Paragraph(bound, where=doc.EVERYWHERE)
+    yield doc.Paragraph(say(f"{num.percent(1 - float(record.settings['alpha']))}% certificates"), where=doc.EVERYWHERE)
     if record.settings.get("date") is not None:
-        yield Paragraph(say(literal(record.settings["date"])), where=PAGE)
+        yield doc.Paragraph(say(literal(record.settings["date"])), where=doc.PAGE)

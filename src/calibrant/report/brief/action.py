@@ -8,28 +8,10 @@ from typing import Any
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import commands
+from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.brief.follows import before_after
 from calibrant.report.document import Change, Changes, Decision
-from calibrant.report.findings import (
-    FIXED,
-    SUBGROUPS,
-    cancels,
-    cluster_totals,
-    decided,
-    limit_of,
-    median_need,
-    need_of,
-    needed,
-    noun,
-    size,
-    stated_of,
-    subgroups_known,
-    subgroups_need,
-    suppressed,
-    together,
-    with_verdict,
-)
 from calibrant.report.places import ruler_top_of
 from calibrant.report.spans import Span, Text, clipped, code, say, shown
 from calibrant.report.wording.clusters import no_number, no_plan, wider
@@ -67,9 +49,9 @@ class Population:
 
 def populations(record: AuditRecord) -> list[Population]:
     """Return everyone, then the groups and subgroups, the farthest off now first."""
-    c = record.curve(FIXED).columns
+    c = record.curve(facts.FIXED).columns
     lines = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
-    results = [_population(line, limit_of(record)) for line in lines]
+    results = [_population(line, facts.limit_of(record)) for line in lines]
     return sorted(results, key=lambda p: (KINDS.get(p.kind, 1), -p.now.low, -p.now.high, p.who))
 
 
@@ -85,13 +67,13 @@ def _side(line: Mapping[str, Any], when: str, limit: float | None) -> Side:
     verdict = line[when]
     low, high = float(line[f"{when}_low"]), float(line[f"{when}_high"])
     if line["measure"] == "gap":
-        low, high = size(low, high)
-    return Side(*decided(low, high, verdict, limit), verdict)
+        low, high = facts.size(low, high)
+    return Side(*facts.decided(low, high, verdict, limit), verdict)
 
 
 def candidate(record: AuditRecord) -> str:
     """The repair that is recommended, as it is called everywhere; empty where none is shown to help."""
-    name = str(record.curve(FIXED).settings.get("candidate") or "")
+    name = str(record.curve(facts.FIXED).settings.get("candidate") or "")
     return repair_named(name) if name else ""
 
 
@@ -103,7 +85,7 @@ def lost(record: AuditRecord) -> str:
 
 def judged(record: AuditRecord) -> bool:
     """Whether repairs were judged by the limit on held-out rows."""
-    return bool(record.curve(FIXED).columns.get("id"))
+    return bool(record.curve(facts.FIXED).columns.get("id"))
 
 
 def helped(record: AuditRecord) -> bool:
@@ -111,15 +93,15 @@ def helped(record: AuditRecord) -> bool:
 
 
 def changes(record: AuditRecord) -> Changes:
-    limit, result = limit_of(record), populations(record)
+    limit, result = facts.limit_of(record), populations(record)
     few = result[:MOST]
     top = ruler_top_of([(s.low, s.high) for p in few for s in (p.now, p.after) if s is not None], limit)
     rows = tuple(_change(p, record, limit, top) for p in few)
-    measures = record.curve(FIXED).columns.get("measure", ("error",))
+    measures = record.curve(facts.FIXED).columns.get("measure", ("error",))
     what = "gap" if measures[0] == "gap" else f"calibration error{' (subgroups: gap)' if 'gap' in measures else ''}"
     lines = "; limit dashed" if limit is not None else ""
-    caption = f"The same {noun(record)} before and after: {what} in points"
-    drawn = f"Held-out {noun(record)}, so wider than above: before grey, after coloured; {what}, points{lines}"
+    caption = f"The same {facts.noun(record)} before and after: {what} in points"
+    drawn = f"Held-out {facts.noun(record)}, so wider than above: before grey, after coloured; {what}, points{lines}"
     more = len(result) - len(few)
     return Changes(
         caption, drawn, rows, limit is not None, f"and {num.count(more)} more under repairs" if more > 0 else ""
@@ -129,7 +111,7 @@ def changes(record: AuditRecord) -> Changes:
 def _change(p: Population, record: AuditRecord, limit: float | None, top: float) -> Change:
     after = p.after or p.now
     status = after.verdict or "not_checked"
-    rows = f"{num.count(p.rows)} {noun(record)}" if not p.of else f"{clipped(p.of, LONG)} · {num.count(p.rows)}"
+    rows = f"{num.count(p.rows)} {facts.noun(record)}" if not p.of else f"{clipped(p.of, LONG)} · {num.count(p.rows)}"
     now, then = _range(p.now, limit), _range(after, limit)
     label = f"now {now}, after {then} points"
     bar = before_after((p.now.low, p.now.high), (after.low, after.high), top, limit, status, label)
@@ -141,9 +123,9 @@ def _range(side: Side, limit: float | None) -> str:
 
 
 def outcome(record: AuditRecord) -> str:
-    limit, result = limit_of(record), [p for p in populations(record) if p.after is not None]
-    n = num.count(int(record.curve(FIXED).settings.get("rows_judged") or 0))
-    start = f"On {n} {noun(record)} held out, "
+    limit, result = facts.limit_of(record), [p for p in populations(record) if p.after is not None]
+    n = num.count(int(record.curve(facts.FIXED).settings.get("rows_judged") or 0))
+    start = f"On {n} {facts.noun(record)} held out, "
     if limit is None:
         return start + _in_points(result)
     over, few = ([p for p in result if p.after is not None and p.after.verdict == v] for v in ("over", "undecided"))
@@ -171,7 +153,7 @@ def _in_points(results: list[Population]) -> str:
 
 def left(record: AuditRecord) -> str:
     """Return which tests still find error after the repair, and which do not any more."""
-    tests = record.curve(FIXED).settings.get("tests") or {}
+    tests = record.curve(facts.FIXED).settings.get("tests") or {}
     alpha = float(record.settings["alpha"])
     ps = {k: t.get("after") for k, t in tests.items()}
     results = [k for k, p in ps.items() if p is not None and p <= alpha]
@@ -189,17 +171,17 @@ Need = tuple[int, bool]  # rows that would decide, and whether at least
 
 
 def decision(record: AuditRecord) -> Decision:
-    if suppressed(record):
+    if facts.suppressed(record):
         return _one_of_each(record)
     if record.data.get("events") in (0, record.data.get("rows")):
         return _check_the_label(record)
-    result = together(record)
+    result = facts.together(record)
     return _by_verdict(record) if result is None else _by_clusters(record, *result)
 
 
 def _by_verdict(record: AuditRecord) -> Decision:
     state = record.verdicts
-    if limit_of(record) is None:
+    if facts.limit_of(record) is None:
         return _give_a_limit(record)
     if record.verdict == "over":
         return _repair(record)
@@ -211,12 +193,12 @@ def _by_verdict(record: AuditRecord) -> Decision:
         return _look_closer(record)
     if "undecided" in (state["groups"], state["subgroups"]):
         return Decision(say(_collect(record)), commands.audit_again(record))
-    if cancels(record):
+    if facts.cancels(record):
         text = "Errors cancel on average, but not at each score: judge the calibration error too."
         return Decision(say(text), commands.audit_again(record, without=["--judge"]))
     if not for_use(record):
         text = "Say what it is for and who set the limit; then this page says whether to use it."
-        more = [PLACEHOLDER] if stated_of(record, "set_by") else [PLACEHOLDER, '--set-by "…"']
+        more = [PLACEHOLDER] if facts.stated_of(record, "set_by") else [PLACEHOLDER, '--set-by "…"']
         return Decision(say(text), commands.audit_again(record, more))
     text = "Nothing to repair. Audit again when the model, its use or the population changes."
     return Decision(say(text), commands.audit_again(record))
@@ -231,7 +213,7 @@ def _one_of_each(record: AuditRecord) -> Decision:
 
 def _check_the_label(record: AuditRecord) -> Decision:
     """What to do where every row has one outcome: no repair can be fitted, and no error of the other shown."""
-    data, all_of = record.data, noun(record)
+    data, all_of = record.data, facts.noun(record)
     what = "an event" if data.get("events") else "a non-event"
     reported = say("Check the label: by ", code(str(data.get("label"))), f" each of these {all_of} is {what}. ")
     if data.get("positive") is None:
@@ -254,20 +236,20 @@ def _give_a_limit(record: AuditRecord) -> Decision:
 def _repair(record: AuditRecord) -> Decision:
     if helped(record):
         return _recalibrate(record)
-    s = record.curve(FIXED).settings
+    s = record.curve(facts.FIXED).settings
     if judged(record):
         tried, n = sum(bool(c["command"]) for c in s.get("candidates") or ()), num.count(int(s.get("rows_judged") or 0))
         which = "the one repair tried is not" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
         if not tried:
             which = "no repair tried is"
-        text = f"Retrain, or leave out {_whom(record)}: {which} shown to help, on {n} {noun(record)} held out."
+        text = f"Retrain, or leave out {_whom(record)}: {which} shown to help, on {n} {facts.noun(record)} held out."
         return Decision(say(f"{text} Then audit the new scores."), "")  # the same file would give the same answer
-    text = f"Recalibrate, judged on {noun(record)} that no repair is fitted on: none was tried in this audit."
+    text = f"Recalibrate, judged on {facts.noun(record)} that no repair is fitted on: none was tried in this audit."
     return Decision(say(text), commands.repair(record))
 
 
 def _recalibrate(record: AuditRecord) -> Decision:
-    method = str(record.curve(FIXED).settings.get("command") or "")
+    method = str(record.curve(facts.FIXED).settings.get("command") or "")
     text = f"Recalibrate by {candidate(record)}. {outcome(record)}"
     text = " ".join(t for t in (text, left(record), lost(record)) if t)
     return Decision(say(text), commands.repair(record, method) if method else "")
@@ -283,7 +265,7 @@ def _whom(record: AuditRecord) -> str:
 def _subgroups(record: AuditRecord) -> Decision:
     if helped(record):
         return _recalibrate(record)
-    known, need = subgroups_known(record)[:1], _subgroups_need(record)
+    known, need = facts.subgroups_known(record)[:1], _subgroups_need(record)
     who = (
         Span(clipped(sanitize(known[0].rule)), "name", "#subgroups")
         if known and known[0].rule
@@ -317,47 +299,49 @@ def _collect(record: AuditRecord) -> str:
     one = record.everyone
     need = _need(record)
     if one.verdict == "undecided":
-        need = need_of(one)
+        need = facts.need_of(one)
     if need is None:
-        few = [one] if one.verdict == "undecided" else with_verdict(record, "undecided")
-        return no_number(record, needed(record), *few)
+        few = [one] if one.verdict == "undecided" else facts.with_verdict(record, "undecided")
+        return no_number(record, facts.needed(record), *few)
     return f"Audit again {_growth(record, need)}."
 
 
 def _need(record: AuditRecord) -> Need | None:
-    need = median_need(with_verdict(record, "undecided"))
+    need = facts.median_need(facts.with_verdict(record, "undecided"))
     return _subgroups_need(record) if need is None else need
 
 
 def _subgroups_need(record: AuditRecord) -> Need | None:
-    return subgroups_need(record.estimates[SUBGROUPS]) if SUBGROUPS in record.estimates else None
+    return facts.subgroups_need(record.estimates[facts.SUBGROUPS]) if facts.SUBGROUPS in record.estimates else None
 
 
 def rows_that_would_decide(record: AuditRecord) -> Text:
     """Return in a sentence how many groups are undecided and when half of them would settle; empty where none is."""
-    few = with_verdict(record, "undecided")
-    if not few or suppressed(record):
+    few = facts.with_verdict(record, "undecided")
+    if not few or facts.suppressed(record):
         return ()
     n = len(few)
     who = f"{num.count(n)} {'group is' if n == 1 else 'groups are'} undecided"
-    start = f"{who}: too few {needed(record)}. "
-    need = median_need(few)
+    start = f"{who}: too few {facts.needed(record)}. "
+    need = facts.median_need(few)
     if need is None:
-        return say(start + (no_plan(record) or f"No number of {needed(record)} is certain to settle most of them."))
+        return say(
+            start + (no_plan(record) or f"No number of {facts.needed(record)} is certain to settle most of them.")
+        )
     half = {1: "It", 2: "One of the two", 3: "Two of the three"}.get(n, "Half of them")
     return say(f"{start}{half} would settle {_growth(record, need)}.")
 
 
 def _growth(record: AuditRecord, need: Need) -> str:
     """Return when so many rows or clusters are there; of a sketch with some clusters, that it must hold more."""
-    (more, at_least), rows, result = need, record.everyone.rows, cluster_totals(record)
+    (more, at_least), rows, result = need, record.everyone.rows, facts.cluster_totals(record)
     about = num.amount(more, at_least)
     if result and not result["exact"]:
         kept = f"{num.count(result['held'])} of about {num.count(result['count'])}"
-        return f"with {about} {needed(record)}: the sketch holds {kept}"
+        return f"with {about} {facts.needed(record)}: the sketch holds {kept}"
     now = int(result["held"]) if record.data.get("cluster") else rows
     time = _time(record, round((more - now) * rows / now))
-    return f"when this log has grown from {num.count(now)} to {about} {needed(record)}{time}"
+    return f"when this log has grown from {num.count(now)} to {about} {facts.needed(record)}{time}"
 
 
 def _time(record: AuditRecord, more: int) -> str:

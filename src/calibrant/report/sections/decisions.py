@@ -6,21 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report import svg
-from calibrant.report.document import (
-    Cell,
-    Column,
-    Entry,
-    Figure,
-    Heading,
-    Node,
-    Panel,
-    Paragraph,
-    Row,
-    Table,
-    number_table,
-)
 from calibrant.report.findings import noun
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import percent, signed
@@ -55,7 +43,7 @@ def drawn(curve: Curve, thresholds: Sequence[float], label: str) -> svg.Svg:
     return svg.plot(svg.Plot(up, across, tuple(s for s in shapes if s[1])), label, "", "")
 
 
-def numbers(curve: Curve) -> Table:
+def numbers(curve: Curve) -> doc.Table:
     c = curve.columns
     heads = ("Threshold", "Net benefit per 100", "Its band", "Acting on everyone", "Gain over that, band")
     rows = []
@@ -65,7 +53,7 @@ def numbers(curve: Curve) -> Table:
         worth = (num.gap(c["net_benefit"][i]), band, num.gap(c["treat_all"][i]), gain)
         rows.append((f"{round(100 * c['threshold'][i], 6):g}%", *worth))
     level = num.percent(float(curve.settings["level"]))
-    return number_table(f"Bands hold at all thresholds at once, {level}%, {kind(curve)}.", heads, rows)
+    return doc.number_table(f"Bands hold at all thresholds at once, {level}%, {kind(curve)}.", heads, rows)
 
 
 def kind(curve: Curve) -> str:
@@ -83,21 +71,21 @@ HEADS = ("acted on", "of them non-events", "events not acted on", "net benefit",
 LABEL = "Net benefit against the threshold, with acting on everyone and on nobody."
 
 
-def decisions(record: AuditRecord) -> Iterator[Node]:
+def decisions(record: AuditRecord) -> Iterator[doc.Node]:
     """Return each threshold with its sentence and its table, and the decision curve; nothing where nobody asked."""
     lines = acted(record)
     if not lines:
         return
     if worst := worst_reported(record):
-        yield Paragraph(worst, "answer")
-    yield Paragraph(say(_scope(record)))
+        yield doc.Paragraph(worst, "answer")
+    yield doc.Paragraph(say(_scope(record)))
     for threshold in dict.fromkeys(line.threshold for line in lines):
         here = [line for line in lines if line.threshold == threshold]
-        yield Heading(f"Acting from {percent_of(threshold)}% on", 3)
-        yield Paragraph(_sentence(here[0], noun(record)))
+        yield doc.Heading(f"Acting from {percent_of(threshold)}% on", 3)
+        yield doc.Paragraph(_sentence(here[0], noun(record)))
         yield _table(record, here)
         if unshown := int(record.curve(CODE).settings["groups"]) - len(here) + 1:
-            yield Paragraph(
+            yield doc.Paragraph(
                 say(f"{num.count(unshown)} groups are not shown: too few on one side, or recoverable by subtraction."),
                 "note",
             )
@@ -106,8 +94,8 @@ def decisions(record: AuditRecord) -> Iterator[Node]:
             f"Solid: by the score, with its {kind(curve)} band at all thresholds at once. Dashed: acting on everyone. "
             "0: on nobody."
         )
-        panel = Panel("Net benefit per 100", drawn(curve, [v.threshold for v in lines], LABEL), axis="threshold")
-        yield Figure(panels=(panel,), key=(), caption=say(words), numbers=(numbers(curve),))
+        panel = doc.Panel("Net benefit per 100", drawn(curve, [v.threshold for v in lines], LABEL), axis="threshold")
+        yield doc.Figure(panels=(panel,), key=(), caption=say(words), numbers=(numbers(curve),))
 
 
 def _scope(record: AuditRecord) -> str:
@@ -140,8 +128,8 @@ def _cell(ends: tuple[float, float, float]) -> str:
     return f"{num.between(num.lower_bound(ends[1]), num.upper_bound(ends[2]))}%"
 
 
-def _table(record: AuditRecord, lines: list[Acted]) -> Table:
-    columns = (Column(say("Who")), *(Column(say(h), "r") for h in HEADS))
+def _table(record: AuditRecord, lines: list[Acted]) -> doc.Table:
+    columns = (doc.Column(say("Who")), *(doc.Column(say(h), "r") for h in HEADS))
     rows = []
     for one in lines[:EACH_MOST]:
         who = say("Everyone") if one.everyone else say(literal(clipped(shown(one.name))))
@@ -153,14 +141,14 @@ def _table(record: AuditRecord, lines: list[Acted]) -> Table:
             " to ".join(num.signed_range(*one.over_all[1:])),
             num.between(num.lower_bound(one.regret[1]), num.upper_bound(one.regret[2])),
         )
-        rows.append(Row((Cell(who), *(Cell(say(text)) for text in cells))))
+        rows.append(doc.Row((doc.Cell(who), *(doc.Cell(say(text)) for text in cells))))
     more = len(lines) - EACH_MOST
     rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
     caption = (
         f"The last three in true positives per 100 {noun(record)}. Lost to error: what the best decisions by the same "
         f"score would bring back.{rest}"
     )
-    return Table(columns, tuple(rows), caption)
+    return doc.Table(columns, tuple(rows), caption)
 
 
 def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
@@ -171,7 +159,7 @@ def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     return OutlineCheck("What does acting from a threshold on mean?", reported, meaning)
 
 
-def methods(record: AuditRecord) -> tuple[Entry, ...]:
+def methods(record: AuditRecord) -> tuple[doc.Entry, ...]:
     lines = acted(record)
     if not lines:
         return ()
@@ -186,17 +174,17 @@ def methods(record: AuditRecord) -> tuple[Entry, ...]:
         "half the groups', shared equally by thresholds, groups and ends. Functions "
     )
     functions = (code("measure.net_benefit"), ", ", code("measure.regret"), ", ", code("diagnose.decision_curve"))
-    return (Entry("Decisions", say(text, *functions, ".")),)
+    return (doc.Entry("Decisions", say(text, *functions, ".")),)
 
 
-def words(record: AuditRecord) -> tuple[Entry, ...]:
+def words(record: AuditRecord) -> tuple[doc.Entry, ...]:
     if not acted(record):
         return ()
     text = (
         "True positives, less false positives at the weight that the threshold sets: at 20% four false ones weigh as "
         "much as a true one. Acting on nobody has 0."
     )
-    return (Entry("net benefit", say(text)),)
+    return (doc.Entry("net benefit", say(text)),)
 
 
 DECLARED = (

@@ -6,38 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.report import document as doc
+from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report import svg
 from calibrant.report.by_variable import Bin, ByVariable, Stretch, bins_of, score_view
-from calibrant.report.document import (
-    MARKDOWN,
-    PAGE,
-    WHOLE,
-    Cell,
-    Column,
-    Details,
-    Entry,
-    Figure,
-    Node,
-    Panel,
-    Paragraph,
-    Readout,
-    Row,
-    Table,
-    number_table,
-)
-from calibrant.report.findings import (
-    SUBGROUPS,
-    by_gap,
-    carries_curve,
-    check_of,
-    few,
-    gap_side,
-    limit_of,
-    noun,
-    screened,
-    side,
-)
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import Window, digits_of
 from calibrant.report.sections import missing_labels
@@ -88,14 +61,16 @@ MEASURES = {  # name in the record: its name on the page, what it says, its deci
 }
 
 
-def overall(record: AuditRecord) -> Iterator[Node]:
-    yield Paragraph(overall_answer(record), "answer")
-    yield figure(record) if carries_curve(record) else Paragraph(no_figure(record), "panel", PAGE)
-    yield Details("What is certified, and about which score", (certified(record),), id="certified")
+def overall(record: AuditRecord) -> Iterator[doc.Node]:
+    yield doc.Paragraph(overall_answer(record), "answer")
+    yield figure(record) if facts.carries_curve(record) else doc.Paragraph(no_figure(record), "panel", doc.PAGE)
+    yield doc.Details("What is certified, and about which score", (certified(record),), id="certified")
     yield from missing(record)
     if record.measures:
-        yield Details(f"Standard measures, not certified: {first_measure(record)}", (measures(record),), id="measures")
-        yield Paragraph(say(measures_note(record)), where=MARKDOWN)
+        yield doc.Details(
+            f"Standard measures, not certified: {first_measure(record)}", (measures(record),), id="measures"
+        )
+        yield doc.Paragraph(say(measures_note(record)), where=doc.MARKDOWN)
 
 
 def overall_answer(record: AuditRecord) -> Text:
@@ -110,7 +85,7 @@ def overall_answer(record: AuditRecord) -> Text:
         "low": "Mostly the model underpredicts: it",
         "high": "Mostly the model overpredicts: it",
         "unclear": "On balance it is not shown to be off: the model",
-    }.get(gap_side(record) or "", "The model")
+    }.get(facts.gap_side(record) or "", "The model")
     return say(f"{of_known(record, start)} {mostly} predicts {predicted} in 100, and {observed} in 100 happened.")
 
 
@@ -131,12 +106,12 @@ def _with_many_clusters(record: AuditRecord) -> str:
     return ", if clusters are many" if "clusters" in record.curve("reliability").settings else ""
 
 
-def figure(record: AuditRecord) -> Figure:
-    limit, bins, by_variable = limit_of(record), bins_of(record.curve("bins")), score(record)
+def figure(record: AuditRecord) -> doc.Figure:
+    limit, bins, by_variable = facts.limit_of(record), bins_of(record.curve("bins")), score(record)
     low, high = (f"{v:g}" for v in by_variable.across)
     top, digits, finds = by_variable.top(limit), digits_of(by_variable.across), finding(record)
     cross = replace(svg.cross(bins, by_variable.across), marks=(HAPPENED, SAYS))
-    drawn = svg.gaps(by_variable, limit, top, noun(record))
+    drawn = svg.gaps(by_variable, limit, top, facts.noun(record))
     gaps = replace(drawn, marks=(*ABOVE, SAYS, *drawn.marks), ruled=True)
     of_cross = "What happened against what the model says, one dot a range of the score."
     of_gaps = f"{GAP}, by score. {finds}."
@@ -144,23 +119,25 @@ def figure(record: AuditRecord) -> Figure:
     if smooth(record):
         kept = f"Band: holds the whole curve, {together(record)}{_with_many_clusters(record)}."
     cut = any(max(-p.low, p.high) * 100 > top for p in by_variable.line)
-    form = f"Where the model says {{0}}%, {{2}} in 100 happened: {{3}} points ({{4}}), {{side}}. {{5}} {noun(record)} "
-    form += "in {6}."
-    return Figure(
+    form = "Where the model says {0}%, {2} in 100 happened: {3} points ({4}), {side}. "
+    form += f"{{5}} {facts.noun(record)} in {{6}}."
+    return doc.Figure(
         panels=(
-            Panel(
+            doc.Panel(
                 RATES,
                 svg.plot(cross, of_cross, low, high, "cross"),
-                small=f"a dot is a range; its area, {noun(record)}",
+                small=f"a dot is a range; its area, {facts.noun(record)}",
             ),
-            Panel(GAP, svg.plot(gaps, of_gaps, low, high, "score")),
+            doc.Panel(GAP, svg.plot(gaps, of_gaps, low, high, "score")),
         ),
         key=(),
         caption=say(f"{kept} {reading(smooth(record), by_variable.across, cut)}"),
         id="fig-reliability",
         title=finds,
-        readout=Readout("Read the figure by score", low, high, _start(by_variable), form, tuple(DIRECTIONS.values())),
-        numbers=_tables(by_variable, bins, digits, noun(record)),
+        readout=doc.Readout(
+            "Read the figure by score", low, high, _start(by_variable), form, tuple(DIRECTIONS.values())
+        ),
+        numbers=_tables(by_variable, bins, digits, facts.noun(record)),
     )
 
 
@@ -169,10 +146,10 @@ def _start(by_variable: ByVariable) -> str:
 
 
 def no_figure(record: AuditRecord) -> Text:
-    one, check = record.everyone, check_of(record, "reliability")
-    counts = strong(f"No curve: {num.count(one.rows)} {noun(record)}, {num.count(one.events)} events.")
+    one, check = record.everyone, facts.check_of(record, "reliability")
+    counts = strong(f"No curve: {num.count(one.rows)} {facts.noun(record)}, {num.count(one.events)} events.")
     why = "A curve needs at least 50 expected events and 50 expected non-events."
-    if not few(record) and check is not None and check.status in ("not-applicable", "not-run"):
+    if not facts.few(record) and check is not None and check.status in ("not-applicable", "not-run"):
         why = sentence(check.reason or "it was not drawn")
     return say(counts, f" {why} The certified range above is still valid.")
 
@@ -237,7 +214,7 @@ def reading(smooth: bool, across: Window, cut: bool) -> str:
     return f"{words} A {what} at the edge goes on beyond it." if cut else words
 
 
-def _tables(by_variable: ByVariable, bins: Sequence[Bin], digits: int, who: str) -> tuple[Table, ...]:
+def _tables(by_variable: ByVariable, bins: Sequence[Bin], digits: int, who: str) -> tuple[doc.Table, ...]:
     """Return every point of the curve with the people of its range of the score; without a curve every range."""
     heads = ("Score, %", *HEADS[:3], HEADS[3] if by_variable.line[0] not in bins else "Range of the gap, points")
     rows = []
@@ -245,7 +222,7 @@ def _tables(by_variable: ByVariable, bins: Sequence[Bin], digits: int, who: str)
         b = p if isinstance(p, Bin) else next((b for b in bins if float(p.x or 0.0) <= b.end), bins[-1])
         span = f"{b.start * 100:.3g}–{b.end * 100:.3g}%"
         rows.append((num.nearest(float(p.x or 0.0), digits), *cells(p, digits), num.count(b.rows), span))
-    return (number_table("", (*heads, f"{capital(who)} in range", "Range of the score"), rows),)
+    return (doc.number_table("", (*heads, f"{capital(who)} in range", "Range of the score"), rows),)
 
 
 # ---- what is certified ----
@@ -261,24 +238,24 @@ class Certified:
     assumes: str
 
 
-def certified(record: AuditRecord) -> Table:
+def certified(record: AuditRecord) -> doc.Table:
     """Return what is certified, and about which score; an assumption of all lines is in the caption."""
     kept = certificates(record)
     assumptions = {c.assumes for c in kept}
     shared = f" All assume {kept[0].assumes}." if len(assumptions) == 1 else ""
     columns = (
-        Column(say("Quantity"), brief="Certified"),
-        Column(say("Points"), "r"),
-        Column(say("About")),
-        Column(say("Assumes"), "quiet", where=MARKDOWN if shared else WHOLE),
+        doc.Column(say("Quantity"), brief="Certified"),
+        doc.Column(say("Points"), "r"),
+        doc.Column(say("About")),
+        doc.Column(say("Assumes"), "quiet", where=doc.MARKDOWN if shared else doc.WHOLE),
     )
     rows = tuple(
-        Row(
+        doc.Row(
             (
-                Cell(say(c.quantity)),
-                Cell(say(c.points)),
-                Cell(say(c.about)),
-                Cell(say(c.assumes), brief=say(code(c.assumes))),
+                doc.Cell(say(c.quantity)),
+                doc.Cell(say(c.points)),
+                doc.Cell(say(c.about)),
+                doc.Cell(say(c.assumes), brief=say(code(c.assumes))),
             )
         )
         for c in kept
@@ -286,7 +263,7 @@ def certified(record: AuditRecord) -> Table:
     caption = f"What is certified, and about which score. Each line holds separately, {together(record)}.{shared}"
     if _gap_beyond(record):
         caption += " A gap is no larger than the calibration error: where its line goes further, it is only less exact."
-    return Table(columns, rows, caption)
+    return doc.Table(columns, rows, caption)
 
 
 def _gap_beyond(record: AuditRecord) -> bool:
@@ -317,19 +294,20 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
             low, high = num.signed_range(e.interval.low, e.interval.high)
             shown = f"{low} to {high}" if name == "gap" else num.upper_bound(e.interval.high)
             rows.append(Certified(quantity, shown, subject, assumption(e)))
-    if (e := record.estimates.get(SUBGROUPS)) is not None:
+    if (e := record.estimates.get(facts.SUBGROUPS)) is not None:
         for end, word, value in (("min_size", "least", e.interval.low), ("clear_size", "most", e.interval.high)):
             shown = num.lower_bound(value) if word == "least" else num.upper_bound(value)
-            of = f"the raw score, subgroups of {people_share(float(e.settings[end]))} of the {noun(record)} or more"
-            if chosen := screened(record):
-                tested = f"{num.count(chosen['rows_tested'])} {noun(record)} tested"
+            size = people_share(float(e.settings[end]))
+            of = f"the raw score, subgroups of {size} of the {facts.noun(record)} or more"
+            if chosen := facts.screened(record):
+                tested = f"{num.count(chosen['rows_tested'])} {facts.noun(record)} tested"
                 of += f", by the {num.count(len(chosen['chosen']))} columns searched, among the {tested}"
             rows.append(Certified(f"Gap of the worst unlisted subgroup, at {word}", shown, of, assumption(e)))
     if (e := record.estimates.get("klce")) is not None:
         shown = f"{e.interval:.4f}".replace("-", num.MINUS)
-        subject = f"the raw score, given the scores and attributes of these {noun(record)}"
+        subject = f"the raw score, given the scores and attributes of these {facts.noun(record)}"
         rows.append(Certified("Kernel local calibration error (KLCE²), no unit", shown, subject, assumption(e)))
-    for name in sorted(record.certified.keys() - about.keys() - {SUBGROUPS, "klce"}):
+    for name in sorted(record.certified.keys() - about.keys() - {facts.SUBGROUPS, "klce"}):
         e = record.certified[name]
         rows.append(Certified(sanitize(name), num.interval(e).removesuffix(" points"), "", assumption(e)))
     return tuple(rows)
@@ -344,18 +322,18 @@ def assumption(estimate: Estimate) -> str:
 # ---- the standard measures, none of them certified ----
 
 
-def measures(record: AuditRecord) -> Table:
+def measures(record: AuditRecord) -> doc.Table:
     """The standard measures in the order of this page; one not known here is shown as it is."""
     known = [k for k in MEASURES if k in record.measures]
     others = sorted(k for k in record.measures if k not in MEASURES)
     columns = (
-        Column(say("Measure"), brief="Standard measure, not certified"),
-        Column(say("Value"), "r"),
-        Column(say("Range"), "r"),
-        Column(say("What it says"), "quiet"),
+        doc.Column(say("Measure"), brief="Standard measure, not certified"),
+        doc.Column(say("Value"), "r"),
+        doc.Column(say("Range"), "r"),
+        doc.Column(say("What it says"), "quiet"),
     )
     rows = tuple(_measure(k, record.measures[k]) for k in (*known, *others))
-    return Table(columns, rows, measures_note(record))
+    return doc.Table(columns, rows, measures_note(record))
 
 
 def first_measure(record: AuditRecord) -> str:
@@ -364,14 +342,14 @@ def first_measure(record: AuditRecord) -> str:
     return " ".join(plain(cell.text) for cell in row.cells[:2])
 
 
-def _measure(name: str, e: Estimate) -> Row:
+def _measure(name: str, e: Estimate) -> doc.Row:
     title, says, digits = MEASURES.get(name, (sanitize(name), "", None if e.unit == "probability" else 4))
     if digits is None:
         value, low, high = (num.nearest(v) for v in (e.value, e.interval.low, e.interval.high))
         value = f"{value} points"
     else:
         value, low, high = (num.decimals(v, digits) for v in (e.value, e.interval.low, e.interval.high))
-    return Row(tuple(Cell(say(text)) for text in (title, value, num.between(low, high), says)))
+    return doc.Row(tuple(doc.Cell(say(text)) for text in (title, value, num.between(low, high), says)))
 
 
 def measures_note(record: AuditRecord) -> str:
@@ -408,21 +386,21 @@ CURVE = (
 )
 
 
-def methods(record: AuditRecord) -> Iterator[Entry]:
+def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     one, exact = record.everyone, "values" in record.data["display"]
     step = "value of the score" if exact else f"rounding step of {num.step(record.settings['steps'])}"
     width = f"{float(record.settings.get('bandwidth') or 0.0):g}"
     weighted = "each by its weight, " if record.data.get("weights") else ""
-    yield Entry("At least", made(AT_LEAST, one.lower, record))
-    yield Entry("At most", made(AT_MOST.format(step=step), one.upper, record))
+    yield doc.Entry("At least", made(AT_LEAST, one.lower, record))
+    yield doc.Entry("At most", made(AT_MOST.format(step=step), one.upper, record))
     yield from missing_labels.methods(record)
     for name, (term, text) in FURTHER.items():
         if name in record.estimates:
-            yield Entry(term, made(text.format(width=width, weighted=weighted), record.estimates[name], record))
+            yield doc.Entry(term, made(text.format(width=width, weighted=weighted), record.estimates[name], record))
     curve = record.curve("reliability")
     s = curve.settings
     if "p_value" not in s:
-        yield Entry("Figure", say(BINS))
+        yield doc.Entry("Figure", say(BINS))
         return
     times, of = num.confidence(1 - float(s["alpha"]))
     reach = num.nearest(float(s["bandwidth"]), 1 if s["bandwidth"] >= 0.01 else 3)
@@ -430,7 +408,7 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
     if not by_clusters(record):
         often = f"at least {times} of {of} audits, at any number of rows"
     words = CURVE.format(reach=reach, null=chance(record, int(s["draws"])), often=often)
-    yield Entry("Figure", say(BINS + words, code(curve.method), "."))
+    yield doc.Entry("Figure", say(BINS + words, code(curve.method), "."))
 
 
 def made(text: str, estimate: Estimate, record: AuditRecord) -> Text:
@@ -448,12 +426,12 @@ def bins_off(record: AuditRecord) -> int:
     """Return in how many ranges of the score the simultaneous range of the gap excludes zero."""
     c = record.curve("bins").columns
     ends = zip(c.get("low", ()), c.get("high", ()), strict=True)
-    return sum(side(low, high) != "unclear" for low, high in ends)
+    return sum(facts.side(low, high) != "unclear" for low, high in ends)
 
 
 def _everyone(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     one = record.everyone
-    judged = one.gap if by_gap(record) else one.upper
+    judged = one.gap if facts.by_gap(record) else one.upper
     shown = f"{judged_range(record, one)} points"
     return OutlineCheck(f"Everyone: {error_at_most(record)}", shown, f"certified; assumes {sanitize(judged.assumes)}")
 
@@ -466,7 +444,7 @@ def _gap(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows)
     meaning = f"the model says {predicted} in 100; {observed} happened"
     numbers = f"{num.gap(mean_gap.value)} points ({low} to {high})"
-    return OutlineCheck("Overall gap", numbers, meaning, gap_side(record) != "unclear")
+    return OutlineCheck("Overall gap", numbers, meaning, facts.gap_side(record) != "unclear")
 
 
 def _bound(name: str, question: str, meaning: str) -> Callable[[CheckRecord, AuditRecord], OutlineCheck]:
@@ -508,7 +486,7 @@ DECLARED = (
         nav="How far off?",
         heading="How far off are the probabilities?",
         nodes=overall,
-        verdict=lambda record: record.everyone.verdict if limit_of(record) is not None else "",
+        verdict=lambda record: record.everyone.verdict if facts.limit_of(record) is not None else "",
         methods=methods,
         checks={
             "error-everyone": _everyone,

@@ -7,20 +7,8 @@ from typing import Any
 
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import commands
+from calibrant.report import document as doc
 from calibrant.report import numbers as num
-from calibrant.report.document import (
-    MARKDOWN,
-    NOWHERE,
-    PAGE,
-    WHOLE,
-    Cell,
-    Column,
-    Command,
-    Node,
-    Paragraph,
-    Row,
-    Table,
-)
 from calibrant.report.findings import FIXED, decided, limit_of, noun, size
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Span, Text, lines, literal, say, strong
@@ -43,28 +31,28 @@ TESTS = {
 Line = Mapping[str, Any]  # one probability of a table, or one population, by the names of its columns
 
 
-def repair(record: AuditRecord) -> Iterator[Node]:
+def repair(record: AuditRecord) -> Iterator[doc.Node]:
     """The answer, who is over the limit before and after, what was compared, and the command."""
     if not compared(record):
-        yield Paragraph(unmade(record, "repair", "No repairs were compared in this audit."), "quiet", PAGE)
+        yield doc.Paragraph(unmade(record, "repair", "No repairs were compared in this audit."), "quiet", doc.PAGE)
         return
-    yield Paragraph(answer(record), "answer")
+    yield doc.Paragraph(answer(record), "answer")
     if populations(record):
-        yield Paragraph(say(fixed_caption(record)), where=MARKDOWN)
+        yield doc.Paragraph(say(fixed_caption(record)), where=doc.MARKDOWN)
         yield fixed_table(record)
-        yield Paragraph(say(fixed_note(record)), "note")
-    yield Paragraph(say(caption(record)), where=MARKDOWN)
+        yield doc.Paragraph(say(fixed_note(record)), "note")
+    yield doc.Paragraph(say(caption(record)), where=doc.MARKDOWN)
     yield table(record)
-    yield Paragraph(say(note(record)), "note")
+    yield doc.Paragraph(say(note(record)), "note")
     if decision_lines(record):
-        yield Paragraph(say(DECISIONS), where=MARKDOWN)
+        yield doc.Paragraph(say(DECISIONS), where=doc.MARKDOWN)
         yield decision_table(record)
-        yield Paragraph(say(decision_note(record)), "note")
+        yield doc.Paragraph(say(decision_note(record)), "note")
         if lost := lost_by_repair(record.curve("repair_decisions"), record.curve("repairs").settings["recommended"]):
-            yield Paragraph(say(strong(lost)))
+            yield doc.Paragraph(say(strong(lost)))
     if typed := command(record):
-        yield Paragraph(how(record))
-        yield Command(typed)
+        yield doc.Paragraph(how(record))
+        yield doc.Command(typed)
 
 
 def compared(record: AuditRecord) -> bool:
@@ -200,42 +188,42 @@ def fixed_caption(record: AuditRecord) -> str:
     )
 
 
-def fixed_table(record: AuditRecord) -> Table:
+def fixed_table(record: AuditRecord) -> doc.Table:
     """Return one line for each population: its range and verdict now and after the repair recommended."""
     s = record.curve(FIXED).settings
-    after = WHOLE if s["candidate"] else NOWHERE
+    after = doc.WHOLE if s["candidate"] else doc.NOWHERE
     columns = (
-        Column(say("Who")),
-        Column(say(capital(noun(record))), "r"),
-        Column(say("Now"), "r"),
-        Column(say("After"), "r", where=after),
+        doc.Column(say("Who")),
+        doc.Column(say(capital(noun(record))), "r"),
+        doc.Column(say("Now"), "r"),
+        doc.Column(say("After"), "r", where=after),
     )
     made = tuple(_population(p, limit_of(record)) for p in populations(record))
-    return Table(columns, made, fixed_caption(record), id="fixed")
+    return doc.Table(columns, made, fixed_caption(record), id="fixed")
 
 
-def _population(p: Line, limit: float | None) -> Row:
-    name = Cell(say("Everyone"))
+def _population(p: Line, limit: float | None) -> doc.Row:
+    name = doc.Cell(say("Everyone"))
     if p["kind"] == "group":
-        name = Cell(say(literal(p["who"])))
+        name = doc.Cell(say(literal(p["who"])))
     elif p["kind"] == "subgroup":
-        name = Cell(
+        name = doc.Cell(
             say(literal(p["who"]), Span("subgroup: gap", "small")), brief=say(literal(p["who"]), " (subgroup: gap)")
         )
-    return Row((name, Cell(say(num.count(p["rows"]))), _side(p, "now", limit), _side(p, "after", limit)))
+    return doc.Row((name, doc.Cell(say(num.count(p["rows"]))), _side(p, "now", limit), _side(p, "after", limit)))
 
 
-def _side(p: Line, when: str, limit: float | None) -> Cell:
+def _side(p: Line, when: str, limit: float | None) -> doc.Cell:
     verdict = p[when]
     if p[f"{when}_low"] is None:
-        return Cell(say("–"))
+        return doc.Cell(say("–"))
     low, high = float(p[f"{when}_low"]), float(p[f"{when}_high"])
     low, high = size(low, high) if p["measure"] == "gap" else (low, high)
     low, high = decided(low, high, verdict, limit)
     text = num.ends(low, high, limit)
     if limit is None:
-        return Cell(say(text), sort=f"{high:.4g}")
-    return Cell(say(f"{text}, {VERDICTS[verdict].lower()}"), sort=f"{high:.4g}", icon=verdict)
+        return doc.Cell(say(text), sort=f"{high:.4g}")
+    return doc.Cell(say(f"{text}, {VERDICTS[verdict].lower()}"), sort=f"{high:.4g}", icon=verdict)
 
 
 def fixed_note(record: AuditRecord) -> str:
@@ -315,39 +303,41 @@ def orders(record: AuditRecord) -> str:
     return f"{capital('; '.join(reported))}." if reported else ""
 
 
-def table(record: AuditRecord) -> Table:
+def table(record: AuditRecord) -> doc.Table:
     """Return one line for each probability; a column that would be empty is left out."""
     s = record.curve("repairs").settings
-    grouped = WHOLE if int(s["groups"]) else NOWHERE
+    grouped = doc.WHOLE if int(s["groups"]) else doc.NOWHERE
     counts = {c["name"]: c for c in record.curve(FIXED).settings.get("candidates", ())}
-    kept = WHOLE if counts and limit_of(record) is not None else NOWHERE
+    kept = doc.WHOLE if counts and limit_of(record) is not None else doc.NOWHERE
     columns = (
-        Column(say("Probabilities")),
-        Column(lines("Over the limit,", "undecided"), "r", where=kept),
-        Column(lines("Certified error,", "points"), "r"),
-        Column(lines("Groups better,", "worse*"), "r", where=grouped),
-        Column(lines("Brier", "score"), "r"),
-        Column(lines("Log", "loss"), "r"),
-        Column(say("AUROC"), "r"),
+        doc.Column(say("Probabilities")),
+        doc.Column(lines("Over the limit,", "undecided"), "r", where=kept),
+        doc.Column(lines("Certified error,", "points"), "r"),
+        doc.Column(lines("Groups better,", "worse*"), "r", where=grouped),
+        doc.Column(lines("Brier", "score"), "r"),
+        doc.Column(lines("Log", "loss"), "r"),
+        doc.Column(say("AUROC"), "r"),
     )
     made = tuple(_row(r, counts.get(r["probability"]), s["recommended"]) for r in rows(record))
-    return Table(columns, made, caption(record), id="repairs")
+    return doc.Table(columns, made, caption(record), id="repairs")
 
 
-def _row(r: Line, counts: Line | None, recommended: str) -> Row:
+def _row(r: Line, counts: Line | None, recommended: str) -> doc.Row:
     first = r["probability"] == AS_AUDITED
     chosen = r["probability"] == recommended and not first
     name = AS_AUDITED if first else repair_named(r["recipe"])
     low = "" if r["error_low"] is None else f"{num.lower_bound(float(r['error_low']))} to "
-    return Row(
+    return doc.Row(
         (
-            Cell(say(name, " ", Span("(recommended)", "quiet")), brief=say(name)) if chosen else Cell(say(name)),
-            Cell(say("–" if counts is None else f"{counts['over']}, {counts['undecided']}")),
-            Cell(say(f"{low}{_upper(r)}")),
-            Cell(say("–" if first else f"{r['groups_better']}, {r['groups_worse']}")),
-            Cell(say(num.decimals(r["brier"], 4))),
-            Cell(say("infinite" if r["impossible"] else num.decimals(r["log_loss"], 4))),
-            Cell(say("–" if r["auroc"] is None else num.decimals(r["auroc"], 4))),
+            doc.Cell(say(name, " ", Span("(recommended)", "quiet")), brief=say(name))
+            if chosen
+            else doc.Cell(say(name)),
+            doc.Cell(say("–" if counts is None else f"{counts['over']}, {counts['undecided']}")),
+            doc.Cell(say(f"{low}{_upper(r)}")),
+            doc.Cell(say("–" if first else f"{r['groups_better']}, {r['groups_worse']}")),
+            doc.Cell(say(num.decimals(r["brier"], 4))),
+            doc.Cell(say("infinite" if r["impossible"] else num.decimals(r["log_loss"], 4))),
+            doc.Cell(say("–" if r["auroc"] is None else num.decimals(r["auroc"], 4))),
         ),
         style="chosen" if chosen else "",
     )
@@ -365,26 +355,26 @@ def decision_lines(record: AuditRecord) -> list[Line]:
     return [d for d in result if d["population"] == "everyone" or d["probability"] == chosen]
 
 
-def decision_table(record: AuditRecord) -> Table:
+def decision_table(record: AuditRecord) -> doc.Table:
     """A line for each: rows that change side, and the certified gain in net benefit."""
     recipes = {r["probability"]: repair_named(r["recipe"]) for r in rows(record) if r["recipe"]}
     columns = (
-        Column(say("From the threshold, under the repair")),
-        Column(say(capital(noun(record))), "r"),
-        Column(lines("Come to be", "acted on"), "r"),
-        Column(lines("Not any", "more"), "r"),
-        Column(lines("Gain in true", "positives a row"), "r"),
+        doc.Column(say("From the threshold, under the repair")),
+        doc.Column(say(capital(noun(record))), "r"),
+        doc.Column(lines("Come to be", "acted on"), "r"),
+        doc.Column(lines("Not any", "more"), "r"),
+        doc.Column(lines("Gain in true", "positives a row"), "r"),
     )
     made = tuple(_decided(d, recipes[d["probability"]]) for d in decision_lines(record))
-    return Table(columns, made, DECISIONS, id="repair-decisions")
+    return doc.Table(columns, made, DECISIONS, id="repair-decisions")
 
 
-def _decided(d: Line, recipe: str) -> Row:
+def _decided(d: Line, recipe: str) -> doc.Row:
     everyone = d["population"] == "everyone"
-    who = Cell(say(f"{d['threshold']:g}, {recipe}: everyone") if everyone else say(literal(d["population"])))
+    who = doc.Cell(say(f"{d['threshold']:g}, {recipe}: everyone") if everyone else say(literal(d["population"])))
     gain = "–" if d["gain"] is None else f"{d['gain_low']:+.4f} to {d['gain_high']:+.4f}"
     sides = tuple("–" if d[side] is None else num.count(d[side]) for side in ("to_act", "to_leave"))
-    return Row((who, Cell(say(num.count(d["rows"]))), *(Cell(say(v)) for v in (*sides, gain))))
+    return doc.Row((who, doc.Cell(say(num.count(d["rows"]))), *(doc.Cell(say(v)) for v in (*sides, gain))))
 
 
 def decision_note(record: AuditRecord) -> str:

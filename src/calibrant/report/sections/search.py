@@ -7,26 +7,9 @@ from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 from typing import Any
 
 from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report import svg
-from calibrant.report.document import (
-    MARKDOWN,
-    PAGE,
-    WHOLE,
-    Cell,
-    Column,
-    Details,
-    Entry,
-    Figure,
-    Heading,
-    Node,
-    Panel,
-    Paragraph,
-    Readout,
-    Row,
-    Table,
-    number_table,
-)
 from calibrant.report.findings import STRONG, noun, ran, stands
 from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import BREAK, Span, code, lines, literal, say, shown
@@ -40,25 +23,25 @@ TITLE = "Evidence of error, the most suspicious first"
 Line = Mapping[str, Any]  # one row of a curve, by its columns
 
 
-def search(record: AuditRecord) -> Iterator[Node]:
+def search(record: AuditRecord) -> Iterator[doc.Node]:
     """The chart, the rules and the variables that the search needs; nothing where it was not made."""
     check = ran(record, STRONG)
     if check is None:
         return
     if spread(record):
-        yield Paragraph(say(spread(record)), where=MARKDOWN)
+        yield doc.Paragraph(say(spread(record)), where=doc.MARKDOWN)
     result = rules(record)
     if result:
-        yield Heading(WHO if first_shown(record) else LOOKED_AT, 3)
+        yield doc.Heading(WHO if first_shown(record) else LOOKED_AT, 3)
         yield rules_table(record)
-    yield Paragraph(say(rules_note(record)), "note", MARKDOWN if result else WHOLE)
-    chart, read = control(record), (Paragraph(say(rules_note(record)), "note"),) if result else ()
+    yield doc.Paragraph(say(rules_note(record)), "note", doc.MARKDOWN if result else doc.WHOLE)
+    chart, read = control(record), (doc.Paragraph(say(rules_note(record)), "note"),) if result else ()
     if chart is not None:
-        yield Details(f"Evidence of error: {peak_reported(record)}", (*read, chart), id="evidence", where=PAGE)
+        yield doc.Details(f"Evidence of error: {peak_reported(record)}", (*read, chart), id="evidence", where=doc.PAGE)
     elif read:
-        yield Details("How the rules were found", read, id="evidence", where=PAGE)
+        yield doc.Details("How the rules were found", read, id="evidence", where=doc.PAGE)
     if not needs(record):
-        yield Paragraph(say(needs_note(record)), where=MARKDOWN)
+        yield doc.Paragraph(say(needs_note(record)), where=doc.MARKDOWN)
 
 
 def _rows(record: AuditRecord, curve: str) -> list[Line]:
@@ -123,7 +106,7 @@ def whole(share: float) -> str:
 # ---- the control chart: evidence added up over people, most suspicious first ----
 
 
-def control(record: AuditRecord) -> Figure | None:
+def control(record: AuditRecord) -> doc.Figure | None:
     """The picture, the readout and the numbers; None where the record holds no chart."""
     c, s = record.curve("control_chart").columns, record.curve("control_chart").settings
     times, of = num.confidence(float(s["alpha"])) if "alpha" in s else ("", "")
@@ -146,14 +129,14 @@ def control(record: AuditRecord) -> Figure | None:
     if line is not None:
         under = f"; a calibrated model stays under {_evidence(line, ROUND_CEILING)} in {times} of {of} repeats"
     form = f"After the {{0}}% most suspicious {noun(record)}: evidence {{1}}{under}."
-    return Figure(
-        panels=(Panel("", svg.plot(drawn, label, 0, 100), axis=axis),),
+    return doc.Figure(
+        panels=(doc.Panel("", svg.plot(drawn, label, 0, 100), axis=axis),),
         key=(),
         caption=say(_caption(record, points[-1][0], line)),
         id="fig-control",
         style="along",
-        readout=Readout(f"Read the evidence by {noun(record)}", "0", "100", start, form),
-        numbers=(number_table("", (f"Most suspicious {noun(record)}, %", "Evidence"), rows),),
+        readout=doc.Readout(f"Read the evidence by {noun(record)}", "0", "100", start, form),
+        numbers=(doc.number_table("", (f"Most suspicious {noun(record)}, %", "Evidence"), rows),),
     )
 
 
@@ -208,31 +191,31 @@ def first_shown(record: AuditRecord) -> Line | None:
     return next((r for r in rules(record) if r["finding"]), None)
 
 
-def rules_table(record: AuditRecord) -> Table:
+def rules_table(record: AuditRecord) -> doc.Table:
     columns = (
-        Column(say("Rule")),
-        Column(lines("Share of", noun(record)), "r"),
-        Column(lines("Model says,", "in 100"), "r"),
-        Column(lines("Happened,", "in 100"), "r"),
-        Column(lines("Gap and its", "range, points"), "r"),
-        Column(say("The model says"), "now"),
+        doc.Column(say("Rule")),
+        doc.Column(lines("Share of", noun(record)), "r"),
+        doc.Column(lines("Model says,", "in 100"), "r"),
+        doc.Column(lines("Happened,", "in 100"), "r"),
+        doc.Column(lines("Gap and its", "range, points"), "r"),
+        doc.Column(say("The model says"), "now"),
     )
-    return Table(columns, tuple(_rule(r, noun(record)) for r in rules(record)), style="cards", id="rules")
+    return doc.Table(columns, tuple(_rule(r, noun(record)) for r in rules(record)), style="cards", id="rules")
 
 
-def _rule(c: Line, who: str) -> Row:
+def _rule(c: Line, who: str) -> doc.Row:
     low, high = num.signed_range(float(c["low"]), float(c["high"]))
     result, name = bool(c["finding"]), literal(shown(c["rule"]))
     searches = f"found again in {round(SEARCHES * float(c['stability']))} of {SEARCHES} searches"
     again = f"{num.count(c['rows'])} {who} judged; {searches}"
-    return Row(
+    return doc.Row(
         (
-            Cell((name, BREAK, Span(again, "quiet")), brief=say(name, f" ({again})")),
-            Cell(say(f"{num.nearest(float(c['share']))}%")),
-            Cell(say(num.reported_rate(float(c["predicted"]), c["rows"]))),
-            Cell(say(num.reported_rate(float(c["observed"]), c["rows"]))),
-            Cell(say(f"{num.gap(float(c['gap']))} ({low} to {high})")),
-            Cell(say(str(c["side"]) if result else UNDECIDED), style="" if result else "quiet"),
+            doc.Cell((name, BREAK, Span(again, "quiet")), brief=say(name, f" ({again})")),
+            doc.Cell(say(f"{num.nearest(float(c['share']))}%")),
+            doc.Cell(say(num.reported_rate(float(c["predicted"]), c["rows"]))),
+            doc.Cell(say(num.reported_rate(float(c["observed"]), c["rows"]))),
+            doc.Cell(say(f"{num.gap(float(c['gap']))} ({low} to {high})")),
+            doc.Cell(say(str(c["side"]) if result else UNDECIDED), style="" if result else "quiet"),
         )
     )
 
@@ -331,7 +314,7 @@ RULES = (
 EDGE = (
     ", plus the tolerance of {points} points where it seemed to underpredict, minus it where it seemed to overpredict"
 )
-WORD = Entry(
+WORD = doc.Entry(
     "Evidence, in the search",
     say(
         "What happened less what the model says, added up from the most suspicious people on, in units of its chance "
@@ -340,7 +323,7 @@ WORD = Entry(
 )
 
 
-def methods(record: AuditRecord) -> Iterator[Entry]:
+def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     check = ran(record, STRONG)
     if check is not None and check.outcome is not None:
         s, law = check.outcome.settings, check.outcome.law
@@ -348,12 +331,12 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
         inflated = INFLATED if "too often" in law else ""
         done = f"{num.count(n)} of at most " if (n := record.curve("control_chart").settings.get("draws")) else "up to "
         null = NULLS.get(kind, law).format(draws=num.count(int(s.get("draws", 0))), inflated=inflated, done=done)
-        yield Entry("Search", say(SEARCH.format(null=null), code(check.outcome.method), "."))
+        yield doc.Entry("Search", say(SEARCH.format(null=null), code(check.outcome.method), "."))
     if check is not None and rules(record):
         curve = record.curve("searched_subgroups")
         t = float(curve.settings.get("tolerance", 0.0))
         edge = EDGE.format(points=num.limit_points(t)) if t else ""
-        yield Entry("Rules", say(RULES.format(edge=edge), code(curve.method), "."))
+        yield doc.Entry("Rules", say(RULES.format(edge=edge), code(curve.method), "."))
 
 
 def read(_: CheckRecord, record: AuditRecord) -> OutlineCheck:

@@ -8,24 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.by_variable import ByVariable, by_variable_of
-from calibrant.report.document import (
-    MARKDOWN,
-    NOWHERE,
-    PAGE,
-    WHOLE,
-    Cell,
-    Column,
-    Details,
-    Entry,
-    Node,
-    Paragraph,
-    Row,
-    Table,
-    Where,
-)
 from calibrant.report.findings import carries_curve, draws_of, noun, ran
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import digits_of
@@ -44,29 +30,31 @@ LONG = 50  # variables in the whole table; the others are in the JSON only
 SCORES = ("the score", SCORE)  # how the search calls the score among its variables
 
 
-def variables(record: AuditRecord) -> Iterator[Node]:
+def variables(record: AuditRecord) -> Iterator[doc.Node]:
     """Return one table with a line for each variable, and its curve on demand; or why there is none."""
     result, rows = ranked(record), reported(record)
     if result:
-        yield Paragraph(answer(record), "answer")
+        yield doc.Paragraph(answer(record), "answer")
     else:
         why = unmade(record, "variables", "No variables were ranked in this audit.")
-        yield Paragraph(why, "quiet", WHOLE if wrong(record) else PAGE)
+        yield doc.Paragraph(why, "quiet", doc.WHOLE if wrong(record) else doc.PAGE)
     if rows:
         whole = table(record, rows)
-        read = Details("How to read this table", tuple(Paragraph(say(n)) for n in notes(record, rows)), where=PAGE)
+        read = doc.Details(
+            "How to read this table", tuple(doc.Paragraph(say(n)) for n in notes(record, rows)), where=doc.PAGE
+        )
         shown_off = sum(v.shown for v in rows)
         if shown_off:
             yield replace(whole, folded=min(shown_off, SHORT))
             yield read
         else:
-            yield Details(f"What was examined: {num.count(len(rows))} variables", (whole, read), id="variables-all")
+            yield doc.Details(f"What was examined: {num.count(len(rows))} variables", (whole, read), id="variables-all")
     if result:
-        yield Paragraph(say(gap_note(record)), where=MARKDOWN)
+        yield doc.Paragraph(say(gap_note(record)), where=doc.MARKDOWN)
     drawn = tuple(d for v in rows for d in v.figure(record))
     if drawn:
         variables = "variable" if len(drawn) == 1 else "variables"
-        yield Details(f"Show the curves of {cardinal(len(drawn))} {variables}", drawn, id="curves", where=PAGE)
+        yield doc.Details(f"Show the curves of {cardinal(len(drawn))} {variables}", drawn, id="curves", where=doc.PAGE)
     yield from inference(record)
 
 
@@ -100,7 +88,7 @@ class ReportedVariable:
             return ""
         return "fig-reliability" if self.name == SCORE_NAME else self.by_variable.anchor
 
-    def figure(self, record: AuditRecord) -> tuple[Details, ...]:
+    def figure(self, record: AuditRecord) -> tuple[doc.Details, ...]:
         """Return its curve or map, on demand."""
         if self.by_variable is None or self.name == SCORE_NAME:
             return ()
@@ -193,32 +181,34 @@ def curves(record: AuditRecord) -> dict[str, ByVariable]:
 # ---- the table ----
 
 
-def table(record: AuditRecord, rows: Sequence[ReportedVariable]) -> Table:
+def table(record: AuditRecord, rows: Sequence[ReportedVariable]) -> doc.Table:
     """The table; a column about which nothing is known is left out."""
     scale, n = spark_scale([v.by_variable for v in rows if v.by_variable is not None]), draws(record)
     check = ran(record, LOCAL)
     simulated = draws_of(check.outcome) if check is not None and check.outcome is not None else None
 
-    def where(known: Iterable[object], shown: Where = WHOLE) -> Where:
-        return shown if any(k is not None for k in known) else NOWHERE
+    def where(known: Iterable[object], shown: doc.Where = doc.WHOLE) -> doc.Where:
+        return shown if any(k is not None for k in known) else doc.NOWHERE
 
     ranks, tests = where(v.ranked for v in rows), where(v.evidence for v in rows)
     columns = (
-        Column(say("Variable")),
-        Column(say("Gap by value"), "sp", where=where((v.by_variable for v in rows), PAGE)),
-        Column(say("Beyond the overall gap (certified)"), "r", "Beyond the overall gap, points (range)", ranks),
-        Column(say("With the overall gap, points"), "r", where=MARKDOWN & ranks),
-        Column(say("Adjusted p"), "r p", where=ranks),
-        Column(say("Farthest off at (gap)"), "at", where=where((v.by_variable or v.ranked for v in rows), PAGE)),
-        Column(say("Among equal scores, p"), "r", where=tests),
-        Column(say("The search needs it"), "r", where=where(v.needed for v in rows)),
+        doc.Column(say("Variable")),
+        doc.Column(say("Gap by value"), "sp", where=where((v.by_variable for v in rows), doc.PAGE)),
+        doc.Column(say("Beyond the overall gap (certified)"), "r", "Beyond the overall gap, points (range)", ranks),
+        doc.Column(say("With the overall gap, points"), "r", where=doc.MARKDOWN & ranks),
+        doc.Column(say("Adjusted p"), "r p", where=ranks),
+        doc.Column(
+            say("Farthest off at (gap)"), "at", where=where((v.by_variable or v.ranked for v in rows), doc.PAGE)
+        ),
+        doc.Column(say("Among equal scores, p"), "r", where=tests),
+        doc.Column(say("The search needs it"), "r", where=where(v.needed for v in rows)),
     )
     lost = float(record.curve("importance").settings.get("statistic") or 1.0)
     made = tuple(_row(v, (scale, n, simulated), lost) for v in rows[:LONG])
-    return Table(columns, made, caption(record, rows), "cards follow", id="variables-reported")
+    return doc.Table(columns, made, caption(record, rows), "cards follow", id="variables-reported")
 
 
-def _row(v: ReportedVariable, known: tuple[float, int | None, int | None], lost: float) -> Row:
+def _row(v: ReportedVariable, known: tuple[float, int | None, int | None], lost: float) -> doc.Row:
     scale, n, simulated = known
     r, at = v.ranked, farthest(v)
     beyond, whole, p = ((), (), "–") if r is None else (_beyond(r), _whole(r), floored(r.adjusted, n))
@@ -227,16 +217,16 @@ def _row(v: ReportedVariable, known: tuple[float, int | None, int | None], lost:
     search, unneeded = "–", False
     if v.needed is not None:
         search, unneeded = share_lost(v.needed, lost), float(v.needed["low"]) <= 0
-    return Row(
+    return doc.Row(
         (
-            Cell(say(Span(shown(v.name), "given", f"#{v.anchor}" if v.anchor else ""))),
-            Cell(picture="" if v.by_variable is None else svg.spark(v.by_variable, scale)),
-            Cell(beyond or say("–"), style=dim),
-            Cell(whole or say("–")),
-            Cell(say(p), style=dim),
-            Cell(at or say("–"), style="" if at else "none"),
-            Cell(say(equal), style="" if v.evidence is not None and v.evidence.error_shown else "quiet"),
-            Cell(say(UNNEEDED if unneeded else search), style="quiet" if unneeded else "", brief=say(search)),
+            doc.Cell(say(Span(shown(v.name), "given", f"#{v.anchor}" if v.anchor else ""))),
+            doc.Cell(picture="" if v.by_variable is None else svg.spark(v.by_variable, scale)),
+            doc.Cell(beyond or say("–"), style=dim),
+            doc.Cell(whole or say("–")),
+            doc.Cell(say(p), style=dim),
+            doc.Cell(at or say("–"), style="" if at else "none"),
+            doc.Cell(say(equal), style="" if v.evidence is not None and v.evidence.error_shown else "quiet"),
+            doc.Cell(say(UNNEEDED if unneeded else search), style="quiet" if unneeded else "", brief=say(search)),
         )
     )
 
@@ -366,21 +356,21 @@ BY_VARIABLE = (
     "the model is off it holds the smoothed gap about as often, approximately. Function "
 )
 WORDS = (
-    Entry(
+    doc.Entry(
         "Average gap by a variable",
         say(
             "In each range or level of the variable, the size of the gap; averaged over all people. Errors that cancel "
             "within a range do not count."
         ),
     ),
-    Entry(
+    doc.Entry(
         "Beyond the overall gap",
         say(
             "What would be left if everyone’s probability were moved by the overall gap. Without that, a model that "
             "underpredicts for everyone has the same error by every variable."
         ),
     ),
-    Entry(
+    doc.Entry(
         "Adjusted p",
         say(
             "How often simulations of a calibrated model show at least this much, adjusted for looking at all "
@@ -390,21 +380,21 @@ WORDS = (
 )
 
 
-def methods(record: AuditRecord) -> Iterator[Entry]:
+def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     if ranked(record):
         order, n = record.curve("ranking"), draws(record)
         null = OF_CLUSTERS if by_clusters(record) else NULLS[n is not None].format(draws=num.count(n or 0))
         alpha = num.percent(float(order.settings.get("alpha", record.settings["alpha"])))
         ranges = RANGES if certified(record) else ""
         words = say(RANKING.format(null=null, alpha=alpha), ranges, "Function ", code(order.method), ".")
-        yield Entry("Variables", words)
+        yield doc.Entry("Variables", words)
     for curve in list(record.family("variable_curve").values())[:1]:
         s = curve.settings
         times, of = num.confidence(1 - float(s["alpha"]))
         share = "about {}" if by_clusters(record) else "at least {}"
         reported = {"times": share.format(times), "of": of, "null": chance(record, int(s["draws"]))}
         words = say(BY_VARIABLE.format(span=num.percent(float(s["span"])), degree=s["degree"], **reported))
-        yield Entry("Curves", say(*words, code(curve.method), "."))
+        yield doc.Entry("Curves", say(*words, code(curve.method), "."))
 
 
 def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:

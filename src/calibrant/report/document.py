@@ -161,10 +161,18 @@ class Table:
     where: Where = WHOLE
 
 
-def number_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+def row(*cells: str | Text | Cell, style: str = "", where: Where = WHOLE) -> Row:
+    """A row of cells; words by themselves are the text of one."""
+    made = (c if isinstance(c, Cell) else Cell(say(c) if isinstance(c, str) else c) for c in cells)
+    return Row(tuple(made), "", style, where)
+
+
+def number_table(
+    caption: str, heads: Sequence[str | Column], rows: Iterable[Sequence[str | Text | Cell]], style: str = "nums"
+) -> Table:
     """A table of numbers, each row under its first cell."""
-    columns = tuple(Column(say(h), "r" if i else "") for i, h in enumerate(heads))
-    return Table(columns, tuple(Row(tuple(Cell(say(text)) for text in row)) for row in rows), caption, "nums")
+    columns = (h if isinstance(h, Column) else Column(say(h), "r" if i else "") for i, h in enumerate(heads))
+    return Table(tuple(columns), tuple(row(*cells) for cells in rows), caption, style)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from calibrant.report.by_variable import (
     regions,
     share,
 )
-from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel, Readout, Row, Table
+from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel, Readout, Table, number_table, row
 from calibrant.report.findings import limit_of, noun
 from calibrant.report.places import digits_of
 from calibrant.report.spans import Span, Text, clipped, lines, literal, say, shown
@@ -48,17 +48,10 @@ def figure(record: AuditRecord, by_variable: ByVariable) -> Details:
         low, high = f"{by_variable.axis.low:.8g}", f"{by_variable.axis.high:.8g}"
         words = f"What the model says and what happened, by {name}."
         rates = svg.plot(svg.rates(by_variable), words, low, high, "sq")
-        gaps = svg.plot(
-            svg.gaps(by_variable, limit, by_variable.top(limit), noun(record)), f"Gap by {name}: {reported}.", low, high
-        )
-        above = f"points; the band holds all of it, {together(record)}"
-        panels = Panel(RATES, rates, axis=name), Panel(GAP, gaps, small=above, axis=name)
+        panels = Panel(RATES, rates, axis=name), _gaps(record, by_variable, name, reported)
         start = float(max(by_variable.line, key=lambda p: abs(p.gap)).x or 0.0)  # where the gap is largest
-        form = (
-            f"\u2068{clipped(shown(by_variable.variable), 40)}\u2069 {{0}}: the model says {{1}} in 100, {{2}} "
-            f"happened; "
-        )
-        form += "gap {3} points (band {4}), {side}."
+        form = f"\u2068{clipped(shown(by_variable.variable), 40)}\u2069 {{0}}: the model says {{1}} in 100, "
+        form += "{2} happened; gap {3} points (band {4}), {side}."
         words = f"Read the figure by {name}"
         readout = Readout(words, low, high, f"{start:.6g}", form, tuple(DIRECTIONS.values()))
     drawn = Figure(
@@ -70,6 +63,15 @@ def figure(record: AuditRecord, by_variable: ByVariable) -> Details:
         numbers=(points_table(name, by_variable, digits),) if panels else (),
     )
     return Details(reported, (drawn,), by_variable.anchor, name, 3, where=PAGE)
+
+
+def _gaps(record: AuditRecord, by_variable: ByVariable, name: str, reported: str, kind: str = "") -> Panel:
+    """The picture of the gap along a variable."""
+    axis, limit = by_variable.axis, limit_of(record)
+    ends = ("", "") if axis is None else (f"{axis.low:.8g}", f"{axis.high:.8g}")
+    drawn = svg.gaps(by_variable, limit, by_variable.top(limit), noun(record))
+    above = f"points; the band holds all of it, {together(record)}"
+    return Panel(GAP, svg.plot(drawn, f"Gap by {name}: {reported}.", *ends, kind), small=above, axis=name)
 
 
 def cells(p: Point, digits: int) -> tuple[str, str, str, str]:
@@ -86,10 +88,8 @@ def points_table(name: str, by_variable: ByVariable, digits: int) -> Table:
     for p in by_variable.line:
         x = float(p.x or 0.0)
         text = written(x)
-        first = Cell(say(text), "" if _reads(text, x) else f"{x:.8g}")
-        rows.append(Row((first, *(Cell(say(c)) for c in cells(p, digits)))))
-    columns = (Column(say(name)), *(Column(say(h), "r") for h in HEADS))
-    return Table(columns, tuple(rows), style="nums")
+        rows.append((Cell(say(text), "" if _reads(text, x) else f"{x:.8g}"), *cells(p, digits)))
+    return number_table("", (name, *HEADS), rows)
 
 
 def _reads(text: str, x: float) -> bool:
@@ -117,19 +117,10 @@ def _levels(by_variable: ByVariable, digits: int, limit: float | None, who: str,
     rows = []
     for p in kept:
         says, happened, gap, band = cells(p, digits)
-        rows.append(
-            Row(
-                (
-                    Cell(say(literal(named(p)))),
-                    Cell(say(share(by_variable, p)), f"{p.density:.3g}"),
-                    Cell(say(says)),
-                    Cell(say(happened)),
-                    Cell(sort=f"{p.gap:.6g}", picture=svg.level(p, top, limit)),
-                    Cell(say(f"{gap} ({band})")),
-                    Cell(say(TOO[p.side]), style=p.side),
-                )
-            )
-        )
+        people = Cell(say(share(by_variable, p)), f"{p.density:.3g}")
+        picture = Cell(sort=f"{p.gap:.6g}", picture=svg.level(p, top, limit))
+        verdict = Cell(say(TOO[p.side]), style=p.side)
+        rows.append(row(say(literal(named(p))), people, says, happened, picture, f"{gap} ({band})", verdict))
     return Table(columns, tuple(rows), _levels_caption(by_variable, top, times), "forest levels")
 
 
@@ -164,10 +155,14 @@ class Off:
 
 def heading(by_variable: ByVariable, digits: int) -> str:
     """Return in a few words what is found along a variable: the title of its figure, and the line that opens it."""
-    first, off = worst_off(by_variable), len(_off(by_variable))
-    if unclear(by_variable) or first is None:
+    first = None if unclear(by_variable) else worst_off(by_variable)
+    return _headed(first, len(_off(by_variable)), digits)
+
+
+def _headed(first: Off | None, places: int, digits: int) -> str:
+    if first is None:
         return NOWHERE_OFF
-    more = f"; {cardinal(off - 1)} more" if off > 1 else ""
+    more = f"; {cardinal(places - 1)} more" if places > 1 else ""
     return f"{SIDES[first.side]} for {clipped(first.where, 40)}, {first.by(digits)}{more}"
 
 
@@ -268,8 +263,7 @@ def _masked(by_variable: ByVariable) -> str:
     n = len(by_variable.points) + by_variable.masked
     return (
         f"Drawn from the 1st to the 99th percentile; {num.count(by_variable.masked)} of {num.count(n)} points are "
-        f"left out: "
-        "too few near them, or too few expected events or non-events."
+        "left out: too few near them, or too few expected events or non-events."
     )
 
 
@@ -285,21 +279,15 @@ GAPS = "Gap, points"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a map is farthest off, in words: the stretch or level, and its extreme point."""
+    """Where a map is farthest off: the stretch or level in words, and its extreme point."""
 
-    variable: str
     # `where` and `at`: the whole stretch, and its extreme point; equal for a level or a single point.
     where: str
     at: str
+    point: Point
     sign: int  # 1 where more happens than the model says
-    predicted: float
-    observed: float
-    gap: float
-    low: float
-    high: float
     least: float  # how far from zero the band of the extreme point stays
     people: int  # nearest to the points of the stretch
-    rows: int
     adjusted: float  # p-value of the extreme point, allowing for all points of its map
 
 
@@ -314,26 +302,15 @@ class Map:
 
 
 def maps(record: AuditRecord) -> tuple[Map, ...]:
-    """The maps of one variable each, the one that is farthest off first."""
-    kept = record.family("local_bias").items()
-    drawn = (_map(name, c, record) for name, c in kept if c.columns.get("gap") and _alone(c))
-    return tuple(sorted(drawn, key=lambda m: (-m.worst.least if m.worst else 0.0, m.by_variable.variable)))
-
-
-def _alone(curve: Curve) -> bool:
-    """Whether a map is of one variable, over all scores together."""
-    return len(curve.settings["axes"]) == 1 and "group" not in curve.columns
-
-
-def _map(name: str, curve: Curve, record: AuditRecord) -> Map:
-    gap, result = record.estimates.get("gap"), regions(curve)
-    by_variable = by_variable_map(name, curve, None if gap is None else float(gap.value))
-    return Map(
-        by_variable,
-        _place(by_variable, curve, result[0]) if result else None,
-        len(result),
-        digits_of(by_variable.across),
-    )
+    """The maps of one variable each, over all scores together, the one that is farthest off first."""
+    gap, made = record.estimates.get("gap"), []
+    for name, curve in record.family("local_bias").items():
+        if curve.columns.get("gap") and len(curve.settings["axes"]) == 1 and "group" not in curve.columns:
+            by_variable = by_variable_map(name, curve, None if gap is None else float(gap.value))
+            result = regions(curve)
+            worst = _place(by_variable, curve, result[0]) if result else None
+            made.append(Map(by_variable, worst, len(result), digits_of(by_variable.across)))
+    return tuple(sorted(made, key=lambda m: (-m.worst.least if m.worst else 0.0, m.by_variable.variable)))
 
 
 def worst(made: tuple[Map, ...], alpha: float) -> Map | None:
@@ -351,21 +328,12 @@ def _place(by_variable: ByVariable, curve: Curve, region: Mapping[str, Any]) -> 
         write = by_variable.axis.written
         low, high, at = (write(in_units(span, v)) for v in (span["low"], span["high"], c["x"][i]))
         where = low if low == high else f"{low} to {high}"
-    return Place(
-        variable=shown(by_variable.variable),
-        where=where,
-        at=at,
-        sign=int(region["sign"]),
-        predicted=float(c["predicted"][i]),
-        observed=float(c["observed"][i]),
-        gap=float(region["gap"]),
-        low=float(region["low"]),
-        high=float(region["high"]),
-        least=float(region["low"] if region["sign"] > 0 else -region["high"]),
-        people=int(region["people"]),
-        rows=next((p.rows for p in by_variable.levels if p.label == label), 0),
-        adjusted=float(region["p_adjusted"]),
-    )
+    low, high = float(region["low"]), float(region["high"])
+    rates = float(c["predicted"][i]), float(c["observed"][i]), float(region["gap"])
+    rows = next((p.rows for p in by_variable.levels if p.label == label), 0)
+    point, sign = Point(None, label, *rates, low, high, rows=rows), int(region["sign"])
+    adjusted = float(region["p_adjusted"])
+    return Place(where, at, point, sign, low if sign > 0 else -high, int(region["people"]), adjusted)
 
 
 # ---- in words ----
@@ -373,12 +341,9 @@ def _place(by_variable: ByVariable, curve: Curve, region: Mapping[str, Any]) -> 
 
 def map_heading(m: Map) -> str:
     """Return in a few words what a map shows: the title of its figure, and the line that opens it."""
-    if m.worst is None:
-        return NOWHERE_OFF
     p = m.worst
-    more = f"; {cardinal(m.places - 1)} more" if m.places > 1 else ""
-    by = f"by {'up to ' if p.where != p.at else ''}{num.nearest(abs(p.gap), m.digits)} points"
-    return f"{SIDES['low' if p.sign > 0 else 'high']} for {clipped(p.where, 40)}, {by}{more}"
+    first = None if p is None else Off(abs(p.point.gap), "low" if p.sign > 0 else "high", p.where, p.where != p.at)
+    return _headed(first, m.places, m.digits)
 
 
 def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
@@ -387,13 +352,14 @@ def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
     if result is None or result.worst is None:
         of = f"any of {cardinal(len(made))} group variables" if len(made) > 1 else "the group variable"
         return say(f"At no value of {of} is the model shown to be off, {UNPROVEN}.")
-    place, alone = result.worst, result.worst.at == result.worst.where
-    name = f"{clipped(place.variable, 40)}{' = ' if alone else ' '}{clipped(place.where, 48)}"
+    place, point, digits = result.worst, result.worst.point, result.digits
+    alone = place.at == place.where
+    name = f"{clipped(shown(result.by_variable.variable), 40)}{' = ' if alone else ' '}{clipped(place.where, 48)}"
     start = say("Farthest off by a group variable: ", Span(clipped(name), "name"), ". ")
     people = f"{num.count(place.people)} {noun(record)}" if place.people >= int(record.settings.get("mask", 20)) else ""
-    says, happened = (num.reported_rate(v, place.rows, result.digits) for v in (place.predicted, place.observed))
-    low, high = num.signed_range(place.low, place.high, result.digits)
-    side, by = "underpredicted" if place.sign > 0 else "overpredicted", num.nearest(abs(place.gap), result.digits)
+    says, happened = (num.reported_rate(v, point.rows, digits) for v in (point.predicted, point.observed))
+    low, high = num.signed_range(point.low, point.high, digits)
+    side, by = "underpredicted" if place.sign > 0 else "overpredicted", num.nearest(abs(point.gap), digits)
     reported = f"the model says {says} in 100, {happened} happened: {side} by {by} points (band {low} to {high})"
     if alone:
         return say(*start, f"There {reported}.", f" {people}." if people else "")
@@ -405,22 +371,17 @@ def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
 
 
 def map_figure(record: AuditRecord, m: Map) -> Details:
-    by_variable, limit = m.by_variable, limit_of(record)
-    name, reported = clipped(shown(by_variable.variable)), map_heading(m)
-    tested = f"{reading(by_variable).partition('. Gaps')[0]}."
+    by_variable, reported = m.by_variable, map_heading(m)
+    name, tested = clipped(shown(by_variable.variable)), f"{reading(by_variable).partition('. Gaps')[0]}."
     if by_variable.p_value == 0.0:
         tested = "An outcome happened that a score of 0 or 1 called impossible."
     left = max(len(by_variable.levels) - ON_A_MAP, 0)
     more = f"{left} more levels are in the JSON of this audit. " if left else ""
     drawn = Figure((), (), say(f"{more}{tested}"), table=_map_levels(m) if by_variable.levels else None)
     if by_variable.axis is not None:
-        low, high = f"{by_variable.axis.low:.8g}", f"{by_variable.axis.high:.8g}"
-        picture = svg.gaps(by_variable, limit, by_variable.top(limit), noun(record))
-        gaps = svg.plot(picture, f"Gap by {name}: {reported}.", low, high, "flat")
-        above = f"points; the band holds all of it, {together(record)}"
         drawn = replace(
             drawn,
-            panels=(Panel(GAP, gaps, small=above, axis=name),),
+            panels=(_gaps(record, by_variable, name, reported, "flat"),),
             caption=(*finding(by_variable, m.digits), *drawn.caption),
             numbers=(points_table(name, by_variable, m.digits),),
         )
@@ -436,17 +397,10 @@ def _map_levels(m: Map) -> Table:
         Column(say(f"{GAPS} (range)"), "r iv"),
         Column(say("The model says"), "vd"),
     )
-    rows = tuple(_level(p, top, m.digits) for p in m.by_variable.levels if p in kept)
-    return Table(columns, rows, style="forest levels")
-
-
-def _level(p: Point, top: float, digits: int) -> Row:
-    *_, gap, band = cells(p, digits)
-    return Row(
-        (
-            Cell(say(literal(named(p)))),
-            Cell(picture=svg.level(p, top)),
-            Cell(say(f"{gap} ({band})")),
-            Cell(say(TOO[p.side]), style=p.side),
-        )
-    )
+    rows = []
+    for p in m.by_variable.levels:
+        if p in kept:
+            *_, gap, band = cells(p, m.digits)
+            verdict = Cell(say(TOO[p.side]), style=p.side)
+            rows.append(row(say(literal(named(p))), Cell(picture=svg.level(p, top)), f"{gap} ({band})", verdict))
+    return Table(columns, tuple(rows), style="forest levels")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from calibrant.audit.about import NOUN
 from calibrant.audit.record import AuditRecord, CheckRecord, Finding
 from calibrant.report.commands import groupings
-from calibrant.results import Estimate, Outcome
+from calibrant.results import Curve, Estimate, Outcome
 from calibrant.sanitize import sanitize
 
+Line: TypeAlias = Mapping[str, Any]  # one row of a curve, by its columns
 RANK = {"over": 0, "undecided": 1, "within": 2, "not_checked": 3}
 MOST_ROWS = 500  # groups in the long table; the others are in the JSON only
 SIMULATED = ("simulation", "sign")  # in the law of a p-value that is a rank among draws
@@ -299,3 +300,55 @@ def subgroups_state(record: AuditRecord) -> Subgroups:
     """
     state = record.verdicts["subgroups"]
     return {"error_shown": "error_shown", "not_checked": "measured"}.get(state, state)  # type: ignore[return-value]
+
+
+# ---- curves of the record, a row each ----
+
+
+def lines_of(curve: Curve) -> list[Line]:
+    """The rows of a curve, by the names of its columns."""
+    c = curve.columns
+    return [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
+
+
+def range_of(line: Line, when: str, limit: float | None) -> tuple[float, float] | None:
+    """Both ends of a population now or after a repair, as its verdict leaves them; None where there are none."""
+    low, high = line[f"{when}_low"], line[f"{when}_high"]
+    if low is None:
+        return None
+    low, high = size(low, high) if line["measure"] == "gap" else (low, high)
+    return decided(float(low), float(high), line[when], limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One variable of the ranking; errors are fractions."""
+
+    variable: str
+    kind: str
+    beyond: float  # estimated average gap along the variable beyond the overall gap
+    # `low` and `high`: certified, for `beyond`; None where no proof covers the data.
+    low: float | None
+    high: float | None
+    whole: float  # estimated average gap along the variable, the shift included
+    # `whole_low` and `whole_high`: certified, for `whole`.
+    whole_low: float | None
+    whole_high: float | None
+    adjusted: float  # p-value of `beyond`, adjusted for all variables of the ranking
+    error_shown: bool  # whether error beyond the overall gap is shown
+    worst: str  # values that add most; empty where too few people have them to be shown
+    gap: float  # what happened minus what the model says there, less the overall gap
+
+
+RANKING = ("variable", "kind", "beyond_gap", "beyond_low", "beyond_high", "vece", "low", "high", "p_adjusted")
+
+
+def ranked(record: AuditRecord) -> tuple[Ranked, ...]:
+    """The variables of a record, the one the error varies with most first; pairs of variables are left out."""
+    alpha, mask, out = float(record.settings["alpha"]), int(record.settings.get("mask", 20)), []
+    for line in lines_of(record.curve("ranking")):
+        seen = line["worst_rows"] is not None and int(line["worst_rows"]) >= mask
+        at = (str(line["worst"]), float(line["worst_beyond_gap"])) if seen else ("", 0.0)
+        if line["kind"] != "pair":
+            out.append(Ranked(*(line[k] for k in RANKING), float(line["p_adjusted"]) <= alpha, *at))
+    return tuple(out)

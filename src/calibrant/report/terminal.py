@@ -12,7 +12,16 @@ from calibrant.audit.record import AuditRecord
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report.brief import brief
-from calibrant.report.findings import by_gap, decided, limit_of, only_together, ordered, size, subgroups_over, together
+from calibrant.report.findings import (
+    by_gap,
+    limit_of,
+    lines_of,
+    only_together,
+    ordered,
+    range_of,
+    subgroups_over,
+    together,
+)
 from calibrant.report.sections.repair import AS_AUDITED
 from calibrant.report.spans import Text, label, plain
 from calibrant.report.wording.decisions import lost_by_repair
@@ -254,13 +263,11 @@ def before_and_after(result: Comparison) -> list[str]:
     what = "calibration error" if s["judge"] == "error" else "gap"
     heads = ("", "rows", "now", "", *((f"after {after}", "") if after else ()))
     rows = [heads]
-    for i, who in enumerate(c["who"]):
-        line = [sanitize(who), num.count(c["rows"][i])]
+    for p in lines_of(result.fixed):
+        line = [sanitize(p["who"]), num.count(p["rows"])]
         for when in ("now", "after") if after else ("now",):
-            low, high, verdict = c[f"{when}_low"][i], c[f"{when}_high"][i], c[when][i]
-            low, high = size(low, high) if c["measure"][i] == "gap" else (low, high)
-            low, high = decided(low, high, verdict, limit)
-            line += [num.ends(low, high, limit), VERDICTS[verdict].lower()]
+            low, high = range_of(p, when, limit) or (0.0, 1.0)
+            line += [num.ends(low, high, limit), VERDICTS[p[when]].lower()]
         rows.append(tuple(line))
     lines = [f"{capital(what)} in points against the limit of {num.limit_points(limit)}, on the rows judged:"]
     lines += aligned(rows, left=range(len(heads)))

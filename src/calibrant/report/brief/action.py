@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
 from calibrant.audit.record import AuditRecord
 from calibrant.report import commands
 from calibrant.report import findings as facts
@@ -22,53 +18,17 @@ from calibrant.sanitize import sanitize
 
 MOST = 6  # populations on the brief; the others are in the section about repairs
 LONG = 40  # characters of a name
-KINDS = {"everyone": 0, "subgroup": 1, "group": 1}
 TESTS = {"scan": "subgroup"}  # what a test is called, where that is not its name
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
-    """A certified range and its verdict; None where nothing was judged."""
-
-    low: float
-    high: float
-    verdict: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Population:
-    """One population on held-out rows, as it is now and after the repair."""
-
-    who: str
-    of: str
-    kind: str
-    rows: int
-    now: Side
-    after: Side | None
-
-
-def populations(record: AuditRecord) -> list[Population]:
-    """Return everyone, then the groups and subgroups, the farthest off now first."""
-    c = record.curve(facts.FIXED).columns
-    lines = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
-    results = [_population(line, facts.limit_of(record)) for line in lines]
-    return sorted(results, key=lambda p: (KINDS.get(p.kind, 1), -p.now.low, -p.now.high, p.who))
-
-
-def _population(line: Mapping[str, Any], limit: float | None) -> Population:
-    after = None if line["after_low"] is None else _side(line, "after", limit)
-    kind = str(line["kind"])
-    who = "Everyone" if kind == "everyone" else shown(line["who"])
-    of = "subgroup" if kind == "subgroup" else ""
-    return Population(who, of, kind, int(line["rows"]), _side(line, "now", limit), after)
-
-
-def _side(line: Mapping[str, Any], when: str, limit: float | None) -> Side:
-    verdict = line[when]
-    low, high = float(line[f"{when}_low"]), float(line[f"{when}_high"])
-    if line["measure"] == "gap":
-        low, high = facts.size(low, high)
-    return Side(*facts.decided(low, high, verdict, limit), verdict)
+def populations(record: AuditRecord) -> list[facts.Line]:
+    """Everyone, then the groups and subgroups, the farthest off now first, with their ranges now and after."""
+    limit, out = facts.limit_of(record), []
+    for p in facts.lines_of(record.curve(facts.FIXED)):
+        who = "Everyone" if p["kind"] == "everyone" else shown(p["who"])
+        now, after = (facts.range_of(p, when, limit) for when in ("now", "after"))
+        out.append({**p, "who": who, "now_range": now, "after_range": after})
+    return sorted(out, key=lambda p: (p["kind"] != "everyone", *(-v for v in p["now_range"]), p["who"]))
 
 
 def candidate(record: AuditRecord) -> str:
@@ -95,7 +55,7 @@ def helped(record: AuditRecord) -> bool:
 def changes(record: AuditRecord) -> Changes:
     limit, result = facts.limit_of(record), populations(record)
     few = result[:MOST]
-    top = ruler_top_of([(s.low, s.high) for p in few for s in (p.now, p.after) if s is not None], limit)
+    top = ruler_top_of([r for p in few for r in (p["now_range"], p["after_range"]) if r is not None], limit)
     rows = tuple(_change(p, record, limit, top) for p in few)
     measures = record.curve(facts.FIXED).columns.get("measure", ("error",))
     what = "gap" if measures[0] == "gap" else f"calibration error{' (subgroups: gap)' if 'gap' in measures else ''}"
@@ -108,33 +68,30 @@ def changes(record: AuditRecord) -> Changes:
     )
 
 
-def _change(p: Population, record: AuditRecord, limit: float | None, top: float) -> Change:
-    after = p.after or p.now
-    status = after.verdict or "not_checked"
-    rows = f"{num.count(p.rows)} {facts.noun(record)}" if not p.of else f"{clipped(p.of, LONG)} · {num.count(p.rows)}"
-    now, then = _range(p.now, limit), _range(after, limit)
-    label = f"now {now}, after {then} points"
-    bar = before_after((p.now.low, p.now.high), (after.low, after.high), top, limit, status, label)
-    return Change(clipped(p.who, LONG), rows, now, then, status, VERDICTS[status] if limit is not None else "", bar)
-
-
-def _range(side: Side, limit: float | None) -> str:
-    return num.ends(side.low, side.high, limit)
+def _change(p: facts.Line, record: AuditRecord, limit: float | None, top: float) -> Change:
+    now, when = p["now_range"], "now" if p["after_range"] is None else "after"
+    after, status = p[f"{when}_range"], p[when] or "not_checked"
+    rows = num.count(p["rows"])
+    rows = f"subgroup · {rows}" if p["kind"] == "subgroup" else f"{rows} {facts.noun(record)}"
+    first, then = (num.ends(*r, limit) for r in (now, after))
+    bar = before_after(now, after, top, limit, status, f"now {first}, after {then} points")
+    word = VERDICTS[status] if limit is not None else ""
+    return Change(clipped(p["who"], LONG), rows, first, then, status, word, bar)
 
 
 def outcome(record: AuditRecord) -> str:
-    limit, result = facts.limit_of(record), [p for p in populations(record) if p.after is not None]
+    limit, result = facts.limit_of(record), [p for p in populations(record) if p["after_range"] is not None]
     n = num.count(int(record.curve(facts.FIXED).settings.get("rows_judged") or 0))
     start = f"On {n} {facts.noun(record)} held out, "
     if limit is None:
         return start + _in_points(result)
-    over, few = ([p for p in result if p.after is not None and p.after.verdict == v] for v in ("over", "undecided"))
-    was = [p for p in result if p.now.verdict == "over"]
+    over, few = ([p for p in result if p["after"] == v] for v in ("over", "undecided"))
+    was = [p for p in result if p["now"] == "over"]
     if over:
-        who = clipped(over[0].who, LONG) if over[0].kind != "everyone" else "everyone"
+        who = clipped(over[0]["who"], LONG) if over[0]["kind"] != "everyone" else "everyone"
         more = f" and {cardinal(len(over) - 1)} more" if len(over) > 1 else ""
         first = f"{who}{more} {'stay' if more else 'stays'} over the limit"
-    elif left(record) or (was and not any(p.after is not None and p.after.verdict == "within" for p in was)):
+    elif left(record) or (was and not any(p["after"] == "within" for p in was)):
         first = "it is not shown to be enough"
     else:
         first = "nothing is over the limit any more" if was else "nothing is over the limit"
@@ -143,11 +100,9 @@ def outcome(record: AuditRecord) -> str:
     return f"{start}{first}."
 
 
-def _in_points(results: list[Population]) -> str:
-    one = next((p for p in results if p.kind == "everyone"), None)
-    if one is None or one.after is None:
-        return "it is shown to help."
-    now, after = num.upper_bound(one.now.high), num.upper_bound(one.after.high)
+def _in_points(results: list[facts.Line]) -> str:
+    one = next((p for p in results if p["kind"] == "everyone"), None)
+    now, after = ("", "") if one is None else (num.upper_bound(one[f"{w}_range"][1]) for w in ("now", "after"))
     return f"everyone is off by at most {after} points instead of {now}." if now != after else "it is shown to help."
 
 

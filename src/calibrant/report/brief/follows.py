@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report.by_variable import ByVariable, Point, by_variable_of, named
 from calibrant.report.document import Follow, Follows
-from calibrant.report.findings import UNREPORTED, needed, subgroups_over
+from calibrant.report.findings import UNREPORTED, Ranked, needed, ranked, subgroups_over
 from calibrant.report.places import digits_of, percent, place
 from calibrant.report.spans import Span, Text, clipped, plain, say, shown, strong
 from calibrant.report.svg import SIZE, Svg, area, path, tag
@@ -153,36 +152,6 @@ LONG = 32  # characters of a level or a variable in a title
 LONGER = 90  # of the rule of a subgroup
 FINE = re.compile(r"\d+\.\d{3,}")  # an end of a range, written more finely than anybody reads it
 SIDES = {"low": "Underpredicts", "high": "Overpredicts", "unclear": "Off"}
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A variable, what is certified along it beyond the overall gap, and whether any is shown."""
-
-    variable: str
-    low: float | None
-    high: float | None
-    error_shown: bool
-    worst: str
-    gap: float
-
-
-def ranked(record: AuditRecord) -> list[Ranked]:
-    """The variables, the one the error varies with most first; pairs are left out."""
-    c, alpha = record.curve("ranking").columns, float(record.settings["alpha"])
-    lines = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
-    return [
-        Ranked(
-            str(line["variable"]),
-            line["beyond_low"],
-            line["beyond_high"],
-            float(line["p_adjusted"]) <= alpha,
-            str(line["worst"]) if line["worst_rows"] is not None else "",
-            float(line["worst_beyond_gap"]) if line["worst_rows"] is not None else 0.0,
-        )
-        for line in lines
-        if line["kind"] != "pair"
-    ]
 
 
 def follows(record: AuditRecord) -> Follows | None:

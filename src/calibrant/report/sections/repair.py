@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import commands
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
-from calibrant.report.findings import FIXED, decided, limit_of, noun, size
+from calibrant.report.findings import FIXED, Line, limit_of, lines_of, noun, range_of
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Span, Text, lines, literal, say, strong
 from calibrant.report.wording.decisions import lost_by_repair
@@ -28,7 +27,6 @@ TESTS = {
     "strong": "strong test (a badly served group)",
     "scan": "scan test (every subgroup of two attributes)",
 }
-Line = Mapping[str, Any]  # one probability of a table, or one population, by the names of its columns
 
 
 def repair(record: AuditRecord) -> Iterator[doc.Node]:
@@ -61,17 +59,12 @@ def compared(record: AuditRecord) -> bool:
 
 def rows(record: AuditRecord) -> list[Line]:
     """Return what was compared, "as audited" first."""
-    return _lines(record, "repairs")
+    return lines_of(record.curve("repairs"))
 
 
 def populations(record: AuditRecord) -> list[Line]:
     """Return who was held against the limit before and after."""
-    return _lines(record, FIXED)
-
-
-def _lines(record: AuditRecord, curve: str) -> list[Line]:
-    c = record.curve(curve).columns
-    return [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
+    return lines_of(record.curve(FIXED))
 
 
 def recommended(record: AuditRecord) -> Line | None:
@@ -214,12 +207,10 @@ def _population(p: Line, limit: float | None) -> doc.Row:
 
 
 def _side(p: Line, when: str, limit: float | None) -> doc.Cell:
-    verdict = p[when]
-    if p[f"{when}_low"] is None:
+    verdict, ends = p[when], range_of(p, when, limit)
+    if ends is None:
         return doc.Cell(say("–"))
-    low, high = float(p[f"{when}_low"]), float(p[f"{when}_high"])
-    low, high = size(low, high) if p["measure"] == "gap" else (low, high)
-    low, high = decided(low, high, verdict, limit)
+    low, high = ends
     text = num.ends(low, high, limit)
     if limit is None:
         return doc.Cell(say(text), sort=f"{high:.4g}")
@@ -351,7 +342,7 @@ DECISIONS = "Who comes to be acted on, and who is not any more, under a repair; 
 def decision_lines(record: AuditRecord) -> list[Line]:
     """Return everyone under every repair, and the groups under the one recommended; empty without a threshold."""
     chosen = record.curve("repairs").settings["recommended"]
-    result = _lines(record, "repair_decisions")
+    result = lines_of(record.curve("repair_decisions"))
     return [d for d in result if d["population"] == "everyone" or d["probability"] == chosen]
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
-from typing import Any
 
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report import svg
-from calibrant.report.findings import STRONG, noun, ran, stands
+from calibrant.report.findings import STRONG, Line, lines_of, noun, ran, stands
 from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import BREAK, Span, code, lines, literal, say, shown
 from calibrant.report.wording.terms import LOOKED_AT, UNPROVEN, WHO, cardinal, p_reported
@@ -20,7 +19,6 @@ UNDECIDED = "undecided"
 SEARCHES = 5  # again, each without a fifth of the half that finds the rules
 FEW, MANY = 0.2, 0.5  # shares of people: a peak before the first is concentrated, one after the second spread
 TITLE = "Evidence of error, the most suspicious first"
-Line = Mapping[str, Any]  # one row of a curve, by its columns
 
 
 def search(record: AuditRecord) -> Iterator[doc.Node]:
@@ -42,11 +40,6 @@ def search(record: AuditRecord) -> Iterator[doc.Node]:
         yield doc.Details("How the rules were found", read, id="evidence", where=doc.PAGE)
     if not needs(record):
         yield doc.Paragraph(say(needs_note(record)), where=doc.MARKDOWN)
-
-
-def _rows(record: AuditRecord, curve: str) -> list[Line]:
-    c = record.curve(curve).columns
-    return [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
 
 
 # ---- what the test found ----
@@ -183,7 +176,7 @@ def _caption(record: AuditRecord, end: float, line: float | None) -> str:
 
 def rules(record: AuditRecord) -> list[Line]:
     """The rules, the largest excess first, with the numbers of the half that did not find them."""
-    return _rows(record, "searched_subgroups")
+    return lines_of(record.curve("searched_subgroups"))
 
 
 def first_shown(record: AuditRecord) -> Line | None:
@@ -249,7 +242,7 @@ def rules_note(record: AuditRecord) -> str:
 def needs(record: AuditRecord) -> list[Line]:
     """The variables without which evidence is lost, the most needed first; none where nothing was found."""
     check = ran(record, STRONG)
-    return _rows(record, "importance") if check is not None and record.error_shown(check) else []
+    return lines_of(record.curve("importance")) if check is not None and record.error_shown(check) else []
 
 
 def share_lost(line: Line, statistic: float) -> str:

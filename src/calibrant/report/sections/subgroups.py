@@ -36,7 +36,6 @@ BESIDES = 2  # attributes that tell the people of a subgroup apart, besides its 
 LABEL = 32  # characters of a label of the map
 WHOLE_POINTS = 0.03  # where the largest gap of a map is so large, its cells tell whole points
 NOT_SHOWN = "No subgroup can be shown: those that are farthest off are too small, or leave too few outside."
-Line = Mapping[str, Any]
 
 
 def subgroups(record: AuditRecord) -> Iterator[doc.Node]:
@@ -66,12 +65,12 @@ def subgroups(record: AuditRecord) -> Iterator[doc.Node]:
     yield doc.Paragraph(by, "note", doc.MARKDOWN if by else doc.NOWHERE)
 
 
-def reported(record: AuditRecord) -> list[Line]:
+def reported(record: AuditRecord) -> list[facts.Line]:
     """The distinct subgroups, those found first before those found once the first are taken out."""
     curve = record.curve(facts.SUBGROUPS)
-    c, besides = curve.columns, curve.settings.get("besides") or ()
-    rows = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
-    return [{**row, "besides": besides[i] if i < len(besides) else ()} for i, row in enumerate(rows)]
+    besides = curve.settings.get("besides") or ()
+    rows = enumerate(facts.lines_of(curve))
+    return [{**row, "besides": besides[i] if i < len(besides) else ()} for i, row in rows]
 
 
 def looked_at(record: AuditRecord, e: Estimate) -> str:
@@ -92,7 +91,7 @@ def looked_at(record: AuditRecord, e: Estimate) -> str:
 # ---- the distinct subgroups ----
 
 
-def table(record: AuditRecord, results: Sequence[Line]) -> doc.Table:
+def table(record: AuditRecord, results: Sequence[facts.Line]) -> doc.Table:
     """The subgroups: their ranges as a picture, and their numbers."""
     limit, judged = facts.limit_of(record), facts.limit_of(record) is not None
     top = end_of(100 * max(*(max(abs(r["low"]), abs(r["high"])) for r in results), 1.2 * (limit or 0.0)))
@@ -118,7 +117,7 @@ def table(record: AuditRecord, results: Sequence[Line]) -> doc.Table:
     )
 
 
-def _row(r: Line, limit: float | None, top: float, who: str) -> doc.Row:
+def _row(r: facts.Line, limit: float | None, top: float, who: str) -> doc.Row:
     low, high = num.signed_range(float(r["low"]), float(r["high"]))
     kind, word = verdict(r, limit)
     name = literal(shown(r["rule"]))
@@ -144,7 +143,7 @@ def _row(r: Line, limit: float | None, top: float, who: str) -> doc.Row:
     )
 
 
-def verdict(r: Line, limit: float | None) -> tuple[str, str]:
+def verdict(r: facts.Line, limit: float | None) -> tuple[str, str]:
     """The status of a subgroup, and its word; without a limit, what the model says."""
     side = "low" if r["low"] > 0 else "high" if r["high"] < 0 else "unclear"
     if limit is None:
@@ -169,7 +168,7 @@ def _whole(share: float) -> str:
     return f"{num.nearest(share, 0)}%"
 
 
-def note(record: AuditRecord, results: Sequence[Line]) -> str:
+def note(record: AuditRecord, results: Sequence[facts.Line]) -> str:
     mean_gap, start = record.estimates.get("gap"), "The gap is what happened minus what the model says"
     everyone = "" if mean_gap is None else f", for everyone {num.gap(mean_gap.value)}"
     text = (
@@ -230,7 +229,7 @@ def figure(record: AuditRecord) -> doc.Figure | None:
     )
 
 
-def title(worst: Sequence[Line], names: Sequence[str]) -> str:
+def title(worst: Sequence[facts.Line], names: Sequence[str]) -> str:
     """Return what the map shows: where the model is certified farthest off, or of which attributes it is."""
     off = [r for r in worst if r["low"] > 0 or r["high"] < 0]
     if not off:

@@ -12,7 +12,7 @@ from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.by_variable import ByVariable, by_variable_of
-from calibrant.report.findings import carries_curve, draws_of, noun, ran
+from calibrant.report.findings import Ranked, carries_curve, draws_of, noun, ran, ranked
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import digits_of
 from calibrant.report.sections.curves import Map, figure, map_figure, maps, unclear, worst_off
@@ -113,52 +113,6 @@ def reported(record: AuditRecord) -> tuple[ReportedVariable, ...]:
 
 
 # ---- the ranking, as the record holds it ----
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """One variable of the ranking; errors are fractions."""
-
-    variable: str
-    kind: str
-    beyond: float  # estimated average gap along the variable beyond the overall gap
-    # `low` and `high`: certified, for `beyond`; None where no proof covers the data.
-    low: float | None
-    high: float | None
-    whole: float  # estimated average gap along the variable, the shift included
-    # `whole_low` and `whole_high`: certified, for `whole`.
-    whole_low: float | None
-    whole_high: float | None
-    adjusted: float  # p-value of `beyond`, adjusted for all variables of the ranking
-    error_shown: bool  # whether error beyond the overall gap is shown
-    worst: str  # values that add most; empty where too few people have them to be shown
-    gap: float  # what happened minus what the model says there, less the overall gap
-
-
-def ranked(record: AuditRecord) -> tuple[Ranked, ...]:
-    """The variables of a record, the one the error varies with most first; pairs of variables are left out."""
-    c = record.curve("ranking").columns
-    lines = (dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True))
-    alpha, mask = float(record.settings["alpha"]), int(record.settings.get("mask", 20))
-    return tuple(_ranked(line, alpha, mask) for line in lines if line["kind"] != "pair")
-
-
-def _ranked(line: Mapping[str, Any], alpha: float, mask: int) -> Ranked:
-    seen = line["worst_rows"] is not None and int(line["worst_rows"]) >= mask
-    return Ranked(
-        variable=str(line["variable"]),
-        kind=str(line["kind"]),
-        beyond=float(line["beyond_gap"]),
-        low=line["beyond_low"],
-        high=line["beyond_high"],
-        whole=float(line["vece"]),
-        whole_low=line["low"],
-        whole_high=line["high"],
-        adjusted=float(line["p_adjusted"]),
-        error_shown=float(line["p_adjusted"]) <= alpha,
-        worst=str(line["worst"]) if seen else "",
-        gap=float(line["worst_beyond_gap"]) if seen else 0.0,
-    )
 
 
 def draws(record: AuditRecord) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -26,13 +26,16 @@ Side = Literal["low", "high", "unclear"]
 Subgroups = Literal["over", "undecided", "error_shown", "within", "measured", "absent"]
 
 
-def ordered(groups: Sequence[Finding]) -> list[Finding]:
-    """Return groups worst first: broken, undecided, met; within each by lower, then by upper bound."""
+def ordered(
+    groups: Sequence[Finding],
+    ends: Callable[[Finding], tuple[float, float]] = lambda f: (f.lower.interval.low, f.upper.interval.high),
+) -> list[Finding]:
+    """Return groups worst first: broken, undecided, met; within each by lower, then by upper end."""
 
     def key(f: Finding) -> tuple[float, float, float, str]:
-        low, high = -f.lower.interval.low, -f.upper.interval.high
+        low, high = ends(f)
         first, second = (high, low) if f.verdict == "within" else (low, high)
-        return RANK.get(f.verdict, 3), first, second, f.id
+        return RANK.get(f.verdict, 3), -first, -second, f.id
 
     return sorted(groups, key=key)
 
@@ -324,6 +327,9 @@ def range_of(line: Line, when: str, limit: float | None) -> tuple[float, float] 
 class Ranked:
     """One variable of the ranking; errors are fractions."""
 
+    error_shown: bool  # whether error beyond the overall gap is shown
+    worst: str  # values that add most; empty where too few people have them to be shown
+    gap: float  # what happened minus what the model says there, less the overall gap
     variable: str
     kind: str
     beyond: float  # estimated average gap along the variable beyond the overall gap
@@ -335,9 +341,6 @@ class Ranked:
     whole_low: float | None
     whole_high: float | None
     adjusted: float  # p-value of `beyond`, adjusted for all variables of the ranking
-    error_shown: bool  # whether error beyond the overall gap is shown
-    worst: str  # values that add most; empty where too few people have them to be shown
-    gap: float  # what happened minus what the model says there, less the overall gap
 
 
 RANKING = ("variable", "kind", "beyond_gap", "beyond_low", "beyond_high", "vece", "low", "high", "p_adjusted")
@@ -348,7 +351,8 @@ def ranked(record: AuditRecord) -> tuple[Ranked, ...]:
     alpha, mask, out = float(record.settings["alpha"]), int(record.settings.get("mask", 20)), []
     for line in lines_of(record.curve("ranking")):
         seen = line["worst_rows"] is not None and int(line["worst_rows"]) >= mask
-        at = (str(line["worst"]), float(line["worst_beyond_gap"])) if seen else ("", 0.0)
+        worst, gap = (str(line["worst"]), float(line["worst_beyond_gap"])) if seen else ("", 0.0)
         if line["kind"] != "pair":
-            out.append(Ranked(*(line[k] for k in RANKING), float(line["p_adjusted"]) <= alpha, *at))
+            shown = float(line["p_adjusted"]) <= alpha
+            out.append(Ranked(shown, worst, gap, *(line[k] for k in RANKING)))
     return tuple(out)

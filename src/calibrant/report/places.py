@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from calibrant.audit.record import Finding
 from calibrant.report import numbers as num
 
 Window = tuple[float, float]
@@ -202,34 +201,8 @@ def _year(x: float) -> str:
 # ---- rulers: certified ranges under each other on one axis of average error, in points ----
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
-    """One certified range on an axis; places are percent of its length."""
-
-    x: str
-    width: str
-    limit: str  # where the limit lies; empty for none
-    over: bool  # whether the range goes on beyond the axis
-    kind: str  # the verdict, or "along" or "unfound" for a variable: the class it is drawn in
-    label: str  # the range in words
-    at: str = ""  # where the estimate lies; empty for none
-
-
-def track(low: float, high: float, top: float, kind: str, label: str, limit: float | None = None) -> Track:
-    """A range, in fractions, on an axis from 0 to `top` points; one too short to be seen is drawn longer."""
-    start, stop = sorted((low * 100, high * 100))
-    width = max(min(stop, top) - start, THINNEST * top)
-    x = place(min(start, top - width), top)
-    return Track(x, place(width, top), "" if limit is None else place(limit * 100, top), stop > top, kind, label)
-
-
-def ruler_top(findings: Sequence[Finding], limit: float | None) -> float:
+def ruler_top(ranges: Sequence[tuple[float, float]], limit: float | None) -> float:
     """Return where the axis of a ruler ends, in points: most ranges fit, and every lower end and the limit show."""
-    return ruler_top_of([(f.lower.interval.low, f.upper.interval.high) for f in findings], limit)
-
-
-def ruler_top_of(ranges: Sequence[tuple[float, float]], limit: float | None) -> float:
-    """The same for ranges given as their ends."""
     highs = sorted(max(low, high) * 100 for low, high in ranges)
     lows = [low * 100 for low, _ in ranges]
     most = highs[max(0, -(-len(highs) * 4 // 5) - 1)]  # the widest fifth may go on beyond the edge

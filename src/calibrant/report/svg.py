@@ -14,7 +14,7 @@ from itertools import accumulate, groupby, pairwise
 from unicodedata import east_asian_width
 
 from calibrant.report.by_variable import Bar, Bin, ByVariable, Point
-from calibrant.report.places import Track, Window, anchor, percent, place, ruler_ticks, signed, ticks
+from calibrant.report.places import THINNEST, Window, anchor, percent, place, ruler_ticks, signed, ticks
 from calibrant.results import Curve
 
 SIZE = 1000  # units along each side of a plot
@@ -91,19 +91,21 @@ def swatch(kind: str) -> Svg:
 # ---- bars in rows of a table: certified ranges, levels, shares ----
 
 
-def track(t: Track) -> Svg:
-    """A certified range on its axis, with the limit and the estimate where there is one."""
-    corner = 1.5 if t.kind == "over" else 4.5  # a square end: the worst stands out without its colour
-    range_ = tag("rect", cls=f"ivl {t.kind}", x=t.x, width=t.width, y=-4.5, height=9, rx=corner)
-    over = tag("path", cls=f"ivl {t.kind}", d="M1 -7l8 7l-8 7z")
+def track(low: float, high: float, top: float, kind: str, label: str, limit: float | None = None) -> Svg:
+    """A certified range, in fractions, on an axis from 0 to `top` points; one too short to be seen is drawn longer."""
+    start, stop = sorted((low * 100, high * 100))
+    width = max(min(stop, top) - start, THINNEST * top)
+    corner = 1.5 if kind == "over" else 4.5  # a square end: the worst stands out without its colour
+    at = {"x": place(min(start, top - width), top), "width": place(width, top)}
+    line = None if limit is None else place(limit * 100, top)
+    over = tag("path", cls=f"ivl {kind}", d="M1 -7l8 7l-8 7z")
     parts = [
         tag("line", cls="row0", x2="100%", y1="50%", y2="50%"),
-        tag("svg", range_, y="50%", overflow="visible") if t.width else "",
-        tag("svg", over, x="100%", y="50%", overflow="visible") if t.over else "",
-        tag("line", cls="lim", x1=t.limit, x2=t.limit, y2="100%") if t.limit else "",
-        tag("circle", cls="est", cx=t.at, cy="50%", r=3.5) if t.at else "",
+        tag("svg", tag("rect", cls=f"ivl {kind}", **at, y=-4.5, height=9, rx=corner), y="50%", overflow="visible"),
+        tag("svg", over, x="100%", y="50%", overflow="visible") if stop > top else "",
+        tag("line", cls="lim", x1=line, x2=line, y2="100%") if line else "",
     ]
-    return tag("svg", *parts, cls="t", role="img", aria_label=t.label)
+    return tag("svg", *parts, cls="t", role="img", aria_label=label)
 
 
 def level(p: Point, top: float, limit: float | None = None) -> Svg:

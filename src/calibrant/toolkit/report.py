@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     from calibrant.report.wording.terms import repair_named as repair_named
     from calibrant.views.grouped import keyed as keyed
 
+    tables = results
+
 _WHERE = {
     "Cell": "calibrant.report.document",
     "Column": "calibrant.report.document",

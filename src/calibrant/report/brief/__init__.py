@@ -12,13 +12,16 @@ from calibrant.report.brief.action import changes, decision, helped, rows_that_w
 from calibrant.report.brief.follows import follows
 from calibrant.report.brief.rests import not_checked, rests
 from calibrant.report.findings import (
-    RANK,
+    RANK as RANK,
+)
+from calibrant.report.findings import (
     Off,
     by_gap,
     ends,
     limit_of,
     noun,
     only_together,
+    ordered,
     stated_of,
     subgroups_over,
     suppressed,
@@ -49,7 +52,7 @@ def ruler(record: AuditRecord) -> doc.Ruler:
     limit, worst = limit_of(record), farthest(record)[:WORST]
     shown = [record.everyone, *worst]
     subgroups = [o for o in subgroups_over(record) if o.rule][:SUBGROUPS]
-    top = places.ruler_top_of([*(ends(record, f) for f in shown), *((o.least, o.most) for o in subgroups)], limit)
+    top = places.ruler_top([*(ends(record, f) for f in shown), *((o.least, o.most) for o in subgroups)], limit)
     what = "gap" if by_gap(record) else "calibration error"
     of = f" and of the {len(worst)} groups farthest off" if len(worst) > 1 else " and of the group" if worst else ""
     of += ", and gaps of subgroups" if subgroups else ""
@@ -65,12 +68,7 @@ def ruler(record: AuditRecord) -> doc.Ruler:
 def farthest(record: AuditRecord) -> list[Finding]:
     """The groups worst first, by what is judged: over the limit, undecided, met, then by their ends."""
 
-    def key(f: Finding) -> tuple[float, float, float, str]:
-        low, high = ends(record, f)
-        first, second = (high, low) if f.verdict == "within" else (low, high)
-        return RANK.get(f.verdict, 3), -first, -second, f.id
-
-    return sorted(record.groups, key=key)
+    return ordered(record.groups, lambda f: ends(record, f))
 
 
 def reading(record: AuditRecord) -> str:
@@ -79,35 +77,27 @@ def reading(record: AuditRecord) -> str:
 
 
 def _mark(record: AuditRecord, f: Finding, top: float) -> doc.Mark:
-    limit, (low, high) = limit_of(record), judged(record, f)
-    apart = two_way(f) and not by_gap(record)
-    text = f"raw {low}, rounded {high}" if apart else num.between(low, high)
-    read = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
-    return doc.Mark(
-        value=clipped(label(f), NAMED) if f.variables else "Everyone",
-        variable="",
-        rows=f"{num.count(f.rows)} {noun(record)}",
-        range=text,
-        verdict=f.verdict,
-        word=VERDICTS[f.verdict],
-        bar=svg.track(places.track(*ends(record, f), top, f.verdict, read, limit)),
-    )
+    low, high = judged(record, f)
+    text = f"raw {low}, rounded {high}" if two_way(f) and not by_gap(record) else num.between(low, high)
+    who = clipped(label(f), NAMED) if f.variables else "Everyone"
+    bar = _bar(record, ends(record, f), top, f.verdict, text)
+    return doc.Mark(who, "", f"{num.count(f.rows)} {noun(record)}", text, f.verdict, VERDICTS[f.verdict], bar)
 
 
 def _subgroup(record: AuditRecord, o: Off, top: float) -> doc.Mark:
     limit, tested = limit_of(record), tested_rows(record)
     verdict: Verdict = "not_checked" if limit is None else "over"
     text = num.between(num.lower_bound(o.least, limit), num.upper_bound(o.most, limit))
+    rows = f"{num.count(o.rows)} {f'of {num.count(tested)} ' if tested else ''}{noun(record)}"
+    bar = _bar(record, (o.least, o.most), top, verdict, text)
+    who = clipped(sanitize(o.rule), NAMED)
+    return doc.Mark(who, "subgroup, by its gap", rows, text, verdict, VERDICTS[verdict], bar)
+
+
+def _bar(record: AuditRecord, at: tuple[float, float], top: float, verdict: Verdict, text: str) -> svg.Svg:
+    limit = limit_of(record)
     read = f"{text} points" if limit is None else f"{text} points; limit {num.limit_points(limit)}"
-    return doc.Mark(
-        value=clipped(sanitize(o.rule), NAMED),
-        variable="subgroup, by its gap",
-        rows=f"{num.count(o.rows)} {f'of {num.count(tested)} ' if tested else ''}{noun(record)}",
-        range=text,
-        verdict=verdict,
-        word=VERDICTS[verdict],
-        bar=svg.track(places.track(o.least, o.most, top, verdict, read, limit)),
-    )
+    return svg.track(*at, top, verdict, read, limit)
 
 
 LONG = 60  # characters of the model and of its use, over the brief

@@ -8,7 +8,7 @@ from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.brief.follows import before_after
 from calibrant.report.document import Change, Changes, Decision
-from calibrant.report.places import ruler_top_of
+from calibrant.report.places import ruler_top
 from calibrant.report.spans import Span, Text, clipped, code, say, shown
 from calibrant.report.wording.clusters import no_number, no_plan, wider
 from calibrant.report.wording.decisions import lost_by_repair
@@ -55,7 +55,7 @@ def helped(record: AuditRecord) -> bool:
 def changes(record: AuditRecord) -> Changes:
     limit, result = facts.limit_of(record), populations(record)
     few = result[:MOST]
-    top = ruler_top_of([r for p in few for r in (p["now_range"], p["after_range"]) if r is not None], limit)
+    top = ruler_top([r for p in few for r in (p["now_range"], p["after_range"]) if r is not None], limit)
     rows = tuple(_change(p, record, limit, top) for p in few)
     measures = record.curve(facts.FIXED).columns.get("measure", ("error",))
     what = "gap" if measures[0] == "gap" else f"calibration error{' (subgroups: gap)' if 'gap' in measures else ''}"
@@ -73,7 +73,7 @@ def _change(p: facts.Line, record: AuditRecord, limit: float | None, top: float)
     after, status = p[f"{when}_range"], p[when] or "not_checked"
     rows = num.count(p["rows"])
     rows = f"subgroup · {rows}" if p["kind"] == "subgroup" else f"{rows} {facts.noun(record)}"
-    first, then = (num.ends(*r, limit) for r in (now, after))
+    first, then = num.ends(now[0], now[1], limit), num.ends(after[0], after[1], limit)
     bar = before_after(now, after, top, limit, status, f"now {first}, after {then} points")
     word = VERDICTS[status] if limit is not None else ""
     return Change(clipped(p["who"], LONG), rows, first, then, status, word, bar)

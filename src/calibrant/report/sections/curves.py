@@ -328,12 +328,12 @@ def _place(by_variable: ByVariable, curve: Curve, region: Mapping[str, Any]) -> 
         write = by_variable.axis.written
         low, high, at = (write(in_units(span, v)) for v in (span["low"], span["high"], c["x"][i]))
         where = low if low == high else f"{low} to {high}"
-    low, high = float(region["low"]), float(region["high"])
+    least, most = float(region["low"]), float(region["high"])
     rates = float(c["predicted"][i]), float(c["observed"][i]), float(region["gap"])
     rows = next((p.rows for p in by_variable.levels if p.label == label), 0)
-    point, sign = Point(None, label, *rates, low, high, rows=rows), int(region["sign"])
+    point, sign = Point(None, label, *rates, least, most, rows=rows), int(region["sign"])
     adjusted = float(region["p_adjusted"])
-    return Place(where, at, point, sign, low if sign > 0 else -high, int(region["people"]), adjusted)
+    return Place(where, at, point, sign, least if sign > 0 else -most, int(region["people"]), adjusted)
 
 
 # ---- in words ----

@@ -129,7 +129,6 @@ def _cell(ends: tuple[float, float, float]) -> str:
 
 
 def _table(record: AuditRecord, lines: list[Acted]) -> doc.Table:
-    columns = (doc.Column(say("Who")), *(doc.Column(say(h), "r") for h in HEADS))
     rows = []
     for one in lines[:EACH_MOST]:
         who = say("Everyone") if one.everyone else say(literal(clipped(shown(one.name))))
@@ -141,14 +140,14 @@ def _table(record: AuditRecord, lines: list[Acted]) -> doc.Table:
             " to ".join(num.signed_range(*one.over_all[1:])),
             num.between(num.lower_bound(one.regret[1]), num.upper_bound(one.regret[2])),
         )
-        rows.append(doc.Row((doc.Cell(who), *(doc.Cell(say(text)) for text in cells))))
+        rows.append((who, *cells))
     more = len(lines) - EACH_MOST
     rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
     caption = (
         f"The last three in true positives per 100 {noun(record)}. Lost to error: what the best decisions by the same "
         f"score would bring back.{rest}"
     )
-    return doc.Table(columns, tuple(rows), caption)
+    return doc.number_table(caption, ("Who", *HEADS), rows, "cards")
 
 
 def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:

@@ -125,7 +125,7 @@ def table(record: AuditRecord) -> doc.Table:
     """Return all groups, the worst first: gap and calibration error with ranges; the picture is of what is judged."""
     limit, kept = facts.limit_of(record), facts.ordered(record.groups)[: facts.MOST_ROWS]
     judged, gap = limit is not None, facts.by_gap(record)
-    top = places.ruler_top_of([facts.ends(record, f) for f in kept], limit)
+    top = places.ruler_top([facts.ends(record, f) for f in kept], limit)
     axis = lines("Gap, either way," if gap else "Calibration error,", f"0 to {top:g}\N{NO-BREAK SPACE}points")
     columns = (
         doc.Column(say("Group")),
@@ -150,26 +150,23 @@ def table(record: AuditRecord) -> doc.Table:
 def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
     limit, predicted, observed = facts.limit_of(record), f.expected / f.rows, f.events / f.rows
     low, high = facts.ends(record, f)
-    track = places.track(low, high, top, f.verdict, f"{_range(low, high, limit)} points", limit)
+    track = svg.track(low, high, top, f.verdict, f"{_range(low, high, limit)} points", limit)
     reported_in = f.rows if f.variables else 0  # everyone is reported exactly
-    name = doc.Cell(say("Everyone"))
-    if f.variables:
-        name = doc.Cell(say(literal(label(f))))
     known = facts.need_of(f)
     need = "–" if known is None else num.amount(*known).removeprefix("about ")
     first, last = num.signed_range(f.gap.interval.low, f.gap.interval.high)
-    cells = (
-        name,
-        doc.Cell(say(num.count(f.rows))),
-        doc.Cell(say(num.reported_rate(predicted, reported_in))),
-        doc.Cell(say(num.reported_rate(observed, reported_in))),
-        doc.Cell(say(f"{num.gap(f.gap.value)} ({first} to {last})")),
-        doc.Cell(sort=f"{low:.4g}", picture=svg.track(track)),
-        doc.Cell(say(error_range(record, f))),
+    made = doc.row(
+        say(literal(label(f))) if f.variables else "Everyone",
+        num.count(f.rows),
+        num.reported_rate(predicted, reported_in),
+        num.reported_rate(observed, reported_in),
+        f"{num.gap(f.gap.value)} ({first} to {last})",
+        doc.Cell(sort=f"{low:.4g}", picture=track),
+        error_range(record, f),
         doc.Cell(say(VERDICTS[f.verdict]), str(-facts.RANK[f.verdict]), icon=f.verdict),
         doc.Cell(say(need), str(known[0]) if known and need[0] in "oa" else "", style="none" if need == "–" else ""),
     )
-    return doc.Row(cells, f.id)
+    return replace(made, id=f.id)
 
 
 def error_range(record: AuditRecord, f: Finding) -> str:
@@ -338,22 +335,17 @@ def _figure(record: AuditRecord) -> doc.Figure:
 
 def _numbers(record: AuditRecord) -> doc.Table:
     c, s = record.curve(CODE).columns, record.curve(CODE).settings
-    columns = doc.Column(say("Cluster")), doc.Column(say("Intercept, logits"), "r"), doc.Column(say("Range"), "r")
     pooled = (
         ("Mean of all clusters", s["mean"], s["mean_low"], s["mean_high"]),
         ("A new cluster", s["mean"], s["new_low"], s["new_high"]),
     )
     each = ((f"number {rank}", *rest) for rank, *rest in zip(*c.values(), strict=True))
     rows = (
-        doc.Row(
-            tuple(
-                doc.Cell(say(t))
-                for t in (name, num.decimals(at, 2), num.between(num.decimals(low, 2), num.decimals(high, 2)))
-            )
-        )
+        (name, num.decimals(at, 2), num.between(num.decimals(low, 2), num.decimals(high, 2)))
         for name, at, low, high in (*pooled, *each)
     )
-    return doc.Table(columns, tuple(rows), "The lowest first, without names.")
+    heads = ("Cluster", "Intercept, logits", "Range")
+    return doc.number_table("The lowest first, without names.", heads, rows, "cards")
 
 
 def _sites_caption(curve: Curve) -> str:

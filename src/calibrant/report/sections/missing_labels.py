@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
-from calibrant.report.document import Cell, Column, Details, Entry, Node, Paragraph, Row, Table
+from calibrant.report.document import Details, Entry, Node, Paragraph, Table, number_table
 from calibrant.report.findings import by_gap, cluster_totals, limit_of, noun
 from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import clipped, code, literal, say, shown
@@ -82,18 +82,18 @@ def _standing(one: People) -> str:
 def _ranges(record: AuditRecord, values: tuple[People, ...]) -> Table:
     """A line for everyone and each group: its range and verdict under each assumption."""
     judged, odds = limit_of(record) is not None, stated(record)
-    heads = ("Outcome not known", "At random", f"Odds up to {odds:g}", "Whatever they are")
-    columns = (Column(say("Who")), *(Column(say(h), "r") for h in (*heads, *(("Stands to",) if judged else ()))))
+    heads = ["Who", "Outcome not known", "At random", f"Odds up to {odds:g}", "Whatever they are"]
+    heads += ["Stands to"] if judged else []
     rows = []
     for one in values[:MOST]:
         who = say("Everyone") if one.everyone else say(literal(clipped(shown(one.name))))
         cells = [one.unknown, *(_range(record, one, i) for i in range(3))]
-        rows.append(Row((Cell(who), *(Cell(say(c)) for c in (*cells, *((_stood(one),) if judged else ()))))))
+        rows.append((who, *cells, *((_stood(one),) if judged else ())))
     more = len(values) - MOST
     rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
     what = "gap" if by_gap(record) else "calibration error"
     caption = f"{capital(what)} of all {noun(record)}, points. Everyone's ranges hold separately, those of groups "
-    return Table(columns, tuple(rows), f"{caption}simultaneously.{rest}")
+    return number_table(f"{caption}simultaneously.{rest}", heads, rows, "cards")
 
 
 def _range(record: AuditRecord, one: People, at: int) -> str:
@@ -117,8 +117,7 @@ def _stood(one: People) -> str:
 def _who(record: AuditRecord) -> Table:
     """A line for each range of the score and each level: how many are without an outcome, and the difference."""
     c = record.curve("without_label").columns
-    heads = (capital(noun(record)), "Outcome not known", "Standardised difference", "p")
-    columns = (Column(say("Who is without")), *(Column(say(h), "r") for h in heads))
+    heads = ("Who is without", capital(noun(record)), "Outcome not known", "Standardised difference", "p")
     rows, last, untested = [], "", "not tested" if cluster_totals(record) else "too few"
     keys = ("variable", "level", "rows", "unlabelled", "share", "difference", "p_adjusted")
     for variable, level, known, without, share, difference, p in list(zip(*(c[k] for k in keys), strict=True))[:MOST]:
@@ -136,16 +135,11 @@ def _who(record: AuditRecord) -> Table:
             "none there" if difference is None else _signed(float(str(difference))),
             reported_p,
         )
-        who = (code(shown(variable)), ": ", literal(clipped(shown(level))))
-        rows.append(Row((Cell(say(*who)), *(Cell(say(text)) for text in cells))))
+        rows.append((say(code(shown(variable)), ": ", literal(clipped(shown(level)))), *cells))
     more = len(c["level"]) - MOST
     rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
-    return Table(columns, tuple(rows), DIFFERS + (UNTESTED if cluster_totals(record) else TESTED) + rest)
-
-
-def _p_reported(p: object) -> str:
-    """Write an adjusted p-value by itself; where there are too few people for one, say so."""
-    return "too few" if p is None else num.p_value(float(str(p))).removeprefix("p ").removeprefix("= ")
+    caption = DIFFERS + (UNTESTED if cluster_totals(record) else TESTED) + rest
+    return number_table(caption, heads, rows, "cards")
 
 
 def _signed(x: float) -> str:

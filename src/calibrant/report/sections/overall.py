@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import document as doc
@@ -228,57 +228,31 @@ def _tables(by_variable: ByVariable, bins: Sequence[Bin], digits: int, who: str)
 # ---- what is certified ----
 
 
-@dataclass(frozen=True, slots=True)
-class Certified:
-    """One line of the table of what is certified."""
-
-    quantity: str
-    points: str
-    about: str
-    assumes: str
-
-
 def certified(record: AuditRecord) -> doc.Table:
     """Return what is certified, and about which score; an assumption of all lines is in the caption."""
     kept = certificates(record)
-    assumptions = {c.assumes for c in kept}
-    shared = f" All assume {kept[0].assumes}." if len(assumptions) == 1 else ""
-    columns = (
+    shared = f" All assume {kept[0][-1]}." if len({assumes for *_, assumes in kept}) == 1 else ""
+    heads = (
         doc.Column(say("Quantity"), brief="Certified"),
         doc.Column(say("Points"), "r"),
         doc.Column(say("About")),
         doc.Column(say("Assumes"), "quiet", where=doc.MARKDOWN if shared else doc.WHOLE),
     )
-    rows = tuple(
-        doc.Row(
-            (
-                doc.Cell(say(c.quantity)),
-                doc.Cell(say(c.points)),
-                doc.Cell(say(c.about)),
-                doc.Cell(say(c.assumes), brief=say(code(c.assumes))),
-            )
-        )
-        for c in kept
-    )
+    rows = [(a, b, c, doc.Cell(say(d), brief=say(code(d)))) for a, b, c, d in kept]
     caption = f"What is certified, and about which score. Each line holds separately, {together(record)}.{shared}"
-    if _gap_beyond(record):
-        caption += " A gap is no larger than the calibration error: where its line goes further, it is only less exact."
-    return doc.Table(columns, rows, caption)
-
-
-def _gap_beyond(record: AuditRecord) -> bool:
-    """Whether the range of the shift goes beyond the error's high end: both hold, each by itself."""
     gap, most = record.estimates.get("gap"), record.everyone.upper.interval.high
-    return gap is not None and max(gap.interval.high, -gap.interval.low) > most
+    if gap is not None and max(gap.interval.high, -gap.interval.low) > most:  # both hold, each by itself
+        caption += " A gap is no larger than the calibration error: where its line goes further, it is only less exact."
+    return doc.number_table(caption, heads, rows, "cards")
 
 
-def certificates(record: AuditRecord) -> tuple[Certified, ...]:
-    """The lines of the table of what is certified; an estimate not known here is shown by its name."""
+def certificates(record: AuditRecord) -> list[tuple[str, str, str, str]]:
+    """Each quantity, points, what it is about and assumes; an estimate not known here is shown by its name."""
     one = record.everyone
     low, high = error_bounds(record, one)
     rows = [
-        Certified("Calibration error, at least", low, "the raw score", assumption(one.lower)),
-        Certified("Calibration error, at most", high, str(one.upper.settings["about"]), assumption(one.upper)),
+        ("Calibration error, at least", low, "the raw score", assumption(one.lower)),
+        ("Calibration error, at most", high, str(one.upper.settings["about"]), assumption(one.upper)),
     ]
     about = {
         "distance": ("Distance from calibration, at most", "the raw score, nothing changed"),
@@ -293,7 +267,7 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
         if e is not None:
             low, high = num.signed_range(e.interval.low, e.interval.high)
             shown = f"{low} to {high}" if name == "gap" else num.upper_bound(e.interval.high)
-            rows.append(Certified(quantity, shown, subject, assumption(e)))
+            rows.append((quantity, shown, subject, assumption(e)))
     if (e := record.estimates.get(facts.SUBGROUPS)) is not None:
         for end, word, value in (("min_size", "least", e.interval.low), ("clear_size", "most", e.interval.high)):
             shown = num.lower_bound(value) if word == "least" else num.upper_bound(value)
@@ -302,15 +276,15 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
             if chosen := facts.screened(record):
                 tested = f"{num.count(chosen['rows_tested'])} {facts.noun(record)} tested"
                 of += f", by the {num.count(len(chosen['chosen']))} columns searched, among the {tested}"
-            rows.append(Certified(f"Gap of the worst unlisted subgroup, at {word}", shown, of, assumption(e)))
+            rows.append((f"Gap of the worst unlisted subgroup, at {word}", shown, of, assumption(e)))
     if (e := record.estimates.get("klce")) is not None:
         shown = f"{e.interval:.4f}".replace("-", num.MINUS)
         subject = f"the raw score, given the scores and attributes of these {facts.noun(record)}"
-        rows.append(Certified("Kernel local calibration error (KLCE²), no unit", shown, subject, assumption(e)))
+        rows.append(("Kernel local calibration error (KLCE²), no unit", shown, subject, assumption(e)))
     for name in sorted(record.certified.keys() - about.keys() - {facts.SUBGROUPS, "klce"}):
         e = record.certified[name]
-        rows.append(Certified(sanitize(name), num.interval(e).removesuffix(" points"), "", assumption(e)))
-    return tuple(rows)
+        rows.append((sanitize(name), num.interval(e).removesuffix(" points"), "", assumption(e)))
+    return rows
 
 
 def assumption(estimate: Estimate) -> str:
@@ -326,14 +300,14 @@ def measures(record: AuditRecord) -> doc.Table:
     """The standard measures in the order of this page; one not known here is shown as it is."""
     known = [k for k in MEASURES if k in record.measures]
     others = sorted(k for k in record.measures if k not in MEASURES)
-    columns = (
+    heads = (
         doc.Column(say("Measure"), brief="Standard measure, not certified"),
         doc.Column(say("Value"), "r"),
         doc.Column(say("Range"), "r"),
         doc.Column(say("What it says"), "quiet"),
     )
-    rows = tuple(_measure(k, record.measures[k]) for k in (*known, *others))
-    return doc.Table(columns, rows, measures_note(record))
+    rows = (_measure(k, record.measures[k]) for k in (*known, *others))
+    return doc.number_table(measures_note(record), heads, rows, "cards")
 
 
 def first_measure(record: AuditRecord) -> str:
@@ -342,14 +316,14 @@ def first_measure(record: AuditRecord) -> str:
     return " ".join(plain(cell.text) for cell in row.cells[:2])
 
 
-def _measure(name: str, e: Estimate) -> doc.Row:
+def _measure(name: str, e: Estimate) -> tuple[str, ...]:
     title, says, digits = MEASURES.get(name, (sanitize(name), "", None if e.unit == "probability" else 4))
     if digits is None:
         value, low, high = (num.nearest(v) for v in (e.value, e.interval.low, e.interval.high))
         value = f"{value} points"
     else:
         value, low, high = (num.decimals(v, digits) for v in (e.value, e.interval.low, e.interval.high))
-    return doc.Row(tuple(doc.Cell(say(text)) for text in (title, value, num.between(low, high), says)))
+    return title, value, num.between(low, high), says
 
 
 def measures_note(record: AuditRecord) -> str:

@@ -31,9 +31,12 @@ NOTE = (
 
 
 def checks(record: AuditRecord) -> Iterator[doc.Node]:
-    heads = ("Check", "Finding", "Numbers", "What it means")
-    columns = tuple(doc.Column(say(h), "quiet" if h == heads[-1] else "") for h in heads)
-    yield doc.Table(columns, tuple(_row(line(c, record)) for c in record.checks))
+    heads = [doc.Column(say(h)) for h in ("Check", "Finding", "Numbers")]
+    rows = []
+    for c in (line(check, record) for check in record.checks):
+        numbers = doc.Cell(say(c.numbers), brief=say(literal(c.numbers)) if c.status == "absent" else ())
+        rows.append((c.question, doc.Cell(say(c.error_shown), icon=c.status), numbers, c.meaning))
+    yield doc.number_table("", [*heads, doc.Column(say("What it means"), "quiet")], rows, "cards")
     yield doc.Paragraph(say(NOTE), "note", doc.PAGE)
 
 
@@ -76,13 +79,6 @@ def _finding(check: CheckRecord, record: AuditRecord, shown: bool | None) -> tup
         shown = stands(record, check)
     status = "measured" if shown is None else "found" if shown else "unfound"
     return status, FINDINGS[status]
-
-
-def _row(c: Line) -> doc.Row:
-    numbers = doc.Cell(say(c.numbers), brief=say(literal(c.numbers)) if c.status == "absent" else ())
-    return doc.Row(
-        (doc.Cell(c.question), doc.Cell(say(c.error_shown), icon=c.status), numbers, doc.Cell(say(c.meaning)))
-    )
 
 
 # ---- what was audited ----
@@ -176,9 +172,7 @@ def _columns(record: AuditRecord) -> doc.Table:
         share = "–" if missing is None else "none" if not missing else f"at most {num.percent(missing)}%"
         used = c.get("used", "")
         why = (": ", literal(reasons[name])) if name in reasons else ()
-        rows.append(
-            doc.Row(tuple(map(doc.Cell, (say(code(name)), say(c.get("kind", "")), say(used, *why), say(share)))))
-        )
+        rows.append(doc.row(say(code(name)), c.get("kind", ""), say(used, *why), share))
     heads = ("Column", "Interpreted as", "Used as", "Missing")
     more = len(record.data["columns"]) - len(rows)
     caption = f"The first {num.count(len(rows))} columns; the JSON names {num.count(more)} more." if more > 0 else ""

@@ -191,19 +191,14 @@ def fixed_table(record: AuditRecord) -> doc.Table:
         doc.Column(say("Now"), "r"),
         doc.Column(say("After"), "r", where=after),
     )
-    made = tuple(_population(p, limit_of(record)) for p in populations(record))
-    return doc.Table(columns, made, fixed_caption(record), id="fixed")
-
-
-def _population(p: Line, limit: float | None) -> doc.Row:
-    name = doc.Cell(say("Everyone"))
-    if p["kind"] == "group":
-        name = doc.Cell(say(literal(p["who"])))
-    elif p["kind"] == "subgroup":
-        name = doc.Cell(
-            say(literal(p["who"]), Span("subgroup: gap", "small")), brief=say(literal(p["who"]), " (subgroup: gap)")
-        )
-    return doc.Row((name, doc.Cell(say(num.count(p["rows"]))), _side(p, "now", limit), _side(p, "after", limit)))
+    limit, made = limit_of(record), []
+    for p in populations(record):
+        name = doc.Cell(say(literal(p["who"]) if p["kind"] == "group" else "Everyone"))
+        if p["kind"] == "subgroup":
+            who, what = literal(p["who"]), "subgroup: gap"
+            name = doc.Cell(say(who, Span(what, "small")), brief=say(who, f" ({what})"))
+        made.append(doc.row(name, num.count(p["rows"]), _side(p, "now", limit), _side(p, "after", limit)))
+    return doc.Table(columns, tuple(made), fixed_caption(record), id="fixed")
 
 
 def _side(p: Line, when: str, limit: float | None) -> doc.Cell:
@@ -318,18 +313,14 @@ def _row(r: Line, counts: Line | None, recommended: str) -> doc.Row:
     chosen = r["probability"] == recommended and not first
     name = AS_AUDITED if first else repair_named(r["recipe"])
     low = "" if r["error_low"] is None else f"{num.lower_bound(float(r['error_low']))} to "
-    return doc.Row(
-        (
-            doc.Cell(say(name, " ", Span("(recommended)", "quiet")), brief=say(name))
-            if chosen
-            else doc.Cell(say(name)),
-            doc.Cell(say("–" if counts is None else f"{counts['over']}, {counts['undecided']}")),
-            doc.Cell(say(f"{low}{_upper(r)}")),
-            doc.Cell(say("–" if first else f"{r['groups_better']}, {r['groups_worse']}")),
-            doc.Cell(say(num.decimals(r["brier"], 4))),
-            doc.Cell(say("infinite" if r["impossible"] else num.decimals(r["log_loss"], 4))),
-            doc.Cell(say("–" if r["auroc"] is None else num.decimals(r["auroc"], 4))),
-        ),
+    return doc.row(
+        doc.Cell(say(name, " ", Span("(recommended)", "quiet")), brief=say(name)) if chosen else name,
+        "–" if counts is None else f"{counts['over']}, {counts['undecided']}",
+        f"{low}{_upper(r)}",
+        "–" if first else f"{r['groups_better']}, {r['groups_worse']}",
+        num.decimals(r["brier"], 4),
+        "infinite" if r["impossible"] else num.decimals(r["log_loss"], 4),
+        "–" if r["auroc"] is None else num.decimals(r["auroc"], 4),
         style="chosen" if chosen else "",
     )
 
@@ -356,16 +347,15 @@ def decision_table(record: AuditRecord) -> doc.Table:
         doc.Column(lines("Not any", "more"), "r"),
         doc.Column(lines("Gain in true", "positives a row"), "r"),
     )
-    made = tuple(_decided(d, recipes[d["probability"]]) for d in decision_lines(record))
-    return doc.Table(columns, made, DECISIONS, id="repair-decisions")
-
-
-def _decided(d: Line, recipe: str) -> doc.Row:
-    everyone = d["population"] == "everyone"
-    who = doc.Cell(say(f"{d['threshold']:g}, {recipe}: everyone") if everyone else say(literal(d["population"])))
-    gain = "–" if d["gain"] is None else f"{d['gain_low']:+.4f} to {d['gain_high']:+.4f}"
-    sides = tuple("–" if d[side] is None else num.count(d[side]) for side in ("to_act", "to_leave"))
-    return doc.Row((who, doc.Cell(say(num.count(d["rows"]))), *(doc.Cell(say(v)) for v in (*sides, gain))))
+    made = []
+    for d in decision_lines(record):
+        who: str | Text = say(literal(d["population"]))
+        if d["population"] == "everyone":
+            who = f"{d['threshold']:g}, {recipes[d['probability']]}: everyone"
+        gain = "–" if d["gain"] is None else f"{d['gain_low']:+.4f} to {d['gain_high']:+.4f}"
+        sides = ("–" if d[side] is None else num.count(d[side]) for side in ("to_act", "to_leave"))
+        made.append(doc.row(who, num.count(d["rows"]), *sides, gain))
+    return doc.Table(columns, tuple(made), DECISIONS, id="repair-decisions")
 
 
 def decision_note(record: AuditRecord) -> str:

@@ -201,15 +201,13 @@ def _rule(c: Line, who: str) -> doc.Row:
     result, name = bool(c["finding"]), literal(shown(c["rule"]))
     searches = f"found again in {round(SEARCHES * float(c['stability']))} of {SEARCHES} searches"
     again = f"{num.count(c['rows'])} {who} judged; {searches}"
-    return doc.Row(
-        (
-            doc.Cell((name, BREAK, Span(again, "quiet")), brief=say(name, f" ({again})")),
-            doc.Cell(say(f"{num.nearest(float(c['share']))}%")),
-            doc.Cell(say(num.reported_rate(float(c["predicted"]), c["rows"]))),
-            doc.Cell(say(num.reported_rate(float(c["observed"]), c["rows"]))),
-            doc.Cell(say(f"{num.gap(float(c['gap']))} ({low} to {high})")),
-            doc.Cell(say(str(c["side"]) if result else UNDECIDED), style="" if result else "quiet"),
-        )
+    return doc.row(
+        doc.Cell((name, BREAK, Span(again, "quiet")), brief=say(name, f" ({again})")),
+        f"{num.nearest(float(c['share']))}%",
+        num.reported_rate(float(c["predicted"]), c["rows"]),
+        num.reported_rate(float(c["observed"]), c["rows"]),
+        f"{num.gap(float(c['gap']))} ({low} to {high})",
+        doc.Cell(say(str(c["side"]) if result else UNDECIDED), style="" if result else "quiet"),
     )
 
 

@@ -130,16 +130,12 @@ def _row(r: facts.Line, limit: float | None, top: float, who: str) -> doc.Row:
     also = f"; more of them: {besides(r['besides'])}" if r["besides"] else ""
     under = [span for text in (first, *more) for span in (BREAK, Span(capital(text), "quiet"))]
     brief = say(name, f" ({'; '.join((first, *more))}{also})")
-    return doc.Row(
-        (
-            doc.Cell(say(name, *under), brief=brief),
-            doc.Cell(
-                sort=f"{float(r['gap']):.6g}",
-                picture=svg.signed_track(float(r["low"]), float(r["gap"]), float(r["high"]), top, limit, kind),
-            ),
-            doc.Cell(say(f"{num.gap(float(r['gap']))} ({low} to {high})")),
-            doc.Cell(say(word), icon=kind if limit is not None else ""),
-        )
+    at, gap, end = (float(r[k]) for k in ("low", "gap", "high"))
+    return doc.row(
+        doc.Cell(say(name, *under), brief=brief),
+        doc.Cell(sort=f"{gap:.6g}", picture=svg.signed_track(at, gap, end, top, limit, kind)),
+        f"{num.gap(gap)} ({low} to {high})",
+        doc.Cell(say(word), icon=kind if limit is not None else ""),
     )
 
 
@@ -259,18 +255,16 @@ def _frames(
 
 def _numbers(c: Mapping[str, Sequence[Any]], axes: Sequence[Mapping[str, Any]], who: str) -> doc.Table:
     """The cells, those farthest off for their people first."""
-    names = tuple(doc.Column(say(literal(clipped(shown(a["name"]), 40)))) for a in axes)
+    names = (doc.Column(say(literal(clipped(shown(a["name"]), 40)))) for a in axes)
     heads = (capital(who), "Model says, in 100", "Happened, in 100", "Gap, points")
     order = sorted(range(len(c["gap"])), key=lambda i: -abs(float(c["gap"][i])) * float(c["rows"][i]) ** 0.5)
-    rows = []
+    rows: list[tuple[str | Text, ...]] = []
     for i in order:
         labels = (axes[k]["labels"][int(c[name][i])] for k, name in enumerate(("first", "second")))
-        cell = (doc.Cell(say(literal("" if v is None else clipped(shown(v), 40)))) for v in labels)
+        cells = (say(literal("" if v is None else clipped(shown(v), 40))) for v in labels)
         rates = (num.reported_rate(float(c[k][i]), c["rows"][i]) for k in ("predicted", "observed"))
-        numbers = (num.count(c["rows"][i]), *rates, num.gap(float(c["gap"][i])))
-        rows.append(doc.Row((*cell, *(doc.Cell(say(text)) for text in numbers))))
-    columns = (*names, *(doc.Column(say(h), "r") for h in heads))
-    return doc.Table(columns, tuple(rows), style="nums")
+        rows.append((*cells, num.count(c["rows"][i]), *rates, num.gap(float(c["gap"][i]))))
+    return doc.number_table("", (*names, *heads), rows)
 
 
 # ---- which search found what ----

@@ -165,35 +165,32 @@ def table(record: AuditRecord, rows: Sequence[ReportedVariable]) -> doc.Table:
 def _row(v: ReportedVariable, known: tuple[float, int | None, int | None], lost: float) -> doc.Row:
     scale, n, simulated = known
     r, at = v.ranked, farthest(v)
-    beyond, whole, p = ((), (), "–") if r is None else (_beyond(r), _whole(r), floored(r.adjusted, n))
+    beyond, whole, p = (
+        ("–", "–", "–")
+        if r is None
+        else (_beyond(r), certified_or(r.whole, r.whole_low, r.whole_high), floored(r.adjusted, n))
+    )
     dim = "none" if r is None else "" if r.error_shown else "quiet"
     equal = "–" if v.evidence is None else floored(v.evidence.adjusted, simulated)
     search, unneeded = "–", False
     if v.needed is not None:
         search, unneeded = share_lost(v.needed, lost), float(v.needed["low"]) <= 0
-    return doc.Row(
-        (
-            doc.Cell(say(Span(shown(v.name), "given", f"#{v.anchor}" if v.anchor else ""))),
-            doc.Cell(picture="" if v.by_variable is None else svg.spark(v.by_variable, scale)),
-            doc.Cell(beyond or say("–"), style=dim),
-            doc.Cell(whole or say("–")),
-            doc.Cell(say(p), style=dim),
-            doc.Cell(at or say("–"), style="" if at else "none"),
-            doc.Cell(say(equal), style="" if v.evidence is not None and v.evidence.error_shown else "quiet"),
-            doc.Cell(say(UNNEEDED if unneeded else search), style="quiet" if unneeded else "", brief=say(search)),
-        )
+    return doc.row(
+        say(Span(shown(v.name), "given", f"#{v.anchor}" if v.anchor else "")),
+        doc.Cell(picture="" if v.by_variable is None else svg.spark(v.by_variable, scale)),
+        doc.Cell(say(beyond), style=dim),
+        whole,
+        doc.Cell(say(p), style=dim),
+        doc.Cell(at or say("–"), style="" if at else "none"),
+        doc.Cell(say(equal), style="" if v.evidence is not None and v.evidence.error_shown else "quiet"),
+        doc.Cell(say(UNNEEDED if unneeded else search), style="quiet" if unneeded else "", brief=say(search)),
     )
 
 
-def _beyond(r: Ranked) -> Text:
+def _beyond(r: Ranked) -> str:
     """The estimate with its certified range; the estimate alone where no proof covers the data."""
-    if r.low is None or r.high is None:
-        return say(f"about {num.nearest(r.beyond)}")
-    return say(f"{num.nearest(r.beyond)} ({certified_or(r.beyond, r.low, r.high)})")
-
-
-def _whole(r: Ranked) -> Text:
-    return say(certified_or(r.whole, r.whole_low, r.whole_high))
+    range_ = certified_or(r.beyond, r.low, r.high)
+    return range_ if r.low is None or r.high is None else f"{num.nearest(r.beyond)} ({range_})"
 
 
 def farthest(v: ReportedVariable) -> Text:

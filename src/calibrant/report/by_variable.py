@@ -120,15 +120,7 @@ def _gap(c: Mapping[str, Sequence[Any]], i: int) -> tuple[float, float, float, f
 
 
 def score_view(bins: Sequence[Bin], curve: Curve) -> ByVariable:
-    """The smoothed curve along the score over the bins' people; where there is none, the bins separately.
-
-    Parameters
-    ----------
-    bins : sequence of Bin
-        They say which part of the axis of the score is shown.
-    curve : Curve
-        Of `diagnose.reliability_curve`; without columns where it was not drawn.
-    """
+    """The smoothed curve along the score over the bins' people; where `curve` has no columns, the bins separately."""
     across = shown_of(bins)
     c, s = curve.columns, curve.settings
     line: tuple[Point, ...] = tuple(bins)
@@ -334,24 +326,13 @@ At = tuple[int, ...]  # numbers of its places along the axes
 
 
 def regions(curve: Curve) -> list[dict[str, Any]]:
-    """The significant regions of a map, worst first.
+    """The significant regions of a map on a grid, worst first: the one whose band stays farthest from zero.
 
-    A region is a set of neighbouring points with ``p_adjusted <= alpha`` and a bias of one sign. Points are neighbours
-    along a number, a date or the score; levels of a category, missing values and the scattered points of the published
-    map stand alone. Where the model is off in some region, the map's edges reach about a bandwidth beyond it.
-
-    Parameters
-    ----------
-    curve : Curve
-        From `diagnose.local_bias` on a grid.
-
-    Returns
-    -------
-    list of dict
-        Each with ``sign`` (1: more happens than the model says), ``group`` (or None), ``span`` (for each axis its
-        ``name``, ``kind`` and ``low`` and ``high`` in the user's unit, equal for a level, None for missing), ``people``
-        (rows nearest to its points), ``points``, and of its extreme point ``label``, ``gap``, ``low``, ``high`` (the
-        simultaneous band), ``p_adjusted`` and ``rows`` (effective). Worst has the band farthest from zero.
+    A region is a set of neighbouring points with ``p_adjusted <= alpha`` and a bias of one ``sign`` (1: more happens
+    than the model says). Points are neighbours along a number, a date or the score; levels, missing values
+    and scattered points stand alone. Edges reach about a bandwidth beyond where the model is off. A ``span`` tells for
+    each axis its ``name``, ``kind`` and ends in the user's unit, None for missing; ``people`` are the rows nearest
+    to its points, ``rows`` the effective ones of its extreme point, whose simultaneous band is ``low`` to ``high``.
     """
     c = curve.columns
     axes = [a for a in curve.settings["axes"] if "places" in a]

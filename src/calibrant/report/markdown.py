@@ -11,17 +11,7 @@ from calibrant.report.spans import Span, Text, plain, say, titled
 
 
 def render(record: AuditRecord) -> str:
-    """The report as Markdown; no name from the data can act as markup, a mention or a link.
-
-    Parameters
-    ----------
-    record : AuditRecord
-
-    Returns
-    -------
-    str
-        GitHub-flavoured Markdown, ending in a line break.
-    """
+    """The report as GitHub-flavoured Markdown; no name from the data can act as markup, a mention or a link."""
     return written(document(record))
 
 

@@ -69,16 +69,9 @@ def ticks(across: Window, labels: int) -> list[float]:
 
 
 def reach(gaps: Sequence[tuple[float, float, float]], limit: float | None, across: Window = WHOLE) -> float:
-    """Return where the axis of gaps ends, in points: every gap and all but a few ranges are inside.
+    """Return where the axis of gaps ends, in points: every (gap, low, high), fractions, and all but a few ranges fit.
 
     The limit is too if it is near. At least 4 points, or the same share of a part of the axis of probabilities.
-
-    Parameters
-    ----------
-    gaps : sequence of (gap, low, high)
-        Fractions.
-    limit : float or None
-    across : (float, float)
     """
     ends = sorted(100 * max(abs(low), abs(high)) for _, low, high in gaps)
     most = ends[max(0, -(-len(ends) * 9 // 10) - 1)]  # the widest tenth may go on beyond the edge ...

@@ -329,19 +329,9 @@ def plot(p: Plot, label: str, low: object, high: object, kind: str = "") -> Svg:
 
 
 def gaps(by_variable: ByVariable, limit: float | None, top: float, noun: str = "rows") -> Plot:
-    """The gap as a line in its band, over the zone of the limit and the strip of people; words at each.
+    """The gap as a line in its band up to `top` points, over the zone of the limit and the strip of people; with words.
 
     A point with no neighbour is a dot with its range; of levels nothing is drawn.
-
-    Parameters
-    ----------
-    by_variable : ByVariable
-    limit : float or None
-        Drawn as a zone around zero, for scale.
-    top : float
-        Where the axis of gaps ends, in points.
-    noun : str
-        What the rows of the data are, for the words at the strip.
     """
     axis = by_variable.axis
     if axis is None:
@@ -447,19 +437,9 @@ def cross(bins: Sequence[Bin], across: Window) -> Plot:
 
 
 def control(curve: Curve, beyond: str, peak: str) -> Plot | None:
-    """The control chart: evidence over people, paths of simulated repeats, its line and its peak.
+    """The control chart: evidence over people, paths of simulated repeats, its line and its peak, with words at both.
 
-    Parameters
-    ----------
-    curve : Curve
-        Of `diagnose.control_chart`.
-    beyond, peak : str
-        The words at the line, and at the peak.
-
-    Returns
-    -------
-    Plot or None
-        None where the curve is empty.
+    None where the curve is empty.
     """
     columns, settings = curve.columns, curve.settings
     if not columns.get("x"):

@@ -43,17 +43,7 @@ FLOOR = re.compile(", the smallest that [^ ]+ simulations can show")
 
 
 def render(record: AuditRecord) -> str:
-    """The brief for a terminal: the decision, the verdict in three parts, and what to do.
-
-    Parameters
-    ----------
-    record : AuditRecord
-
-    Returns
-    -------
-    str
-        Plain text without colour codes.
-    """
+    """The brief for a terminal, without colour codes: the decision, the verdict in three parts, and what to do."""
     return written(brief(record))
 
 

@@ -16,21 +16,7 @@ from calibrant.results import Curve
 
 
 def chart(curve: Curve) -> Drawn:
-    """A curve as an interactive Altair chart: point at it to read it.
-
-    Parameters
-    ----------
-    curve : Curve
-
-    Returns
-    -------
-    altair.Chart
-
-    Raises
-    ------
-    NotComputable
-        There is no picture for this kind of curve, or nothing to draw.
-    """
+    """A curve as an interactive Altair chart; `NotComputable` where nothing can be drawn."""
     make = CHARTS.get(curve.method)
     if make is None:
         raise NotComputable(f"there is no chart for {curve.method}: use to_frame()")

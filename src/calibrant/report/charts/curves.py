@@ -271,18 +271,7 @@ def _units(
     ends: str = "",
     way: parts.Way = "x",
 ) -> parts.Place:
-    """The axis of a map in the user's unit; a scale of ranks is drawn as a logarithm.
-
-    Parameters
-    ----------
-    axis : Mapping
-        Of the map's settings.
-    rows : sequence of dict
-    title : str or None
-    column, ends : str
-        What is placed, and the column where it ends, for cells that are wide.
-    way : {"x", "y"}
-    """
+    """The axis of a map in the user's unit, of ranks as a logarithm; a wide cell reaches from `column` to `ends`."""
     values = sorted(r[k] for r in rows for k in (column, ends or column))
     if not ends and axis["kind"] != "date":
         places = [v for v in axis["places"] if v is not None]

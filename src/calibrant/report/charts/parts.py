@@ -89,19 +89,7 @@ def zero(place: Place | str, way: Way) -> alt.Chart:
 
 
 def panel(rows: list[Row], x: Place, up: Gaps, size: tuple[int, int], number: int = 0) -> alt.LayerChart:
-    """A line in its band, orange where it is shown to be off; the point nearest to the pointer is reported.
-
-    Parameters
-    ----------
-    rows : list of dict
-        Of `rows_of`, with ``stretch``: points of one number are joined.
-    x : altair.X
-    up : callable
-        Of `gaps_by_variable`.
-    size : (int, int)
-    number : int
-        Of the panel in its chart: each has a pointer of its own.
-    """
+    """A line in its band, orange where it is shown to be off; the point nearest to its pointer is reported."""
     near = alt.selection_point(
         f"near{number}", nearest=True, on="pointerover", fields=["at"], empty=False, clear="pointerout"
     )

@@ -56,13 +56,7 @@ INSTEAD = f"or save .html, open it, and print it there; {NAMED} names a browser 
 
 
 def browser() -> str:
-    """A Chromium, Chrome or Edge of this machine.
-
-    Raises
-    ------
-    BadInput
-        There is none.
-    """
+    """A Chromium, Chrome or Edge of this machine; `BadInput` where there is none."""
     if named := os.environ.get(NAMED):
         if (result := shutil.which(named)) is None:
             raise BadInput(f"{NAMED}={named!r} is no program: name a Chromium, Chrome or Edge")
@@ -85,13 +79,7 @@ def _places() -> Iterator[str | None]:
 
 
 def printed(page: bytes) -> bytes:
-    """A page as PDF, as its style has it for paper.
-
-    Raises
-    ------
-    BadInput
-        There is no browser, or it could not print.
-    """
+    """A page as PDF, as its style has it for paper; `BadInput` where nothing can print it."""
     import subprocess
     import tempfile
 

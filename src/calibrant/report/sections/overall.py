@@ -170,15 +170,7 @@ def _ranges(total: int) -> str:
 
 
 def curve_finding(stretches: Sequence[Stretch] | None, digits: int) -> str:
-    """Return what the smoothed curve shows, in a few words.
-
-    Parameters
-    ----------
-    stretches : sequence of Stretch or None
-        Where the band excludes zero; None where the test of the whole curve found nothing.
-    digits : int
-        Decimals of the figure.
-    """
+    """Return what the curve shows, by where its band excludes zero; None where the test of the whole found nothing."""
     if stretches is None:
         return "At no score shown to be off"
     if not stretches:

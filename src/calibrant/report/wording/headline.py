@@ -23,20 +23,11 @@ ODD = re.compile(r"true|false|yes|no|y|n|other|missing|none|unknown|\W*", re.IGN
 
 
 def headline(record: AuditRecord) -> str:
-    """The decision: for whom to use it, for whom not, or what is missing to say.
+    """The decision in at most 16 words: for whom to use it, for whom not, or what is missing to say.
 
-    "Use it" stands only where a limit and an intended use were given, and outcomes are known; with a limit alone the
-    same sentence speaks of the limit, and without one of points. Where outcomes are not known of all, it says of whom
-    it is.
-
-    Parameters
-    ----------
-    record : AuditRecord
-
-    Returns
-    -------
-    str
-        At most 16 words; never better than the worst of the three verdicts.
+    Never better than the worst of the three verdicts. "Use it" stands only where a limit and an intended use were
+    given, and outcomes are known; with a limit alone the same sentence speaks of the limit, and without one of points.
+    Where outcomes are not known of all, it says of whom it is.
     """
     if facts.suppressed(record):
         return COPIES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
 from typing import Any
@@ -85,12 +85,23 @@ class ByVariable:
     p_value: float
     draws: int
     masked: int  # points left out because too few people are near them
-    runs: tuple[Stretch, ...]
     settings: Mapping[str, Any]
 
     @property
     def points(self) -> tuple[Point, ...]:
         return (*self.line, *self.levels)
+
+    @property
+    def runs(self) -> tuple[Stretch, ...]:
+        """Where the band of the line excludes zero, from low values to high."""
+        out: list[Stretch] = []
+        before: tuple[str, int] | None = None
+        for p, x in zip(self.line, xs_of(self.line), strict=True):
+            here = (p.side, p.stretch)
+            if p.side != "unclear":
+                out.append(Stretch(p.side, out.pop().low if here == before else x, x))
+            before = here
+        return tuple(out)
 
     def top(self, limit: float | None) -> float:
         return reach([(p.gap, p.low, p.high) for p in self.line], limit, self.across)
@@ -110,13 +121,8 @@ def bins_of(curve: Curve) -> tuple[Bin, ...]:
 
 def _gap(c: Mapping[str, Sequence[Any]], i: int) -> tuple[float, float, float, float, float]:
     """Return what the model says at a point, what happened, the gap and its limits."""
-    return (
-        float(c["predicted"][i]),
-        float(c["observed"][i]),
-        float(c["gap"][i]),
-        float(c["low"][i]),
-        float(c["high"][i]),
-    )
+    says, happened, gap, low, high = (float(c[k][i]) for k in ("predicted", "observed", "gap", "low", "high"))
+    return says, happened, gap, low, high
 
 
 def score_view(bins: Sequence[Bin], curve: Curve) -> ByVariable:
@@ -138,7 +144,6 @@ def score_view(bins: Sequence[Bin], curve: Curve) -> ByVariable:
         p_value=float(s.get("p_value", 1.0)),
         draws=int(s.get("draws", 0)),
         masked=0,
-        runs=runs_of(line),
         settings=s,
     )
 
@@ -163,22 +168,29 @@ def by_variable_of(variable: str, curve: Curve) -> ByVariable:
         Point(x, label, *_gap(c, i), crowd, stretch, int(c["rows"][i]) if stretch < 0 else 0)
         for i, (x, label, crowd, stretch) in enumerate(rows)
     ]
-    line = tuple(p for p in results if p.stretch >= 0 and p.x is not None)
-    levels = tuple(p for p in results if p.stretch < 0 or p.x is None)
+    dates = bool(s.get("date"))
+    made = _along("curve", variable, results, s, numbered=s.get("kind") == "levels", dates=dates)
+    return replace(made, gap=float(s["gap"]), settings=dict(s))
+
+
+def _along(
+    kind: str, variable: str, points: Sequence[Point], s: Mapping[str, Any], *, numbered: bool, dates: bool
+) -> ByVariable:
+    """A curve of its points: those of a stretch are a line, the others levels."""
+    line = tuple(p for p in points if p.stretch >= 0 and p.x is not None)
     return ByVariable(
         variable=variable,
-        anchor=anchor_of("curve", variable),
+        anchor=anchor_of(kind, variable),
         line=line,
-        levels=in_order(levels, s.get("kind") == "levels"),
+        levels=in_order(tuple(p for p in points if p.stretch < 0 or p.x is None), numbered),
         strip=strip_of(line),
-        axis=axis_of(xs_of(line), bool(s.get("date"))) if line else None,
-        across=shown_of(results),
-        gap=float(s["gap"]),
+        axis=axis_of(xs_of(line), dates) if line else None,
+        across=shown_of(points),
+        gap=None,
         p_value=float(s["p_value"]),
         draws=int(s["draws"]),
         masked=int(s["masked"]),
-        runs=runs_of(line),
-        settings=dict(s),
+        settings={"alpha": s["alpha"]},
     )
 
 
@@ -187,32 +199,18 @@ def by_variable_map(variable: str, curve: Curve, gap: float | None) -> ByVariabl
     axis, c, s = curve.settings["axes"][0], curve.columns, curve.settings
     places, category = {v: i for i, v in enumerate(axis["places"])}, axis["kind"] == "category"
     crowd = _crowd(axis, c)
-    line, levels, before, stretch = [], [], None, -1
+    points, before, stretch = [], None, -1
     for i, (x, label) in enumerate(zip(c["x"], c["label"], strict=True)):
         if category or x is None:
             people = float(c["people"][i])
             own = int(people) if people == c["rows"][i] else 0  # levels by themselves, not smoothed over others
-            levels.append(Point(_value(axis, x), str(label), *_gap(c, i), people / float(s["n"]), -1, own))
+            points.append(Point(_value(axis, x), str(label), *_gap(c, i), people / float(s["n"]), -1, own))
             continue
         stretch += before is None or places[x] != before + 1
         before = places[x]
-        line.append(Point(in_units(axis, x), str(label), *_gap(c, i), crowd[i], stretch))
-    kept = tuple(line)
-    return ByVariable(
-        variable=variable,
-        anchor=anchor_of("map", variable),
-        line=kept,
-        levels=in_order(tuple(levels), any(p.x is not None for p in levels)),
-        strip=strip_of(kept),
-        axis=axis_of(xs_of(kept), axis["kind"] == "date") if kept else None,
-        across=shown_of((*kept, *levels)),
-        gap=gap,
-        p_value=float(s["p_value"]),
-        draws=int(s["draws"]),
-        masked=int(s["masked"]),
-        runs=runs_of(kept),
-        settings={"alpha": s["alpha"]},
-    )
+        points.append(Point(in_units(axis, x), str(label), *_gap(c, i), crowd[i], stretch))
+    numbered = any(p.stretch < 0 and p.x is not None for p in points)
+    return replace(_along("map", variable, points, s, numbered=numbered, dates=axis["kind"] == "date"), gap=gap)
 
 
 def in_units(axis: Mapping[str, Any], x: Any) -> float:
@@ -271,18 +269,6 @@ def strip_of(line: Sequence[Point]) -> tuple[Bar, ...]:
     return tuple(
         Bar(x - reaches[i], x + reaches[i + 1], p.density) for i, (x, p) in enumerate(zip(xs, line, strict=True))
     )
-
-
-def runs_of(line: Sequence[Point]) -> tuple[Stretch, ...]:
-    """Return where the band of a line excludes zero, from low values to high."""
-    out: list[Stretch] = []
-    before: tuple[str, int] | None = None
-    for p, x in zip(line, xs_of(line), strict=True):
-        here = (p.side, p.stretch)
-        if p.side != "unclear":
-            out.append(Stretch(p.side, out.pop().low if here == before else x, x))
-        before = here
-    return tuple(out)
 
 
 def in_order(levels: tuple[Point, ...], numbered: bool) -> tuple[Point, ...]:

@@ -349,7 +349,7 @@ def gaps(by_variable: ByVariable, limit: float | None, top: float, noun: str = "
         shapes.append(("okzone", f"M0 {y(edge)}h{SIZE}V{y(-edge)}H0z"))
     shares = [Bar(axis.share(b.low), axis.share(b.high), b.density) for b in by_variable.strip]
     shapes.append(("hist", _strip(shares)))
-    runs = _runs(by_variable.line)
+    runs = runs_of(by_variable.line)
     for run in runs:
         low, high = [at(p, p.low) for p in run], [at(p, p.high) for p in run]
         lone = len(run) == 1
@@ -393,7 +393,7 @@ def rates(by_variable: ByVariable) -> Plot:
         return round(axis.share(float(p.x or 0.0)) * SIZE), round((high - value * 100) / (high - low) * SIZE)
 
     shapes = []
-    for run in _runs(by_variable.line):
+    for run in runs_of(by_variable.line):
         shapes.append(("says" if len(run) > 1 else "lone", path([at(p, p.predicted) for p in run])))
         shapes.append(("curve" if len(run) > 1 else "lone", path([at(p, p.observed) for p in run])))
     labels = ticks(by_variable.across, 5 if high - low in FOURTHS else 6)
@@ -495,7 +495,7 @@ def spark(by_variable: ByVariable, top: float) -> Svg:
     shapes: list[Shape] = [("zero", f"M0 {height // 2}h{width}")]
     if by_variable.axis is not None:
         axis = by_variable.axis
-        for run in _runs(by_variable.line):
+        for run in runs_of(by_variable.line):
             every = -(-len(run) // SPARK_POINTS)
             few = (*run[:-1:every], run[-1])
             x = [round(axis.share(float(p.x or 0.0)) * width) for p in few]
@@ -553,6 +553,6 @@ def _strip(bars: Sequence[Bar]) -> str:
     return f"{out}V{SIZE}"
 
 
-def _runs(line: Sequence[Point]) -> list[tuple[Point, ...]]:
+def runs_of(line: Sequence[Point]) -> list[tuple[Point, ...]]:
     """The unbroken pieces of a line."""
     return [tuple(run) for _, run in groupby(line, key=lambda p: p.stretch)]

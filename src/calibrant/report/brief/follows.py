@@ -13,7 +13,7 @@ from calibrant.report.document import Follow, Follows
 from calibrant.report.findings import UNREPORTED, Ranked, needed, ranked, subgroups_over
 from calibrant.report.places import digits_of, percent, place
 from calibrant.report.spans import Span, Text, clipped, plain, say, shown, strong
-from calibrant.report.svg import SIZE, Svg, area, path, tag
+from calibrant.report.svg import SIZE, Svg, area, path, runs_of, tag
 from calibrant.report.wording.terms import variable_names
 from calibrant.sanitize import sanitize
 
@@ -67,7 +67,7 @@ def _line(by_variable: ByVariable, label: str) -> Svg:
     kept = [p for i, p in enumerate(line) if i % every == 0 or i == len(line) - 1 or p is peak]
     top, low = _ends(kept)
     shapes = [tag("path", cls="zero", d=f"M0 {_y(0.0, top, low)}h{SIZE}")]
-    for run in _runs(kept):
+    for run in runs_of(kept):
         x = [round(axis.share(float(p.x or 0.0)) * SIZE) for p in run]
         band, curve = (
             [(i, _y(v, top, low)) for i, v in zip(x, vs, strict=True)]
@@ -80,7 +80,7 @@ def _line(by_variable: ByVariable, label: str) -> Svg:
     texts = [
         _text(axis.written(axis.low), 0.0, "foot"),
         _text(axis.written(axis.high), 1.0, "foot"),
-        _text(f"{signed_gap(peak)} at {axis.written(float(peak.x or 0.0))}", at, "head"),
+        _text(f"{num.gap(peak.gap)} at {axis.written(float(peak.x or 0.0))}", at, "head"),
     ]
     return _picture(shapes, texts, label)
 
@@ -98,16 +98,7 @@ def _levels(by_variable: ByVariable, label: str) -> Svg:
         shapes.append(tag("path", cls="whisker", d=f"M{x} {_y(p.high, top, low)}V{_y(p.low, top, low)}"))
         shapes.append(tag("path", cls="lone", d=f"M{x} {_y(p.gap, top, low)}h0"))
     at = (some.index(worst) + 0.5) / n
-    return _picture(shapes, [_text(f"{_short(named(worst))} {signed_gap(worst)}", at, "head")], label)
-
-
-def signed_gap(p: Point) -> str:
-    """The gap at a place in points, with its sign."""
-    return num.gap(p.gap)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 22 else f"{text[:21].rstrip()}…"
+    return _picture(shapes, [_text(f"{clipped(named(worst), 22)} {num.gap(worst.gap)}", at, "head")], label)
 
 
 def _ends(points: Sequence[Point], dots: bool = False) -> tuple[float, float]:
@@ -121,16 +112,6 @@ def _ends(points: Sequence[Point], dots: bool = False) -> tuple[float, float]:
 
 def _y(v: float, top: float, low: float) -> int:
     return round(SIZE * (top - min(max(v, low), top)) / (top - low))
-
-
-def _runs(line: Sequence[Point]) -> list[list[Point]]:
-    out: list[list[Point]] = []
-    for p in line:
-        if out and out[-1][-1].stretch == p.stretch:
-            out[-1].append(p)
-        else:
-            out.append([p])
-    return out
 
 
 def _text(words: str, at: float, where: str) -> Svg:

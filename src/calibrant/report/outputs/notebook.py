@@ -22,7 +22,7 @@ from calibrant.report.by_variable import (
     score_view,
     shown_of,
 )
-from calibrant.report.document import Contents
+from calibrant.report.document import Contents, Panel
 from calibrant.report.places import digits_of, percent, score_axis
 from calibrant.report.sections.curves import HEADS, cells, finding, further, heading, reading
 from calibrant.report.sections.decisions import drawn as worth
@@ -45,15 +45,6 @@ DIAGONAL = f"M0 {svg.SIZE}L{svg.SIZE} 0"
 SHARES = ("0%", "0%"), ("50%", "50%"), ("100%", "100%")  # places along an axis from 0 to 1, and their labels
 WRONG = "Wrong among the accepted: at most, certified (solid), and seen (dashed); across, what was asked"
 EVIDENCE = "Evidence added up over people, most suspicious first; pale: repeats in which the model is calibrated"
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """A picture, the words over it, and the name of its axis."""
-
-    title: str
-    picture: svg.Svg
-    axis: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +142,8 @@ def _lines(by_variable: ByVariable, group: str = "") -> Iterator[Drawing]:
 
 def _panels(by_variable: ByVariable, name: str) -> Iterator[Panel]:
     rates, gaps = svg.rates(by_variable), svg.gaps(by_variable, None, by_variable.top(None))
-    yield Panel(RATES, svg.plot(rates, f"What the model says and what happened, by {name}.", "", "", "sq"), name)
-    yield Panel(GAP, svg.plot(gaps, f"Happened minus the model says, by {name}.", "", ""), name)
+    yield Panel(RATES, svg.plot(rates, f"What the model says and what happened, by {name}.", "", "", "sq"), axis=name)
+    yield Panel(GAP, svg.plot(gaps, f"Happened minus the model says, by {name}.", "", ""), axis=name)
 
 
 def _numbers(by_variable: ByVariable, name: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], bool]:
@@ -169,7 +160,7 @@ def _control(curve: Curve) -> Iterator[Drawing]:
     drawn = svg.control(curve, "line of the repeats", "peak")
     if drawn is not None:
         picture = svg.plot(drawn, EVIDENCE, "", "")
-        yield Drawing("Control chart", (Panel(EVIDENCE, picture, "people"),), "")
+        yield Drawing("Control chart", (Panel(EVIDENCE, picture, axis="people"),), "")
 
 
 # ---- decisions ----
@@ -180,7 +171,7 @@ def _worth(curve: Curve) -> Iterator[Drawing]:
         table = worth_numbers(mine)
         heads = tuple(plain(c.head) for c in table.columns)
         rows = tuple(tuple(plain(cell.text) for cell in row.cells) for row in table.rows)
-        panel = Panel(WORTH, worth(mine, (), WORTH), "threshold")
+        panel = Panel(WORTH, worth(mine, (), WORTH), axis="threshold")
         yield Drawing(group or "Decision curve", (panel,), table.caption, heads, rows, True)
 
 
@@ -193,7 +184,7 @@ def _calibration_function(curve: Curve) -> Iterator[Drawing]:
     if steps:  # level up to the next point
         at = [at[0], *(p for a, b in pairwise(at) for p in ((b[0], a[1]), b))]
     title = f"Calibration function, by the {'total variation denoiser' if steps else 'kernel smoother'}, as published"
-    panel = Panel(FUNCTION, _square([("says", DIAGONAL), ("curve", svg.path(at))], FUNCTION, SHARES), "score")
+    panel = Panel(FUNCTION, _square([("says", DIAGONAL), ("curve", svg.path(at))], FUNCTION, SHARES), axis="score")
     table = replace(_table(curve), title=title)
     yield replace(table, panels=(panel,), folded=True)
 
@@ -212,7 +203,7 @@ def _kernel_tuning(curve: Curve) -> Iterator[Drawing]:
         lone = "lone" if len(rows) == 1 else "curve"
         shapes = [("whisker", ends), ("says", svg.path(alone)), (lone, svg.path(whole))]
         picture = _square(shapes, f"{MISSED}: {family}.", across)
-        yield Drawing(str(family), (Panel(MISSED, picture, "width, in median distances"),), "")
+        yield Drawing(str(family), (Panel(MISSED, picture, axis="width, in median distances"),), "")
     yield replace(_table(curve), title="Every kernel", folded=True)
 
 
@@ -238,7 +229,7 @@ def _acceptance(curve: Curve) -> Iterator[Drawing]:
         each = max(1, len(x) // MANY)
         columns = {k: v[::each] for k, v in c.items() if k != "group"}
         rows = tuple(tuple(_written(v) for v in row) for row in zip(*columns.values(), strict=True))
-        yield Drawing(stated, (Panel(WRONG, picture, "share accepted"),), "", tuple(columns), rows, folded=True)
+        yield Drawing(stated, (Panel(WRONG, picture, axis="share accepted"),), "", tuple(columns), rows, folded=True)
 
 
 def _square(shapes: Sequence[tuple[str, str]], label: str, across: tuple[tuple[str, str], ...]) -> svg.Svg:

@@ -14,7 +14,7 @@ from calibrant.report.commands import groupings, naming_groups
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.sections.reference import folded
 from calibrant.report.spans import Span, Text, clipped, code, label, lines, literal, say, strong
-from calibrant.report.wording.clusters import by_clusters
+from calibrant.report.wording.clusters import CLUSTERS, independent
 from calibrant.report.wording.missing_labels import of_known
 from calibrant.report.wording.parts import beyond_worst, unshown_reason
 from calibrant.report.wording.terms import (
@@ -84,8 +84,9 @@ def groups_answer(record: AuditRecord) -> Text:
     first = of_known(record, first)
     if not undecided:
         return say(f"{first} The largest certified errors come first.")
-    of = "clusters" if by_clusters(record) else facts.noun(record)
-    few = f"For {cardinal(undecided)} there are too few {of} to decide; the largest certified errors come first."
+    of = independent(record)
+    rows = of.many if of is CLUSTERS else facts.noun(record)
+    few = f"For {cardinal(undecided)} there are too few {rows} to decide; the largest certified errors come first."
     return say(f"{first} {few}")
 
 

@@ -11,6 +11,7 @@ from calibrant.report.document import Details, Entry, Node, Paragraph, Table, nu
 from calibrant.report.findings import by_gap, cluster_totals, limit_of, noun
 from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import clipped, code, literal, say, shown
+from calibrant.report.wording.clusters import independent
 from calibrant.report.wording.missing_labels import People, people, ratio
 from calibrant.report.wording.terms import VERDICTS, capital, error_at_most
 
@@ -172,6 +173,5 @@ BY_CLUSTERS = "The terms of one {one}, weighted, are added up to one. "
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
     if people(record):
-        one = "cluster" if record.data.get("cluster") else "row"
-        by = BY_CLUSTERS.format(one=one) if cluster_totals(record) else ""
+        by = BY_CLUSTERS.format(one=independent(record).one) if cluster_totals(record) else ""
         yield Entry("Outcomes not known", say(HOW.format(by=by), code("certify.missing_labels"), "."))

@@ -17,7 +17,7 @@ from calibrant.report.sections import missing_labels
 from calibrant.report.sections.curves import GAP, HEADS, RATES, cells
 from calibrant.report.sections.missing_labels import missing
 from calibrant.report.spans import Text, code, plain, say, sentence, strong
-from calibrant.report.wording.clusters import by_clusters, chance
+from calibrant.report.wording.clusters import chance, independent
 from calibrant.report.wording.missing_labels import of_known
 from calibrant.report.wording.terms import (
     DIRECTIONS,
@@ -370,18 +370,15 @@ def methods(record: AuditRecord) -> Iterator[doc.Entry]:
         return
     times, of = num.confidence(1 - float(s["alpha"]))
     reach = num.nearest(float(s["bandwidth"]), 1 if s["bandwidth"] >= 0.01 else 3)
-    often = f"about {times} of {of} audits, if clusters are many"
-    if not by_clusters(record):
-        often = f"at least {times} of {of} audits, at any number of rows"
+    by = independent(record)
+    often = f"{by.least} {times} of {of} audits, {by.when}"
     words = CURVE.format(reach=reach, null=chance(record, int(s["draws"])), often=often)
     yield doc.Entry("Figure", say(BINS + words, code(curve.method), "."))
 
 
 def made(text: str, estimate: Estimate, record: AuditRecord) -> Text:
     """Return how an estimate was made: in words, what it rests on, and by which function."""
-    reported = f"{text} {GUARANTEES[estimate.interval.guarantee]}".format(
-        rows="clusters" if by_clusters(record) else "rows"
-    )
+    reported = f"{text} {GUARANTEES[estimate.interval.guarantee]}".format(rows=independent(record).many)
     return say(f"{reported} Function ", code(estimate.method), ".")
 
 
@@ -435,8 +432,7 @@ def _reliability(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     p = float(s["p_value"])
     numbers = f"{num.p_value(p, draws=int(s['draws']))}; {numbers}"
     shown = p <= float(record.settings["alpha"])
-    against = "random signs of whole clusters" if by_clusters(record) else "simulated outcomes"
-    return OutlineCheck(question, numbers, f"test of the whole curve against {against}", shown)
+    return OutlineCheck(question, numbers, f"test of the whole curve against {independent(record).chance}", shown)
 
 
 def _measured(question: str) -> Callable[[CheckRecord, AuditRecord], OutlineCheck]:

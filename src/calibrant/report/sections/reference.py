@@ -14,7 +14,7 @@ from calibrant.report.commands import command, cuts, described, dropped, groupin
 from calibrant.report.findings import SUBGROUPS, limit_of, noun, screened, stands
 from calibrant.report.outline import Declared, OutlineCheck, declared
 from calibrant.report.spans import Span, Text, code, literal, say, sentence, title
-from calibrant.report.wording.clusters import counted
+from calibrant.report.wording.clusters import counted, independent
 from calibrant.report.wording.clusters import methods as by_clusters
 from calibrant.report.wording.notices import HOW, MEANS, notices
 from calibrant.report.wording.terms import FINDINGS, VERDICTS
@@ -348,9 +348,9 @@ def _confidence(record: AuditRecord) -> tuple[doc.Entry, ...]:
 def glossary(record: AuditRecord) -> Iterator[doc.Node]:
     """The words used on the page, each in plain language."""
     times, of = num.confidence(1 - float(record.settings["alpha"]))
-    step, independent = num.step(record.settings["steps"]), "clusters" if record.data.get("cluster") else "rows"
+    step, rows = num.step(record.settings["steps"]), independent(record).many
     ours = (
-        doc.Entry(word, say(text.format(step=step, times=times, of=of, rows=independent)))
+        doc.Entry(word, say(text.format(step=step, times=times, of=of, rows=rows)))
         for word, text in WORDS.items()
         if word != JUDGED or limit_of(record) is not None
     )

@@ -14,7 +14,7 @@ from calibrant.report import svg
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import end_of
 from calibrant.report.spans import BREAK, Span, Text, clipped, code, lines, literal, say, shown
-from calibrant.report.wording.clusters import by_clusters
+from calibrant.report.wording.clusters import CLUSTERS, independent
 from calibrant.report.wording.missing_labels import OF_KNOWN, partly
 from calibrant.report.wording.parts import subgroups_reported, verdict_word
 from calibrant.report.wording.terms import (
@@ -327,7 +327,8 @@ def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     if e is None:
         return
     alpha = num.percent(1 - float(e.interval.level))
-    limits = BETS.format(of="cluster, however correlated its rows are," if by_clusters(record) else "row")
+    by = independent(record)
+    limits = BETS.format(of=f"{by.one}{', however correlated its rows are,' * (by is CLUSTERS)}")
     limits = limits if facts.cluster_totals(record) else BINOMIAL
     words = METHOD.format(limits=limits, alpha=alpha, boxes=num.count(int(e.settings["subgroups"])))
     yield doc.Entry("Subgroups", say(words, code(e.method), " and ", code("diagnose.subgroups"), "."))

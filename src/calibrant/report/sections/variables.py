@@ -21,7 +21,7 @@ from calibrant.report.sections.inference import inference, wrong
 from calibrant.report.sections.overall import score
 from calibrant.report.sections.search import UNNEEDED, needs, needs_note, share_lost
 from calibrant.report.spans import Span, Text, clipped, code, literal, say, shown
-from calibrant.report.wording.clusters import by_clusters, chance
+from calibrant.report.wording.clusters import CLUSTERS, chance, independent
 from calibrant.report.wording.terms import UNPROVEN, cardinal, unmade, variable_name, variable_names
 from calibrant.sanitize import sanitize
 
@@ -299,7 +299,6 @@ NULLS = {
     True: "{draws} sets of outcomes simulated for every person at the score given",
     False: "the normal law of sums over many people, which is approximate",
 }
-OF_CLUSTERS = "random signs of whole clusters, which is approximate"
 RANGES = "Certified ranges hold simultaneously at this number of people. "
 BY_VARIABLE = (
     "Each curve averages the gap over the nearest {span}% of the people, near ones more, by a local curve of degree "
@@ -334,7 +333,12 @@ WORDS = (
 def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     if ranked(record):
         order, n = record.curve("ranking"), draws(record)
-        null = OF_CLUSTERS if by_clusters(record) else NULLS[n is not None].format(draws=num.count(n or 0))
+        by = independent(record)
+        null = (
+            f"{by.chance}, which is approximate"
+            if by is CLUSTERS
+            else NULLS[n is not None].format(draws=num.count(n or 0))
+        )
         alpha = num.percent(float(order.settings.get("alpha", record.settings["alpha"])))
         ranges = RANGES if certified(record) else ""
         words = say(RANKING.format(null=null, alpha=alpha), ranges, "Function ", code(order.method), ".")
@@ -342,8 +346,7 @@ def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     for curve in list(record.family("variable_curve").values())[:1]:
         s = curve.settings
         times, of = num.confidence(1 - float(s["alpha"]))
-        share = "about {}" if by_clusters(record) else "at least {}"
-        reported = {"times": share.format(times), "of": of, "null": chance(record, int(s["draws"]))}
+        reported = {"times": f"{independent(record).least} {times}", "of": of, "null": chance(record, int(s["draws"]))}
         words = say(BY_VARIABLE.format(span=num.percent(float(s["span"])), degree=s["degree"], **reported))
         yield doc.Entry("Curves", say(*words, code(curve.method), "."))
 

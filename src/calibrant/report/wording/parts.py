@@ -9,7 +9,7 @@ from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.commands import groupings, naming_groups
 from calibrant.report.spans import Span, Text, clipped, code, literal, say, sentence, shown, strong
-from calibrant.report.wording.clusters import no_number, one_cluster_each
+from calibrant.report.wording.clusters import independent, no_number, one_cluster_each
 from calibrant.report.wording.headline import group_named
 from calibrant.report.wording.terms import ATTRIBUTES, VERDICTS, error_bounds, p_reported, people_share, two_way
 from calibrant.results import Estimate
@@ -82,15 +82,11 @@ def judged(record: AuditRecord, finding: Finding) -> tuple[str, str]:
 def rows_would(record: AuditRecord, finding: Finding) -> Text:
     need = facts.need_of(finding)
     if need is None:
-        return say(no_number(record, few_of(record), finding))
+        return say(no_number(record, independent(record).many, finding))
     n = num.amount(*need)
     if finding.rows_at_least:
         return say(f"To find it within the limit takes {n} {facts.needed(record)} in the log.")
     return say(f"{n.capitalize()} {facts.needed(record)} in the log would decide.")
-
-
-def few_of(record: AuditRecord) -> str:
-    return "clusters" if record.data.get("cluster") else "rows"
 
 
 # ---- the named groups ----

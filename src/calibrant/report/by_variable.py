@@ -250,7 +250,6 @@ def _crowd(axis: Mapping[str, Any], c: Mapping[str, Any]) -> list[float]:
 
 
 def shown_of(points: Sequence[Point]) -> Window:
-    """The part of the axis of probabilities, in points, that holds all of these."""
     return window_of([v for p in points for v in (p.predicted, p.observed)])
 
 
@@ -340,7 +339,6 @@ def _least(region: dict[str, Any]) -> float:
 
 
 def _runs(points: dict[At, int], axes: Sequence[dict[str, Any]]) -> list[list[int]]:
-    """Return connected sets of points, as row numbers of the table."""
     left, out = dict(points), []
     while left:
         front, run = [next(iter(left))], []
@@ -360,7 +358,6 @@ def _runs(points: dict[At, int], axes: Sequence[dict[str, Any]]) -> list[list[in
 
 
 def _reported(curve: Curve, group: str | None, sign: int, run: list[int]) -> dict[str, Any]:
-    """Describe a region: its extent, and its extreme point."""
     c = curve.columns
     worst = max(run, key=lambda i: (sign * (c["low"][i] if sign > 0 else c["high"][i]), -i))
     span = []

@@ -248,8 +248,6 @@ class Follows:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A picture next to words."""
-
     text: Text
     picture: str
     where: Where = PAGE

@@ -107,7 +107,6 @@ def clusters_searched(record: AuditRecord) -> bool:
 
 
 def needed(record: AuditRecord) -> str:
-    """Return what more is needed of, in the plural: clusters where rows share them, else what rows are called."""
     return f"clusters ({sanitize(record.data['cluster'])})" if record.data.get("cluster") else noun(record)
 
 

@@ -56,7 +56,6 @@ def render(record: AuditRecord) -> str:
 
 
 def brief(record: AuditRecord) -> str:
-    """The brief by itself as a page that loads nothing, light or dark as its reader's system is."""
     return environment().get_template("page.html.j2").render(_context(first_layer(record), alone=True))
 
 
@@ -102,7 +101,6 @@ def island(value: object) -> str:
 
 
 def digest(text: str) -> str:
-    """The hash by which the page's policy knows its own style and script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

@@ -222,7 +222,6 @@ def sentences(seen: Look) -> Iterator[tuple[str, str]]:
 
 
 def _of_log(seen: Look) -> Iterator[tuple[str, str]]:
-    """Yield what the log of an evaluation is, where its confidences come from, and how to compare several."""
     log = seen.settings.get("log")
     if not log:
         return
@@ -256,7 +255,6 @@ def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
 
 
 def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
-    """Yield what is to know of the columns other than label and score."""
     kept = {role: list(names) for role, names in seen.candidates.items()}
     if (clusters := kept.get("cluster")) and not seen.settings.get("cluster"):
         option, both = (f"--cluster {shlex.quote(sanitize(','.join(clusters[:k])))}" for k in (1, 2))
@@ -322,7 +320,6 @@ def _score(seen: Look, c: Column) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    """Write names of columns as a list: "a, b and 3 more"."""
     shown = [clip(sanitize(n), NAME) for n in names[:LISTED]]
     more = len(names) - len(shown)
     if more:
@@ -331,7 +328,6 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _item(lead: str, text: str) -> list[str]:
-    """A sentence under the word that leads it."""
     first, *more = wrap(text, " " * 10, WIDTH)
     return [f"{lead:<10}{first.strip()}", *more]
 

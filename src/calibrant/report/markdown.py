@@ -28,7 +28,6 @@ def written(of: doc.Document) -> str:
 
 
 def inside(nodes: Iterable[doc.Node]) -> str:
-    """Return nodes as the inside of a page of Markdown that has a heading of its own."""
     return "\n\n".join(p for p in _parts(nodes) if p) + "\n"
 
 

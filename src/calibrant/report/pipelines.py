@@ -105,7 +105,6 @@ def _subgroups(record: AuditRecord) -> Judged:
 
 
 def _checks(record: AuditRecord) -> Iterator[Judged]:
-    """Yield the tests that somebody named to count, and what a limit asked for and could not be judged."""
     gates, limited = record.settings.get("fail_on", ()), limit_of(record) is not None
     for check in record.checks:
         if check.code in gates:

@@ -63,7 +63,6 @@ def digits_of(across: Window) -> int:
 
 
 def ticks(across: Window, labels: int) -> list[float]:
-    """Return equally spaced places for labels along the axis of probabilities."""
     low, high = across
     return [round(low + (high - low) * i / (labels - 1), 6) for i in range(labels)]
 
@@ -100,7 +99,6 @@ class Axis:
     labelled: Callable[[float], str]
 
     def share(self, x: float) -> float:
-        """Return where a value lies, from 0 at the left to 1."""
         return (x - self.low) / (self.high - self.low)
 
 
@@ -129,7 +127,6 @@ def score_axis(across: Window) -> Axis:
 
 
 def _writer(step: float, low: float, high: float) -> Callable[[float], str]:
-    """Return what writes numbers that lie `step` apart."""
     top = max(abs(low), abs(high))
     if top >= LARGE or top < SMALL:
         return lambda x: f"{x:.3g}".replace("-", num.MINUS)
@@ -152,7 +149,6 @@ def level(x: float) -> str:
 
 
 def _dated(low: float, high: float, between: float) -> Axis:
-    """An axis of days since 1970; values lie `between` apart."""
     span = high - low
     if span < 3:
         at = tuple(low + span / 3 * k for k in range(4))
@@ -205,7 +201,6 @@ def ruler_top(ranges: Sequence[tuple[float, float]], limit: float | None) -> flo
 
 
 def ruler_ticks(top: float) -> list[float]:
-    """The labels of a ruler, from 0."""
     step = next(s for s in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 25) if top / s <= LABELS)
     return [round(i * step, 6) for i in range(int(top / step + 1e-9) + 1)]
 

@@ -158,7 +158,6 @@ def caterpillar(
 
 
 def ruler_axis(top: float, words: str) -> Svg:
-    """The axis under a ruler, with its labels."""
     parts = []
     for t in ruler_ticks(top):
         at = place(t, top)
@@ -372,7 +371,6 @@ def gaps(by_variable: ByVariable, limit: float | None, top: float, noun: str = "
 
 
 def _words(right: bool, y: str, dy: int, text: str) -> Mark:
-    """Return words at the left or the right end of a line."""
     return Mark("100%" if right else "0", y, dy, "end" if right else "start", "mark small", text)
 
 

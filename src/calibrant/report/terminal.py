@@ -180,7 +180,6 @@ def certificates(results: Sequence[Estimate], missed: Mapping[str, str], cluster
 
 
 def plan(result: Estimate) -> str:
-    """The rows needed, to two digits, and what they were planned for."""
     s = result.settings
     shown = f"in {s['steps']} rounding steps" if s["method"] == "rounded" else f"jittered by {s['bandwidth']:g}"
     about = "the raw score, from below" if s["side"] == "lower" else f"the score {shown}"
@@ -221,7 +220,6 @@ HEAD = ("", "error", "Brier", "log loss", "AUROC", "accuracy", "local p", "group
 
 
 def comparison(result: Comparison) -> str:
-    """The before-and-after table, a line for each repair, and the recommendation."""
     s = result.settings
     how = (OF_CLUSTERS if s.get("clusters_judged") else HOW)[s["how"]]
     reported = {
@@ -277,7 +275,6 @@ def before_and_after(result: Comparison) -> list[str]:
 
 
 def recommendation(result: Comparison) -> str:
-    """The recommendation in one line, and below it what it is shown to lose at a threshold."""
     if result.recommended == AS_AUDITED:
         return "Recommended: leave it as it is; no repair is shown to be better."
     first = ""

@@ -44,7 +44,6 @@ def lost(record: AuditRecord) -> str:
 
 
 def judged(record: AuditRecord) -> bool:
-    """Whether repairs were judged by the limit on held-out rows."""
     return bool(record.curve(facts.FIXED).columns.get("id"))
 
 

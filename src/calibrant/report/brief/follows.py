@@ -176,7 +176,6 @@ def _follow(r: Ranked, by_variable: ByVariable | None, *, first: bool) -> Follow
 
 
 def _nothing(record: AuditRecord, no: Sequence[Ranked], after: bool) -> Follow:
-    """Return what is said once of all variables along which nothing is found."""
     names = variable_names([r.variable for r in no])
     title = (*say(strong("No variation with ")), *names, *say(" beyond the overall gap"))
     if not after and len(no) > MOST:
@@ -205,7 +204,6 @@ def _name(text: object) -> Span:
 
 
 def _stretches(by_variable: ByVariable) -> Text:
-    """The stretch that holds the farthest place shown to be off, and the other side where there is one."""
     if (
         by_variable.axis is None
         or not by_variable.runs

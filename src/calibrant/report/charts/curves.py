@@ -152,7 +152,6 @@ def across(
 
 
 def _rates(curve: Curve, rows: list[parts.Row], x: parts.Place) -> alt.Chart:
-    """The paper's plot: error and predicted error in the confidence view, else event rate and mean score."""
     error = curve.settings["view"] == "confidence"
     names = ("error rate", "predicted error") if error else ("happened", "model says")
     values = [
@@ -229,7 +228,6 @@ def local_bias(curve: Curve) -> parts.Drawn:
 
 
 def _along(rows: list[parts.Row], axis: Axis, ends: Sequence[float], small: bool, number: int) -> parts.Drawn:
-    """Return one map along one variable: numbers as a line over the people, levels and missing values as dots."""
     size = (parts.SMALL, SMALL_HEIGHT) if small else (parts.WIDTH, parts.HEIGHT)
     up = parts.gaps_by_variable(ends, "points" if small else parts.UP)
     if axis["kind"] == "category":

@@ -106,7 +106,6 @@ def panel(rows: list[Row], x: Place, up: Gaps, size: tuple[int, int], number: in
 
 
 def strip(rows: list[Row], x: Place, width: int, crowd: str = "density") -> alt.Chart:
-    """Return where the people are, as an area under a panel."""
     y = alt.Y(f"{crowd}:Q", title="people", axis=alt.Axis(labels=False, ticks=False, grid=False, domain=False))
     drawn = data(rows).mark_area(color=QUIET, opacity=0.45).encode(x=x, y=y, detail="stretch:N")
     return drawn.properties(width=width, height=STRIP)
@@ -190,7 +189,6 @@ def titled(text: str, lines: Sequence[str]) -> alt.TitleParams:
 
 
 def several(panels: Sequence[tuple[str, Drawn]], columns: int) -> Drawn:
-    """Return panels next to each other, each under its name; one alone needs none."""
     named = [p.properties(title=alt.TitleParams(name, fontSize=12)) if name else p for name, p in panels]
     return named[0] if len(named) == 1 else alt.concat(*named, columns=columns)
 
@@ -207,7 +205,6 @@ def tested(curve: Curve) -> str:
 
 
 def dressed(chart: Drawn) -> Drawn:
-    """A chart in the palette, with a quiet frame."""
     text = {"labelColor": INK, "titleColor": INK}
     return (
         chart.configure(background=PAPER, font="sans-serif")

@@ -49,7 +49,6 @@ def ranking(curve: Curve) -> alt.LayerChart:
 
 
 def importance(curve: Curve) -> alt.LayerChart:
-    """Return bars of what the statistic loses, with intervals."""
     k = curve.columns
     rows = [
         {
@@ -115,7 +114,6 @@ def control_chart(curve: Curve) -> alt.LayerChart:
 
 
 def _control_lines(curve: Curve, end: float) -> list[str]:
-    """Return what the chart found, where it ends and what its line rests on."""
     s = curve.settings
     p = num.p_value(float(s["p_value"]), draws=int(s["draws"])) if s["p_value"] else "a probability of 0 or 1 was wrong"
     out = [f"Whole test: {p}. Grey: simulated repeats without error beyond the tolerance."]
@@ -323,7 +321,6 @@ def heterogeneity(curve: Curve) -> alt.LayerChart:
 
 
 def _reported(curve: Curve) -> list[str]:
-    """The mean, a new site's range and what is not shown."""
     s, level = curve.settings, parts.level_of(curve)
     mean, low, high, new_low, new_high, tau = (
         num.decimals(float(s[k]), 2) for k in ("mean", "mean_low", "mean_high", "new_low", "new_high", "tau")
@@ -411,7 +408,6 @@ def acceptance_curve(curve: Curve) -> alt.FacetChart | alt.LayerChart:
 def _panels(
     drawn: list[alt.Chart], rows: list[parts.Row], title: str, under: list[str]
 ) -> alt.FacetChart | alt.LayerChart:
-    """Return one picture, or one for each group."""
     data, groups = alt.InlineData(values=rows), list(dict.fromkeys(r["group"] for r in rows))
     reported = parts.titled(title, under)
     if len(groups) == 1:

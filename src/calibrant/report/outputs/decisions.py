@@ -237,7 +237,6 @@ def _name(model: str) -> str:
 
 
 def _bound(most: float, at: str) -> str:
-    """Say of the worst group what its bound says, rounded up."""
     high = math.ceil(1e4 * most - 1e-9) / 1e4
     if high < 0.0:
         return f"In every group{at.replace('no', 'every')} it is better by at least {-high:.4f}."
@@ -248,7 +247,6 @@ HEAD = ("", "rows", "come to act", "leave", "gain", "certified", "")
 
 
 def changed(result: Comparison) -> list[str]:
-    """The changes for everyone under every repair, and for groups under the one recommended or the only one."""
     chosen = result.recommended if result.recommended != AS_AUDITED else ""
     if not chosen and len(result.calibrators) == 1:
         chosen = next(iter(result.calibrators))

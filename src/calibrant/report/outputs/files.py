@@ -201,7 +201,6 @@ def write_all(record: AuditRecord, of: Document, folder: Path, outputs: Mapping[
 
 
 def _kept(outputs: Mapping[str, Output] | None) -> Mapping[str, Output]:
-    """The outputs of plug-ins that the folder may hold: those given, or ours."""
     return OUTPUTS.ours() if outputs is None else outputs
 
 

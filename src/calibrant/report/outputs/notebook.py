@@ -71,7 +71,6 @@ def _rows(curve: Curve) -> int:
 
 
 def _table(curve: Curve) -> Drawing:
-    """The first rows of a curve as they are, numbers to four digits."""
     columns = {k: v for k, v in curve.columns.items() if not k.startswith("null_")}
     rows = tuple(tuple(_written(v[i]) for v in columns.values()) for i in range(min(FIRST, _rows(curve))))
     more = _rows(curve) - FIRST
@@ -147,7 +146,6 @@ def _panels(by_variable: ByVariable, name: str) -> Iterator[Panel]:
 
 
 def _numbers(by_variable: ByVariable, name: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], bool]:
-    """Return head and rows of some points of a line, which are opened on demand."""
     written, digits = by_variable.axis.written if by_variable.axis is not None else str, digits_of(by_variable.across)
     some = by_variable.line[:: max(1, len(by_variable.line) // MANY)]
     return (name, *HEADS), tuple((written(float(p.x or 0.0)), *cells(p, digits)) for p in some), True
@@ -190,7 +188,6 @@ def _calibration_function(curve: Curve) -> Iterator[Drawing]:
 
 
 def _kernel_tuning(curve: Curve) -> Iterator[Drawing]:
-    """Yield the errors missed, a picture for each family: by the whole test, and dashed by the one statistic."""
     c = curve.columns
     widths = list(dict.fromkeys(c["width"]))
     place = {w: round((i + 0.5) / len(widths) * svg.SIZE) for i, w in enumerate(sorted(widths))}
@@ -211,7 +208,6 @@ def _kernel_tuning(curve: Curve) -> Iterator[Drawing]:
 
 
 def _acceptance(curve: Curve) -> Iterator[Drawing]:
-    """Yield the certified rate of errors against the share accepted, a picture for each group."""
     risk, reported = float(curve.settings["risk"]), curve.settings["groups"]
     top = min(4.0 * risk, 1.0)  # of the rate: what was asked stands at a quarter
     up = tuple((percent(1 - share), f"{100 * share * top:.3g}%") for share in (0.0, 0.25, 0.5, 0.75, 1.0))

@@ -138,7 +138,6 @@ def _csv(result: Result) -> str:
 
 
 def _columns(result: Result) -> Mapping[str, tuple[object, ...]]:
-    """A result as a table: a curve's own, a row for an outcome, and for each estimate."""
     if isinstance(result, Curve):
         return result.columns
     if isinstance(result, Outcome):
@@ -214,7 +213,6 @@ def _curve(c: Curve) -> Iterator[str]:
 
 
 def _table(columns: Mapping[str, tuple[object, ...]], heads: tuple[str, ...]) -> Iterator[str]:
-    """Yield aligned lines: text at the left, numbers at the right; the first rows of many."""
     of = {k: [_written(v) for v in columns[k][:ROWS]] for k in heads}
     texts = [i for i, k in enumerate(heads) if any(isinstance(v, str) for v in columns[k][:ROWS])]
     yield from (f"  {line}" for line in aligned([heads, *zip(*of.values(), strict=True)], texts))
@@ -224,7 +222,6 @@ def _table(columns: Mapping[str, tuple[object, ...]], heads: tuple[str, ...]) ->
 
 
 def _facts(head: str, of: Mapping[str, object]) -> Iterator[str]:
-    """Yield names and values under a head, those that a line can show."""
     shown = {k: text for k, v in sorted(of.items()) if (text := _value(v))}
     width = min(max(map(cells, shown), default=0), NAME)
     yield from [f"{head}:"] if shown else []
@@ -233,7 +230,6 @@ def _facts(head: str, of: Mapping[str, object]) -> Iterator[str]:
 
 
 def _value(value: object) -> str:
-    """A number, a text or the first of a list of them; nothing for tables, which JSON has."""
     if isinstance(value, (Mapping, Curve, Estimate, Outcome)):
         return ""
     if not isinstance(value, (list, tuple)):

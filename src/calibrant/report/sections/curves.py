@@ -93,7 +93,6 @@ def points_table(name: str, by_variable: ByVariable, digits: int) -> Table:
 
 
 def _reads(text: str, x: float) -> bool:
-    """Whether a place is the number that is written."""
     try:
         return abs(float(text.replace(",", "").replace(num.MINUS, "-")) - x) <= 1e-3 * abs(x)
     except ValueError:
@@ -220,7 +219,6 @@ def _several(reported: Sequence[Off], digits: int) -> str:
 
 
 def further(by_variable: ByVariable, digits: int) -> str:
-    """The largest gap with its range, what is on one side, and what was left out."""
     return " ".join(t for t in (_worst(by_variable, digits), _one_side(by_variable), _masked(by_variable)) if t)
 
 
@@ -347,7 +345,6 @@ def map_heading(m: Map) -> str:
 
 
 def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
-    """The place that is farthest off over all maps, in words with numbers."""
     result = worst(made, float(record.settings["alpha"]))
     if result is None or result.worst is None:
         of = f"any of {cardinal(len(made))} group variables" if len(made) > 1 else "the group variable"

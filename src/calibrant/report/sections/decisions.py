@@ -72,7 +72,6 @@ LABEL = "Net benefit against the threshold, with acting on everyone and on nobod
 
 
 def decisions(record: AuditRecord) -> Iterator[doc.Node]:
-    """Return each threshold with its sentence and its table, and the decision curve; nothing where nobody asked."""
     lines = acted(record)
     if not lines:
         return

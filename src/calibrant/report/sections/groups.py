@@ -91,7 +91,6 @@ def groups_answer(record: AuditRecord) -> Text:
 
 
 def no_groups(record: AuditRecord) -> Text:
-    """Return what is said in place of the groups: that none were given, or why none is shown."""
     reason = unshown_reason(record)
     if reason:
         return say(
@@ -285,7 +284,6 @@ LEVEL = 0.05  # of the test that all sites are alike
 
 
 def sites(record: AuditRecord) -> Iterator[doc.Node]:
-    """The answer and one row for the mean, a new site and each site shown; nothing where no units are sites."""
     curve = record.curve(CODE)
     if not curve.settings:
         return
@@ -295,7 +293,6 @@ def sites(record: AuditRecord) -> Iterator[doc.Node]:
 
 
 def _answer(curve: Curve) -> Text:
-    """Return in words how many events there are for each that was expected, on average and at a new site."""
     s = curve.settings
     differ = (
         "Clusters differ beyond chance"
@@ -318,7 +315,6 @@ def _times(curve: Curve, name: str) -> str:
 
 
 def _figure(record: AuditRecord) -> doc.Figure:
-    """The caterpillar: intercepts in logits with their ranges, the lowest first, over the mean and a new one."""
     c, s = record.curve(CODE).columns, record.curve(CODE).settings
     inside = [s[k] for k in ("new_low", "new_high", "mean_low", "mean_high")] + list(c["estimate"])
     top = places.end_of(max(abs(float(v)) for v in inside))
@@ -363,7 +359,6 @@ def _sites_caption(curve: Curve) -> str:
 
 
 def _note(record: AuditRecord) -> Text:
-    """The same in logits, the spread between sites, and what the ranges rest on."""
     s, nested = record.curve(CODE).settings, list(record.data.get("nested") or {})
     level = f"{100.0 * (1.0 - s['alpha']):g}%"
     mean, low, high, new_low, new_high, tau, most = (

@@ -220,7 +220,6 @@ def _check(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
 
 
 def _kernel(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
-    """The kernel error, its interval, up to where a right model's is accepted, and its p-value."""
     e, test = check.estimate, ran(record, LOCAL)
     numbers = ""
     if e is not None:

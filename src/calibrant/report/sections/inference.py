@@ -23,7 +23,6 @@ HEAD = ("Among the events", "Probabilities say", "Labels say", "Off by", "Off by
 
 
 def inference(record: AuditRecord) -> Iterator[Node]:
-    """The sentence and the table on demand, and a line for the texts where a mean or share comes out wrong."""
     result = lines(record)
     if not result:
         return

@@ -32,7 +32,6 @@ NO_PROOF = "That outcomes are missing at random given the score, no test of thes
 
 
 def missing(record: AuditRecord) -> Iterator[Node]:
-    """Return both tables on demand; nothing where every outcome is known."""
     kept = people(record)
     if not kept:
         return
@@ -59,7 +58,6 @@ def _of_clusters(record: AuditRecord) -> str:
 
 
 def heading(record: AuditRecord, everyone: People) -> str:
-    """Return how many have no outcome, and how far everyone's verdict stands."""
     reported = f"Outcomes not known: {everyone.unknown} of {noun(record)}"
     if limit_of(record) is None:
         return reported
@@ -81,7 +79,6 @@ def _standing(one: People) -> str:
 
 
 def _ranges(record: AuditRecord, values: tuple[People, ...]) -> Table:
-    """A line for everyone and each group: its range and verdict under each assumption."""
     judged, odds = limit_of(record) is not None, stated(record)
     heads = ["Who", "Outcome not known", "At random", f"Odds up to {odds:g}", "Whatever they are"]
     heads += ["Stands to"] if judged else []
@@ -116,7 +113,6 @@ def _stood(one: People) -> str:
 
 
 def _who(record: AuditRecord) -> Table:
-    """A line for each range of the score and each level: how many are without an outcome, and the difference."""
     c = record.curve("without_label").columns
     heads = ("Who is without", capital(noun(record)), "Outcome not known", "Standardised difference", "p")
     rows, last, untested = [], "", "not tested" if cluster_totals(record) else "too few"

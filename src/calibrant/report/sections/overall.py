@@ -93,7 +93,6 @@ def overall_answer(record: AuditRecord) -> Text:
 
 
 def score(record: AuditRecord) -> ByVariable:
-    """The curve along the score; where there is none, its ranges."""
     return score_view(bins_of(record.curve("bins")), record.curve("reliability"))
 
 
@@ -197,7 +196,6 @@ def _several(spans: Sequence[str]) -> str:
 
 
 def reading(smooth: bool, across: Window, cut: bool) -> str:
-    """Return how to read the figure, with an example from its own axis."""
     at, gap = across[0] + 0.7 * (across[1] - across[0]), 0.02 * (across[1] - across[0])
     of = 100 if gap >= 1 else 1_000 if gap >= 0.1 else 10_000
     happened = num.count(round((at + gap) * of / 100))
@@ -207,7 +205,6 @@ def reading(smooth: bool, across: Window, cut: bool) -> str:
 
 
 def _tables(by_variable: ByVariable, bins: Sequence[Bin], digits: int, who: str) -> tuple[doc.Table, ...]:
-    """Return every point of the curve with the people of its range of the score; without a curve every range."""
     heads = ("Score, %", *HEADS[:3], HEADS[3] if by_variable.line[0] not in bins else "Range of the gap, points")
     rows = []
     for p in by_variable.line:
@@ -221,7 +218,6 @@ def _tables(by_variable: ByVariable, bins: Sequence[Bin], digits: int, who: str)
 
 
 def certified(record: AuditRecord) -> doc.Table:
-    """Return what is certified, and about which score; an assumption of all lines is in the caption."""
     kept = certificates(record)
     shared = f" All assume {kept[0][-1]}." if len({assumes for *_, assumes in kept}) == 1 else ""
     heads = (
@@ -303,7 +299,6 @@ def measures(record: AuditRecord) -> doc.Table:
 
 
 def first_measure(record: AuditRecord) -> str:
-    """The first of the measures and its value, for the line that opens the others."""
     row = measures(record).rows[0]
     return " ".join(plain(cell.text) for cell in row.cells[:2])
 
@@ -377,7 +372,6 @@ def methods(record: AuditRecord) -> Iterator[doc.Entry]:
 
 
 def made(text: str, estimate: Estimate, record: AuditRecord) -> Text:
-    """Return how an estimate was made: in words, what it rests on, and by which function."""
     reported = f"{text} {GUARANTEES[estimate.interval.guarantee]}".format(rows=independent(record).many)
     return say(f"{reported} Function ", code(estimate.method), ".")
 
@@ -386,7 +380,6 @@ def made(text: str, estimate: Estimate, record: AuditRecord) -> Text:
 
 
 def bins_off(record: AuditRecord) -> int:
-    """Return in how many ranges of the score the simultaneous range of the gap excludes zero."""
     c = record.curve("bins").columns
     ends = zip(c.get("low", ()), c.get("high", ()), strict=True)
     return sum(facts.side(low, high) != "unclear" for low, high in ends)
@@ -411,8 +404,6 @@ def _gap(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
 
 
 def _bound(name: str, question: str, meaning: str) -> Callable[[CheckRecord, AuditRecord], OutlineCheck]:
-    """Return how to read a check of which only the upper bound is reported."""
-
     def read(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
         e = record.estimates.get(name)
         return OutlineCheck(

@@ -129,7 +129,6 @@ def about(record: AuditRecord) -> Iterator[doc.Node]:
 
 
 def _score(record: AuditRecord) -> Text:
-    """The column of the scores; of a confidence also where it comes from."""
     name, of = code(record.data.get("score", "")), record.data.get("confidence")
     if not of:
         return say(name)
@@ -140,7 +139,6 @@ def _score(record: AuditRecord) -> Text:
 
 
 def _read(record: AuditRecord) -> str:
-    """Return how many rows were read, left out, and counted apart for want of an outcome."""
     data = record.data
     gone, apart = dropped(data), data.get("unlabelled", 0)
     reported = f"{num.count(record.everyone.rows + gone + (apart or 0))} read, {num.count(gone)} dropped"
@@ -150,7 +148,6 @@ def _read(record: AuditRecord) -> str:
 
 
 def _tested(record: AuditRecord, chosen: Mapping[str, Any]) -> Text:
-    """Return which of many columns the tests read, who chose them, and what was left out of what."""
     read, of = chosen["chosen"], int(chosen["of"])
     rows, others = (f"{num.count(chosen[k])} {noun(record)}" for k in ("rows_chose", "rows_tested"))
     how = f"{num.count(len(read))} of {num.count(of)}: "
@@ -165,7 +162,6 @@ def _tested(record: AuditRecord, chosen: Mapping[str, Any]) -> Text:
 
 
 def _columns(record: AuditRecord) -> doc.Table:
-    """Return what each column was interpreted as, what it was used as, and where it is missing."""
     reasons, rows = dict(map(tuple, record.data.get("left_out") or ())), []
     for name, c in list(record.data["columns"].items())[:COLUMNS]:
         missing = c.get("missing")
@@ -201,7 +197,6 @@ def _groups(record: AuditRecord) -> Text:
 
 
 def clusters(record: AuditRecord) -> dict[str, str]:
-    """The columns of dates, and the cluster of time that makes their groups."""
     return {name: str(d["kind"]) for name, d in described(record).items() if d.get("kind") in CLUSTERS}
 
 
@@ -340,13 +335,11 @@ def methods(record: AuditRecord) -> Iterator[doc.Node]:
 
 
 def _confidence(record: AuditRecord) -> tuple[doc.Entry, ...]:
-    """Return how a confidence came to be, which decides what an audit of it is about."""
     of = record.data.get("confidence")
     return (doc.Entry("Confidence", say(HOW[of["provenance"]])),) if of else ()
 
 
 def glossary(record: AuditRecord) -> Iterator[doc.Node]:
-    """The words used on the page, each in plain language."""
     times, of = num.confidence(1 - float(record.settings["alpha"]))
     step, rows = num.step(record.settings["steps"]), independent(record).many
     ours = (
@@ -367,8 +360,6 @@ def _called(entry: doc.Entry, record: AuditRecord) -> doc.Entry:
 
 
 def _count(things: Callable[[AuditRecord], Iterable[doc.Node]], what: str) -> Callable[[AuditRecord], str]:
-    """Return how many terms a section explains, for the line that opens it."""
-
     def reported(record: AuditRecord) -> str:
         return f"{sum(len(n.entries) for n in things(record) if isinstance(n, doc.Entries))} {what}"
 

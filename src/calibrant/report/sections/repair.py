@@ -30,7 +30,6 @@ TESTS = {
 
 
 def repair(record: AuditRecord) -> Iterator[doc.Node]:
-    """The answer, who is over the limit before and after, what was compared, and the command."""
     if not compared(record):
         yield doc.Paragraph(unmade(record, "repair", "No repairs were compared in this audit."), "quiet", doc.PAGE)
         return
@@ -63,7 +62,6 @@ def rows(record: AuditRecord) -> list[Line]:
 
 
 def populations(record: AuditRecord) -> list[Line]:
-    """Return who was held against the limit before and after."""
     return lines_of(record.curve(FIXED))
 
 
@@ -97,7 +95,6 @@ def answer(record: AuditRecord) -> Text:
 
 
 def _kept(record: AuditRecord) -> str:
-    """Return how many are over the limit before and after; empty without a limit."""
     result = populations(record)
     if limit_of(record) is None or not result or result[0]["after"] is None:
         return ""
@@ -182,7 +179,6 @@ def fixed_caption(record: AuditRecord) -> str:
 
 
 def fixed_table(record: AuditRecord) -> doc.Table:
-    """Return one line for each population: its range and verdict now and after the repair recommended."""
     s = record.curve(FIXED).settings
     after = doc.WHOLE if s["candidate"] else doc.NOWHERE
     columns = (
@@ -213,7 +209,6 @@ def _side(p: Line, when: str, limit: float | None) -> doc.Cell:
 
 
 def fixed_note(record: AuditRecord) -> str:
-    """Return what holds, and what the tests find before and after."""
     s = record.curve(FIXED).settings
     times, of = num.confidence(1 - float(s["alpha"]))
     n = int(s.get("groups") or 0)
@@ -231,7 +226,6 @@ def fixed_note(record: AuditRecord) -> str:
 
 
 def _tests(record: AuditRecord) -> str:
-    """Return what each test finds before and after, on a sample of the rows judged."""
     s, draws = record.curve(FIXED).settings, int(record.curve("repairs").settings["draws"])
     reported = []
     for test, p in (s.get("tests") or {}).items():
@@ -271,7 +265,6 @@ def note(record: AuditRecord) -> str:
 
 
 def scales(record: AuditRecord) -> str:
-    """Return what the curves are fitted to that had a choice."""
     reported = [f"{repair_named(r['recipe'])} is {words}" for r in rows(record) if (words := fitted_to(r.get("scale")))]
     return f"{capital('; '.join(reported))}." if reported else ""
 
@@ -290,7 +283,6 @@ def orders(record: AuditRecord) -> str:
 
 
 def table(record: AuditRecord) -> doc.Table:
-    """Return one line for each probability; a column that would be empty is left out."""
     s = record.curve("repairs").settings
     grouped = doc.WHOLE if int(s["groups"]) else doc.NOWHERE
     counts = {c["name"]: c for c in record.curve(FIXED).settings.get("candidates", ())}
@@ -338,7 +330,6 @@ def decision_lines(record: AuditRecord) -> list[Line]:
 
 
 def decision_table(record: AuditRecord) -> doc.Table:
-    """A line for each: rows that change side, and the certified gain in net benefit."""
     recipes = {r["probability"]: repair_named(r["recipe"]) for r in rows(record) if r["recipe"]}
     columns = (
         doc.Column(say("From the threshold, under the repair")),

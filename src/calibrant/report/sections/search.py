@@ -22,7 +22,6 @@ TITLE = "Evidence of error, the most suspicious first"
 
 
 def search(record: AuditRecord) -> Iterator[doc.Node]:
-    """The chart, the rules and the variables that the search needs; nothing where it was not made."""
     check = ran(record, STRONG)
     if check is None:
         return
@@ -52,13 +51,11 @@ def tolerance(record: AuditRecord) -> float:
 
 
 def sought(record: AuditRecord) -> str:
-    """Return what the test looks for: error, or error beyond its tolerance."""
     t = tolerance(record)
     return f"errors of over {num.limit_points(t)} points" if t else "the error"
 
 
 def predicts(record: AuditRecord) -> str:
-    """Return what the test found, as a clause without its p-value."""
     check = ran(record, STRONG)
     verb = "predicts" if check is not None and record.error_shown(check) else "does not predict"
     them = "them" if tolerance(record) else "it"
@@ -100,7 +97,6 @@ def whole(share: float) -> str:
 
 
 def control(record: AuditRecord) -> doc.Figure | None:
-    """The picture, the readout and the numbers; None where the record holds no chart."""
     c, s = record.curve("control_chart").columns, record.curve("control_chart").settings
     times, of = num.confidence(float(s["alpha"])) if "alpha" in s else ("", "")
     peak = ""
@@ -134,7 +130,6 @@ def control(record: AuditRecord) -> doc.Figure | None:
 
 
 def peak_reported(record: AuditRecord) -> str:
-    """Return in a few words where the evidence peaks: the title of the chart."""
     c, s = record.curve("control_chart").columns, record.curve("control_chart").settings
     line, most = s.get("line"), max(map(float, c["evidence"]))
     if line is None or not s.get("peak_rows"):
@@ -150,7 +145,6 @@ def _evidence(score: float, rounding: str = ROUND_HALF_UP, signed: bool = False)
 
 
 def _caption(record: AuditRecord, end: float, line: float | None) -> str:
-    """Return who was judged, why the curve ends before the last person, and on how many repeats all rests."""
     check, s = ran(record, STRONG), record.curve("control_chart").settings
     text = f"{num.count(s['rows_tested'])} {noun(record)}, "
     text += "which the models had not seen." if s.get("null") == "split" else "each judged by models fitted to others."
@@ -212,7 +206,6 @@ def _rule(c: Line, who: str) -> doc.Row:
 
 
 def rules_note(record: AuditRecord) -> str:
-    """Return where the rules come from, or why there is none."""
     c, s = record.curve("searched_subgroups").columns, record.curve("searched_subgroups").settings
     n = len(c.get("rule", ()))
     if not n:
@@ -244,7 +237,6 @@ def needs(record: AuditRecord) -> list[Line]:
 
 
 def share_lost(line: Line, statistic: float) -> str:
-    """The share of the evidence that the search loses without a variable, with its range."""
     lost, low, high = (float(line[k]) / statistic for k in ("drop", "low", "high"))
     return f"{_percents(lost)}% ({num.between(_percents(low), _percents(high))})"
 
@@ -255,7 +247,6 @@ def _percents(share: float) -> str:
 
 
 def needs_note(record: AuditRecord) -> str:
-    """Return how to read the bars, or why there is none."""
     check, result, s = ran(record, STRONG), needs(record), record.curve("importance").settings
     if check is not None and not record.error_shown(check):
         return "Which variables the search needs is not shown: where nothing is found it would be noise."

@@ -39,7 +39,6 @@ NOT_SHOWN = "No subgroup can be shown: those that are farthest off are too small
 
 
 def subgroups(record: AuditRecord) -> Iterator[doc.Node]:
-    """The answer, a few distinct subgroups as a forest plot and in numbers, and the map of the worst."""
     absent = facts.subgroups_state(record) == "absent"
     of = say(OF_KNOWN) if partly(record) and not absent else ()
     yield doc.Paragraph((*of, *subgroups_reported(record)), "quiet" if absent else "answer")
@@ -74,7 +73,6 @@ def reported(record: AuditRecord) -> list[facts.Line]:
 
 
 def looked_at(record: AuditRecord, e: Estimate) -> str:
-    """Return what a subgroup is, how many were looked at, and what the numbers allow for."""
     least, s, tested = num.percent(float(e.settings["min_size"])), e.settings, facts.tested_rows(record)
     among = "" if tested is None else f", among the {num.count(tested)} {facts.noun(record)} tested"
     return (
@@ -92,7 +90,6 @@ def looked_at(record: AuditRecord, e: Estimate) -> str:
 
 
 def table(record: AuditRecord, results: Sequence[facts.Line]) -> doc.Table:
-    """The subgroups: their ranges as a picture, and their numbers."""
     limit, judged = facts.limit_of(record), facts.limit_of(record) is not None
     top = end_of(100 * max(*(max(abs(r["low"]), abs(r["high"])) for r in results), 1.2 * (limit or 0.0)))
     axis = f"Gap, {num.MINUS}{top:g} to +{top:g}\N{NO-BREAK SPACE}points"
@@ -226,7 +223,6 @@ def figure(record: AuditRecord) -> doc.Figure | None:
 
 
 def title(worst: Sequence[facts.Line], names: Sequence[str]) -> str:
-    """Return what the map shows: where the model is certified farthest off, or of which attributes it is."""
     off = [r for r in worst if r["low"] > 0 or r["high"] < 0]
     if not off:
         return f"No cell by {names[0]} and {names[1]} is shown to be off"
@@ -271,7 +267,6 @@ def _numbers(c: Mapping[str, Sequence[Any]], axes: Sequence[Mapping[str, Any]], 
 
 
 def searches(record: AuditRecord) -> Text:
-    """Return what each of the two searches found; nothing where they were not made."""
     check = facts.check_of(record, facts.SUBGROUPS)
     if check is None or check.outcome is None:
         return ()

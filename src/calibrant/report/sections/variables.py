@@ -31,7 +31,6 @@ SCORES = ("the score", SCORE)  # how the search calls the score among its variab
 
 
 def variables(record: AuditRecord) -> Iterator[doc.Node]:
-    """Return one table with a line for each variable, and its curve on demand; or why there is none."""
     result, rows = ranked(record), reported(record)
     if result:
         yield doc.Paragraph(answer(record), "answer")
@@ -89,7 +88,6 @@ class ReportedVariable:
         return "fig-reliability" if self.name == SCORE_NAME else self.by_variable.anchor
 
     def figure(self, record: AuditRecord) -> tuple[doc.Details, ...]:
-        """Return its curve or map, on demand."""
         if self.by_variable is None or self.name == SCORE_NAME:
             return ()
         return (figure(record, self.by_variable) if self.drawn is None else map_figure(record, self.drawn),)
@@ -126,7 +124,6 @@ def certified(record: AuditRecord) -> bool:
 
 
 def curves(record: AuditRecord) -> dict[str, ByVariable]:
-    """Return what is drawn of each variable, in the order of the ranking."""
     order = {r.variable: i for i, r in enumerate(ranked(record))}
     kept = {v: c for v, c in record.family("variable_curve").items() if c.columns.get("gap")}
     return {v: by_variable_of(v, kept[v]) for v in sorted(kept, key=lambda v: (order.get(v, len(order)), v))}
@@ -136,7 +133,6 @@ def curves(record: AuditRecord) -> dict[str, ByVariable]:
 
 
 def table(record: AuditRecord, rows: Sequence[ReportedVariable]) -> doc.Table:
-    """The table; a column about which nothing is known is left out."""
     scale, n = spark_scale([v.by_variable for v in rows if v.by_variable is not None]), draws(record)
     check = ran(record, LOCAL)
     simulated = draws_of(check.outcome) if check is not None and check.outcome is not None else None
@@ -280,7 +276,6 @@ def notes(record: AuditRecord, rows: Sequence[ReportedVariable]) -> Iterator[str
 
 
 def gap_note(record: AuditRecord) -> str:
-    """Return what the numbers of the ranking mean, where there is no picture."""
     level = num.percent(1 - float(record.settings["alpha"]))
     ranges = f" Ranges are certified, simultaneously at {level}%." if certified(record) else ""
     return f"Average gap by each variable once the overall gap is taken out; p-values are adjusted.{ranges}"
@@ -352,7 +347,6 @@ def methods(record: AuditRecord) -> Iterator[doc.Entry]:
 
 
 def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
-    """Return how many variables the error is shown to follow; the smallest p-value decides whether any."""
     result = ranked(record)
     numbers = ""
     if result:

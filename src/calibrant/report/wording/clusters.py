@@ -89,7 +89,6 @@ def independent(record: AuditRecord) -> Independent:
 
 
 def chance(record: AuditRecord, draws: int) -> str:
-    """Return what a statistic is compared with: sets of simulated outcomes, or of random signs of whole clusters."""
     return f"{num.count(draws)} sets of {independent(record).chance}"
 
 
@@ -144,7 +143,6 @@ def _clusters(record: AuditRecord) -> str:
 
 
 def _holds(record: AuditRecord) -> Text:
-    """Return what the ranges hold for, and the effective number."""
     result, data = cluster_totals(record), record.data
     effective = num.count(result["effective"])
     also = " Counts of rows and events are not weighted." if data.get("weights") else ""
@@ -203,7 +201,6 @@ def _though_few(record: AuditRecord, wide: str) -> str:
 
 
 def methods(record: AuditRecord) -> tuple[Entry, ...]:
-    """Return how clusters are certified, in plain words; nothing of independent rows."""
     result = cluster_totals(record)
     if not result:
         return ()

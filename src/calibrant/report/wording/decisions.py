@@ -59,7 +59,6 @@ def who(one: Acted) -> Text:
 
 
 def at_least(lines: Sequence[Acted]) -> str:
-    """Write the largest loss that is certified of some lines."""
     return f"of at least {num.lower_bound(max(v.regret[1] for v in lines))} per 100"
 
 

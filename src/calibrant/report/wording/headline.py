@@ -45,7 +45,6 @@ def for_use(record: AuditRecord) -> bool:
 
 
 def page_title(record: AuditRecord) -> str:
-    """The title of the page: the decision, and what was audited."""
     return f"{headline(record).rstrip('.')}: calibration audit of {sanitize(record.name)}"
 
 

@@ -114,7 +114,6 @@ def _no_events(record: AuditRecord) -> Iterator[Span]:
 
 
 def _copies(record: AuditRecord, text: str) -> str:
-    """Say how many rows are repeated, and what that means for the numbers."""
     if suppressed(record):
         narrow = wider(float(record.data["repeats"]["times"]))
         text = f"Ranges take them as independent and are about {narrow} times too narrow, so nothing is decided."
@@ -138,7 +137,6 @@ def identifiers(record: AuditRecord) -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> Text:
-    """Return names of columns as the end of a sentence."""
     if not names:
         return ()
     more = f" and {num.count(len(names) - NAMED)} more" if len(names) > NAMED else ""

@@ -54,7 +54,6 @@ def page_status(record: AuditRecord) -> str:
 
 
 def everyone_reported(record: AuditRecord) -> Text:
-    """Return how far off everyone is, together, and how many rows would decide."""
     one, limit = record.everyone, facts.limit_of(record)
     low, high = judged(record, one)
     if facts.by_gap(record):
@@ -93,7 +92,6 @@ def rows_would(record: AuditRecord, finding: Finding) -> Text:
 
 
 def groups_reported(record: AuditRecord) -> Text:
-    """Return which groups are over the limit, and what no group exceeds; or how to name some."""
     if not record.groups:
         reason = unshown_reason(record)
         return say(f"{reason} Name coarser ones.") if reason else say("Name some: ", code(naming_groups(record)), ".")
@@ -191,7 +189,6 @@ def no_group(record: AuditRecord) -> Text:
 
 
 def subgroups_reported(record: AuditRecord) -> Text:
-    """The subgroups that are off, each by its gap, what no subgroup exceeds, and what would decide."""
     check, e = facts.check_of(record, facts.SUBGROUPS), record.estimates.get(facts.SUBGROUPS)
     if check is not None and check.outcome is not None and e is None:
         finds = f"shows error ({p_reported(check.outcome)})" if record.error_shown(check) else "shows no error"

@@ -102,7 +102,6 @@ def people_share(share: float) -> str:
 
 
 def repair_named(recipe: str) -> str:
-    """Return what a repair is called, everywhere."""
     known = words_of(recipe)
     return sanitize(recipe) if known is None else known
 

@@ -227,7 +227,7 @@ def _chosen(result: Comparison) -> str | None:
 
 
 def _say(result: Comparison, chosen: str | None, a: Namespace) -> None:
-    from calibrant.report.outputs import acted_on
+    from calibrant.report.outputs.decisions import changed
     from calibrant.report.terminal import comparison
 
     if a.json:
@@ -235,7 +235,7 @@ def _say(result: Comparison, chosen: str | None, a: Namespace) -> None:
         return
     print(comparison(result))
     if result.decisions.columns:
-        print("\n".join(("", *acted_on.lines(result))))
+        print("\n".join(("", *changed(result))))
     for what, target in (("calibrator", a.calibrator), ("rows", a.out)):
         if target:
             print(sanitize(f"{what}: {target} ({chosen})") if chosen else f"{what}: nothing written")

@@ -1,4 +1,4 @@
-"""What a terminal shows of models, or audits, held against each other."""
+"""What a terminal shows of decisions: what may be accepted, models compared, and who changes side by a repair."""
 
 from __future__ import annotations
 
@@ -9,12 +9,86 @@ from pathlib import Path
 from typing import cast
 
 from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison
+from calibrant.repair.judge.decisions import DecisionChange, lines_of
+from calibrant.repair.judge.verdict import AS_AUDITED, Comparison
 from calibrant.report import numbers as num
 from calibrant.report import svg
 from calibrant.report.outputs import notebook, results
-from calibrant.report.outputs.pictures import Drawing
-from calibrant.report.terminal import cells, clip, pad
+from calibrant.report.outputs.notebook import Drawing
+from calibrant.report.terminal import aligned, clip, wrap
+from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
+
+Accepted = Mapping[str, float | None]  # of one group, as `settings` of the result tell it
+GROUP_NAME = 40  # cells of a group's name
+ACCEPTED = ("", "accept if", "share", "accepted", "wrong", "rate", "certified at most")
+SIGN = {"high": ">=", "low": "<="}
+AT_ONCE = {  # at which thresholds the rate holds, of everyone and of several groups
+    ("all", False): "at all thresholds at once",
+    ("all", True): "at all thresholds and in all groups at once",
+    ("pilot clusters", False): "by clusters, at thresholds that pilot clusters chose",
+    ("pilot clusters", True): "by clusters, at thresholds that pilot clusters chose, in all groups at once",
+}
+
+
+def accepted(result: Estimate) -> str:
+    s = result.settings
+    groups: Mapping[str, Accepted] = s["groups"]
+    rows = [ACCEPTED, *(_accepted_row(name, g, SIGN[s["end"]]) for name, g in groups.items())]
+    return "\n".join((*_accepted_stated(result, groups), "", *aligned(rows), "", *_accepted_rests(result, groups)))
+
+
+def planned(result: Estimate) -> str:
+    s = result.settings
+    rows, fixed = (num.count(math.ceil(v)) for v in (result.value, s["threshold_fixed_beforehand"]))
+    return (
+        f"{rows} rows to certify, with probability {_percent(s['power'])}%, that the best {_percent(s['share'])}% of "
+        f"them may be accepted\nwith at most {_percent(s['risk'])}% wrong, if {_percent(s['error'])}% are; "
+        f"{fixed} if the threshold is fixed beforehand. A plan, not a certificate."
+    )
+
+
+def _accepted_stated(result: Estimate, groups: Mapping[str, Accepted]) -> Iterator[str]:
+    s, risk = result.settings, _percent(result.settings["risk"])
+    if result.low <= 0.0:
+        yield f"Nothing can be accepted yet with at most {risk}% wrong, certified."
+        least = min(g["fewest"] or 0 for g in groups.values())
+        if least:  # of rows that are independent
+            yield f"It takes {num.count(least)} accepted rows without an error, and more with some."
+        return
+    each = " in each group" if len(groups) > 1 else ""
+    share = math.floor(1000.0 * result.low) / 10.0
+    yield f"Accept {share:g}% of {num.count(result.n)} rows: at most {risk}% of them{each} wrong, certified."
+    yield f"Level {result.interval.level:g}, {AT_ONCE[s['thresholds'], len(groups) > 1]}; {s['about']}."
+
+
+def _accepted_rests(result: Estimate, groups: Mapping[str, Accepted]) -> Iterator[str]:
+    none = [name for name, g in groups.items() if g["threshold"] is None]
+    if none and len(groups) > 1:
+        yield clip(f"Nobody is accepted of {', '.join(map(sanitize, none))}.", 2 * GROUP_NAME + 20)
+    yield f"Assumes {result.assumes}. By observed rates alone {_percent(result.value)}% would pass: no promise."
+
+
+def _accepted_row(name: str, g: Accepted, sign: str) -> tuple[str, ...]:
+    who = clip(sanitize(name), GROUP_NAME)
+    reported = {k: v for k, v in g.items() if v is not None}
+    if "threshold" not in reported:
+        return who, "nobody", "0%", "0", "0", "–", "–"
+    high = math.ceil(1e5 * reported["certified_rate"] - 1e-9) / 1e3
+    return (
+        who,
+        f"{sign} {reported['threshold']:.10g}",
+        f"{100.0 * reported['share']:.1f}%",
+        num.count(reported["accepted"]),
+        num.count(reported["wrong"]),
+        f"{100.0 * reported['rate']:.2f}%",
+        f"{high:.2f}%" if high >= 1.0 else f"{high:.3f}%",
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.3g}"
+
 
 NAME = 40  # cells of a name
 MEASURES = {
@@ -37,8 +111,7 @@ SENTENCES = {
 }
 
 
-def lines(result: ModelComparison) -> str:
-    """A verdict on each model, the table of differences, and what they rest on."""
+def compared(result: ModelComparison) -> str:
     other = next(iter(result.verdicts)) if len(result.verdicts) == 1 else "other"
     head = ("", "rows", _name(result.reference), _name(other), "worse by", "certified", "verdict")
     return "\n".join((*_stated(result), "", *_table(result, head), "", *_rests(result)))
@@ -118,10 +191,7 @@ def _table(result: ModelComparison, head: tuple[str, ...]) -> Iterator[str]:
     for d in result.differences:
         who = clip(sanitize(f"{d.model}: {d.population}" if models else d.population), NAME)
         rows.append(_row(d, f"{who} at {d.threshold:g}" if thresholds else who))
-    wide = [max(cells(r[i]) for r in rows) for i in range(len(head))]
-    for who, *numbers, verdict in rows:
-        right = (" " * (w - cells(v)) + v for v, w in zip(numbers, wide[1:], strict=False))
-        yield "  ".join((pad(who, wide[0]), *right, verdict)).rstrip()
+    yield from aligned(rows, left=(0, len(head) - 1))
 
 
 def _row(d: Difference, who: str) -> tuple[str, ...]:
@@ -167,8 +237,54 @@ def _name(model: str) -> str:
 
 
 def _bound(most: float, at: str) -> str:
-    """Say of the worst group what its bound says, rounded up."""
     high = math.ceil(1e4 * most - 1e-9) / 1e4
     if high < 0.0:
         return f"In every group{at.replace('no', 'every')} it is better by at least {-high:.4f}."
     return f"In no group{at} is it worse by more than {high:.4f}."
+
+
+HEAD = ("", "rows", "come to act", "leave", "gain", "certified", "")
+
+
+def changed(result: Comparison) -> list[str]:
+    chosen = result.recommended if result.recommended != AS_AUDITED else ""
+    if not chosen and len(result.calibrators) == 1:
+        chosen = next(iter(result.calibrators))
+    rows = [HEAD, *_rows(result, chosen)]
+    s = result.decisions.settings
+    note = "Rows rounded to multiples of five; gain in net benefit, true positives a row. "
+    if any(line.shown is None for line in _reported(result, chosen)):
+        note += f"–: under {s['least']} rows change side, or recoverable by subtraction. "
+    note += f"A gain is called better or worse wrongly with probability at most {s['alpha']:g}, simultaneously."
+    head = (
+        "Acted on from the threshold: repaired but not as audited (come to act), and the reverse (leave); rows judged:"
+    )
+    return [*wrap(head), *aligned(rows, left=(0, len(HEAD) - 1)), *wrap(note)]
+
+
+def _reported(result: Comparison, chosen: str) -> Iterator[DecisionChange]:
+    for line in lines_of(result.decisions):
+        if line.population == EVERYONE or line.probability == chosen:
+            yield line
+
+
+def _rows(result: Comparison, chosen: str) -> Iterator[tuple[str, ...]]:
+    for line in _reported(result, chosen):
+        who = (
+            f"{line.threshold:g} {line.probability}: everyone"
+            if line.population == EVERYONE
+            else f"  {line.population}"
+        )
+        rows = num.count(line.rows)
+        if line.shown is None or line.gain is None:
+            yield sanitize(who), rows, "–", "–", "–", "–", ""
+        else:
+            yield (
+                sanitize(who),
+                rows,
+                num.count(line.to_act or 0),
+                num.count(line.to_leave or 0),
+                f"{line.gain:+.4f}",
+                f"{line.gain_low:+.4f} to {line.gain_high:+.4f}",
+                "no row changes side" if line.shown == "none" else line.shown,
+            )

@@ -1,17 +1,19 @@
-"""Whoever a limit or a named test judges, each with its state and a few words; and all that fail in one line."""
+"""What a pipeline reads of an audit: whoever is judged, an assertion that nobody is over the limit, and JUnit's XML."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
+from xml.etree import ElementTree as Xml
 
+from calibrant.arguments import flag
 from calibrant.audit.record import AuditRecord, CheckRecord, Finding
+from calibrant.errors import BadInput
 from calibrant.report import numbers as num
 from calibrant.report.findings import ends, limit_of, need_of, needed, ordered, subgroups_over, suppressed
 from calibrant.report.spans import clipped, label
-from calibrant.report.wording.answers import judged_range
-from calibrant.report.wording.terms import cardinal, p_reported
+from calibrant.report.wording.terms import cardinal, judged_range, p_reported
 from calibrant.sanitize import sanitize
 
 State = Literal["within", "over", "undecided", "open", "absent"]
@@ -103,7 +105,6 @@ def _subgroups(record: AuditRecord) -> Judged:
 
 
 def _checks(record: AuditRecord) -> Iterator[Judged]:
-    """Yield the tests that somebody named to count, and what a limit asked for and could not be judged."""
     gates, limited = record.settings.get("fail_on", ()), limit_of(record) is not None
     for check in record.checks:
         if check.code in gates:
@@ -119,3 +120,129 @@ def _gate(record: AuditRecord, check: CheckRecord) -> Judged:
     if check.status in ("undecided", "not-run", "not-applicable"):
         return Judged("check", check.code, "undecided", sanitize(check.reason).rstrip(".") or p)
     return Judged("check", check.code, "within", f"no error shown, {p}" if p else "")
+
+
+def assert_within(
+    record: AuditRecord, *, groups: bool = True, subgroups: bool = True, allow_undecided: bool = False
+) -> None:
+    """Pass where an audit is met, and fail in one line that names who is over the limit or undecided.
+
+    As it is called without settings it passes where the exit status of the command would be 0.
+
+    Parameters
+    ----------
+    record : AuditRecord
+        Of an audit with a limit, or with tests that count (`fail_on`).
+    groups : bool
+        Whether named groups count.
+    subgroups : bool
+        Whether an unlisted subgroup counts that is certified over the limit. Subgroups that are undecided never count.
+    allow_undecided : bool
+        Whether to pass where too few rows leave somebody undecided. It is no proof that they are within the limit.
+
+    Raises
+    ------
+    AssertionError
+        Somebody is over the limit, or undecided, or a test that counts found error. The message is one line.
+    BadInput
+        The audit had neither a limit nor a test that counts: it judged nobody.
+
+    Notes
+    -----
+    **Assumes.** What the audit assumes, of its rows.
+    **Guarantee.** That of the verdicts in the record: who is within the limit is certified to be.
+    **Method.** Reads the verdicts; computes nothing.
+    **Cost.** None.
+    **Reads.** The record.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import calibrant as cal
+    >>> p = np.random.default_rng(0).uniform(size=4000)
+    >>> y = np.random.default_rng(1).uniform(size=4000) < p
+    >>> cal.testing.assert_within(cal.audit(cal.predictions(y, p), limit=0.1, quick=True))
+    >>> cal.testing.assert_within(cal.audit(cal.predictions(y, p / 2), limit=0.1, quick=True, name="halved"))
+    Traceback (most recent call last):
+        ...
+    AssertionError: halved: over the limit of 10.0 points: everyone (at least 22.7)
+    """
+    __tracebackhide__ = True  # pytest then shows the line of the test, and this message
+    if not isinstance(record, AuditRecord):
+        raise BadInput(f"record is a {type(record).__name__}: pass what calibrant.audit or AuditRecord.load returned")
+    wanted = {"group": flag("groups", groups), "subgroups": flag("subgroups", subgroups)}
+    failing = {"over"} if flag("allow_undecided", allow_undecided) else {"over", "undecided"}
+    result = judged(record)
+    if all(j.state == "absent" for j in result):
+        raise BadInput("the audit judged nobody: give it a limit, such as limit=0.02")
+    left_out = {"error-groups"} if not groups else set()
+    reported = line(
+        record,
+        (j for j in result if j.state in failing and wanted.get(j.kind, True) and j.name not in left_out),
+    )
+    if reported:
+        raise AssertionError(reported)
+
+
+FAILS = ("over", "undecided")
+
+
+def junit(record: AuditRecord) -> str:
+    """An audit as JUnit XML: a test case for everyone, each group, unlisted subgroups and each test that counts.
+
+    A case fails where it is over the limit, and where it is undecided: the suite passes exactly where the exit status
+    is 0. What was not judged is skipped, and so are unlisted subgroups that are neither over the limit nor within it.
+
+    Parameters
+    ----------
+    record : AuditRecord
+
+    Returns
+    -------
+    str
+        XML, ending in a line break.
+
+    Notes
+    -----
+    **Reads.** The record.
+    """
+    result = judged(record)
+    counts = {
+        "tests": len(result),
+        "failures": sum(j.state in FAILS for j in result),
+        "errors": 0,
+        "skipped": sum(j.state in ("open", "absent") for j in result),
+    }
+    name = f"calibrant.{sanitize(record.name)}"
+    numbers = {k: str(n) for k, n in counts.items()}
+    top = Xml.Element("testsuites", {"name": "calibrant", **numbers})
+    suite = Xml.SubElement(top, "testsuite", {"name": name, **numbers})
+    reported = Xml.SubElement(suite, "properties")
+    for key, value in _properties(record).items():
+        Xml.SubElement(reported, "property", name=key, value=sanitize(value))
+    for j in result:
+        event = Xml.SubElement(suite, "testcase", classname=name, name=sanitize(j.name))
+        if j.state in FAILS:
+            why = _why(j)
+            Xml.SubElement(event, "failure", type=why, message=f"{why}: {sanitize(j.reported)}" if j.reported else why)
+        elif j.state != "within":
+            Xml.SubElement(event, "skipped", message=sanitize(j.reported))
+    Xml.indent(top)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{Xml.tostring(top, encoding="unicode")}\n'
+
+
+def _why(j: Judged) -> str:
+    if j.state == "undecided":
+        return "undecided"
+    return "error shown" if j.kind == "check" else "over the limit"
+
+
+def _properties(record: AuditRecord) -> dict[str, object]:
+    return {
+        "verdict": record.verdict,
+        "exit_status": record.exit_status,
+        "limit": "none" if limit_of(record) is None else limit_of(record),
+        "alpha": record.settings["alpha"],
+        "rows": record.everyone.rows,
+        "calibrant": record.versions.get("calibrant", "unknown"),
+    }

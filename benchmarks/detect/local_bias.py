@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import calibrant as cal
-from calibrant.report.regions import regions
+from calibrant.report.by_variable import regions
 
 QUICK = "--quick" in sys.argv
 RUNS = 50 if QUICK else 400

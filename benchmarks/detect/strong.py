@@ -33,11 +33,10 @@ from sklearn.linear_model import LogisticRegression
 
 import calibrant as cal
 from calibrant.data.sketches.sample import identities_of
-from calibrant.search.corners import CORNERS
+from calibrant.search.corners import BOOSTED, CORNERED, CORNERS
 from calibrant.search.detectors import DetectorInputs, Settings, detector_inputs, detectors_of, halves_of
 from calibrant.search.models import Forest, Learner, Quadratic
 from calibrant.search.nulls import judged, refit, split
-from calibrant.search.pools import BOOSTED, CORNERED
 from calibrant.stats.cusum import Boundary, observed, path, simulated
 
 TOLERANCES = (0.025, 0.05, 0.075)

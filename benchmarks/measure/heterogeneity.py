@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import expit, logit
 
-from calibrant.stats.clusters.one_stage import Likelihoods, fitted
+from calibrant.stats.clusters.sites import Likelihoods, fitted
 
 MEAN, ALPHA, SPREAD = 0.2, 0.05, 0.7
 UNEQUAL = (20, 50, 2000)

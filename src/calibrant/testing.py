@@ -9,12 +9,12 @@ from calibrant.lazy_module import LazyModule
 
 if TYPE_CHECKING:
     from calibrant.apps.trackers.summary import summary as summary
-    from calibrant.report.pipelines.assertion import assert_within as assert_within
-    from calibrant.report.pipelines.junit import junit as junit
+    from calibrant.report.pipelines import assert_within as assert_within
+    from calibrant.report.pipelines import junit as junit
 
 _WHERE = {
-    "assert_within": "calibrant.report.pipelines.assertion",
-    "junit": "calibrant.report.pipelines.junit",
+    "assert_within": "calibrant.report.pipelines",
+    "junit": "calibrant.report.pipelines",
     "summary": "calibrant.apps.trackers.summary",
 }
 __all__ = sorted(_WHERE)

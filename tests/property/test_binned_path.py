@@ -25,7 +25,7 @@ def test_sums_of_squares(seed: int, bins: int, by_size: bool, weighted: bool, si
     rng = np.random.default_rng([0xB1, seed])
     n = 70
     p, g = rng.uniform(size=n), rng.normal(size=n).round(1) / 5
-    w = rng.uniform(0.5, 2.0, n) if weighted else None
+    w = rng.uniform(0.5, 2.0, n) if weighted else np.ones(n)
     edge = Boundary.of(p, 0.03)
     route = path(g, edge, side, weights=w)  # type: ignore[arg-type]
     cut = binned(route, n, bins, w, by_size)
@@ -39,7 +39,7 @@ def test_sums_of_squares(seed: int, bins: int, by_size: bool, weighted: bool, si
             for k in steps:
                 i, up = route.rows[k], route.upper[k]
                 rate = edge.high[i] if up else edge.low[i]
-                h = (1.0 if w is None else w[i]) * (route.excess[k] if by_size else 1.0)
+                h = w[i] * (route.excess[k] if by_size else 1.0)
                 score += h * ((high[i] - rate) if up else (rate - low[i]))
                 variance += h * h * rate * (1 - rate)
             total += max(score, 0.0) ** 2 / variance if variance > 0 else 0.0

@@ -7,10 +7,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.stats.clusters.above import Above, Pairs, Quadratic, Separable
+from calibrant.stats.clusters.above import Above, Pairs, Quadratic, Separable, bounded, root_bounds
 from calibrant.stats.clusters.below import below_of, orders_of
 from calibrant.stats.clusters.clusters import Clusters
-from calibrant.stats.clusters.signs import bounded, root_bounds
 from effort import examples
 
 

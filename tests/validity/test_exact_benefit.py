@@ -9,8 +9,8 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from calibrant.stats.decisions import gains
-from calibrant.stats.decisions.gains import Gains
+from calibrant.stats.decisions import net_benefit as gains
+from calibrant.stats.decisions.net_benefit import Gains
 
 DELTA = 0.3  # so that bets are large
 BLOCK = (1, 2, 3, 3, 4)  # of five units, in the order in which they come

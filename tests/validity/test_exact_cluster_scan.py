@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant.stats.subgroups.cluster_scan import ClusterScan, ScannedRows
+from calibrant.stats.subgroups.cluster_scan import ClusterScan, ScannedClusters, ScannedRows
 from calibrant.views.boxes import SampleRows
 from oracles import scan as oracle
 from validity.acceptance import LEAST
@@ -30,13 +30,14 @@ def scan_of(y: Any, cluster: Any, tolerance: float, sides: tuple[int, ...]) -> C
     held = SampleRows(cells=cells, p=P, y=np.asarray(y, dtype=np.int8), ids=np.arange(FEW, dtype=np.uint64))
     family = oracle.tables_of("nc", 5, held, 2).family(0.0, 2)
     ids = np.arange(FEW if cluster is None else cluster.max() + 1, dtype=np.uint64) + np.uint64(17)
-    rows = ScannedRows(cells=cells, p=P, y=held.y, weight=W, cluster=cluster, ids=ids)
+    known = {"cells": cells, "p": P, "y": held.y, "weight": W, "ids": ids}
+    rows = ScannedRows(**known) if cluster is None else ScannedClusters(**known, cluster=cluster)
     return ClusterScan(family=family, rows=rows, tolerance=tolerance, sides=sides)
 
 
 def law_of(scan: ClusterScan, tolerance: float, sides: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Return every margin that chance can make, and its probability."""
-    if scan.rows.cluster is not None:
+    if isinstance(scan.rows, ScannedClusters):
         signs = np.array(list(product((1, -1), repeat=len(scan.rows.ids))))
         fixed = [_signed(scan, s[scan.rows.cluster]) for s in signs]
         return np.array(fixed), np.full(len(signs), 1.0 / len(signs))

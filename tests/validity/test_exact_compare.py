@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from calibrant.stats.decisions import paired
-from calibrant.stats.decisions.paired import PairedClusters
+from calibrant.stats.decisions import comparison as paired
+from calibrant.stats.decisions.comparison import PairedClusters
 
 CLUSTERS = 9
 Evidence = Callable[[PairedClusters, float, float], float]

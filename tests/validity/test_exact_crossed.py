@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibrant.stats.clusters.below import gap_of
-from calibrant.stats.clusters.two_way import Design
+from calibrant.stats.clusters.clusters import Design
 from calibrant.stats.evidence import Gap
 
 # the whole file takes seconds: it waits for --all

@@ -9,10 +9,16 @@ import pytest
 from scipy.stats import binom
 
 from calibrant.certify.missing_labels import verdict
-from calibrant.stats.unlabelled import lines
-from calibrant.stats.unlabelled.clusters import ClusterRange
-from calibrant.stats.unlabelled.lines import Counts, most_likely
-from calibrant.stats.unlabelled.ranges import WITHOUT, Range, stands_to
+from calibrant.stats.unlabelled import (
+    HEAVIEST,
+    WITHOUT,
+    ClusterRange,
+    Counts,
+    Range,
+    line_above,
+    most_likely,
+    stands_to,
+)
 from validity.test_missing_labels import ENDS, Design
 from validity.test_missing_labels_clusters import DELTA, Floats
 from validity.test_missing_labels_clusters import ENDS as CLUSTER_ENDS
@@ -45,10 +51,10 @@ def test_a_line_lies_above_every_probability_that_the_odds_allow(odds: float) ->
     for known, unknown in ((100, 1), (10, 10), (1, 500), (0, 3)):
         score = np.linspace(0.0, 1.0, 41)
         counts = Counts(*(np.full(41, v) for v in (known, 0, unknown)), score)
-        c, b = lines.line_above(counts, score, odds)
+        c, b = line_above(counts, score, odds)
         assert (c[:, None] + b[:, None] * q >= most_likely(q, odds) - 1e-12).all()
         assert (known == 0) <= (b == 0.0).all()
-        assert (1.0 + unknown / max(known, 1) * b <= lines.HEAVIEST + 1e-9).all()
+        assert (1.0 + unknown / max(known, 1) * b <= HEAVIEST + 1e-9).all()
 
 
 # ---- units ----

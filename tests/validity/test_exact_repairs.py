@@ -12,8 +12,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.repair.judge import fixed as module
-from calibrant.repair.judge.fixed import Fixed, People
-from calibrant.repair.judge.rows import fits_of
+from calibrant.repair.judge import rows as judged_rows
+from calibrant.repair.judge.fixed import Fixed
+from calibrant.repair.judge.rows import Judging, People, fits_of
 from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.stats.betting import Clusters, mean_limits
 from validity.test_repair_fixed import ALPHA, against, judged, people
@@ -129,15 +130,8 @@ class FreeRepairs(Fixed):
 class FreeFolds(Fixed):
     """Saboteur: each fold spends what all have."""
 
-    def _folds(self, one: People) -> Any:
-        return Whole(super()._folds(one))
-
-
-class Whole(list):  # type: ignore[type-arg]
-    """A list that says it holds one."""
-
-    def __len__(self) -> int:
-        return 1
+    def _share(self, one: People, name: str) -> float:
+        return super()._share(one, name) * self.judged.folds
 
 
 @pytest.mark.parametrize("folds", [1, 2])
@@ -154,13 +148,13 @@ def test_who_spends_more_is_caught(monkeypatch: Any, kind: type[Fixed], share: f
 
 def test_gaps_of_groups_spend_their_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     """One range of a group's gap as audited serves every repair."""
-    used, real = [], module.residual_limits
+    used, real = [], judged_rows.mean_limits
 
-    def limits(data: Any, rows: Any, delta: float) -> Any:
+    def limits(u: Any, delta: float) -> Any:
         used.append(delta)
-        return real(data, rows, delta)
+        return real(u, delta)
 
-    monkeypatch.setattr(module, "residual_limits", limits)
+    monkeypatch.setattr(judged_rows, "mean_limits", limits)
     rng = np.random.default_rng(5)
     scores = {name: rng.uniform(0.3, 0.7, 240) for name in (AS_AUDITED, "one", "two")}
     rows = judged(rng.integers(0, 2, 240), scores, np.arange(240) % 2)
@@ -186,6 +180,6 @@ def test_no_row_is_judged_by_a_map_that_it_was_fitted_on(folds: int) -> None:
         def fit(self, rows: cal.Predictions) -> Any:
             return lambda new: SimpleNamespace(p=np.isin(new.p, rows.p).astype(float))
 
-    found = fits_of(data, {"seen": Seen()}, None, folds, 0).judged  # type: ignore[dict-item]
+    found = fits_of(data, Judging(repairs={"seen": Seen()}, folds=folds)).judged  # type: ignore[dict-item]
     assert found.data.n == (300 if folds else 150)
     assert not found.scores["seen"].any()

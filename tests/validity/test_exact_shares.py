@@ -16,15 +16,14 @@ from calibrant.certify.closed import verdicts
 from calibrant.certify.groups import sizes
 from calibrant.repair.judge import decisions, evidence
 from calibrant.repair.judge.evidence import group_changes, groups_of, score_changes, variable_changes
-from calibrant.repair.judge.rows import Judged
+from calibrant.repair.judge.rows import Judged, Judging
 from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.results import Outcome
 from calibrant.stats import bounds
 from calibrant.stats.betting import MEAN, residual_mean_limits
 from calibrant.stats.betting import Clusters as Bounded
-from calibrant.stats.decisions.acceptance import Ranking, clopper_pearson, sequence
-from calibrant.stats.decisions.cluster_acceptance import ClusterRanking
-from calibrant.stats.decisions.paired import PairedClusters
+from calibrant.stats.decisions.acceptance import ClusterRanking, Ranking, clopper_pearson, sequence
+from calibrant.stats.decisions.comparison import PairedClusters
 from calibrant.stats.evidence import Mean
 from calibrant.stats.subgroups.cluster_ranges import ClusterRanges, Side
 from calibrant.stats.variable import RowLedger, gap_limits
@@ -355,5 +354,6 @@ def test_p_values_of_folds_are_joined_by_bonferroni(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(evidence, "TESTS", {"local": test})
     of = judged(3)
     row = of.summary("one")
-    found, _, _ = evidence.tested({"one": row}, of, evidence.Testing(("local",), ("x",), N, 99, 0), ["one"])
+    how = Judging(tests=("local",), variables=("x",), test_rows=N, draws=99)
+    found, _, _ = evidence.tested({"one": row}, of, how, ["one"])
     assert replace(row).with_p("local", 3 * 0.04) == found["one"]

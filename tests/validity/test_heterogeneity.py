@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 import calibrant as cal
-from calibrant.stats.clusters.one_stage import Fitted, Likelihoods, fitted
+from calibrant.stats.clusters.sites import Fitted, Likelihoods, fitted
 from validity.acceptance import refuted
 
 MEAN, ALPHA, RUNS = 0.2, 0.05, 120

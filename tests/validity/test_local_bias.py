@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 import calibrant as cal
-from calibrant.report.regions import regions
+from calibrant.report.by_variable import regions
 from validity.acceptance import LEAST, refuted
 
 ALPHA, DRAWS = 0.05, 99

@@ -11,7 +11,7 @@ import calibrant as cal
 from calibrant.repair.fitted import fitted_on, overlap
 from calibrant.repair.judge.compare import SHARES
 from calibrant.repair.judge.evidence import bins_along, group_changes, groups_of, score_changes, variable_changes
-from calibrant.repair.judge.rows import LOSSES, fits_of
+from calibrant.repair.judge.rows import LOSSES, Judging, fits_of
 from calibrant.repair.judge.verdict import AS_AUDITED
 from calibrant.stats.betting import Clusters, mean_limits
 from validity.acceptance import SETS, check
@@ -60,7 +60,7 @@ def drawn(seed: int, n: int, rate: Any = None) -> tuple[Any, Any]:
 def statements_missed(seed: int, n: int, rate: Any, folds: int) -> bool:
     """Tell whether any range of any paired statement misses its truth."""
     data, true = drawn(seed, n, rate)
-    judged = fits_of(data, REPAIRS, None, folds, 0).judged
+    judged = fits_of(data, Judging(repairs=REPAIRS, folds=folds)).judged
     place = {float(p): float(t) for p, t in zip(data.p, true, strict=True)}
     eta = np.array([place[float(p)] for p in judged.data.p])
     for one in score_changes(judged, ALPHA * SHARES["scores"])[0]:

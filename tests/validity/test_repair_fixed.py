@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import calibrant as cal
-from calibrant.repair.judge.fixed import Against, Fixed, People
-from calibrant.repair.judge.rows import Judged
+from calibrant.repair.judge.fixed import Fixed
+from calibrant.repair.judge.rows import Judged, Judging, People
 from calibrant.repair.judge.verdict import AS_AUDITED
 from validity.acceptance import SETS, check
 
@@ -22,8 +22,8 @@ EACH = 400  # rows of a group
 LIMIT = 0.1
 
 
-def against(judge: Any, limit: float = LIMIT) -> Against:
-    return Against(limit=limit, judge=judge, steps=100, alpha=ALPHA, seed=0)
+def against(judge: Any, limit: float = LIMIT) -> Judging:
+    return Judging(limit=limit, judge=judge, alpha=ALPHA)
 
 
 def judged(y: Any, scores: dict[str, Any], part: Any = None) -> Judged:

@@ -7,7 +7,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.stats.clusters.below import gap_of
-from calibrant.stats.clusters.two_way import Design
+from calibrant.stats.clusters.clusters import Design
 from calibrant.stats.evidence import Gap
 from validity.acceptance import refuted
 from validity.crossed_designs import DESIGNS, drawn

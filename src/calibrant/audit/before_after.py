@@ -22,8 +22,7 @@ from calibrant.data.specs.attributes import cells_of
 from calibrant.data.specs.coding import encode
 from calibrant.data.specs.spec import Variable
 from calibrant.repair.judge.compare import EVERYONE, everyone_of
-from calibrant.repair.judge.fixed import Ends, People
-from calibrant.repair.judge.rows import Fits
+from calibrant.repair.judge.rows import Ends, Fits, People
 from calibrant.results import Curve
 from calibrant.stats.subgroups.family import Family
 from calibrant.views.boxes import MIN_SIZE, ORDER, Tables, tables_of

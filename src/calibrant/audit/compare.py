@@ -9,23 +9,21 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.arguments import MASK, PYTHON, names, number, refuse
-from calibrant.audit.record import AuditRecord
-from calibrant.audit.two_audits import audits_compared, settled
+from calibrant.arguments import MASK, PYTHON, Caller, names, number, refuse
+from calibrant.audit.record import AuditRecord, Finding
 from calibrant.certify.raw_lower import raw_lower
 from calibrant.certify.rounded import rounded
 from calibrant.data.predictions import Predictions, predictions
 from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison, decided, least, overall
 from calibrant.decisions.terms import Measure, Target, Terms
 from calibrant.errors import BadInput, NotComputable
-from calibrant.repair.regression import clusters_of, taken
+from calibrant.repair.regression import independent, linear, taken
 from calibrant.results import Guarantee, Interval
 from calibrant.stats import betting
 from calibrant.stats.cells import summed
 from calibrant.stats.clusters.clusters import Clusters
-from calibrant.stats.decisions import losses
-from calibrant.stats.decisions.areas import cluster_areas, row_areas
-from calibrant.stats.decisions.paired import PairedClusters
+from calibrant.stats.decisions import comparison as losses
+from calibrant.stats.decisions.comparison import PairedClusters, cluster_areas, row_areas
 from calibrant.stats.measures import placements
 from calibrant.views.clusters import assumed, cluster_totals, named, reported
 from calibrant.views.grouped import keyed, rows_of_groups
@@ -43,6 +41,7 @@ SHARES: Mapping[tuple[bool, bool], Mapping[str, float]] = {  # of alpha, by: are
     (False, True): {"everyone": 0.5, "worst_threshold": 0.5},
     (True, True): {"everyone": 0.25, "worst_threshold": 0.25, "groups": 0.25, "worst": 0.25},
 }
+BY_SCORES = "outcomes of different {} independent given the scores"
 OTHERWISE = "take another measure, such as 'brier', or coarser groups"
 
 
@@ -184,7 +183,6 @@ def compare(
 def _named(
     models: Mapping[str, ArrayLike] | Mapping[str, AuditRecord], reference: str | None
 ) -> dict[str, ArrayLike | AuditRecord]:
-    """The models with the reference first."""
     if not isinstance(models, Mapping) or len(models) < 2 or not all(isinstance(k, str) for k in models):
         raise BadInput("pass two models or more by name: {'old': p1, 'new': p2}")
     if reference is None:
@@ -213,7 +211,7 @@ def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...
         )
         if groups:
             worst[model] = bound
-    clusters = cluster_totals(data, options.seed)
+    assumes, of_clusters = _assumed(cluster_totals(data, options.seed), options.target)
     return ModelComparison(
         reference=reference,
         measure=options.measure,
@@ -226,39 +224,31 @@ def compared(data: Predictions, scores: Mapping[str, Floats], by: tuple[str, ...
             "groups": len(groups),
             "target": options.target,
             "guarantee": GUARANTEE,
-            "assumes": _assumed(clusters, options.target),
+            "assumes": assumes,
             "alpha": options.alpha,
             "shares": SHARES[bool(groups), len(options.at) > 1],
             **({"thresholds": options.thresholds} if options.thresholds else {}),
             **({"clip": options.clip} if options.measure == "log_loss" else {}),
-            **(_reported_of(clusters, options.target) if clusters is not None else {}),
+            **of_clusters,
             "seed": options.seed,
         },
     )
 
 
-def _assumed(clusters: Clusters | None, target: Target) -> str:
-    if target == "population":
-        return INDEPENDENT if clusters is None else assumed(clusters)
+def _assumed(clusters: Clusters | None, target: Target) -> tuple[str, dict[str, object]]:
+    """What is assumed of the rows, and what settings say of clusters: about these rows none is a pilot."""
     if clusters is None:
-        return "outcomes of different rows independent given the scores"
-    _, *more = assumed(clusters).split(", ", 1)
-    whose = "clusters" if len(clusters.cluster) > clusters.count else "rows"
-    return ", ".join((f"outcomes of different {whose} independent given the scores", *more))
-
-
-def _reported_of(clusters: Clusters, target: Target) -> dict[str, object]:
-    """Return what settings tell of clusters: about these rows none is a pilot, and none weighs down."""
+        return INDEPENDENT if target == "population" else BY_SCORES.format("rows"), {}
     if target == "population":
-        return reported(clusters)
-    return named(clusters.columns) | {"clusters": clusters.count}
+        return assumed(clusters), reported(clusters)
+    _, *more = assumed(clusters).split(", ", 1)
+    whose = BY_SCORES.format("clusters" if len(clusters.cluster) > clusters.count else "rows")
+    return ", ".join((whose, *more)), named(clusters.columns) | {"clusters": clusters.count}
 
 
 def _groups(data: Predictions, by: tuple[str, ...]) -> Iterable[tuple[str, Rows]]:
-    """Yield the groups of enough people."""
     for group, rows in rows_of_groups(data, by):
-        people = len(rows) if data.cluster is None else len(np.unique(data.cluster[rows]))
-        if people >= MASK:
+        if independent(data, rows)[1].max(initial=-1) + 1 >= MASK:
             yield keyed(group), np.sort(rows)
 
 
@@ -309,29 +299,22 @@ class Pair:
         reported = []
         for who, rows, t, s in results:
             low, high = s.limits(self.alpha * shared / len(results))
-            reported.append(
-                self._reported(who, count or 5 * round(rows / 5), t, s, (low, min(high, max(bound, s.worse))))
+            high = min(high, max(bound, s.worse))
+            one = Difference(
+                model=self.model,
+                population=who,
+                rows=count or 5 * round(rows / 5),
+                reference=s.old,
+                value=s.new,
+                difference=s.worse,
+                interval=Interval(low=low, high=high, level=1.0 - self.options.alpha, guarantee=GUARANTEE),
+                verdict=decided(low, high, self.options.margin),
+                threshold=t,
             )
+            reported.append(one)
         return reported, bound
 
-    def _reported(
-        self, name: str, rows: int, threshold: float | None, s: Seen, ends: tuple[float, float]
-    ) -> Difference:
-        low, high = ends
-        return Difference(
-            model=self.model,
-            population=name,
-            rows=rows,
-            reference=s.old,
-            value=s.new,
-            difference=s.worse,
-            interval=Interval(low=low, high=high, level=1.0 - self.options.alpha, guarantee=GUARANTEE),
-            verdict=decided(low, high, self.options.margin),
-            threshold=threshold,
-        )
-
     def seen(self, rows: Rows, threshold: float | None) -> Seen:
-        """Measure one population."""
         if self.options.measure == "auroc":
             return self._areas(rows)
         if self.options.measure == "calibration_error":
@@ -352,14 +335,7 @@ class Pair:
         """Return limits of the mean over these rows, given their scores: a row adds one of two known numbers."""
         (zero, one), (new_zero, new_one) = ends
         rate = 0.5 * (self.old + self.new)[rows]
-        weight = None if self.data.weights is None else self.data.weights[rows]
-        cluster = clusters_of(self.data, rows)
-        if cluster is not None:
-            cluster = np.unique(cluster, return_inverse=True)[1].reshape(-1)
-        clusters = betting.Clusters.of_values(
-            self.data.y[rows], rate, (new_zero - zero, new_one - one), weight, cluster
-        )
-        return partial(betting.mean_limits, clusters)
+        return partial(betting.mean_limits, linear(self.data, rows, rate, (new_zero - zero, new_one - one)))
 
     def _of_population(self, rows: Rows, ends: list[losses.Ends], reach: float) -> Limits:
         """Return limits of the population's mean, by clusters in a random order."""
@@ -427,7 +403,6 @@ def _areas_of_clusters(
 
 
 def within(clusters: Clusters, rows: Rows) -> Clusters:
-    """The clusters of some of the rows."""
     here = np.zeros(len(clusters.p), dtype=bool)
     here[rows] = True
     return clusters if len(rows) == len(here) else clusters.within(here)
@@ -440,3 +415,84 @@ def _added(clusters: Clusters, rows: Rows, d: Floats) -> tuple[Floats, Floats, f
     if not len(value):
         raise NotComputable("a group has pilot clusters only: name fewer groups")
     return value, own.size[own.certified], own.largest
+
+
+# ---- Audits of different rows: the difference of their certified ranges ----
+
+MEASURE = "calibration_error"
+UNSAID: Mapping[str, tuple[object, ...]] = {
+    "measure": ("brier", MEASURE),
+    "threshold": (None,),
+    "costs": (None,),
+    "target": ("population",),
+    "clip": (0.001,),
+    "alpha": (0.05,),
+    "seed": (0,),
+}  # what `compare` has where nothing is asked, and what an audit is about
+
+
+def settled(caller: Caller, **requested: object) -> None:
+    """Refuse what audits have settled when they were made, and would else be passed over."""
+    if own := [name for name, value in requested.items() if value not in UNSAID[name]]:
+        raise BadInput(f"audits have their own alpha and certify calibration errors: leave {caller.says(*own)} out")
+
+
+def audits_compared(records: Mapping[str, AuditRecord], margin: float) -> ModelComparison:
+    """Compare the calibration errors that audits certified; the first is the reference.
+
+    In an audit each end of everyone's range fails with probability at most its alpha, and of all groups' ranges any end
+    does. So of everyone's differences each end fails with probability at most the sum of the audits' alphas, and either
+    end with twice that; of all groups' any end with the sum (union bound), whether or not rows are shared.
+    """
+    reference, *others = records
+    old = records[reference]
+    differences: list[Difference] = []
+    verdicts, unmatched = {}, {}
+    spent = sum(float(r.settings["alpha"]) for r in records.values())
+    of_everyone, of_groups = max(1.0 - 2.0 * spent, 0.0), max(1.0 - spent, 0.0)
+    for model in others:
+        new = records[model]
+        everyone = _difference(model, EVERYONE, (old.everyone, new.everyone), of_everyone, margin)
+        before, now = _groups_of(old), _groups_of(new)
+        both = [name for name in now if name in before]
+        groups = [_difference(model, name, (before[name], now[name]), of_groups, margin) for name in both]
+        unmatched[model] = tuple(sorted(before.keys() ^ now.keys()))
+        differences += [everyone, *groups]
+        verdicts[model] = overall(everyone.verdict, [d.verdict for d in groups])
+    return ModelComparison(
+        reference=reference,
+        measure=MEASURE,
+        margin=margin,
+        differences=tuple(differences),
+        verdicts=verdicts,
+        settings={
+            "audits": {name: r.name for name, r in records.items()},
+            "rows": {name: r.everyone.rows for name, r in records.items()},
+            "each_end": of_groups,
+            "alphas": {name: r.settings["alpha"] for name, r in records.items()},
+            "guarantee": "finite-sample",
+            "assumes": "what each audit assumes, of its own rows",
+            "unmatched": unmatched,
+        },
+    )
+
+
+def _groups_of(record: AuditRecord) -> dict[str, Finding]:
+    """The groups by name; pooled values are not the same people in two audits."""
+    return {keyed(f.variables): f for f in record.groups if not f.pooled}
+
+
+def _difference(model: str, name: str, pair: tuple[Finding, Finding], level: float, margin: float) -> Difference:
+    old, new = pair
+    low = new.lower.interval.low - old.upper.interval.high
+    high = new.upper.interval.high - old.lower.interval.low
+    return Difference(
+        model=model,
+        population=name,
+        rows=new.rows,
+        reference=old.error,
+        value=new.error,
+        difference=new.error - old.error,
+        interval=Interval(low=low, high=high, level=level, guarantee="finite-sample"),
+        verdict=decided(low, high, margin),
+    )

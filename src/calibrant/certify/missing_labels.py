@@ -14,8 +14,8 @@ from calibrant.certify.groups import checked_judge, checked_limit
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.results import Curve
-from calibrant.stats.unlabelled.ranges import ODDS as RATIOS
-from calibrant.stats.unlabelled.ranges import Ends, stands_to
+from calibrant.stats.unlabelled import ODDS as RATIOS
+from calibrant.stats.unlabelled import Ends, stands_to
 from calibrant.views.grouped import keyed
 from calibrant.views.population import QUANTISATION
 from calibrant.views.unlabelled import Cells, ClusterCells, kept_groups

@@ -7,9 +7,8 @@ from argparse import Namespace
 from pathlib import Path
 
 from calibrant.arguments import COMMAND, Caller, names, number
-from calibrant.audit.compare import compared
+from calibrant.audit.compare import audits_compared, compared, settled
 from calibrant.audit.record import AuditRecord
-from calibrant.audit.two_audits import audits_compared, settled
 from calibrant.certify import accept as certified
 from calibrant.certify import rows_to_accept
 from calibrant.cli.commands import inputs_of, report_left_out, source
@@ -25,7 +24,7 @@ from calibrant.decisions.comparison import ModelComparison
 from calibrant.decisions.terms import Terms
 from calibrant.diagnose import acceptance_curve
 from calibrant.errors import BadInput
-from calibrant.report.outputs import acceptance, comparison, results
+from calibrant.report.outputs import decisions, results
 
 PLAN = ("share", "error", "power")
 NONE, WITHIN = 3, 0  # exit status
@@ -47,7 +46,7 @@ def accept(a: Namespace) -> int:
     result = certified(data, **how)
     if a.out is not None:
         written(a.out, results.content(acceptance_curve(data, **how), a.out))
-    print(json.dumps(result.to_dict(), sort_keys=True, indent=1) if a.json else acceptance.lines(result))
+    print(json.dumps(result.to_dict(), sort_keys=True, indent=1) if a.json else decisions.accepted(result))
     return WITHIN if result.low > 0.0 else NONE
 
 
@@ -56,7 +55,7 @@ def _planned(a: Namespace) -> int:
         raise BadInput("--error plans rows, and reads none: leave the data and --out out")
     wish = {name: v for name in PLAN if (v := getattr(a, name)) is not None}
     result = rows_to_accept(risk=a.risk, alpha=a.alpha, **wish)
-    print(json.dumps(result.to_dict(), sort_keys=True, indent=1) if a.json else acceptance.plan_lines(result))
+    print(json.dumps(result.to_dict(), sort_keys=True, indent=1) if a.json else decisions.planned(result))
     return WITHIN
 
 
@@ -81,8 +80,8 @@ def compare(a: Namespace) -> int:
         checked_targets({"--out": results.checked(a.out, True)}, files)
     result = _audits(a) if _are_audits(a) else _models(a)
     if a.out is not None:
-        written(a.out, comparison.content(result, a.out))
-    print(json.dumps(result.to_dict(), sort_keys=True, indent=1) if a.json else comparison.lines(result))
+        written(a.out, decisions.content(result, a.out))
+    print(json.dumps(result.to_dict(), sort_keys=True, indent=1) if a.json else decisions.compared(result))
     return result.exit_status
 
 

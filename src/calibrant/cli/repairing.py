@@ -24,19 +24,17 @@ from calibrant.data.progress import ProgressEvent, counted
 from calibrant.data.read import each_once
 from calibrant.data.reading import Reading
 from calibrant.data.rewrite import checked_rows
-from calibrant.data.sketches.choice import Chosen
-from calibrant.data.sketches.levels import cluster_batches, on_levels
-from calibrant.data.sketches.repeats import UNKNOWN, in_both
-from calibrant.data.sources.opened import open_source
+from calibrant.data.sketches.contents import UNKNOWN, in_both
+from calibrant.data.sketches.rows import Chosen, cluster_batches, on_levels
+from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Form, Source
 from calibrant.data.survey import KEPT
 from calibrant.data.targets import checked_targets
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
-from calibrant.repair.calibrator_file import calibrator_text
 from calibrant.repair.catalogue import recipes, tried_by_default
-from calibrant.repair.fitted import Calibrator
+from calibrant.repair.fitted import Calibrator, calibrator_text
 from calibrant.repair.judge.compare import audited_variables, compare
 from calibrant.repair.judge.rows import Repair, hash_split
 from calibrant.repair.judge.verdict import AS_AUDITED, NEVER, Comparison
@@ -229,7 +227,7 @@ def _chosen(result: Comparison) -> str | None:
 
 
 def _say(result: Comparison, chosen: str | None, a: Namespace) -> None:
-    from calibrant.report.outputs import acted_on
+    from calibrant.report.outputs.decisions import changed
     from calibrant.report.terminal import comparison
 
     if a.json:
@@ -237,7 +235,7 @@ def _say(result: Comparison, chosen: str | None, a: Namespace) -> None:
         return
     print(comparison(result))
     if result.decisions.columns:
-        print("\n".join(("", *acted_on.lines(result))))
+        print("\n".join(("", *changed(result))))
     for what, target in (("calibrator", a.calibrator), ("rows", a.out)):
         if target:
             print(sanitize(f"{what}: {target} ({chosen})") if chosen else f"{what}: nothing written")

@@ -53,7 +53,7 @@ def check_outputs(a: Namespace, files: Sequence[str] | Sequence[Query]) -> None:
         with OUTPUTS.calling(name):
             one.check(targets[name], a)
     if a.pdf:
-        from calibrant.report.outputs.printing import browser
+        from calibrant.report.outputs.files import browser
 
         browser()
     if a.out is not None:
@@ -72,16 +72,16 @@ def deliver(record: AuditRecord, a: Namespace) -> None:
         write(a.report, page)
         _say("report", a.report)
     if a.pdf:
-        from calibrant.report.outputs import printing
+        from calibrant.report.outputs import files
 
-        written(a.pdf, printing.printed(page.encode()))
+        written(a.pdf, files.printed(page.encode()))
         _say("pdf", a.pdf)
     if a.json:
         write(a.json, record.to_json() + "\n")
     if a.markdown:
         write(a.markdown, markdown.written(document))
     if a.junit:
-        from calibrant.report.pipelines.junit import junit
+        from calibrant.report.pipelines import junit
 
         write(a.junit, junit(record))
     _write_plugged(record, a)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal, InvalidOperation
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibrant.arguments import OTHERS
-from calibrant.data.dates import is_date, text_dates, times
-from calibrant.data.layouts import decoded, is_text, plain, whole
+from calibrant.data.layouts import decoded, is_date, is_text, plain, text_dates, times, whole
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import hash_bytes, mix
 
@@ -76,6 +76,14 @@ def long_name(name: str) -> str:
 def clipped(text: str, most: int = SHOWN) -> str:
     """Return text, cut where it is too long for a message."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+Item = TypeVar("Item", bound=np.generic)
+
+
+def picked(column: NDArray[Item] | None, rows: NDArray[np.bool_] | slice) -> NDArray[Item] | None:
+    """Some rows of a column, if there is one."""
+    return None if column is None else column[rows]
 
 
 # ---- tables ----
@@ -366,13 +374,13 @@ def spellings(column: pa.Array | pa.ChunkedArray, name: str, positive: str) -> s
     return set(texts.filter(pc.equal(plain, positive.strip().lower())).to_pylist())
 
 
-def one_spelling(spelt: AbstractSet[str], name: str, positive: str) -> None:
-    """Refuse a label whose case is spelt in several ways: all but one would count as a non-event."""
-    if positive in spelt and len(spelt) > 1:
-        raise BadInput(
-            f"label column {name!r} holds {clipped(min(spelt - {positive}))!r} next to {positive!r}, which would count "
-            "as a non-event: write both in one way"
-        )
+def two_spellings(spelt: AbstractSet[str], name: str, positive: str) -> str:
+    """Tell of a label whose event is spelt in several ways, of which all but one would count as a non-event."""
+    if positive not in spelt or len(spelt) < 2:
+        return ""
+    other = clipped(min(spelt - {positive}))
+    counts = "which would count as a non-event: write both in one way"
+    return f"label column {name!r} holds {other!r} next to {positive!r}, {counts}"
 
 
 def no_events(

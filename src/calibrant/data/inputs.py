@@ -20,8 +20,8 @@ from calibrant.data.columns import (
     as_float,
     is_number,
     label_values,
-    one_spelling,
     spellings,
+    two_spellings,
 )
 from calibrant.data.layouts import decoded, is_text
 from calibrant.data.sources.frames import as_rows
@@ -31,10 +31,7 @@ from calibrant.errors import BadInput, NotComputable
 class PredictionInputs:
     """Arguments whose rows share clusters, and the order in which each has them.
 
-    Parameters
-    ----------
-    **arguments : object
-        By name, as the caller passed them; None for what was not.
+    `**arguments`: by name, as the caller passed them; None for what was not.
     """
 
     def __init__(self, **arguments: object) -> None:
@@ -72,8 +69,8 @@ def labels_of(y_true: object, positive: object, event: str) -> Floats:
     if named is not None and not np.nansum(result):
         seen = sorted({str(v) for v in decoded(column).drop_null().unique().to_pylist()})[:5]
         raise BadInput(f"{event}={positive!r} does not occur in y_true, which holds {', '.join(map(repr, seen))}")
-    if named is not None:
-        one_spelling(spellings(column, "y_true", named), "y_true", named)
+    if named is not None and (why := two_spellings(spellings(column, "y_true", named), "y_true", named)):
+        raise BadInput(why)
     return result.astype(np.float64)
 
 
@@ -136,7 +133,7 @@ def cluster_columns(cluster: object) -> dict[str, object]:
     """The columns of clusters by name: those of a dictionary, a frame or a list of arrays; none of one array."""
     if isinstance(cluster, Mapping):
         results = {str(name): column for name, column in cluster.items()}
-    elif isinstance(cluster, (list, tuple)) and cluster and all(_is_column(each) for each in cluster):
+    elif isinstance(cluster, (list, tuple)) and cluster and all(map(_is_column, cluster)):
         results = {str(getattr(each, "name", None) or f"column {i + 1}"): each for i, each in enumerate(cluster)}
         if len(results) < len(cluster):
             raise BadInput("cluster= holds two columns of one name: pass a dictionary that names each")
@@ -168,18 +165,10 @@ def cluster_codes(columns: Mapping[str, object]) -> dict[str, NDArray[np.intp]]:
 
 @dataclass(frozen=True)
 class Crossing:
-    """Two columns of clusters of which neither holds the other: rows that share neither cluster are independent.
+    """Two columns of clusters of which neither holds the other: rows that share neither cluster are independent."""
 
-    Parameters
-    ----------
-    names : (str, str)
-        That of more clusters first.
-    codes : int array of shape (2, n)
-        The cluster of each row by column, by number.
-    """
-
-    names: tuple[str, str]
-    codes: NDArray[np.intp]
+    names: tuple[str, str]  # that of more clusters first
+    codes: NDArray[np.intp]  # shape (2, n): the cluster of each row by column, by number
 
     @property
     def named(self) -> str:

@@ -1,31 +1,36 @@
-"""What a group column holds: its values counted, which fixes its levels; labels play no part."""
+"""One column: what it is interpreted as, and, of a group column, its values counted, which fixes its levels."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from calibrant.data.columns import (
     IDENTIFIER,
     LARGEST,
     LONGEST,
+    WORDS,
     as_float,
+    as_text,
     clipped,
+    excess,
     finite_numbers,
     is_large,
     is_number,
+    long_name,
+    long_text,
     may_be_large,
     number_texts,
 )
-from calibrant.data.dates import is_date, nothing, periods, text_dates, unit_of
-from calibrant.data.layouts import decoded, plain
-from calibrant.data.specs.cluster_names import names_code
+from calibrant.data.layouts import decoded, is_date, nothing, periods, plain, text_dates, times, unit_of
+from calibrant.data.specs.column_names import names_code, numbered
 from calibrant.data.specs.spec import Kind, Variable
 from calibrant.errors import BadInput
 
@@ -40,42 +45,20 @@ COARSE = np.int64(-1) << np.int64(40)  # keeps 12 bits of a double's mantissa: w
 
 
 @dataclass
-class Profile:
-    """Counts of one column's values; mergeable, and small whatever the number of rows.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"category", "number", "month"}
-        Of the values as they are stored; dates are counted by month.
-    texts : dict
-        Rows by value: texts, months, or numbers exactly as long as there are at most 200; of codes at most 100,000.
-    numbers : dict
-        Rows by number, to 12 bits.
-    large : dict
-        Rows by whole number that no double may be.
-    months : dict
-        Rows by month of texts that are dates.
-    many : bool
-        There were more numbers, or dates, than `texts` keeps.
-    dated : bool
-        Texts were dates so far.
-    whole : bool
-        Numbers were whole so far.
-    seen : bool
-        Some part of the column was not empty.
-    """
+class LevelCounts:
+    """Counts of one column's values; mergeable, and small whatever the number of rows."""
 
     name: str
-    kind: Kind = "category"
+    kind: Kind = "category"  # of the values as they are stored; dates are counted by month
+    # Rows by value: texts, months, or numbers exactly as long as there are at most 200; of codes at most 100,000.
     texts: dict[str, int] = field(default_factory=dict)
-    numbers: dict[float, int] = field(default_factory=dict)
-    large: dict[str, int] = field(default_factory=dict)
-    months: dict[str, int] = field(default_factory=dict)
-    many: bool = False
-    dated: bool = True
-    whole: bool = True
-    seen: bool = False
+    numbers: dict[float, int] = field(default_factory=dict)  # rows by number, to 12 bits
+    large: dict[str, int] = field(default_factory=dict)  # rows by whole number that no double may be
+    months: dict[str, int] = field(default_factory=dict)  # rows by month of texts that are dates
+    many: bool = False  # there were more numbers, or dates, than `texts` keeps
+    dated: bool = True  # texts were dates so far
+    whole: bool = True  # numbers were whole so far
+    seen: bool = False  # some part of the column was not empty
 
     @property
     def coded(self) -> bool:
@@ -186,16 +169,14 @@ class Profile:
         cut = "; if they are quantities, name edges by bins= (--bins)" if self.kind == "number" else ""
         raise BadInput(f"group column {self.name!r} has more than {IDENTIFIER:,} distinct values: {IDENTIFIERS}{cut}")
 
-    def merge(self, other: Profile) -> None:
+    def merge(self, other: LevelCounts) -> None:
         """Add the counts of another part of the column."""
         if not other.seen:
             return
         before, self.kind = self.kind, other.kind
         self._one_kind(before)
-        self.texts = dict(Counter(self.texts) + Counter(other.texts))
-        self.numbers = dict(Counter(self.numbers) + Counter(other.numbers))
-        self.large = dict(Counter(self.large) + Counter(other.large))
-        self.months = dict(Counter(self.months) + Counter(other.months))
+        for counts in ("texts", "numbers", "large", "months"):
+            setattr(self, counts, dict(Counter(getattr(self, counts)) + Counter(getattr(other, counts))))
         self.whole &= other.whole
         self.dated &= other.dated
         self.many |= other.many
@@ -236,8 +217,8 @@ class Profile:
 
     def _category(self) -> Variable:
         if self.kind == "month" or (self.kind == "category" and self.dated and self.months):
-            cluster, periods_present = unit_of(self.months or self.texts)
-            return Variable(name=self.name, kind=cluster, values=tuple(sorted(periods_present)))
+            unit, periods_present = unit_of(self.months or self.texts)
+            return Variable(name=self.name, kind=unit, values=tuple(sorted(periods_present)))
         counts = self.texts | self.large
         crowded = len(counts) > TOP_LEVELS and max(counts.values()) < FREQUENT
         if crowded or (self.large and self.many):
@@ -280,3 +261,147 @@ def round_edges(counts: dict[float, int]) -> tuple[float, ...]:
             return tuple(float(t) for t in ticks)
     picked = {float(f"{quantile(j / BINS):.3g}") for j in range(1, BINS)}
     return tuple(sorted(e for e in picked if values[0] < e <= values[-1]))
+
+
+Name = Literal["label", "id", "date", "code", "category", "number", "constant", "unusable"]
+
+EXAMPLES = 5
+CLIPPED = 40  # characters of a value that are shown
+FEW_VALUES = 12  # so many distinct values say nothing about the rest
+MOST_TEXTS = 4096  # distinct texts of a category, at most
+MOSTLY, ALMOST = 0.5, 0.95  # share of distinct texts, of distinct whole numbers, from which on they are identifiers
+EVEN = 0.1  # distance of the distribution from the uniform one; 20,000 of a normal law are .25 off, of a log-normal .8
+NAMED = r"(?i)(^|[_\W])(id|ids|key|uuid|guid|mrn|nr|no|number|index|row\w*|unnamed\W.*)$"  # of identifiers
+EXACT = 2**53  # whole numbers up to here are exact as doubles
+
+UUID = r"^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$"
+DIGITS = r"^[0-9]+$"
+
+
+class ColumnProfile:
+    """What one column holds, and what it is interpreted as: from all its values, or a sample of rows, never a label.
+
+    Raises
+    ------
+    BadInput
+        Its text is not UTF-8, its dates are out of range, or its dictionary is damaged.
+    """
+
+    def __init__(self, column: pa.ChunkedArray, name: str) -> None:
+        self.column, self.name = column, name
+        values = self._plain(decoded(column, name))
+        self.missing, self.distinct = values.null_count, 0  # rows without a value; different values
+        self.examples: tuple[str, ...] = ()  # a few values, the first ones that differ
+        self.low = self.high = ""  # the ends of numbers, dates and texts; empty if there are none
+        # A label may be one: its values are 0 and 1, true and false, yes and no. What is unusable is nested, or of a
+        # type that is no covariate. `why` says it in a few words, such as "all values differ".
+        self.kind: Name
+        self.why: str
+        if pa.types.is_null(values.type):
+            self.kind, self.why = "constant", _one(0)
+        elif not (is_date(values.type) or pa.types.is_string(values.type) or is_number(values.type)):
+            self.kind, self.why = "unusable", f"it holds {str(values.type)[:CLIPPED]}"
+        else:
+            there = values.drop_null()
+            different = there.unique()
+            self.distinct, self.examples = len(different), _shown(different)
+            self.kind, self.why = _kind_of(there, different, name)
+            if len(there):
+                reach = pc.min_max(there)
+                self.low, self.high = _written(reach["min"].as_py()), _written(reach["max"].as_py())
+
+    def _plain(self, values: pa.Array) -> pa.Array:
+        """Values as dates, texts or numbers, null where nothing is; what is none of them as it is."""
+        t = values.type
+        if is_date(t):
+            return times(values, self.name)
+        if pa.types.is_boolean(t):
+            return values.cast(pa.string())
+        if pa.types.is_string(t):
+            values = as_text(values)
+            dates = text_dates(values)
+            return values if dates is None else dates
+        return pc.if_else(pc.is_nan(values), None, pc.add(values, 0.0)) if pa.types.is_floating(t) else values
+
+    @property
+    def unusable(self) -> str:
+        """Why it is no covariate; empty if it is one."""
+        if len(self.name) > LONGEST:
+            return long_name(self.name)
+        if self.kind in ("id", "unusable"):
+            return f"it looks like an identifier: {self.why}" if self.kind == "id" else self.why
+        if self.kind in ("category", "code") and (why := long_text(decoded(self.column))):
+            return f"it {why}"
+        if not is_number(self.column.type):
+            return "it is empty" if self.kind == "constant" and not self.distinct else ""
+        why = excess(as_float(self.column, self.name, "covariate"))
+        return f"it {why}" if why else ""
+
+    def may_join(self, named: bool) -> bool:
+        """Whether its values may be the names of clusters; `named` is whether the column is called so."""
+        if self.kind == "number":
+            return named and "whole" in self.why
+        if self.kind in ("code", "category"):
+            return named or numbered([str(v) for v in decoded(self.column).drop_null().unique().to_pylist()])
+        return self.kind == "id"
+
+
+def _kind_of(there: pa.Array, result: pa.Array, name: str) -> tuple[Name, str]:
+    n, distinct = len(there), len(result)
+    if distinct < 2:
+        return "constant", _one(distinct)
+    if is_date(there.type):
+        days = pc.all(pc.equal(pc.floor_temporal(there, unit="day"), there)).as_py()
+        return "date", f"its values are {'dates' if days else 'dates and times'}"
+    if distinct == 2 and {str(v).lower().removesuffix(".0") for v in result.to_pylist()} in WORDS:
+        return "label", f"its values are {_shown(result)[0]} and {_shown(result)[1]}"
+    return _text_kind(result, n) if pa.types.is_string(there.type) else _number_kind(there, distinct, name)
+
+
+def _one(distinct: int) -> str:
+    return "it takes one value only" if distinct else "it is empty"
+
+
+def _text_kind(result: pa.Array, n: int) -> tuple[Name, str]:
+    distinct = len(result)
+    if distinct > FEW_VALUES and pc.all(pc.match_substring_regex(result, UUID)).as_py():
+        return "id", "its values are UUIDs"
+    if distinct > MOST_TEXTS or (distinct > FEW_VALUES and distinct > MOSTLY * n):
+        return "id", "most of its values occur once"
+    if pc.all(pc.match_substring_regex(result, DIGITS)).as_py():
+        zeros = pc.any(pc.match_substring_regex(result, "^0[0-9]")).as_py()
+        return "code", "its values are digits with leading zeros" if zeros else "its values are digits stored as text"
+    return "category", f"{distinct:,} texts"
+
+
+def _number_kind(there: pa.Array, distinct: int, name: str) -> tuple[Name, str]:
+    values = there.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    whole, low, high = bool((values == np.floor(values)).all()), float(values.min()), float(values.max())
+    large = whole and max(-low, high) > EXACT and not pa.types.is_floating(there.type)
+    if whole and np.isfinite([low, high]).all() and distinct > FEW_VALUES and distinct >= ALMOST * len(values):
+        if high - low < 2 * len(values) and (np.diff(values) > 0).all():
+            return "id", "it counts the rows"
+        if large or (low >= 0 and (re.search(NAMED, name) or _evenly_spread(values))):
+            return "id", "its values are whole numbers that almost all differ"
+    if large:
+        return "code", "its values are whole numbers of more than 15 digits"
+    if whole and low >= 0 and names_code(name):
+        return "code", "its name says so"
+    return "number", "its values are whole numbers" if whole else "its values are numbers"
+
+
+def _evenly_spread(values: NDArray[np.float64]) -> bool:
+    """Whether values lie evenly between their ends, as assigned numbers do; amounts and sizes do not."""
+    ranked = np.sort(values)
+    share = (ranked - ranked[0]) / (ranked[-1] - ranked[0])
+    return bool(np.abs(share - (np.arange(len(ranked)) + 0.5) / len(ranked)).max() <= EVEN + 1.0 / np.sqrt(len(ranked)))
+
+
+def _shown(values: pa.Array) -> tuple[str, ...]:
+    return tuple(_written(v) for v in values[:EXAMPLES].to_pylist())
+
+
+def _written(value: object) -> str:
+    text = f"{value:.15g}" if isinstance(value, float) else str(value)
+    text = text.removesuffix(" 00:00:00")
+    return text if len(text) <= CLIPPED else f"{text[: CLIPPED - 1]}…"

@@ -16,8 +16,7 @@ from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
 from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.decisions import acceptance
-from calibrant.stats.decisions.acceptance import Ranking
-from calibrant.stats.decisions.cluster_acceptance import ClusterRanking
+from calibrant.stats.decisions.acceptance import ClusterRanking, Ranking
 from calibrant.views.clusters import assumed, cluster_totals, reported
 from calibrant.views.grouped import grouped_sketch, keyed, named_groups, rows_of_groups
 from calibrant.views.points import weights_of

@@ -12,8 +12,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.decisions.accept import AcceptOptions, End, Part, Target, parts_of
 from calibrant.results import Curve
 from calibrant.stats.decisions import acceptance
-from calibrant.stats.decisions.acceptance import Ranking
-from calibrant.stats.decisions.cluster_acceptance import ClusterRanking
+from calibrant.stats.decisions.acceptance import ClusterRanking, Ranking
 
 COLUMNS = ("group", "share", "threshold", "rows", "wrong", "rate", "high", "high_alone")
 Row = tuple[str | float | int, ...]

@@ -12,7 +12,7 @@ from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.stats.cells import SCALE, summed
 from calibrant.stats.clusters.clusters import Clusters
-from calibrant.stats.decisions.gains import Gains
+from calibrant.stats.decisions.net_benefit import Gains
 from calibrant.stats.decisions.regret import Lots
 from calibrant.views.points import Points
 from calibrant.views.population import FINE, QUANTISATION, Dealing, Population, everyone, fixed_scores

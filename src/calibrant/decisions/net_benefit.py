@@ -16,7 +16,7 @@ from calibrant.decisions.ladder import Ladder, ladder
 from calibrant.errors import NotComputable
 from calibrant.results import Curve, Estimate, Interval
 from calibrant.stats.cells import summed
-from calibrant.stats.decisions.bands import Sums, widths
+from calibrant.stats.decisions.net_benefit import Sums, widths
 from calibrant.views.grouped import keyed, parts
 from calibrant.views.points import Points, points
 from calibrant.views.population import QUANTISATION

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import PYTHON, Caller, acting, checked_alpha, checked_seed, choice, number
 from calibrant.errors import BadInput, NotComputable
-from calibrant.stats.decisions import losses
+from calibrant.stats.decisions import comparison as losses
 
 Floats = NDArray[np.float64]
 Measure = Literal["brier", "log_loss", "error", "calibration_error", "auroc", "net_benefit"]

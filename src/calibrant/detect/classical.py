@@ -9,27 +9,20 @@ import numpy as np
 from calibrant.arguments import check_int, choice, flag, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.detect.score_alone import Finding, Floats, Null, ScoreTestOptions, Tested, chi_square, tested
+from calibrant.detect.score_alone import Finding, Floats, Null, ScoreTestOptions, chi_square, tested
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
 from calibrant.stats.classical import (
-    Groups,
-    cluster_terms,
-    cluster_variance,
     group_squares,
     groups_of,
     maximum_tail,
     paired_totals,
     range_tail,
-    signed_extremes,
-    simulated_extremes,
-    simulated_sums,
-    simulated_totals,
     upper_tail,
     walk_of,
 )
 from calibrant.stats.cusum import Alternative
-from calibrant.stats.nulls import ClusterSums, p_value
+from calibrant.stats.nulls import p_value
 
 # ---- Hosmer and Lemeshow's groups of the score, kept for comparison ----
 
@@ -114,7 +107,7 @@ def hosmer_lemeshow_test(
     (0.001, 10)
     """
     options = ScoreTestOptions(draws, null, seed, tolerance, alternative)
-    t = tested(data, options, "the Hosmer-Lemeshow test", weighted=True, in_clusters=True)
+    t = tested(data, options, "the Hosmer-Lemeshow test")
     bins = check_int("bins", bins, 2, 1000, of="groups", hint="such as 10")
     if flag("fitted", fitted) and t.simulates:
         raise NotComputable(
@@ -124,17 +117,16 @@ def hosmer_lemeshow_test(
     degrees = int((groups.variance > 0.0).sum()) - (2 if fitted else 0)
     if degrees < 1:
         raise NotComputable("the Hosmer-Lemeshow test needs groups whose outcomes can vary: there are too few")
-    if t.q.cluster is not None:
+    if t.room.none:
         statistic = float(groups.statistic(groups.observed))
-        cell = np.repeat(np.arange(len(groups.first)), np.diff(np.append(groups.first, len(t.q.p))))
-        drawn = ClusterSums.of(cell, t.q.cluster, len(groups.first), t.q.residual, t.q.each_weighs)
-        p = p_value(statistic, groups.statistic(groups.expected + drawn.signed(t.draws, t.generator())))
-    elif t.room.none:
-        statistic = float(groups.statistic(groups.observed))
-        totals = simulated_totals(t.q, groups.first, t.ids, t.draws, t.seed) if t.simulates else groups.observed
-        p = t.judge(statistic, groups.statistic(totals), chi_square(statistic, degrees))
+        drawn = t.q.totals(groups.first, t.drawing) if t.simulates else groups.observed
+        p = t.judge(statistic, groups.statistic(drawn), chi_square(statistic, degrees))
     else:
-        statistic, p = _beyond_tolerance(t, groups)
+        # Outcomes are drawn at both edges from one uniform number a row.
+        tolerance, side = t.room.tolerance, t.room.alternative
+        statistic = float(group_squares(t.q, groups, tolerance, side, (groups.observed, groups.observed)))
+        totals = paired_totals(t.q, groups.first, tolerance, t.drawing)
+        p = p_value(statistic, group_squares(t.q, groups, tolerance, side, totals))
     ends = np.append(groups.first[1:], len(t.q.p)) - 1
     columns = {
         "low": t.q.p[groups.first],
@@ -149,14 +141,6 @@ def hosmer_lemeshow_test(
         {"bins": bins, "fitted": fitted},
         {"degrees": degrees, **{k: tuple(v.tolist()) for k, v in columns.items()}},
     )
-
-
-def _beyond_tolerance(t: Tested, groups: Groups) -> tuple[float, float]:
-    """The statistic beyond a tolerance, and its p-value: outcomes drawn at both edges from one uniform a row."""
-    tolerance, side = t.room.tolerance, t.room.alternative
-    result = float(group_squares(t.q, groups, tolerance, side, (groups.observed, groups.observed)))
-    totals = paired_totals(t.q, groups.first, tolerance, t.ids, t.draws, t.seed)
-    return result, p_value(result, group_squares(t.q, groups, tolerance, side, totals))
 
 
 # ---- Spiegelhalter's z: the Brier score against what the scores lead one to expect ----
@@ -217,21 +201,15 @@ def spiegelhalter_test(
     >>> found.p_value, found.statistic < -5
     (0.001, True)
     """
-    t = tested(data, ScoreTestOptions(draws, null, seed), "Spiegelhalter's test", weighted=True, in_clusters=True)
+    t = tested(data, ScoreTestOptions(draws, null, seed), "Spiegelhalter's test")
     q, slope = t.q, 1.0 - 2.0 * t.q.p
-    spread = float(np.sqrt(q.variance @ slope**2))
-    if spread == 0.0:
+    if float(q.variance @ slope**2) == 0.0:
         raise NotComputable("Spiegelhalter's statistic cannot vary: every score is 0, 1/2 or 1")
-    sums = np.zeros((1, 1))
-    if q.cluster is not None:
-        by_cluster = cluster_terms(q, q.cluster, slope[:, None])
-        spread, sums = float(np.sqrt(cluster_variance(by_cluster)[0, 0])), by_cluster.signed(t.draws, t.generator())
-        if spread == 0.0:
-            raise NotComputable("every cluster's residuals add up to nothing: Spiegelhalter's statistic has no law")
+    spread = float(np.sqrt(q.covariance(slope[:, None])[0, 0]))
+    if spread == 0.0:
+        raise NotComputable("every cluster's residuals add up to nothing: Spiegelhalter's statistic has no law")
     z = float(q.residual @ slope) / spread
-    if q.cluster is None and t.simulates:
-        terms = (q.each_weighs * slope)[:, None]
-        sums = simulated_sums(q, terms, t.ids, t.draws, t.seed) - float(terms[:, 0] @ (q.times * q.p))
+    sums = q.sums(slope[:, None], t.drawing) if t.simulates else np.zeros((1, 1))
     expected = float((q.each_weighs * q.times) @ (q.p * (1.0 - q.p))) / t.mass
     p = t.judge(abs(z), np.abs(sums[:, 0]) / spread, 2.0 * upper_tail(abs(z)))
     return t.outcome(
@@ -314,18 +292,14 @@ def cumulative_test(
     >>> found.p_value, found.parts["surplus"] < -0.05
     (0.001, True)
     """
-    t = tested(data, ScoreTestOptions(draws, null, seed), "the cumulative test", weighted=True, in_clusters=True)
+    t = tested(data, ScoreTestOptions(draws, null, seed), "the cumulative test")
     span, q = choice("statistic", statistic, STATISTICS) == "kuiper", t.q
     walk = walk_of(q)
     if walk.deviation == 0.0:
         raise NotComputable("every score is 0 or 1: the cumulative test has no law")
     value, drawn = walk.size(span), np.zeros(1)
     if t.simulates:
-        low, high = (
-            simulated_extremes(q, t.ids, t.draws, t.seed)
-            if q.cluster is None
-            else signed_extremes(q, q.cluster, t.draws, t.generator())
-        )
+        low, high = q.extremes(t.drawing)
         drawn = (high - low if span else np.maximum(high, -low)) / walk.deviation
     begin, end = sorted((int(walk.at.argmin()), int(walk.at.argmax())) if span else (0, int(np.abs(walk.at).argmax())))
     score: Floats = np.append(0.0, q.p[q.ends])

@@ -5,7 +5,7 @@ For two classes, and for several, whose residuals are vectors.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import check_int, checked_seed
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sample import identities_of
+from calibrant.data.specs.coding import Coding
 from calibrant.results import Outcome
 from calibrant.stats.local.kernel_sums import NAMES, Kernel, Rows, smallest, statistics, statistics_of
 from calibrant.stats.nulls import holm, ranked
@@ -47,36 +48,6 @@ def exact_local_test(
     Estimand of the raw statistic: ``KLCE^2 = E[e k(p, p') l(x, x') e']`` with ``e = y - p`` and an independent copy
     primed; zero when ``E[Y | p, x] = p``, positive otherwise.
 
-    Parameters
-    ----------
-    data : Predictions
-        Covariates of any kind. Clusters are taken into account.
-    variables : str or sequence of str, optional
-        Covariates to test against; all by default.
-    draws, seed : int
-        Simulated outcomes, and their seed.
-    shape : Shape, optional
-        Family and widths ``w``, for the score and for every covariate, in standard deviations: ``exp(-d^2 / (2 w^2))``,
-        ``exp(-d / w)``, or ``(1 + z.z' / w^2)^q`` over the root of its own value at z and at z'. By default Gaussian,
-        with twice the median distance between rows, of score and covariates together.
-
-    Returns
-    -------
-    Outcome
-        ``statistic`` is the unbiased estimate ``KLCE^2_u`` (it can be negative), ``p_value`` that of the whole test. In
-        ``parts``: ``p_raw``, ``p_local`` (the centred statistic), ``p_intercept``, ``p_intercept_slope``, ``p_global``
-        (the smaller of the last two, calibrated), the centred ``KLCE^2_u`` as ``centred``, ``null_sd`` of the raw one,
-        and ``contradicted``: rows whose outcome the score called impossible. Any such row makes ``p_value`` zero.
-
-    Raises
-    ------
-    BadInput
-        No such covariate, or none; draws or widths that cannot be used.
-    NotComputable
-        Over 50,000 distinct rows; a single row; weights.
-
-    Notes
-    -----
     **Assumes.** Independent rows; covariates, family and widths chosen without the labels.
     **Guarantee.** Level alpha at any number of rows: given the rows, the data and the draws are exchangeable under the
     null, and the p-value is a rank among them. A row with score 0 or 1 and the other outcome refutes the null, hence
@@ -92,21 +63,6 @@ def exact_local_test(
     **Cost.** ``n^2 draws`` multiplications in float32: under a CPU-second at 5,000 rows, about sixty at 50,000, on one
     thread; memory ``5 n draws`` bytes, no n x n matrix. Repeated rows are joined into cells, with Binomial draws, where
     that halves them. **Reads.** Rows.
-
-    References
-    ----------
-    Vashistha and Farahi (2025), "I-trustworthy models", AISTATS.
-
-    Examples
-    --------
-    >>> import calibrant as cal
-    >>> import numpy as np
-    >>> from calibrant.detect.exact_local_test import exact_local_test
-    >>> rng = np.random.default_rng(0)
-    >>> p, x = rng.uniform(0.2, 0.8, 500), rng.normal(size=500)
-    >>> data = cal.predictions(rng.uniform(size=500) < p + 0.2 * np.sign(x), p, {"x": x})
-    >>> exact_local_test(data).p_value < 0.01
-    True
     """
     checked = checked_rows(data)
     draws, seed = check_int("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
@@ -119,9 +75,6 @@ def exact_local_test(
     # (3) Equation 4, raw and centred, and two score tests, of the data and of each draw; each becomes a rank.
     result = statistics(kernel, rows, draws, seed)
     ranks, pairs = ranked(result), checked.n * (checked.n - 1.0)
-    law = (
-        "sign flips of whole clusters, asymptotic in their number" if rows.clusters is not None else "exact simulation"
-    )
     # (4) The smallest rank, ranked again among the draws'.
     return Outcome(
         method="detect.local_calibration_test",
@@ -129,28 +82,13 @@ def exact_local_test(
         p_value=0.0 if rows.contradicted else smallest(ranks),
         alternative="the event rate given score and covariates is not the score",
         null=NULL,
-        law=f"certain: {CONTRADICTED}" if rows.contradicted else law,
+        law=f"certain: {CONTRADICTED}" if rows.contradicted else rows.law,
         settings={
-            "features": "exact",
-            "draws": draws,
-            "seed": seed,
-            "n": checked.n,
-            "cells": len(rows.rate),
-            **reported,
-            "statistics": NAMES,
-            "variables": tuple(c.name for c in how if c.kind != "constant"),
-            "ranked": tuple(c.name for c in how if c.scaling == "rank"),
-            "dropped": tuple(c.name for c in how if c.kind == "constant"),
+            **_settings(how, {"draws": draws, "seed": seed, "n": checked.n, "cells": len(rows.rate), **reported}),
             "categories": "standardised coordinates",
         },
         parts={
-            "p_raw": float(ranks[0, 0]),
-            "p_local": float(ranks[1, 0]),
-            "p_global": smallest(ranks[2:]),
-            "p_intercept": float(ranks[2, 0]),
-            "p_intercept_slope": float(ranks[3, 0]),
-            "centred": float(result[1, 0] / pairs),
-            "null_sd": float(result[0, 1:].std() / pairs),
+            **_parts(result / pairs, ranks),
             "contradicted": rows.contradicted,
         },
     )
@@ -170,56 +108,18 @@ def exact_class_test(
     of every class, an independent copy primed, and ``K = k(p, p') I``: the sum over classes of what each adds; zero
     when ``P(Y = c | p, x) = p_c`` for every class c, positive otherwise.
 
-    Parameters
-    ----------
-    data : MulticlassPredictions
-        Covariates of any kind.
-    variables, draws, seed : as of `exact_local_test`
-    shape : Shape, optional
-        As of `exact_local_test`; the score is the vector of all probabilities, divided by one deviation, the root of
-        the classes' added variances, and ``d`` is Euclidean.
+    The score is the vector of all probabilities, divided by one deviation, the root of the classes' added variances;
+    a row whose class had score 0 makes ``p_value`` zero, and that of each class whose score of 0 or 1 it contradicts.
 
-    Returns
-    -------
-    Outcome
-        As of `exact_local_test`, statistics added over classes; in ``parts`` also ``classes``, ``class_statistic`` (the
-        terms of ``statistic``), ``class_p`` (of the test of one class, with this kernel) and ``class_adjusted_p``
-        (Holm's). ``contradicted`` counts rows whose class had score 0; any such row makes ``p_value`` zero, and that
-        of each class whose score of 0 or 1 it contradicts.
-
-    Raises
-    ------
-    BadInput
-        No such covariate, or none; draws that cannot be used.
-    NotComputable
-        Over 50,000 rows; a single row; weights.
-
-    Notes
-    -----
     **Assumes.** Independent rows; covariates, family and widths chosen without the labels.
     **Guarantee.** Level alpha at any number of rows, for ``p_value``, each of ``class_p``, and the smallest of
     ``class_adjusted_p``: given the rows, classes are drawn from the probabilities stated, so that data and draws are
     exchangeable under the null.
-    **Method.** The remark under equation 4, with the matrix-valued kernel of Widmann et al. (2019). The four statistics
+    **Method.** The remark under equation 4, with the matrix-valued kernel of Widmann, Lindsten and Zachariah (2019,
+    arXiv:1910.11385). The four statistics
     of `exact_local_test` are those of each class against the rest, with this kernel, added up over classes; their ranks
     are joined as there. **Cost.** As many times that of `exact_local_test` as there are classes; no rows are joined.
     **Reads.** Rows.
-
-    References
-    ----------
-    Vashistha and Farahi (2025), "I-trustworthy models", AISTATS. Widmann, Lindsten, Zachariah (2019), arXiv:1910.11385.
-
-    Examples
-    --------
-    >>> import calibrant as cal
-    >>> import numpy as np
-    >>> from calibrant.detect.exact_local_test import exact_class_test
-    >>> rng = np.random.default_rng(0)
-    >>> p, x = rng.dirichlet([2, 2, 2], 400), rng.normal(size=400)
-    >>> wrong = p + 0.1 * np.sign(x)[:, None] * [1, -1, 0]
-    >>> y = (rng.random((400, 1)) > np.cumsum(np.clip(wrong, 0, 1), axis=1)).sum(axis=1).clip(0, 2)
-    >>> exact_class_test(cal.multiclass_predictions(y, p, {"x": x})).p_value < 0.01
-    True
     """
     checked = checked_classes(data)
     draws, seed = check_int("draws", draws, LEAST_DRAWS, hint="such as 999"), checked_seed(seed)
@@ -244,25 +144,9 @@ def exact_class_test(
         alternative="the rate of some class given scores and covariates is not its score",
         null="given scores and covariates, classes are independent with the probabilities stated",
         law=f"certain: {IMPOSSIBLE}" if contradicted else "exact simulation",
-        settings={
-            "features": "exact",
-            "draws": draws,
-            "seed": seed,
-            "n": checked.n,
-            **reported,
-            "statistics": NAMES,
-            "variables": tuple(c.name for c in how if c.kind != "constant"),
-            "ranked": tuple(c.name for c in how if c.scaling == "rank"),
-            "dropped": tuple(c.name for c in how if c.kind == "constant"),
-        },
+        settings=_settings(how, {"draws": draws, "seed": seed, "n": checked.n, **reported}),
         parts={
-            "p_raw": float(ranks[0, 0]),
-            "p_local": float(ranks[1, 0]),
-            "p_global": smallest(ranks[2:]),
-            "p_intercept": float(ranks[2, 0]),
-            "p_intercept_slope": float(ranks[3, 0]),
-            "centred": float(result[1, 0] / pairs),
-            "null_sd": float(result[0, 1:].std() / pairs),
+            **_parts(result / pairs, ranks),
             "classes": checked.classes or tuple(map(str, range(classes))),
             "class_statistic": tuple(float(own[0, 0] / pairs) for own in each),
             "class_p": tuple(alone),
@@ -270,6 +154,31 @@ def exact_class_test(
             "contradicted": contradicted,
         },
     )
+
+
+def _settings(how: Sequence[Coding], known: Mapping[str, object]) -> dict[str, object]:
+    """What the number depends on, and what was done to the covariates."""
+    return {
+        "features": "exact",
+        **known,
+        "statistics": NAMES,
+        "variables": tuple(c.name for c in how if c.kind != "constant"),
+        "ranked": tuple(c.name for c in how if c.scaling == "rank"),
+        "dropped": tuple(c.name for c in how if c.kind == "constant"),
+    }
+
+
+def _parts(mean: NDArray[np.float64], ranks: NDArray[np.float64]) -> dict[str, float]:
+    """The four statistics, over the pairs of rows, and their p-values."""
+    return {
+        "p_raw": float(ranks[0, 0]),
+        "p_local": float(ranks[1, 0]),
+        "p_global": smallest(ranks[2:]),
+        "p_intercept": float(ranks[2, 0]),
+        "p_intercept_slope": float(ranks[3, 0]),
+        "centred": float(mean[1, 0]),
+        "null_sd": float(mean[0, 1:].std()),
+    }
 
 
 def drawn_classes(p: NDArray[np.float64], draws: int, seed: int) -> NDArray[np.int16]:

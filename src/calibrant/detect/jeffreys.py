@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from calibrant.arguments import choice, number, one_source
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions, checked_data
-from calibrant.data.profile import Profile
+from calibrant.data.profile import LevelCounts
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.detect.score_alone import Finding, Floats, Null, Room, ScoreTestOptions, Tested, cell_entries, covered
+from calibrant.detect.score_alone import Finding, Floats, Null, Room, ScoreTestOptions, Tested, covered
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
-from calibrant.stats.classical import Scored, correlated_totals, posterior_tails, runs_of, scored, simulated_totals
+from calibrant.stats.classical import Scored, correlated_totals, posterior_tails, runs_of, scored
 from calibrant.stats.nulls import holm
 from calibrant.views.population import everyone, group
 
@@ -125,12 +125,11 @@ def jeffreys_test(
     posterior: Floats = posterior_tails(events, rows, expected / rows, side)
     adjusted = holm(posterior)
     if t.simulates:
-        drawn = (
-            correlated_totals(g.q, g.first, rho, t.draws, t.seed)
-            if rho
-            else simulated_totals(g.q, g.first, t.ids, t.draws, t.seed)
-        )
-        adjusted = _single_step(posterior, _smallest(drawn, rows, expected, side))
+        drawn = correlated_totals(g.q, g.first, rho, t.draws, t.seed) if rho else g.q.totals(g.first, t.drawing)
+        # Single-step min-p (Westfall and Young 1993): ranks among the smallest of each draw
+        least = _smallest(drawn, rows, expected, side)
+        at_most = np.searchsorted(np.sort(least), posterior * (1.0 + TIE), side="right")
+        adjusted = np.asarray((1.0 + at_most) / (len(least) + 1.0), dtype=np.float64)
     worst = int(np.argmin(posterior))
     columns = {
         "grade_rows": rows.astype(np.int64),
@@ -158,12 +157,6 @@ def _smallest(drawn: Floats, rows: Floats, expected: Floats, side: Side) -> Floa
     return least
 
 
-def _single_step(posterior: Floats, least: Floats) -> Floats:
-    """Return single-step min-p adjusted p-values (Westfall and Young 1993): ranks among the smallest of each draw."""
-    at_most = np.searchsorted(np.sort(least), posterior * (1.0 + TIE), side="right")
-    return np.asarray((1.0 + at_most) / (len(least) + 1.0), dtype=np.float64)
-
-
 # ---- Grades: a covariate's levels, or distinct scores ----
 
 
@@ -178,7 +171,7 @@ class Grades:
 
 
 def _graded(data: Predictions, by: str | None) -> Grades:
-    rows = covered(data, "the Jeffreys test", weighted=False, in_clusters=False)
+    rows = covered(data, "the Jeffreys test")
     if by is None:
         q = scored(rows.p, rows.y)
         first = runs_of(q.p)
@@ -187,7 +180,7 @@ def _graded(data: Predictions, by: str | None) -> Grades:
         return Grades(q, first, tuple(f"{s:.6g}" for s in q.p[first]), "rows")
     table = rows.covariates
     require([by], () if table is None else tuple(table.schema.names), "grade")
-    profile, column = Profile(by), table.column(by)
+    profile, column = LevelCounts(by), table.column(by)
     profile.update(column)
     levels = profile.variable()
     q = scored(rows.p, rows.y, grade=levels.codes(column).astype(np.int64))
@@ -198,7 +191,7 @@ def _graded(data: Predictions, by: str | None) -> Grades:
 def _sketched(data: Sketch, by: str | None) -> Grades:
     if by is None:
         whole = everyone(data)
-        q = cell_entries(whole.cells)
+        q = Scored.of_cells(whole.cells)
         if len(q.p) > FEW or not whole.single[whole.cells.occupied()].all():
             raise NotComputable(
                 "the sketch's cells hold several scores and are no grades: sketch with by=, or pass rows"
@@ -212,11 +205,11 @@ def _sketched(data: Sketch, by: str | None) -> Grades:
     for i, label in enumerate(spec.by_name[by].labels):
         entries = group(sketch, start + i)
         if entries.n:
-            parts.append(cell_entries(entries.cells))
+            parts.append(Scored.of_cells(entries.cells))
             names.append(label)
     if not parts:
         raise NotComputable("there are no rows")
     first = np.cumsum([0, *(len(q.p) for q in parts[:-1])])
     p, events, rows = (np.concatenate([getattr(q, k) for q in parts]) for k in ("p", "events", "rows"))
     cells = f"{data.group_cells.shape[2]} score cells a grade"
-    return Grades(Scored(p, events, rows, None, None), first, tuple(names), cells)
+    return Grades(Scored(p, events, rows), first, tuple(names), cells)

@@ -13,9 +13,10 @@ from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import one_thread
 from calibrant.results import Outcome
-from calibrant.stats.local.kernel_sums import SAMPLE, Nodes, Rows, nodes_of
+from calibrant.stats.local.kernel_sums import SAMPLE, ClusterRows, Nodes, Rows, nodes_of
 from calibrant.stats.nulls import ranked
 from calibrant.views.kernel_rows import CONTRADICTED, LEAST_DRAWS, checked_rows, rows_of
+from calibrant.views.points import weights_of
 
 Floats = NDArray[np.float64]
 Null = Literal["auto", "simulated", "gaussian"]
@@ -28,9 +29,9 @@ STREAM = 0x5CE
 NARROW = 0.5  # default width, in median distances: at one, a wave over a quarter of the range goes unseen
 STEPS = 25.0  # least default width, as a part of the range of the scores
 LAWS = {
-    "simulated": "exact simulation",
+    "simulated": Rows.law,
     "gaussian": "asymptotic: Gaussian sums",
-    "clusters": "sign flips of whole clusters, asymptotic in their number",
+    "clusters": ClusterRows.law,
 }
 
 
@@ -99,7 +100,7 @@ def kernel_calibration_test(
     w = None if width is None else positive("width", width, hint="or None for the default")
     rows, each = rows_of(checked, identities_of(checked.n, seed)), checked.weights
     if each is None:
-        rows = _joined(rows)
+        rows = rows.joined(rows.rate[:, None])[1]
         each = np.ones(len(rows.rate))
     w = _usual(checked, seed) if w is None else w
     try:
@@ -112,9 +113,8 @@ def kernel_calibration_test(
             result = _gaussian(nodes, rows, each, max(draws, GAUSSIAN), seed)
         else:
             result = _simulated(nodes, rows, each, draws, seed)
-    pairs = checked.n * (checked.n - 1.0)
-    if checked.weights is not None:
-        pairs = float(each.sum() ** 2 - (each**2).sum())
+    every = weights_of(checked)
+    pairs = float(every.sum() ** 2 - (every**2).sum())
     return Outcome(
         method="detect.kernel_calibration_test",
         statistic=float(result[0] / pairs),
@@ -136,7 +136,7 @@ def kernel_calibration_test(
 
 
 def _law(rows: Rows, draws: int, null: Null) -> str:
-    if rows.clusters is not None:
+    if isinstance(rows, ClusterRows):
         if null == "gaussian":
             raise NotComputable("the Gaussian null is for independent rows: use null='auto' with cluster=")
         return "clusters"
@@ -149,16 +149,6 @@ def _law(rows: Rows, draws: int, null: Null) -> str:
     if null == "auto":
         return "gaussian" if enough and len(rows.rate) * draws > SIMULATED else "simulated"
     return null
-
-
-def _joined(rows: Rows) -> Rows:
-    """Join equal scores if that leaves at most half as many."""
-    if rows.clusters is not None:
-        return rows
-    rate, at = np.unique(rows.rate, return_inverse=True)
-    if len(rate) > len(at) // 2:
-        return rows
-    return Rows(rate, np.bincount(at).astype(float), np.bincount(at, rows.events))
 
 
 def _usual(data: Predictions, seed: int) -> float:

@@ -13,11 +13,12 @@ from calibrant.arguments import check_int, checked_alpha, checked_draws, checked
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import encode
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import BadInput
 from calibrant.results import Curve
 from calibrant.stats.local.kernel_sums import FAMILIES, Family, Kernel, Rows, smallest, statistics_of, typical_distance
 from calibrant.stats.nulls import ranked
 from calibrant.views.kernel_rows import Shape, checked_rows, checked_size, checked_width, cluster_kernel, coded, rows_of
+from calibrant.views.points import refuse_rows
 
 Floats = NDArray[np.float64]
 STREAM = 0x7C7E
@@ -118,8 +119,7 @@ def kernel_tuning(
     True
     """
     rows, seed, alpha = checked_rows(data), checked_seed(seed), checked_alpha(alpha)
-    if rows.cluster is not None:
-        raise NotComputable("data sets are simulated row by row, not by cluster=: use kernel_calibration_test alone")
+    refuse_rows(rows, cluster="data sets are simulated row by row, not by cluster=: use kernel_calibration_test alone")
     runs, draws = check_int("runs", runs, 20, hint="such as 200"), checked_draws(draws, alpha)
     shapes = _kernels(families, widths, degree)
     truth = _rates(rows, by_variable, rate, number("gap", gap, above=0, below=1), check_int("bands", bands, 2, 20))

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.arguments import check_int, checked_seed, choice, names, one_source
+from calibrant.arguments import check_int, checked_seed, choice, one_source
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.sketches.sketch import Sketch
@@ -38,18 +38,17 @@ from calibrant.stats.local.kernel_sums import Family
 from calibrant.stats.local.spectra import GLOBAL, LEAST, LOCAL, Block, Findings, findings, gaussian_scores
 from calibrant.stats.nulls import ranked
 from calibrant.views.coded import chunks
-from calibrant.views.kernel_rows import CONTRADICTED, LEAST_DRAWS, NULL, SINGLE, Shape, checked_rows
+from calibrant.views.kernel_rows import CONTRADICTED, LEAST_DRAWS, NULL, Shape, checked_rows
 from calibrant.views.local_sums import (
     WeightedSums,
     blocks_of,
-    fixed_features,
     natural,
     squared_error,
     steps_of,
     sums_of_rows,
-    weighted_sums,
+    sums_of_sketch,
 )
-from calibrant.views.points import even_weights
+from calibrant.views.points import even_weights, refuse_rows
 
 Floats = NDArray[np.float64]
 LocalNull = Literal["auto", "simulated", "gaussian"]
@@ -194,17 +193,13 @@ def local_calibration_test(
     if features == "exact":
         return exact_local_test(rows, variables=variables, draws=draws, seed=seed, shape=Shape(**inputs))
     draws = check_int("draws", draws, LEAST_DRAWS, hint="such as 999")
-    if null == "gaussian" and rows.cluster is not None:
-        raise NotComputable("the Gaussian null is for independent rows: leave null='auto' with clusters")
-    sums: LocalSums | WeightedSums
-    if rows.weights is None:
-        sums, how, left_out = sums_of_rows(rows, variables, draws, null, seed, landmarks)
-    elif null == "gaussian":
-        raise NotComputable("the Gaussian null is for rows of equal weight: leave null='auto' with weights=")
-    else:
-        own = draws if rows.cluster is None else 0
-        spec, how, left_out = fixed_features(rows, variables, own, seed, landmarks)
-        sums = weighted_sums(rows, spec, how, own)
+    if null == "gaussian":
+        refuse_rows(
+            rows,
+            cluster="the Gaussian null is for independent rows: leave null='auto' with clusters",
+            weights="the Gaussian null is for rows of equal weight: leave null='auto' with weights=",
+        )
+    sums, how, left_out = sums_of_rows(rows, variables, draws, null, seed, landmarks)
     flips = None if rows.cluster is None else Flips.of(sums.spec, rows, how, draws)
     return outcome(sums, how, flips, left_out)
 
@@ -221,19 +216,11 @@ def _checked(features: Any, null: Any, options: Mapping[str, Any]) -> dict[str, 
 
 
 def _from_sketch(data: Sketch, variables: Any, null: str) -> Outcome:
-    sketch = data.checked()
-    if "local" not in sketch.parts:
-        raise BadInput("this sketch holds no sums for tests: make it with cal.sketch(..., variables=[...], tests=True)")
-    sums, kept = sketch.parts["local"], tuple(c.name for c in sketch.spec.codings)
-    options = None if variables is None else names("variables", variables, what="a covariate")
-    if sketch.n < 2:
-        raise NotComputable(SINGLE)
-    if options is not None and set(options) != set(kept):
-        raise BadInput(f"variables={list(options)!r}: this sketch holds sums for all of {', '.join(kept)} jointly")
+    sums = sums_of_sketch(data, variables)
     has = "simulated" if sums.spec.draws else "gaussian"
     if null not in ("auto", has):
         raise BadInput(f"null={null!r}: this sketch holds what the {has} null needs; leave null='auto'")
-    return outcome(sums, sketch.spec.codings, None, sketch.spec.left_out)
+    return outcome(sums, data.spec.codings, None, data.spec.left_out)
 
 
 # ---- From sums to the outcome ----
@@ -313,6 +300,9 @@ def outcome(
         # (4) Centre, whiten, rank each statistic among the draws, and rank their combination (steps 3 and 4).
         result = findings(score, gram, joint, blocks, LEAST if simulated else LEAST_GAUSSIAN)
     law = CLUSTERED if flips is not None else EXACT if simulated else LIMIT
+    clusters = {}
+    if flips is not None and result.column >= 0:  # with rows in the step or level that deviates most, and outside
+        clusters = {"region_clusters": (int(flips.inside[result.column]), int(flips.outside[result.column]))}
     n, events, contradicted = (int(v) for v in sums.counts)
     expected = sums.expected if isinstance(sums, WeightedSums) else events - float(score[0, 0])
     return Outcome(
@@ -340,7 +330,7 @@ def outcome(
             "variable_p": tuple(p for p, _ in result.variables.values()),
             "variable_adjusted_p": tuple(q for _, q in result.variables.values()),
             **_region(spec, how, result, score[:, 0], (rows, sums.rows if isinstance(sums, WeightedSums) else rows)),
-            **_clusters_of_region(result, flips),
+            **clusters,
         },
     )
 
@@ -408,13 +398,6 @@ def _region(
         "region_excess": sign * result.excess / size,
         "region_z": sign * result.z,
     }
-
-
-def _clusters_of_region(result: Findings, flips: Flips | None) -> dict[str, tuple[int, int]]:
-    """Return how many clusters have rows in the step or level that deviates most, and how many outside."""
-    if result.column < 0 or flips is None:
-        return {}
-    return {"region_clusters": (int(flips.inside[result.column]), int(flips.outside[result.column]))}
 
 
 def _named(spec: LocalSpec, how: Sequence[Coding], j: int, column: int) -> tuple[str, float | str]:

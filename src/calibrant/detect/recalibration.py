@@ -15,10 +15,7 @@ from calibrant.results import Outcome
 from calibrant.stats.classical import (
     Scored,
     by_logit,
-    cluster_terms,
-    cluster_variance,
     efficient_scores,
-    simulated_sums,
 )
 from calibrant.stats.cusum import Alternative
 from calibrant.stats.logistic import compressed, recalibrate, recalibrations
@@ -88,13 +85,10 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
     >>> found.p_value, found.parts["slope"] < 0.5, found.parts["intercept_p"] > 0.05
     (0.001, True, True)
     """
-    options = ScoreTestOptions(draws, null, seed).checked()
-    if isinstance(data, Predictions) and data.cluster is not None:
-        options = replace(options, null="simulated")  # of clusters there is one null, whichever is asked for
-    whole = tested(data, options, "Cox's test", weighted=True, in_clusters=True)
+    whole = tested(data, ScoreTestOptions(draws, null, seed, sandwich=True), "Cox's test")
     t, x = _informative(whole, "Cox's test")
     _refuse_infinite(t.q, x)
-    if t.q.cluster is not None or t.q.weight is not None:
+    if not t.q.equal_rows:
         return _by_sandwich(whole, t.q, x)
     # (1) Fit a and b, and a alone with b = 1; their gains over a = 0, b = 1 are the parts of the statistic.
     observed = np.array([[t.q.residual.sum(), t.q.residual @ x]])
@@ -105,7 +99,12 @@ def cox_test(data: Predictions | Sketch, *, draws: int = 999, null: Null = "simu
     # (2) Chi-square tails, or ranks among the gains of simulated data sets.
     p = [chi_square(float(g), d) for g, d in zip(gains, (2, 1, 1), strict=True)]
     if t.simulates:
-        p = _simulated_gains(t, x, observed)
+        # The data are refitted like the draws.
+        nodes, mass = compressed(x, t.q.times)
+        excess = np.concatenate([observed, t.q.sums(np.stack([np.ones(len(x)), x], axis=1), t.drawing)])
+        free_gain, gap_gain = (recalibrations(excess, nodes, mass, slope).gain for slope in (True, False))
+        every = (free_gain, gap_gain, np.maximum(free_gain - gap_gain, 0.0))
+        p = [t.judge(float(v[0]), v[1:], 1.0) for v in every]
     return whole.outcome(
         "cox_test",
         Finding(gains[0], p[0], SPEAKS_FOR),
@@ -129,21 +128,13 @@ def _by_sandwich(full: Tested, q: Scored, x: Floats) -> Outcome:
     """Return adjusted Wald tests with the sandwich of clusters, or of weighted rows."""
     from scipy.special import fdtrc
 
-    # (1) Points of one outcome each; rows of clusters are points already.
-    cluster_code, counts = q.cluster, (q.events, q.times - q.events)
-    if cluster_code is None:
-        many = np.concatenate(counts)
-        seen, y = many > 0, np.repeat([1.0, 0.0], len(x))
-        points = np.tile(x, 2)[seen], y[seen], many[seen], np.tile(q.each_weighs, 2)[seen]
-    else:
-        points = x, q.events, q.times, q.each_weighs
-        cluster_code = np.unique(cluster_code, return_inverse=True)[1]
-    count = q.n if cluster_code is None else int(cluster_code.max()) + 1
-    free, gap = (recalibrate(*points, slope, cluster_code) for slope in (True, False))
+    points = q.weighed(x)
+    count = q.clusters or q.n
+    free, gap = (recalibrate(*points, slope) for slope in (True, False))
     if not (free.converged and gap.converged) or count < FEWEST:
         why = f"{count} clusters are under {FEWEST}" if count < FEWEST else "the fit has no finite solution"
         raise NotComputable(f"Cox's test by its sandwich: {why}; use score_test, with cluster= and weights= too")
-    # (2) W of k parameters: W (d - k + 1) / (k d) is as F with k and d - k + 1 degrees, d = clusters - 1.
+    # W of k parameters: W (d - k + 1) / (k d) is as F with k and d - k + 1 degrees, d = clusters - 1.
     d = count - 1.0
     away = free.coefficients - [0.0, 1.0]
     wald = float(away @ np.linalg.solve(free.sandwich, away))
@@ -175,14 +166,6 @@ def _refuse_infinite(q: Scored, x: Floats) -> None:
         raise NotComputable(
             "Cox's fit is infinite: the scores separate the outcomes; use score_test, which fits nothing"
         )
-
-
-def _simulated_gains(t: Tested, x: Floats, observed: Floats) -> list[float]:
-    """The p-values of the whole, the intercept and the slope; the data is refitted like the draws."""
-    nodes, mass = compressed(x, t.q.times)
-    excess = np.concatenate([observed, _excess(t, x)])
-    free, gap = (recalibrations(excess, nodes, mass, slope).gain for slope in (True, False))
-    return [t.judge(float(v[0]), v[1:], 1.0) for v in (free, gap, np.maximum(free - gap, 0.0))]
 
 
 @one_source
@@ -257,13 +240,7 @@ def score_test(
     >>> found.p_value, found.parts["surplus"] < -0.02
     (0.001, True)
     """
-    whole = tested(
-        data,
-        ScoreTestOptions(draws, null, seed, tolerance, alternative),
-        "the score test",
-        weighted=True,
-        in_clusters=True,
-    )
+    whole = tested(data, ScoreTestOptions(draws, null, seed, tolerance, alternative), "the score test")
     t, x = _informative(whole, "the score test")
     degrees = 2 if np.ptp(x) > 0.0 else 1
     values, p = _scores(t, x, degrees) if t.room.none else _scores_beyond_tolerance(t, x)
@@ -280,8 +257,7 @@ def score_test(
 def _scores(t: Tested, x: Floats, degrees: int) -> tuple[list[float], list[float]]:
     """The statistics of the whole, the intercept and the slope once that is free, and their p-values."""
     q, terms = t.q, np.stack([np.ones(len(x)), x], axis=1)
-    by_cluster = None if q.cluster is None else cluster_terms(q, q.cluster, terms)
-    information = (terms.T * q.variance) @ terms if by_cluster is None else cluster_variance(by_cluster)
+    information = q.covariance(terms)
     if not information[0, 0] > 0.0:
         raise NotComputable("every cluster's residuals add up to nothing: the score test has no law")
     first, second = efficient_scores(np.array([q.residual.sum(), q.residual @ x]), information)
@@ -289,8 +265,7 @@ def _scores(t: Tested, x: Floats, degrees: int) -> tuple[list[float], list[float
     if not t.simulates:
         parts = zip(values, (degrees, 1, degrees - 1), strict=True)
         return values, [chi_square(v, d) if d else 1.0 for v, d in parts]
-    sums = _excess(t, x) if by_cluster is None else by_cluster.signed(t.draws, t.generator())
-    drawn = efficient_scores(sums, information)
+    drawn = efficient_scores(q.sums(terms, t.drawing), information)
     return values, [p_value(v, d) for v, d in zip(values, (drawn[0] + drawn[1], *drawn), strict=True)]
 
 
@@ -301,7 +276,7 @@ def _scores_beyond_tolerance(t: Tested, x: Floats) -> tuple[list[float], list[fl
     """
     contrasts = by_logit(t.q, x, t.room.alternative)
     result = contrasts.observed(t.q, t.room.tolerance)
-    drawn = contrasts.simulated(t.q, t.room.tolerance, t.ids, t.draws, t.seed)
+    drawn = contrasts.simulated(t.q, t.room.tolerance, t.drawing)
     values = [float(result.sum()), *result.tolist()]
     columns = [drawn.sum(axis=1), *drawn.T]
     return values, [p_value(v, d) for v, d in zip(values, columns, strict=True)]
@@ -314,10 +289,3 @@ def _informative(t: Tested, what: str) -> tuple[Tested, Floats]:
         raise NotComputable(f"{what} needs scores other than 0 and 1")
     kept = t if keep.all() else t.of(t.q.where(keep))
     return kept, np.log(kept.q.p) - np.log1p(-kept.q.p)
-
-
-def _excess(t: Tested, x: Floats) -> Floats:
-    """The simulated residual sums, plain and times the logit."""
-    terms = np.stack([t.q.each_weighs, t.q.each_weighs * x], axis=1)
-    drawn: Floats = simulated_sums(t.q, terms, t.ids, t.draws, t.seed) - (t.q.times * t.q.p) @ terms
-    return drawn

@@ -10,14 +10,14 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
+from calibrant.stats.cusum import Alternative, Boundary, off_by, within
 from calibrant.stats.nulls import p_value
 from calibrant.stats.subgroups.cluster_scan import LEAST_CLUSTERS, ClusterScan, ScannedRows, rests_on_clusters
-from calibrant.stats.subgroups.scan import EXTRA, Scan, ScanResult, Subset, bound
+from calibrant.stats.subgroups.scan import EXTRA, BoxScan, Scan, ScanResult, Subset, bound
 from calibrant.views.boxes import (
     FEWEST,
     MIN_SIZE,
     ORDER,
-    SampleRows,
     Tables,
     checked_size,
     cluster_rows,
@@ -29,7 +29,6 @@ from calibrant.views.boxes import (
 from calibrant.views.points import SIGNS
 from calibrant.views.rules import Rule, text_of
 
-Alternative = Literal["two-sided", "greater", "less"]
 ScanNull = Literal["auto", "simulated", "bound"]
 SIDES: dict[str, tuple[int, ...]] = {"two-sided": (0, 1), "greater": (0,), "less": (1,)}
 NULLS = ("auto", "simulated", "bound")
@@ -158,11 +157,14 @@ def scan_test(
     seed = checked_seed(seed)
     # (1) Cells and boxes, without looking at labels.
     tables = tables_of(data, variables, order, seed, by_clusters=True)
-    rows = cluster_rows(data, tables, data.spec.seed if isinstance(data, Sketch) else seed)
-    scan: Scan | ClusterScan
+    own = data.spec.seed if isinstance(data, Sketch) else seed
+    rows = cluster_rows(data, tables, own)
+    scan: BoxScan
     # (2) The largest score, and how often chance does as well.
     if rows is not None:
-        used = _null_of_clusters(rows, wanted)
+        if wanted not in ("auto", "simulated"):
+            raise NotComputable(f"null={wanted!r} is for independent rows of equal weight: leave null='auto'")
+        used = rows.null
         scan = scan_of_clusters(tables, rows, least, allowed, looked)
         result = scan.best()
         level = p_value(result.margin, scan.simulated(count))
@@ -173,13 +175,14 @@ def scan_test(
             level = p_value(result.margin, scan.simulated(kept.cells, kept.p, kept.ids, count))
         else:
             level, result = bound(scan)
-    impossible = _impossible(tables.sample_rows, allowed, scan.sides)
+    seen = tables.sample_rows
+    impossible = 0 if seen is None else Boundary.of(seen.p, allowed).impossible(seen.y > 0, seen.y == 0, looked)
     return Outcome(
         method="detect.scan_test",
         statistic=result.margin,
         p_value=0.0 if impossible else level,
-        alternative=_looks_for(looked, allowed),
-        null=_doubts(looked, allowed),
+        alternative=f"in some subgroup of a few attributes the event rate is {off_by(allowed, looked)}",
+        null=within(allowed, looked),
         law=IMPOSSIBLE.format(impossible) if impossible else LAWS[used] + (AT_EDGE if allowed else ""),
         settings={
             "alternative": looked,
@@ -189,7 +192,7 @@ def scan_test(
             "min_size": least,
             "null": used,
             "order": max(map(len, tables.layout.combined)),
-            "seed": data.spec.seed if isinstance(data, Sketch) else seed,
+            "seed": own,
             "smallest_subgroup": fewest_of(tables, least),
             "tolerance": allowed,
             "variables": tuple(t.name for t in tables.attributes[1:]),
@@ -239,7 +242,7 @@ def _levels(tables: Tables, attribute: int) -> tuple[int, ...]:
     return tuple(c for c in (*range(len(t.levels)), t.size - 1) if rows[c] >= FEWEST)
 
 
-def rule_of(tables: Tables, scan: Scan | ClusterScan, box: int | Subset) -> Rule:
+def rule_of(tables: Tables, scan: BoxScan, box: int | Subset) -> Rule:
     """Return what selects the rows of a box."""
     if not isinstance(box, Subset):
         return tables.rule(scan.family, box)
@@ -260,34 +263,7 @@ def _null(tables: Tables, requested: str) -> str:
     return "simulated" if tables.complete and tables.n <= MOST else "bound"
 
 
-def _null_of_clusters(rows: ScannedRows, requested: str) -> str:
-    own = "simulated" if rows.cluster is None else "signs"
-    if requested not in ("auto", "simulated"):
-        raise NotComputable(f"null={requested!r} is for independent rows of equal weight: leave null='auto'")
-    return own
-
-
-def _impossible(rows: SampleRows | None, tolerance: float, sides: tuple[int, ...]) -> int:
-    """Return how many outcomes have probability zero under every rate within the tolerance."""
-    if rows is None:
-        return 0
-    up = int(((rows.y > 0) & (rows.p + tolerance <= 0.0)).sum()) if 0 in sides else 0
-    down = int(((rows.y == 0) & (rows.p - tolerance >= 1.0)).sum()) if 1 in sides else 0
-    return up + down
-
-
-def _looks_for(alternative: str, tolerance: float) -> str:
-    where = {"two-sided": "off", "greater": "above", "less": "below"}[alternative]
-    by = f" by more than {tolerance:g}" if tolerance else ""
-    return f"in some subgroup of a few attributes the event rate is {where} the score{by}"
-
-
-def _doubts(alternative: str, tolerance: float) -> str:
-    gap = {"two-sided": "|E[Y | p, x] - p|", "greater": "E[Y | p, x] - p", "less": "p - E[Y | p, x]"}
-    return f"{gap[alternative]} <= {tolerance:g} for every row"
-
-
-def _parts(tables: Tables, scan: Scan | ClusterScan, result: ScanResult) -> dict[str, Any]:
+def _parts(tables: Tables, scan: BoxScan, result: ScanResult) -> dict[str, Any]:
     """The box found, and what was searched."""
     rule = rule_of(tables, scan, result.box)
     return {

@@ -10,30 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, checked_seed, choice, number
-from calibrant.data.predictions import Predictions, checked_data
+from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Outcome
-from calibrant.stats.cells import Cells
-from calibrant.stats.classical import Scored, scored
-from calibrant.stats.classical import in_clusters as rows_in_clusters
-from calibrant.stats.cusum import Alternative
+from calibrant.stats.classical import Drawing, Scored
+from calibrant.stats.cusum import Alternative, Boundary, off_by, within
 from calibrant.stats.nulls import p_value
-from calibrant.views.points import SIGNS, cluster_codes
-from calibrant.views.population import everyone
+from calibrant.views.points import points, refuse_rows
 
 Floats = NDArray[np.float64]
 Null = Literal["simulated", "asymptotic"]
 NULLS: tuple[Null, ...] = ("simulated", "asymptotic")
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 CALIBRATED = "the outcomes are independent and happen with the probabilities given"
-CALIBRATED_IN_CLUSTERS = "the outcomes happen with the probabilities given; clusters are independent"
 EXACT = "exact simulation"
 FROM_CELLS = "simulation from cells"
 ASYMPTOTIC = "asymptotic"
 IMPOSSIBLE = "exact: outcomes happened that have probability zero"
-STREAM = 0x516  # of the clusters' signs, apart from the random numbers of other methods at the same seed
 LEAST_DRAWS, MOST_DRAWS = 19, 1_000_000  # so that a p-value can be 0.05, and that a slip of the keyboard is seen
 
 
@@ -55,21 +50,16 @@ class Room:
     @property
     def null(self) -> str:
         """The null hypothesis."""
-        gap = {"two-sided": "|E[Y | p] - p|", "greater": "E[Y | p] - p", "less": "p - E[Y | p]"}[self.alternative]
-        return CALIBRATED if self.none else f"{gap} <= {self.tolerance:g} for every row"
+        return CALIBRATED if self.none else within(self.tolerance, self.alternative, "p")
 
     @property
     def looks_for(self) -> str:
         """The alternative, where there is room."""
-        where = {"two-sided": "off", "greater": "above", "less": "below"}[self.alternative]
-        by = f" by more than {self.tolerance:g}" if self.tolerance else ""
-        return f"the event rate is {where} the score somewhere{by}"
+        return f"the event rate is {off_by(self.tolerance, self.alternative, 'the score somewhere')}"
 
     def impossible(self, q: Scored) -> int:
         """Count outcomes that have probability zero under every rate in the null hypothesis."""
-        up = q.events[np.minimum(q.p + self.tolerance, 1.0) <= 0.0].sum() if self.alternative != "less" else 0.0
-        other = (q.times - q.events)[np.maximum(q.p - self.tolerance, 0.0) >= 1.0]
-        return int(float(up) + float(other.sum() if self.alternative != "greater" else 0.0))
+        return Boundary.of(q.p, self.tolerance).impossible(q.events, q.times - q.events, self.alternative)
 
 
 EXACTLY = Room()
@@ -105,19 +95,14 @@ class Tested:
         return self.null == "simulated"
 
     @property
-    def ids(self) -> NDArray[np.uint64]:
-        """Identities of the entries: their rank by score, so that neither row order nor chunks matter."""
-        result: NDArray[np.uint64] = identities_of(len(self.q.p), self.seed)
-        return result
+    def drawing(self) -> Drawing:
+        """What data are simulated with."""
+        return Drawing(identities_of(len(self.q.p), self.seed), self.draws, self.seed)
 
     @property
     def mass(self) -> float:
         """Rows, or their weight."""
         return float((self.q.each_weighs * self.q.times).sum())
-
-    def generator(self) -> np.random.Generator:
-        """The generator of the clusters' signs."""
-        return np.random.default_rng([STREAM, self.seed])
 
     def of(self, q: Scored) -> Tested:
         """The same settings with other entries."""
@@ -131,7 +116,6 @@ class Tested:
         """Wrap a result; outcomes of probability zero refute the null hypothesis whatever the statistic says."""
         impossible = self.room.impossible(self.q) if result.impossible is None else result.impossible
         law = ASYMPTOTIC if not self.simulates else EXACT if self.reads == "rows" else FROM_CELLS
-        law, clusters = (law, {}) if self.q.cluster is None else (SIGNS, {"clusters": int(self.q.cluster.max()) + 1})
         room = {} if self.room.none else {"tolerance": self.room.tolerance, "alternative": self.room.alternative}
         known = {
             "draws": self.draws if self.simulates else 0,
@@ -139,15 +123,15 @@ class Tested:
             "reads": self.reads,
             "seed": self.seed,
             "weights": self.q.weight is not None,
-            **clusters,
+            **self.q.facts,
         }
         return Outcome(
             method=f"detect.{name}",
             statistic=float(result.statistic),
             p_value=0.0 if impossible else float(result.p_value),
             alternative=result.speaks_for if self.room.none else self.room.looks_for,
-            null=self.room.null if self.q.cluster is None else CALIBRATED_IN_CLUSTERS,
-            law=IMPOSSIBLE if impossible else law,
+            null=self.q.null or self.room.null,
+            law=IMPOSSIBLE if impossible else self.q.law or law,
             settings={**known, **settings, **room},
             parts={"rows": self.q.n, "impossible": impossible, **parts},
         )
@@ -162,6 +146,7 @@ class ScoreTestOptions:
     seed: int
     tolerance: float = 0.0
     alternative: Alternative = "two-sided"
+    sandwich: bool = False  # clusters have a law of their own, and need no random signs
 
     def checked(self) -> ScoreTestOptions:
         """Return the settings as they will be used, or say in one line which cannot be."""
@@ -171,48 +156,33 @@ class ScoreTestOptions:
             checked_seed(self.seed),
             number("tolerance", self.tolerance, least=0, below=1, hint="such as 0.05"),
             choice("alternative", self.alternative, ALTERNATIVES),
+            self.sandwich,
         )
 
 
-def tested(data: object, options: ScoreTestOptions, what: str, weighted: bool, in_clusters: bool) -> Tested:
+def tested(data: Predictions | Sketch, options: ScoreTestOptions, what: str) -> Tested:
     """Check everything once; read rows, or the cells of a sketch at their mean score."""
-    a, inputs = options.checked(), checked_data(data, Predictions, Sketch)
+    a, p = options.checked(), points(data)
+    q = p.entries
     room = Room(a.tolerance, a.alternative)
-    if isinstance(inputs, Sketch):
-        cells = everyone(inputs).cells
-        q, reads, cluster = cell_entries(cells), f"{cells.size} score cells", None
-    else:
-        rows, cluster, reads = covered(inputs, what, weighted, in_clusters), cluster_codes(inputs), "rows"
-        q = (
-            scored(rows.p, rows.y, rows.weights)
-            if cluster is None
-            else rows_in_clusters(rows.p, rows.y, rows.weights, cluster)
-        )
-    if cluster is not None and not (room.none and a.null == "simulated"):
+    if q.clusters and not a.sandwich and not (room.none and a.null == "simulated"):
         why = "an asymptotic law" if room.none else "room for a tolerance or one side"
         raise NotComputable(f"{what} of clusters has random signs as its null, not {why}: use strong_calibration_test")
     if a.null == "asymptotic" and not room.none:
         raise NotComputable("a tolerance, or one side alone, has no asymptotic law here: pass null='simulated'")
-    return Tested(q, a.draws, a.null, a.seed, reads, room)
+    return Tested(q, a.draws, a.null, a.seed, p.reads, room)
 
 
-def covered(rows: Predictions, what: str, weighted: bool, in_clusters: bool) -> Predictions:
-    """Return predictions that the test is defined for, or say why it is not."""
-    if rows.cluster is not None and not in_clusters:
-        raise NotComputable(f"{what} takes rows as independent; those of one cluster are not: use score_test")
-    if rows.weights is not None and not weighted:
-        raise NotComputable(f"{what} counts rows and has no form for weights: use score_test")
+def covered(rows: Predictions, what: str) -> Predictions:
+    """Return predictions of independent rows of equal weight, or say why the test is not defined for them."""
+    refuse_rows(
+        rows,
+        cluster=f"{what} takes rows as independent; those of one cluster are not: use score_test",
+        weights=f"{what} counts rows and has no form for weights: use score_test",
+    )
     if rows.n == 0:
         raise NotComputable("there are no rows")
     return rows
-
-
-def cell_entries(cells: Cells) -> Scored:
-    """A sketch's occupied cells, each at the mean score of its rows."""
-    at = cells.occupied()
-    rows = cells.totals[at].sum(axis=1)
-    mean = np.clip(cells.score_sums[at].sum(axis=1) / rows, 0.0, 1.0)
-    return Scored(mean, cells.totals[at, 1].astype(float), rows, None, None)
 
 
 def chi_square(statistic: float, degrees: int) -> float:

@@ -178,7 +178,7 @@ class _Read:
         """The chosen model's statistic over rows drawn from those read."""
         q, at = self.question, self.rows[drawn]
         s = q.settings
-        route = path(g[drawn], q.edge.rows(at), s.alternative, s.detector, q.sample.weights_of(at), s.min_size)
+        route = path(g[drawn], q.edge.rows(at), s.alternative, s.detector, q.sample.mass_of(at), s.min_size)
         seen = route.scale > 0
         return max(float(route.curve(q.sample.y[at])[seen].max(initial=EMPTY[s.detector])), EMPTY["paper"])
 

@@ -11,14 +11,14 @@ import numpy as np
 
 from calibrant.arguments import names
 from calibrant.data.columns import require
-from calibrant.data.kinds import kind_of_column
 from calibrant.data.predictions import Predictions
+from calibrant.data.profile import ColumnProfile
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import OTHER
 from calibrant.diagnose.bands import FEW, PAIR_BINS, Codes, Floats, Ints, affordable, simulated_events
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.strata import Seen, strata_sums
-from calibrant.stats.nulls import ClusterSums, holm, p_value, step_down, surprises, total_interval
+from calibrant.stats.nulls import BY_ROWS, ClusterSums, holm, p_value, step_down, surprises, total_interval
 from calibrant.stats.strata import SUMS, Strata, View, beyond_gap, widened
 from calibrant.views.by_variable import by_cluster, by_variable_of, strata_of
 from calibrant.views.points import SIGNS
@@ -136,7 +136,7 @@ class Line:
 
     def sizes(self, seed: int, alpha: float) -> dict[str, float]:
         """The size beyond the overall gap and the whole one, each freed of label noise and plain."""
-        binned = replace(self.bins.as_bins(), clusters=self.clusters)
+        binned = self.bins.as_bins(self.clusters or BY_ROWS)
         noise = binned.gap_noise(SIZE_DRAWS, np.random.default_rng([seed, STREAM]))
         out = {}
         for name, gap, drawn in (
@@ -239,7 +239,7 @@ def _identifies(data: Predictions | Sketch, name: str) -> str:
         return dict(data.spec.left_out).get(name, "")
     if data.n < 100:  # too few to tell an identifier from a fine measurement
         return ""
-    result = kind_of_column(data.covariates.column(name).slice(0, HEAD), name)
+    result = ColumnProfile(data.covariates.column(name).slice(0, HEAD), name)
     return AS_MANY if result.kind == "id" else ""
 
 

@@ -1,23 +1,151 @@
-"""What one column holds: its kind, what is missing, its values. Each is seen by itself, the label too."""
+"""The rows that a look reads, and what each column of them, or of a sketch, holds, seen by itself, the label too."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from calibrant.arguments import lacking
 from calibrant.data.columns import score_values
-from calibrant.data.kinds import Kind, kind_of_column
 from calibrant.data.layouts import decoded, plain
-from calibrant.data.specs.cluster_names import CLUSTERS, FEWEST, about_cluster, names_cluster
+from calibrant.data.profile import ColumnProfile
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.source import Part, Source
+from calibrant.data.specs.coding import Coding
+from calibrant.data.specs.column_names import CLUSTERS, FEWEST, about_cluster, names_cluster
+from calibrant.data.specs.spec import Variable
 from calibrant.errors import BadInput
-from calibrant.inspect.looked import Column
+from calibrant.inspect.looked import UNLABELLED, Column, Look
 from calibrant.inspect.roles import GROUPS, KEYS, called
-from calibrant.inspect.sample import Sampled
+
+CELLS = 6_000_000  # values that a look reads: about a second
+LEAST, MOST = 5_000, 500_000  # rows, however wide or narrow the data are
+BYTES = 256 << 20  # of long texts; where they are reached, fewer rows are read
+AT_ONCE = 32  # columns
+FOOTERS = 64  # files whose footers are read again
+PLACES = 16  # parts, of many, that rows are taken from
+
+Run = tuple[str, int, int]  # part, number of the first row within it, rows
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Rows that were read."""
+
+    table: pa.Table
+    rows: int | None  # of the source in all; None if only reading on would tell
+    runs: tuple[Run, ...] = ()  # where they come from
+    mixed: tuple[str, ...] = ()  # columns that the files store in types that do not go together; they are held as text
+    # Of the columns of Parquet files that were not read to the end: nulls among all rows, as the files say.
+    nulls: Mapping[str, int] = field(default_factory=dict)
+
+
+def sampled(source: Source, score: str = "", most: int | None = None) -> Sampled:
+    """Read rows of a source; `score` is read as real numbers where types are guessed."""
+    columns = [c for c in source.columns if source.columns.count(c) == 1]
+    most = most or max(LEAST, min(MOST, CELLS // max(len(columns), 1)))
+    parts = source.parts
+    if source.rows is None or source.rows > most:  # (1) not more parts than places, evenly spread
+        step = max(len(parts) / PLACES, 1.0)
+        parts = tuple(parts[int(i * step)] for i in range(min(len(parts), PLACES)))
+    # (2) columns of Parquet are read a few at a time, for its batches are long
+    few = len(columns) if source.fragments is None else AT_ONCE
+    tables, mixed, runs = list[pa.Table](), list[str](), list[Run]()
+    complete = len(parts) == len(source.parts)
+    for first in range(0, max(len(columns), 1), max(few, 1)):
+        some = columns[first : first + few]
+        runs, batches, ended = _read(parts, some, [c for c in some if c == score], most, few == len(columns))
+        table, clashing = _joined(batches, some)
+        tables.append(table)
+        mixed += clashing
+        complete &= ended
+    whole = pa.table({name: t.column(name) for t in tables for name in t.column_names})
+    counted = complete and source.rows is None and source.numbered  # rows without a number are the first of more
+    known = whole.num_rows if counted else source.rows
+    nulls = {} if known == whole.num_rows else nulls_of(source)
+    return Sampled(whole, known, tuple(runs), tuple(mixed), nulls)
+
+
+def nulls_of(source: Source) -> dict[str, int]:
+    """The nulls of each column among all rows, from what Parquet files say of themselves; few files only."""
+    from pyarrow.parquet import ParquetFile
+
+    if source.fragments is None:
+        return {}
+    groups: dict[str, list[int]] = {}
+    for path, _, _, group, *_ in source.fragments.pieces:
+        groups.setdefault(path, []).append(group)
+    result: Counter[str] = Counter()
+    unknown: set[str] = set()
+    for path in groups if len(groups) <= FOOTERS else ():
+        with ParquetFile(path, filesystem=source.fragments.filesystem) as file:
+            chunks = [
+                file.metadata.row_group(g).column(i) for g in groups[path] for i in range(file.metadata.num_columns)
+            ]
+        for chunk in chunks:
+            counted = chunk.is_stats_set and chunk.statistics.has_null_count
+            result[chunk.path_in_schema] += chunk.statistics.null_count if counted else 0
+            unknown |= set() if counted else {chunk.path_in_schema}
+    return {name: n for name, n in result.items() if name not in unknown}
+
+
+def _read(
+    parts: Sequence[Part], columns: Sequence[str], real: Sequence[str], most: int, at_once: bool
+) -> tuple[list[Run], list[pa.RecordBatch], bool]:
+    """Return runs and batches of parts, each of which gives its share of what is still wanted, and if nothing is left.
+
+    Long texts end it sooner, if all columns are read `at_once`: others could not be put next to fewer rows.
+    """
+    runs, batches = list[Run](), list[pa.RecordBatch]()
+    complete, kept, read = True, 0, 0
+    for i, part in enumerate(parts):
+        before, share = read, -(-(most - read) // (len(parts) - i))
+        for batch in part.read(columns, real):
+            left = before + share - read
+            whole = batch.num_rows <= left and not (at_once and kept > BYTES)
+            batches.append(batch if whole else batch.slice(0, left))
+            read, kept = read + batches[-1].num_rows, kept + batch.nbytes
+            if not whole:
+                complete = False
+                break
+        runs.append((part.name, part.first_row, read - before))
+    return runs, batches, complete
+
+
+def _joined(batches: Sequence[pa.RecordBatch], columns: Sequence[str]) -> tuple[pa.Table, tuple[str, ...]]:
+    """Return batches as one table; a column whose types do not go together becomes text."""
+    if not batches:
+        return pa.table({c: pa.nulls(0) for c in columns}), ()
+    out, mixed = {}, []
+    for i, name in enumerate(batches[0].schema.names):
+        chunks = [b.column(i) for b in batches]
+        try:
+            tables = [pa.table({"": c}) for c in chunks]
+            one = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries().column(0)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            mixed.append(name)
+            one = pa.chunked_array([_as_text(c, name) for c in chunks])
+        out[name] = one
+    return pa.table(out), tuple(mixed)
+
+
+def _as_text(column: pa.Array, name: str) -> pa.Array:
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise BadInput(
+            f"column {name!r} is stored as {column.type} in one file and as something else in another: store it one way"
+        ) from None
+
+
+# ---- what each column of them holds ----
 
 SHOWN = 12  # most frequent values kept of a category, code or label
 SHARED = 1.2  # rows a value, on average, from which on an identifier is of a cluster that several rows share
@@ -44,72 +172,57 @@ def seen(rows: Sampled, kinds: Mapping[str, str]) -> tuple[tuple[Column, ...], t
 
 
 def _column(name: str, column: pa.ChunkedArray, why: str) -> Column:
-    taken = kind_of_column(column, name)
-    taken = _percents(taken, column, name)
-    rows = len(column) - taken.missing
-    kind = _kind(taken, name, rows)
-    listed = kind in COUNTED or (kind == "number" and 0 < taken.distinct <= SHOWN)
-    people = names_cluster(name) and not called(name, {*GROUPS}) and taken.distinct >= FEWEST
-    frequent = _frequent(column, name) if listed and not people else ()  # no person is shown by name or number
+    of = ColumnProfile(column, name)
+    _percents(of)
+    kind, t = _kind(of), column.type
+    listed = kind in COUNTED or (kind == "number" and 0 < of.distinct <= SHOWN)
+    people = names_cluster(name) and not called(name, {*GROUPS}) and of.distinct >= FEWEST
     return Column(
         name=name,
         kind=kind,
-        role="left out" if taken.kind in NO_COVARIATE else "",
-        why=why or taken.why,
-        stored=_stored(column.type),
-        missing=taken.missing,
-        distinct=taken.distinct if kind != "unusable" else None,
-        low=_end(taken.low, kind),
-        high=_end(taken.high, kind),
-        frequent=frequent,
+        role="left out" if of.kind in NO_COVARIATE else "",
+        why=why or of.why,
+        stored=str(t.value_type if pa.types.is_dictionary(t) else t),
+        missing=of.missing,
+        distinct=of.distinct if kind != "unusable" else None,
+        low=_end(of.low, kind),
+        high=_end(of.high, kind),
+        frequent=_frequent(column, name) if listed and not people else (),  # no person is shown by name or number
     )
 
 
-def _percents(taken: Kind, column: pa.ChunkedArray, name: str) -> Kind:
-    """Return texts such as "12%" as the numbers that they are."""
-    if not taken.examples or not taken.examples[0].rstrip().endswith("%"):
-        return taken
-    try:
-        values = 100.0 * score_values(column, name, percent=True)
-    except BadInput:
-        return taken
-    low, high = (f"{end:.15g}" for end in (np.nanmin(values), np.nanmax(values)))
-    return replace(taken, kind="number", why="its values are percent, with the sign", low=low, high=high)
+def _percents(of: ColumnProfile) -> None:
+    """Take texts such as "12%" as the numbers that they are."""
+    if of.examples and of.examples[0].rstrip().endswith("%"):
+        with suppress(BadInput):
+            values = 100.0 * score_values(of.column, of.name, percent=True)
+            of.low, of.high = (f"{end:.15g}" for end in (np.nanmin(values), np.nanmax(values)))
+            of.kind, of.why = "number", "its values are percent, with the sign"
 
 
-def _kind(taken: Kind, name: str, rows: int) -> str:
+def _kind(of: ColumnProfile) -> str:
     """The kind, clusters apart from other identifiers: several rows share one of a cluster."""
-    if taken.kind == "label":
+    if of.kind == "label":
         return "yes/no"
-    if taken.kind == "constant" and not taken.distinct:
+    if of.kind == "constant" and not of.distinct:
         return "empty"
-    several = rows >= SHARED * taken.distinct
-    if taken.kind == "id":
-        return "cluster" if several and taken.distinct else "id"
-    whole = taken.kind in ("category", "code") or taken.why == "its values are whole numbers"
-    many = several and taken.distinct >= FEWEST
-    if whole and many and called(name, KEYS & {"id"}) and called(name, CLUSTERS | {"id"}) and not about_cluster(name):
-        return "cluster"
-    return taken.kind
-
-
-def _stored(t: pa.DataType) -> str:
-    """A type as it is stored, the values of a dictionary in its place."""
-    return str(t.value_type if pa.types.is_dictionary(t) else t)
+    several = len(of.column) - of.missing >= SHARED * of.distinct
+    if of.kind == "id":
+        return "cluster" if several and of.distinct else "id"
+    whole = of.kind in ("category", "code") or of.why == "its values are whole numbers"
+    may = whole and several and of.distinct >= FEWEST and not about_cluster(of.name)
+    named = called(of.name, KEYS & {"id"}) and called(of.name, CLUSTERS | {"id"})
+    return "cluster" if may and named else of.kind
 
 
 def _end(text: str, kind: str) -> float | str | None:
     """The end of numbers or dates."""
     if kind == "date":
         return text.split(" ")[0]
-    return float(text) if kind in ("number", "yes/no", "constant", "id", "cluster", "code") and _numeric(text) else None
-
-
-def _numeric(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+    if kind in ("number", "yes/no", "constant", "id", "cluster", "code"):
+        with suppress(ValueError):
+            return float(text) if math.isfinite(float(text)) else None
+    return None
 
 
 def _frequent(column: pa.ChunkedArray, name: str) -> tuple[tuple[str, int], ...]:
@@ -134,3 +247,86 @@ def as_word(value: object) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value)
+
+
+# ---- what a sketch holds: it has no rows any more, but what they were summed up as ----
+
+
+def looked_at_sketch(sketch: Sketch, typed: str) -> Look:
+    """Return what a sketch holds; `typed` is the audit of it."""
+    spec = sketch.spec
+    rows = sketch.group_levels.sum(axis=(1, 2, 3)) if spec.groupings else ()
+    groups, first = [], 0
+    for names, size in zip(spec.groupings, spec.sizes, strict=True):
+        if len(names) == 1:
+            groups.append(_group(spec.by_name[names[0]], [int(n) for n in rows[first : first + size]]))
+        first += size
+    named = {c.name for c in groups}
+    columns = [
+        Column(name=spec.label, kind="yes/no", role="label", distinct=2 if 0 < sketch.events < sketch.n else 1),
+        Column(name=spec.score, kind="number", role="score"),
+        *groups,
+        *(_covariate(c) for c in spec.codings if c.name not in named),
+        *(Column(name=k, kind="id", role="key") for k in spec.key),
+        *([Column(name=spec.cluster, kind="cluster", role="cluster")] if spec.cluster else []),
+        *([Column(name=spec.weights, kind="number", role="weights")] if spec.weights else []),
+        *(Column(name=n, kind=_left_kind(why), role="left out", why=why) for n, why in spec.left_out if n not in named),
+    ]
+    event = "1" if spec.positive is None else spec.positive
+    gone = {f"missing {lacking(spec.cluster, spec.weights)}": sketch.dropped, UNLABELLED: sketch.unlabelled}
+    return Look(
+        name=sketch.name,
+        holds="sketch",
+        files=tuple(sketch.files[:20]),
+        rows=sketch.n,
+        rows_read=sketch.n,
+        columns=tuple(columns),
+        label=spec.label,
+        score=spec.score,
+        event=event,
+        label_values=(
+            (event, sketch.events),
+            ("others" if spec.positive is not None else "0", sketch.n - sketch.events),
+        ),
+        scale="probability",
+        dropped={why: rows for why, rows in gone.items() if rows},
+        warnings=("one-class",) if sketch.events in (0, sketch.n) else (),
+        command=typed,
+        settings={
+            "seed": spec.seed,
+            "blocks": spec.blocks,
+            "intersections": tuple(" and ".join(names) for names in spec.groupings if len(names) > 1),
+            "tests": spec.sample > 0,
+            "covariates": len(spec.codings),
+            "fingerprint": sketch.fingerprint,
+            "missing": spec.missing,
+        },
+    )
+
+
+def _group(of: Variable, rows: list[int]) -> Column:
+    pairs = sorted(zip(of.labels, rows, strict=True), key=lambda pair: -pair[1])
+    return Column(
+        name=of.name,
+        kind="number" if of.kind == "number" else "category" if of.kind == "category" else "date",
+        role="group",
+        missing=rows[-1],
+        distinct=sum(n > 0 for n in rows[:-1]),
+        frequent=tuple((v, n) for v, n in pairs if n)[:SHOWN],
+    )
+
+
+def _covariate(of: Coding) -> Column:
+    low, high = (of.cells[0], of.cells[-1]) if of.cells and of.kind == "number" else (None, None)
+    return Column(
+        name=of.name,
+        kind=of.kind,
+        role="covariate",
+        distinct=len(of.levels) or None,
+        low=low,
+        high=high,
+    )
+
+
+def _left_kind(why: str) -> str:
+    return "constant" if "one value" in why else "empty" if "empty" in why else "id" if "identifier" in why else "other"

@@ -14,7 +14,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.kernels.strata import spread
 from calibrant.results import Estimate
 from calibrant.stats.measures import bounded_ends, rate_interval
-from calibrant.stats.nulls import ClusterSums, Sizes, at_least, noise, peak_interval, total_interval
+from calibrant.stats.nulls import ClusterSums, Sizes, noise, peak_interval, total_interval
 from calibrant.stats.smoothing import SMALLEST, STEPS, coarser, fixed_point, length, noise_steps, smoothed, steps_for
 from calibrant.stats.strata import Bins, Strategy
 from calibrant.views.points import Points, points
@@ -160,9 +160,7 @@ def binned_points(q: Points, bins: int, strategy: Strategy) -> Bins:
     """Return the points in bins, or refuse the settings."""
     bins = check_int("bins", bins, 1, 100_000, hint="such as 15")
     how = choice("strategy", strategy, get_args(Strategy))
-    if q.cluster is not None:
-        return Bins.by_cluster(q.p, q.y.astype(np.float64), q.each_weighs, q.cluster, bins, how)
-    return Bins.of(q.p, q.y, q.count, q.weight, bins, how)
+    return q.weighed.binned(Bins.of(q.p, q.y, q.count, q.weight, bins, how), q.p)
 
 
 # ---- The worst bin ----
@@ -267,7 +265,7 @@ def _with_each_bin(q: Points, sizes: Sizes, binned: Bins, noises: Floats, alpha:
     ends, which share alpha.
     """
     low = high = 0.0
-    spread = np.zeros(binned.used) if binned.clusters is None else noises.var(axis=0)
+    spread = binned.clusters.spread_of(noises)
     for (rows, weight, events, score), by_cluster in zip(binned.sums[:, :4].tolist(), spread.tolist(), strict=True):
         rate, says, n = events / weight, score / weight, rows * q.effective / q.n
         seen = max(rate * (1.0 - rate) / n, by_cluster)
@@ -354,7 +352,7 @@ def smooth_ece(
     if bandwidth is not None:
         number("bandwidth", bandwidth, least=SMALLEST, most=1, hint="or None for the automatic one")
     q = points(data)
-    total = float(q.mass.sum()) if q.count is not None or q.weight is not None else float(q.n)
+    total = float(q.mass.sum())
     sums = _spread(q, STEPS if bandwidth is None else steps_for(bandwidth)) / total
     width = float(bandwidth) if bandwidth is not None else fixed_point(sums[:, 0])
     if steps_for(width) > len(sums) - 1:
@@ -402,11 +400,12 @@ def _sizes(q: Points, sums: Floats, width: float, alpha: float, rng: np.random.G
     steps = noise_steps(width)
     mean, square, weight = (coarser(column, steps) for column in sums.T)
     rows = q.effective
-    rate = float((q.mass * q.y).sum() / q.mass.sum()) if q.weight is not None else q.events / q.n
+    rate = float((q.mass * q.y).sum() / q.mass.sum())
     likely = (rate * rows + 1) / (rows + 2)
     extra = max(likely * (1 - likely) - rate * (1 - rate), 0.0)
     second = (square + extra * weight) / weight.sum()
     draws = smoothed(noise(second, mean, rows, rng.standard_normal((SMOOTH_ECE_DRAWS, len(mean)))), width)
-    if q.cluster is not None:
-        draws = at_least(smoothed(_cluster_sums(q, q.cluster, steps).gap_noise(SMOOTH_ECE_DRAWS, rng), width), draws)
+    draws = q.weighed.noisier(
+        draws, lambda cluster: smoothed(_cluster_sums(q, cluster, steps).gap_noise(SMOOTH_ECE_DRAWS, rng), width)
+    )
     return total_interval(smoothed(mean, width), draws, length, alpha)

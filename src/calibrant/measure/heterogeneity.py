@@ -16,10 +16,10 @@ from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Curve
-from calibrant.stats.clusters.between import pooled
-from calibrant.stats.clusters.one_stage import Likelihoods, Residuals, alone, fitted
+from calibrant.stats.clusters.sites import Likelihoods, Residuals, alone, fitted, pooled
 from calibrant.stats.logistic import recalibrate
-from calibrant.stats.measures import normal_quantile
+from calibrant.stats.measures import Weighed, normal_quantile
+from calibrant.views.points import refuse_rows
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -27,6 +27,10 @@ Measure = Literal["intercept", "slope"]
 MEASURES: tuple[Measure, ...] = ("intercept", "slope")
 FEWEST_SITES = 3  # a prediction interval has k - 2 degrees of freedom
 OUTCOMES = 10  # rows of either outcome that a site's own slope needs
+WEIGHTED = (
+    "the spread between sites is of rows of equal weight: with weights= use measure.by_group and "
+    "measure.calibration_intercept"
+)
 COLUMNS = ("site", "rows", "predicted", "observed", "estimate", "low", "high")
 
 
@@ -140,7 +144,6 @@ class _Sites:
     code: Codes
     p: Floats
     y: Floats
-    cluster: Codes | None = None
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -148,11 +151,12 @@ class _Sites:
 
     @property
     def people(self) -> NDArray[np.int64]:
-        """Return how many people each site has: its clusters where these lie in it, else its rows."""
-        if self.cluster is None:
-            return self.rows
-        first = np.unique(self.cluster, return_index=True)[1]
-        return np.bincount(self.code[first], minlength=len(self.names))
+        """How many people each site has."""
+        return self.rows
+
+    def tempered(self, _sites: Likelihoods) -> dict[str, object]:
+        """Make the likelihoods those of clusters within sites, and say by how much."""
+        return {}
 
     @property
     def predicted(self) -> Floats:
@@ -167,19 +171,29 @@ class _Sites:
         return np.asarray(np.log(self.p) - np.log1p(-self.p))
 
 
+@dataclass(frozen=True)
+class _SitesOfClusters(_Sites):
+    """The same of clusters that lie whole in sites."""
+
+    cluster: Codes
+
+    @property
+    def people(self) -> NDArray[np.int64]:
+        first = np.unique(self.cluster, return_index=True)[1]
+        return np.bincount(self.code[first], minlength=len(self.names))
+
+    def tempered(self, sites: Likelihoods) -> dict[str, object]:
+        effect = sites.temper(Residuals(self.code, self.cluster, self.logit, self.y))
+        return {"clusters": int(self.cluster.max()) + 1, "design_effect": effect}
+
+
 def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
     """Return rows by site, or say what is in the way."""
-    if rows.weights is not None:
-        raise NotComputable(
-            "the spread between sites is of rows of equal weight: with weights= use measure.by_group and "
-            "measure.calibration_intercept"
-        )
+    refuse_rows(rows, weights=WEIGHTED)
     if not 0.0 <= clip < 0.5:
         raise BadInput(f"clip={clip!r}: pass a number from 0 and below 0.5, such as 1e-6")
     names, code = _named(rows, site)
-    cluster: Codes | None = None
-    if site is not None and rows.cluster is not None:
-        cluster = _within(code, rows, site)
+    within = None if rows.cluster is None or site is None else _within(code, rows, site)
     p = np.clip(rows.p, clip, 1.0 - clip) if clip else rows.p
     if extreme := int(((p == 0.0) | (p == 1.0)).sum()):
         raise NotComputable(
@@ -187,7 +201,8 @@ def _sites(rows: Predictions, site: str | None, clip: float) -> _Sites:
         )
     if len(names) < FEWEST_SITES:
         raise NotComputable(f"the spread between sites needs {FEWEST_SITES} sites; there are {len(names)}")
-    return _Sites("cluster" if site is None else site, names, code, p, rows.y.astype(np.float64), cluster)
+    known = "cluster" if site is None else site, names, code, p, rows.y.astype(np.float64)
+    return _Sites(*known) if within is None else _SitesOfClusters(*known, within)
 
 
 def _within(code: Codes, rows: Predictions, site: str) -> Codes | None:
@@ -228,10 +243,7 @@ def _intercepts(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Flo
                 f"the spread between sites needs {FEWEST_SITES} with {word}; there are {few}: use "
                 "measure.calibration_intercept"
             )
-    within: dict[str, object] = {}
-    if q.cluster is not None:
-        effect = sites.temper(Residuals(q.code, q.cluster, logit, q.y))
-        within = {"clusters": int(q.cluster.max()) + 1, "design_effect": effect}
+    within = q.tempered(sites)
     fit = fitted(sites, alpha)
 
     def ratio(gap: float) -> float:
@@ -254,10 +266,7 @@ def _intercepts(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Flo
 
 def _slopes(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Floats, Floats]:
     """Return what is found of all sites' slopes, and each one's estimate with its limits; NaN inside where none is."""
-    if q.cluster is not None:
-        raise NotComputable(
-            'slopes take rows of one site as independent, and those of one cluster are not: "intercept"'
-        )
+    refuse_rows(q, cluster='slopes take rows of one site as independent, and those of one cluster are not: "intercept"')
     value, error, logit = np.full(len(q.names), np.nan), np.full(len(q.names), np.nan), q.logit
     for j in range(len(q.names)):
         at = q.code == j
@@ -266,7 +275,7 @@ def _slopes(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Floats,
         if min(events, len(y) - events) < OUTCOMES or np.ptp(x) == 0:
             continue
         one = np.ones(len(y))
-        fit = recalibrate(x, y, one, one, True, None)
+        fit = recalibrate(x, Weighed(y, one, one), True)
         if fit.converged:
             value[j], error[j] = float(fit.coefficients[-1]), float(fit.errors[-1])
     have = np.isfinite(value)
@@ -276,7 +285,9 @@ def _slopes(q: _Sites, alpha: float) -> tuple[dict[str, object], Floats, Floats,
             'use measure="intercept"'
         )
     fit_all = pooled(value[have], error[have] ** 2, alpha, "reml")
-    reported = {k: v for k, v in asdict(fit_all).items() if k not in ("weight", "tau2", "tau2_low", "tau2_high")}
+    reported = asdict(fit_all)
+    for name in ("weight", "tau2", "tau2_low", "tau2_high"):
+        del reported[name]
     reported["mean_low"], reported["mean_high"] = reported.pop("low"), reported.pop("high")
     reported |= {
         "tau": float(np.sqrt(fit_all.tau2)),

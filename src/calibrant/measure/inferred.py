@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, choice, one_source, shown
 from calibrant.data.columns import as_text, is_number
-from calibrant.data.dates import is_date
+from calibrant.data.layouts import is_date
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Estimate, Interval
-from calibrant.stats.measures import Inferred, Quantity, Sums, inferred_gap_of, inferred_mean_of
+from calibrant.stats.measures import Inferred, Quantity, Sums, SumsByCluster, inferred_gap_of, inferred_mean_of
 from calibrant.stats.strata import MISSING, Strata
 from calibrant.views.by_variable import checked_rows, covariate, finite_values, strata_of
-from calibrant.views.points import WEIGHTED, weights_of
+from calibrant.views.points import IN_CLUSTERS, assumed, weights_of
 from calibrant.views.population import INDEPENDENT
 
 Floats = NDArray[np.float64]
@@ -134,7 +134,6 @@ def inferring(data: Predictions | Sketch, variable: str) -> Inferring:
         code, missing = np.zeros(rows.n, dtype=np.int32), int(np.isnan(x).sum())
     else:
         code, labels, missing = _coded(column, variable)
-    clustered, weighted = rows.cluster is not None, rows.weights is not None
     return Inferring(
         name=variable,
         sums=_row_sums(rows),
@@ -145,17 +144,19 @@ def inferring(data: Predictions | Sketch, variable: str) -> Inferring:
         n=rows.n,
         missing=missing,
         reads="rows",
-        assumes=CLUSTERED if clustered else WEIGHTED if weighted else INDEPENDENT,
-        weighted=weighted,
+        assumes=CLUSTERED if assumed(rows).startswith(IN_CLUSTERS) else assumed(rows),
+        weighted=rows.weights is not None,
         date=date,
     )
 
 
 def _row_sums(rows: Predictions) -> Sums:
     one = np.ones(rows.n)
-    unit = None if rows.cluster is None else np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
     y = rows.y.astype(np.float64)
-    return Sums(one, rows.p, y, rows.p**2, rows.p * y, weights_of(rows), unit)
+    sums = one, rows.p, y, rows.p**2, rows.p * y, weights_of(rows)
+    if rows.cluster is None:
+        return Sums(*sums)
+    return SumsByCluster(*sums, np.unique(rows.cluster, return_inverse=True)[1].reshape(-1))
 
 
 def _coded(column: Any, name: str) -> tuple[NDArray[np.int32], tuple[str, ...], int]:

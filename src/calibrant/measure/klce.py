@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from calibrant.arguments import checked_alpha, checked_seed, choice, names, one_source
+from calibrant.arguments import checked_alpha, checked_seed, choice, one_source
 from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.local import LANDMARKS, LocalSums
@@ -14,7 +14,6 @@ from calibrant.kernels.runtime import one_thread
 from calibrant.results import Estimate, Interval
 from calibrant.stats.local.kernel_sums import Family, off_diagonal, pair_radius
 from calibrant.views.kernel_rows import (
-    SINGLE,
     Shape,
     checked_classes,
     checked_rows,
@@ -23,7 +22,8 @@ from calibrant.views.kernel_rows import (
     coded,
     residuals_of,
 )
-from calibrant.views.local_sums import kernel_bound, natural, squared_error, sums_of_rows
+from calibrant.views.local_sums import WeightedSums, kernel_bound, natural, squared_error, sums_of_rows, sums_of_sketch
+from calibrant.views.points import refuse_rows
 
 CLUSTERED = "the interval is for independent rows: use local_calibration_test with cluster="
 OF_ROWS = "independent rows; covariates, family and widths chosen without the labels"
@@ -116,14 +116,15 @@ def klce(
     """
     alpha, seed = checked_alpha(alpha), checked_seed(seed)
     shape = Shape(family=family, degree=degree, score_width=score_width, covariate_width=covariate_width)
+    several = isinstance(data, MulticlassPredictions)
     if choice("features", features, KINDS) == "default":
         if shape != Shape():
             raise BadInput("family=, degree= and widths have no meaning with features='default': leave them out")
+        if several:
+            raise BadInput("features='default' is of two classes: pass features='exact', or data.top_label()")
         return _of_sums(_sums(data, variables, seed), alpha)
-    several = isinstance(data, MulticlassPredictions)
-    rows = checked_classes(data) if isinstance(data, MulticlassPredictions) else checked_rows(data)
-    if isinstance(rows, Predictions) and rows.cluster is not None:
-        raise NotComputable(CLUSTERED)
+    rows = (checked_classes if several else checked_rows)(data)
+    refuse_rows(rows, cluster=CLUSTERED)
     how = coded(rows, variables)
     cluster = cluster_kernel(rows, how)
     checked_size(cluster)
@@ -145,29 +146,16 @@ def klce(
     return _estimate(value, (radius, bound), rows.n, alpha, settings, OF_ROWS)
 
 
-def _sums(data: object, variables: Iterable[str] | str | None, seed: int) -> LocalSums:
+def _sums(data: object, variables: Iterable[str] | str | None, seed: int) -> LocalSums | WeightedSums:
     """The sums of the joint features: those of a sketch, or of rows."""
-    if isinstance(data, MulticlassPredictions):
-        raise BadInput("features='default' is of two classes: pass features='exact', or data.top_label()")
-    if not isinstance(data, Sketch):
-        rows = checked_rows(data)
-        if rows.cluster is not None:
-            raise NotComputable(CLUSTERED)
-        return sums_of_rows(rows, variables, 0, "auto", seed, LANDMARKS)[0]
-    sketch = data.checked()
-    if sketch.by_clusters:
-        raise NotComputable(CLUSTERED)
-    if "local" not in sketch.parts:
-        raise BadInput("this sketch holds no sums for tests: make it with cal.sketch(..., variables=[...], tests=True)")
-    kept = tuple(c.name for c in sketch.spec.codings)
-    if variables is not None and set(names("variables", variables, what="a covariate")) != set(kept):
-        raise BadInput(f"variables={variables!r}: this sketch holds sums for all of {', '.join(kept)} jointly")
-    if sketch.n < 2:
-        raise NotComputable(SINGLE)
-    return sketch.parts["local"]
+    if isinstance(data, Sketch) and not data.by_clusters:
+        return sums_of_sketch(data, variables)
+    rows = checked_rows(data)
+    refuse_rows(rows, cluster=CLUSTERED)
+    return sums_of_rows(rows, variables, 0, "auto", seed, LANDMARKS)[0]
 
 
-def _of_sums(sums: LocalSums, alpha: float) -> Estimate:
+def _of_sums(sums: LocalSums | WeightedSums, alpha: float) -> Estimate:
     """Return equation 4 under the joint features, with its interval given scores and covariates."""
     spec, n = sums.spec, int(sums.counts[0])
     if not spec.joint:

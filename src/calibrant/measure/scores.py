@@ -19,7 +19,6 @@ from calibrant.stats.measures import (
     isotonic_parts,
     loss_interval,
     normal_quantile,
-    ranking,
     rate_interval,
 )
 from calibrant.views.points import Points, both_outcomes, points
@@ -229,7 +228,7 @@ def auroc(data: Predictions | Sketch, *, alpha: float = 0.05) -> Estimate:
     checked_alpha(alpha)
     q = points(data)
     both_outcomes(q, "the AUROC")
-    result = ranking(q.p, q.y, q.times, q.each_weighs, q.cluster)
+    result = q.weighed.ranking(q.p, q.times)
     low, high = area_interval(result, q.level(alpha))
     return q.estimate(
         "auroc",
@@ -375,7 +374,7 @@ def calibration_intercept(data: Predictions | Sketch, *, clip: float = 0.0, alph
     checked_alpha(alpha)
     q = points(data)
     logit, clipped = _logits(q, clip, "the calibration intercept")
-    fit = recalibrate(logit, q.y.astype(np.float64), q.times, q.each_weighs, False, q.cluster)
+    fit = recalibrate(logit, q.weighed, False)
     result, w = _estimate(q, "calibration_intercept", fit, alpha, clip=clip, clipped=clipped), q.weighed
 
     def rates(gap: float) -> Floats:
@@ -467,7 +466,7 @@ def calibration_slope(data: Predictions | Sketch, *, clip: float = 0.0, alpha: f
     event, other = logit[q.y == 1], logit[q.y == 0]
     if event.min() >= other.max() or event.max() <= other.min():
         raise NotComputable("the calibration slope is infinite: the scores separate the outcomes")
-    fit = recalibrate(logit, q.y.astype(np.float64), q.times, q.each_weighs, True, q.cluster)
+    fit = recalibrate(logit, q.weighed, True)
     return _estimate(q, "calibration_slope", fit, alpha, clip=clip, clipped=clipped)
 
 

@@ -2,17 +2,62 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, names, one_source
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sketches.unlabelled import CELLS
+from calibrant.data.sketches.sums import CELLS
 from calibrant.errors import NotComputable
 from calibrant.results import Curve
-from calibrant.stats.unlabelled.who import adjusted, independence, standardised_difference
+from calibrant.stats.nulls import holm
 from calibrant.views.unlabelled import Cells, ClusterCells, kept_groups
+
+LEAST, USUAL, FEW = 1.0, 5.0, 0.2  # expected counts: none under the first, at most a fifth under the second (Cochran)
+
+
+def standardised_difference(part: int, of: int, rest: int, of_rest: int) -> float | None:
+    """The difference of two shares over their pooled standard deviation; None where nobody varies, yet differs.
+
+    Of the people without an outcome `part` are in the set, of those with one `rest`. From 0.1 on it is commonly held
+    to matter.
+    """
+    a, b = part / max(of, 1), rest / max(of_rest, 1)
+    spread = math.sqrt((a * (1.0 - a) + b * (1.0 - b)) / 2.0)
+    if spread > 0.0:
+        return (a - b) / spread
+    return 0.0 if a == b else None
+
+
+def independence(rows: Sequence[int], unlabelled: Sequence[int]) -> float | None:
+    """The p-value of Pearson's test that the share without an outcome is the same in every set.
+
+    None where there is nothing to compare, or too few people for the law of the statistic (Cochran's rule).
+    """
+    table: NDArray[np.int64] = np.array([rows, unlabelled], dtype=np.int64)
+    table = table[:, table.sum(axis=0) > 0]
+    if table.shape[1] < 2 or not table.sum(axis=1).all():
+        return None
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    if expected.min() < LEAST or (expected < USUAL).mean() > FEW:
+        return None
+    from scipy.stats import chi2_contingency
+
+    return float(chi2_contingency(table, correction=False).pvalue)
+
+
+def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return p-values that hold simultaneously (Holm); what is None stays so."""
+    together = iter(holm([p for p in p_values if p is not None]))
+    return [None if p is None else float(next(together)) for p in p_values]
+
+
+# ---- The share of people without a label, by group and by range of the score ----
 
 METHOD = "diagnose.missing_labels"
 RANGES = 5  # of the score
@@ -26,6 +71,10 @@ class Part(NamedTuple):
     level: str
     rows: int
     unlabelled: int
+
+    @property
+    def people(self) -> int:
+        return self.rows + self.unlabelled
 
 
 class Family(NamedTuple):
@@ -127,7 +176,7 @@ def _by_group(sketch: Sketch) -> Iterable[Family]:
     for g, (variables, size) in enumerate(zip(sketch.spec.groupings, sketch.spec.sizes, strict=True)):
         levels = [", ".join(level for _, level in name) for name in sketch.spec.group_names(g)]
         parts = [Part(v, int(rows[first + i]), int(apart[first + i])) for i, v in enumerate(levels)]
-        yield Family("group", ", ".join(variables), [part for part in parts if part.rows + part.unlabelled])
+        yield Family("group", ", ".join(variables), [part for part in parts if part.people])
         first += size
 
 
@@ -145,7 +194,7 @@ def compared(families: Sequence[Family], cells: Cells, reported: Sequence[Sequen
     ):
         n, m = sum(s.rows for s in parts), sum(s.unlabelled for s in parts)
         for s in parts:
-            share = s.unlabelled / max(s.rows + s.unlabelled, 1)
+            share = s.unlabelled / max(s.people, 1)
             difference = standardised_difference(s.unlabelled, m, s.rows, n)
             lines.append((f.about, f.variable, *s, share, difference, p, together))
     columns = dict(zip(COLUMNS, map(tuple, zip(*lines, strict=True)), strict=True))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple, get_args
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,7 @@ from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import Draws
 from calibrant.kernels.strata import Seen, null_sums
 from calibrant.results import Estimate, Interval
-from calibrant.stats.measures import effective_clusters, studied
-from calibrant.stats.nulls import ClusterSums, Sizes, p_value, total_interval
+from calibrant.stats.nulls import BY_ROWS, ClusterSums, Independent, Sizes, p_value, total_interval
 from calibrant.stats.strata import (
     Bins,
     Strata,
@@ -30,6 +30,7 @@ from calibrant.stats.strata import (
     widened,
 )
 from calibrant.views.by_variable import (
+    ByVariable,
     by_cluster,
     by_variable_of,
     checked_view,
@@ -37,9 +38,8 @@ from calibrant.views.by_variable import (
     pair_of,
     rows_by_variable,
     sketched_strata,
-    strata_of,
 )
-from calibrant.views.points import SIGNS, assumed
+from calibrant.views.points import SIGNS, assumed, of_rows, refuse_rows
 from calibrant.views.population import INDEPENDENT
 
 Floats = NDArray[np.float64]
@@ -50,11 +50,64 @@ SIMULATED = 128  # draws held at once
 INVERSION = "inversion of a parametric bootstrap of the bins"
 
 
-class Binned(NamedTuple):
-    """The bins along a variable, and the bin of each row; a sketch has no rows."""
+@dataclass(frozen=True)
+class Binned:
+    """The bins along a variable, of a sketch's cells; as many as were asked for, and what is told of them."""
 
     strata: Strata
-    cell: NDArray[np.int32] | None
+    requested: int
+    clusters: Independent = BY_ROWS
+    assumes: str = INDEPENDENT
+    weighted: bool = False
+    reads = "the sketch's cells by the variable"
+    law = "binomials of each bin's mean and variance"
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """For settings, how many clusters there are."""
+        return {}
+
+    def simulated(self, draws: int, seed: int) -> Floats:
+        """Residual sums of a calibrated model over the whole, shape (draws, bins)."""
+        return matched_residuals(self.strata, draws, np.random.default_rng([seed, STREAM, 1])) / self.strata.total
+
+    def seen(self, simulated: Floats, seed: int) -> Floats:
+        """Residual sums with the noise that is seen beside that of a calibrated model."""
+        return widened(simulated, self.strata, np.random.default_rng([seed, STREAM, 2]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinnedRows(Binned):
+    """The same of rows, and the bin of each."""
+
+    data: Predictions
+    cell: NDArray[np.int32]
+    reads = "rows"
+    law = "exact simulation"
+
+    def simulated(self, draws: int, seed: int) -> Floats:
+        s, ids, steps = self.strata, identities_of(self.data.n, seed), range(0, draws, SIMULATED)
+        seen = Seen(self.data.p, self.data.weights, s.view == "confidence")
+        events = [null_sums(ids, self.cell, s.size, seen, Draws(k, min(SIMULATED, draws - k), STREAM)) for k in steps]
+        return (np.concatenate(events, axis=1).T - s.score) / s.total
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinnedClusters(BinnedRows):
+    """The same of rows in clusters, whose random signs have the noise that is seen in them already."""
+
+    clusters: ClusterSums
+    law = SIGNS
+
+    @property
+    def facts(self) -> dict[str, int]:
+        return {"clusters": self.clusters.clusters}
+
+    def simulated(self, draws: int, seed: int) -> Floats:
+        return self.clusters.signed(draws, np.random.default_rng([seed, STREAM, 3])) / self.strata.total
+
+    def seen(self, simulated: Floats, _seed: int) -> Floats:
+        return simulated
 
 
 @one_source
@@ -144,41 +197,34 @@ def vece(
     checked_alpha(alpha)
     seed = checked_seed(seed)
     bins = check_int("bins", bins, 1, 4096, hint="such as 10")
-    choice("strategy", strategy, get_args(Strategy))
+    strategy = choice("strategy", strategy, get_args(Strategy))
     draws = check_int("draws", draws, 99, 100_000, hint="such as 999")
-    if paper:
-        result, options = _published(data, variable, bins, checked_view(view)), bins
-    else:
-        result, options = _binned(data, variable, bins, checked_view(view), strategy)
-    clusters = None
-    if not isinstance(data, Sketch) and result.cell is not None:
-        clusters = by_cluster(data, result.cell, result.strata.size, view)
-    plain, beyond = _sizes(replace(result.strata.as_bins(), clusters=clusters), alpha, seed)
-    p_plain, p_beyond = _p_values(data, result, clusters, draws, seed)
-    reads = "rows" if not isinstance(data, Sketch) else "the sketch's cells by the variable"
-    weighted = not isinstance(data, Sketch) and data.weights is not None
-    law = "exact simulation" if result.cell is not None else "binomials of each bin's mean and variance"
+    view = checked_view(view)
+    q = _published(data, variable, bins, view) if paper else binned_of(data, variable, bins, view, strategy)
+    s = q.strata
+    plain, beyond = _sizes(s.as_bins(q.clusters), alpha, seed)
+    p_plain, p_beyond = _p_values(q, draws, seed)
     return Estimate(
         method="measure.vece",
         value=plain.plug_in if paper else plain.middle,
         unit="probability",
-        n=result.strata.n,
+        n=s.n,
         interval=Interval(low=plain.low, high=min(plain.high, 1.0), level=1.0 - alpha, guarantee="asymptotic"),
-        assumes=INDEPENDENT if isinstance(data, Sketch) else assumed(data),
+        assumes=q.assumes,
         settings={
             "variable": variable if isinstance(variable, str) else tuple(variable),
             "view": view,
-            "reads": reads,
-            "weights": weighted,
+            "reads": q.reads,
+            "weights": q.weighted,
             "strategy": "published quantiles" if paper else strategy,
             "bins": bins,
-            "bins_used": result.strata.size,
-            "bins_collapsed": options - result.strata.size,
+            "bins_used": s.size,
+            "bins_collapsed": q.requested - s.size,
             "paper": paper,
-            "missing": result.strata.missing,
+            "missing": s.missing,
             "plug_in": plain.plug_in,
             "without_noise": plain.middle,
-            "gap": result.strata.gap,
+            "gap": s.gap,
             "beyond_gap": beyond.middle,
             "beyond_gap_plug_in": beyond.plug_in,
             "p_value": p_plain,
@@ -186,37 +232,42 @@ def vece(
             "draws": draws,
             "interval": INVERSION,
             "seed": seed,
-            "null": law if clusters is None else SIGNS,
-            **({} if clusters is None else {"clusters": clusters.clusters}),
+            "null": q.law,
+            **q.facts,
         },
     )
 
 
-def _binned(
+def binned_of(
     data: Predictions | Sketch, variable: str | Sequence[str], bins: int, view: View, strategy: Strategy
-) -> tuple[Binned, int]:
-    """The bins of a variable or pair, the rows' bins (None of a sketch), and how many bins were asked for."""
-    if not isinstance(variable, str):
-        pair = _pair(variable)
-        if isinstance(data, Sketch):
-            strata = sketched_strata(data, pair, view)
-            return Binned(strata, None), strata.size
-        result, sizes = pair_of(data, pair, bins, strategy, view)
-        return Binned(result.strata, result.cell), int(
-            np.prod([s if level else bins + extra for s, level, extra in sizes])
-        )
+) -> Binned:
+    """The bins of a variable or pair, of a sketch or of rows."""
+    names = (variable,) if isinstance(variable, str) else _pair(variable)
     if isinstance(data, Sketch):
-        strata, cell = Binned(strata_of(data, variable, view), None)
-    else:
-        by_variable = by_variable_of(data, variable, view)
-        strata, cell = Binned(by_variable.strata, by_variable.cell)
-    group = strata.bin_of(bins, strategy)
-    joined = strata.joined(group)
-    cell = None if cell is None else group[cell].astype(np.int32)
-    return Binned(joined, cell), bins + int(joined.missing) if joined.ordered else joined.size
+        strata = sketched_strata(data, names, view)
+        joined = strata.joined(strata.bin_of(bins, strategy)) if len(names) == 1 else strata
+        return Binned(joined, _requested(joined, bins))
+    if len(names) == 2:
+        by_pair, sizes = pair_of(data, names, bins, strategy, view)
+        return _rows(data, by_pair, int(np.prod([s if level else bins + extra for s, level, extra in sizes])))
+    by_variable = by_variable_of(data, names[0], view)
+    group = by_variable.strata.bin_of(bins, strategy)
+    joined = by_variable.strata.joined(group)
+    return _rows(data, ByVariable(joined, group[by_variable.cell].astype(np.int32)), _requested(joined, bins))
 
 
-def _pair(variable: str | Sequence[str]) -> tuple[str, str]:
+def _requested(joined: Strata, bins: int) -> int:
+    return bins + int(joined.missing) if joined.ordered else joined.size
+
+
+def _rows(data: Predictions, q: ByVariable, requested: int) -> Binned:
+    clusters = by_cluster(data, q.cell, q.strata.size, q.strata.view)
+    kind: Callable[..., Binned] = BinnedRows if clusters is None else partial(BinnedClusters, clusters=clusters)
+    weighted = data.weights is not None
+    return kind(q.strata, requested, assumes=assumed(data), weighted=weighted, data=data, cell=q.cell)
+
+
+def _pair(variable: Sequence[str]) -> tuple[str, str]:
     if isinstance(variable, (list, tuple)) and len(variable) == 2 and variable[0] != variable[1]:
         return variable[0], variable[1]
     raise BadInput(f"variable={shown(variable)}: pass the name of one covariate, or two different names")
@@ -224,24 +275,20 @@ def _pair(variable: str | Sequence[str]) -> tuple[str, str]:
 
 def _published(data: Predictions | Sketch, variable: str | Sequence[str], bins: int, view: View) -> Binned:
     """The bins of the published procedure."""
-    if isinstance(data, Sketch):
-        raise NotComputable("the published procedure sorts the values themselves: pass rows")
+    rows = of_rows(data, "the published procedure sorts the values themselves: pass rows")
     if not isinstance(variable, str):
         raise BadInput(f"variable={shown(variable)}: the published procedure takes one covariate")
-    values = numbers_of(data, variable)
-    if np.isnan(values).any() or data.weights is not None:
-        raise NotComputable("the published procedure knows no missing values and no weights")
+    values, known = numbers_of(rows, variable), "the published procedure knows no missing values and no weights"
+    if np.isnan(values).any():
+        raise NotComputable(known)
+    refuse_rows(rows, weights=known)
     cell = quantile_cells(values, bins)
-    return Binned(rows_by_variable(data, variable, values, cell, view), cell)
+    return _rows(rows, ByVariable(rows_by_variable(rows, variable, values, cell, view), cell), bins)
 
 
 def _sizes(binned: Bins, alpha: float, seed: int) -> tuple[Sizes, Sizes]:
     """Return sizes and intervals of the residuals, and of what is left of them beyond the overall gap."""
-    alpha = (
-        alpha
-        if binned.clusters is None
-        else studied(alpha, effective_clusters(binned.clusters.weight.sum(axis=0), None))
-    )
+    alpha = binned.clusters.level(alpha)
     noise = binned.gap_noise(DRAWS, np.random.default_rng([seed, STREAM]))
     gap_left, noise_left = (beyond_gap(v, binned.share) for v in (binned.gap, noise))
     return total_interval(binned.gap, noise, _total, alpha), total_interval(gap_left, noise_left, _total, alpha)
@@ -252,23 +299,10 @@ def _total(gap: Floats) -> Floats:
     return size
 
 
-def _p_values(
-    data: Predictions | Sketch, result: Binned, clusters: ClusterSums | None, draws: int, seed: int
-) -> tuple[float, float]:
+def _p_values(q: Binned, draws: int, seed: int) -> tuple[float, float]:
     """Return p-values of the plain value, and of that beyond the overall gap, which other error must not feign."""
-    s = result.strata
-    if clusters is not None:
-        simulated = clusters.signed(draws, np.random.default_rng([seed, STREAM, 3])) / s.total
-    elif result.cell is None or isinstance(data, Sketch):
-        simulated = matched_residuals(s, draws, np.random.default_rng([seed, STREAM, 1])) / s.total
-    else:
-        ids, steps = identities_of(data.n, seed), range(0, draws, SIMULATED)
-        seen = Seen(data.p, data.weights, s.view == "confidence")
-        events = [null_sums(ids, result.cell, s.size, seen, Draws(k, min(SIMULATED, draws - k), STREAM)) for k in steps]
-        simulated = (np.concatenate(events, axis=1).T - s.score) / s.total
+    s, simulated = q.strata, q.simulated(draws, seed)
     share, gap = s.weight / s.total, s.residual / s.total
     left = float(_total(beyond_gap(gap, share)))
-    # Signs of clusters have the noise that is seen in them already.
-    wide = widened(simulated, s, np.random.default_rng([seed, STREAM, 2])) if clusters is None else simulated
-    beyond = max(p_value(left, _total(beyond_gap(v, share))) for v in (simulated, wide))
+    beyond = max(p_value(left, _total(beyond_gap(v, share))) for v in (simulated, q.seen(simulated, seed)))
     return p_value(float(_total(gap)), _total(simulated)), beyond

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # for editors and type checkers; a recipe that is not listed 
     from calibrant.repair.calibrators.augmented import AugmentedLogistic as AugmentedLogistic
     from calibrant.repair.calibrators.binning import BBQ as BBQ
     from calibrant.repair.calibrators.binning import Histogram as Histogram
+    from calibrant.repair.calibrators.binning import Isotonic as Isotonic
     from calibrant.repair.calibrators.binning import ScalingBinning as ScalingBinning
     from calibrant.repair.calibrators.boosting import Trees as Trees
     from calibrant.repair.calibrators.curves import Beta as Beta
@@ -25,7 +26,6 @@ if TYPE_CHECKING:  # for editors and type checkers; a recipe that is not listed 
     from calibrant.repair.calibrators.dirichlet import Dirichlet as Dirichlet
     from calibrant.repair.calibrators.display import Jitter as Jitter
     from calibrant.repair.calibrators.display import Rounding as Rounding
-    from calibrant.repair.calibrators.isotonic import Isotonic as Isotonic
     from calibrant.repair.calibrators.local_bias import LocalBias as LocalBias
     from calibrant.repair.calibrators.multicalibrator import Groups as Groups
     from calibrant.repair.calibrators.multicalibrator import Multicalibrator as Multicalibrator

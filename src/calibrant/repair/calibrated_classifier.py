@@ -11,34 +11,30 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import Bunch, Tags, _safe_indexing, assert_all_finite, get_tags, indexable
+from sklearn.utils import Bunch, Tags, _safe_indexing, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from calibrant.errors import BadInput
 from calibrant.repair.calibrators.curves import Platt
 from calibrant.repair.calibrators.dirichlet import Dirichlet
-from calibrant.repair.class_calibrators import (
-    ClassCalibrators,
-    ClassRows,
-    checked_classes,
-    checked_recipe,
-    checked_weights,
-)
 from calibrant.repair.classifier_data import (
+    ClassCalibrators,
     ClassifierInputs,
+    ClassRows,
     Columns,
     Features,
+    Labelled,
     Labels,
     Stated,
     answers,
+    checked_recipe,
     chosen,
-    row_identities,
     stacked,
     table_of,
     unlabelled,
+    wanted,
 )
 from calibrant.repair.fitted import Calibrator, Recipe
 from calibrant.repair.regression import Floats, Whole
@@ -53,56 +49,33 @@ Metadata = dict[str, object]  # what scikit-learn passes on by name
 
 @dataclass(frozen=True)
 class Repaired(ClassCalibrators):
-    """A fitted classifier and the maps of its scores.
-
-    Parameters
-    ----------
-    estimator : classifier
-    """
+    """A fitted classifier and the maps of its scores."""
 
     estimator: BaseEstimator
 
     def probabilities(self, X: Features, columns: pa.Table | None, classes: Labels) -> Floats:
         """Return repaired probabilities, float64 array of shape (n, K)."""
-        ids = row_identities(X) if self.draw else None
-        return self.of(answers(self.estimator, X, classes), columns, ids)
+        return self.of(answers(self.estimator, X, classes), columns, X)
 
 
 @dataclass(frozen=True)
 class ClassifierFit:
-    """Everything one fit is made of.
-
-    Parameters
-    ----------
-    X, y : rows and labels
-    index : int array of shape (n,)
-        Labels as places in `classes`.
-    classes : array of shape (K,)
-    weights : float64 array of shape (n,) or None
-    table : function that returns a pyarrow.Table or None
-        What the repair reads besides scores; asked once the classifier has said what is wrong with X.
-    params : dict
-        For the classifier's fit.
-    recipe : recipe
-    pairwise : bool
-        X is a matrix of kernels or distances between rows.
-    """
+    """Everything one fit is made of."""
 
     X: Features
-    y: Labels
-    index: Whole
-    classes: Labels
-    weights: Floats | None
+    labels: Labelled
+    # What the repair reads besides scores; asked once the classifier has said what is wrong with X.
     table: Callable[[], pa.Table | None]
-    params: Metadata
+    params: Metadata  # for the classifier's fit
     recipe: Recipe | Dirichlet
-    pairwise: bool = False
+    pairwise: bool = False  # X is a matrix of kernels or distances between rows
 
     def learnt(self, classes: Labels) -> ClassifierFit:
         """The fit with labels coded by the classes of a classifier that was fitted before."""
-        if strange := sorted({str(v) for v in np.unique(self.y) if v not in classes}):
+        y = self.labels.y
+        if strange := sorted({str(v) for v in np.unique(y) if v not in classes}):
             raise BadInput(f"y has the class {strange[0]!r}, which the fitted classifier does not know")
-        return replace(self, classes=classes, index=np.searchsorted(classes, self.y))
+        return replace(self, labels=replace(self.labels, classes=classes, index=np.searchsorted(classes, y)))
 
     def rows(self, at: Whole, trained_on: Whole) -> Features:
         """Return rows of X, as a classifier trained on other rows takes them."""
@@ -110,19 +83,19 @@ class ClassifierFit:
 
     def trained(self, estimator: BaseEstimator, train: Whole | None) -> BaseEstimator:
         """Fit a classifier to the rows of a fold, or to all."""
+        y = self.labels.y
         if train is None:
-            return estimator.fit(self.X, self.y, **self.params)
-        params = {k: _part(v, train, len(self.y)) for k, v in self.params.items()}
-        return estimator.fit(self.rows(train, train), self.y[train], **params)
+            return estimator.fit(self.X, y, **self.params)
+        params = {k: _part(v, train, len(y)) for k, v in self.params.items()}
+        return estimator.fit(self.rows(train, train), y[train], **params)
 
     def repaired(self, estimator: BaseEstimator, stated: Stated, rows: Whole) -> Repaired:
         """Fit the repair to what a classifier says of rows."""
-        every = self.table()
-        table = None if every is None else every.take(rows)
-        weights = None if self.weights is None else self.weights[rows]
+        table, of = self.table(), self.labels
+        weights = None if of.weights is None else of.weights[rows]
         if weights is not None and not weights.any():
             raise BadInput("sample_weight is 0 in every row of a fold: leave such rows out")
-        data = ClassRows(stated, self.index[rows], len(self.classes), table, weights)
+        data = ClassRows(stated, of.index[rows], len(of.classes), None if table is None else table.take(rows), weights)
         result = data.counted().fitted(self.recipe)
         return Repaired(calibrators=result.calibrators, scale=result.scale, estimator=estimator)
 
@@ -256,28 +229,6 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         **params
             ``groups`` for the splitter, and whatever the classifier's fit takes; see Notes on routing.
         """
-        X, y = self._checked(X, y)
-        self.classes_, index = np.unique(y, return_inverse=True)
-        weights = checked_weights(sample_weight, len(y))
-        checked_classes(self.classes_, index, weights)
-        params = params if weights is None else {**params, "sample_weight": weights}
-        to_split, to_fit = self._routed(params)
-        self._taken, self._attached = self._columns(X, covariates)
-        fit = ClassifierFit(
-            X,
-            y,
-            index,
-            self.classes_,
-            weights,
-            lambda: self._table(X, covariates, len(y)),
-            to_fit,
-            self._recipe(),
-            get_tags(self._base()).input_tags.pairwise,
-        )
-        self.repaired_ = tuple(self._repaired(fit, to_split))
-        return self
-
-    def _checked(self, X: Features, y: ArrayLike | None) -> tuple[Features, Labels]:
         if y is None:
             raise BadInput("CalibratedClassifier requires y to be passed, but the target y is None")
         X, inputs = indexable(X, y)
@@ -286,14 +237,16 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if np.shape(X)[1:] == (0,):
             raise BadInput(f"0 feature(s) (shape={np.shape(X)}) while a minimum of 1 is required.")
         validate_data(self, X, skip_check_array=True)
-        labels: Labels = column_or_1d(inputs, warn=True)
-        assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
-        return X, labels
-
-    def _recipe(self) -> Recipe | Dirichlet:
-        recipe = Platt() if self.repair is None else self.repair
-        return checked_recipe("repair", recipe)
+        labels = Labelled.of(inputs, sample_weight)
+        self.classes_ = labels.classes
+        params = params if labels.weights is None else {**params, "sample_weight": labels.weights}
+        to_split, to_fit = self._routed(params)
+        self._taken, self._attached = self._columns(X, covariates)
+        recipe = checked_recipe("repair", Platt() if self.repair is None else self.repair)
+        pairwise = get_tags(self._base()).input_tags.pairwise
+        fit = ClassifierFit(X, labels, lambda: self._table(X, covariates, len(labels.y)), to_fit, recipe, pairwise)
+        self.repaired_ = tuple(self._repaired(fit, to_split))
+        return self
 
     def _base(self) -> BaseEstimator:
         if self.estimator is not None:
@@ -304,11 +257,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def _columns(self, X: Features, covariates: Columns | None) -> tuple[ClassifierInputs, tuple[str, ...] | None]:
         """Decide which columns of X the repair reads, or which of the covariates passed in addition to it."""
-        wanted = self.variables if self.variables is not None else getattr(self.repair, "variables", None)
-        wanted = (wanted,) if isinstance(wanted, (str, int)) else wanted
+        named = wanted(self.variables, self.repair)
         if covariates is not None:
-            return ClassifierInputs(), () if wanted is None else tuple(str(v) for v in wanted)
-        return (ClassifierInputs() if wanted is None else chosen(X, wanted)), None
+            return ClassifierInputs(), () if named is None else tuple(str(v) for v in named)
+        return (ClassifierInputs() if named is None else chosen(X, named)), None
 
     def _table(self, X: Features, covariates: Columns | None, n: int) -> pa.Table | None:
         if self._attached is None:
@@ -342,12 +294,12 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return ({} if groups is None else {"groups": groups}), to_fit
 
     def _repaired(self, fit: ClassifierFit, to_split: Metadata) -> Iterator[Repaired]:
-        base = self._base()
+        base, n = self._base(), len(fit.labels.y)
         if (isinstance(self.cv, str) and self.cv == "prefit") or isinstance(base, FrozenEstimator):
             check_is_fitted(base)
             self.classes_, self.folds_ = base.classes_, 0
             fit = fit.learnt(self.classes_)
-            yield fit.repaired(base, answers(base, fit.X, self.classes_), np.arange(len(fit.y)))
+            yield fit.repaired(base, answers(base, fit.X, self.classes_), np.arange(n))
             return
         folds = self._folds(fit, to_split)
         self.folds_ = len(folds)
@@ -361,20 +313,20 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             return
         tests = [test for _, test in folds]
         every = np.concatenate(tests)
-        if len(np.unique(every)) < len(every) or len(every) < len(fit.y):
+        if len(np.unique(every)) < len(every) or len(every) < n:
             raise BadInput(
                 "cv: every row must be left out exactly once to fit one calibrator; use such folds, or ensemble=True"
             )
-        yield fit.repaired(fit.trained(clone(base), None), stacked(stated, tests, len(fit.y)), np.arange(len(fit.y)))
+        yield fit.repaired(fit.trained(clone(base), None), stacked(stated, tests, n), np.arange(n))
 
     def _folds(self, fit: ClassifierFit, to_split: Metadata) -> list[tuple[Whole, Whole]]:
-        cv, fewest = self.cv, int(np.bincount(fit.index).min())
+        cv, fewest = self.cv, int(np.bincount(fit.labels.index).min())
         if isinstance(cv, (int, np.integer)):
             if cv < 2 or fewest < 2:
                 needed = "two folds or more are needed, and two rows of every class"
-                raise BadInput(f"cv={cv}: {needed}; the rarest has {fewest} of {len(fit.y)}")
+                raise BadInput(f"cv={cv}: {needed}; the rarest has {fewest} of {len(fit.labels.y)}")
             cv = min(int(cv), fewest)
-        return list(check_cv(cv, fit.y, classifier=True).split(fit.X, fit.y, **to_split))
+        return list(check_cv(cv, fit.labels.y, classifier=True).split(fit.X, fit.labels.y, **to_split))
 
     def predict_proba(self, X: Features, *, covariates: Columns | None = None) -> Floats:
         """Return repaired probabilities, float64 array of shape (n, K), columns in the order of `classes_`."""

@@ -10,14 +10,16 @@ from __future__ import annotations
 import pkgutil
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import Field, dataclass, fields
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from calibrant.arguments import one_source
+from calibrant.errors import BadInput
 
 MAPS = "calibrant.repair.calibrators"  # the folder whose files declare recipes
 DECLARATION = re.compile(r"^@recipe\((.*?)\)\n(?:@[^\n]*\n)*class (\w+)", re.MULTILINE | re.DOTALL)
@@ -28,34 +30,18 @@ Class = TypeVar("Class", bound=type)
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What a recipe says of itself.
+    """What a recipe says of itself."""
 
-    Parameters
-    ----------
-    recipe : type
-        The class, whose name is the recipe's in Python, in JSON and in tables.
-    calibrators : tuple of type
-        Classes of the maps that it fits, whose names are their ``kind`` in JSON.
-    words : str
-        What it is called in the middle of a sentence: ``"Platt scaling"``.
-    simplicity : int
-        Its place in the order of simplicity: of repairs that are equally good the first is recommended. Tens, so that
-        there is room between two.
-    command : str
-        What ``calibrant repair --method`` calls it; empty where the command does not offer it.
-    covariates : bool
-        It reads covariates, and is made with ``variables=``.
-    tried : {"always", "unless quick", "when named"}
-        Where nobody names recipes: tried by `compare` and the command, by the command alone if it need not be quick, or
-        not at all.
-    """
-
-    recipe: type
-    calibrators: tuple[type, ...]
-    words: str
+    recipe: type  # the class, whose name is the recipe's in Python, in JSON and in tables
+    calibrators: tuple[type, ...]  # classes of the maps that it fits, whose names are their ``kind`` in JSON
+    words: str  # what it is called in the middle of a sentence: ``"Platt scaling"``
+    # Its place in the order of simplicity: of repairs that are equally good the first is recommended. Tens, so that
+    # there is room between two.
     simplicity: int
-    command: str = ""
-    covariates: bool = False
+    command: str = ""  # what ``calibrant repair --method`` calls it; empty where the command does not offer it
+    covariates: bool = False  # it reads covariates, and is made with ``variables=``
+    # Where nobody names recipes: tried by `compare` and the command, by the command alone if it need not be quick, or
+    # not at all.
     tried: Tried = "when named"
 
     @property
@@ -161,3 +147,77 @@ def tried_by_default(variables: Sequence[str], *, quick: bool = True) -> dict[st
         for name, entry in recipes().items()
         if entry.tried in tried and (variables or not entry.covariates)
     }
+
+
+# ---- Settings of a recipe by name, as scikit-learn's `clone`, `set_params` and searches want them ----
+
+
+class Tunable:
+    """What a recipe, or a part of one, is made of: a dataclass whose fields are its settings.
+
+    Like a kernel of `sklearn.gaussian_process`, a recipe has parameters and can be copied, but is no estimator: its
+    `fit` takes predictions, not X and y. `calibrant.repair.Recalibrator` is the estimator.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        """The settings by name.
+
+        Parameters
+        ----------
+        deep : bool
+            Those of a part too, as ``learner__depth``.
+
+        Returns
+        -------
+        dict
+        """
+        own: dict[str, object] = {f.name: getattr(self, f.name) for f in fields(self)}
+        inner = {
+            f"{name}__{key}": value
+            for name, part in own.items()
+            if deep and isinstance(part, Tunable)
+            for key, value in part.get_params().items()
+        }
+        return own | inner
+
+    def set_params(self, **params: object) -> Self:
+        """Change settings of this very recipe, as scikit-learn's searches do to copies of theirs, and return it.
+
+        Parameters
+        ----------
+        **params
+            Settings by name; of a part as ``learner__depth``.
+
+        Returns
+        -------
+        The recipe itself.
+
+        Raises
+        ------
+        BadInput
+            A setting that it does not have, or cannot be used; then nothing is changed.
+        """
+        new, inner = self.get_params(deep=False), dict[str, dict[str, object]]()
+        for key, value in params.items():
+            name, _, rest = key.partition("__")
+            if name not in new or (rest and not isinstance(params.get(name, new[name]), Tunable)):
+                known = ", ".join(self.get_params()) or "none"
+                raise BadInput(f"{type(self).__name__} has no setting {key!r}; its settings: {known}")
+            if rest:
+                inner.setdefault(name, {})[rest] = value
+            else:
+                new[name] = value
+        for name, own in inner.items():
+            part = deepcopy(new[name])
+            if isinstance(part, Tunable):  # as was checked above
+                new[name] = part.set_params(**own)
+        made = type(self)(**new)  # which checks them together
+        for name, value in vars(made).items():
+            object.__setattr__(self, name, value)
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        """A copy, for `sklearn.base.clone`."""
+        return deepcopy(self)

@@ -1,19 +1,25 @@
-"""What a classifier is given and says: covariates by name, scores in [0, 1], identities of rows."""
+"""What a classifier is given and says, and the maps of that: covariates by name, scores in [0, 1], identities."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
-from calibrant.data.predictions import Predictions, predictions
+from calibrant.data.predictions import MulticlassPredictions, Predictions, multiclass_predictions, predictions
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix
-from calibrant.repair.fitted import Hashes
+from calibrant.repair.calibrators.dirichlet import Dirichlet
+from calibrant.repair.calibrators.display import Jittered
+from calibrant.repair.catalogue import Tunable, recipes
+from calibrant.repair.fitted import Calibrator, Hashes, Recipe
 from calibrant.repair.regression import Floats, Whole, expit, softmax
 
 if TYPE_CHECKING:
@@ -46,17 +52,19 @@ class ClassifierInputs:
         return {name: _column(X, j) for j, name in zip(self.at, self.names, strict=True)}
 
 
-def chosen(X: Features, variables: Sequence[str | int]) -> ClassifierInputs:
+def wanted(variables: str | int | Sequence[str | int] | None, recipe: object) -> Sequence[str | int] | None:
+    """The variables that are named here, or else by the recipe."""
+    names = getattr(recipe, "variables", None) if variables is None else variables
+    return (names,) if isinstance(names, (str, int)) else names
+
+
+def chosen(X: Features, variables: Sequence[str | int], names: Sequence[str] = ()) -> ClassifierInputs:
     """Find variables among the columns of X: by name in a frame, by number or as ``"x0"`` in an array.
 
     A frame whose columns are not all named by text has none of its own, as scikit-learn reads it: ``"x0"`` finds them.
-
-    Raises
-    ------
-    BadInput
-        There is no such column, or one is named twice.
+    `names` are those of an array that was a frame. Refuse a column that is not there, or is named twice.
     """
-    labels = list(getattr(X, "columns", ()))
+    labels = list(getattr(X, "columns", names))
     if labels and all(isinstance(label, str) for label in labels):
         names = [str(label) for label in labels]
     else:
@@ -137,10 +145,7 @@ class Stated:
 def answers(estimator: BaseEstimator, X: Features, classes: Labels) -> Stated:
     """Ask a fitted classifier for probabilities, or for decision values if it has none.
 
-    Raises
-    ------
-    BadInput
-        It has neither, did not learn the same classes, or says something that is not a probability.
+    Refuse one that has neither, did not learn the same classes, or says something that is not a probability.
     """
     name = type(estimator).__name__
     if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
@@ -217,3 +222,129 @@ def _bits(column: NDArray[np.generic]) -> Hashes:
     distinct, which = np.unique(np.asarray(column).astype(str), return_inverse=True)
     hashes = [int.from_bytes(blake2b(v.encode(), digest_size=8).digest(), "little") for v in distinct.tolist()]
     return np.array(hashes, dtype=np.uint64)[which]
+
+
+# ---- Maps of what a classifier says of its classes: one of them all, or one for each ----
+
+
+@dataclass(frozen=True)
+class ClassCalibrators:
+    """Fitted maps of what a classifier says."""
+
+    # One for two classes, or for a repair of all classes at once; otherwise one a class.
+    calibrators: tuple[Calibrator, ...]
+    scale: float  # what decision values are divided by before they become scores; 1 for probabilities
+
+    def of(self, stated: Stated, columns: pa.Table | None, X: Features) -> Floats:
+        """Repaired probabilities, float64 array of shape (n, K); a map that draws does so by the row of X."""
+        if self.calibrators[0].several:
+            return self.calibrators[0].scores(stated.matrix(self.scale), columns=columns)
+        ids = row_identities(X) if any(isinstance(m, Jittered) for m in self.calibrators) else None
+        scores = stated.scores(self.scale)
+        if scores.ndim == 1:
+            p = self.calibrators[0].scores(scores, columns=columns, ids=ids)
+            return np.column_stack([1.0 - p, p])
+        every = zip(self.calibrators, scores.T, strict=True)
+        return shares(np.column_stack([m.scores(p, columns=columns, ids=ids) for m, p in every]))
+
+
+@dataclass(frozen=True)
+class ClassRows:
+    """Rows to fit maps on."""
+
+    stated: Stated  # what the classifier says of them
+    index: Whole  # shape (n,): labels as numbers of classes
+    classes: int  # K
+    table: pa.Table | None = None  # what the repair reads besides scores
+    weights: Floats | None = None  # shape (n,): positive
+    groups: Labels | None = None  # shape (n,): which rows share clusters
+
+    def counted(self) -> ClassRows:
+        """The rows whose weight is not 0."""
+        if self.weights is None or self.weights.all():
+            return self
+        kept = np.flatnonzero(self.weights)
+        return ClassRows(
+            replace(self.stated, values=self.stated.values[kept]),
+            self.index[kept],
+            self.classes,
+            None if self.table is None else self.table.take(kept),
+            self.weights[kept],
+            None if self.groups is None else self.groups[kept],
+        )
+
+    def fitted(self, recipe: Recipe | Dirichlet) -> ClassCalibrators:
+        """Fit one map of two classes or of all at once, or one of each class against the rest."""
+        scale = self.stated.spread(self.weights)
+        fit: Callable[[Predictions | MulticlassPredictions], Calibrator] = recipe.fit  # type: ignore[assignment]
+        if at_once(recipe, self.classes):
+            return ClassCalibrators((fit(self._all(self.stated.matrix(scale), type(recipe).__name__)),), scale)
+        scores = self.stated.scores(scale)
+        columns = [(1, scores)] if self.classes == 2 else list(enumerate(scores.T))
+        data = (
+            predictions(self.index == k, p, self.table, weights=self.weights, cluster=self.groups) for k, p in columns
+        )
+        return ClassCalibrators(tuple(map(fit, data)), scale)
+
+    def _all(self, p: Floats, recipe: str) -> MulticlassPredictions:
+        """The rows for a repair of all classes: of two too, which are no `multiclass_predictions`."""
+        if self.groups is not None:
+            raise BadInput(f"{recipe} of all classes at once takes no groups: leave them out, or use another repair")
+        if self.classes > 2:
+            return multiclass_predictions(self.index, p, self.table, weights=self.weights)
+        return MulticlassPredictions(y=self.index.astype(np.int32), p=p, covariates=self.table, weights=self.weights)
+
+
+def at_once(one: object, classes: int) -> bool:
+    """Whether a recipe repairs so many classes at once; two only if it has no map of two."""
+    entry = recipes().get(type(one).__name__)
+    if entry is None or not isinstance(one, entry.recipe):
+        return False
+    return entry.fits(several=True) and (classes > 2 or not entry.fits(several=False))
+
+
+def checked_recipe(name: str, recipe: object) -> Recipe | Dirichlet:
+    """Return a recipe; refuse classes, and estimators, whose fit wants other things."""
+    own = isinstance(recipe, Tunable) or not hasattr(recipe, "get_params")
+    if isinstance(recipe, type) or not callable(getattr(recipe, "fit", None)) or not own:
+        raise BadInput(f"{name}={recipe!r}: pass a recipe of calibrant.repair, such as Platt()")
+    return cast("Recipe | Dirichlet", recipe)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Labels of rows, and how much each row counts."""
+
+    y: Labels
+    classes: Labels  # shape (K,)
+    index: Whole  # labels as places in `classes`
+    weights: Floats | None
+
+    @classmethod
+    def of(cls, y: ArrayLike, sample_weight: ArrayLike | None) -> Labelled:
+        """Check labels and weights; refuse labels of one class, by count or by weight."""
+        labels: Labels = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        classes, index = np.unique(labels, return_inverse=True)
+        weights = checked_weights(sample_weight, len(labels))
+        there = index if weights is None else index[weights > 0]
+        if len(np.unique(there)) < 2:
+            raise BadInput(
+                f"y has one class, {classes[there[0]]!r}, among rows that count: a repair needs two classes or more"
+            )
+        return cls(labels, classes, index, weights)
+
+
+def checked_weights(weights: ArrayLike | None, n: int) -> Floats | None:
+    """Return weights as an array, None if there are none."""
+    if weights is None:
+        return None
+    out = np.asarray(weights, dtype=np.float64)
+    if out.shape != (n,):
+        raise BadInput(f"sample_weight has shape {out.shape}: pass one weight for each of the {n} rows")
+    if not (np.isfinite(out) & (out >= 0)).all():
+        raise BadInput("sample_weight must be finite and not negative: leave rows out by the weight 0")
+    if not out.any():
+        raise BadInput("every sample_weight is zero: leave the weights out")
+    return out

@@ -7,7 +7,7 @@ import json
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,6 @@ from calibrant.data.specs.coding import QUANTILES, TOP, Coding, Encoded, encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import mix
 from calibrant.plugins import OUTPUTS
-from calibrant.repair.calibrator_file import parsed
 from calibrant.repair.catalogue import calibrator_classes
 from calibrant.repair.disclosure import MASK
 from calibrant.results import frozen, plain
@@ -42,28 +41,16 @@ CHANCE = 1e-6  # an overlap is claimed where so many common rows have at most th
 
 @dataclass(frozen=True, kw_only=True)
 class FittedOn:
-    """The rows of a fit.
+    """The rows of a fit."""
 
-    Parameters
-    ----------
-    rows, events : int
-        0 rows: nothing was fitted.
-    digest : str
-        Of the scores and labels, whatever their order; empty if nothing was fitted.
-    sample : tuple of str
-        Hashes of up to 128 scores that occur once among the rows; labels play no part, for a hash can be undone.
-    repeated : float
-        Share of rows whose score occurs more than once.
-    distinct : int
-        Scores, counted up to 128.
-    """
-
+    # `rows` and `events`: 0 rows: nothing was fitted.
     rows: int = 0
     events: int = 0
-    digest: str = ""
+    digest: str = ""  # of the scores and labels, whatever their order; empty if nothing was fitted
+    # Hashes of up to 128 scores that occur once among the rows; labels play no part, for a hash can be undone.
     sample: tuple[str, ...] = ()
-    repeated: float = 1.0
-    distinct: int = 0
+    repeated: float = 1.0  # share of rows whose score occurs more than once
+    distinct: int = 0  # scores, counted up to 128
 
     def __post_init__(self) -> None:
         for h in self.sample:
@@ -142,7 +129,7 @@ def overlap(fitted: FittedOn, data: Predictions | MulticlassPredictions) -> str:
 
 # ---- What a fitted repair is: a small immutable value that turns scores into scores, and that JSON can carry ----
 
-FORMAT = "calibrant-map/1"
+FORMAT = "calibrant-calibrator/1"
 Order = Literal["kept", "kept up to ties", "may change"]
 Rows = TypeVar("Rows", Predictions, MulticlassPredictions)
 
@@ -394,9 +381,11 @@ class Calibrator:
         BadInput
             It is not a map, was written by a newer calibrant, or lacks something.
         """
-        if not isinstance(d, Mapping) or d.get("format") != FORMAT:
-            result = d.get("format") if isinstance(d, Mapping) else type(d).__name__
-            raise BadInput(f"not a calibrator of this version of calibrant: format is {result!r}, not {FORMAT!r}")
+        written = d.get("format") if isinstance(d, Mapping) else type(d).__name__
+        if written == "calibrant-map/1":
+            raise BadInput(f"this calibrator was written by an older calibrant, as {written!r}: fit it again")
+        if not isinstance(d, Mapping) or written != FORMAT:
+            raise BadInput(f"not a calibrator of this version of calibrant: format is {written!r}, not {FORMAT!r}")
         kind, known = d.get("kind"), calibrator_classes()
         if not isinstance(kind, str) or kind not in known:
             raise BadInput(f"calibrator of an unknown kind {kind!r}: this calibrant knows {', '.join(sorted(known))}")
@@ -421,7 +410,7 @@ class Recipe(Protocol):
 # ---- Whether a map that was read from outside could have been fitted: types, finite numbers, lengths that agree ----
 # Compiled code trusts the numbers of a map as indices, so that one that was damaged is refused before it is used.
 
-LARGEST = 1.7e308  # a little below the largest float, so that rounding on the way does not make it infinite
+HUGE = 1.7e308  # a little below the largest float, so that rounding on the way does not make it infinite
 CODED = 10_000  # covariates of a map
 Decoded = TypeVar("Decoded", bound=Calibrator)
 
@@ -451,7 +440,7 @@ def _decoded(kind: type[Decoded], d: Mapping[str, Any]) -> Decoded:
 def _finite(value: object) -> bool:
     """Whether arrays can hold every number inside: neither NaN, nor infinite, nor of more than 64 bits."""
     if isinstance(value, float):
-        return abs(value) <= LARGEST
+        return abs(value) <= HUGE
     if isinstance(value, int):
         return abs(value) < 2**63
     if isinstance(value, tuple):
@@ -498,3 +487,64 @@ def inputs_of(codings: Sequence[Coding]) -> Inputs:
     numbers = [c for c in codings if c.kind in ("number", "date")]
     categories = tuple(len(c.labels) for c in codings if c.kind == "category")
     return Inputs(len(numbers), (*categories, *(2 for c in numbers if c.missing)))
+
+
+# ---- The text of a map, taken from anyone: how large, deep and full it may be is settled before it is parsed ----
+
+LARGEST = 16 << 20  # bytes: the fullest map that a recipe makes has a few
+LISTS = 200_000  # lists and objects: an empty one is three bytes in the file and seventy in memory
+DEEPEST = 16  # of lists within lists: a map has five
+WRITTEN = "a calibrator is written by to_json or calibrant repair --calibrator"
+
+
+def calibrator_text(path: str) -> str:
+    """Return the text of a map's file, read no further than a map can be long."""
+    try:
+        with open(path, "rb") as file:
+            kept = file.read(LARGEST + 1)
+        if len(kept) > LARGEST:
+            raise BadInput(f"cannot read the calibrator {path!r}: it is larger than {LARGEST >> 20} MB; {WRITTEN}")
+        return kept.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as e:
+        why = "it is not UTF-8" if isinstance(e, UnicodeDecodeError) else e.strerror or e
+        raise BadInput(f"cannot read the calibrator {path!r}: {why}") from None
+
+
+def parsed(text: str) -> Any:
+    """Return what the JSON text of a map holds: every name once, every number finite, no deeper than a map is."""
+    if len(text) > LARGEST:
+        raise BadInput(f"no calibrator: the text is longer than {LARGEST >> 20} MB; {WRITTEN}")
+    if text.count("[") + text.count("{") > LISTS:
+        raise BadInput(f"no calibrator: it holds more than {LISTS:,} lists; {WRITTEN}")
+    try:
+        result = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+    except RecursionError:
+        raise BadInput(f"not JSON (its lists are nested too deep): {WRITTEN}") from None
+    except ValueError as e:
+        raise BadInput(f"not JSON ({e}): {WRITTEN}") from None
+    _check_depth(result)
+    return result
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, of which a reader must not see one half and another reader the other."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in result if names.count(name) > 1)
+        raise ValueError(f"{twice[:60]!r} is there twice")
+    return result
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def _check_depth(result: Any) -> None:
+    level = [result] if isinstance(result, (list, dict)) else []
+    for _ in range(DEEPEST):
+        inside = (v for kept in level for v in (kept.values() if isinstance(kept, dict) else kept))
+        level = [v for v in inside if isinstance(v, (list, dict))]
+        if not level:
+            return
+    raise BadInput(f"no calibrator: its lists are nested deeper than {DEEPEST}; {WRITTEN}")

@@ -9,30 +9,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, assert_all_finite, check_array, indexable
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import Tags, check_array, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from calibrant.arguments import choice
 from calibrant.errors import BadInput
 from calibrant.repair.calibrators.curves import Platt
 from calibrant.repair.calibrators.dirichlet import Dirichlet
-from calibrant.repair.class_calibrators import (
-    ClassCalibrators,
-    ClassRows,
-    checked_classes,
-    checked_recipe,
-    checked_weights,
-)
 from calibrant.repair.classifier_data import (
     ROUNDING,
+    ClassCalibrators,
     ClassifierInputs,
+    ClassRows,
     Features,
+    Labelled,
     Labels,
     Stated,
+    checked_recipe,
     chosen,
-    row_identities,
     table_of,
+    wanted,
 )
 from calibrant.repair.fitted import Calibrator, Recipe
 from calibrant.repair.regression import Floats
@@ -137,19 +133,22 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         recipe = checked_recipe("recipe", Platt() if self.recipe is None else self.recipe)
         choice("scale", self.scale, SCALES)
-        X, labels = self._checked(X, y)
-        self.classes_, index = np.unique(labels, return_inverse=True)
-        weights = checked_weights(sample_weight, len(labels))
-        checked_classes(self.classes_, index, weights)
-        self._taken = self._variables(X)
+        if y is None:
+            raise BadInput("Recalibrator requires y to be passed, but the target y is None")
+        X, inputs = indexable(self._as_rows(X, reset=True), y)
+        labels = Labelled.of(inputs, sample_weight)
+        self.classes_, n = labels.classes, len(labels.y)
+        named = wanted(self.variables, self.recipe)
+        self._taken = chosen(X, named, self._labels()) if named else ClassifierInputs()
         self._at = self._scores(X, len(self.classes_))
         values = self._values(X)
         inside = bool(((values >= -ROUNDING) & (values <= 1.0 + ROUNDING)).all())
         self.decision_ = not inside if self.scale == "auto" else self.scale == "decision"
         clusters = None if groups is None else column_or_1d(groups)
-        if clusters is not None and len(clusters) != len(labels):
-            raise BadInput(f"groups has {len(clusters)} values: pass one for each of the {len(labels)} rows")
-        rows = ClassRows(self._stated(values), index, len(self.classes_), self._table(X), weights, clusters)
+        if clusters is not None and len(clusters) != n:
+            raise BadInput(f"groups has {len(clusters)} values: pass one for each of the {n} rows")
+        stated, table = self._stated(values), self._table(X)
+        rows = ClassRows(stated, labels.index, len(self.classes_), table, labels.weights, clusters)
         result = rows.counted().fitted(recipe)
         self.calibrators_, self._divisor = result.calibrators, result.scale
         return self
@@ -159,8 +158,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = self._as_rows(X, reset=False)
         calibrators = ClassCalibrators(self.calibrators_, self._divisor)
-        ids = row_identities(X) if calibrators.draw else None
-        return calibrators.of(self._stated(self._values(X)), self._table(X), ids)
+        return calibrators.of(self._stated(self._values(X)), self._table(X), X)
 
     def predict(self, X: Features) -> Labels:
         """The label of the largest repaired probability."""
@@ -175,15 +173,6 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(calibrators) != 1:
             raise AttributeError("one calibrator a class: see maps_" if calibrators else "not fitted yet")
         return calibrators[0]
-
-    def _checked(self, X: Features, y: ArrayLike | None) -> tuple[Features, Labels]:
-        if y is None:
-            raise BadInput("Recalibrator requires y to be passed, but the target y is None")
-        X, inputs = indexable(self._as_rows(X, reset=True), y)
-        labels: Labels = column_or_1d(inputs, warn=True)
-        assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
-        return X, labels
 
     def _as_rows(self, X: Features, reset: bool) -> Features:
         """Return X as rows and columns; of one dimension it is a column of probabilities."""
@@ -205,7 +194,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise BadInput("X has 0 sample(s): a repair needs rows")
         if shape[1:] == (0,):
             raise BadInput(f"0 feature(s) (shape={shape}) while a minimum of 1 is required.")
-        if self._named() or (self.scores is not None and hasattr(X, "columns")):
+        if wanted(self.variables, self.recipe) or (self.scores is not None and hasattr(X, "columns")):
             validate_data(self, X, skip_check_array=True, reset=reset)
             return X
         try:
@@ -217,20 +206,15 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"X holds text ({e}): say which column holds the score, scores=, or is read, variables="
             ) from e
 
-    def _named(self) -> Sequence[str | int]:
-        """The variables asked for, here or by the recipe."""
-        wanted = self.variables if self.variables is not None else getattr(self.recipe, "variables", None)
-        return (wanted,) if isinstance(wanted, (str, int)) else () if wanted is None else wanted
-
-    def _variables(self, X: Features) -> ClassifierInputs:
-        named = self._named()
-        return chosen(self._labelled(X), named) if named else ClassifierInputs()
+    def _labels(self) -> Sequence[str]:
+        """The columns' names, which validation takes from a frame."""
+        return getattr(self, "feature_names_in_", ())
 
     def _scores(self, X: Features, classes: int) -> tuple[int, ...]:
         """The places of the columns that hold scores."""
         if self.scores is not None:
             options = (self.scores,) if isinstance(self.scores, (str, int)) else tuple(self.scores)
-            at = chosen(self._labelled(X), options).at
+            at = chosen(X, options, self._labels()).at
         else:
             at = tuple(j for j in range(self.n_features_in_) if j not in self._taken.at)
             at = at[-1:] if classes == 2 else at
@@ -247,12 +231,6 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "which)"
             )
         return at
-
-    def _labelled(self, X: Features) -> Features:
-        """Return what tells the columns' names, which validation takes from a frame."""
-        if hasattr(X, "columns") or not hasattr(self, "feature_names_in_"):
-            return X
-        return _Columns(list(self.feature_names_in_))
 
     def _values(self, X: Features) -> Floats:
         """The scores, shape (n,) of two classes or (n, K)."""
@@ -283,7 +261,7 @@ class Recalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # not of any X: of several classes it needs a column each, and the score may say nothing of the label
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
-        tags.input_tags.string = tags.input_tags.categorical = bool(self._named())
+        tags.input_tags.string = tags.input_tags.categorical = bool(wanted(self.variables, self.recipe))
         return tags
 
 
@@ -291,10 +269,3 @@ def _array(X: Features) -> NDArray[np.generic]:
     """Return lists of rows as an array, in which numbers next to text stay numbers."""
     out = np.asarray(X)
     return np.asarray(X, dtype=object) if out.dtype.kind in "US" else out
-
-
-class _Columns:
-    """Names of columns, where nothing else of a frame is left."""
-
-    def __init__(self, columns: list[str]) -> None:
-        self.columns = columns

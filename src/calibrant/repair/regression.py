@@ -12,6 +12,7 @@ from calibrant.data.predictions import MulticlassPredictions, Predictions
 from calibrant.data.specs.coding import Coding, Encoded, encode
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.disclosure import MASK, cells, reported_codings
+from calibrant.stats.betting import Clusters
 from calibrant.stats.logistic import Design, maximise
 from calibrant.views.points import weights_of
 
@@ -54,6 +55,21 @@ def clusters_of(data: Predictions, rows: Rows = slice(None)) -> Whole | None:
     return np.unique(data.cluster[rows], return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
+def independent(data: Predictions, rows: Rows = slice(None)) -> tuple[str, Whole]:
+    """What is independent of one another, "rows" or "clusters", and the number of that of each row, from 0."""
+    clusters = clusters_of(data, rows)
+    return ("rows", np.arange(len(data.p[rows]))) if clusters is None else ("clusters", clusters)
+
+
+def linear(data: Predictions, rows: Rows, p: Floats, ends: tuple[Floats, Floats]) -> Clusters:
+    """Some rows' part in a mean that is linear in the outcomes: of each, what it adds without the event and with it.
+
+    The noise is guessed from the rates p.
+    """
+    weight = None if data.weights is None else data.weights[rows]
+    return Clusters.of_values(data.y[rows], p, ends, weight, clusters_of(data, rows))
+
+
 def targets(rows: Predictions) -> Floats:
     """Return Platt's targets: outcomes drawn in a little, so that a fit stays finite when the classes separate."""
     weight = weights_of(rows)
@@ -72,19 +88,15 @@ def distinct(rows: Predictions) -> tuple[Floats, Floats, Floats]:
     if rows.weights is None:
         keys = (p.view(np.uint64) << one) | rows.y.astype(np.uint64)  # positive floats order like their bits
         keys.sort()
-        scores, events, weight = (keys >> one).view(np.float64), (keys & one).astype(np.float64), None
+        scores, events, weight = (keys >> one).view(np.float64), (keys & one).astype(np.float64), np.ones(rows.n)
     else:
         order = np.argsort(p, kind="stable")
         scores, weight = p[order], rows.weights[order]
         events = rows.y[order] * weight
     first = np.flatnonzero(np.concatenate([[True], scores[1:] != scores[:-1]]))
     if len(first) == len(scores):
-        return scores, np.ones(len(scores)) if weight is None else weight, events
-    if weight is None:
-        total = np.diff(np.append(first, len(scores))).astype(np.float64)
-    else:
-        total = np.add.reduceat(weight, first)
-    return scores[first], total, np.add.reduceat(events, first)
+        return scores, weight, events
+    return scores[first], np.add.reduceat(weight, first), np.add.reduceat(events, first)
 
 
 def scores_of(rows: Predictions, fewest: int) -> tuple[Floats, Floats, Floats]:
@@ -124,7 +136,6 @@ def log_odds(p: Floats, edges: Edges = (EDGE, EDGE)) -> Floats:
 
 
 def expit(eta: Floats) -> Floats:
-    """The probabilities of log-odds."""
     from scipy.special import expit as curve
 
     p: Floats = curve(eta)
@@ -221,7 +232,6 @@ class Trial:
         return out
 
     def fitted(self, penalty: Floats) -> Floats:
-        """The penalised maximum likelihood coefficients."""
         design = Design(self.features, self.weight, self.base, penalty)
         result: Floats = maximise(design, design.sums(self.y)).coefficients[0]
         return result
@@ -231,7 +241,7 @@ class Trial:
 class Choice:
     """How much to correct."""
 
-    penalty: Floats | None  # shape (k,): None: not at all
+    penalty: Floats | None  # shape (k,): none: not at all
     strength: float
     joint: float
     # `gain` and `error`: log loss that cross-fitting gained over the base, by row, and its standard error.
@@ -291,8 +301,7 @@ def newton_step(information: Floats, gradient: Floats, penalty: Floats) -> Float
 
 def folds_of(rows: Predictions, rng: np.random.Generator) -> tuple[Whole, Whole]:
     """The independent unit of each row (its cluster, or itself), and a fold that keeps clusters whole."""
-    clusters = clusters_of(rows)
-    cluster = np.arange(rows.n) if clusters is None else clusters
+    _, cluster = independent(rows)
     return cluster, rng.permutation(np.arange(cluster.max() + 1) % FOLDS)[cluster]
 
 
@@ -303,5 +312,4 @@ def paired(gains: Floats, cluster: Whole) -> tuple[float, float]:
 
 
 def losses(y: Floats, eta: Floats) -> Floats:
-    """The log loss of each row."""
     return np.logaddexp(0.0, eta) - y * eta

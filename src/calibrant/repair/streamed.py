@@ -21,12 +21,10 @@ from calibrant.repair.fitted import Calibrator, Hashes
 
 
 def repaired_name(score: str) -> str:
-    """The name of the column of repaired scores."""
     return f"{score}_repaired"
 
 
 def fitted_name(score: str) -> str:
-    """The name of the column that says which rows the map was fitted on."""
     return f"{score}_fitted_on"
 
 
@@ -57,24 +55,10 @@ def apply_calibrator(
 ) -> int:
     """Write every row of a source with its repaired score; return the rows written.
 
-    Parameters
-    ----------
-    one : Calibrator
-    source : Source
-    spec : Spec
-        Names score and key, and the seed of the rows' identities. Where it drops rows, a missing score has no
-        repaired score; otherwise it is refused.
-    output : Output
-    progress : callable, optional
-    warn : callable, optional
-        Called with what to know of the scores. Their scale is no reason to stop: the rows that the map was fitted on
-        reported it, and new ones may all be low.
-
-    Raises
-    ------
-    BadInput
-        A score is missing or out of range: it names column, count and first row. Or the format cannot hold a column,
-        such as lists in CSV. Nothing is written.
+    The spec names score and key, and the seed of the rows' identities. Where it drops rows, a missing score has no
+    repaired score; otherwise it is refused, as is one out of range, and a column that the format cannot hold: nothing
+    is written then. `warn` is called with what to know of the scores. Their scale is no reason to stop: the rows that
+    the map was fitted on reported it, and new ones may all be low.
     """
     import pyarrow as pa
 

@@ -1,11 +1,11 @@
-"""A curve along the score or a variable, from the record's columns to points in its own clusters; no sentences here."""
+"""A curve or map along the score or a variable, from the record's columns to points and regions; no sentences here."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
 from typing import Any
@@ -40,7 +40,6 @@ class Point:
 
     @property
     def side(self) -> Side:
-        """What the simultaneous band shows here."""
         return side(self.low, self.high)
 
 
@@ -86,16 +85,25 @@ class ByVariable:
     p_value: float
     draws: int
     masked: int  # points left out because too few people are near them
-    runs: tuple[Stretch, ...]
     settings: Mapping[str, Any]
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """Every point and level."""
         return (*self.line, *self.levels)
 
+    @property
+    def runs(self) -> tuple[Stretch, ...]:
+        """Where the band of the line excludes zero, from low values to high."""
+        out: list[Stretch] = []
+        before: tuple[str, int] | None = None
+        for p, x in zip(self.line, xs_of(self.line), strict=True):
+            here = (p.side, p.stretch)
+            if p.side != "unclear":
+                out.append(Stretch(p.side, out.pop().low if here == before else x, x))
+            before = here
+        return tuple(out)
+
     def top(self, limit: float | None) -> float:
-        """Return where the axis of gaps ends, in points."""
         return reach([(p.gap, p.low, p.high) for p in self.line], limit, self.across)
 
 
@@ -103,7 +111,6 @@ class ByVariable:
 
 
 def bins_of(curve: Curve) -> tuple[Bin, ...]:
-    """The ranges of the score, in order."""
     c = curve.columns
     ends = zip(c["x"], c["x_low"], c["x_high"], c["rows"], strict=True)
     return tuple(
@@ -114,25 +121,12 @@ def bins_of(curve: Curve) -> tuple[Bin, ...]:
 
 def _gap(c: Mapping[str, Sequence[Any]], i: int) -> tuple[float, float, float, float, float]:
     """Return what the model says at a point, what happened, the gap and its limits."""
-    return (
-        float(c["predicted"][i]),
-        float(c["observed"][i]),
-        float(c["gap"][i]),
-        float(c["low"][i]),
-        float(c["high"][i]),
-    )
+    says, happened, gap, low, high = (float(c[k][i]) for k in ("predicted", "observed", "gap", "low", "high"))
+    return says, happened, gap, low, high
 
 
 def score_view(bins: Sequence[Bin], curve: Curve) -> ByVariable:
-    """The smoothed curve along the score over the bins' people; where there is none, the bins separately.
-
-    Parameters
-    ----------
-    bins : sequence of Bin
-        They say which part of the axis of the score is shown.
-    curve : Curve
-        Of `diagnose.reliability_curve`; without columns where it was not drawn.
-    """
+    """The smoothed curve along the score over the bins' people; where `curve` has no columns, the bins separately."""
     across = shown_of(bins)
     c, s = curve.columns, curve.settings
     line: tuple[Point, ...] = tuple(bins)
@@ -150,7 +144,6 @@ def score_view(bins: Sequence[Bin], curve: Curve) -> ByVariable:
         p_value=float(s.get("p_value", 1.0)),
         draws=int(s.get("draws", 0)),
         masked=0,
-        runs=runs_of(line),
         settings=s,
     )
 
@@ -169,29 +162,35 @@ def _bar(b: Bin, across: Window) -> Bar:
 
 
 def by_variable_of(variable: str, curve: Curve) -> ByVariable:
-    """Return what the record holds along a variable."""
     c, s = curve.columns, curve.settings
     rows = zip(c["x"], c["label"], c["density"], c["stretch"], strict=True)
     results = [
         Point(x, label, *_gap(c, i), crowd, stretch, int(c["rows"][i]) if stretch < 0 else 0)
         for i, (x, label, crowd, stretch) in enumerate(rows)
     ]
-    line = tuple(p for p in results if p.stretch >= 0 and p.x is not None)
-    levels = tuple(p for p in results if p.stretch < 0 or p.x is None)
+    dates = bool(s.get("date"))
+    made = _along("curve", variable, results, s, numbered=s.get("kind") == "levels", dates=dates)
+    return replace(made, gap=float(s["gap"]), settings=dict(s))
+
+
+def _along(
+    kind: str, variable: str, points: Sequence[Point], s: Mapping[str, Any], *, numbered: bool, dates: bool
+) -> ByVariable:
+    """A curve of its points: those of a stretch are a line, the others levels."""
+    line = tuple(p for p in points if p.stretch >= 0 and p.x is not None)
     return ByVariable(
         variable=variable,
-        anchor=anchor_of("curve", variable),
+        anchor=anchor_of(kind, variable),
         line=line,
-        levels=in_order(levels, s.get("kind") == "levels"),
+        levels=in_order(tuple(p for p in points if p.stretch < 0 or p.x is None), numbered),
         strip=strip_of(line),
-        axis=axis_of(xs_of(line), bool(s.get("date"))) if line else None,
-        across=shown_of(results),
-        gap=float(s["gap"]),
+        axis=axis_of(xs_of(line), dates) if line else None,
+        across=shown_of(points),
+        gap=None,
         p_value=float(s["p_value"]),
         draws=int(s["draws"]),
         masked=int(s["masked"]),
-        runs=runs_of(line),
-        settings=dict(s),
+        settings={"alpha": s["alpha"]},
     )
 
 
@@ -200,32 +199,18 @@ def by_variable_map(variable: str, curve: Curve, gap: float | None) -> ByVariabl
     axis, c, s = curve.settings["axes"][0], curve.columns, curve.settings
     places, category = {v: i for i, v in enumerate(axis["places"])}, axis["kind"] == "category"
     crowd = _crowd(axis, c)
-    line, levels, before, stretch = [], [], None, -1
+    points, before, stretch = [], None, -1
     for i, (x, label) in enumerate(zip(c["x"], c["label"], strict=True)):
         if category or x is None:
             people = float(c["people"][i])
             own = int(people) if people == c["rows"][i] else 0  # levels by themselves, not smoothed over others
-            levels.append(Point(_value(axis, x), str(label), *_gap(c, i), people / float(s["n"]), -1, own))
+            points.append(Point(_value(axis, x), str(label), *_gap(c, i), people / float(s["n"]), -1, own))
             continue
         stretch += before is None or places[x] != before + 1
         before = places[x]
-        line.append(Point(in_units(axis, x), str(label), *_gap(c, i), crowd[i], stretch))
-    kept = tuple(line)
-    return ByVariable(
-        variable=variable,
-        anchor=anchor_of("map", variable),
-        line=kept,
-        levels=in_order(tuple(levels), any(p.x is not None for p in levels)),
-        strip=strip_of(kept),
-        axis=axis_of(xs_of(kept), axis["kind"] == "date") if kept else None,
-        across=shown_of((*kept, *levels)),
-        gap=gap,
-        p_value=float(s["p_value"]),
-        draws=int(s["draws"]),
-        masked=int(s["masked"]),
-        runs=runs_of(kept),
-        settings={"alpha": s["alpha"]},
-    )
+        points.append(Point(in_units(axis, x), str(label), *_gap(c, i), crowd[i], stretch))
+    numbered = any(p.stretch < 0 and p.x is not None for p in points)
+    return replace(_along("map", variable, points, s, numbered=numbered, dates=axis["kind"] == "date"), gap=gap)
 
 
 def in_units(axis: Mapping[str, Any], x: Any) -> float:
@@ -265,12 +250,10 @@ def _crowd(axis: Mapping[str, Any], c: Mapping[str, Any]) -> list[float]:
 
 
 def shown_of(points: Sequence[Point]) -> Window:
-    """The part of the axis of probabilities, in points, that holds all of these."""
     return window_of([v for p in points for v in (p.predicted, p.observed)])
 
 
 def xs_of(line: Sequence[Point]) -> list[float]:
-    """The values at which a line is drawn."""
     return [float(p.x) for p in line if p.x is not None]
 
 
@@ -285,18 +268,6 @@ def strip_of(line: Sequence[Point]) -> tuple[Bar, ...]:
     return tuple(
         Bar(x - reaches[i], x + reaches[i + 1], p.density) for i, (x, p) in enumerate(zip(xs, line, strict=True))
     )
-
-
-def runs_of(line: Sequence[Point]) -> tuple[Stretch, ...]:
-    """Return where the band of a line excludes zero, from low values to high."""
-    out: list[Stretch] = []
-    before: tuple[str, int] | None = None
-    for p, x in zip(line, xs_of(line), strict=True):
-        here = (p.side, p.stretch)
-        if p.side != "unclear":
-            out.append(Stretch(p.side, out.pop().low if here == before else x, x))
-        before = here
-    return tuple(out)
 
 
 def in_order(levels: tuple[Point, ...], numbered: bool) -> tuple[Point, ...]:
@@ -321,7 +292,6 @@ def anchor_of(kind: str, variable: str) -> str:
 
 
 def named(point: Point) -> str:
-    """The name of a level."""
     text = level(float(point.x)) if point.x is not None else sanitize(point.label)
     return text if text.strip() else "(blank)"
 
@@ -335,3 +305,72 @@ def share(by_variable: ByVariable, point: Point) -> str:
         return "–"
     percent = point.density * 100
     return "under 1%" if percent < LEAST_WHOLE else f"{percent:.0f}%"
+
+
+At = tuple[int, ...]  # numbers of its places along the axes
+
+
+def regions(curve: Curve) -> list[dict[str, Any]]:
+    """The significant regions of a map on a grid, worst first: the one whose band stays farthest from zero.
+
+    A region is a set of neighbouring points with ``p_adjusted <= alpha`` and a bias of one ``sign`` (1: more happens
+    than the model says). Points are neighbours along a number, a date or the score; levels, missing values
+    and scattered points stand alone. Edges reach about a bandwidth beyond where the model is off. A ``span`` tells for
+    each axis its ``name``, ``kind`` and ends in the user's unit, None for missing; ``people`` are the rows nearest
+    to its points, ``rows`` the effective ones of its extreme point, whose simultaneous band is ``low`` to ``high``.
+    """
+    c = curve.columns
+    axes = [a for a in curve.settings["axes"] if "places" in a]
+    places = ("x", "x2")[: len(axes)]
+    at = [{v: i for i, v in enumerate(a["places"])} for a in axes]
+    group = c.get("group", (None,) * len(c["gap"]))
+    results: dict[Any, dict[At, int]] = {}
+    for i, p in enumerate(c["p_adjusted"]):
+        if p <= curve.settings["alpha"] and c["gap"][i]:
+            point = tuple(at[j][c[n][i]] for j, n in enumerate(places)) if axes else (i,)
+            results.setdefault((group[i], 1 if c["gap"][i] > 0 else -1), {})[point] = i
+    reported = [_reported(curve, g, sign, run) for (g, sign), points in results.items() for run in _runs(points, axes)]
+    return sorted(reported, key=lambda r: (-_least(r), -abs(r["gap"]), str(r["group"]), r["label"]))
+
+
+def _least(region: dict[str, Any]) -> float:
+    """Return how far from zero the band of the extreme point stays."""
+    return float(region["low"] if region["sign"] > 0 else -region["high"])
+
+
+def _runs(points: dict[At, int], axes: Sequence[dict[str, Any]]) -> list[list[int]]:
+    left, out = dict(points), []
+    while left:
+        front, run = [next(iter(left))], []
+        while front:
+            p = front.pop()
+            if p not in left:
+                continue
+            run.append(left.pop(p))
+            for j, a in enumerate(axes):
+                if a["kind"] == "category" or a["places"][p[j]] is None:
+                    continue
+                for k in (p[j] - 1, p[j] + 1):
+                    if 0 <= k < len(a["places"]) and a["places"][k] is not None:
+                        front.append((*p[:j], k, *p[j + 1 :]))
+        out.append(sorted(run))
+    return out
+
+
+def _reported(curve: Curve, group: str | None, sign: int, run: list[int]) -> dict[str, Any]:
+    c = curve.columns
+    worst = max(run, key=lambda i: (sign * (c["low"][i] if sign > 0 else c["high"][i]), -i))
+    span = []
+    for a, column in zip(curve.settings["axes"], ("x", "x2"), strict=False):
+        if "places" in a:
+            place: Callable[[Any], int] = list(a["places"]).index
+            values = sorted((c[column][i] for i in run), key=place)
+            span.append({"name": a["name"], "kind": a["kind"], "low": values[0], "high": values[-1]})
+    return {
+        "sign": sign,
+        "group": group,
+        "span": span,
+        "people": sum(c["people"][i] for i in run) if "people" in c else 0,
+        "points": len(run),
+        **{k: c[k][worst] for k in ("label", "gap", "low", "high", "p_adjusted", "rows")},
+    }

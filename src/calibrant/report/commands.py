@@ -80,7 +80,6 @@ def naming_groups(record: AuditRecord) -> str:
 
 
 def by_clusters(column: str) -> list[str]:
-    """The option that names the cluster of each row."""
     return _typed([("--cluster", column)])
 
 
@@ -193,12 +192,10 @@ def described(record: AuditRecord) -> Mapping[str, Mapping[str, Any]]:
 
 
 def cuts(record: AuditRecord) -> dict[str, Sequence[float]]:
-    """The numeric columns that were cut into bands, and where."""
     return {name: d["edges"] for name, d in described(record).items() if d.get("edges")}
 
 
 def dropped(data: Mapping[str, Any]) -> int:
-    """Return how many rows were left out, in all."""
     d = data.get("dropped", 0)
     return int(sum(d.values())) if isinstance(d, Mapping) else int(d or 0)
 

@@ -31,8 +31,6 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading inside a section."""
-
     text: str
     level: Literal[2, 3] = 2
     where: Where = WHOLE
@@ -49,8 +47,6 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list."""
-
     items: tuple[Text, ...]
     where: Where = WHOLE
 
@@ -66,8 +62,6 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Terms, each with what is said of it."""
-
     entries: tuple[Entry, ...]
     where: Where = WHOLE
 
@@ -99,49 +93,24 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table.
-
-    Parameters
-    ----------
-    head : Text
-    style : str
-        Classes of its cells on the page; ``"r"``, ``"c"`` and ``"sp"`` set the head as well. Those of ``"r"`` are
-        numbers, those of ``"c"`` and ``"sp"`` pictures, and the page's script sorts by the first two.
-    brief : str
-        Its head in Markdown, where that is another.
-    """
+    """One column of a table; numbers are ``"r"``, pictures ``"c"`` or ``"sp"``, which set the head as well."""
 
     head: Text
-    style: str = ""
-    brief: str = ""
+    style: str = ""  # classes of its cells on the page
+    brief: str = ""  # its head in Markdown, where that is another
     where: Where = WHOLE
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of a table.
-
-    Parameters
-    ----------
-    text : Text
-    sort : str
-        What the table is sorted by where its text does not say it: a picture, a verdict, "over 2 million".
-    picture : str
-        Drawn in place of the text on the page: SVG markup.
-    icon : str
-        The status whose icon goes before the text.
-    style : str
-        Classes on the page, after those of the column.
-    brief : Text
-        What Markdown says, where that is other words.
-    """
+    """One cell of a table."""
 
     text: Text = ()
-    sort: str = ""
-    picture: str = ""
-    icon: str = ""
-    style: str = ""
-    brief: Text = ()
+    sort: str = ""  # what the table is sorted by where its text does not say it: a picture, a verdict, "over 2 million"
+    picture: str = ""  # SVG, drawn in place of the text on the page
+    icon: str = ""  # the status whose icon goes before the text
+    style: str = ""  # classes on the page, after those of the column
+    brief: Text = ()  # what Markdown says, where that is other words
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +136,18 @@ class Table:
     where: Where = WHOLE
 
 
-def number_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+def row(*cells: str | Text | Cell, style: str = "", where: Where = WHOLE) -> Row:
+    """A row of cells; words by themselves are the text of one."""
+    made = (c if isinstance(c, Cell) else Cell(say(c) if isinstance(c, str) else c) for c in cells)
+    return Row(tuple(made), "", style, where)
+
+
+def number_table(
+    caption: str, heads: Sequence[str | Column], rows: Iterable[Sequence[str | Text | Cell]], style: str = "nums"
+) -> Table:
     """A table of numbers, each row under its first cell."""
-    columns = tuple(Column(say(h), "r" if i else "") for i, h in enumerate(heads))
-    return Table(columns, tuple(Row(tuple(Cell(say(text)) for text in row)) for row in rows), caption, "nums")
+    columns = (h if isinstance(h, Column) else Column(say(h), "r" if i else "") for i, h in enumerate(heads))
+    return Table(tuple(columns), tuple(row(*cells) for cells in rows), caption, style)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,24 +165,13 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Ruler:
-    """Certified ranges under each other on one axis.
+    """Certified ranges under each other on one axis."""
 
-    Parameters
-    ----------
-    label : str
-        What the ruler shows, for those who do not see it.
-    marks : tuple of Mark
-    axis, limit : str
-        SVG markup.
-    judged : bool
-        Whether there is a limit, and with it verdicts.
-    """
-
-    label: str
+    label: str  # what it shows, for those who do not see it
     marks: tuple[Mark, ...]
-    axis: str
+    axis: str  # SVG, as `limit` is
     limit: str = ""
-    judged: bool = True
+    judged: bool = True  # whether there is a limit, and with it verdicts
     where: Where = PAGE | TERMINAL
 
 
@@ -221,8 +187,6 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of the verdict, next to each other."""
-
     parts: tuple[Part, ...]
     where: Where = EVERYWHERE
 
@@ -284,8 +248,6 @@ class Follows:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A picture next to words."""
-
     text: Text
     picture: str
     where: Where = PAGE
@@ -304,76 +266,41 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Readout:
-    """The slider under a figure: what it says at each row of the figure's first table of numbers.
-
-    Parameters
-    ----------
-    label, low, high, start : str
-    form : str
-        The sentence: ``{0}`` is the first cell of a row, and so on; ``{side}`` what the range of its fifth cell shows.
-    sides : tuple of str
-        In words: probabilities too low there, too high, unclear.
-    """
+    """The slider under a figure: what it says at each row of the figure's first table of numbers."""
 
     label: str
     low: str
     high: str
     start: str
-    form: str
-    sides: tuple[str, ...] = ()
+    form: str  # its sentence: ``{0}`` is the first cell of a row, ``{side}`` what the range of its fifth shows
+    sides: tuple[str, ...] = ()  # in words: too low there, too high, unclear
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Pictures with their key, what they show in words, and their numbers; on the page only.
-
-    Parameters
-    ----------
-    panels : tuple of Panel
-    key : tuple of (str, str)
-        The glyph and the words of each line of the key.
-    caption : Text
-    id, name : str
-        The id of the element; the name that joins it to its readout.
-    title : str
-        What the figure shows, as its title.
-    readout : Readout or None
-    table : Table or None
-        Stands under the pictures, or in place of them.
-    numbers : tuple of Table
-        Opened on demand.
-    """
+    """Pictures with their key, what they show in words, and their numbers; on the page only."""
 
     panels: tuple[Panel, ...]
-    key: tuple[tuple[str, str], ...]
+    key: tuple[tuple[str, str], ...]  # the glyph and the words of each line
     caption: Text
     id: str = ""
-    name: str = ""
+    name: str = ""  # joins it to its readout
     style: str = ""
-    title: str = ""
+    title: str = ""  # its finding
     readout: Readout | None = None
-    table: Table | None = None
-    numbers: tuple[Table, ...] = ()
+    table: Table | None = None  # under the pictures, or in place of them
+    numbers: tuple[Table, ...] = ()  # opened on demand
     where: Where = PAGE
 
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What the page shows on demand; elsewhere it is simply there.
+    """What the page shows on demand; elsewhere it is simply there."""
 
-    Parameters
-    ----------
-    summary : str
-        What is always seen.
-    nodes : tuple of Node
-    name : str
-        A heading before the summary, such as a variable; its level is `level`.
-    """
-
-    summary: str
+    summary: str  # what is always seen
     nodes: tuple[Node, ...]
     id: str = ""
-    name: str = ""
+    name: str = ""  # a heading before the summary, such as a variable
     level: Literal[3, 4] = 3
     opened: bool = False
     where: Where = WHOLE

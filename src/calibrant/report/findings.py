@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from calibrant.audit.about import NOUN
 from calibrant.audit.record import AuditRecord, CheckRecord, Finding
 from calibrant.report.commands import groupings
-from calibrant.results import Estimate, Outcome
+from calibrant.results import Curve, Estimate, Outcome
 from calibrant.sanitize import sanitize
 
+Line: TypeAlias = Mapping[str, Any]  # one row of a curve, by its columns
 RANK = {"over": 0, "undecided": 1, "within": 2, "not_checked": 3}
 MOST_ROWS = 500  # groups in the long table; the others are in the JSON only
 SIMULATED = ("simulation", "sign")  # in the law of a p-value that is a rank among draws
@@ -25,19 +26,21 @@ Side = Literal["low", "high", "unclear"]
 Subgroups = Literal["over", "undecided", "error_shown", "within", "measured", "absent"]
 
 
-def ordered(groups: Sequence[Finding]) -> list[Finding]:
-    """Return groups worst first: broken, undecided, met; within each by lower, then by upper bound."""
+def ordered(
+    groups: Sequence[Finding],
+    ends: Callable[[Finding], tuple[float, float]] = lambda f: (f.lower.interval.low, f.upper.interval.high),
+) -> list[Finding]:
+    """Return groups worst first: broken, undecided, met; within each by lower, then by upper end."""
 
     def key(f: Finding) -> tuple[float, float, float, str]:
-        low, high = -f.lower.interval.low, -f.upper.interval.high
+        low, high = ends(f)
         first, second = (high, low) if f.verdict == "within" else (low, high)
-        return RANK.get(f.verdict, 3), first, second, f.id
+        return RANK.get(f.verdict, 3), -first, -second, f.id
 
     return sorted(groups, key=key)
 
 
 def with_verdict(record: AuditRecord, verdict: str) -> list[Finding]:
-    """The groups with this verdict, worst first."""
     return [f for f in ordered(record.groups) if f.verdict == verdict]
 
 
@@ -104,7 +107,6 @@ def clusters_searched(record: AuditRecord) -> bool:
 
 
 def needed(record: AuditRecord) -> str:
-    """Return what more is needed of, in the plural: clusters where rows share them, else what rows are called."""
     return f"clusters ({sanitize(record.data['cluster'])})" if record.data.get("cluster") else noun(record)
 
 
@@ -218,7 +220,6 @@ def _by_size(o: Off) -> tuple[float, str, str]:
 
 
 def check_of(record: AuditRecord, code: str) -> CheckRecord | None:
-    """The check with this code, or None."""
     return next((c for c in record.checks if c.code == code), None)
 
 
@@ -301,3 +302,56 @@ def subgroups_state(record: AuditRecord) -> Subgroups:
     """
     state = record.verdicts["subgroups"]
     return {"error_shown": "error_shown", "not_checked": "measured"}.get(state, state)  # type: ignore[return-value]
+
+
+# ---- curves of the record, a row each ----
+
+
+def lines_of(curve: Curve) -> list[Line]:
+    """The rows of a curve, by the names of its columns."""
+    c = curve.columns
+    return [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
+
+
+def range_of(line: Line, when: str, limit: float | None) -> tuple[float, float] | None:
+    """Both ends of a population now or after a repair, as its verdict leaves them; None where there are none."""
+    low, high = line[f"{when}_low"], line[f"{when}_high"]
+    if low is None:
+        return None
+    low, high = size(low, high) if line["measure"] == "gap" else (low, high)
+    return decided(float(low), float(high), line[when], limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One variable of the ranking; errors are fractions."""
+
+    error_shown: bool  # whether error beyond the overall gap is shown
+    worst: str  # values that add most; empty where too few people have them to be shown
+    gap: float  # what happened minus what the model says there, less the overall gap
+    variable: str
+    kind: str
+    beyond: float  # estimated average gap along the variable beyond the overall gap
+    # `low` and `high`: certified, for `beyond`; None where no proof covers the data.
+    low: float | None
+    high: float | None
+    whole: float  # estimated average gap along the variable, the shift included
+    # `whole_low` and `whole_high`: certified, for `whole`.
+    whole_low: float | None
+    whole_high: float | None
+    adjusted: float  # p-value of `beyond`, adjusted for all variables of the ranking
+
+
+RANKING = ("variable", "kind", "beyond_gap", "beyond_low", "beyond_high", "vece", "low", "high", "p_adjusted")
+
+
+def ranked(record: AuditRecord) -> tuple[Ranked, ...]:
+    """The variables of a record, the one the error varies with most first; pairs of variables are left out."""
+    alpha, mask, out = float(record.settings["alpha"]), int(record.settings.get("mask", 20)), []
+    for line in lines_of(record.curve("ranking")):
+        seen = line["worst_rows"] is not None and int(line["worst_rows"]) >= mask
+        worst, gap = (str(line["worst"]), float(line["worst_beyond_gap"])) if seen else ("", 0.0)
+        if line["kind"] != "pair":
+            shown = float(line["p_adjusted"]) <= alpha
+            out.append(Ranked(shown, worst, gap, *(line[k] for k in RANKING)))
+    return tuple(out)

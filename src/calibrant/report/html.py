@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import svg
-from calibrant.report.brief.brief import brief as first_layer
+from calibrant.report.brief import brief as first_layer
 from calibrant.report.document import Cell, Column, Document, Kind, Node, seen
 from calibrant.report.outline import document
 from calibrant.report.spans import plain
@@ -56,12 +56,10 @@ def render(record: AuditRecord) -> str:
 
 
 def brief(record: AuditRecord) -> str:
-    """The brief by itself as a page that loads nothing, light or dark as its reader's system is."""
     return environment().get_template("page.html.j2").render(_context(first_layer(record), alone=True))
 
 
 def written(of: Document, record: AuditRecord) -> str:
-    """A document as a page that holds its record."""
     context = _context(of) | {
         "version": sanitize(record.versions.get("calibrant", "")),
         "name": record.name,
@@ -103,7 +101,6 @@ def island(value: object) -> str:
 
 
 def digest(text: str) -> str:
-    """The hash by which the page's policy knows its own style and script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -125,12 +122,10 @@ def show(nodes: Iterable[Node]) -> Markup:
 
 
 def shown(nodes: Iterable[Kind]) -> tuple[Kind, ...]:
-    """The rows, columns or entries that the page shows."""
     return seen(nodes, "page")
 
 
 def paired(columns: Iterable[Column], cells: Iterable[Cell]) -> list[tuple[Column, Cell]]:
-    """The cells that the page shows, each with its column."""
     return [(c, cell) for c, cell in zip(columns, cells, strict=True) if "page" in c.where]
 
 

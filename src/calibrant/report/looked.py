@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from calibrant.data.sources.inferred_types import FIXES
-from calibrant.data.specs.confidences import of_column
+from calibrant.data.specs.column_names import of_column
 from calibrant.inspect.looked import UNLABELLED, Column, Look
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap
-from calibrant.report.wording.confidences import MEANS
-from calibrant.report.wording.notices import UNFINISHED
+from calibrant.report.wording.notices import MEANS, UNFINISHED
 from calibrant.sanitize import quote_blank, sanitize
 
 WIDTH = 80
@@ -68,7 +67,6 @@ def brief(seen: Look) -> str:
 
 
 def html(seen: Look) -> str:
-    """The look for a notebook: a table, and what to know."""
     from jinja2 import Environment, StrictUndefined
 
     template = Environment(undefined=StrictUndefined, autoescape=True).from_string(HTML)
@@ -207,7 +205,6 @@ def _end(value: float | str) -> str:
 
 
 def sentences(seen: Look) -> Iterator[tuple[str, str]]:
-    """Yield what is to know, each with the word that leads it."""
     rows, kept = seen.rows_read, {c.name: c for c in seen.columns}
     if seen.holds == "sketch":
         yield from _of_sketch(seen)
@@ -225,7 +222,6 @@ def sentences(seen: Look) -> Iterator[tuple[str, str]]:
 
 
 def _of_log(seen: Look) -> Iterator[tuple[str, str]]:
-    """Yield what the log of an evaluation is, where its confidences come from, and how to compare several."""
     log = seen.settings.get("log")
     if not log:
         return
@@ -259,7 +255,6 @@ def _of_missing(seen: Look) -> Iterator[tuple[str, str]]:
 
 
 def _of_columns(seen: Look) -> Iterator[tuple[str, str]]:
-    """Yield what is to know of the columns other than label and score."""
     kept = {role: list(names) for role, names in seen.candidates.items()}
     if (clusters := kept.get("cluster")) and not seen.settings.get("cluster"):
         option, both = (f"--cluster {shlex.quote(sanitize(','.join(clusters[:k])))}" for k in (1, 2))
@@ -325,7 +320,6 @@ def _score(seen: Look, c: Column) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    """Write names of columns as a list: "a, b and 3 more"."""
     shown = [clip(sanitize(n), NAME) for n in names[:LISTED]]
     more = len(names) - len(shown)
     if more:
@@ -334,7 +328,6 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _item(lead: str, text: str) -> list[str]:
-    """A sentence under the word that leads it."""
     first, *more = wrap(text, " " * 10, WIDTH)
     return [f"{lead:<10}{first.strip()}", *more]
 

@@ -5,47 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from calibrant.audit.record import AuditRecord
-from calibrant.report.document import (
-    Changes,
-    Command,
-    Decision,
-    Details,
-    Document,
-    Entries,
-    Follows,
-    Heading,
-    Items,
-    Node,
-    Opening,
-    Paragraph,
-    Parts,
-    Table,
-    seen,
-)
+from calibrant.report import document as doc
 from calibrant.report.outline import document
 from calibrant.report.spans import Span, Text, plain, say, titled
 
 
 def render(record: AuditRecord) -> str:
-    """The report as Markdown; no name from the data can act as markup, a mention or a link.
-
-    Parameters
-    ----------
-    record : AuditRecord
-
-    Returns
-    -------
-    str
-        GitHub-flavoured Markdown, ending in a line break.
-    """
+    """The report as GitHub-flavoured Markdown; no name from the data can act as markup, a mention or a link."""
     return written(document(record))
 
 
-def written(of: Document) -> str:
+def written(of: doc.Document) -> str:
     """A document as Markdown; a section with nothing to show is left out."""
     parts = [
         f"# Calibration audit of {fenced(of.name)}",
-        " · ".join(marked(f.text) for f in seen(of.facts, "markdown")),
+        " · ".join(marked(f.text) for f in doc.seen(of.facts, "markdown")),
     ]
     for section in of.sections:
         body = [p for p in _parts(section.nodes) if p]
@@ -53,56 +27,54 @@ def written(of: Document) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def inside(nodes: Iterable[Node]) -> str:
-    """Return nodes as the inside of a page of Markdown that has a heading of its own."""
+def inside(nodes: Iterable[doc.Node]) -> str:
     return "\n\n".join(p for p in _parts(nodes) if p) + "\n"
 
 
-def _parts(nodes: Iterable[Node]) -> list[str]:
-    return [part for node in seen(nodes, "markdown") for part in _node(node)]
+def _parts(nodes: Iterable[doc.Node]) -> list[str]:
+    return [part for node in doc.seen(nodes, "markdown") for part in _node(node)]
 
 
-def _node(node: Node) -> list[str]:
+def _node(node: doc.Node) -> list[str]:
     match node:
-        case Opening():
+        case doc.Opening():
             return [f"## {marked(say(node.headline))}"]
-        case Heading():
+        case doc.Heading():
             return [f"### {node.text}"]
-        case Paragraph():
+        case doc.Paragraph():
             return [marked(node.text)]
-        case Items():
+        case doc.Items():
             return ["\n".join(f"- {marked(t)}" for t in node.items)]
-        case Entries():
+        case doc.Entries():
             reported = (e for e in node.entries if "markdown" in e.where)
             return ["\n".join(f"- **{e.term}:** {marked(e.text)}" for e in reported)]
-        case Command():
+        case doc.Command():
             fence = "`" * max(3, _longest(node.text) + 1)
             return [f"{fence}sh\n{node.text}\n{fence}"] if node.text else []
-        case Table():
+        case doc.Table():
             return [_table(node)]
-        case Details():
+        case doc.Details():
             return _parts(node.nodes)
         case _:
             return _of_the_brief(node)
 
 
-def _of_the_brief(node: Node) -> list[str]:
+def _of_the_brief(node: doc.Node) -> list[str]:
     match node:
-        case Parts():
+        case doc.Parts():
             return ["\n".join(f"- **{p.who}: {p.word.lower()}.** {marked(p.text)}" for p in node.parts)]
-        case Decision():
-            return [f"**What to do.** {marked(node.text)}", *_node(Command(node.command))]
-        case Changes():
+        case doc.Decision():
+            return [f"**What to do.** {marked(node.text)}", *_node(doc.Command(node.command))]
+        case doc.Changes():
             return _changes(node)
-        case Follows():
+        case doc.Follows():
             reported = [marked(f.title) + (f" ({marked(f.note)})" if f.note else "") for f in node.items]
             return ["\n".join(f"- {t}" for t in reported), *([marked(node.more)] if node.more else [])]
         case _:
             return []  # what is drawn is for the page
 
 
-def _changes(changes: Changes) -> list[str]:
-    """Return before and after as a table."""
+def _changes(changes: doc.Changes) -> list[str]:
     heads = ["Who", "Now", "After", *(["After, against the limit"] if changes.judged else [])]
     rows = [
         [f"{fenced(c.who)} ({fenced(c.of)})", c.now, c.after, *([c.word] if changes.judged else [])]
@@ -113,7 +85,7 @@ def _changes(changes: Changes) -> list[str]:
     return [f"{changes.caption}.", table, *([changes.more] if changes.more else [])]
 
 
-def _table(table: Table) -> str:
+def _table(table: doc.Table) -> str:
     kept = [i for i, c in enumerate(table.columns) if "markdown" in c.where]
     columns = [table.columns[i] for i in kept]
     head = [c.brief or plain(c.head) for c in columns]
@@ -155,6 +127,5 @@ def fenced(text: str) -> str:
 
 
 def _longest(text: str) -> int:
-    """The length of the longest run of backquotes."""
     runs: Sequence[str] = "".join(c if c == "`" else " " for c in text).split()
     return max(map(len, runs), default=0)

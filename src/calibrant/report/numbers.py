@@ -42,55 +42,16 @@ def decimals_of(limit: float | None) -> int:
 
 
 def lower_bound(probability: float, limit: float | None = None) -> str:
-    """Write a lower bound in points, rounded down, with the decimals of the limit.
+    """Write a lower bound, a fraction, in points: rounded down, with the decimals of the limit.
 
     What is over the limit is never written as under it: the limit is one of the values that can be written.
-
-    Parameters
-    ----------
-    probability : float
-        The bound, as a fraction.
-    limit : float, optional
-        What the bound is compared with.
-
-    Returns
-    -------
-    str
-        Points; never more than the bound.
     """
     return written(cut(exact(probability), decimals_of(limit), ROUND_FLOOR))
 
 
 def upper_bound(probability: float, limit: float | None = None) -> str:
-    """Write an upper bound in points, rounded up, with the decimals of the limit; one within it is written so.
-
-    Parameters
-    ----------
-    probability : float
-        The bound, as a fraction.
-    limit : float, optional
-        What the bound is compared with.
-
-    Returns
-    -------
-    str
-        Points; never less than the bound.
-    """
+    """Write an upper bound, a fraction, in points: rounded up, with the decimals of the limit, true to it."""
     return written(cut(exact(probability), decimals_of(limit), ROUND_CEILING))
-
-
-def bounds(finding: Finding, limit: float | None, judge: str) -> tuple[str, str]:
-    """Return both certified bounds of a group's calibration error, in points: rounded outward, true to its verdict.
-
-    The verdict is about the error or about the gap, as `judge` says. A group over the limit by its gap is over it by
-    its calibration error too; one within the limit by its gap need not be.
-    """
-    low, high = finding.lower.interval.low, finding.upper.interval.high
-    if limit is not None and finding.verdict == "over":
-        low = max(low, limit)
-    if limit is not None and finding.verdict == "within" and judge == "error":
-        high = min(high, limit)
-    return lower_bound(low, limit), upper_bound(high, limit)
 
 
 def ends(low: float, high: float, limit: float | None = None) -> str:
@@ -222,14 +183,7 @@ def step(steps: int) -> str:
 
 
 def p_value(p: float, *, draws: int | None = None) -> str:
-    """Write a p-value to two digits; at the floor of a simulation, say so.
-
-    Parameters
-    ----------
-    p : float
-    draws : int, optional
-        Number of simulations; None for a p-value from an asymptotic law.
-    """
+    """Write a p-value to two digits; at the floor of a simulation of so many `draws`, say so."""
     if draws is None and p < 0.001:
         return "p < 0.001"
     two = Decimal(repr(float(p))).quantize(Decimal(1).scaleb(_magnitude(p) - 1), rounding=ROUND_HALF_UP)

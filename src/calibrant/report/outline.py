@@ -6,17 +6,18 @@ To add a section, write a file there that holds ``DECLARED``; nothing else lists
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import NamedTuple
 
 from calibrant.audit.record import AuditRecord, CheckRecord
-from calibrant.report.brief.brief import facts
-from calibrant.report.document import Document, Entry, Node, Section
+from calibrant.report.brief import facts, nodes
+from calibrant.report.document import Contents, Document, Entry, Link, Node, Section
 from calibrant.report.findings import stands
-from calibrant.report.wording import page_title
+from calibrant.report.wording.headline import page_title
+from calibrant.report.wording.parts import page_status
 from calibrant.sanitize import sanitize
 
 SECTIONS = "calibrant.report.sections"  # the folder whose files declare sections
@@ -55,20 +56,17 @@ class Declared:
 
 @cache
 def declared() -> tuple[Declared, ...]:
-    """The sections that the files of the folder declare, in order."""
     folder = import_module(SECTIONS)
     files = (import_module(f"{SECTIONS}.{m.name}") for m in pkgutil.iter_modules(folder.__path__))
     results: list[Declared] = [d for f in files for d in getattr(f, "DECLARED", ())]
-    return tuple(sorted(results, key=lambda d: d.order))
+    return tuple(sorted((SUMMARY, *results), key=lambda d: d.order))
 
 
 def shown(record: AuditRecord) -> tuple[Declared, ...]:
-    """The sections that a record has, in order."""
     return tuple(d for d in declared() if d.there(record))
 
 
 def document(record: AuditRecord) -> Document:
-    """The report of a record as one tree."""
     return Document(
         name=sanitize(record.name),
         title=page_title(record),
@@ -98,3 +96,12 @@ def mark(of: Declared, record: AuditRecord) -> str:
     if any(stands(record, c) or of.checks[c.code](c, record).error_shown for c in done):
         return "found"
     return "measured" if done else "absent" if of.checks else REFERENCE
+
+
+def summary(record: AuditRecord) -> Iterator[Node]:
+    """The first section: the brief, and where the page has no room at its side the contents of the others."""
+    yield from nodes(record)
+    yield Contents(tuple(Link(d.id, d.nav, mark(d, record)) for d in shown(record)))
+
+
+SUMMARY = Declared(id="summary", order=10, nav="The brief", heading="", nodes=summary, verdict=page_status)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from calibrant.audit.record import Finding
 from calibrant.report import numbers as num
 
 Window = tuple[float, float]
@@ -64,22 +63,14 @@ def digits_of(across: Window) -> int:
 
 
 def ticks(across: Window, labels: int) -> list[float]:
-    """Return equally spaced places for labels along the axis of probabilities."""
     low, high = across
     return [round(low + (high - low) * i / (labels - 1), 6) for i in range(labels)]
 
 
 def reach(gaps: Sequence[tuple[float, float, float]], limit: float | None, across: Window = WHOLE) -> float:
-    """Return where the axis of gaps ends, in points: every gap and all but a few ranges are inside.
+    """Return where the axis of gaps ends, in points: every (gap, low, high), fractions, and all but a few ranges fit.
 
     The limit is too if it is near. At least 4 points, or the same share of a part of the axis of probabilities.
-
-    Parameters
-    ----------
-    gaps : sequence of (gap, low, high)
-        Fractions.
-    limit : float or None
-    across : (float, float)
     """
     ends = sorted(100 * max(abs(low), abs(high)) for _, low, high in gaps)
     most = ends[max(0, -(-len(ends) * 9 // 10) - 1)]  # the widest tenth may go on beyond the edge ...
@@ -91,7 +82,6 @@ def reach(gaps: Sequence[tuple[float, float, float]], limit: float | None, acros
 
 
 def signed(points: float) -> str:
-    """Write a label of an axis of gaps."""
     return f"{points:+g}".replace("-", num.MINUS) if points else "0"
 
 
@@ -109,7 +99,6 @@ class Axis:
     labelled: Callable[[float], str]
 
     def share(self, x: float) -> float:
-        """Return where a value lies, from 0 at the left to 1."""
         return (x - self.low) / (self.high - self.low)
 
 
@@ -138,7 +127,6 @@ def score_axis(across: Window) -> Axis:
 
 
 def _writer(step: float, low: float, high: float) -> Callable[[float], str]:
-    """Return what writes numbers that lie `step` apart."""
     top = max(abs(low), abs(high))
     if top >= LARGE or top < SMALL:
         return lambda x: f"{x:.3g}".replace("-", num.MINUS)
@@ -161,7 +149,6 @@ def level(x: float) -> str:
 
 
 def _dated(low: float, high: float, between: float) -> Axis:
-    """An axis of days since 1970; values lie `between` apart."""
     span = high - low
     if span < 3:
         at = tuple(low + span / 3 * k for k in range(4))
@@ -203,34 +190,8 @@ def _year(x: float) -> str:
 # ---- rulers: certified ranges under each other on one axis of average error, in points ----
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
-    """One certified range on an axis; places are percent of its length."""
-
-    x: str
-    width: str
-    limit: str  # where the limit lies; empty for none
-    over: bool  # whether the range goes on beyond the axis
-    kind: str  # the verdict, or "along" or "unfound" for a variable: the class it is drawn in
-    label: str  # the range in words
-    at: str = ""  # where the estimate lies; empty for none
-
-
-def track(low: float, high: float, top: float, kind: str, label: str, limit: float | None = None) -> Track:
-    """A range, in fractions, on an axis from 0 to `top` points; one too short to be seen is drawn longer."""
-    start, stop = sorted((low * 100, high * 100))
-    width = max(min(stop, top) - start, THINNEST * top)
-    x = place(min(start, top - width), top)
-    return Track(x, place(width, top), "" if limit is None else place(limit * 100, top), stop > top, kind, label)
-
-
-def ruler_top(findings: Sequence[Finding], limit: float | None) -> float:
+def ruler_top(ranges: Sequence[tuple[float, float]], limit: float | None) -> float:
     """Return where the axis of a ruler ends, in points: most ranges fit, and every lower end and the limit show."""
-    return ruler_top_of([(f.lower.interval.low, f.upper.interval.high) for f in findings], limit)
-
-
-def ruler_top_of(ranges: Sequence[tuple[float, float]], limit: float | None) -> float:
-    """The same for ranges given as their ends."""
     highs = sorted(max(low, high) * 100 for low, high in ranges)
     lows = [low * 100 for low, _ in ranges]
     most = highs[max(0, -(-len(highs) * 4 // 5) - 1)]  # the widest fifth may go on beyond the edge
@@ -240,7 +201,6 @@ def ruler_top_of(ranges: Sequence[tuple[float, float]], limit: float | None) -> 
 
 
 def ruler_ticks(top: float) -> list[float]:
-    """The labels of a ruler, from 0."""
     step = next(s for s in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 25) if top / s <= LABELS)
     return [round(i * step, 6) for i in range(int(top / step + 1e-9) + 1)]
 

@@ -15,24 +15,17 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One piece of a sentence.
+    """One piece of a sentence; nothing in it is markup.
 
-    Parameters
-    ----------
-    text : str
-        What is read; nothing in it is markup.
-    kind : str
-        ``"name"`` is a group of the data, ``"given"`` a word from the caller, ``"missing"`` stands for what was not
-        given; ``"title"`` opens a list item; ``"small"`` and ``"quiet"`` are set below or behind what they explain;
-        ``"square"`` is in the colour of the squares of a picture; ``"lead"`` only leads elsewhere on the page, and is
-        nothing where there is no page; ``"break"`` ends a line.
-    href : str
-        Where a link leads: ``"#"`` and the id of a part of the page; empty for no link.
+    ``"name"`` is a group of the data, ``"given"`` a word from the caller, ``"missing"`` stands for what was not
+    given; ``"title"`` opens a list item; ``"small"`` and ``"quiet"`` are set below or behind what
+    they explain; ``"square"`` is in the colour of the squares of a picture; ``"lead"`` only leads elsewhere on the
+    page; ``"break"`` ends a line.
     """
 
     text: str
     kind: Kind = "text"
-    href: str = ""
+    href: str = ""  # where a link leads: ``"#"`` and the id of a part of the page; empty for no link
 
 
 Text = tuple[Span, ...]
@@ -87,7 +80,6 @@ def name(finding: Finding, *, linked: bool = False) -> Span:
 
 
 def clipped(text: str, most: int = 90) -> str:
-    """A text cut to so many characters."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 

@@ -14,7 +14,7 @@ from itertools import accumulate, groupby, pairwise
 from unicodedata import east_asian_width
 
 from calibrant.report.by_variable import Bar, Bin, ByVariable, Point
-from calibrant.report.places import Track, Window, anchor, percent, place, ruler_ticks, signed, ticks
+from calibrant.report.places import THINNEST, Window, anchor, percent, place, ruler_ticks, signed, ticks
 from calibrant.results import Curve
 
 SIZE = 1000  # units along each side of a plot
@@ -91,19 +91,21 @@ def swatch(kind: str) -> Svg:
 # ---- bars in rows of a table: certified ranges, levels, shares ----
 
 
-def track(t: Track) -> Svg:
-    """A certified range on its axis, with the limit and the estimate where there is one."""
-    corner = 1.5 if t.kind == "over" else 4.5  # a square end: the worst stands out without its colour
-    range_ = tag("rect", cls=f"ivl {t.kind}", x=t.x, width=t.width, y=-4.5, height=9, rx=corner)
-    over = tag("path", cls=f"ivl {t.kind}", d="M1 -7l8 7l-8 7z")
+def track(low: float, high: float, top: float, kind: str, label: str, limit: float | None = None) -> Svg:
+    """A certified range, in fractions, on an axis from 0 to `top` points; one too short to be seen is drawn longer."""
+    start, stop = sorted((low * 100, high * 100))
+    width = max(min(stop, top) - start, THINNEST * top)
+    corner = 1.5 if kind == "over" else 4.5  # a square end: the worst stands out without its colour
+    at = {"x": place(min(start, top - width), top), "width": place(width, top)}
+    line = None if limit is None else place(limit * 100, top)
+    over = tag("path", cls=f"ivl {kind}", d="M1 -7l8 7l-8 7z")
     parts = [
         tag("line", cls="row0", x2="100%", y1="50%", y2="50%"),
-        tag("svg", range_, y="50%", overflow="visible") if t.width else "",
-        tag("svg", over, x="100%", y="50%", overflow="visible") if t.over else "",
-        tag("line", cls="lim", x1=t.limit, x2=t.limit, y2="100%") if t.limit else "",
-        tag("circle", cls="est", cx=t.at, cy="50%", r=3.5) if t.at else "",
+        tag("svg", tag("rect", cls=f"ivl {kind}", **at, y=-4.5, height=9, rx=corner), y="50%", overflow="visible"),
+        tag("svg", over, x="100%", y="50%", overflow="visible") if stop > top else "",
+        tag("line", cls="lim", x1=line, x2=line, y2="100%") if line else "",
     ]
-    return tag("svg", *parts, cls="t", role="img", aria_label=t.label)
+    return tag("svg", *parts, cls="t", role="img", aria_label=label)
 
 
 def level(p: Point, top: float, limit: float | None = None) -> Svg:
@@ -156,7 +158,6 @@ def caterpillar(
 
 
 def ruler_axis(top: float, words: str) -> Svg:
-    """The axis under a ruler, with its labels."""
     parts = []
     for t in ruler_ticks(top):
         at = place(t, top)
@@ -327,19 +328,9 @@ def plot(p: Plot, label: str, low: object, high: object, kind: str = "") -> Svg:
 
 
 def gaps(by_variable: ByVariable, limit: float | None, top: float, noun: str = "rows") -> Plot:
-    """The gap as a line in its band, over the zone of the limit and the strip of people; words at each.
+    """The gap as a line in its band up to `top` points, over the zone of the limit and the strip of people; with words.
 
     A point with no neighbour is a dot with its range; of levels nothing is drawn.
-
-    Parameters
-    ----------
-    by_variable : ByVariable
-    limit : float or None
-        Drawn as a zone around zero, for scale.
-    top : float
-        Where the axis of gaps ends, in points.
-    noun : str
-        What the rows of the data are, for the words at the strip.
     """
     axis = by_variable.axis
     if axis is None:
@@ -357,7 +348,7 @@ def gaps(by_variable: ByVariable, limit: float | None, top: float, noun: str = "
         shapes.append(("okzone", f"M0 {y(edge)}h{SIZE}V{y(-edge)}H0z"))
     shares = [Bar(axis.share(b.low), axis.share(b.high), b.density) for b in by_variable.strip]
     shapes.append(("hist", _strip(shares)))
-    runs = _runs(by_variable.line)
+    runs = runs_of(by_variable.line)
     for run in runs:
         low, high = [at(p, p.low) for p in run], [at(p, p.high) for p in run]
         lone = len(run) == 1
@@ -380,7 +371,6 @@ def gaps(by_variable: ByVariable, limit: float | None, top: float, noun: str = "
 
 
 def _words(right: bool, y: str, dy: int, text: str) -> Mark:
-    """Return words at the left or the right end of a line."""
     return Mark("100%" if right else "0", y, dy, "end" if right else "start", "mark small", text)
 
 
@@ -401,7 +391,7 @@ def rates(by_variable: ByVariable) -> Plot:
         return round(axis.share(float(p.x or 0.0)) * SIZE), round((high - value * 100) / (high - low) * SIZE)
 
     shapes = []
-    for run in _runs(by_variable.line):
+    for run in runs_of(by_variable.line):
         shapes.append(("says" if len(run) > 1 else "lone", path([at(p, p.predicted) for p in run])))
         shapes.append(("curve" if len(run) > 1 else "lone", path([at(p, p.observed) for p in run])))
     labels = ticks(by_variable.across, 5 if high - low in FOURTHS else 6)
@@ -445,19 +435,9 @@ def cross(bins: Sequence[Bin], across: Window) -> Plot:
 
 
 def control(curve: Curve, beyond: str, peak: str) -> Plot | None:
-    """The control chart: evidence over people, paths of simulated repeats, its line and its peak.
+    """The control chart: evidence over people, paths of simulated repeats, its line and its peak, with words at both.
 
-    Parameters
-    ----------
-    curve : Curve
-        Of `diagnose.control_chart`.
-    beyond, peak : str
-        The words at the line, and at the peak.
-
-    Returns
-    -------
-    Plot or None
-        None where the curve is empty.
+    None where the curve is empty.
     """
     columns, settings = curve.columns, curve.settings
     if not columns.get("x"):
@@ -513,7 +493,7 @@ def spark(by_variable: ByVariable, top: float) -> Svg:
     shapes: list[Shape] = [("zero", f"M0 {height // 2}h{width}")]
     if by_variable.axis is not None:
         axis = by_variable.axis
-        for run in _runs(by_variable.line):
+        for run in runs_of(by_variable.line):
             every = -(-len(run) // SPARK_POINTS)
             few = (*run[:-1:every], run[-1])
             x = [round(axis.share(float(p.x or 0.0)) * width) for p in few]
@@ -571,6 +551,6 @@ def _strip(bars: Sequence[Bar]) -> str:
     return f"{out}V{SIZE}"
 
 
-def _runs(line: Sequence[Point]) -> list[tuple[Point, ...]]:
+def runs_of(line: Sequence[Point]) -> list[tuple[Point, ...]]:
     """The unbroken pieces of a line."""
     return [tuple(run) for _, run in groupby(line, key=lambda p: p.stretch)]

@@ -1,41 +1,40 @@
-"""What the terminal shows: the summary of an audit, and short lines for the other commands."""
+"""What the terminal shows: the summary of an audit, a record in ten lines, and short lines for the other commands."""
 
 from __future__ import annotations
 
 import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from calibrant.audit.record import AuditRecord
+from calibrant.report import document as doc
 from calibrant.report import numbers as num
-from calibrant.report.brief.brief import brief
-from calibrant.report.document import (
-    Changes,
-    Decision,
-    Document,
-    Follows,
-    Heading,
-    Items,
-    Node,
-    Opening,
-    Paragraph,
-    Part,
-    Parts,
-    Ruler,
-    seen,
+from calibrant.report.brief import brief
+from calibrant.report.findings import (
+    by_gap,
+    limit_of,
+    lines_of,
+    only_together,
+    ordered,
+    range_of,
+    subgroups_over,
+    together,
 )
-from calibrant.report.findings import decided, size
 from calibrant.report.sections.repair import AS_AUDITED
-from calibrant.report.spans import Text, plain
+from calibrant.report.spans import Text, label, plain
 from calibrant.report.wording.decisions import lost_by_repair
-from calibrant.report.wording.terms import VERDICTS, capital, fitted_to
+from calibrant.report.wording.headline import headline
+from calibrant.report.wording.missing_labels import known_only
+from calibrant.report.wording.parts import verdict_word
+from calibrant.report.wording.terms import VERDICTS, capital, fitted_to, judged_range
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 
 if TYPE_CHECKING:
     from calibrant.repair.judge.verdict import Comparison
+
 
 WIDTH = 88  # cells of a line: two windows side by side, and it can be quoted in a mail
 NAME = 34  # cells for a name in the table; with the other columns it fits the width
@@ -44,55 +43,44 @@ FLOOR = re.compile(", the smallest that [^ ]+ simulations can show")
 
 
 def render(record: AuditRecord) -> str:
-    """The brief for a terminal: the decision, the verdict in three parts, and what to do.
-
-    Parameters
-    ----------
-    record : AuditRecord
-
-    Returns
-    -------
-    str
-        Plain text without colour codes.
-    """
+    """The brief for a terminal, without colour codes: the decision, the verdict in three parts, and what to do."""
     return written(brief(record))
 
 
-def written(of: Document) -> str:
-    """Return what a document shows in a terminal."""
-    blocks = [" · ".join((of.name, *(plain(f.text) for f in seen(of.facts, "terminal"))))]
+def written(of: doc.Document) -> str:
+    blocks = [" · ".join((of.name, *(plain(f.text) for f in doc.seen(of.facts, "terminal"))))]
     for section in of.sections:
-        lines = [line for node in seen(section.nodes, "terminal") for line in _lines(node)]
+        lines = [line for node in doc.seen(section.nodes, "terminal") for line in _lines(node)]
         blocks += ["\n".join(lines).strip("\n")] if lines else []
     return "\n\n".join(blocks)
 
 
-def _lines(node: Node) -> list[str]:
+def _lines(node: doc.Node) -> list[str]:
     match node:
-        case Heading():
+        case doc.Heading():
             return [f"{node.text}:"]
-        case Items():
+        case doc.Items():
             return [line for text in node.items for line in wrap(_stated(text), "- ")]
-        case Paragraph():
+        case doc.Paragraph():
             return wrap(_stated(node.text))
         case _:
             return _of_the_brief(node)
 
 
-def _of_the_brief(node: Node) -> list[str]:
+def _of_the_brief(node: doc.Node) -> list[str]:
     match node:
-        case Opening():
+        case doc.Opening():
             return [*wrap(node.headline), ""]
-        case Parts():
+        case doc.Parts():
             return [*(line for p in node.parts for line in wrap(_part(p), f"{GLYPHS.get(p.status, '·')} ")), ""]
-        case Decision():
+        case doc.Decision():
             command = [f"    {line}" for line in node.command.split("\n")] if node.command else []
             return [*wrap(f"What to do: {_stated(node.text)}"), *command, ""]
-        case Changes():
+        case doc.Changes():
             return _changes(node)
-        case Ruler():
+        case doc.Ruler():
             return _ruler(node)
-        case Follows():
+        case doc.Follows():
             reported = (f"{_stated(f.title)} ({_stated(f.note)})" if f.note else _stated(f.title) for f in node.items)
             more = wrap(_stated(node.more), "  ") if node.more else []
             return [*(line for text in reported for line in wrap(text, "- ")), *more]
@@ -100,40 +88,22 @@ def _of_the_brief(node: Node) -> list[str]:
             return []
 
 
-def _part(part: Part) -> str:
+def _part(part: doc.Part) -> str:
     return f"{part.who}: {part.word.lower()}. {_stated(part.text)}".strip()
 
 
-def _changes(changes: Changes) -> list[str]:
-    """Return before and after as aligned lines."""
-    names = [clip(f"{c.who} ({c.of})" if c.of else c.who, NAME + 8) for c in changes.rows]
-    wide = [
-        max(map(cells, names)),
-        *(
-            max(map(cells, (head, *reported)))
-            for head, reported in (("now", [c.now for c in changes.rows]), ("after", [c.after for c in changes.rows]))
-        ),
-    ]
-    out = [f"  {pad('', wide[0])}  {'now':>{wide[1]}}  {'after':>{wide[2]}}"]
-    for c, name in zip(changes.rows, names, strict=True):
-        word = f"  {c.word.lower()}" if changes.judged else ""
-        out.append(f"  {pad(name, wide[0])}  {c.now:>{wide[1]}}  {c.after:>{wide[2]}}{word}")
-    return [*out, f"  {changes.more}"] if changes.more else out
+def _changes(changes: doc.Changes) -> list[str]:
+    rows = [("", "now", "after", "")]
+    for c in changes.rows:
+        name = clip(f"{c.who} ({c.of})" if c.of else c.who, NAME + 8)
+        rows.append((name, c.now, c.after, c.word.lower() if changes.judged else ""))
+    return [*(f"  {line}" for line in aligned(rows, left=(0, 3))), *([f"  {changes.more}"] if changes.more else [])]
 
 
-def _ruler(ruler: Ruler) -> list[str]:
-    """The certified ranges as aligned lines."""
-    names = [clip(m.value, NAME) for m in ruler.marks]
-    wide = [
-        max(map(cells, names)),
-        max(cells(m.rows) for m in ruler.marks),
-        max(cells(text) for text in ("points", *(m.range for m in ruler.marks))),
-    ]
-    out = [f"  {pad('', wide[0])}  {'':>{wide[1]}}  {'points':>{wide[2]}}"]
-    for m, name in zip(ruler.marks, names, strict=True):
-        word = f"  {m.word.lower()}" if ruler.judged else ""
-        out.append(f"  {pad(name, wide[0])}  {m.rows:>{wide[1]}}  {m.range:>{wide[2]}}{word}")
-    return out
+def _ruler(ruler: doc.Ruler) -> list[str]:
+    rows = [("", "", "points", "")]
+    rows += [(clip(m.value, NAME), m.rows, m.range, m.word.lower() if ruler.judged else "") for m in ruler.marks]
+    return [f"  {line}" for line in aligned(rows, left=(0, 3))]
 
 
 def _stated(text: Text) -> str:
@@ -148,7 +118,6 @@ def cells(text: str) -> int:
 
 
 def clip(text: str, width: int) -> str:
-    """A text cut to a number of columns."""
     if len(text) <= 8 * width and cells(text) <= width:
         return text
     text = text[: 8 * width]  # a longer text has a column to lose even if most of its characters combine
@@ -158,8 +127,19 @@ def clip(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int) -> str:
-    """A text filled up with spaces to a number of columns."""
     return text + " " * max(0, width - cells(text))
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[str]:
+    """Rows as lines, each column as wide as its widest cell; the columns of `left` begin under each other."""
+    wide = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            pad(text, w) if i in left else " " * (w - cells(text)) + text
+            for i, (text, w) in enumerate(zip(row, wide, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def wrap(text: str, start: str = "", width: int = WIDTH) -> list[str]:
@@ -200,7 +180,6 @@ def certificates(results: Sequence[Estimate], missed: Mapping[str, str], cluster
 
 
 def plan(result: Estimate) -> str:
-    """The rows needed, to two digits, and what they were planned for."""
     s = result.settings
     shown = f"in {s['steps']} rounding steps" if s["method"] == "rounded" else f"jittered by {s['bandwidth']:g}"
     about = "the raw score, from below" if s["side"] == "lower" else f"the score {shown}"
@@ -241,7 +220,6 @@ HEAD = ("", "error", "Brier", "log loss", "AUROC", "accuracy", "local p", "group
 
 
 def comparison(result: Comparison) -> str:
-    """The before-and-after table, a line for each repair, and the recommendation."""
     s = result.settings
     how = (OF_CLUSTERS if s.get("clusters_judged") else HOW)[s["how"]]
     reported = {
@@ -249,9 +227,8 @@ def comparison(result: Comparison) -> str:
     }
     lines = wrap(how.format(folds=s["folds"], **reported))
     rows = [HEAD, *(_compared(result.row(name)) for name in result.table.columns["probability"])]
-    wide = [max(len(r[i]) for r in rows) for i in range(len(HEAD))]
     kept = [i for i in range(len(HEAD)) if i == 0 or any(r[i] for r in rows[1:])]
-    lines += ["  ".join(r[i].ljust(wide[i]) if i == 0 else r[i].rjust(wide[i]) for i in kept).rstrip() for r in rows]
+    lines += aligned([[r[i] for i in kept] for r in rows])
     lines += ["", *(v["line"] + "." for v in result.verdicts.values())]
     c = result.table.columns
     made = zip(c["probability"], map(fitted_to, c["scale"]), strict=True)
@@ -274,17 +251,14 @@ def before_and_after(result: Comparison) -> list[str]:
     what = "calibration error" if s["judge"] == "error" else "gap"
     heads = ("", "rows", "now", "", *((f"after {after}", "") if after else ()))
     rows = [heads]
-    for i, who in enumerate(c["who"]):
-        line = [sanitize(who), num.count(c["rows"][i])]
+    for p in lines_of(result.fixed):
+        line = [sanitize(p["who"]), num.count(p["rows"])]
         for when in ("now", "after") if after else ("now",):
-            low, high, verdict = c[f"{when}_low"][i], c[f"{when}_high"][i], c[when][i]
-            low, high = size(low, high) if c["measure"][i] == "gap" else (low, high)
-            low, high = decided(low, high, verdict, limit)
-            line += [num.ends(low, high, limit), VERDICTS[verdict].lower()]
+            low, high = range_of(p, when, limit) or (0.0, 1.0)
+            line += [num.ends(low, high, limit), VERDICTS[p[when]].lower()]
         rows.append(tuple(line))
-    wide = [max(cells(r[i]) for r in rows) for i in range(len(heads))]
     lines = [f"{capital(what)} in points against the limit of {num.limit_points(limit)}, on the rows judged:"]
-    lines += ["  ".join(pad(text, n) for text, n in zip(r, wide, strict=True)).rstrip() for r in rows]
+    lines += aligned(rows, left=range(len(heads)))
     whom = "Everyone and the groups over the limit now or after" if s["groups"] else "Everyone"
     counts = (f"{d['name']} {d['over']} over the limit and {d['undecided']} undecided" for d in s["candidates"])
     unlisted = s["groups"] > c["kind"].count("group")
@@ -301,7 +275,6 @@ def before_and_after(result: Comparison) -> list[str]:
 
 
 def recommendation(result: Comparison) -> str:
-    """The recommendation in one line, and below it what it is shown to lose at a threshold."""
     if result.recommended == AS_AUDITED:
         return "Recommended: leave it as it is; no repair is shown to be better."
     first = ""
@@ -327,3 +300,46 @@ def _compared(row: Mapping[str, Any]) -> tuple[str, ...]:
         "" if row["local_p"] is None else f"{row['local_p']:.3f}",
         moved,
     )
+
+
+LEAD = 17  # cells of the words at the left
+SAVE = 'record.save("audit.html") writes the report; also .json, .md and .pdf.'
+MORE = "In a notebook the record shows its first screen; record.groups, .checks, .estimates and .curves hold the rest."
+
+
+def lines(record: AuditRecord) -> str:
+    """The verdict in three parts, with ranges of everyone, the worst group and subgroup; and how to save it."""
+    return "\n".join(line for text in _texts(record) if (line := clip(text, WIDTH + 32)))
+
+
+def _texts(record: AuditRecord) -> Iterator[str]:
+    limit, total = limit_of(record), len(record.groups)
+    bound = "no limit" if limit is None else f"limit {num.limit_points(limit)} points"
+    yield f"Audit of {sanitize(record.name)}: {num.count(record.everyone.rows)} rows, {bound}"
+    word = "" if limit is None else f"{VERDICTS[record.verdict].upper()}. "
+    yield f"{word}{headline(record)}"
+    known = known_only(record)
+    off = "a gap of" if by_gap(record) else "off by"
+    everyone = VERDICTS[record.everyone.verdict] if limit is not None else "Not judged"
+    yield _lead(f"Everyone{known}", everyone, f"{off} {judged_range(record, record.everyone)} points")
+    of = f"{num.count(total)} named groups" if total > 1 else "1 named group" if total else "Named groups"
+    of = of.replace("named groups", "groups shown") if only_together(record) else of
+    yield _lead(f"{of}{known}", verdict_word(record, "groups")[1], "")
+    for worst in ordered(record.groups)[:1]:
+        yield _lead("", "", f"worst, {label(worst)}: {off} {judged_range(record, worst)} points")
+    yield _lead(f"Unlisted subgroups{known}", verdict_word(record, "subgroups")[1], "")
+    for subgroup in subgroups_over(record)[:1]:
+        least = num.lower_bound(subgroup.least, limit)
+        yield _lead("", "", f"worst, {sanitize(subgroup.rule) or 'not shown'}: a gap of at least {least} points")
+    if result := together(record):
+        yield (
+            f"Rows of one {sanitize(result[0])} are correlated: ranges are too narrow. Pass "
+            f"cluster={sanitize(result[0])!r}."
+        )
+    yield SAVE
+    yield MORE
+
+
+def _lead(who: str, word: str, text: str) -> str:
+    reported = " · ".join(t for t in (word, text) if t)
+    return f"  {pad(who, max(LEAD, cells(who)))} {reported}"

@@ -3,19 +3,35 @@
 What a fit needs of the outcomes is the sum of residuals in each step (``x > c``) and corner (``x > c and z <= d``):
 cuts and overlaps are fixed without labels. A refit takes as many small steps as `STEPS` says, each to the step or
 corner whose residuals add up highest for its size, in the sums alone; so hundreds of data sets are fitted at once.
+
+Which models of the residual there are: the default's by the number of rows, the paper's, and a user's own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.errors import BadInput
 from calibrant.kernels.runtime import one_thread
-from calibrant.search.models import Fitted, Floats, Pool, Rows, Sample
+from calibrant.search.models import (
+    Boosted,
+    Fitted,
+    FixedModels,
+    Floats,
+    Forest,
+    Learner,
+    Models,
+    Pool,
+    Quadratic,
+    Rows,
+    Sample,
+)
 from calibrant.views.features import Features
 
 Singles = NDArray[np.float32]
@@ -143,13 +159,7 @@ class Overlaps(NamedTuple):
         Sampled sizes are not enough: a rule that holds one row in a thousand, and few of the sample, would look much
         smaller than it is, so that its noise would stand out from every other rule's residuals.
 
-        Parameters
-        ----------
-        cuts : Cuts
-        codes : uint8 array of shape (columns, n)
-        weights : float array of shape (n,)
-        sizes : float array of shape (m,)
-            Weight in each step and corner, of the rows that a fit sees.
+        `codes` (columns, n). `weights` (n,). `sizes` (m,): weight in each step and corner, of the rows that a fit sees.
         """
         n = codes.shape[1]
         if n > SAMPLED:
@@ -175,19 +185,9 @@ class Overlaps(NamedTuple):
 def boosted(sums: Singles, overlaps: Overlaps, rules: int, steps: int) -> tuple[Rows, Singles]:
     """The rules that each data set chooses, and how far it goes along each.
 
-    Parameters
-    ----------
-    sums : float32 array of shape (sets, m)
-        Weighted residuals in each step and corner.
-    overlaps : Overlaps
-    rules, steps : int
-        How many of the first rules may be chosen, and how often.
-
-    Returns
-    -------
-    rules : int array of shape (sets, steps)
-    sizes : float32 array of shape (sets, steps)
-        In clusters of a residual; of few steps, made larger by what so many leave out.
+    `sums` (sets, m): weighted residuals in each step and corner. `rules`, `steps`: how many of the first rules may be
+    chosen, and how often. Returns `rules` (sets, steps). `sizes` (sets, steps): in clusters of a residual; of few
+    steps, made larger by what so many leave out.
     """
     root, sets = overlaps.root[:rules], np.arange(len(sums))
     left = sums[:, :rules] * root
@@ -290,3 +290,74 @@ CORNERS = Boosting(
     ("steps", "corners", "both"),
     ((1.0, 0.0), (0.0, 1.0), (0.5, 0.5)),
 )
+
+
+# ---- Which models there are: the default's by the number of rows, the paper's, and a user's own ----
+
+FEW = 2_000  # rows up to which the pool with a tolerance has corners too, and slow fits are repeated
+TREES = 100  # of each of the paper's forests: with 2,000, as in the authors' program, most of the time goes into them
+
+
+def _each(k: int) -> tuple[tuple[float, ...], ...]:
+    """The mix in which each of k learners is a model by itself."""
+    return tuple(tuple(float(i == j) for j in range(k)) for i in range(k))
+
+
+def _each_and_mean(k: int) -> tuple[tuple[float, ...], ...]:
+    """The mix in which each of k learners is a model, and their mean another."""
+    return (*_each(k), (1.0 / k,) * k)
+
+
+# Boosted trees, corners and a regression err differently, and their mean errs least. With few rows the regression of
+# all terms of degree two needs a strong ridge: with C = 10 its noise outweighs what it finds, and that of its mean with
+# the others (docs/benchmarks-detect.md).
+CORNERED = Pool(
+    (Boosted("boosted", 50, 0.03, 8), Quadratic("quadratic", 0.1), Greedy("corners", STEPS[1], True)),
+    ("boosted", "logistic", "corners", "mean"),
+    _each_and_mean(3),
+)
+# With more rows, of what was tried: 4 to 6 leaves find steps and 12 to 20 three attributes at once somewhat more often;
+# larger steps and bags find less, and larger leaves lose small subgroups.
+BOOSTED = Pool(
+    (Boosted("boosted", 50, 0.03, 8), Quadratic("quadratic", 10.0)),
+    ("boosted", "logistic", "both"),
+    ((1.0, 0.0), (0.0, 1.0), (0.5, 0.5)),
+)
+
+
+def pool_of(detector: str, models: Models | None, n: int) -> Pool:
+    """The default models for so many rows, the paper's, or the user's with their mean."""
+    if models is not None:
+        return _users(models)
+    if detector == "default":
+        return CORNERED if n <= FEW else BOOSTED
+    # Appendix C of the paper: half of the features or all, depth 4 or 8; a ridge of C = 1000, 100 or 10.
+    forests = [Forest(f"forest {s:g} {d}", TREES, s, d, 1) for s in (0.5, 1.0) for d in (4, 8)]
+    logistic = [Quadratic(f"logistic C={c:g}", c) for c in (1000.0, 100.0, 10.0)]
+    learners: tuple[Learner, ...] = (*forests, *logistic)
+    return Pool(learners, tuple(m.name for m in learners), _each(len(learners)))
+
+
+def _is_estimator(model: object) -> bool:
+    """Whether this is an object that can be cloned, fitted and asked."""
+    return not isinstance(model, type) and all(hasattr(model, name) for name in ("get_params", "fit", "predict"))
+
+
+def _users(models: object) -> Pool:
+    from sklearn.base import is_classifier
+
+    if isinstance(models, str) or not isinstance(models, Iterable):
+        raise BadInput(f"models={models!r}: pass a list of pairs (name, scikit-learn estimator)")
+    pairs: list[Any] = list(models)
+    for pair in pairs:
+        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and _is_estimator(pair[1])):
+            raise BadInput(f"models: {pair!r} is not a pair (name, scikit-learn estimator)")
+        if is_classifier(pair[1]) and not hasattr(pair[1], "predict_proba"):
+            raise BadInput(f"models: {pair[0]!r} has no predict_proba: calibrate it, or pass a regressor")
+    names = [name for name, _ in pairs]
+    if not pairs or len(set(names)) < len(names):
+        raise BadInput(f"models names {names}: pass at least one pair (name, estimator), each name once")
+    learners = tuple(FixedModels(name, estimator) for name, estimator in pairs)
+    if len(learners) == 1:
+        return Pool(learners, tuple(names), ((1.0,),))
+    return Pool(learners, (*names, "mean"), _each_and_mean(len(learners)))

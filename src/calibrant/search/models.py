@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,22 +37,56 @@ class Sample:
     x: Features
     y: Floats  # shape (n,)
     p: Floats  # shape (n,)
-    weights: Floats | None  # shape (n,): mean one
+    weights: Floats | None = None  # shape (n,): mean one; None where rows count alike
 
-    def weights_of(self, rows: Rows) -> Floats | None:
+    def weights_of(self, _rows: Rows) -> Floats | None:
         """The weights of some rows as scikit-learn takes them: None if no row has any."""
-        return None if self.weights is None else self.weights[rows]
+        return None
+
+    def fit_weights(self, _rows: Rows) -> dict[str, Floats]:
+        """The weights of some rows as an argument of scikit-learn's fits."""
+        return {}
+
+    @cached_property
+    def mass(self) -> Floats:
+        """The weights, ones if no row has any."""
+        return np.ones(len(self.y))
 
     def mass_of(self, rows: Rows) -> Floats:
         """The weights of some rows, ones if no row has any."""
-        return np.ones(len(rows)) if self.weights is None else self.weights[rows]
+        return self.mass[rows]
+
+    def added(self, y: NDArray[np.uint8], member: NDArray[np.float32], _rows: Rows) -> Floats:
+        """Events of data sets, shape (sets, rows), added up over sets of the rows given; counts are exact."""
+        return (y.astype(np.float32) @ member.T).astype(np.float64)
 
     def part(self, rows: Rows) -> Sample:
         """Return some rows, their weights of mean one again."""
-        weights = self.weights_of(rows)
-        return Sample(
-            self.x.rows(rows), self.y[rows], self.p[rows], None if weights is None else weights / weights.mean()
-        )
+        return replace(self, x=self.x.rows(rows), y=self.y[rows], p=self.p[rows])
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightedSample(Sample):
+    """Rows that do not count alike."""
+
+    weights: Floats
+
+    def weights_of(self, rows: Rows) -> Floats:
+        return self.weights[rows]
+
+    def fit_weights(self, rows: Rows) -> dict[str, Floats]:
+        return {"sample_weight": self.weights[rows]}
+
+    @property
+    def mass(self) -> Floats:
+        return self.weights
+
+    def added(self, y: NDArray[np.uint8], member: NDArray[np.float32], rows: Rows) -> Floats:
+        return (y * self.weights[rows]) @ member.T.astype(np.float64)
+
+    def part(self, rows: Rows) -> Sample:
+        weights = self.weights[rows]
+        return replace(super().part(rows), weights=weights / weights.mean())
 
 
 class Fitted(Protocol):
@@ -112,7 +147,7 @@ class Forest:
             random_state=seed,
             n_jobs=1,
         )
-        model.fit(s.x.trees[rows], s.y[rows] - s.p[rows], sample_weight=s.weights_of(rows))
+        model.fit(s.x.trees[rows], s.y[rows] - s.p[rows], **s.fit_weights(rows))
         return _Trees(tuple(one.tree_ for one in model.estimators_), self.trees)
 
 
@@ -170,7 +205,7 @@ class Boosted:
             random_state=seed,
         )
         with one_thread("openmp"):
-            model.fit(s.x.flat[rows], s.y[rows] - s.p[rows], sample_weight=s.weights_of(rows))
+            model.fit(s.x.flat[rows], s.y[rows] - s.p[rows], **s.fit_weights(rows))
         return _Steps(model, 1.0 - (1.0 - self.step) ** self.trees)
 
 
@@ -220,11 +255,11 @@ class Quadratic:
         # A model that only orders rows may stop early, and in single precision: the 300 products are most of the cost.
         model = LogisticRegression(C=self.strength, solver="newton-cholesky", max_iter=50, tol=1e-3)
         with one_thread():
-            fit_logistic(model, s.x.quadratic(rows), y, s.weights_of(rows))
+            fit_logistic(model, s.x.quadratic(rows), y, s.fit_weights(rows))
         return _Logistic.of(model.coef_[0].astype(np.float64), float(model.intercept_[0]), x=s.x)
 
 
-def fit_logistic(model: Any, z: NDArray[np.float32], y: Floats, weights: Floats | None) -> None:
+def fit_logistic(model: Any, z: NDArray[np.float32], y: Floats, weights: Mapping[str, Floats]) -> None:
     """Fit in single precision, or in double where columns that nearly repeat each other ask for it.
 
     Steps that run out leave a model that orders the rows a little worse; no level depends on it.
@@ -236,10 +271,10 @@ def fit_logistic(model: Any, z: NDArray[np.float32], y: Floats, weights: Floats 
         warnings.simplefilter("error", LinAlgWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
-            model.fit(z, y, sample_weight=weights)
+            model.fit(z, y, **weights)
         except LinAlgWarning:
             warnings.simplefilter("ignore", LinAlgWarning)
-            model.fit(z.astype(np.float64), y, sample_weight=weights)
+            model.fit(z.astype(np.float64), y, **weights)
 
 
 @dataclass(frozen=True)
@@ -303,7 +338,7 @@ class FixedModels:
         if two and y.min() == y.max():
             return _Rate.of(y)
         target = y.astype(np.int64) if two else y - s.p[rows]
-        extra = {} if s.weights is None else {"sample_weight": s.weights_of(rows)}
+        extra = s.fit_weights(rows)
         try:
             model.fit(s.x.flat[rows], target, **extra)
         except TypeError as e:
@@ -392,11 +427,7 @@ def predicted(fitted: Sequence[Fitted], s: Sample, pool: Pool, rows: Rows) -> Fl
 def cross_fit(s: Sample, pool: Pool, fold: Rows, seed: int) -> tuple[Floats, tuple[tuple[Fitted, ...], ...]]:
     """Predict each fold from the others.
 
-    Returns
-    -------
-    g : float array of shape (models, n)
-    fitted : tuple of tuple of Fitted
-        The learners of each fold.
+    Returns `g` (models, n). `fitted`: the learners of each fold.
     """
     g, kept = np.empty((len(pool.names), len(fold))), []
     for f in range(int(fold.max()) + 1):

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, choice
-from calibrant.errors import BadInput, NotComputable
+from calibrant.errors import BadInput
 from calibrant.kernels.draws import outcomes
-from calibrant.search.corners import CORNERS
-from calibrant.search.detectors import DetectorInputs, Detectors, Fits, detectors_of, halves_of
+from calibrant.search.corners import CORNERS, FEW
+from calibrant.search.detectors import INFLATED, DetectorInputs, Detectors, Fits, detectors_of, halves_of
 from calibrant.search.models import Floats, Rows, cross_fit, predicted
-from calibrant.search.pools import FEW
 from calibrant.search.repeats import Repeats
-from calibrant.stats.cusum import Path, beyond, multiplied, observed, simulated
+from calibrant.stats.cusum import Path, beyond, observed
 from calibrant.stats.nulls import p_value, reaching
+from calibrant.views.points import refuse_rows
 
 Null = Literal["auto", "refit", "fixed", "split", "forward", "eprocess"]
 NULLS: tuple[Null, ...] = ("auto", "refit", "fixed", "split", "forward", "eprocess")
@@ -45,13 +45,12 @@ LAWS: Mapping[str, str] = {
     "eprocess": "finite-sample: test martingale with models fitted to earlier blocks (Ville's inequality)",
 }
 SLACK = 0.5  # tolerance times the root of the rows (or clusters) from which `auto` holds models: see `may_hold`
-INFLATED = "; may reject too often here (in simulations up to 18% of calibrated models where 10% was asked)"
-CLUSTERED = "asymptotic in the number of clusters: a random sign for each cluster's scores"
 EXACT = "finite-sample: exact simulation of the whole procedure, models fitted again to each draw"
 AT_EDGE = "; exact where every rate is at the edge of the tolerance, asymptotic elsewhere in the null"
 IMPOSSIBLE = "exact: outcomes of probability zero under every rate within the tolerance happened: {}"
 
 
+UNPROVED = "the test martingale is proved for independent rows without weights: use null='split'"
 SHOWN = 8  # simulated paths that are kept, to be drawn: enough to see what chance does, few enough to tell apart
 
 
@@ -117,7 +116,7 @@ def chosen_null(q: DetectorInputs, null: Any) -> str:
         return "fixed"
     # One-sided with a tolerance, the law of a split is that of every model within it, that of repeats of its edge.
     slow = q.n > MANY or (q.n > FEW and (q.edge.tolerance > 0 or _slow(q)))
-    return "split" if wide or q.cluster is not None or slow else "refit"
+    return "refit" if q.repeats and not wide and not slow else "split"
 
 
 def _slow(q: DetectorInputs) -> bool:
@@ -140,7 +139,7 @@ def under(q: DetectorInputs, null: str) -> DetectorInputs:
     So are those of `split` where `auto` takes it instead of `refit`, for the many rows.
     """
     s = q.settings
-    plain = s.models is None and s.detector == "default" and q.cluster is None
+    plain = s.models is None and s.detector == "default" and q.repeats
     sums = null == "refit" or (null == "split" and q.n > MANY and q.edge.tolerance == 0)
     return replace(q, pool=CORNERS) if plain and sums else q
 
@@ -177,11 +176,6 @@ def law_assumed(q: DetectorInputs) -> str:
     return LAWS["fixed"] + ("" if may_hold(q) else INFLATED)
 
 
-def by_cluster(law: str) -> str:
-    """Say what a null rests on when each cluster has a sign."""
-    return CLUSTERED + (INFLATED if law.endswith(INFLATED) else "")
-
-
 def _number(statistic: float) -> float:
     """A statistic, or 0 where no model predicts anything beyond the tolerance."""
     return float(statistic) if np.isfinite(statistic) else 0.0
@@ -200,20 +194,15 @@ def judged(q: DetectorInputs, paths: Sequence[Path], rows: Rows, draws: int, law
     Two-sided, one uniform number a row gives its outcome at either edge, and each model takes the edge on its side
     (Theorem 4); that is `simulated`. Clusters keep their scores, with one random sign each.
     """
-    y, detector, clusters = q.sample.y[rows], q.settings.detector, q.clusters_of(rows)
-    result = observed(paths, y, detector)
-    if clusters is None:
-        null = simulated(paths, q.edge.rows(rows), q.ids[rows], draws, salt, detector)
-    else:
-        law = by_cluster(law)
-        null = multiplied(paths, y, clusters, draws, salt, detector)
+    result = observed(paths, q.sample.y[rows], q.settings.detector)
+    null = q.drawn(paths, rows, draws, salt)
     best = int(np.argmax(result))
     return Verdict(
         statistic=_number(result[best]),
         p_value=_level(result[best], null.max(axis=1)),
         statistics=tuple(_number(v) for v in result),
         p_values=tuple(_level(v, null[:, m]) for m, v in enumerate(result)),
-        law=law,
+        law=q.law(law),
         path=paths[best],
         chosen=best,
         rows=rows,
@@ -273,10 +262,9 @@ def forward(q: DetectorInputs, draws: int) -> Verdict:
 
 def refit(q: DetectorInputs, most: int) -> Verdict:
     """Repeat the whole procedure on outcomes drawn at the edge, until ten reach the statistic (Besag-Clifford)."""
-    if q.cluster is not None:
-        raise NotComputable(
-            "repeated fitting is exact for independent rows only, and the data have clusters: use null='fixed'"
-        )
+    refuse_rows(
+        q, cluster="repeated fitting is exact for independent rows only, and the data have clusters: use null='fixed'"
+    )
     if q.pool is not CORNERS:
         q = replace(q, pool=q.pool.small(REFIT_TREES))
         first, paths, fits = procedure(q)
@@ -366,8 +354,8 @@ def eprocess(q: DetectorInputs) -> Verdict:
     - y)``, t the rate at the edge and ``r = t + stake x excess`` on the side of the violation: expectation at most one
     under every rate within the tolerance. Wealth is the mean over models and stakes.
     """
-    if q.cluster is not None or q.sample.weights is not None:
-        raise NotComputable("the test martingale is proved for independent rows without weights: use null='split'")
+    refuse_rows(q, cluster=UNPROVED)
+    refuse_rows(q.sample, weights=UNPROVED)
     models = len(q.pool.names)
     total, bets, seen = np.zeros((models, len(BET_SIZES))), [], []
     for block in range(1, q.settings.folds):

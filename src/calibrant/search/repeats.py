@@ -156,7 +156,7 @@ class Repeats:
         excess, upper = beyond(g, self.q.edge, s.alternative)
         level = np.minimum((excess * (LEVELS / top)).astype(np.int64), LEVELS - 1)
         excess = np.where(excess > 0.0, (level + 0.5) / LEVELS * top, 0.0)
-        return by_variable((excess, upper), self.q.edge, s.detector, self.q.sample.weights, s.min_size)
+        return by_variable((excess, upper), self.q.edge, s.detector, self.q.sample.mass, s.min_size)
 
     # ---- Simulated data sets ----
 
@@ -232,10 +232,7 @@ class Repeats:
         """Add up so that the number of data sets makes no difference, not even of rounding: counts are exact."""
         out = []
         for rows, kept, expected in zip(self.folds, self._member, self._expected_few, strict=True):
-            if self.q.sample.weights is None:
-                events = (y[:, rows].astype(np.float32) @ kept.T).astype(np.float64)
-            else:
-                events = (y[:, rows] * self.bars.weight[rows]) @ kept.T.astype(np.float64)
+            events = self.q.sample.added(y[:, rows], kept, self.order[rows])
             out.append((events - expected).astype(np.float32))
         return np.stack(out)
 
@@ -246,9 +243,9 @@ class Repeats:
 
     def _sums_many(self, bits: Ids, count: int) -> Singles:
         """Add up outcomes of data sets in tables of two columns, and those to residuals in steps and corners."""
-        (tables, cells), weight = self._tables, None if self.q.sample.weights is None else self.bars.weight
+        (tables, cells), weight = self._tables, self.q.sample.weights_of
         each = (
-            table_sums(bits[rows], None if weight is None else weight[rows], self._both[rows], tables, cells)[:, :count]
+            table_sums(bits[rows], weight(self.order[rows]), self._both[rows], tables, cells)[:, :count]
             for rows in self.folds
         )
         return self._residuals(each)

@@ -215,12 +215,7 @@ def sign_paths(log_wealth: Floats, switch: float) -> float:
     The signs follow a Markov chain with uniform start that keeps its state with probability ``1 - switch``; the
     forward algorithm adds up all ``3^cells`` paths.
 
-    Parameters
-    ----------
-    log_wealth : array of shape (cells, 3)
-        What each sign wins in each cell.
-    switch : float
-        Two thirds for independent signs.
+    `log_wealth` (cells, 3): what each sign wins in each cell. `switch`: two thirds for independent signs.
     """
     step = (np.full((3, 3), switch / 2.0) + np.eye(3) * (1.0 - 1.5 * switch)).tolist()
     state, total = [1.0 / 3.0] * 3, 0.0
@@ -260,13 +255,8 @@ def residual_mean_limits(
     e-value, and each limit is the m at which it reaches ``2 / delta``. Per cell the product is bounded below by
     the chord through the cell's ends at the exact mean score, so sums of scores are enough.
 
-    Parameters
-    ----------
-    counts, score_sums : arrays of shape (cells, 2)
-        Rows per label, and the sums of their scores.
-    low, high : arrays of shape (cells,)
-        Ends of the cells.
-    delta : float
+    `counts`, `score_sums` (cells, 2): rows per label, and the sums of their scores. `low`, `high` (cells,): ends of the
+    cells.
     """
     n = float(np.sum(counts))
     kappas = MEAN.bets(0.5 * np.sqrt(n), 2.0)  # no standard deviation is above one half; residual less mean is below 2
@@ -320,15 +310,8 @@ class Clusters:
         Whatever two repairs are compared in (Brier score, log loss, accuracy, the residual of a group), a row
         contributes one of two numbers, known from its scores.
 
-        Parameters
-        ----------
-        y, p : arrays of shape (n,)
-            Outcomes, and rates from which the noise is guessed.
-        ends : pair of float64 arrays of shape (n,)
-            What a row contributes if the outcome is 0, and if it is 1.
-        weight : array of shape (n,), optional
-        cluster : int array of shape (n,), optional
-            0, 1, ...: whole clusters are the clusters.
+        `y`, `p` (n,): outcomes, and rates from which the noise is guessed. `ends` (n,): what a row contributes if the
+        outcome is 0, and if it is 1. `weight` (n,). `cluster` (n,): 0, 1, ...: whole clusters are the clusters.
         """
         z0, z1 = ends
         n = len(z0)

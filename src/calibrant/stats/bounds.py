@@ -54,11 +54,7 @@ def bernstein_upper(s: Floats, n: Floats, k: Floats, delta: float) -> float:
 def product_upper(s: ArrayLike, n: ArrayLike, k: ArrayLike, delta: float) -> float:
     """The upper bound of Theorem U with the notch; it fails with probability at most `delta`.
 
-    Parameters
-    ----------
-    s, n, k : arrays of shape (levels,)
-        Shown values, rows and events of each.
-    delta : float
+    `s`, `n`, `k` (levels,): shown values, rows and events of each.
     """
     return product_evidence(s, n, k).limit(delta)
 
@@ -399,14 +395,8 @@ SHARES = (0.9, 0.1)  # of delta: the sum over rows, and the step from sample to 
 def variation_upper(cells: Cells, variation: float, delta: float, single: Flags) -> tuple[float, int]:
     """The bound and the run length it used.
 
-    Parameters
-    ----------
-    cells : Cells
-    variation : float
-        V, an upper bound on the total variation of ``E[Y|p]``.
-    delta : float
-    single : bool array of shape (cells,)
-        Cells whose rows all share one score; they have no oscillation.
+    `variation`: V, an upper bound on the total variation of ``E[Y|p]``. `single` (cells,): cells whose rows all share
+    one score; they have no oscillation.
     """
     n = cells.n
     best = np.log2(0.4 * n / max(variation, 1e-9)) * (2.0 / 3.0)  # m near (0.4 n / V)^(2/3), on a dyadic grid

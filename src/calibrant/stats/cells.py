@@ -154,16 +154,8 @@ class Cells:
     def equal_mass(self, bins: int, blocks: NDArray[np.intp] | None = None) -> Ints:
         """Assign each cell to one of at most `bins` runs of consecutive cells with about equally many rows.
 
-        Parameters
-        ----------
-        bins : int
-        blocks : sequence of int, optional
-            Blocks whose rows set the edges; all by default.
-
-        Returns
-        -------
-        int array of shape (cells,)
-            Non-decreasing bin numbers from 0.
+        `blocks`: blocks whose rows set the edges; all by default. The result has shape (cells,): non-decreasing bin
+        numbers from 0.
         """
         return equal_mass((self.rows if blocks is None else self.rows[blocks]).sum(axis=0), bins)
 
@@ -198,11 +190,7 @@ def log_growth(cells: Cells, block: int, tilt: Floats) -> float:
     Within a cell the tilt is constant and ``ln(1 + t (y - p))`` is concave in ``p``; the chord through the ends
     of the cell, at the exact mean score, is therefore a lower bound, and the sum of scores is all it needs.
 
-    Parameters
-    ----------
-    cells : Cells
-    block : int
-    tilt : float array of shape (cells,) or (), in (-1, 1)
+    `tilt` (cells,) or (): in (-1, 1).
     """
     result = cells.chords
     own = slice(result.starts[block], result.starts[block + 1])

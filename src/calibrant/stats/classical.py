@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import Walks, extremes, outcomes
-from calibrant.stats.nulls import CHUNK, ClusterSums, null_events
+from calibrant.stats.cells import Cells
+from calibrant.stats.measures import Weighed, WeighedByClusters
+from calibrant.stats.nulls import CHUNK, SIGNS, ClusterSums, null_events
 from calibrant.stats.strata import equal_mass_edges
 
 Floats = NDArray[np.float64]
@@ -22,7 +25,7 @@ Places = NDArray[np.intp]
 # ---- How large a Brownian motion on [0, 1] gets: tails of its maximum modulus and of its range ----
 
 TERMS = 60  # of each series: their last is below rounding for any argument
-SIGNS = (1.0, -1.0) * (TERMS // 2)
+ALTERNATING = (1.0, -1.0) * (TERMS // 2)
 CROSS = 2.0  # where one series takes over from the other; both are exact to rounding there
 
 
@@ -36,9 +39,9 @@ def maximum_tail(x: float) -> float:
     if x <= 0.0:
         return 1.0
     if x >= CROSS:
-        return 4.0 * math.fsum(SIGNS[k] * upper_tail((2 * k + 1) * x) for k in range(TERMS))
+        return 4.0 * math.fsum(ALTERNATING[k] * upper_tail((2 * k + 1) * x) for k in range(TERMS))
     inside = math.fsum(
-        SIGNS[k] / (2 * k + 1) * math.exp(-(((2 * k + 1) * math.pi / x) ** 2) / 8.0) for k in range(TERMS)
+        ALTERNATING[k] / (2 * k + 1) * math.exp(-(((2 * k + 1) * math.pi / x) ** 2) / 8.0) for k in range(TERMS)
     )
     return min(max(1.0 - 4.0 / math.pi * inside, 0.0), 1.0)
 
@@ -48,7 +51,7 @@ def range_tail(x: float) -> float:
     if x <= 0.0:
         return 1.0
     if x >= CROSS:
-        return 8.0 * math.fsum(SIGNS[k - 1] * k * upper_tail(k * x) for k in range(1, TERMS))
+        return 8.0 * math.fsum(ALTERNATING[k - 1] * k * upper_tail(k * x) for k in range(1, TERMS))
     halves = [(k + 0.5) * math.pi for k in range(TERMS)]
     inside = math.fsum((8.0 / x**2 + 2.0 / h**2) * math.exp(-2.0 * (h / x) ** 2) for h in halves)
     return min(max(1.0 - inside, 0.0), 1.0)
@@ -56,8 +59,10 @@ def range_tail(x: float) -> float:
 
 # ---- Rows in order of their score, tied rows counted together where there are many, and outcomes simulated ----
 
+IN_CLUSTERS = "the outcomes happen with the probabilities given; clusters are independent"
 AT_ONCE = 1 << 21  # simulated outcomes held at once: 2 MB
 TIED = 16  # rows a distinct score, on average, from which drawing a binomial a cell is faster than drawing rows
+SIGN_STREAM = 0x516  # of clusters' signs, apart from the random numbers of other methods at the same seed
 SALT = 0xC1A551C  # of simulated outcomes, apart from those of other methods
 
 
@@ -65,14 +70,21 @@ SALT = 0xC1A551C  # of simulated outcomes, apart from those of other methods
 class Scored:
     """Entries sorted by grade, score and weight: rows, or cells of rows that agree in all three."""
 
+    law, null = "", ""  # what null distribution and hypothesis are, where that is not the test's choice
     # `p` and `events`, shape (m,): score of each entry, and how many of its rows have the outcome.
     p: Floats
     events: Floats
-    rows: Ints | None  # shape (m,): rows of each entry; None for one each
-    weight: Floats | None  # shape (m,): sampling weight of each of those rows; None for one
-    grade: Ints | None  # shape (m,): non-decreasing numbers of the grades; None for a single one
-    # Shape (m,): cluster of each entry, 0 to G - 1, whose rows may depend on one another; then entries are single rows.
-    cluster: Places | None = None
+    rows: Ints | None = None  # shape (m,): rows of each entry; None for one each
+    weight: Floats | None = None  # shape (m,): sampling weight of each of those rows; None for one
+    grade: Ints | None = None  # shape (m,): non-decreasing numbers of the grades; None for a single one
+
+    @classmethod
+    def of_cells(cls, cells: Cells) -> Scored:
+        """A sketch's occupied cells, each at the mean score of its rows."""
+        at = cells.occupied()
+        rows = cells.totals[at].sum(axis=1)
+        mean = np.clip(cells.score_sums[at].sum(axis=1) / rows, 0.0, 1.0)
+        return cls(mean, cells.totals[at, 1].astype(float), rows)
 
     @cached_property
     def times(self) -> Floats:
@@ -109,20 +121,138 @@ class Scored:
         """Index of the last entry of each distinct score."""
         return np.append(np.flatnonzero(np.diff(self.p) != 0), len(self.p) - 1)
 
-    def where(self, keep: NDArray[np.bool_] | Places) -> Scored:
+    @property
+    def equal_rows(self) -> bool:
+        """Whether rows are independent and count equally."""
+        return self.weight is None
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters; 0 of independent rows."""
+        return 0
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """For settings, what is known of the clusters."""
+        return {}
+
+    def where(self, keep: NDArray[np.bool_] | Places) -> Self:
         """The entries that are kept."""
-        rows, grade = (None if v is None else v[keep] for v in (self.rows, self.grade))
-        cluster = None if self.cluster is None else self.cluster[keep]
-        weight = None if self.weight is None else self.weight[keep]
-        return Scored(self.p[keep], self.events[keep], rows, weight, grade, cluster)
+        there = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(self, **{k: v[keep] for k, v in there.items() if v is not None})
+
+    def weighed(self, x: Floats) -> tuple[Floats, Weighed]:
+        """Values of the entries, and points of one outcome each."""
+        many = np.concatenate([self.events, self.times - self.events])
+        seen, y = many > 0, np.repeat([1.0, 0.0], len(x))
+        mass, each = many[seen], np.tile(self.each_weighs, 2)[seen]
+        return np.tile(x, 2)[seen], Weighed(y[seen], mass * each, mass * each * each)
+
+    # ---- The null: outcomes simulated under calibration ----
+
+    def covariance(self, terms: Floats) -> Floats:
+        """The null covariance of sums of `residual` times terms of shape (m, t)."""
+        return (terms.T * self.variance) @ terms
+
+    def sums(self, terms: Floats, null: Drawing) -> Floats:
+        """Simulated sums of `residual` times terms of shape (m, t): (draws, t)."""
+        own = self.each_weighs[:, None] * terms
+        out = np.zeros((null.draws, terms.shape[1]))
+        for at, numbers, events in simulated(self, null):
+            out[numbers] += events.T.astype(float) @ own[at]
+        return out - (self.times * self.p) @ own
+
+    def totals(self, first: Places, null: Drawing) -> Floats:
+        """Simulated weighted events of each run of entries, which begin at `first`: (draws, runs)."""
+        out = np.zeros((null.draws, len(first)))
+        for at, numbers, events in simulated(self, null):
+            low, high = np.searchsorted(first, [at.start, at.stop - 1], side="right") - 1
+            for run in range(low, high + 1):
+                begin = max(int(first[run]), at.start) - at.start
+                end = (min(int(first[run + 1]), at.stop) if run + 1 < len(first) else at.stop) - at.start
+                part = events[begin:end]
+                here = slice(at.start + begin, at.start + end)
+                out[numbers, run] += part.sum(axis=0, dtype=float) if self.weight is None else self.weight[here] @ part
+        return out
+
+    def extremes(self, null: Drawing) -> tuple[Floats, Floats]:
+        """The lowest and the highest point of the simulated walks, each of shape (draws,), in residuals."""
+        low, high, so_far = np.zeros(null.draws), np.zeros(null.draws), np.zeros(null.draws)
+        expected = np.cumsum(self.each_weighs * self.times * self.p)
+        read = np.zeros(len(self.p), dtype=bool)
+        read[self.ends] = True
+        for at, numbers, events in simulated(self, null):
+            walks = Walks(so_far[numbers], low[numbers], high[numbers])
+            extremes(events, self.each_weighs[at], expected[at], read[at], walks)
+        return low, high
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredInClusters(Scored):
+    """Single rows in clusters: the null is a random sign for the residuals of each (wild bootstrap, null imposed)."""
+
+    cluster: Places  # shape (m,): 0 to G - 1
+
+    law, null, equal_rows = SIGNS, IN_CLUSTERS, False
+
+    @property
+    def clusters(self) -> int:
+        return int(self.cluster.max()) + 1
+
+    @property
+    def facts(self) -> dict[str, int]:
+        return {"clusters": self.clusters}
+
+    def weighed(self, x: Floats) -> tuple[Floats, Weighed]:
+        w, cluster = self.each_weighs, np.unique(self.cluster, return_inverse=True)[1]
+        return x, WeighedByClusters(self.events, w, w * w, cluster)
+
+    def covariance(self, terms: Floats) -> Floats:
+        residual = self._by_cluster(terms).residual
+        product: Floats = (residual @ residual.T).toarray()
+        return product
+
+    def sums(self, terms: Floats, null: Drawing) -> Floats:
+        return self._by_cluster(terms).signed(null.draws, null.signs)
+
+    def totals(self, first: Places, null: Drawing) -> Floats:
+        cell = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(self.p))))
+        drawn = ClusterSums.of(cell, self.cluster, len(first), self.residual, self.each_weighs)
+        return np.add.reduceat(self.each_weighs * self.p, first) + drawn.signed(null.draws, null.signs)
+
+    def extremes(self, null: Drawing) -> tuple[Floats, Floats]:
+        low, high, rng = np.zeros(null.draws), np.zeros(null.draws), null.signs
+        step = max(1, AT_ONCE // len(self.p))
+        for start in range(0, null.draws, step):
+            some = slice(start, min(start + step, null.draws))
+            signs = 2.0 * rng.integers(0, 2, (some.stop - start, self.clusters)) - 1.0
+            walks = np.cumsum(signs[:, self.cluster] * self.residual, axis=1)[:, self.ends]
+            low[some], high[some] = np.minimum(walks.min(axis=1), 0.0), np.maximum(walks.max(axis=1), 0.0)
+        return low, high
+
+    def _by_cluster(self, terms: Floats) -> ClusterSums:
+        """Each cluster's residual sums times some terms, as cells."""
+        cell, mass = np.broadcast_to(np.arange(terms.shape[1]), terms.shape), self.each_weighs[:, None] * np.abs(terms)
+        return ClusterSums.of(cell, self.cluster, terms.shape[1], self.residual[:, None] * terms, mass)
+
+
+class Drawing(NamedTuple):
+    """What data are simulated with."""
+
+    ids: Ids  # identities of the entries: their rank by score, so that neither row order nor chunks matter
+    draws: int
+    seed: int
+
+    @property
+    def signs(self) -> np.random.Generator:
+        """The generator of the clusters' signs."""
+        return np.random.default_rng([SIGN_STREAM, self.seed])
 
 
 def in_clusters(p: Floats, y: NDArray[np.int8] | Floats, weight: Floats | None, cluster: Places) -> Scored:
-    """Sort rows that come in units by score."""
-    order = np.argsort(p, kind="stable")
-    return Scored(
-        p[order], y[order].astype(float), None, None if weight is None else weight[order], None, cluster[order]
-    )
+    """Sort rows that come in clusters by score."""
+    every = ScoredInClusters(p, y.astype(float), weight=weight, cluster=cluster)
+    return every.where(np.argsort(p, kind="stable"))
 
 
 def scored(p: Floats, y: NDArray[np.int8] | Floats, weight: Floats | None = None, grade: Ints | None = None) -> Scored:
@@ -132,49 +262,33 @@ def scored(p: Floats, y: NDArray[np.int8] | Floats, weight: Floats | None = None
     """
     keys = tuple(k for k in (weight, p, grade) if k is not None)
     order = np.argsort(p, kind="stable") if len(keys) == 1 else np.lexsort(keys)
-    s, event = p[order], y[order].astype(float)
-    w, g = None if weight is None else weight[order], None if grade is None else grade[order]
-    new = np.zeros(len(s) - 1, dtype=bool)
-    for v in (s, w, g):
-        new |= False if v is None else np.diff(v) != 0
+    q = Scored(p, y.astype(float), weight=weight, grade=grade).where(order)
+    new = np.any([np.diff(v[order]) != 0 for v in keys], axis=0)
     first = np.flatnonzero(np.append(True, new))
-    if len(first) * TIED > len(s):
-        return Scored(s, event, None, w, g)
-    rows = np.diff(np.append(first, len(s)))
-    events = np.add.reduceat(event, first)
-    return Scored(s[first], events, rows, None if w is None else w[first], None if g is None else g[first])
+    if len(first) * TIED > len(p):
+        return q
+    return replace(q.where(first), rows=np.diff(np.append(first, len(p))), events=np.add.reduceat(q.events, first))
 
 
 Block = tuple[slice, slice, NDArray[np.uint8] | Floats]  # which entries, which draws, and the events of both
 
 
-def simulated(q: Scored, ids: Ids, draws: int, seed: int) -> Iterator[Block]:
+def simulated(q: Scored, null: Drawing) -> Iterator[Block]:
     """Yield the events of a calibrated model, ``Bernoulli(p)`` for each row, in blocks of bounded size.
 
     For every draw the entries come in order.
-
-    Parameters
-    ----------
-    q : Scored
-    ids : uint64 array of shape (m,)
-        Identities of the entries in their order; used where each is a row.
-    draws, seed : int
-
-    Yields
-    ------
-    Block
     """
     m = len(q.p)
     if q.rows is not None:
         done = 0
-        for block in null_events(q.rows, q.p, draws, seed):
+        for block in null_events(q.rows, q.p, null.draws, null.seed):
             yield slice(0, m), slice(done, done + len(block)), block.T
             done += len(block)
         return
-    step = max(1, AT_ONCE // draws)
+    step = max(1, AT_ONCE // null.draws)
     for start in range(0, m, step):
         at = slice(start, min(start + step, m))
-        yield at, slice(0, draws), outcomes(ids[at], q.p[at], 0, draws, SALT)
+        yield at, slice(0, null.draws), outcomes(null.ids[at], q.p[at], 0, null.draws, SALT)
 
 
 # ---- Statistics of the classical calibration tests, of the data and of data simulated under calibration ----
@@ -183,54 +297,6 @@ def simulated(q: Scored, ids: Ids, draws: int, seed: int) -> Iterator[Block]:
 def runs_of(labels: Floats | Ints | Places) -> Places:
     """Return where each run of equal labels begins."""
     return np.flatnonzero(np.append(True, np.diff(labels) != 0))
-
-
-def simulated_sums(q: Scored, terms: Floats, ids: Ids, draws: int, seed: int) -> Floats:
-    """Return ``sum terms Y*`` over the rows for each draw.
-
-    Parameters
-    ----------
-    q : Scored
-    terms : float array of shape (m, t)
-        What an event of each entry adds to each of t sums.
-    ids : uint64 array of shape (m,)
-    draws, seed : int
-
-    Returns
-    -------
-    float array of shape (draws, t)
-    """
-    out = np.zeros((draws, terms.shape[1]))
-    for at, numbers, events in simulated(q, ids, draws, seed):
-        out[numbers] += events.T.astype(float) @ terms[at]
-    return out
-
-
-def simulated_totals(q: Scored, first: Places, ids: Ids, draws: int, seed: int) -> Floats:
-    """The weighted events of each run of entries for each draw.
-
-    Parameters
-    ----------
-    q : Scored
-    first : int array of shape (runs,)
-        Where each run begins; the first at 0.
-    ids : uint64 array of shape (m,)
-    draws, seed : int
-
-    Returns
-    -------
-    float array of shape (draws, runs)
-    """
-    out = np.zeros((draws, len(first)))
-    for at, numbers, events in simulated(q, ids, draws, seed):
-        low, high = np.searchsorted(first, [at.start, at.stop - 1], side="right") - 1
-        for run in range(low, high + 1):
-            begin = max(int(first[run]), at.start) - at.start
-            end = (min(int(first[run + 1]), at.stop) if run + 1 < len(first) else at.stop) - at.start
-            part = events[begin:end]
-            here = slice(at.start + begin, at.start + end)
-            out[numbers, run] += part.sum(axis=0, dtype=float) if q.weight is None else q.weight[here] @ part
-    return out
 
 
 FACTORS = 0xFAC7  # stream of the common factors and of the outcomes given them
@@ -242,18 +308,8 @@ def correlated_totals(q: Scored, first: Places, rho: float, draws: int, seed: in
     Vasicek's model: a row is an event if ``sqrt(rho) Z + sqrt(1 - rho) e <= Phi^-1(p)``, with one Z a draw and one e a
     row, all independent and standard normal; so each is an event with chance p.
 
-    Parameters
-    ----------
-    q : Scored
-        Without weights.
-    first : int array of shape (runs,)
-        Where each run begins; the first at 0.
-    rho : float in [0, 1)
-    draws, seed : int
-
-    Returns
-    -------
-    float array of shape (draws, runs)
+    `q`: without weights. `first` (runs,): where each run begins; the first at 0. `rho`: in [0, 1). The result has shape
+    (draws, runs).
     """
     from scipy.special import ndtr, ndtri
 
@@ -286,18 +342,6 @@ def walk_of(q: Scored) -> Walk:
     return Walk(np.append(0.0, np.cumsum(q.residual)[q.ends]), float(np.sqrt(q.variance.sum())))
 
 
-def simulated_extremes(q: Scored, ids: Ids, draws: int, seed: int) -> tuple[Floats, Floats]:
-    """The lowest and the highest point of the simulated walks, each of shape (draws,), in residuals."""
-    low, high, so_far = np.zeros(draws), np.zeros(draws), np.zeros(draws)
-    expected = np.cumsum(q.each_weighs * q.times * q.p)
-    read = np.zeros(len(q.p), dtype=bool)
-    read[q.ends] = True
-    for at, numbers, events in simulated(q, ids, draws, seed):
-        walks = Walks(so_far[numbers], low[numbers], high[numbers])
-        extremes(events, q.each_weighs[at], expected[at], read[at], walks)
-    return low, high
-
-
 @dataclass(frozen=True)
 class Groups:
     """Sums over the runs of scores that Hosmer and Lemeshow compare."""
@@ -321,8 +365,7 @@ def groups_of(q: Scored, bins: int) -> Groups:
 
     With weights the variance is ``S P (1 - P)``, S the sum of squared weights and P the mean score under them.
     """
-    mass = None if q.rows is None and q.weight is None else q.each_weighs * q.times
-    edges = equal_mass_edges(q.p, mass, bins)
+    edges = equal_mass_edges(q.p, q.each_weighs * q.times, bins)
     first = runs_of(np.searchsorted(edges, q.p, side="right"))
     square = q.each_weighs**2 * q.times
     values = (q.times, q.each_weighs * q.events, q.each_weighs * q.times * q.p, square, square * q.p)
@@ -334,47 +377,13 @@ def groups_of(q: Scored, bins: int) -> Groups:
 def efficient_scores(sums: Floats, information: Floats) -> tuple[Floats, Floats]:
     """The squared standardised score of the intercept, and of the slope once the intercept is free.
 
-    Parameters
-    ----------
-    sums : float array of shape (..., 2)
-        Residual sums, plain and times the logit.
-    information : float array of shape (2, 2)
-        Their null variance.
+    `sums` (..., 2): residual sums, plain and times the logit. `information` (2, 2): their null variance.
     """
     # The information is [[a, b], [b, c]]; of the slope's, `left` is what the intercept does not explain.
     a, b, c = float(information[0, 0]), float(information[0, 1]), float(information[1, 1])
     left = c - b * b / a
     slope = (sums[..., 1] - b / a * sums[..., 0]) ** 2 / left if left > 1e-12 * c else np.zeros(sums.shape[:-1])
     return sums[..., 0] ** 2 / a, slope
-
-
-# ---- The same of rows in clusters: a random sign for each cluster's residuals (wild bootstrap, null imposed) ----
-
-
-def cluster_terms(q: Scored, cluster: Places, terms: Floats) -> ClusterSums:
-    """Return each cluster's residual sums times some terms of shape (m, t), as t cells."""
-    cell = np.broadcast_to(np.arange(terms.shape[1]), terms.shape)
-    return ClusterSums.of(
-        cell, cluster, terms.shape[1], q.residual[:, None] * terms, q.each_weighs[:, None] * np.abs(terms)
-    )
-
-
-def cluster_variance(sums: ClusterSums) -> Floats:
-    """The sum over clusters of the products of their sums: the variance if each has mean 0, shape (t, t)."""
-    product: Floats = (sums.residual @ sums.residual.T).toarray()
-    return product
-
-
-def signed_extremes(q: Scored, cluster: Places, draws: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """The lowest and the highest point of walks whose clusters have random signs, each of shape (draws,)."""
-    low, high = np.zeros(draws), np.zeros(draws)
-    step = max(1, AT_ONCE // len(q.p))
-    for start in range(0, draws, step):
-        some = slice(start, min(start + step, draws))
-        signs = 2.0 * rng.integers(0, 2, (some.stop - start, int(cluster.max()) + 1)) - 1.0
-        walks = np.cumsum(signs[:, cluster] * q.residual, axis=1)[:, q.ends]
-        low[some], high[some] = np.minimum(walks.min(axis=1), 0.0), np.maximum(walks.max(axis=1), 0.0)
-    return low, high
 
 
 def posterior_tails(events: ArrayLike, rows: ArrayLike, rate: ArrayLike, alternative: str) -> Floats:
@@ -406,29 +415,25 @@ def edges(p: Floats, tolerance: float) -> tuple[Floats, Floats]:
     return np.maximum(p - tolerance, 0.0), np.minimum(p + tolerance, 1.0)
 
 
-def paired(q: Scored, tolerance: float, ids: Ids, draws: int, seed: int) -> Iterator[Pair]:
+def paired(q: Scored, tolerance: float, null: Drawing) -> Iterator[Pair]:
     """Yield events drawn at both edges of the tolerance, never fewer at the upper one.
 
     A calibrated outcome lies between the two when all three come from one uniform number, so that a statistic which
     rises in the upper and falls in the lower events dominates that of any rates within the tolerance.
-
-    Yields
-    ------
-    Pair
     """
     low, high = edges(q.p, tolerance)
     if q.rows is None:
-        step = max(1, AT_ONCE // draws)
+        step = max(1, AT_ONCE // null.draws)
         for start in range(0, len(q.p), step):
             at = slice(start, min(start + step, len(q.p)))
-            few, many = (outcomes(ids[at], v[at], 0, draws, SALT) for v in (low, high))
-            yield at, slice(0, draws), few, many
+            few, many = (outcomes(null.ids[at], v[at], 0, null.draws, SALT) for v in (low, high))
+            yield at, slice(0, null.draws), few, many
         return
-    rng = np.random.default_rng([MORE, seed])
+    rng = np.random.default_rng([MORE, null.seed])
     rest = np.where(low < 1.0, (high - low) / np.where(low < 1.0, 1.0 - low, 1.0), 0.0)
     step = max(1, CHUNK // len(q.p))
-    for start in range(0, draws, step):
-        size = (min(step, draws - start), len(q.p))
+    for start in range(0, null.draws, step):
+        size = (min(step, null.draws - start), len(q.p))
         first = rng.binomial(q.rows, low, size=size)
         more = rng.binomial(q.rows - first, np.clip(rest, 0.0, 1.0))
         yield slice(0, len(q.p)), slice(start, start + size[0]), first.T, (first + more).T
@@ -460,12 +465,12 @@ class Contrasts:
         above, below = w * (q.events - q.times * high), w * (q.times * low - q.events)
         return self.squares(above @ self.up + below @ self.down)
 
-    def simulated(self, q: Scored, tolerance: float, ids: Ids, draws: int, seed: int) -> Floats:
+    def simulated(self, q: Scored, tolerance: float, null: Drawing) -> Floats:
         """Return statistics that dominate those of any rates within the tolerance, shape (draws, statistics)."""
         low, high = edges(q.p, tolerance)
         up, down = q.each_weighs[:, None] * self.up, q.each_weighs[:, None] * self.down
-        sums = np.tile((q.times * low) @ down - (q.times * high) @ up, (draws, 1))
-        for at, numbers, few, many in paired(q, tolerance, ids, draws, seed):
+        sums = np.tile((q.times * low) @ down - (q.times * high) @ up, (null.draws, 1))
+        for at, numbers, few, many in paired(q, tolerance, null):
             sums[numbers] += many.T.astype(float) @ up[at] - few.T.astype(float) @ down[at]
         return self.squares(sums)
 
@@ -475,10 +480,7 @@ def group_squares(
 ) -> Floats:
     """Return ``sum_g max(0, O - E_high, E_low - O)^2 / V_g`` over groups whose outcomes can vary, one side if asked.
 
-    Parameters
-    ----------
-    totals : tuple of two float arrays of shape (..., groups)
-        Weighted events to hold against the lower and against the upper edge.
+    `totals` (..., groups): weighted events to hold against the lower and against the upper edge.
     """
     low, high = (np.add.reduceat(q.each_weighs * q.times * v, groups.first) for v in edges(q.p, tolerance))
     above, below = totals[1] - high, low - totals[0]
@@ -489,10 +491,10 @@ def group_squares(
     return (worst[..., live] ** 2 / groups.variance[live]).sum(axis=-1)
 
 
-def paired_totals(q: Scored, first: Places, tolerance: float, ids: Ids, draws: int, seed: int) -> tuple[Floats, Floats]:
+def paired_totals(q: Scored, first: Places, tolerance: float, null: Drawing) -> tuple[Floats, Floats]:
     """The weighted events of each run of entries for each draw, at the lower and at the upper edge."""
-    out = np.zeros((2, draws, len(first)))
-    for at, numbers, *events in paired(q, tolerance, ids, draws, seed):
+    out = np.zeros((2, null.draws, len(first)))
+    for at, numbers, *events in paired(q, tolerance, null):
         begin, end = np.searchsorted(first, [at.start, at.stop - 1], side="right") - 1
         starts = np.maximum(first[begin : end + 1], at.start) - at.start
         for side, drawn in enumerate(events):

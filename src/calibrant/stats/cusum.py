@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import LANES, peaks, words
 
@@ -52,6 +52,24 @@ class Boundary:
         """The edges of some rows."""
         return Boundary(p=self.p[which], high=self.high[which], low=self.low[which], tolerance=self.tolerance)
 
+    def impossible(self, events: ArrayLike, others: ArrayLike, alternative: Alternative) -> int:
+        """Count outcomes that have probability zero under every rate within the tolerance."""
+        up = np.asarray(events)[self.high <= 0.0].sum() if alternative != "less" else 0
+        return int(up + (np.asarray(others)[self.low >= 1.0].sum() if alternative != "greater" else 0))
+
+
+def within(tolerance: float, alternative: Alternative, given: str = "p, x") -> str:
+    """The null hypothesis, as a formula."""
+    rate = f"E[Y | {given}]"
+    gap = {"two-sided": f"|{rate} - p|", "greater": f"{rate} - p", "less": f"p - {rate}"}[alternative]
+    return f"{gap} <= {tolerance:g} for every row"
+
+
+def off_by(tolerance: float, alternative: Alternative, what: str = "the score") -> str:
+    """Where the event rate is under the alternative."""
+    where = {"two-sided": "off", "greater": "above", "less": "below"}[alternative]
+    return f"{where} {what}" + (f" by more than {tolerance:g}" if tolerance else "")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Path:
@@ -87,21 +105,10 @@ class Path:
 def beyond(g: Floats, edge: Boundary, alternative: Alternative, plain: bool = False) -> tuple[Floats, Flags]:
     """Return by how much predicted residuals lie beyond the tolerance, and whether above it.
 
-    Parameters
-    ----------
-    g : float array of shape (n,)
-        Predicted ``E[Y - p | x]``.
-    edge : Boundary
-    alternative : {"two-sided", "greater", "less"}
-    plain : bool
-        Take the tolerance itself off, as the authors' program does, where the edge was cut off at 0 or 1 too.
-
-    Returns
-    -------
-    excess : float array of shape (n,)
-        ``max(g - (p_delta - p), (p - p_-delta) - g, 0)``, of one side only for a one-sided alternative. Zero where the
-        edge is 0 or 1 already, so that no outcome can show a violation on that side.
-    upper : bool array of shape (n,)
+    `g` (n,): predicted ``E[Y - p | x]``. `plain`: take the tolerance itself off, as the authors' program does, where
+    the edge was cut off at 0 or 1 too. Returns `excess` (n,): ``max(g - (p_delta - p), (p - p_-delta) - g, 0)``, of one
+    side only for a one-sided alternative. Zero where the edge is 0 or 1 already, so that no outcome can show a
+    violation on that side. `upper` (n,).
     """
     if plain:
         above, below = g - edge.tolerance, -g - edge.tolerance
@@ -120,30 +127,17 @@ def path(
     edge: Boundary,
     alternative: Alternative = "two-sided",
     detector: Detector = "default",
-    weights: Floats | None = None,
+    weights: Floats | float = 1.0,
     min_size: float = 0.0,
 ) -> Path:
     """Order the rows by predicted residual beyond the tolerance, and say how their scores add up.
 
-    Parameters
-    ----------
-    g : float array of shape (n,)
-        Predicted ``E[Y - p | x]``, from rows other than the row itself.
-    edge : Boundary
-    alternative : {"two-sided", "greater", "less"}
-    detector : {"default", "paper", "authors"}
-        ``"default"``: score ``g+ (y - rate)``, divided by ``(V_k V_K)^(1/4)``, V the null variance so far and in all,
-        once ``sum rate (1 - rate)`` reaches 2. ``"paper"``: the same score over n. ``"authors"``: weight
-        ``max(0, g+ / sd - mean + 2)`` over the rows beyond the tolerance, divided by the root of their number; fewer
-        than four such rows are left out.
-    weights : float array of shape (n,), optional
-        Of rows, mean one.
-    min_size : float in [0, 1)
-        The least share of rows (of weight) that a group must have to be looked at.
-
-    Returns
-    -------
-    Path
+    `g` (n,): predicted ``E[Y - p | x]``, from rows other than the row itself. `detector`: ``"default"``: score ``g+ (y
+    - rate)``, divided by ``(V_k V_K)^(1/4)``, V the null variance so far and in all, once ``sum rate (1 - rate)``
+    reaches 2. ``"paper"``: the same score over n. ``"authors"``: weight ``max(0, g+ / sd - mean + 2)`` over the rows
+    beyond the tolerance, divided by the root of their number; fewer than four such rows are left out. `weights` (n,):
+    of rows, mean one. `min_size`: the least share of rows (of weight) that a group must have to be looked at, in [0,
+    1).
     """
     # (1) Soft-threshold at the tolerance.
     return by_variable(beyond(g, edge, alternative, detector == "authors"), edge, detector, weights, min_size)
@@ -153,7 +147,7 @@ def by_variable(
     past: tuple[Floats, Flags],
     edge: Boundary,
     detector: Detector = "default",
-    weights: Floats | None = None,
+    weights: Floats | float = 1.0,
     min_size: float = 0.0,
 ) -> Path:
     """Order the rows by what is past the tolerance, as `beyond` returns it; the rest as `path`."""
@@ -163,7 +157,7 @@ def by_variable(
     rows = result[np.argsort(-excess[result], kind="stable")]
     h, side, rate = excess[rows], upper[rows], np.where(upper[rows], edge.high[rows], edge.low[rows])
     # (2) Weigh each score by what is left, towards its side.
-    own = np.ones(len(rows)) if weights is None else weights[rows]
+    own = np.broadcast_to(weights, excess.shape)[rows]
     size = _authors(h) if detector == "authors" else h
     weight = np.where(side, size, -size) * own
     # (3) Scale the sums so far; look only where a run of ties ends, and where a group is large enough.
@@ -221,9 +215,7 @@ def simulated(
     One uniform number a row and draw serves both signs and all models (Theorem 4): an outcome of a row compared with
     ``p + delta`` is ``U < p + delta``, of one compared with ``p - delta`` it is ``U < p - delta``.
 
-    Returns
-    -------
-    float array of shape (draws, models)
+    The result has shape (draws, models).
     """
     used = np.zeros(len(ids), dtype=bool)
     for q in paths:
@@ -243,14 +235,8 @@ def multiplied(
 ) -> Floats:
     """The models' statistics with the scores of each cluster multiplied by one random sign.
 
-    Parameters
-    ----------
-    clusters : int array of shape (n,) and uint64 array of shape (C,)
-        Cluster of each row, 0 to C - 1, and identities of the clusters.
-
-    Returns
-    -------
-    float array of shape (draws, models)
+    `clusters` are the cluster of each row, 0 to C - 1, and identities of the clusters. The result has shape (draws,
+    models).
     """
     cluster, ids = clusters
     steps = []
@@ -301,22 +287,15 @@ class BinnedPath:
         return float(np.sqrt((self.weight[first:stop] ** 2 * rate * (1.0 - rate)).sum()))
 
 
-def binned(path: Path, n: int, bins: int, weights: Floats | None = None, by_size: bool = False) -> BinnedPath:
+def binned(path: Path, n: int, bins: int, weights: Floats | float = 1.0, by_size: bool = False) -> BinnedPath:
     """Cut a path of n rows in all into groups of n / bins rows.
 
-    Parameters
-    ----------
-    path : Path
-    n, bins : int
-        Rows that the path does not hold come last: they fill groups, and add nothing.
-    weights : float array of shape (n,), optional
-        Of rows.
-    by_size : bool
-        Scores are multiplied by the predicted residual beyond the tolerance; by its sign alone otherwise.
+    `n`, `bins`: rows that the path does not hold come last: they fill groups, and add nothing. `weights` (n,): of rows.
+    `by_size`: scores are multiplied by the predicted residual beyond the tolerance; by its sign alone otherwise.
     """
     weight = path.weight
     if not by_size:
-        weight = np.where(path.upper, 1.0, -1.0) * (1.0 if weights is None else weights[path.rows])
+        weight = np.where(path.upper, 1.0, -1.0) * np.broadcast_to(weights, n)[path.rows]
     size = len(path.rows)
     edges = [min(b * n // bins, size) for b in range(bins + 1)]
     cuts = tuple((a, b) for a, b in pairwise(edges) if b > a)

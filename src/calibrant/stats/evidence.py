@@ -90,12 +90,7 @@ class Against(Evidence):
 class Mean(Evidence):
     """The mean of e-values against the same hypotheses, with equal weights.
 
-    Parameters
-    ----------
-    parts : sequence of Evidence
-        At least one.
-    of : int, optional
-        E-values that there are: those beyond `parts` are 1 whatever the data say.
+    `parts`: at least one. `of`: E-values that there are: those beyond `parts` are 1 whatever the data say.
     """
 
     def __init__(self, parts: Sequence[Evidence], of: int = 0) -> None:

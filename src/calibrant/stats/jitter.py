@@ -26,12 +26,7 @@ LEAST = -0.999  # of a signal times its bet, which rounding of the convolutions 
 class Jitter:
     """The transition kernel K of one bandwidth on one grid.
 
-    Parameters
-    ----------
-    size : int
-        Grid points G.
-    bandwidth : float
-        h, in units of probability.
+    `size`: grid points G. `bandwidth`: h, in units of probability.
     """
 
     def __init__(self, size: int, bandwidth: float) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.cells import summed
+from calibrant.stats.measures import Weighed
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -79,16 +79,9 @@ def maximise(design: Design, sums: Floats, start: Floats | None = None, *, reach
 
     Newton's method; a step is cut to `LONGEST` and halved until the value does not fall.
 
-    Parameters
-    ----------
-    design : Design
-    sums : float64 array of shape (outcomes, d)
-        ``sum w y x`` of each outcome.
-    start : float64 array of shape (d,), optional
-        Zero by default.
-    reach : float
-        Root mean square move of the log-odds at most. Infinite, which lets steps be of any length too, where a penalty
-        on every slope makes the optimum finite, however far it is.
+    `sums` (outcomes, d): ``sum w y x`` of each outcome. `start` (d,): zero by default. `reach`: root mean square move
+    of the log-odds at most. Infinite, which lets steps be of any length too, where a penalty on every slope makes the
+    optimum finite, however far it is.
     """
     d, total = design.features.shape[1], float(design.weight.sum())
     penalty = np.zeros(d) if design.penalty is None else design.penalty
@@ -187,17 +180,9 @@ def regress(
     scikit-learn's `LogisticRegression` minimises the same sum, but takes labels 0 and 1 only, so that every row would
     enter it twice. Constant columns get coefficient 0.
 
-    Parameters
-    ----------
-    features : float64 array of shape (n, d), or several arrays
-        Several are taken side by side, without a copy of all; those of 0/1 columns may be of flags.
-    target : float64 array of shape (n,)
-        In [0, 1].
-    weight : float64 array of shape (n,), optional
-    ridge : float or float64 array of shape (d,)
-        scikit-learn's 1/C; of all columns, or of each.
-    intercept : bool
-        Fit an intercept, which has no penalty; otherwise it is 0.
+    `features` (n, d): several are taken side by side, without a copy of all; those of 0/1 columns may be of flags.
+    `target` (n,): in [0, 1]. `weight` (n,). `ridge` (d,): scikit-learn's 1/C; of all columns, or of each. `intercept`:
+    fit an intercept, which has no penalty; otherwise it is 0.
     """
     blocks = [features] if isinstance(features, np.ndarray) else features
     n, d = len(target), sum(block.shape[1] for block in blocks)
@@ -250,14 +235,8 @@ def recalibrations(excess: Floats, x: Floats, mass: Floats, slope: bool) -> Reca
     The sums of an outcome are their expectation at ``intercept = 0, slope = 1`` plus `excess`, so that no excess gains
     nothing, whatever nodes x stands on.
 
-    Parameters
-    ----------
-    excess : float64 array of shape (outcomes, 2)
-        ``sum (Y - p)`` and ``sum (Y - p) x``.
-    x, mass : float64 arrays of shape (m,)
-        Logits and their weight.
-    slope : bool
-        Fit the slope too; otherwise it stays 1.
+    `excess` (outcomes, 2): ``sum (Y - p)`` and ``sum (Y - p) x``. `x`, `mass` (m,): logits and their weight. `slope`:
+    fit the slope too; otherwise it stays 1.
     """
     from scipy.special import expit
 
@@ -294,34 +273,22 @@ class Recalibration:
     sandwich: Floats
 
 
-def recalibrate(
-    logit: Floats,
-    y: NDArray[np.int8] | Floats,
-    count: Floats,
-    weight: Floats,
-    slope: bool,
-    cluster: NDArray[np.intp] | None = None,
-) -> Recalibration:
-    """Fit intercept and slope, or the intercept alone with slope one, to points of `count` rows.
+def recalibrate(logit: Floats, q: Weighed, slope: bool) -> Recalibration:
+    """Fit intercept and slope, or the intercept alone with slope one, to points of these logits.
 
     Standard errors are the larger of the sandwich's (White 1982), right also where the logistic form is not, and the
-    model's, which does not fall to nothing with few events. Where rows come in units, entries are single rows and the
-    sandwich adds scores up within each (Liang and Zeger 1986), times ``G / (G - 1)`` for G clusters.
+    model's, which does not fall to nothing with few events. In clusters the sandwich adds scores up within each (Liang
+    and Zeger 1986), times ``G / (G - 1)`` for G clusters.
     """
     from scipy.special import expit
 
-    mass = count * weight
-    residual = mass * (y - expit(logit))
-    fit = recalibrations(np.array([[residual.sum(), residual @ logit]]), logit, mass, slope)
+    residual = q.mass * (q.y - expit(logit))
+    fit = recalibrations(np.array([[residual.sum(), residual @ logit]]), logit, q.mass, slope)
     a, b = float(fit.intercept[0]), float(fit.slope[0])
     kept = 1 + slope
     terms = np.array([np.ones(len(logit)), logit])[:kept]
-    score = terms * (weight * (y - expit(a + b * logit)))
-    meat = (score * count) @ score.T
-    if cluster is not None:
-        by_cluster = np.array([summed(cluster, row) for row in score])
-        meat = by_cluster @ by_cluster.T * (by_cluster.shape[1] / (by_cluster.shape[1] - 1.0))
+    meat = q.products(terms * (q.y - expit(a + b * logit)))
     inverse = np.linalg.pinv(fit.information[0, :kept, :kept])
-    robust, model = inverse @ meat @ inverse, inverse * float((mass * weight).sum() / mass.sum())
+    robust, model = inverse @ meat @ inverse, inverse * float(q.square.sum() / q.mass.sum())
     errors = np.sqrt(np.maximum(np.diag(robust), np.diag(model)))
     return Recalibration(np.array([a, b])[:kept], errors, bool(fit.settled[0]), robust)

@@ -6,7 +6,7 @@ Points are rows, or cells of rows that count alike: how many each stands for, an
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Literal
 
@@ -17,10 +17,13 @@ from calibrant.errors import NotComputable
 from calibrant.kernels.isotonic import isotonic
 from calibrant.kernels.roots import crossing
 from calibrant.stats.cells import summed
+from calibrant.stats.nulls import ClusterSums, at_least, effective, studied
+from calibrant.stats.strata import Bins
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int8] | Floats
 Flags = NDArray[np.bool_]
+Places = NDArray[np.intp]
 
 # ---- Proper scores, the area under the ROC curve, and observed over expected ----
 
@@ -32,61 +35,99 @@ def normal_quantile(alpha: float) -> float:
     return float(-ndtri(alpha / 2))
 
 
-def effective_clusters(mass: Floats, cluster: NDArray[np.intp] | None) -> float:
-    """Return Kish's effective number of clusters, by the weight of each."""
-    each = mass if cluster is None else summed(cluster, mass)
-    return float(each.sum()) ** 2 / float(each @ each)
-
-
-def studied(alpha: float, clusters: float) -> float:
-    """The alpha of a normal quantile that is Student's at `alpha` with ``clusters - 1`` degrees of freedom."""
-    from scipy.special import ndtr, stdtrit
-
-    return 2.0 * float(ndtr(stdtrit(max(clusters - 1.0, 1.0), alpha / 2.0)))
-
-
 @dataclass(frozen=True)
 class Weighed:
-    """Outcomes with how often each occurs and how much it weighs, and moments over them."""
+    """Outcomes with how often each occurs and how much it weighs, and moments over them; of independent rows."""
 
     y: Labels  # shape (m,)
     # `mass` and `square`, shape (m,): count times weight, and count times squared weight.
     mass: Floats
     square: Floats
-    # Shape (m,): cluster of each entry, 0 to G - 1, whose rows may depend on one another; then entries are single rows.
-    cluster: NDArray[np.intp] | None = None
 
-    @cached_property
+    @property
     def rows(self) -> float:
-        """Kish's effective number of rows, over the outcomes' design effect where rows come in units, if above 1."""
-        rows = float(self.mass.sum()) ** 2 / float(self.square.sum())
-        return rows if self.cluster is None else rows / self._design_effect(rows)
+        """Kish's effective number of rows."""
+        return float(self.mass.sum()) ** 2 / float(self.square.sum())
 
-    def _design_effect(self, rows: float) -> float:
-        """Return how much more the mean outcome varies than that of independent rows; at most rows a cluster."""
-        alone = replace(self, cluster=None).variance(self.y)
-        most = rows / effective_clusters(self.mass, self.cluster)
-        return max(min(self.variance(self.y) / alone, most), 1.0) if alone > 0.0 else max(most, 1.0)
+    @property
+    def effective_clusters(self) -> float:
+        """Kish's effective number of what is independent."""
+        return self.rows
 
     def level(self, alpha: float) -> float:
         """The alpha at which a normal quantile is Student's, with a degree of freedom fewer than clusters."""
-        return alpha if self.cluster is None else studied(alpha, effective_clusters(self.mass, self.cluster))
+        return alpha
 
     def mean(self, values: Floats | Labels) -> float:
         """The weighted mean."""
         return float(self.mass @ values) / float(self.mass.sum())
 
+    def products(self, values: Floats) -> Floats:
+        """The covariance of weighted sums of values of mean zero, shape (k, m), as far as it was seen: (k, k)."""
+        return (values * self.square) @ values.T
+
     def variance(self, values: Floats | Labels) -> float:
-        """The variance of the weighted mean, as far as it was seen; by clusters where there are some."""
-        if self.cluster is not None:
-            sums = summed(self.cluster, self.mass * (values - self.mean(values)))
-            return float(sums @ sums) / float(self.mass.sum()) ** 2 * len(sums) / (len(sums) - 1.0)
-        return float(self.square @ (values - self.mean(values)) ** 2) / float(self.mass.sum()) ** 2
+        """The variance of the weighted mean, as far as it was seen."""
+        centred: Floats = np.asarray(values - self.mean(values), dtype=np.float64)
+        return float(self.products(centred[None])[0, 0]) / float(self.mass.sum()) ** 2
 
     def modelled(self, rates: Floats, swing: Floats | float = 1.0) -> float:
         """The variance of the mean of ``swing Y`` for outcomes of these rates, given the rows."""
         likely = np.clip(rates, 0.0, 1.0)
         return float(self.square @ (swing**2 * likely * (1.0 - likely))) / float(self.mass.sum()) ** 2
+
+    def noisier(self, drawn: Floats, _by_clusters: Callable[[Places], Floats]) -> Floats:
+        """Noise drawn for independent rows, or where it is wider that of their clusters."""
+        return drawn
+
+    def binned(self, bins: Bins, _p: Floats) -> Bins:
+        """Bins of these scores with what their noise is."""
+        return bins
+
+    def ranking(self, p: Floats, count: Floats) -> Ranking:
+        """The area under the ROC curve of these scores, of entries of so many rows."""
+        return ranking(p, self.y, count, self.mass / count)
+
+
+@dataclass(frozen=True)
+class WeighedByClusters(Weighed):
+    """The same of single rows in clusters, the rows of one as dependent as they like."""
+
+    cluster: Places  # shape (m,): 0 to G - 1
+
+    @cached_property
+    def rows(self) -> float:
+        """Kish's effective number of rows, over the outcomes' design effect if above 1, at most rows a cluster."""
+        alone = Weighed(self.y, self.mass, self.square)
+        most, variance = alone.rows / self.effective_clusters, alone.variance(self.y)
+        effect = max(min(self.variance(self.y) / variance, most), 1.0) if variance > 0.0 else max(most, 1.0)
+        return alone.rows / effect
+
+    @cached_property
+    def effective_clusters(self) -> float:
+        return effective(summed(self.cluster, self.mass))
+
+    def level(self, alpha: float) -> float:
+        return studied(alpha, self.effective_clusters)
+
+    def products(self, values: Floats) -> Floats:
+        sums = np.array([summed(self.cluster, self.mass * row) for row in values])
+        return sums @ sums.T * (sums.shape[1] / (sums.shape[1] - 1.0))
+
+    def noisier(self, drawn: Floats, by_clusters: Callable[[Places], Floats]) -> Floats:
+        return at_least(by_clusters(self.cluster), drawn)
+
+    def binned(self, bins: Bins, p: Floats) -> Bins:
+        residual = self.mass * (self.y - p)
+        return replace(bins, clusters=ClusterSums.of(bins.cell(p), self.cluster, bins.used, residual, self.mass))
+
+    def ranking(self, p: Floats, count: Floats) -> Ranking:
+        """Influences are added up within each cluster before they are squared (Obuchowski 1997)."""
+        result, event = super().ranking(p, count), self.y == 1
+        area, placed = placements(p, event, self.mass)
+        totals = np.where(event, self.mass[event].sum(), self.mass[~event].sum())
+        seen = float(self.products(((placed - area) / totals)[None])[0, 0])
+        return replace(result, error=max(result.error, float(np.sqrt(seen))))
 
 
 def bounded_ends(mean: float, variance: float, rows: float, alpha: float) -> tuple[float, float]:
@@ -152,13 +193,7 @@ def rate_interval(
     independent outcomes of these rates have, at the estimate; and again at either end, as in a score interval, for few
     events say little of the spread (a sum of events near its most has none).
 
-    Parameters
-    ----------
-    start : float
-        The estimate.
-    rates : callable
-    solve : callable
-        From a mean outcome, and a t to start from, to the t that gives it.
+    `start`: the estimate. `solve`: from a mean outcome, and a t to start from, to the t that gives it.
     """
     mean = q.mean(q.y)
     rarer = mean <= 0.5
@@ -226,12 +261,11 @@ def _midranks(event: Floats, other: Floats) -> tuple[float, Floats, Floats]:
     return float(event @ below / m), below, above
 
 
-def ranking(p: Floats, y: Labels, count: Floats, weight: Floats, cluster: NDArray[np.intp] | None = None) -> Ranking:
+def ranking(p: Floats, y: Labels, count: Floats, weight: Floats) -> Ranking:
     """The chance that an event outscores a non-event, ties half (DeLong, DeLong & Clarke-Pearson 1988).
 
     Placement values are weighted midranks (Sun & Xu 2014); with sampling weights the squared influence of a row
-    carries its squared weight. Where rows come in units, influences are added up within each before they are squared
-    (Obuchowski 1997); an entry is then one row. `error` is zero when one outcome outscores the other everywhere.
+    carries its squared weight. `error` is zero when one outcome outscores the other everywhere.
     """
     order = np.argsort(p, kind="stable")
     s, label = p[order], y[order] == 1
@@ -247,10 +281,6 @@ def ranking(p: Floats, y: Labels, count: Floats, weight: Floats, cluster: NDArra
         square = np.add.reduceat(np.where(mask, f * w**2, 0.0), first) @ (value - area) ** 2
         variance += float(square) / total**2 * size / max(size - 1.0, 1.0)
         rows.append(float(total**2 / (f * w**2)[mask].sum()))
-    if cluster is not None:
-        at = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(s))))
-        sums = summed(cluster[order], np.where(label, w * (below[at] - area) / m, w * (above[at] - area) / n))
-        variance = max(variance, float(sums @ sums) * len(sums) / (len(sums) - 1.0))
     return Ranking(area, float(np.sqrt(variance)), *rows)
 
 
@@ -326,43 +356,36 @@ class Sums:
     square: Floats
     both: Floats
     weight: Floats  # shape (m,): sampling weight of each row of the entry
-    # Shape (m,): cluster of each entry, 0 to G - 1; then entries are single rows.
-    cluster: NDArray[np.intp] | None = None
+    one = "rows"  # what is independent
 
     @property
     def clusters(self) -> int:
         """Clusters that have an entry; 0 for independent rows."""
-        return 0 if self.cluster is None else len(np.unique(self.cluster))
+        return 0
+
+    def squared(self, _part: Floats, square: Floats) -> float:
+        """The sum of squares of what each row counts, which adds up to `_part` and unweighted `square` by entry."""
+        return float((self.weight**2 * square).sum())
 
     def size(self, total: Floats, square: Floats, of: str) -> float:
         """Return Kish's effective number of rows, or clusters, from sums of a quantity and of its square per entry.
 
-        Raises
-        ------
-        NotComputable
-            There are fewer than two, too few for a spread.
+        Raises NotComputable: there are fewer than two, too few for a spread.
         """
         part = self.weight * total
-        squares = self.weight**2 * square if self.cluster is None else summed(self.cluster, part) ** 2
-        size = float(part.sum()) ** 2 / float(squares.sum()) if part.any() else 0.0
+        size = float(part.sum()) ** 2 / self.squared(part, square) if part.any() else 0.0
         if size < 2.0 - 1e-6:
-            what = "rows" if self.cluster is None else "clusters"
             whole = "is none" if not size else "is one" if size < 1.0 + 1e-6 else ""
             there = whole or f"are effectively {np.floor(100 * size) / 100:g}, for they count unevenly"
-            raise NotComputable(f"an interval needs two {what} or more {of}: there {there}")
+            raise NotComputable(f"an interval needs two {self.one} or more {of}: there {there}")
         return size
 
     def of(self, kept: Flags) -> Sums:
-        """Return some of the entries."""
-        rows, score, events = self.rows[kept], self.score[kept], self.events[kept]
-        cluster = None if self.cluster is None else self.cluster[kept]
-        return Sums(rows, score, events, self.square[kept], self.both[kept], self.weight[kept], cluster)
+        """Some of the entries."""
+        return replace(self, **{f.name: getattr(self, f.name)[kept] for f in fields(self)})
 
     def variance(self, a: Floats, b: Floats, c: Floats) -> float:
         """The variance of a sum whose rows contribute ``w (a p + b y + c)``, of mean 0, by rows or clusters."""
-        if self.cluster is not None:
-            total = summed(self.cluster, self.weight * (a * self.score + b * self.events + c * self.rows))
-            return float((total**2).sum())
         squares = a**2 * self.square + b**2 * self.events + c**2 * self.rows
         products = a * b * self.both + a * c * self.score + b * c * self.events
         return max(float((self.weight**2 * (squares + 2.0 * products)).sum()), 0.0)
@@ -379,7 +402,26 @@ class Sums:
             likely, both = np.minimum(rate * self.score, self.rows), np.minimum(rate * self.square, self.score)
         else:
             likely, both = self.rows * events / float(self.weight @ self.rows), np.zeros(len(self.rows))
-        return replace(self, events=likely, both=both, cluster=None)
+        return Sums(self.rows, self.score, likely, self.square, both, self.weight)
+
+
+@dataclass(frozen=True)
+class SumsByCluster(Sums):
+    """The same of single rows in clusters."""
+
+    cluster: Places  # shape (m,)
+    one = "clusters"
+
+    @property
+    def clusters(self) -> int:
+        return len(np.unique(self.cluster))
+
+    def squared(self, part: Floats, _square: Floats) -> float:
+        return float((summed(self.cluster, part) ** 2).sum())
+
+    def variance(self, a: Floats, b: Floats, c: Floats) -> float:
+        total = self.weight * (a * self.score + b * self.events + c * self.rows)
+        return self.squared(total, total)
 
 
 @dataclass(frozen=True)
@@ -407,10 +449,7 @@ def inferred_mean_of(sums: Sums, x: Floats, quantity: Quantity) -> Inferred:
     larger of what was seen and of what the model would give about its own means: so outcomes that are absent where few
     are expected do not make it zero.
 
-    Raises
-    ------
-    NotComputable
-        Effectively fewer than two rows or clusters have an event, or a probability above zero.
+    Raises NotComputable: effectively fewer than two rows or clusters have an event, or a probability above zero.
     """
     weighed = sums.size(sums.score, sums.square, "with a probability above zero")
     size = sums.size(sums.events, sums.events, "with the event")
@@ -429,10 +468,8 @@ def inferred_mean_of(sums: Sums, x: Floats, quantity: Quantity) -> Inferred:
 def inferred_gap_of(sums: Sums, group: Flags, other: Flags, quantity: Quantity) -> Inferred:
     """The difference of mean p, of mean y, and of both, between two groups of entries (boolean masks).
 
-    Raises
-    ------
-    NotComputable
-        A group has effectively fewer than two rows or clusters; or outcomes are asked about and all are the same.
+    Raises NotComputable: a group has effectively fewer than two rows or clusters; or outcomes are asked about and all
+    are the same.
     """
     if quantity != "inferred" and not 0.0 < float(sums.events.sum()) < float(sums.rows.sum()):
         raise NotComputable("an interval for a difference of event rates needs an event and a row without the event")

@@ -26,18 +26,8 @@ STREAM = 0x5EED  # of random numbers, apart from those of other methods at the s
 def null_events(rows: ArrayLike, rate: ArrayLike, draws: int, seed: int, stream: int = 0) -> Iterator[Floats]:
     """Yield arrays of simulated events, ``Binomial(rows, rate)``, a draw a row; the same for any chunk size.
 
-    Parameters
-    ----------
-    rows, rate : arrays of shape (cells,)
-        Rows of each cell, and the event rate of each if the model is calibrated.
-    draws : int
-        Draws in all.
-    seed, stream : int
-        Two streams of one seed are independent.
-
-    Yields
-    ------
-    float array of shape (some draws, cells)
+    `rows`, `rate` (cells,): rows of each cell, and the event rate of each if the model is calibrated. `draws`: draws in
+    all. `seed`, `stream`: two streams of one seed are independent. The result has shape (some draws, cells).
     """
     rng = np.random.default_rng([STREAM, stream, seed])
     n, p = np.asarray(rows).astype(np.int64), np.clip(np.asarray(rate, dtype=float), 0.0, 1.0)
@@ -75,9 +65,7 @@ def ranked(statistics: ArrayLike) -> Floats:
 
     ``#{T >= T_b - tie} / columns`` for data and draws alike, so that p-values can be combined and ranked again.
 
-    Parameters
-    ----------
-    statistics : array of shape (statistics, columns) or (columns,)
+    `statistics` (statistics, columns) or (columns,).
     """
     values = np.atleast_2d(np.asarray(statistics, dtype=float))
     out = np.empty(values.shape)
@@ -107,14 +95,8 @@ def surprises(scores: ArrayLike) -> Floats:
     tail, as steep as between the largest tenth and the hundredth, at most 1: rare events have heavier tails. Data and
     draws are treated alike, so that what is made of the surprises of several statistics can be ranked again.
 
-    Parameters
-    ----------
-    scores : array of shape (statistics, columns) or (columns,)
-        In about standard normal deviations: larger speaks more against the null.
-
-    Returns
-    -------
-    float array of shape (statistics, columns)
+    `scores` (statistics, columns) or (columns,): in about standard normal deviations: larger speaks more against the
+    null. The result has shape (statistics, columns).
     """
     from scipy.special import log_ndtr
 
@@ -140,14 +122,7 @@ def step_down(observed: Floats, simulated: Floats) -> Floats:
     The largest statistic is held against the largest of all in each draw, the next against the largest of the rest,
     and so on; an adjusted p-value is never below that of a larger statistic.
 
-    Parameters
-    ----------
-    observed : array of shape (tests,)
-    simulated : array of shape (tests, draws)
-
-    Returns
-    -------
-    float array of shape (tests,)
+    `observed` (tests,). `simulated` (tests, draws). The result has shape (tests,).
     """
     order = np.argsort(-observed, kind="stable")
     top = np.maximum.accumulate(simulated[order[::-1]], axis=0)[::-1]
@@ -170,8 +145,42 @@ def holm(p: ArrayLike) -> Floats:
 # ---- Noise of sums over rows in clusters: a random number for each cluster, whatever its rows have in common ----
 
 
+SIGNS = "random signs of whole clusters, asymptotic in their number"
+
+
+def effective(mass: Floats) -> float:
+    """Kish's effective number, by the weight of each."""
+    return float(mass.sum()) ** 2 / float(mass @ mass)
+
+
+def studied(alpha: float, clusters: float) -> float:
+    """The alpha of a normal quantile that is Student's at `alpha` with ``clusters - 1`` degrees of freedom."""
+    from scipy.special import ndtr, stdtrit
+
+    return 2.0 * float(ndtr(stdtrit(max(clusters - 1.0, 1.0), alpha / 2.0)))
+
+
+class Independent:
+    """What stands for `ClusterSums` where rows are independent: their noise is that of rows alone."""
+
+    def noisier(self, alone: Floats, _drawn: Callable[[ClusterSums], Floats]) -> Floats:
+        """Noise of independent rows, or where it is wider that which is drawn of clusters."""
+        return alone
+
+    def level(self, alpha: float) -> float:
+        """The alpha at which a normal quantile is Student's, with a degree of freedom fewer than clusters."""
+        return alpha
+
+    def spread_of(self, drawn: Floats) -> Floats:
+        """The variance of each column of noise, as far as clusters have a part in it."""
+        return np.zeros(drawn.shape[1])
+
+
+BY_ROWS = Independent()
+
+
 @dataclass(frozen=True)
-class ClusterSums:
+class ClusterSums(Independent):
     """Sums by cell of what each cluster's rows add: sparse matrices of shape (cells, clusters)."""
 
     residual: Any  # scipy.sparse.csr_array: sums of `w (y - p)`
@@ -195,6 +204,15 @@ class ClusterSums:
         """Clusters."""
         return int(self.residual.shape[1])
 
+    def noisier(self, alone: Floats, drawn: Callable[[ClusterSums], Floats]) -> Floats:
+        return at_least(drawn(self), alone)
+
+    def level(self, alpha: float) -> float:
+        return studied(alpha, effective(self.weight.sum(axis=0)))
+
+    def spread_of(self, drawn: Floats) -> Floats:
+        return drawn.var(axis=0)
+
     def signed(self, draws: int, rng: np.random.Generator) -> Floats:
         """The residual sums with a random sign for each cluster, shape (draws, cells)."""
         parts = [
@@ -204,17 +222,15 @@ class ClusterSums:
 
     def spread(self, average: Floats) -> Floats:
         """The root of the sum over clusters of ``(average @ residual)^2``, the same for any signs: (points,)."""
-        return np.sqrt(self._squares(average, of_weights=False))
+        return np.sqrt(self._squares(average, self.residual))
 
     def effective(self, average: Floats) -> Floats:
         """Return Kish's effective number of clusters in each mean of cells, shape (points,)."""
         size = np.abs(average)
-        square = self._squares(size, of_weights=True)
-        return np.asarray((size @ self.weight.sum(axis=1)) ** 2 / np.maximum(square, 1e-300))
+        return np.asarray((size @ self.weight.sum(axis=1)) ** 2 / np.maximum(self._squares(size, self.weight), 1e-300))
 
-    def _squares(self, average: Floats, of_weights: bool) -> Floats:
+    def _squares(self, average: Floats, each: Any) -> Floats:
         """Sum the squares of each cluster's part of means of cells, a few means at once."""
-        each = self.weight if of_weights else self.residual
         step = max(1, CHUNK // self.clusters)
         parts = [((average[at : at + step] @ each) ** 2).sum(axis=1) for at in range(0, len(average), step)]
         return np.concatenate(parts)
@@ -273,18 +289,9 @@ Size = Callable[[Floats], Floats]  # a norm over the last axis
 def noise(second: Floats, mean: Floats, rows: float, shocks: Floats) -> Floats:
     """Give unit shocks the covariance ``(diag(second) - mean mean') / rows`` of a mean over rows.
 
-    Parameters
-    ----------
-    second, mean : arrays of shape (m,)
-        Second moments and means of disjointly supported variables, so that the covariance is of this form.
-    rows : float
-        Rows, or effective rows, averaged.
-    shocks : array of shape (draws, m)
-        Independent, with mean 0 and variance 1.
-
-    Returns
-    -------
-    array of shape (draws, m)
+    `second`, `mean` (m,): second moments and means of disjointly supported variables, so that the covariance is of this
+    form. `rows`: rows, or effective rows, averaged. `shocks` (draws, m): independent, with mean 0 and variance 1. The
+    result has shape (draws, m).
     """
     # A square root of diag(s)(I - u u')diag(s), with u = mean / s and s^2 = second, is diag(s)(I - c u u') where
     # c = (1 - sqrt(1 - |u|^2)) / |u|^2, which tends to one half.
@@ -323,15 +330,8 @@ def size_interval(signal: Floats, draws: Floats, size: Size, alpha: float, plain
     least what was seen. If even noise alone would be seen larger, the noise is not to be trusted, and the high end
     is what was seen plus the upper quantile of the noise (the triangle inequality).
 
-    Parameters
-    ----------
-    signal : array of shape (m,)
-    draws : array of shape (draws, m)
-    size : callable
-        A norm over the last axis.
-    alpha : float
-    plain, hidden : arrays of shape (m,)
-        The two directions; `plain` may be all zero, and is then the signal.
+    `signal` (m,). `draws` (draws, m). `size`: a norm over the last axis. `plain`, `hidden` (m,): the two directions;
+    `plain` may be all zero, and is then the signal.
     """
     seen = float(size(signal))
 

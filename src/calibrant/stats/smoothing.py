@@ -146,15 +146,8 @@ def runs_of(
 ) -> Runs:
     """Join neighbouring cells while they span at most `width`, and further until they hold `smallest` rows.
 
-    Parameters
-    ----------
-    x : array of shape (cells,)
-        Positions of the occupied cells, non-decreasing.
-    rows, events, score : arrays of shape (cells,)
-    width : float
-        In the cluster of `x`.
-    smallest : int
-        A short last run joins the one before.
+    `x` (cells,): positions of the occupied cells, non-decreasing. `rows`, `events`, `score` (cells,). `width`: in the
+    cluster of `x`. `smallest`: a short last run joins the one before.
     """
     starts = run_starts(rows, smallest, x, width)
     n, k, s, at = (np.add.reduceat(np.asarray(v, dtype=float), starts) for v in (rows, events, score, rows * x))
@@ -182,15 +175,7 @@ def weights(x: Floats, rows: Floats, grid: Floats, half: float) -> Floats:
     ``z`` is ``weights @ z``; the weights times the rows add up to one. Where the window holds too little spread
     for a slope the fit is a local constant; where it holds nothing the weights are zero.
 
-    Parameters
-    ----------
-    x, rows : arrays of shape (runs,)
-    grid : array of shape (points,)
-    half : float
-
-    Returns
-    -------
-    float array of shape (points, runs)
+    `x`, `rows` (runs,). `grid` (points,). The result has shape (points, runs).
     """
     d = (x[None, :] - grid[:, None]) / half
     k = np.clip(1.0 - d * d, 0.0, None) ** 2
@@ -224,22 +209,10 @@ LEAF = 0.2  # share of a window's rows below which its k-d tree does not cut a c
 def smoother(x: Floats, rows: Floats, mass: Floats, grid: Floats, span: float, degree: int) -> Floats:
     """The matrix that turns sums by cell into the local fit at each point.
 
-    Parameters
-    ----------
-    x : array of shape (cells,)
-        Increasing.
-    rows, mass : arrays of shape (cells,)
-        Rows, which the span counts; and their weights.
-    grid : array of shape (points,)
-    span : float in (0, 1]
-        Share of the rows in a window.
-    degree : int from 0 to 2
-
-    Returns
-    -------
-    float array of shape (points, cells)
-        The same matrix smooths outcomes, scores and residuals, so that the smoothed residual is the difference of
-        the two curves, with the variance of a difference.
+    `x` (cells,): increasing. `rows`, `mass` (cells,): rows, which the span counts; and their weights. `grid` (points,).
+    `span`: share of the rows in a window, in (0, 1]. `degree`: from 0 to 2. The result has shape (points, cells): the
+    same matrix smooths outcomes, scores and residuals, so that the smoothed residual is the difference of the two
+    curves, with the variance of a difference.
     """
     return operator(x, rows, mass, grid, _needed(rows, span), degree)[0]
 
@@ -493,19 +466,9 @@ def signed(points: Spots, s: Sample, draws: int, salt: int) -> Signed:
 def kernel_bias(rows: Spots, weight: Floats, residual: Floats, at: Spots, same: bool) -> tuple[Floats, Floats]:
     r"""Return eq. 7 at any spots, by tiles, and the effective rows it rests on.
 
-    Parameters
-    ----------
-    rows : Spots of n rows
-    weight, residual : float arrays of shape (n,)
-    at : Spots of m rows
-        Where the bias is wanted, coded and scaled as `rows` are.
-    same : bool
-        `at` are the rows themselves: each is left out of its own mean.
-
-    Returns
-    -------
-    bias, effective : float arrays of shape (m,)
-        Both zero where the weights of the other rows add up to under a hundredth of a row.
+    `weight`, `residual` (n,). `at`: where the bias is wanted, coded and scaled as `rows` are. `same`: `at` are the rows
+    themselves: each is left out of its own mean. Returns `bias`, `effective` (m,): both zero where the weights of the
+    other rows add up to under a hundredth of a row.
     """
     sums = np.zeros((len(at), 3))
     # (1) The kernel is zero between rows of different levels: sort both sides by their levels.

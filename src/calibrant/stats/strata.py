@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.strata import bin_sums
 from calibrant.stats.cells import summed
-from calibrant.stats.nulls import ClusterSums, at_least, noise
+from calibrant.stats.nulls import BY_ROWS, Independent, noise
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -25,12 +25,7 @@ def equal_mass_edges(p: Floats, mass: Floats | None, bins: int) -> Floats:
 
     A score whose mass lies at ranks F to F + m goes to bin ``floor(bins (F + m / 2) / total)``.
 
-    Parameters
-    ----------
-    p : array of shape (n,)
-    mass : array of shape (n,) or None
-        Weight of each entry; one by default.
-    bins : int
+    `p` (n,). `mass` (n,): weight of each entry; one by default.
     """
     if mass is None:
         s = np.sort(p)
@@ -57,32 +52,27 @@ class Bins:
     # Shape (bins, 6): rows, weight, weight of events, weighted scores, squared weighted residuals, squared weights.
     sums: Floats
     requested: int  # bins asked for; fewer may hold rows
+    edges: Floats | None = None  # inner edges between the bins asked for; None for equal width
     # What each cluster adds to each bin, where rows of one cluster may depend on one another.
-    clusters: ClusterSums | None = None
+    clusters: Independent = BY_ROWS
 
     @classmethod
     def of(cls, p: Floats, y: ArrayLike, count: Floats | None, weight: Floats | None, bins: int, strategy: str) -> Bins:
         """Bin points; `count` and `weight` may be None."""
-        edges = cls.edges(p, count, weight, bins, strategy)
+        each = [v for v in (count, weight) if v is not None]
+        edges = (
+            None if strategy == "uniform" else equal_mass_edges(p, reduce(np.multiply, each) if each else None, bins)
+        )
         sums = bin_sums(p, y, count, weight, edges, bins if edges is None else len(edges) + 1)
-        return cls(sums[sums[:, ROWS] > 0], bins)
+        return cls(sums[sums[:, ROWS] > 0], bins, edges)
 
-    @staticmethod
-    def edges(p: Floats, count: Floats | None, weight: Floats | None, bins: int, strategy: str) -> Floats | None:
-        """The inner edges of bins of equal mass; None for equal width."""
-        if strategy == "uniform":
-            return None
-        mass = weight if count is None else count if weight is None else count * weight
-        return equal_mass_edges(p, mass, bins)
-
-    @classmethod
-    def by_cluster(cls, p: Floats, y: Floats, weight: Floats, cluster: Places, bins: int, strategy: str) -> Bins:
-        """Bin rows that come in units."""
-        edges = cls.edges(p, None, weight, bins, strategy)
-        wide = np.minimum((p * bins).astype(np.intp), bins - 1)
-        cell = np.unique(wide if edges is None else np.searchsorted(edges, p, "right"), return_inverse=True)[1]
-        result = cls.of(p, y, None, weight, bins, strategy)
-        return replace(result, clusters=ClusterSums.of(cell, cluster, result.used, weight * (y - p), weight))
+    def cell(self, p: Floats) -> Places:
+        """The bin of each of the scores that were binned."""
+        if self.edges is None:
+            at = np.minimum((p * self.requested).astype(np.intp), self.requested - 1)
+        else:
+            at = np.searchsorted(self.edges, p, "right")
+        return np.unique(at, return_inverse=True)[1]
 
     @property
     def used(self) -> int:
@@ -155,7 +145,7 @@ class Bins:
     def gap_noise(self, draws: int, rng: np.random.Generator) -> Floats:
         """Simulate the noise of `gap`, shape (draws, bins)."""
         alone = noise(self.second_moment, self.gap, self.effective, self.shocks(draws, rng))
-        return alone if self.clusters is None else at_least(self.clusters.gap_noise(draws, rng), alone)
+        return self.clusters.noisier(alone, lambda clusters: clusters.gap_noise(draws, rng))
 
     def mean_noise(self, draws: int, rng: np.random.Generator) -> Floats:
         """Simulate the noise of each bin's own mean residual ``gap / share``, shape (draws, bins)."""
@@ -163,7 +153,7 @@ class Bins:
         least = LEAST * self.noise_rate * (1 - self.noise_rate)
         spread = np.maximum(self.second_moment / self.share - mean**2, least) / self.share
         alone = noise(spread, np.zeros(self.used), self.effective, self.shocks(draws, rng))
-        return alone if self.clusters is None else at_least(self.clusters.mean_noise(draws, rng), alone)
+        return self.clusters.noisier(alone, lambda clusters: clusters.mean_noise(draws, rng))
 
 
 # ---- Cells along one variable: sums of outcomes and scores from which errors along it are read ----
@@ -289,11 +279,7 @@ class Strata:
     def joined(self, group: Places, labels: Sequence[str] | None = None) -> Strata:
         """Return cells joined to groups 0, 1, ...; every group has a cell, and the missing cell its own, the last.
 
-        Parameters
-        ----------
-        group : int array of shape (c,)
-        labels : sequence of str, optional
-            Names of the groups, for a category.
+        `group` (c,). `labels`: names of the groups, for a category.
         """
         size = int(group.max()) + 1
         sums: dict[str, Any] = {k: summed(group, getattr(self, k), size) for k in SUMS}
@@ -328,10 +314,10 @@ class Strata:
         result = np.unique(raw, return_inverse=True)[1]
         return np.append(result, result[-1] + 1 if len(result) else 0) if self.missing else result
 
-    def as_bins(self, requested: int | None = None) -> Bins:
+    def as_bins(self, clusters: Independent = BY_ROWS) -> Bins:
         """The cells in the form that intervals for binned errors read."""
         columns = (self.rows, self.weight, self.events, self.score, self.resid2, self.weight2)
-        return Bins(np.stack(columns, axis=1), requested or self.size)
+        return Bins(np.stack(columns, axis=1), self.size, clusters=clusters)
 
     def titles(self) -> tuple[str, ...]:
         """A name for each cell: the level, or the range of values, and "missing"."""

@@ -50,12 +50,7 @@ class Ledger(Protocol):
     def growth(self, tilt: Floats, gap: float = 0.0, block: int | None = None) -> Floats:
         """Return at most ``sum ln(1 + tilt (r - gap))`` per cell, of one block or of all.
 
-        Parameters
-        ----------
-        tilt : float array of shape (cells,)
-            ``|tilt| (1 + |gap|) < 1``.
-        gap : float
-        block : int, optional
+        `tilt` (cells,): ``|tilt| (1 + |gap|) < 1``.
         """
 
     def merged(self) -> Ledger:
@@ -210,11 +205,7 @@ ROOM = 2.0  # residuals less an unknown shift lie within two of zero: bets are c
 class Smear:
     """A jitter of the variable on its first `points` cells; a cell of missing values keeps its own.
 
-    Parameters
-    ----------
-    points : int
-    bandwidth : float
-        In ranks, from 0 to 1.
+    `bandwidth`: in ranks, from 0 to 1.
     """
 
     def __init__(self, points: int, bandwidth: float) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from calibrant.repair.formulas.expression import Chosen as Chosen
     from calibrant.repair.formulas.expression import Formula as Formula
     from calibrant.repair.formulas.expression import Term as Term
-    from calibrant.repair.formulas.writer import Writer as Writer
+    from calibrant.repair.formulas.expression import Writer as Writer
 
 _WHERE = {
     "Among": "calibrant.repair.formulas.expression",
@@ -21,7 +21,7 @@ _WHERE = {
     "Coding": "calibrant.data.specs.coding",
     "Formula": "calibrant.repair.formulas.expression",
     "Term": "calibrant.repair.formulas.expression",
-    "Writer": "calibrant.repair.formulas.writer",
+    "Writer": "calibrant.repair.formulas.expression",
 }
 __all__ = sorted(_WHERE)
 sys.modules[__name__].__class__ = LazyModule

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from calibrant.lazy_module import LazyModule
 
 if TYPE_CHECKING:
+    from calibrant.audit.compare import audits_compared as audits_compared
     from calibrant.audit.record import Finding as Finding
-    from calibrant.audit.two_audits import audits_compared as audits_compared
     from calibrant.decisions.comparison import EVERYONE as EVERYONE
     from calibrant.decisions.comparison import Difference as Difference
     from calibrant.report import numbers as numbers
+    from calibrant.report.brief import facts as facts
+    from calibrant.report.brief import parts as parts
     from calibrant.report.brief.action import decision as decision
-    from calibrant.report.brief.brief import facts as facts
-    from calibrant.report.brief.brief import parts as parts
     from calibrant.report.document import Cell as Cell
     from calibrant.report.document import Column as Column
     from calibrant.report.document import Document as Document
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from calibrant.report.markdown import written as written
     from calibrant.report.outline import document as document
     from calibrant.report.outputs import results as results
-    from calibrant.report.outputs import tables as tables
     from calibrant.report.outputs.files import write_all as write_all
     from calibrant.report.spans import Span as Span
     from calibrant.report.spans import Text as Text
@@ -57,17 +56,19 @@ if TYPE_CHECKING:
     from calibrant.report.terminal import cells as cells
     from calibrant.report.terminal import clip as clip
     from calibrant.report.terminal import pad as pad
-    from calibrant.report.wording import VERDICTS as VERDICTS
-    from calibrant.report.wording import error_bounds as error_bounds
-    from calibrant.report.wording import repair_named as repair_named
-    from calibrant.report.wording.answers import certified_range as certified_range
-    from calibrant.report.wording.answers import judged_range as judged_range
     from calibrant.report.wording.clusters import counted as counted
     from calibrant.report.wording.headline import headline as headline
     from calibrant.report.wording.headline import page_title as page_title
     from calibrant.report.wording.notices import notices as notices
     from calibrant.report.wording.parts import verdict_word as verdict_word
+    from calibrant.report.wording.terms import VERDICTS as VERDICTS
+    from calibrant.report.wording.terms import certified_range as certified_range
+    from calibrant.report.wording.terms import error_bounds as error_bounds
+    from calibrant.report.wording.terms import judged_range as judged_range
+    from calibrant.report.wording.terms import repair_named as repair_named
     from calibrant.views.grouped import keyed as keyed
+
+    tables = results
 
 _WHERE = {
     "Cell": "calibrant.report.document",
@@ -86,11 +87,11 @@ _WHERE = {
     "Span": "calibrant.report.spans",
     "Table": "calibrant.report.document",
     "Text": "calibrant.report.spans",
-    "VERDICTS": "calibrant.report.wording",
-    "audits_compared": "calibrant.audit.two_audits",
+    "VERDICTS": "calibrant.report.wording.terms",
+    "audits_compared": "calibrant.audit.compare",
     "by_gap": "calibrant.report.findings",
     "cells": "calibrant.report.terminal",
-    "certified_range": "calibrant.report.wording.answers",
+    "certified_range": "calibrant.report.wording.terms",
     "clip": "calibrant.report.terminal",
     "clipped": "calibrant.report.spans",
     "code": "calibrant.report.spans",
@@ -98,12 +99,12 @@ _WHERE = {
     "crossing": "calibrant.report.findings",
     "decision": "calibrant.report.brief.action",
     "document": "calibrant.report.outline",
-    "error_bounds": "calibrant.report.wording",
-    "facts": "calibrant.report.brief.brief",
+    "error_bounds": "calibrant.report.wording.terms",
+    "facts": "calibrant.report.brief",
     "literal": "calibrant.report.spans",
     "headline": "calibrant.report.wording.headline",
     "inside": "calibrant.report.markdown",
-    "judged_range": "calibrant.report.wording.answers",
+    "judged_range": "calibrant.report.wording.terms",
     "keyed": "calibrant.views.grouped",
     "label": "calibrant.report.spans",
     "limit_of": "calibrant.report.findings",
@@ -116,15 +117,15 @@ _WHERE = {
     "ordered": "calibrant.report.findings",
     "pad": "calibrant.report.terminal",
     "page_title": "calibrant.report.wording.headline",
-    "parts": "calibrant.report.brief.brief",
+    "parts": "calibrant.report.brief",
     "plain": "calibrant.report.spans",
-    "repair_named": "calibrant.report.wording",
+    "repair_named": "calibrant.report.wording.terms",
     "results": "calibrant.report.outputs.results:",
     "stated_of": "calibrant.report.findings",
     "say": "calibrant.report.spans",
     "screened": "calibrant.report.findings",
     "sentence": "calibrant.report.spans",
-    "tables": "calibrant.report.outputs.tables:",
+    "tables": "calibrant.report.outputs.results:",
     "together": "calibrant.report.findings",
     "cluster_totals": "calibrant.report.findings",
     "verdict_word": "calibrant.report.wording.parts",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 
 import numpy as np
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, checked_seed, names, number, shown
 from calibrant.data.predictions import Predictions, checked_data
-from calibrant.data.sketches.boxes import Boxes, Layout
-from calibrant.data.sketches.clusters import cluster_ids, rows_of_clusters
+from calibrant.data.sketches.rows import cluster_ids, rows_of_clusters
 from calibrant.data.sketches.sample import hashes_of, identities_of
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sketches.sums import Boxes, Layout
 from calibrant.data.specs.attributes import Attribute, Cells, attributes_of, cells_of
 from calibrant.data.specs.coding import SCORE, Coding
 from calibrant.data.specs.local import INSTEAD
@@ -26,7 +26,7 @@ from calibrant.stats.clusters.clusters import Clusters
 from calibrant.stats.subgroups.cluster_ranges import FEWEST as FEWEST_CLUSTERS
 from calibrant.stats.subgroups.cluster_ranges import ClusterRanges
 from calibrant.stats.subgroups.cluster_ranges import cluster_rows as in_clusters
-from calibrant.stats.subgroups.cluster_scan import ScannedRows
+from calibrant.stats.subgroups.cluster_scan import ScannedClusters, ScannedRows
 from calibrant.stats.subgroups.family import STEPS as SCORE_STEPS
 from calibrant.stats.subgroups.family import Family, Ints, family_of, runs, singles_and_pairs
 from calibrant.stats.subgroups.ranges import Ranges, RowRanges
@@ -195,15 +195,10 @@ def cluster_rows(data: Predictions | Sketch, tables: Tables, seed: int) -> Scann
     if clusters is None or tables.sample_rows is None:
         return None
     ids = cluster_ids(rows_of_clusters(data), seed)
-    together = clusters.count < len(clusters.cluster)
-    return ScannedRows(
-        cells=tables.sample_rows.cells,
-        p=clusters.p,
-        y=clusters.y,
-        weight=clusters.input_weights,
-        cluster=clusters.cluster if together else None,
-        ids=np.unique(ids) if together else ids,
-    )
+    scanned: Callable[..., ScannedRows] = ScannedRows
+    if clusters.count < len(clusters.cluster):
+        ids, scanned = np.unique(ids), partial(ScannedClusters, cluster=clusters.cluster)
+    return scanned(cells=tables.sample_rows.cells, p=clusters.p, y=clusters.y, weight=clusters.input_weights, ids=ids)
 
 
 def checked_size(name: str, value: float) -> float:

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from calibrant.arguments import Caller, shown
 from calibrant.data.inputs import ALL_AS_ONE, ClustersCross
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketches.clusters import cluster_ids, rows_of_clusters
+from calibrant.data.sketches.rows import cluster_ids, rows_of_clusters
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
-from calibrant.stats.clusters.clusters import Clusters
-from calibrant.stats.clusters.two_way import Design, DiagonalBlocks
+from calibrant.stats.clusters.clusters import Clusters, Design, DiagonalBlocks
 
 UNPROVED = (
     "this is proved for independent rows of equal weight: with cluster= or weights= use certify.rounded, values, "

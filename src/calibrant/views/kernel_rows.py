@@ -13,12 +13,18 @@ from calibrant.data.predictions import MulticlassPredictions, Predictions, check
 from calibrant.data.sketches.sample import identities_of
 from calibrant.data.specs.coding import Coding, Encoded, codings, encode
 from calibrant.errors import BadInput, NotComputable
-from calibrant.stats.local.kernel_sums import DEGREE, FAMILIES, Family, Kernel, Rows, typical_distance
+from calibrant.stats.local.kernel_sums import DEGREE, FAMILIES, ClusterRows, Family, Kernel, Rows, typical_distance
+from calibrant.views.points import refuse_rows
 
 Floats = NDArray[np.float64]
 
 NULL = "given score and covariates, outcomes are independent with the probabilities stated"
 CONTRADICTED = "a row with score 0 or 1 has the other outcome"
+NO_WEIGHTS = "this kernel statistic has no form for weighted rows"
+UNWEIGHTED = (
+    f"{NO_WEIGHTS}: use local_calibration_test with default features, or of the score alone kernel_calibration_test"
+)
+ONE_CLASS = "use local_calibration_test on data.top_label(), or on data.one_vs_rest(k)"
 SINGLE = "a single row has no pairs: pass two rows or more"
 LEAST_DRAWS = 19  # so that a p-value can be 0.05
 LARGEST = 50_000  # distinct rows: about a CPU-minute at 999 draws, and four times that for twice as many
@@ -70,11 +76,8 @@ class Shape:
 def checked_rows(data: object, weighted: bool = False) -> Predictions:
     """Return rows of two classes, or refuse what is none and what no proof covers."""
     rows = checked_data(data, Predictions)
-    if rows.weights is not None and not weighted:
-        raise NotComputable(
-            "this kernel statistic has no form for weighted rows: use local_calibration_test with default features, or "
-            "of the score alone kernel_calibration_test"
-        )
+    if not weighted:
+        refuse_rows(rows, weights=UNWEIGHTED)
     if rows.n < 2:
         raise NotComputable(SINGLE)
     return rows
@@ -83,11 +86,7 @@ def checked_rows(data: object, weighted: bool = False) -> Predictions:
 def checked_classes(data: object) -> MulticlassPredictions:
     """Return rows of several classes, or refuse what is none and what no proof covers."""
     rows = checked_data(data, MulticlassPredictions)
-    if rows.weights is not None:
-        raise NotComputable(
-            "this kernel statistic has no form for weighted rows of several classes: use local_calibration_test on "
-            "data.top_label(), or on data.one_vs_rest(k)"
-        )
+    refuse_rows(rows, weights=f"{NO_WEIGHTS} of several classes: {ONE_CLASS}")
     if rows.n < 2:
         raise NotComputable(SINGLE)
     return rows
@@ -124,10 +123,13 @@ def cluster_kernel(data: Predictions | MulticlassPredictions, how: tuple[Coding,
 
 def rows_of(data: Predictions, ids: NDArray[np.uint64]) -> Rows:
     """The rows of predictions, with their clusters."""
-    clusters = None if data.cluster is None else np.unique(data.cluster, return_inverse=True)[1].astype(np.int64)
-    if clusters is not None and not clusters.any():
+    rows = Rows(data.p, np.ones(data.n), data.y.astype(np.float64), ids)
+    if data.cluster is None:
+        return rows
+    clusters = np.unique(data.cluster, return_inverse=True)[1].astype(np.int64)
+    if not clusters.any():
         raise NotComputable("all rows are one cluster: nothing separates its noise from a bias")
-    return Rows(data.p, np.ones(data.n), data.y.astype(np.float64), ids, clusters)
+    return ClusterRows(rows.rate, rows.rows, rows.events, ids, clusters=clusters)
 
 
 def scaled_kernel(p: Floats, encoded: Encoded) -> Kernel:
@@ -155,15 +157,5 @@ def narrowed(kernel: Kernel, score_width: float, covariate_width: float) -> Kern
 
 def joined(kernel: Kernel, rows: Rows) -> tuple[Kernel, Rows]:
     """Join equal rows into cells if that leaves at most half as many; rows in clusters stay apart."""
-    if rows.clusters is not None:
-        return kernel, rows
-    table = np.column_stack([rows.rate, kernel.points[:, 1:], kernel.codes])
-    order = np.lexsort(table.T)
-    ordered = table[order]
-    starts = np.flatnonzero(np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)])
-    if len(starts) > len(order) // 2:
-        return kernel, rows
-    count, events = (np.add.reduceat(v[order], starts) for v in (rows.rows, rows.events))
-    first = order[starts]
-    cells = replace(kernel, points=kernel.points[first], codes=kernel.codes[first])
-    return cells, Rows(rows.rate[first], count, events)
+    first, cells = rows.joined(np.column_stack([rows.rate, kernel.points[:, 1:], kernel.codes]))
+    return replace(kernel, points=kernel.points[first], codes=kernel.codes[first]), cells

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.arguments import names
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities_of
+from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import SCORE, Coding
 from calibrant.data.specs.local import (
     ENOUGH,
@@ -25,7 +27,7 @@ from calibrant.data.specs.local import (
     salt_of,
     simulates,
 )
-from calibrant.errors import NotComputable
+from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.draws import outcomes
 from calibrant.kernels.features import CLUSTER, COORDINATE, HALF, LOGIT, PER_UNIT, ROWS, SCORE_STEPS, VARIANCE
 from calibrant.kernels.runtime import one_thread
@@ -44,15 +46,36 @@ BELL = (
 
 def sums_of_rows(
     data: Predictions, variables: Iterable[str] | str | None, draws: int, null: str, seed: int, landmarks: int
-) -> tuple[LocalSums, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
-    """The sums over all rows, how covariates are coded, and which were left out and why."""
-    simulated = data.cluster is None and _simulates(data, null)
+) -> tuple[LocalSums | WeightedSums, tuple[Coding, ...], tuple[tuple[str, str], ...]]:
+    """The sums over all rows, weighted or not, how covariates are coded, and which were left out and why.
+
+    Outcomes are simulated of independent rows, so many of each; clusters keep theirs.
+    """
+    own = draws if data.cluster is None else 0
+    if data.weights is not None:
+        spec, used, left_out = fixed_features(data, variables, own, seed, landmarks)
+        return weighted_sums(data, spec, used, own), used, left_out
+    simulated = own > 0 and _simulates(data, null)
     spec, used, left_out = fixed_features(data, variables, draws if simulated else 0, seed, landmarks)
     # (2) One pass adds up ``S = Phi' e``, ``Sigma = Phi' V Phi`` and ``S* = Phi' E*`` (step 2).
     sums = LocalSums(spec)
     for rows in chunks(data, used, identities_of(data.n, seed)):
         sums.update(rows)
     return sums, used, left_out
+
+
+def sums_of_sketch(data: Sketch, variables: Iterable[str] | str | None) -> LocalSums:
+    """The sums that a sketch holds."""
+    sketch = data.checked()
+    if "local" not in sketch.parts:
+        raise BadInput("this sketch holds no sums for tests: make it with cal.sketch(..., variables=[...], tests=True)")
+    wanted, kept = names("variables", variables, what="a covariate"), tuple(c.name for c in sketch.spec.codings)
+    if variables is not None and set(wanted) != set(kept):
+        raise BadInput(f"variables={variables!r}: this sketch holds sums for all of {', '.join(kept)} jointly")
+    if sketch.n < 2:
+        raise NotComputable("a single row has no pairs: pass two rows or more")
+    sums: LocalSums = sketch.parts["local"]
+    return sums
 
 
 def fixed_features(

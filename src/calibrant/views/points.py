@@ -14,14 +14,15 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import NotComputable
 from calibrant.results import Estimate, Interval
 from calibrant.stats.cells import SCALE
-from calibrant.stats.measures import Weighed, effective_clusters
+from calibrant.stats.classical import Scored, in_clusters, scored
+from calibrant.stats.measures import Weighed, WeighedByClusters
+from calibrant.stats.nulls import SIGNS as SIGNS
 from calibrant.views.clusters import named, one_cluster
 from calibrant.views.population import INDEPENDENT, Population, everyone
 
 Floats = NDArray[np.float64]
 
 ROWS = "rows"
-SIGNS = "random signs of whole clusters, asymptotic in their number"
 WEIGHTED = "independent rows, sampled with probability inversely proportional to weights="
 IN_CLUSTERS = "independent clusters (cluster=), rows of one cluster as dependent as they like"
 WEIGHTED_CLUSTERS = f"{IN_CLUSTERS}, sampled with probability inversely proportional to weights="
@@ -52,6 +53,20 @@ def cluster_codes(rows: Predictions) -> NDArray[np.intp] | None:
     if not code.any():
         raise one_cluster(rows)
     return code
+
+
+def of_rows(data: Predictions | Sketch, reason: str) -> Predictions:
+    """The rows, where these were passed and not a sketch."""
+    if isinstance(data, Sketch):
+        raise NotComputable(reason)
+    return checked_data(data, Predictions)
+
+
+def refuse_rows(rows: object, **reasons: str) -> None:
+    """Refuse rows that have what a method has no proof for: its attribute, such as `cluster`, and why not."""
+    for name, reason in reasons.items():
+        if getattr(rows, name, None) is not None:
+            raise NotComputable(reason)
 
 
 @dataclass(frozen=True)
@@ -95,12 +110,17 @@ class Points:
     @property
     def effective_clusters(self) -> float:
         """Kish's effective number of clusters; of rows, where these are independent."""
-        return self.effective if self.cluster is None else effective_clusters(self.mass, self.cluster)
+        return self.weighed.effective_clusters
 
-    @property
+    @cached_property
     def weighed(self) -> Weighed:
         """The outcomes with their counts, weights and clusters."""
-        return Weighed(self.y.astype(np.float64), self.mass, self.mass * self.each_weighs, self.cluster)
+        return Weighed(self.y.astype(np.float64), self.mass, self.mass * self.each_weighs)
+
+    @property
+    def entries(self) -> Scored:
+        """Rows in order of the score, or cells of them, as tests of the score alone read them."""
+        return scored(self.p, self.y, self.weight)
 
     def level(self, alpha: float) -> float:
         """The alpha whose normal quantile is that of Student's law for as many clusters; of rows `alpha`."""
@@ -143,6 +163,30 @@ class Points:
         return named(self.columns) | {"clusters": count, "effective_clusters": self.effective_clusters}
 
 
+class ClusterPoints(Points):
+    """The same of rows in clusters, which may depend on one another."""
+
+    cluster: NDArray[np.intp]
+
+    @cached_property
+    def weighed(self) -> Weighed:
+        return WeighedByClusters(self.y.astype(np.float64), self.mass, self.mass * self.each_weighs, self.cluster)
+
+    @property
+    def entries(self) -> Scored:
+        return in_clusters(self.p, self.y, self.weight, self.cluster)
+
+
+class CellPoints(Points):
+    """The same of a sketch's cells."""
+
+    population: Population
+
+    @property
+    def entries(self) -> Scored:
+        return Scored.of_cells(self.population.cells)
+
+
 def points(data: Points | Predictions | Sketch) -> Points:
     """Return the points of predictions or of a sketch; refuse anything else."""
     if isinstance(data, Points):
@@ -153,7 +197,9 @@ def points(data: Points | Predictions | Sketch) -> Points:
     if inputs.n == 0:
         raise NotComputable("there are no rows")
     columns = tuple(name for name, _ in inputs.levels)
-    return Points(inputs.p, inputs.y, None, inputs.weights, inputs.n, ROWS, cluster_codes(inputs), columns)
+    code = cluster_codes(inputs)
+    kind = Points if code is None else ClusterPoints
+    return kind(inputs.p, inputs.y, None, inputs.weights, inputs.n, ROWS, code, columns)
 
 
 def cell_points(population: Population) -> Points:
@@ -164,7 +210,7 @@ def cell_points(population: Population) -> Points:
     rows = count[where, label].astype(np.float64)
     score = np.clip(total[where, label] / rows, 0.0, 1.0)
     reported, n = f"{population.grid} score cells", int(count.sum())
-    return Points(score, label.astype(np.int8), rows, None, n, reported, population=population)
+    return CellPoints(score, label.astype(np.int8), rows, None, n, reported, population=population)
 
 
 def both_outcomes(q: Points, what: str) -> None:

@@ -14,13 +14,13 @@ from calibrant.arguments import checked_alpha, checked_seed, choice, number
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.read import sketch_rows
 from calibrant.data.reading import Reading
-from calibrant.data.sketches.clusters import which_clusters
+from calibrant.data.sketches.rows import which_clusters
 from calibrant.data.sketches.sample import HERE, identities
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import hash_split
-from calibrant.kernels.values import MOST
+from calibrant.kernels.tally import MOST
 from calibrant.results import Side
 from calibrant.stats.bounds import (
     debiased_error,
@@ -33,9 +33,8 @@ from calibrant.stats.bounds import (
 from calibrant.stats.cells import FINE_GRID, SCALE, Cells, thin_starts
 from calibrant.stats.clusters.above import Above
 from calibrant.stats.clusters.below import below_of, gap_of
-from calibrant.stats.clusters.clusters import Clusters, Tallies
+from calibrant.stats.clusters.clusters import Clusters, Tallies, debiased
 from calibrant.stats.clusters.distance import Routes, distance_above, distance_below
-from calibrant.stats.clusters.two_way import debiased
 from calibrant.stats.evidence import Evidence, Gap, mean
 from calibrant.views.clusters import (
     UNPROVED,

@@ -15,7 +15,7 @@ from calibrant.audit.decisions.whom import reported
 from calibrant.audit.record import AuditRecord
 from calibrant.cli import main
 from calibrant.report import html, markdown, terminal
-from calibrant.report.brief.brief import nodes
+from calibrant.report.brief import nodes
 from calibrant.report.commands import repair
 from calibrant.report.document import Paragraph
 from calibrant.report.outputs import notebook

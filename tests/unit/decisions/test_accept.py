@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.report.outputs import pictures
+from calibrant.report.outputs import notebook
 from calibrant.results import Estimate
 from calibrant.stats.decisions import acceptance
 from calibrant.stats.decisions.acceptance import LEFT_OVER, THETAS, WEIGHTS, Ranking, log_evidence
@@ -287,10 +287,10 @@ def test_the_command_plans_without_data(file: Path, capsys: pytest.CaptureFixtur
 def test_the_page_of_groups_draws_each(answers: cal.Predictions) -> None:
     """A picture for each group, with what it accepts over it."""
     curve = cal.diagnose.acceptance_curve(answers, risk=0.2, by="topic")
-    named = {d.title.split(":")[0]: d for d in pictures.drawings(curve)}
+    named = {d.title.split(":")[0]: d for d in notebook.drawings(curve)}
     assert named.keys() == {"topic = law", "topic = math"}
     accepted = curve.settings["groups"]["topic = math"]["accepted"]
     assert f"{math.floor(1000 * accepted) / 10:g}% accepted with at most 20% wrong" in named["topic = math"].title
     assert all(len(d.panels) == 1 and "<path" in d.panels[0].picture for d in named.values())
     none = cal.diagnose.acceptance_curve(answers, risk=0.0001, by="topic")
-    assert all("nobody accepted" in d.title for d in pictures.drawings(none))
+    assert all("nobody accepted" in d.title for d in notebook.drawings(none))

@@ -18,10 +18,9 @@ from calibrant.audit.record import AuditRecord
 from calibrant.cli import main
 from calibrant.decisions.comparison import decided, least, overall
 from calibrant.decisions.terms import Terms
-from calibrant.report.outputs import comparison
+from calibrant.report.outputs import decisions
 from calibrant.results import Estimate
-from calibrant.stats.decisions.areas import cluster_areas, row_areas, side
-from calibrant.stats.decisions.paired import BETS, PairedClusters
+from calibrant.stats.decisions.comparison import BETS, PairedClusters, cluster_areas, row_areas, side
 
 
 @pytest.fixture(scope="module")
@@ -372,7 +371,7 @@ def test_audits_differ_by_their_certified_ranges(rows: dict[str, np.ndarray]) ->
     assert everyone.interval.high == new.everyone.upper.interval.high - old.everyone.lower.interval.low
     assert everyone.interval.level == pytest.approx(0.8)  # both of everyone's ends have all of alpha, in both audits
     assert [g.interval.level for g in groups] == pytest.approx([0.9, 0.9])
-    reported = comparison.lines(found)
+    reported = decisions.compared(found)
     assert (
         "Everyone's ranges hold at level 0.8, each bound separately at 0.9; all groups' simultaneously at 0.9, finite"
         in reported
@@ -572,7 +571,7 @@ def test_the_page_shows_verdicts_and_every_range(log: str, tmp_path: Path, capsy
 
 def test_names_in_the_page_stay_text(rows: dict[str, np.ndarray], tmp_path: Path) -> None:
     found = cal.compare({"<b>": rows["old"], "new": rows["new"]}, rows["y"], {"s<i>": rows["sex"]}, by="s<i>")
-    page = comparison.content(found, "x.html").decode()
+    page = decisions.content(found, "x.html").decode()
     assert "<b>" not in page
     assert "s<i>" not in page
     assert "&lt;b&gt;" in page

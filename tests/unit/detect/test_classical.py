@@ -17,7 +17,7 @@ import calibrant as cal
 import oracles.draws
 from calibrant.kernels.draws import Walks, extremes
 from calibrant.results import Outcome
-from calibrant.stats.classical import CROSS, maximum_tail, range_tail, scored, simulated
+from calibrant.stats.classical import CROSS, Drawing, maximum_tail, range_tail, scored, simulated
 from calibrant.stats.logistic import compressed, recalibrations
 from effort import examples
 
@@ -134,7 +134,7 @@ def test_chunks_play_no_part(tied: bool, monkeypatch: pytest.MonkeyPatch) -> Non
 
     def drawn() -> Any:
         out = np.full((len(q.p), 30), -1)
-        for at, numbers, events in simulated(q, ids, 30, 9):
+        for at, numbers, events in simulated(q, Drawing(ids, 30, 9)):
             out[at, numbers] = events
         return out
 

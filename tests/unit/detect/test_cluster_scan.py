@@ -14,7 +14,7 @@ import calibrant as cal
 from calibrant.detect.scan_test import scan_of_clusters
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import outcomes
-from calibrant.stats.subgroups.cluster_scan import LEAST_CLUSTERS, SALT, ClusterScan, ScannedRows
+from calibrant.stats.subgroups.cluster_scan import LEAST_CLUSTERS, SALT, ClusterScan, ScannedClusters, ScannedRows
 from calibrant.stats.subgroups.scan import EXTRA
 from calibrant.views.boxes import cluster_rows, tables_of
 
@@ -41,7 +41,7 @@ def searched(data: cal.Predictions, order: int = 2, tolerance: float = 0.0) -> t
 
 def intraclass_by_hand(rows: ScannedRows) -> float:
     """Products of residuals over all pairs of different rows of one unit, over those of their null deviations."""
-    if rows.cluster is None:
+    if not isinstance(rows, ScannedClusters):
         return 0.0
     off, spread = rows.weight * (rows.y - rows.p), rows.weight * np.sqrt(rows.p * (1 - rows.p))
     pairs = (rows.cluster[:, None] == rows.cluster) & ~np.eye(len(off), dtype=bool)
@@ -59,7 +59,7 @@ def by_hand(scan: ClusterScan, rows: ScannedRows, residual: np.ndarray, toleranc
         assert inside.sum() == f.rows[b] < len(w)
         for sign in (1.0, -1.0):
             v = noise[inside].sum()
-            if rows.cluster is not None:
+            if isinstance(rows, ScannedClusters):
                 r = w * (rows.y - rows.p - sign * tolerance)
                 joint = (np.bincount(rows.cluster[inside], np.sqrt(noise[inside])) ** 2).sum()
                 v = max(
@@ -91,7 +91,7 @@ def test_scores_and_chance_are_those_of_every_box_by_itself(more: Any, order: in
     assert found.margin == scan.margins.max()
     # chance: a sign for each unit, or another outcome of each row at the edge of the tolerance
     draws = 7
-    if rows.cluster is not None:
+    if isinstance(rows, ScannedClusters):
         signs = 2.0 * outcomes(rows.ids, np.full(len(rows.ids), 0.5), 0, draws, SALT) - 1.0
         drawn = [one[:, None] * signs[rows.cluster] for one in r]
     else:

@@ -18,11 +18,10 @@ import calibrant as cal
 from calibrant.errors import BadInput, NotComputable
 from calibrant.results import Outcome
 from calibrant.search import models as residual_models
-from calibrant.search.corners import Summed
+from calibrant.search.corners import BOOSTED, CORNERED, FEW, Summed, pool_of
 from calibrant.search.detectors import Fits, Settings, detector_inputs, detectors_of
 from calibrant.search.models import Quadratic, fit_logistic, hash_split, predicted
 from calibrant.search.nulls import SALT, fixed
-from calibrant.search.pools import BOOSTED, CORNERED, FEW, pool_of
 from calibrant.stats.cusum import Boundary, path, simulated
 from calibrant.views.features import TERMS, features_of
 
@@ -210,7 +209,7 @@ def test_columns_too_far_apart_for_single_precision_are_fitted_in_double() -> No
     plain, double = (LogisticRegression(C=10, solver="newton-cholesky", max_iter=50, tol=1e-3) for _ in range(2))
     with pytest.raises(LinAlgWarning):
         plain.fit(z, y)
-    fit_logistic(plain, z, y, None)
+    fit_logistic(plain, z, y, {})
     double.fit(z.astype(float), y)
     assert np.allclose(plain.coef_, double.coef_, rtol=1e-6)
 

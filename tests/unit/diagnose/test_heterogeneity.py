@@ -12,8 +12,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 import calibrant as cal
-from calibrant.stats.clusters.between import paule_mandel, pooled, reml
-from calibrant.stats.clusters.one_stage import Fitted, Likelihoods, alone, fitted
+from calibrant.stats.clusters.sites import Fitted, Likelihoods, alone, fitted, paule_mandel, pooled, reml
 
 # Colditz et al. (1994), 13 trials of BCG: cases and others among vaccinated, cases and others among controls.
 BCG = np.array(

@@ -12,7 +12,7 @@ import pytest
 import calibrant as cal
 from calibrant.diagnose.bias_map import Variances, band
 from calibrant.errors import BadInput, NotComputable
-from calibrant.report.regions import regions
+from calibrant.report.by_variable import regions
 from calibrant.results import Curve
 from calibrant.stats import smoothing as kernels
 from calibrant.stats.smoothing import Spots, kernel_bias

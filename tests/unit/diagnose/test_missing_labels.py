@@ -7,7 +7,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.errors import BadInput, NotComputable
-from calibrant.stats.unlabelled.who import adjusted, independence, standardised_difference
+from calibrant.measure.unlabelled import adjusted, independence, standardised_difference
 
 
 def lost(f: int, m: int) -> object:

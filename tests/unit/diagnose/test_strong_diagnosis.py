@@ -65,10 +65,10 @@ def test_the_chart_shows_the_test(null: Any) -> None:
 def test_the_test_and_what_explains_it_fit_and_draw_once(
     null: Any, tolerance: float, fits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from calibrant.search import models, nulls
+    from calibrant.search import detectors, models
 
     counted = {"fits": 0, "draws": 0}
-    fit, draw = models.Pool.fitted, nulls.simulated
+    fit, draw = models.Pool.fitted, detectors.simulated
 
     def fitted(*rest: Any) -> Any:
         counted["fits"] += 1
@@ -79,7 +79,7 @@ def test_the_test_and_what_explains_it_fit_and_draw_once(
         return draw(*rest)
 
     monkeypatch.setattr(models.Pool, "fitted", fitted)
-    monkeypatch.setattr(nulls, "simulated", drawn)
+    monkeypatch.setattr(detectors, "simulated", drawn)
     data, asked = planted(600), {"tolerance": tolerance, "null": null, "models": QUICK}
     test = cal.detect.strong_calibration_test(data, **asked)
     chart, table = chart_of(data, **asked), importance(data, repeats=2, **asked)

@@ -18,7 +18,7 @@ from calibrant.cli import main
 from calibrant.repair import calibrators, catalogue
 from calibrant.repair.fitted import Calibrator
 from calibrant.repair.judge.verdict import simplicity
-from calibrant.report.wording import repair_named
+from calibrant.report.wording.terms import repair_named
 
 ADDED = '''
 """Halving: every score is halved."""

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.repair.judge.fixed import Against, Fixed, People, verdict_on
-from calibrant.repair.judge.rows import Judged
+from calibrant.repair.judge.fixed import Fixed, verdict_on
+from calibrant.repair.judge.rows import Judged, Judging, People
 from calibrant.repair.judge.verdict import AS_AUDITED, Comparison, Summary, recommended
 from calibrant.report.terminal import comparison
 
@@ -186,7 +186,7 @@ def test_a_group_is_judged_by_the_score_that_everyone_is_judged_by() -> None:
     scores = {AS_AUDITED: data.p, "moved": data.p + 1e-4}
     judged = Judged(data, scores, np.zeros(data.n, dtype=np.int64))
     people = [People(id="small", who="small", kind="group", rows=np.flatnonzero(small), shown=False)]
-    found = Fixed.of(judged, people, Against(limit=0.05, judge="error", steps=100, alpha=0.05, seed=0))
+    found = Fixed.of(judged, people, Judging(limit=0.05, alpha=0.05))
     for name in scores:
         low, high = found.ends(people[0], name)
         assert 0.05 < low < 0.25 < high
@@ -215,7 +215,7 @@ def test_a_shift_over_the_limit_is_told_whatever_an_estimate_says() -> None:
     found = Fixed.of(
         Judged(data, {AS_AUDITED: p}, np.zeros(3000, dtype=np.int64)),
         people,
-        Against(limit=0.14, judge="error", steps=100, alpha=0.2, seed=0),
+        Judging(limit=0.14, alpha=0.2),
     )
     broken = [one.id for one in people if found.ends(one, AS_AUDITED)[0] > 0.14]
     assert broken

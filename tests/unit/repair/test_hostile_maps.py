@@ -13,10 +13,10 @@ import pytest
 import calibrant as cal
 from calibrant.cli.run import main
 from calibrant.repair import Calibrator
-from calibrant.repair.calibrator_file import DEEPEST, LARGEST, LISTS, parsed
+from calibrant.repair.fitted import DEEPEST, LARGEST, LISTS, parsed
 
-LINE = '{"format":"calibrant-map/1","kind":"Logistic","recipe":"Platt","slope":1.0,"intercept":0.0'
-HEAD = '{"format":"calibrant-map/1","recipe":"x",'
+LINE = '{"format":"calibrant-calibrator/1","kind":"Logistic","recipe":"Platt","slope":1.0,"intercept":0.0'
+HEAD = '{"format":"calibrant-calibrator/1","recipe":"x",'
 
 
 def many(value: str, times: int) -> str:
@@ -63,6 +63,11 @@ def test_a_hostile_map_is_refused_in_one_line(name: str) -> None:
         Calibrator.from_json(HOSTILE[name])
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 400
+
+
+def test_a_calibrator_of_an_older_version_is_to_be_fitted_again() -> None:
+    with pytest.raises(cal.BadInput, match=r"older calibrant, as 'calibrant-map/1': fit it again$"):
+        Calibrator.from_json(LINE.replace("calibrant-calibrator", "calibrant-map") + "}")
 
 
 def test_names_may_be_long_and_a_mark_of_byte_order_is_no_fault(tmp_path: Path) -> None:

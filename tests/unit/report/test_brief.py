@@ -19,10 +19,9 @@ from calibrant.audit.about import About
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.cli.parser import build_parser
 from calibrant.report import commands, html
-from calibrant.report.brief import before_after, sparks
+from calibrant.report.brief import action, brief, parts
 from calibrant.report.brief.action import decision, rows_that_would_decide
-from calibrant.report.brief.brief import brief, parts
-from calibrant.report.brief.follows import follows
+from calibrant.report.brief.follows import figure, follows
 from calibrant.report.brief.rests import not_checked, rests
 from calibrant.report.document import Changes, Decision, Follows, Opening, Parts, Ruler
 from calibrant.report.numbers import exact
@@ -150,9 +149,9 @@ def test_that_nothing_helps_is_an_answer():
 def test_advice_never_repeats_a_number_that_did_not_change():
     fixed = factories.fixed(None, after=((0.0064, 0.0118), (0.0024, 0.0262), (0.0011, 0.0131)))
     record = factories.drawn(factories.whole(None), fixed=fixed)
-    assert "instead" not in before_after.outcome(record)
+    assert "instead" not in action.outcome(record)
     better = factories.drawn(factories.whole(None), fixed=factories.fixed(None))
-    assert "at most 1.0 points instead of 1.2" in before_after.outcome(better)
+    assert "at most 1.0 points instead of 1.2" in action.outcome(better)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +245,7 @@ def test_before_and_after_are_the_records_numbers_rounded_outward():
 
 def outcome(after, tests=None):
     fixed = factories.fixed(0.015, after=after, tests={"local": {"now": 0.001, "after": tests or 0.3}})
-    return before_after.outcome(factories.drawn(factories.whole(), fixed=fixed))
+    return action.outcome(factories.drawn(factories.whole(), fixed=fixed))
 
 
 def test_a_repair_is_enough_only_where_somebody_is_within_the_limit_and_no_test_finds_error():
@@ -259,7 +258,7 @@ def test_a_repair_is_enough_only_where_somebody_is_within_the_limit_and_no_test_
 
 def test_ends_that_cross_say_which_score_each_is_about():
     cross = factories.fixed(0.015, after=((0.0112, 0.0108), (0.0, 0.01), (0.0, 0.01)))
-    rows = before_after.changes(factories.drawn(factories.whole(), fixed=cross)).rows
+    rows = action.changes(factories.drawn(factories.whole(), fixed=cross)).rows
     assert next(c.after for c in rows if c.who == "Everyone") == "raw at least 1.1, rounded at most 1.1"
 
 
@@ -271,7 +270,7 @@ def test_a_range_after_never_contradicts_its_verdict(a, b, verdict):
     fixed = factories.fixed(0.015, after=((low, high), (0.0, 0.01), (0.0, 0.01)))
     fixed = replace(fixed, columns={**fixed.columns, "after": (verdict, "within", "within")})
     record = factories.drawn(factories.whole(), fixed=fixed)
-    shown = next(c for c in before_after.changes(record).rows if c.who == "Everyone")
+    shown = next(c for c in action.changes(record).rows if c.who == "Everyone")
     least, most = map(Decimal, shown.after.split("–"))
     if verdict == "over":
         assert least >= Decimal("1.5")
@@ -284,7 +283,7 @@ def test_a_gap_is_told_by_its_size():
     fixed = replace(
         fixed, columns={**fixed.columns, "now_low": (0.0064, 0.0162, -0.09), "now_high": (0.0118, 0.0334, -0.02)}
     )
-    rows = before_after.changes(factories.drawn(factories.whole(), fixed=fixed)).rows
+    rows = action.changes(factories.drawn(factories.whole(), fixed=fixed)).rows
     assert next(c for c in rows if c.who == factories.CORNER).now == "2.0–9.0"
 
 
@@ -321,7 +320,7 @@ def test_nothing_found_along_many_variables_is_one_sentence():
 @given(st.lists(st.floats(-0.5, 0.5), min_size=1, max_size=30), st.floats(0.0, 0.5))
 def test_pictures_stay_inside_their_plot(gaps, half):
     curve = factories.by_variable(xs=[float(i) for i in range(len(gaps))], gaps=gaps, half=half)
-    drawn = sparks.figure(sparks_along(curve), "a label")
+    drawn = figure(sparks_along(curve), "a label")
     heights = [int(y) for y in re.findall(r'class="(?:curve|lone)" d="M\d+ (-?\d+)', drawn)]
     assert heights
     assert all(0 <= y <= 1000 for y in heights)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import factories
-from calibrant.report.by_variable import Point, bins_of, by_variable_of, runs_of, score_view, share
+from calibrant.report.by_variable import Point, bins_of, by_variable_of, score_view, share
 from calibrant.report.sections.curves import unclear
 from calibrant.results import Curve
 
@@ -20,7 +20,8 @@ def line(low: list[float], high: list[float], stretch: list[int]) -> list[Point]
 
 def test_stretches_break_at_zero_and_at_holes():
     points = line([0.01, 0.02, -0.01, 0.01, 0.01, -0.03], [0.02, 0.03, 0.01, 0.02, 0.02, -0.01], [0, 0, 0, 0, 1, 1])
-    found = [(s.side, s.low, s.high) for s in runs_of(points)]
+    score = score_view(bins_of(factories.reliability(bins=12)), Curve(method="", columns={}))
+    found = [(s.side, s.low, s.high) for s in replace(score, line=tuple(points)).runs]
     assert found == [("low", 0.01, 0.02), ("low", 0.04, 0.04), ("low", 0.05, 0.05), ("high", 0.06, 0.06)]
 
 

@@ -11,9 +11,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.apps.llm_logs.provenance import FIELDS
-from calibrant.data.specs.confidences import column_of
+from calibrant.data.specs.column_names import column_of
 from calibrant.report import html, markdown
-from calibrant.report.wording.confidences import HOW, MEANS
+from calibrant.report.wording.notices import HOW, MEANS
 
 SCHEMA = json.loads(Path(__file__).parents[3].joinpath("docs/schema/calibrant-4.json").read_text(encoding="utf-8"))
 FIELD = "scores.match.metadata.confidence"

@@ -9,7 +9,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.report.outputs.pictures import drawings
+from calibrant.report.outputs.notebook import drawings
 from calibrant.results import Curve
 
 

@@ -18,7 +18,7 @@ import factories
 from calibrant.errors import BadInput
 from calibrant.report import html, markdown
 from calibrant.report.outline import document
-from calibrant.report.outputs import files, notebook, printing, tables
+from calibrant.report.outputs import files, notebook, results
 from calibrant.results import Curve
 
 CURVES = {
@@ -189,10 +189,10 @@ def test_what_cannot_be_written_or_read_says_the_way_out(tmp_path: Path) -> None
 
 
 def test_a_pdf_without_a_browser_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printing.shutil, "which", lambda _: None)
+    monkeypatch.setattr(files.shutil, "which", lambda _: None)
     with pytest.raises(BadInput, match=r"install Chromium, Chrome or Edge, or save \.html"):
         RECORDS["few people"].save(tmp_path / "audit.pdf")
-    monkeypatch.setenv(printing.NAMED, "nothing")
+    monkeypatch.setenv(files.NAMED, "nothing")
     with pytest.raises(BadInput, match="CALIBRANT_BROWSER='nothing' is no program"):
         RECORDS["few people"].save(tmp_path / "audit.pdf")
     assert list(tmp_path.iterdir()) == []
@@ -202,14 +202,14 @@ def test_a_browser_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest
     broken = tmp_path / "browser"
     broken.write_text("#!/bin/sh\necho cannot start >&2\nexit 1\n")
     broken.chmod(0o755)
-    monkeypatch.setenv(printing.NAMED, str(broken))
+    monkeypatch.setenv(files.NAMED, str(broken))
     with pytest.raises(BadInput, match=r"could not print \(cannot start\)"):
         RECORDS["few people"].save(tmp_path / "audit.pdf")
     assert list(tmp_path.iterdir()) == [broken]
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not any(map(shutil.which, printing.COMMANDS)), reason="no browser")
+@pytest.mark.skipif(not any(map(shutil.which, files.COMMANDS)), reason="no browser")
 def test_a_pdf_is_printed(tmp_path: Path) -> None:
     made = RECORDS["all"].save(tmp_path / "audit.pdf").read_bytes()
     assert made.startswith(b"%PDF")
@@ -235,7 +235,7 @@ def test_a_folder_holds_page_record_markdown_and_tables(tmp_path: Path) -> None:
 
 def test_no_cell_is_a_formula() -> None:
     curve = Curve(method="m", columns={"=a": ("=1+1", "@x", "-2"), "n": (-1.5, None, "+")})
-    made = dict(tables.tables(factories.drawn(factories.tiny(), x=curve)))["x.csv"]
+    made = dict(results.tables(factories.drawn(factories.tiny(), x=curve)))["x.csv"]
     assert list(csv.reader(io.StringIO(made))) == [["'=a", "n"], ["'=1+1", "-1.5"], ["'@x", ""], ["'-2", "'+"]]
 
 

@@ -129,14 +129,13 @@ def drawn() -> list[str]:
     score = score_view(bins, record.curve("reliability"))
     age = by_variable_of("age", record.family("variable_curve")["age"])
     sex = by_variable_of("sex", record.family("variable_curve")["sex"])
-    track = places.track(0.01, 0.03, 4.0, "over", "1.0 to 3.0", 0.02)
     plots = (svg.cross(bins, score.across), svg.gaps(score, 0.015, 4.0), svg.gaps(age, 0.015, 4.0), svg.rates(age))
     control = svg.control(factories.control_chart(), "crossed", "peak")
     assert control is not None
     return [
         *(svg.plot(p, "label", 0, 100) for p in (*plots, control)),
         *(svg.spark(a, 4.0) for a in (age, sex)),
-        svg.track(track),
+        svg.track(0.01, 0.03, 4.0, "over", "1.0 to 3.0", 0.02),
         svg.level(sex.levels[0], 4.0, 0.015),
         svg.signed_track(0.01, 0.02, 0.03, 4.0, 0.015, "over"),
         svg.heat(HEAT, "label"),
@@ -255,8 +254,10 @@ def test_text_in_a_picture_is_escaped():
 
 
 def test_a_track_ends_where_its_axis_ends():
-    inside, beyond = (places.track(0.01, high, 4.0, "within", "", 0.02) for high in (0.03, 0.5))
-    assert (inside.x, inside.width, inside.limit, inside.over) == ("25%", "50%", "50%", False)
-    assert (beyond.x, beyond.width, beyond.over) == ("25%", "75%", True)
-    thin = places.track(0.02, 0.02, 4.0, "within", "")
-    assert float(thin.width[:-1]) == pytest.approx(100 * places.THINNEST)
+    inside, beyond = (svg.track(0.01, high, 4.0, "within", "", 0.02) for high in (0.03, 0.5))
+    assert 'x="25%" width="50%"' in inside
+    assert 'class="lim" x1="50%" x2="50%"' in inside
+    assert 'x="25%" width="75%"' in beyond
+    assert ["<path" in drawn for drawn in (inside, beyond)] == [False, True]
+    thin = svg.track(0.02, 0.02, 4.0, "within", "")
+    assert float(re.findall(r'width="([^%]*)%"', thin)[0]) == pytest.approx(100 * places.THINNEST)

@@ -13,18 +13,24 @@ from hypothesis import strategies as st
 import factories
 from calibrant.audit.about import About
 from calibrant.audit.record import AuditRecord, CheckRecord
-from calibrant.report import numbers as num
-from calibrant.report import wording
+from calibrant.report.brief import parts
 from calibrant.report.brief.action import decision
-from calibrant.report.brief.brief import parts
 from calibrant.report.findings import Off
 from calibrant.report.markdown import render as markdown
-from calibrant.report.sections.groups import table
+from calibrant.report.sections.groups import groups_answer, table
+from calibrant.report.sections.overall import overall_answer
 from calibrant.report.sections.reference import line
 from calibrant.report.spans import label, plain
 from calibrant.report.terminal import render as terminal
-from calibrant.report.wording.headline import off_named, words_of
-from calibrant.report.wording.parts import page_status
+from calibrant.report.wording import terms
+from calibrant.report.wording.headline import headline, off_named, words_of
+from calibrant.report.wording.parts import (
+    everyone_reported,
+    groups_reported,
+    page_status,
+    subgroups_reported,
+    verdict_word,
+)
 
 EVERYONE = ("within", "undecided", "over")
 GROUPS = (
@@ -59,7 +65,7 @@ def mixed(everyone: str, groups: list[str], subgroups: str, use: str | None = "l
 
 
 def headline_is_short_and_never_better_than_the_worst_part(record, everyone, subgroups, use):
-    stated = wording.headline(record)
+    stated = headline(record)
     assert record.verdicts["subgroups"] == subgroups
     assert words_of(stated) <= 16
     assert stated[0].isupper()
@@ -98,31 +104,31 @@ def words_and_marks_of_the_parts_are_the_verdicts(record, everyone, subgroups):
     }
     words |= {"absent": "Not checked"}
     for part, state in record.verdicts.items():
-        status, word = wording.verdict_word(record, part)
+        status, word = verdict_word(record, part)
         assert status == state
         assert words[state].lower() in word.lower()
-    assert wording.verdict_word(record, "everyone")[1] == words[everyone]
+    assert verdict_word(record, "everyone")[1] == words[everyone]
     worst = next((s for s in ("over", "error_shown", "undecided", "within") if s in record.verdicts.values()), "")
     assert page_status(record) == worst
-    for reported in (wording.everyone_reported, wording.groups_reported, wording.subgroups_reported):
+    for reported in (everyone_reported, groups_reported, subgroups_reported):
         stated = plain(reported(record))
         assert stated.endswith(".")
         assert not any(odd in stated for odd in ("  ", "..", "None", "nan", " .", "1 groups"))
-    assert ("gap" in plain(wording.subgroups_reported(record))) == (subgroups != "absent")
+    assert ("gap" in plain(subgroups_reported(record))) == (subgroups != "absent")
 
 
 def headline_says_of_whom_it_is_where_outcomes_are_not_known(record):
-    stated = wording.headline(factories.unlabelled(record))
+    stated = headline(factories.unlabelled(record))
     assert words_of(stated) <= 16
     assert "use it" not in stated.lower()  # by those of whom nothing is known too
-    assert "nown" in stated or (stated.startswith("Too few") and stated == wording.headline(record))
+    assert "nown" in stated or (stated.startswith("Too few") and stated == headline(record))
     if "over" in record.verdicts.values():
         assert "ver the limit" in stated or "ver it for" in stated
-    assert wording.headline(factories.unlabelled(record, 50)) == wording.headline(record)  # of 10 000: hardly anyone
+    assert headline(factories.unlabelled(record, 50)) == headline(record)  # of 10 000: hardly anyone
 
 
 def answers_read_as_sentences(record):
-    for text in (wording.overall_answer(record), wording.groups_answer(record)):
+    for text in (overall_answer(record), groups_answer(record)):
         stated = plain(text)
         assert stated[0].isupper()
         assert stated.endswith(".")
@@ -165,7 +171,7 @@ KNOWN = [
 @pytest.mark.parametrize(("everyone", "groups", "subgroups", "stated"), KNOWN)
 def test_headlines_of_those_whose_outcome_is_known(everyone, groups, subgroups, stated):
     record = factories.unlabelled(mixed(everyone, groups, subgroups))
-    assert wording.headline(record) == stated
+    assert headline(record) == stated
     assert [p.who.endswith(", outcomes known") for p in parts(record)] == [True] * 3
     for shown in (terminal(record), markdown(record), repr(record)):
         assert stated in " ".join(shown.split())
@@ -178,15 +184,12 @@ def test_errors_that_cancel_are_told_of_the_known_too():
     high = replace(record.everyone.lower, interval=replace(record.everyone.lower.interval, low=0.021))
     record = replace(record, everyone=replace(record.everyone, lower=high))
     record = replace(record, settings={**record.settings, "judge": "gap"})
-    assert (
-        wording.headline(record)
-        == "Known outcomes: on balance within the limit; on average off by at least 2.1 points."
-    )
+    assert headline(record) == "Known outcomes: on balance within the limit; on average off by at least 2.1 points."
 
 
 def test_points_are_of_the_known_too():
     record = factories.unlabelled(factories.employment(limit=None), 50_000)
-    assert wording.headline(record) == ("Known outcomes: off by 0.6 to 1.2 points; at least 1.6 for foreign born.")
+    assert headline(record) == ("Known outcomes: off by 0.6 to 1.2 points; at least 1.6 for foreign born.")
 
 
 EXACT = [
@@ -229,17 +232,17 @@ EXACT = [
 
 @pytest.mark.parametrize(("everyone", "groups", "subgroups", "use", "stated"), EXACT)
 def test_headlines(everyone, groups, subgroups, use, stated):
-    assert wording.headline(mixed(everyone, groups, subgroups, use)) == stated
+    assert headline(mixed(everyone, groups, subgroups, use)) == stated
 
 
 def test_a_pocket_worse_than_the_worst_group_is_named_first():
     record = factories.scanned(factories.employment(), lines=SHORT)
-    assert wording.headline(record).endswith("Over it for age over 72 and foreign born.")
+    assert headline(record).endswith("Over it for age over 72 and foreign born.")
 
 
 def test_two_traits_of_one_pocket_are_not_two_groups():
     record = factories.scanned(factories.mixture("within", []))
-    assert wording.headline(record).endswith("Over it for x2 over 0.8 with x3 over 0.8.")
+    assert headline(record).endswith("Over it for x2 over 0.8 with x3 over 0.8.")
 
 
 def test_a_pocket_that_is_a_named_group_is_named_once():
@@ -248,22 +251,22 @@ def test_a_pocket_that_is_a_named_group_is_named_once():
     lines = replace(lines, settings={**lines.settings, "conditions": (level,)})
     group = factories.finding(0.03, 0.05, variables=[("region", "0")])
     record = factories.scanned(factories.record(groups=[group]), lines=lines)
-    assert wording.headline(record).endswith("Over it for region = 0.")
+    assert headline(record).endswith("Over it for region = 0.")
 
 
 def test_nobody_is_farther_off_than_everyone_by_less_than_everyone_may_be():
     one = factories.finding(0.04, 0.08)
     near, far = (factories.finding(low, 0.09, variables=[("g", "north")]) for low in (0.045, 0.07))
-    assert wording.headline(factories.record(one, [near])) == "Over the limit for everyone together."
-    assert wording.headline(factories.record(one, [far])).endswith("most of all for north.")
+    assert headline(factories.record(one, [near])) == "Over the limit for everyone together."
+    assert headline(factories.record(one, [far])).endswith("most of all for north.")
 
 
 def test_a_long_rule_is_told_by_its_traits_and_odd_names_are_counted():
     record = factories.scanned(factories.employment(), lines=LONG)
-    assert "a subgroup of x2 and x3" in wording.headline(record)
+    assert "a subgroup of x2 and x3" in headline(record)
     group = factories.finding(0.03, 0.05, variables=[("g", "@everyone <b>")])
     assert off_named(Off(0.03, group)) == ""
-    assert wording.headline(factories.record(groups=[group])).endswith("Over it for one group.")
+    assert headline(factories.record(groups=[group])).endswith("Over it for one group.")
     assert off_named(Off(0.03, factories.finding(variables=[("age", "45–54")]))) == "age = 45–54"
     assert off_named(Off(0.03, factories.finding(variables=[("disability", "yes")]))) == "disability = yes"
 
@@ -273,7 +276,7 @@ def test_no_name_makes_a_headline_long(name, everyone, use, noun):
     group = factories.finding(0.03, 0.05, variables=[("g", name)])
     one = factories.mixture(everyone, []).everyone
     record = factories.record(one, [group], about=About(noun=noun, intended_use="x" if use else None).to_dict())
-    stated = wording.headline(record)
+    stated = headline(record)
     assert words_of(stated) <= 16
     assert len(stated) <= 130
 
@@ -282,19 +285,19 @@ def test_no_name_makes_a_headline_long(name, everyone, use, noun):
 
 
 def test_headline_without_a_limit_names_who_is_farther_off():
-    assert wording.headline(factories.employment(limit=None)) == (
+    assert headline(factories.employment(limit=None)) == (
         "Off by 0.6 to 1.2 points for everyone, by at least 1.6 for foreign born."
     )
     record = factories.scanned(factories.employment(limit=None), lines=SHORT)
-    assert wording.headline(record).endswith("by at least 2.6 for age over 72.")
+    assert headline(record).endswith("by at least 2.6 for age over 72.")
     alone = factories.record(factories.finding(limit=None), limit=None)
-    assert wording.headline(alone) == "Off by 0.4 to 1.2 points for everyone."
+    assert headline(alone) == "Off by 0.4 to 1.2 points for everyone."
 
 
 def test_headline_where_the_raw_score_is_off_by_more_than_the_score_shown():
     record = factories.record(factories.finding(0.0351, 0.0099, limit=None), limit=None)
-    assert wording.headline(record) == "Off by at least 3.5 points raw, at most 1.0 rounded."
-    assert "3.5 to 1.0" not in plain(wording.overall_answer(record))
+    assert headline(record) == "Off by at least 3.5 points raw, at most 1.0 rounded."
+    assert "3.5 to 1.0" not in plain(overall_answer(record))
 
 
 # ---- the parts ----
@@ -305,8 +308,8 @@ def test_the_part_of_groups_names_the_worst_two_and_what_none_exceeds():
     bound = factories.estimate(0.0, 0.0712)
     record = factories.record(groups=groups)
     record = replace(record, estimates={**record.estimates, "worst_group": bound})
-    assert wording.verdict_word(record, "groups") == ("over", "4 over the limit")
-    assert plain(wording.groups_reported(record)) == (
+    assert verdict_word(record, "groups") == ("over", "4 over the limit")
+    assert plain(groups_reported(record)) == (
         "north 3: at least 5.0; north 2: at least 4.0; 2 more. No group is off by more than 7.2."
     )
 
@@ -316,16 +319,16 @@ def test_what_closed_testing_decided_is_never_contradicted():
     over, within = (factories.finding(0.012, 0.03, variables=[("g", v)]) for v in ("over it", "within it"))
     groups = [replace(over, verdict="over"), replace(within, verdict="within")]
     record = factories.record(groups=groups)
-    assert "over it: at least 1.5" in plain(wording.groups_reported(record))
-    assert num.bounds(groups[0], 0.015, "error") == ("1.5", "3.0")
-    assert num.bounds(groups[1], 0.015, "error") == ("1.2", "1.5")
-    assert num.bounds(groups[1], 0.015, "gap") == ("1.2", "3.0")
+    assert "over it: at least 1.5" in plain(groups_reported(record))
+    assert terms.bounds(groups[0], 0.015, "error") == ("1.5", "3.0")
+    assert terms.bounds(groups[1], 0.015, "error") == ("1.2", "1.5")
+    assert terms.bounds(groups[1], 0.015, "gap") == ("1.2", "3.0")
 
 
 def test_pockets_of_opposite_signs_are_both_named():
     lines = factories.subgroup_lines(("age over 72", "age up to 30"), (0.0261, -0.09), (0.11, -0.0311))
     record = factories.scanned(factories.mixture("within", ["within"]), lines=lines)
-    stated = plain(wording.subgroups_reported(record))
+    stated = plain(subgroups_reported(record))
     assert "age up to 30: overpredicted, a gap of at least 3.1." in stated
     assert "age over 72: underpredicted, a gap of at least 2.6." in stated
 
@@ -333,10 +336,10 @@ def test_pockets_of_opposite_signs_are_both_named():
 def test_judged_by_the_gap_the_words_speak_of_the_gap():
     one = factories.finding(0.004, 0.039, observed=0.52)
     record = factories.record(replace(one, verdict="over"), judge="gap", limit=0.005)
-    assert plain(wording.everyone_reported(record)) == "Gap of +1.0 to +3.1 points."
+    assert plain(everyone_reported(record)) == "Gap of +1.0 to +3.1 points."
     group = factories.finding(0.004, 0.039, observed=0.52, variables=[("g", "north")])
     assert "No group’s gap is more than 3.1." in plain(
-        wording.groups_reported(factories.record(one, [group], judge="gap", limit=0.005))
+        groups_reported(factories.record(one, [group], judge="gap", limit=0.005))
     )
 
 
@@ -345,20 +348,20 @@ def test_a_pool_clears_nobody_in_it():
     small = factories.finding(0.002, 0.009, variables=[("site", "100 levels pooled")], pooled=100)
     groups = [factories.finding(0.002, 0.009, variables=[("site", "north")]), small]
     record = factories.scanned(factories.record(groups=groups), *SUBGROUPS["within"][:2], p_value=0.4, lines=NONE)
-    assert wording.headline(record) == "Within the limit for everyone, every group shown and unlisted subgroups."
-    assert wording.headline(factories.record(groups=groups)).startswith(
+    assert headline(record) == "Within the limit for everyone, every group shown and unlisted subgroups."
+    assert headline(factories.record(groups=groups)).startswith(
         "Within the limit for everyone together and every group shown."
     )
-    assert plain(wording.groups_reported(record)) == (
+    assert plain(groups_reported(record)) == (
         "No group shown is off by more than 0.9. 100 small ones are judged only pooled."
     )
-    stated = f"{plain(wording.groups_answer(record))} {parts(record)[1].who} {record!r}"
+    stated = f"{plain(groups_answer(record))} {parts(record)[1].who} {record!r}"
     assert "All 2 groups shown are within the limit; 100 small ones only pooled." in stated
     assert stated.count("2 groups shown") == 3
     assert "named group" not in stated
     gone = replace(record, groups=tuple(groups[:1]), data={**record.data, "by": [["site"], ["ward"]]})
-    assert "every group shown" in wording.headline(gone)
-    assert "No group shown is off" in plain(wording.groups_reported(gone))
+    assert "every group shown" in headline(gone)
+    assert "No group shown is off" in plain(groups_reported(gone))
 
 
 @pytest.mark.parametrize("worst", [0.014, 0.05])
@@ -368,9 +371,9 @@ def test_a_group_over_by_its_raw_score_is_no_contradiction_of_what_is_shown(wors
     bound = factories.estimate(0.0, worst)
     record = replace(record, estimates={**record.estimates, "worst_group": bound})
     stated = f"After rounding, no group is off by more than {100 * worst:.1f}."
-    assert plain(wording.groups_reported(record)) == f"group = x1: at least 20.7. {stated}"
+    assert plain(groups_reported(record)) == f"group = x1: at least 20.7. {stated}"
     within = factories.record(groups=[factories.finding(0.002, 0.009, variables=[("group", "x1")])])
-    assert plain(wording.groups_reported(within)) == "No group is off by more than 0.9."
+    assert plain(groups_reported(within)) == "No group is off by more than 0.9."
 
 
 def test_ranges_that_go_beyond_what_no_group_exceeds_are_explained():
@@ -396,26 +399,26 @@ def test_an_error_that_cancels_in_the_gap_is_told_and_never_cut_to_the_limit(use
     one = replace(one, gap=gap)
     about = About(intended_use=use).to_dict()
     record = factories.record(one, judge="gap", limit=0.02, about=about)
-    assert wording.headline(record) == CANCEL
-    assert plain(wording.everyone_reported(record)) == (
+    assert headline(record) == CANCEL
+    assert plain(everyone_reported(record)) == (
         "Gap of −0.4 to +0.3 points. Errors of opposite signs cancel in it: on average off by at least 9.2."
     )
-    assert wording.certified_range(record, one) == "9.2 to 10.9"
-    assert wording.judged_range(record, one) == "0.0 to 0.4"
-    assert plain(wording.overall_answer(record)).startswith("On average by 9.2 to 10.9 points.")
+    assert terms.certified_range(record, one) == "9.2 to 10.9"
+    assert terms.judged_range(record, one) == "0.0 to 0.4"
+    assert plain(overall_answer(record)).startswith("On average by 9.2 to 10.9 points.")
     read = line(CheckRecord(code="error-everyone", status="within"), record)
     assert plain(read.question) == "Everyone: gap at most 2.0 points"
     assert read.numbers == "0.0 to 0.4 points"
     assert "a gap of 0.0 to 0.4 points" in repr(record)
     over = replace(factories.finding(0.05, 0.09, variables=[("g", "north")]), verdict="over")
-    with_group = wording.headline(factories.record(one, [over], judge="gap", limit=0.02, about=about))
+    with_group = headline(factories.record(one, [over], judge="gap", limit=0.02, about=about))
     assert "Use it" not in with_group
     assert with_group.startswith("On balance within the limit")
     assert with_group.endswith("for north.")
     met = replace(record, verdicts=dict.fromkeys(record.verdicts, "within"))
     assert "judge the calibration error too" in plain(decision(met).text)
     within = replace(one, lower=factories.estimate(0.0, 1.0))
-    assert wording.headline(replace(record, everyone=within)).startswith("Use it" if use else "Within the limit")
+    assert headline(replace(record, everyone=within)).startswith("Use it" if use else "Within the limit")
 
 
 def test_the_unit_noun_is_said_only_where_it_was_given():
@@ -423,7 +426,7 @@ def test_the_unit_noun_is_said_only_where_it_was_given():
         about = About.of(noun=noun).to_dict()
         record = mixed("undecided", ["undecided"], "within")
         record = replace(record, settings={**record.settings, "about": about})
-        stated = " ".join((wording.headline(record), plain(wording.everyone_reported(record))))
+        stated = " ".join((headline(record), plain(everyone_reported(record))))
         assert (noun or "rows") in stated
         assert "people" not in stated
 
@@ -434,9 +437,9 @@ def test_the_unit_noun_is_said_only_where_it_was_given():
 def test_estimate_on_the_limit_promises_no_number_of_rows():
     one = factories.finding(0.004, 0.039)
     record = factories.record(factories.Finding.from_dict({**one.to_dict(), "rows_needed": None}))
-    assert wording.headline(record) == "Too few rows to decide: the error is too close to the limit."
+    assert headline(record) == "Too few rows to decide: the error is too close to the limit."
     over = replace(record, verdict="over")
-    assert "too close to the limit to say how many rows" in plain(wording.everyone_reported(over))
+    assert "too close to the limit to say how many rows" in plain(everyone_reported(over))
 
 
 def test_pooled_and_blank_names():
@@ -472,11 +475,11 @@ def test_a_shift_that_may_be_zero_is_no_proof_of_none():
     record = factories.record(estimates={"gap": factories.estimate(-0.002, 0.003)})
     read = line(CheckRecord(code="gap", status="measured"), record)
     assert read.error_shown == "No error shown (not proof of none)"
-    assert "not shown to be off" in plain(wording.overall_answer(record))
+    assert "not shown to be off" in plain(overall_answer(record))
 
 
 def test_no_verdict_is_called_broken():
     for everyone, groups in itertools.product(EVERYONE, GROUPS):
         record = mixed(everyone, groups, "over")
-        texts = (wording.headline(record), *(wording.verdict_word(record, p)[1] for p in record.verdicts))
+        texts = (headline(record), *(verdict_word(record, p)[1] for p in record.verdicts))
         assert not re.search("broken", " ".join(texts), re.I)

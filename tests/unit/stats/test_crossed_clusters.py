@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.cli.run import main
-from calibrant.stats.clusters.two_way import DIAGONALS, Design
+from calibrant.stats.clusters.clusters import DIAGONALS, Design
 from calibrant.stats.evidence import log_mean_exp
 
 PERSONS, QUESTIONS = 30, 20

@@ -8,6 +8,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from calibrant.stats.logistic import Design, maximise, recalibrate, regress
+from calibrant.stats.measures import Weighed
 
 
 def design(seed: int = 0, n: int = 400) -> Design:
@@ -99,7 +100,7 @@ def test_outcomes_that_the_scores_separate_do_not_settle_and_gain_almost_all_the
     found = maximise(d, d.sums(y))
     assert not found.settled[0]
     assert found.gain[0] == pytest.approx(21 * np.log(2.0), rel=5e-4)
-    assert not recalibrate(x, y, one, one, True).converged
+    assert not recalibrate(x, Weighed(y, one, one), True).converged
 
 
 def test_a_ridge_however_small_is_followed_to_its_optimum_where_scores_separate_the_outcomes() -> None:

@@ -143,7 +143,7 @@ def grades(
     >>> [(b.rating_grade, b.light) for b in found.back_testing]
     [('A', 'green'), ('B', 'amber'), ('C', 'green')]
     """
-    rows = covered(checked_data(data, Predictions), "the validation of grades", weighted=False, in_clusters=False)
+    rows = covered(checked_data(data, Predictions), "the validation of grades")
     rho, levels = number("rho", rho, least=0, below=1, hint="such as 0.12"), _lights(lights)
     for name, column in (("grade", grade), ("end_grade", end_grade), ("exposure", exposure)):
         if not isinstance(column, str) and (column is not None or name == "grade"):

@@ -29,7 +29,6 @@ class Script(Writer):
 
     @property
     def functions(self) -> Mapping[str, str]:
-        """Those of `Math`."""
         return MATH
 
     def function(self, results: Sequence[Term], name: str, cluster: float) -> str:
@@ -70,32 +69,25 @@ class Script(Writer):
         ]
 
     def number(self, value: float) -> str:
-        """A constant."""
         return _number(value)
 
     def named(self, name: str) -> str:
-        """A constant of an earlier step."""
         return name
 
     def scored(self, at: int) -> str:
-        """The score, from 0 to 1; of several classes that of one."""
         return "p" if self.classes == 1 else f"p[{at}]"
 
     def filled(self, c: Coding) -> str:
-        """A number or date, its median where it is missing."""
         return f"x{self._place(c)}"
 
     def chosen(self, t: Chosen) -> str:
-        """The term of the first test that holds."""
         events = "".join(f"{self.test(test)} ? {self.term(then)} : " for test, then in t.events)
         return f"({events}{self.term(t.otherwise)})"
 
-    def missing(self, c: Coding, *, not_so: bool = False) -> str:
-        """The test that a number or date is missing, or that it is not."""
-        return f"{'!' if not_so else ''}Number.isNaN(v{self._place(c)})"
+    def missing(self, c: Coding, *, so: bool) -> str:
+        return f"{'' if so else '!'}Number.isNaN(v{self._place(c)})"
 
     def among(self, t: Among) -> str:
-        """The test that a category is one of some."""
         x, known = f"v{self._place(t.coding)}", [level for level in t.coding.levels if level]
         if t.other:
             left = [level for level in known if level not in t.levels]

@@ -13,7 +13,7 @@ from calibrant.arguments import check_int, choice, one_source
 from calibrant.results import Outcome
 from calibrant.search.detectors import FOLDS, DetectorInputs, Settings, detector_inputs, detectors_of, halves_of
 from calibrant.search.models import Models, Rows, hash_split, predicted
-from calibrant.search.nulls import DRAWS, IMPOSSIBLE, LAWS, SALT, by_cluster, checked_draws, law_assumed, may_hold
+from calibrant.search.nulls import DRAWS, IMPOSSIBLE, LAWS, SALT, checked_draws, law_assumed, may_hold
 from calibrant.stats.cusum import Alternative, Detector, Path, binned, multiplied_squares, simulated_squares, squares
 from calibrant.stats.nulls import p_value
 
@@ -312,13 +312,12 @@ def _compared(q: DetectorInputs, reading: Reading, null: AssumedNull, draws: int
 
 def _judged(q: DetectorInputs, paths: Sequence[Path], rows: Rows, reading: Reading, law: _Law) -> Outcome:
     """Compare the paths of some rows with outcomes simulated for those rows, models held."""
-    y, edge, weights = q.sample.y[rows], q.edge.rows(rows), q.sample.weights_of(rows)
+    y, edge, weights = q.sample.y[rows], q.edge.rows(rows), q.sample.mass_of(rows)
     steps = [binned(path, len(rows), reading.bins, weights, reading.by_size) for path in paths]
-    result, clusters, says = squares(steps, y), q.clusters_of(rows), law.says
+    result, clusters = squares(steps, y), q.clusters_of(rows)
     if clusters is None:
         drawn = simulated_squares(steps, edge, q.ids[rows], law.draws, SALT)
     else:
-        says = by_cluster(says)
         drawn = multiplied_squares(steps, y, clusters, law.draws, SALT)
     best, impossible = int(np.argmax(result)), q.impossible
     shown = np.sqrt(result) if reading.root else result
@@ -328,7 +327,7 @@ def _judged(q: DetectorInputs, paths: Sequence[Path], rows: Rows, reading: Readi
         p_value=0.0 if impossible else p_value(float(result[best]), drawn.max(axis=1)),
         alternative=q.looks_for,
         null=q.doubts,
-        law=IMPOSSIBLE.format(impossible) if impossible else says,
+        law=IMPOSSIBLE.format(impossible) if impossible else q.law(law.says),
         settings={
             "alternative": q.settings.alternative,
             "bins": reading.bins,

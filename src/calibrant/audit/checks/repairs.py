@@ -56,9 +56,9 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
     """Compare the repairs that `calibrant repair` tries; hold the same people against the limit before and after."""
     rows, plan = context.needs_rows(NO_TESTS if context.sketch.spec.codings else NO_ROWS), context.judging
     from calibrant.audit.before_after import Populations
-    from calibrant.repair.judge.compare import CompareOptions, Judging, audited_variables, compared
+    from calibrant.repair.judge.compare import audited_variables, compared
     from calibrant.repair.judge.evidence import TESTS
-    from calibrant.repair.judge.fixed import Against
+    from calibrant.repair.judge.rows import Judging
 
     context.announce("comparing repairs")
     context.forget()
@@ -66,36 +66,28 @@ def repairs(context: AuditContext, so_far: Mapping[str, Curve]) -> CheckResult:
     by = tuple(v.name for v in context.sketch.spec.variables if v.name in kept)
     by_variable, left_out = audited_variables(rows, None, context.seed)
     people = Populations(context, context.needs_sample(), so_far.get("subgroups", NO_CURVE))
-    options = CompareOptions(
+    judging = Judging(
         repairs=tried_by_default(by_variable, quick=False),
         variables=by_variable,
+        left_out=left_out,
         by=by,
         bins={v.name: v.edges for v in context.sketch.spec.variables if v.name in by and v.edges},
-        left_out=left_out,
-        people=people.of,
+        smallest_group=context.mask,
         thresholds=plan.thresholds,
-    )
-    judging = Judging(
         steps=plan.steps,
         alpha=plan.alpha,
         tests=tuple(TESTS),
         test_rows=TEST_ROWS,
         draws=DRAWS,
-        certify_groups=False,
-        smallest_group=context.mask,
-        seed=context.seed,
-        against=Against(
-            limit=plan.limit,
-            judge=plan.judge,
-            steps=plan.steps,
-            alpha=plan.alpha,
-            seed=context.seed,
-            reported=people.ends,
-            exact=context.everyone.exact,
-        ),
         every=False,
+        seed=context.seed,
+        limit=plan.limit,
+        judge=plan.judge,
+        people=people.of,
+        reported=people.ends,
+        exact=context.everyone.exact,
     )
-    result = compared(rows, options, judging)
+    result = compared(rows, judging)
     ranked = so_far["ranking"].columns.get("variable", ()) if "ranking" in so_far else ()
     curves = {"repairs": _shortened(result, ranked)}
     if result.fixed.columns:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import cache
 from threading import Event, Lock
 from typing import Any, TypeVar, cast
 
+import pyarrow as pa
+
 from calibrant.arguments import PYTHON, Caller
 from calibrant.data.columns import require
-from calibrant.data.engines.freed import release_memory
 from calibrant.data.engines.work import Summary, Task, joined
-from calibrant.data.sketches.choice import Choice, Chosen
+from calibrant.data.sketches.rows import Choice, Chosen
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.opened import open_source
-from calibrant.data.sources.parallel_map import parallel_map
+from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import DETECTED, Form, OnRows, Part, Source
+from calibrant.data.sources.source import DETECTED, Form, OnRows, Part, Source, parallel_map
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
 from calibrant.errors import BadInput, EngineFailed
@@ -94,7 +95,7 @@ def source_of(
     from calibrant.data.engines.spark import SparkFragments
 
     made = SparkFragments if kind_of(engine) == "spark" else DaskFragments
-    return replace(result, cluster=made(engine, result.fragments))
+    return replace(result, engine=made(engine, result.fragments))
 
 
 def _cluster_frame(frame: Any, kind: str, engine: object) -> Source:
@@ -105,11 +106,11 @@ def _cluster_frame(frame: Any, kind: str, engine: object) -> Source:
         # a DataFrame of Connect has every attribute: it takes any for a column
         frame = frame.to_spark() if type(frame).__module__.startswith("pyspark.pandas") else frame
         rows = SparkFrame(frame)
-        return Source("frame", rows.columns, (), None, numbered=False, cluster=rows)
+        return Source("frame", rows.columns, (), None, numbered=False, engine=rows)
     from calibrant.data.engines.dask import DaskFrame
 
     parts = DaskFrame(frame, engine)
-    return Source("frame", parts.columns, (), None, numbered=False, cluster=parts)
+    return Source("frame", parts.columns, (), None, numbered=False, engine=parts)
 
 
 # ---- the passes ----
@@ -188,11 +189,11 @@ def _reduced(source: Source, task: Task, progress: OnRows | None) -> Summary:
 
 
 def _summed(source: Source, task: Task, progress: OnRows | None) -> Summary:
-    if source.cluster is None:
+    if source.engine is None:
         many = task.kind == "count" and task.spec.group_count > MANY_GROUPS
         most = 1 if many else MOST_THREADS
         return _on_threads(source, task.start, task.columns, task.spec.score, most, progress)
-    messages, count = source.cluster.run(task.to_bytes(), task.columns)
+    messages, count = source.engine.run(task.to_bytes(), task.columns)
     whole, parts = joined(task, messages)
     if count not in (None, len(parts)):
         raise EngineFailed(f"{len(parts)} of {count} parts came back: nothing was counted, so run it again")
@@ -239,3 +240,28 @@ def _on_threads(
         whole.add(others.pop())
     release_memory()
     return whole
+
+
+# ---- free memory goes back to the system ----
+
+
+def release_memory() -> None:
+    """Return free memory to the system: Arrow's, and that of the C library where it can be asked to (glibc).
+
+    Threads that read leave a heap each, mostly free but no smaller.
+    """
+    pa.default_memory_pool().release_unused()
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Callable[[int], int] | None:
+    import ctypes
+
+    try:
+        result: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except (OSError, TypeError, AttributeError):  # another system, or another C library
+        return None
+    return result

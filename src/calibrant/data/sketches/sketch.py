@@ -25,11 +25,9 @@ from calibrant.data.columns import (
 )
 from calibrant.data.inputs import Levels
 from calibrant.data.predictions import Predictions
-from calibrant.data.sketches.contents import Contents
+from calibrant.data.sketches.contents import Chance, Contents, Repeats, in_both, repeats_of
 from calibrant.data.sketches.parts import MOST_ROWS, Part, need_within, parts_of, sound_rows
-from calibrant.data.sketches.repeats import Chance, Repeats, in_both, repeats_of
-from calibrant.data.sketches.row_attributes import RowAttributes
-from calibrant.data.sketches.sample import HERE, Batch, Origin
+from calibrant.data.sketches.sample import HERE, Batch, Origin, RowAttributes
 from calibrant.data.sources.source import NO_LOG, Log
 from calibrant.data.specs.coding import Codes
 from calibrant.data.specs.faults import Faults
@@ -308,7 +306,7 @@ class Sketch:
             self.parts["unlabelled"].count(p[alone], stacked[:, alone])
         sound = sound_rows(self.spec, p, labels, stacked, covariates, origin)
         if sound is not None:
-            for part in self._parts():
+            for _, part in self._named_parts():
                 part.update(sound)
 
     def _stacked(self, codes: Mapping[str, Codes], rows: int) -> NDArray[np.int32]:
@@ -325,11 +323,8 @@ class Sketch:
         self.parts["unlabelled"].count(p, self._stacked(codes, len(p)))
         self.rows_read += len(p)
 
-    def _parts(self) -> list[Part]:
-        """The parts, in the order of their names."""
-        return [part for _, part in self._named_parts()]
-
     def _named_parts(self) -> list[tuple[str, Part]]:
+        """The parts, in the order of their names."""
         return sorted(cast(dict[str, Part], self.parts).items())
 
     @property

@@ -12,8 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.data.columns import Floats, as_text, finite_numbers
-from calibrant.data.dates import DAY, SECONDS, as_days
-from calibrant.data.layouts import decoded
+from calibrant.data.layouts import DAY, SECONDS, as_days, decoded
 from calibrant.data.specs.coding import SCORE, Codes, Coding, Encoded, by_kind
 from calibrant.data.specs.local import increasing
 from calibrant.data.specs.sketch_file import need
@@ -34,29 +33,16 @@ DAYS = tuple(end / 86_400 for end in SECONDS)  # from 1970 to the ends of the ca
 
 @dataclass(frozen=True, kw_only=True)
 class Attribute:
-    """How the score, or a covariate, is cut.
+    """How the score, or a covariate, is cut."""
 
-    Parameters
-    ----------
-    name : str
-        ``"(score)"`` for the score.
-    kind : {"number", "date", "category"}
-    edges : tuple of float
-        Of a number or date, increasing. A value's cell is the number of edges below it: a cell holds its upper edge.
-    levels : tuple of str
-        Of a category, as its coding orders them: one cell each.
-    rest : tuple of str
-        Of a category, what its last two cells are called: "other" and "missing", in brackets if values of the data.
-    whole : bool
-        The number takes whole values only; the date has no time of day.
-    """
-
-    name: str
+    name: str  # ``"(score)"`` for the score
     kind: Kind
+    # Of a number or date, increasing. A value's cell is the number of edges below it: a cell holds its upper edge.
     edges: tuple[float, ...] = ()
-    levels: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()  # of a category, as its coding orders them: one cell each
+    # Of a category, what its last two cells are called: "other" and "missing", in brackets if values of the data.
     rest: tuple[str, ...] = ()
-    whole: bool = False
+    whole: bool = False  # the number takes whole values only; the date has no time of day
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -178,14 +164,7 @@ def _moment(low: float, high: float) -> float:
 def cells_of(attributes: Sequence[Attribute], p: Floats, encoded: Encoded, how: Sequence[Coding]) -> Cells:
     """The cell of each row in each attribute, shape (attributes, n).
 
-    Parameters
-    ----------
-    attributes : sequence of Attribute
-    p : float64 array of shape (n,)
-    encoded : Encoded
-        By `how`.
-    how : sequence of Coding
-        Of more covariates than there are attributes, perhaps.
+    `p`: float64 of shape (n,). `encoded`: by `how`. `how`: of more covariates than there are attributes, perhaps.
     """
     numbers, categories, _ = by_kind(how)
     out = np.empty((len(attributes), len(p)), dtype=np.uint8)

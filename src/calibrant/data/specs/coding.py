@@ -24,8 +24,7 @@ from calibrant.data.columns import (
     long_text,
     require,
 )
-from calibrant.data.dates import as_days, is_date
-from calibrant.data.layouts import changed, decoded, plain
+from calibrant.data.layouts import as_days, changed, decoded, is_date, plain
 from calibrant.data.specs.sketch_file import need
 from calibrant.errors import BadInput
 
@@ -41,39 +40,21 @@ QUANTILES = 129  # points of the table that turns a heavy-tailed number into its
 
 @dataclass(frozen=True, kw_only=True)
 class Coding:
-    """How one covariate becomes numbers or levels.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"number", "date", "category", "constant"}
-        A date is a number of days since 1970. A constant is left out, and said to be.
-    fill : float
-        What stands for a missing number: the median.
-    missing : bool
-        Numbers were missing when the coding was fixed: there is a level variable "<name> is missing" in addition to the
-        number.
-    location, scale : float
-        For standardising; of the ranks if there is a rank table.
-    ranks : tuple of float
-        Quantiles of a heavy-tailed number; empty otherwise.
-    levels : tuple of str
-        Of a category, most frequent first, at most 4096.
-    whole : bool
-        The number takes whole values only.
-    cells : tuple of float
-        Where a sketch's cells along the number begin, and where the last ends; empty where none are kept.
-    """
+    """How one covariate becomes numbers or levels."""
 
     name: str
+    # A date is a number of days since 1970. A constant is left out, and said to be.
     kind: Kind
-    fill: float = 0.0
+    fill: float = 0.0  # what stands for a missing number: the median
+    # Numbers were missing when the coding was fixed: there is a level variable "<name> is missing" too.
     missing: bool = False
+    # `location` and `scale`: for standardising; of the ranks if there is a rank table.
     location: float = 0.0
     scale: float = 1.0
-    ranks: tuple[float, ...] = ()
-    levels: tuple[str, ...] = ()
-    whole: bool = False
+    ranks: tuple[float, ...] = ()  # quantiles of a heavy-tailed number; empty otherwise
+    levels: tuple[str, ...] = ()  # of a category, most frequent first, at most 4096
+    whole: bool = False  # the number takes whole values only
+    # Where a sketch's cells along the number begin, and where the last ends; empty where none are kept.
     cells: tuple[float, ...] = ()
 
     @property
@@ -113,31 +94,16 @@ class Coding:
 
 @dataclass(frozen=True, kw_only=True)
 class Encoded:
-    """Rows of covariates as arrays.
+    """Rows of covariates as arrays."""
 
-    Parameters
-    ----------
-    numbers : float64 array of shape (n, d)
-        As they came, NaN where missing.
-    scaled : float64 array of shape (n, d)
-        Standardised (or by rank), the median where missing; no NaN.
-    codes : int32 array of shape (n, c)
-        Levels of categories, then of the "is missing" variables (0 no, 1 yes).
-    number_names, level_names : tuple of str
-        Of the columns of `numbers` and of `codes`.
-    level_labels : tuple of tuple of str
-        Names of each level variable's levels.
-    level_of : tuple of str
-        The covariate that each level variable comes from: "<name> is missing" comes from <name>.
-    """
-
-    numbers: Floats
-    scaled: Floats
-    codes: Codes
+    numbers: Floats  # shape (n, d): as they came, NaN where missing
+    scaled: Floats  # shape (n, d): standardised (or by rank), the median where missing; no NaN
+    codes: Codes  # shape (n, c): levels of categories, then of the "is missing" variables (0 no, 1 yes)
+    # `number_names` and `level_names`: of the columns of `numbers` and of `codes`.
     number_names: tuple[str, ...]
     level_names: tuple[str, ...]
-    level_labels: tuple[tuple[str, ...], ...]
-    level_of: tuple[str, ...]
+    level_labels: tuple[tuple[str, ...], ...]  # names of each level variable's levels
+    level_of: tuple[str, ...]  # the covariate that each comes from: "<name> is missing" comes from <name>
 
     @property
     def n(self) -> int:
@@ -261,12 +227,17 @@ def encode(
     layout: Literal["C", "F"] = "C" if scale else "F"
     raw, scaled = np.empty((n, len(numbers)), order=layout), np.empty((n, len(numbers) if scale else 0))
     for j, c in enumerate(numbers):
-        raw[:, j] = _values(decoded(columns.column(c.name), c.name), c)
+        column = decoded(columns.column(c.name), c.name)
+        raw[:, j] = as_days(column, c.name) if c.kind == "date" else finite_numbers(column, c.name, "covariate")
         if scale:
             scaled[:, j] = c.scaled(raw[:, j])
     codes = np.empty((n, len(categories) + len(flagged)), dtype=np.int32, order=layout)
     for j, c in enumerate(categories):
-        codes[:, j] = _codes(plain(columns.column(c.name), c.name), c)
+        column = plain(columns.column(c.name), c.name)
+        own = level_codes(column, c.levels)
+        if own is None:
+            raise changed(c.name, "covariate", f"values such as {c.levels[0]!r}", column.type)
+        codes[:, j] = own
     for j, c in enumerate(flagged):
         codes[:, len(categories) + j] = np.isnan(raw[:, numbers.index(c)])
     return Encoded(
@@ -284,14 +255,3 @@ def by_kind(how: Sequence[Coding]) -> tuple[list[Coding], list[Coding], list[Cod
     """The numbers and dates, the categories, and the numbers with an "is missing" in addition to them."""
     numbers = [c for c in how if c.kind in ("number", "date")]
     return numbers, [c for c in how if c.kind == "category"], [c for c in numbers if c.missing]
-
-
-def _values(column: pa.Array, c: Coding) -> Floats:
-    return as_days(column, c.name) if c.kind == "date" else finite_numbers(column, c.name, "covariate")
-
-
-def _codes(column: pa.Array, c: Coding) -> Codes:
-    codes = level_codes(column, c.levels)
-    if codes is None:
-        raise changed(c.name, "covariate", f"values such as {c.levels[0]!r}", column.type)
-    return codes

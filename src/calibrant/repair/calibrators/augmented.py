@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import choice, flag, names, number
 from calibrant.data.predictions import Predictions
-from calibrant.repair.catalogue import recipe
+from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.fitted import Batch, Calibrator, fitted_on, inputs_of, known, shares, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Chosen, Formula, Number, Term
@@ -31,7 +31,6 @@ from calibrant.repair.regression import (
     of_levels,
     targets,
 )
-from calibrant.repair.tunable import Tunable
 from calibrant.stats.logistic import regress
 
 Form = Literal["logit", "raw", "beta", "published beta"]
@@ -42,36 +41,21 @@ PUBLISHED = 1e-4  # where the published procedure puts scores of exactly 0
 
 @dataclass(frozen=True, kw_only=True)
 class Augmented(Calibrator):
-    """The map ``expit(intercept + slopes . t(p) + b . z + c . (z^2 - 1) + d . levels)``, z the standardised numbers.
+    """The map ``expit(intercept + slopes . t(p) + b . z + c . (z^2 - 1) + d . levels)``, z the standardised numbers."""
 
-    Parameters
-    ----------
-    form : {"logit", "raw", "beta", "published beta"}
-        ``t(p)``: log-odds; the score; or ``ln p`` and ``-ln(1 - p)``, the last with scores of exactly 0 and 1 moved by
-        0.0001.
-    slopes : tuple of float
-    intercept : float
-    numbers, squares : tuple of float
-        Coefficients of the numbers, and of their squares (empty without).
-    kept : tuple of tuple of int
-        Codes of each level variable's levels that have a coefficient; the others have none.
-    levels : tuple of float
-        The coefficients, in that order.
-    edges : tuple of float
-        Nearer to 0, and to 1, than these logarithms of the score are continued along their tangents.
-    """
-
+    # ``t(p)``: log-odds; the score; or ``ln p`` and ``-ln(1 - p)``, the last with scores of exactly 0 and 1 moved by
+    # 0.0001.
     form: Form
     slopes: tuple[float, ...]
     intercept: float
+    # `numbers` and `squares`: coefficients of the numbers, and of their squares (empty without).
     numbers: tuple[float, ...] = ()
     squares: tuple[float, ...] = ()
-    kept: Kept = ()
-    levels: tuple[float, ...] = ()
-    edges: Edges
+    kept: Kept = ()  # codes of each level variable's levels that have a coefficient; the others have none
+    levels: tuple[float, ...] = ()  # the coefficients, in that order
+    edges: Edges  # nearer to 0, and to 1, than these logarithms of the score are continued along their tangents
 
     def check(self) -> None:
-        """Raise `ValueError` if coefficients and covariates do not match."""
         x = inputs_of(self.codings)
         sound(len(self.slopes) == (2 if "beta" in self.form else 1), "slopes are too many or too few")
         sound(len(self.numbers) == x.numbers and len(self.squares) in (0, x.numbers), "a number lacks its coefficient")
@@ -80,7 +64,6 @@ class Augmented(Calibrator):
         sound(min(self.edges) > 0 and shares(self.edges), "edges must lie between 0 and 1")
 
     def values(self, rows: Batch) -> Floats:
-        """The repaired scores."""
         eta = score_columns(rows.p, self.form, self.edges) @ np.array(self.slopes) + self.intercept
         if rows.covariates is not None:
             z = rows.covariates.scaled
@@ -90,7 +73,6 @@ class Augmented(Calibrator):
         return expit(eta)
 
     def formula(self, row: Formula) -> Term:
-        """The repaired score as a formula."""
         parts = [t * a for t, a in zip(score_terms(row.score, self.form, self.edges), self.slopes, strict=True)]
         parts += [z * b for z, b in zip(row.scaled, self.numbers, strict=True)]
         parts += [(z * z - 1.0) * c for z, c in zip(row.scaled, self.squares, strict=False)]

@@ -1,4 +1,4 @@
-"""Maps that are level within bins of the score: histogram binning, scaling-binning, and an average of binnings."""
+"""Maps through points of the score: histogram binning, scaling-binning, an average of binnings, and isotonic."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from calibrant.arguments import check_int, checked_seed, choice, flag
 from calibrant.data.predictions import Predictions
 from calibrant.errors import NotComputable
+from calibrant.kernels.isotonic import isotonic
 from calibrant.repair.calibrators.curves import Logistic, Platt, ScaleOption
-from calibrant.repair.catalogue import recipe
-from calibrant.repair.disclosure import MASK, checked_fewest
+from calibrant.repair.catalogue import Tunable, recipe
+from calibrant.repair.disclosure import DECIMALS, MASK, checked_fewest
 from calibrant.repair.fitted import Batch, Calibrator, Order, fitted_on, rising, shares, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Term
 from calibrant.repair.regression import Floats, fit_rows, scores_of, taken
-from calibrant.repair.tunable import Tunable
 from calibrant.stats.strata import Strategy
 from calibrant.views.points import weights_of
 
@@ -36,45 +36,33 @@ class Steps(Calibrator):
 
     @property
     def order(self) -> Order:
-        """Kept up to ties if what is shown never falls."""
-        return "kept up to ties" if bool((np.diff(self.shown) >= 0).all()) else "may change"
+        return "kept up to ties" if rising(self.shown) else "may change"
 
     def check(self) -> None:
-        """Raise `ValueError` if the steps are not in order, or not probabilities."""
         sound(len(self.shown) == len(self.edges) + 1, "there must be one edge less than values shown")
         sound(rising(self.edges), "edges must rise")
         sound(shares(self.shown), "shown must lie within 0 and 1")
 
     def values(self, rows: Batch) -> Floats:
-        """The repaired scores."""
         return np.array(self.shown)[np.searchsorted(np.array(self.edges), rows.p, side="right")]
 
     def formula(self, row: Formula) -> Term:
-        """The repaired score as a formula."""
         return expression.stairs(row.score, self.edges, self.shown)
 
 
 def checked_bins(bins: int) -> int:
-    """Return the number of bins, or refuse it."""
     return check_int("bins", bins, 1, 10_000, hint="such as 10")
 
 
 def checked_strategy(strategy: Strategy) -> Strategy:
-    """Return how bins are cut, or refuse it."""
     return choice("strategy", strategy, get_args(Strategy))
 
 
 def cut(scores: Floats, below: Floats, bins: int, strategy: Strategy) -> tuple[Floats, Places]:
-    """Return inner edges of bins, and which of the distinct scores is the first of bins 2, 3, ...
+    """Inner edges of bins, and which of the distinct scores (increasing) is the first of bins 2, 3, ...
 
-    Parameters
-    ----------
-    scores, below : float64 arrays of shape (m,)
-        Distinct scores, increasing, and their running weight, each included. A score is never split, so that there may
-        be fewer bins than asked for.
-    bins : int
-    strategy : {"quantile", "uniform"}
-        Bins of equal weight, with edges half-way between neighbouring scores; or of equal width.
+    Bins are of equal weight, given the running weight, each score's included, with edges half-way between neighbouring
+    scores; or of equal width. A score is never split, so that there may be fewer bins than asked for.
     """
     if strategy == "uniform":
         edges = np.arange(1, bins) / bins
@@ -456,3 +444,110 @@ def _average(binnings: list[Binning], weights: Floats) -> tuple[Floats, Floats]:
     start = sum(w * one.rates[0] for one, w in zip(binnings, weights, strict=True))
     shown = start + np.concatenate([[0.0], np.cumsum(np.bincount(place, jumps, len(edges)))])
     return edges, np.clip(shown, 0.0, 1.0)
+
+
+# ---- Isotonic regression: the best increasing map, whatever its shape ----
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piecewise(Calibrator):
+    """The map through the points ``(scores, shown)``, straight between them and level outside."""
+
+    knots: tuple[float, ...]
+    shown: tuple[float, ...]
+
+    @property
+    def order(self) -> Order:
+        return "kept up to ties" if rising(self.shown) else "may change"
+
+    def check(self) -> None:
+        sound(len(self.knots) == len(self.shown) > 0, "knots and shown must be equally many")
+        sound(rising(self.knots, strictly=True), "knots must rise")
+        sound(shares(self.shown), "shown must lie within 0 and 1")
+
+    def values(self, rows: Batch) -> Floats:
+        x, v = np.array(self.knots), np.array(self.shown)
+        if len(x) == 1:
+            return np.full(len(rows.p), v[0])
+        at = np.clip(np.searchsorted(x, rows.p, side="right") - 1, 0, len(x) - 2)
+        left, right = v[at], v[at + 1]
+        share = (np.clip(rows.p, x[at], x[at + 1]) - x[at]) / (x[at + 1] - x[at])
+        low, high = np.minimum(left, right), np.maximum(left, right)
+        out: Floats = np.clip(left + share * (right - left), low, high)  # rounding must not swap two scores
+        return out
+
+    def formula(self, row: Formula) -> Term:
+        return expression.broken_line(row.score, self.knots, self.shown)
+
+
+@recipe(calibrators=[Piecewise], words="isotonic regression", simplicity=60, command="isotonic", tried="always")
+@dataclass(frozen=True, kw_only=True)
+class Isotonic(Tunable):
+    r"""Isotonic regression: the increasing function of the score nearest to the outcomes.
+
+    Estimand: the increasing f that minimises ``E (Y - f(p))^2`` (and the log loss).
+
+    Parameters
+    ----------
+    fewest : int, 1 or more
+        Rows on which every point of the map rests: neighbouring scores are joined until they are so many, at their
+        mean. 1 is the textbook's function, which tells the scores and outcomes of single people.
+
+    Raises
+    ------
+    BadInput
+        A setting that cannot be used.
+    NotComputable
+        The rows have one outcome only.
+
+    Notes
+    -----
+    **Assumes.** The true curve never falls. Needs rows: below a thousand or so `Platt` or `Beta` is usually nearer.
+    **Guarantee.** None by itself: judge with `calibrant.repair.compare` on other rows. Order is kept up to ties: the
+    fitted function has level stretches, which tie the scores within. Its ends may be exactly 0 and 1, where a single
+    surprise makes the log loss infinite. **Method.** Rows of one score are pooled, and neighbours up to `fewest`, then
+    SciPy's pool-adjacent-violators. Between the ends of neighbouring level stretches the map is straight, and beyond
+    the outermost scores level: with ``fewest=1`` scikit-learn's ``IsotonicRegression(out_of_bounds="clip")``. **Cost.**
+    One sort: less than scikit-learn's fit, a third of it at a million rows. **Reads.** Rows; weights are used.
+
+    References
+    ----------
+    Zadrozny, Elkan, "Transforming classifier scores into accurate multiclass probability estimates", KDD 2002.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=20_000)
+    >>> data = cal.predictions(rng.uniform(size=20_000) < p**2, p)
+    >>> fitted = cal.repair.Isotonic().fit(data)
+    >>> fitted.scores(np.array([0.3, 0.6])).round(1), fitted.order
+    (array([0.1, 0.4]), 'kept up to ties')
+    """
+
+    fewest: int = MASK
+
+    def __post_init__(self) -> None:
+        checked_fewest(self.fewest)
+
+    def fit(self, data: Predictions) -> Piecewise:
+        """Fit the function to rows."""
+        rows = fit_rows(data, "Isotonic")
+        scores, weight, events = scores_of(rows, int(self.fewest))
+        result = isotonic(events / weight, weight)
+        # Both ends of each level stretch are enough to draw it; of stretches at one height only the outer ends.
+        first = np.flatnonzero(np.diff(result, prepend=-np.inf))
+        at = np.unique(np.concatenate([first, first - 1, [len(result) - 1]]))[1:]
+        shown = np.clip(result[at], 0.0, 1.0)
+        shown = shown if self.fewest == 1 else np.round(shown, DECIMALS)
+        inner = np.ones(len(at), dtype=bool)
+        inner[1:-1] = (shown[1:-1] != shown[:-2]) | (shown[1:-1] != shown[2:])
+        return Piecewise(
+            recipe="Isotonic",
+            settings={"fewest": int(self.fewest)},
+            fitted_on=fitted_on(rows),
+            mask=int(self.fewest),
+            knots=tuple(scores[at][inner].tolist()),
+            shown=tuple(shown[inner].tolist()),
+        )

@@ -14,12 +14,12 @@ from calibrant.data.specs.coding import Coding, Encoded, encode
 from calibrant.kernels.roots import lowest
 from calibrant.kernels.strata import locate
 from calibrant.kernels.trees import BINS, Columns, Rule, Tree, add_trees, gradients, grow
+from calibrant.repair.catalogue import Tunable
 from calibrant.repair.disclosure import cuts, grain, kept_cuts, reported_codings, spread, stepped
 from calibrant.repair.fitted import Batch, Calibrator, Order, inputs_of, rising, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Chosen, Formula, Term, Test, Variable
 from calibrant.repair.regression import EDGE, Floats, Whole, expit, filled, log_odds
-from calibrant.repair.tunable import Tunable
 from calibrant.stats.logistic import Design, maximise
 
 # ---- Covariates as a few bins each, by rules fixed without a label ----
@@ -31,20 +31,11 @@ BinEdges = tuple[tuple[float, ...], ...]  # of each number: where its bins begin
 
 @dataclass(frozen=True)
 class Binned:
-    """Covariates of rows in bins.
-
-    Parameters
-    ----------
-    codings : tuple of Coding
-    edges : tuple of tuple of float
-        Where the bins of each number begin.
-    codes : uint8 array of shape (n, 1 + d)
-        Bins of numbers, then of levels; the first column is left at 0 for the score.
-    """
+    """Covariates of rows in bins."""
 
     codings: tuple[Coding, ...]
-    edges: BinEdges
-    codes: Codes
+    edges: BinEdges  # where the bins of each number begin
+    codes: Codes  # shape (n, 1 + d): bins of numbers, then of levels; the first column is left at 0 for the score
 
     @property
     def columns(self) -> Columns:
@@ -171,7 +162,6 @@ class Trees(Tunable):
     doubt: float = 2.5
 
     def parts(self, rows: int) -> int:
-        """The folds of so many rows."""
         return self.folds or (2 if rows >= MANY else 5)
 
     def __post_init__(self) -> None:
@@ -187,31 +177,18 @@ class Trees(Tunable):
 
 @dataclass(frozen=True)
 class Problem:
-    """Rows to boost on.
+    """Rows to boost on."""
 
-    Parameters
-    ----------
-    columns : Columns
-        Bins of the covariates from column 1 on.
-    start : float64 array of shape (n,)
-        Log-odds of the score.
-    y : int8 array of shape (n,)
-    weight : float64 array of shape (n,)
-        Mean one.
-    """
-
-    columns: Columns
-    start: Floats
-    y: NDArray[np.int8]
-    weight: Floats
+    columns: Columns  # bins of the covariates from column 1 on
+    start: Floats  # shape (n,): log-odds of the score
+    y: NDArray[np.int8]  # shape (n,)
+    weight: Floats  # shape (n,): mean one
 
     def loss(self, log_odds: Floats) -> float:
-        """The weighted sum of the logarithmic loss, given the rows' log-odds."""
         return logarithmic_loss(log_odds, self.y, self.weight)
 
 
 def logarithmic_loss(log_odds: Floats, y: NDArray[np.int8], weight: Floats) -> float:
-    """The weighted sum of the logarithmic loss."""
     signed = log_odds * (1 - 2 * y)  # the loss rises with it
     loss = np.abs(signed)
     np.negative(loss, out=loss)
@@ -253,13 +230,8 @@ class Booster:
         tree = grow(columns, gradient, hessian, np.arange(len(rows), dtype=np.int32), rule)
         # (4) A tenth of the step, for all rows.
         tree = tree._replace(value=tree.value * how.rate)
-        add_trees(self.columns.codes, stacked([tree]), self.log_odds)
+        add_trees(self.columns.codes, Tree(tree.feature[None], tree.left[None], tree.value[None]), self.log_odds)
         self.trees.append(tree)
-
-
-def stacked(trees: Sequence[Tree]) -> Tree:
-    """Return trees along a first axis."""
-    return Tree(*(np.stack(parts) for parts in zip(*trees, strict=True)))
 
 
 def straight(problem: Problem, rows: Whole) -> tuple[float, float]:
@@ -276,27 +248,15 @@ def straight(problem: Problem, rows: Whole) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Choice:
-    """What cross-validation chose.
+    """What cross-validation chose."""
 
-    Parameters
-    ----------
-    used : bool
-        Whether the scores are changed at all.
-    trees : int
-    scale : float
-        What the whole change is multiplied by.
-    before, after : float
-        Mean logarithmic loss on other folds, of the scores as they came and of the chosen repair.
-    standard : float
-        By how many standard errors the change points the right way on other folds.
-    """
-
-    used: bool
+    used: bool  # whether the scores are changed at all
     trees: int
-    scale: float
+    scale: float  # what the whole change is multiplied by
+    # `before` and `after`: mean logarithmic loss on other folds, of the scores as they came and of the chosen repair.
     before: float
     after: float
-    standard: float
+    standard: float  # by how many standard errors the change points the right way on other folds
 
 
 def choose(problem: Problem, how: Trees, fold: Whole, rows: Predictions, clusters: Whole | None, seed: int) -> Choice:
@@ -320,7 +280,9 @@ def choose(problem: Problem, how: Trees, fold: Whole, rows: Predictions, cluster
     change, before = kept - problem.start, problem.loss(problem.start)
     standard = _standard(problem, rows.p, change, clusters)
     used = best < before and standard > how.doubt
-    return Choice(used, at, _scale(problem, change), before / rows.n, best / rows.n, standard)
+    # the multiple of the change that fits other folds best
+    scale = lowest(lambda share: problem.loss(problem.start + share * change), 0.0, 2.0, xtol=1e-3)
+    return Choice(used, at, scale, before / rows.n, best / rows.n, standard)
 
 
 def _standard(problem: Problem, p: Floats, change: Floats, clusters: Whole | None) -> float:
@@ -333,47 +295,24 @@ def _standard(problem: Problem, p: Floats, change: Floats, clusters: Whole | Non
     return float(product.sum()) / variance**0.5 if variance > 0.0 else 0.0
 
 
-def _scale(problem: Problem, change: Floats) -> float:
-    """The multiple of the change that fits other folds best, from 0 to 2."""
-
-    def loss(scale: float) -> float:
-        return problem.loss(problem.start + scale * change)
-
-    return lowest(loss, 0.0, 2.0, xtol=1e-3)
-
-
 # ---- The map that boosting leaves: a straight line of the log-odds, then trees, in plain numbers ----
 
 
 @dataclass(frozen=True, kw_only=True)
 class BoostedTrees(Calibrator):
-    """A line of the score's log-odds, and a sum of small trees of the score and the covariates.
+    """A line of the score's log-odds, and a sum of small trees of the score and the covariates."""
 
-    Parameters
-    ----------
-    slope, intercept : float
-        Of the line.
-    scale : float
-        What the whole change of the log-odds is multiplied by.
-    edges : tuple of tuple of float
-        Where the bins of each number begin.
-    score_edges : tuple of tuple of float
-        The same for the log-odds as they stand before trees 0, 10, 20 and so on.
-    feature, left : tuple of tuple of int
-        A tree each: the column that a node asks (0 the log-odds, then numbers, then levels), and the bins that go left,
-        bit by bit. The children of node k are 2k + 1 and 2k + 2; leaves follow the nodes.
-    value : tuple of tuple of float
-        The leaves.
-    """
-
+    # `slope` and `intercept`: of the line.
     slope: float = 1.0
     intercept: float = 0.0
-    scale: float = 1.0
-    edges: BinEdges = ()
-    score_edges: BinEdges = ()
+    scale: float = 1.0  # what the whole change of the log-odds is multiplied by
+    edges: BinEdges = ()  # where the bins of each number begin
+    score_edges: BinEdges = ()  # the same for the log-odds as they stand before trees 0, 10, 20 and so on
+    # `feature` and `left`: a tree each: the column that a node asks (0 the log-odds, then numbers, then levels), and
+    # the bins that go left, bit by bit. The children of node k are 2k + 1 and 2k + 2; leaves follow the nodes.
     feature: tuple[tuple[int, ...], ...] = ()
     left: tuple[tuple[int, ...], ...] = ()
-    value: tuple[tuple[float, ...], ...] = ()
+    value: tuple[tuple[float, ...], ...] = ()  # the leaves
 
     @property
     def trees(self) -> int:
@@ -382,11 +321,9 @@ class BoostedTrees(Calibrator):
 
     @property
     def order(self) -> Order:
-        """Kept if there is no tree and the slope is above 0."""
         return "kept" if not self.value and 1.0 + self.scale * (self.slope - 1.0) > 0 else "may change"
 
     def check(self) -> None:
-        """Raise `ValueError` if the trees are not of one shape, or ask for what is not there."""
         x, trees = inputs_of(self.codings), len(self.value)
         sound(len(self.feature) == len(self.left) == trees, "every tree needs features, sides and values")
         if not trees:
@@ -403,7 +340,6 @@ class BoostedTrees(Calibrator):
         sound(all(len(e) < BINS and rising(e) for e in (*self.edges, *self.score_edges)), "edges must rise, and be few")
 
     def values(self, rows: Batch) -> Floats:
-        """The repaired scores."""
         if not self.value and self.slope == 1.0 and self.intercept == 0.0:
             return rows.p.copy()
         start = log_odds(rows.p)
@@ -419,7 +355,6 @@ class BoostedTrees(Calibrator):
         return expit(start + self.scale * (eta - start))
 
     def formula(self, row: Formula) -> Term:
-        """The repaired score as a formula: a step for every ten trees, which see the same score."""
         if not self.value and self.slope == 1.0 and self.intercept == 0.0:
             return row.score
         start = expression.log_odds(row.score, (EDGE, EDGE))

@@ -10,12 +10,11 @@ import numpy as np
 from calibrant.arguments import choice, number
 from calibrant.data.predictions import Predictions
 from calibrant.kernels.roots import crossing
-from calibrant.repair.catalogue import recipe
+from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.fitted import Batch, Calibrator, Order, fitted_on
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Term
 from calibrant.repair.regression import EDGE, Floats, expit, fit_rows, log_odds, log_of, losses, targets
-from calibrant.repair.tunable import Tunable
 from calibrant.stats.logistic import regress
 from calibrant.views.points import weights_of
 
@@ -37,15 +36,12 @@ class Logistic(Calibrator):
 
     @property
     def order(self) -> Order:
-        """Kept if the slope is above 0."""
         return "kept" if self.slope > 0 else "kept up to ties" if self.slope == 0 else "may change"
 
     def values(self, rows: Batch) -> Floats:
-        """The repaired scores."""
         return expit(self.eta(rows.p))
 
     def formula(self, row: Formula) -> Term:
-        """The repaired score as a formula."""
         p = row.score
         if self.scale == "log ratio":
             t = expression.logged(p + TINY) - expression.logged((1.0 - p) + TINY)
@@ -54,7 +50,6 @@ class Logistic(Calibrator):
         return expression.probability(t * self.slope + self.intercept)
 
     def eta(self, p: Floats) -> Floats:
-        """The log-odds of the repaired scores."""
         return self.slope * scaled(p, self.scale) + self.intercept
 
 
@@ -143,7 +138,6 @@ class Platt(Tunable):
         return plain if gain > EQUAL * float(weight.sum()) else line
 
     def _curve(self, rows: Predictions, scale: Scale) -> Logistic:
-        """The curve on one scale."""
         y = targets(rows) if self.ridge is None else rows.y.astype(np.float64)
         slopes, intercept = regress(scaled(rows.p, scale)[:, None], y, rows.weights, ridge=self.ridge or 0.0)
         return Logistic(
@@ -256,17 +250,14 @@ class BetaCurve(Calibrator):
 
     @property
     def order(self) -> Order:
-        """Kept if neither a nor b is below 0."""
         if min(self.a, self.b) < 0:
             return "may change"
         return "kept" if max(self.a, self.b) > 0 else "kept up to ties"
 
     def values(self, rows: Batch) -> Floats:
-        """The repaired scores."""
         return expit(self.a * log_of(rows.p) - self.b * log_of(1.0 - rows.p) + self.c)
 
     def formula(self, row: Formula) -> Term:
-        """The repaired score as a formula."""
         up, down = (expression.logarithm(v, EDGE) for v in (row.score, 1.0 - row.score))
         return expression.probability(up * self.a - down * self.b + self.c)
 

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from calibrant.arguments import checked_seed, choice, number
 from calibrant.data.predictions import MulticlassPredictions
 from calibrant.errors import BadInput, NotComputable
-from calibrant.repair.catalogue import recipe
+from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.fitted import Batch, Calibrator, Rows, fitted_on, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Formula, Number, Score, Term
 from calibrant.repair.regression import EDGE, Floats, log_of, softmax
-from calibrant.repair.tunable import Tunable
 from calibrant.views.points import even_weights
 
 Classes = NDArray[np.int32]
@@ -41,7 +40,6 @@ class ClassCalibrator(Calibrator):
         return log_columns(p, edge)
 
     def __call__(self, data: Rows) -> Rows:
-        """The data with repaired probabilities."""
         if not isinstance(data, MulticlassPredictions):
             raise BadInput(f"this {self.recipe} repairs several classes, not a {type(data).__name__}: use Beta for two")
         out = self.scores(data.p, columns=data.covariates)
@@ -51,38 +49,26 @@ class ClassCalibrator(Calibrator):
 
 @dataclass(frozen=True, kw_only=True)
 class Softmax(ClassCalibrator):
-    """The map ``softmax(W ln p + b)`` of a row's probabilities of K classes.
-
-    Parameters
-    ----------
-    weights : tuple of K tuples of K floats
-    intercepts : tuple of K floats
-    edge : float
-        Nearer to 0 than this logarithms are continued along their tangent.
-    """
+    """The map ``softmax(W ln p + b)`` of a row's probabilities of K classes."""
 
     weights: tuple[tuple[float, ...], ...]
     intercepts: tuple[float, ...]
-    edge: float = EDGE
+    edge: float = EDGE  # nearer to 0 than this logarithms are continued along their tangent
 
     def check(self) -> None:
-        """Raise `ValueError` if the matrix is not one of K classes."""
         k = len(self.intercepts)
         sound(k > 1 and [len(row) for row in self.weights] == [k] * k, "weights must be K rows of K, intercepts K")
         sound(AS_THEY_ARE <= self.edge < 1.0, "edge must lie between 0 and 1")
 
     @property
     def classes(self) -> int:
-        """K."""
         return len(self.intercepts)
 
     def values(self, rows: Batch) -> Floats:
-        """The repaired probabilities, of shape (n, K)."""
         x = self.logs(rows.p, self.classes, self.edge)
         return softmax(x @ np.column_stack([self.weights, self.intercepts]).T)
 
     def formulas(self, row: Formula) -> tuple[Term, ...]:
-        """The repaired probability of each class as formulas."""
         logs = log_terms(row, self.classes, self.edge)
         kept = zip(self.weights, self.intercepts, strict=True)
         return expression.softmax(row, [weighed(logs, (*own, b)) for own, b in kept])

@@ -13,10 +13,9 @@ from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import uniforms
 from calibrant.kernels.tally import CELL_BITS, SCORE_BITS, fixed_point
-from calibrant.repair.catalogue import recipe
+from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.fitted import Batch, Calibrator, Order
 from calibrant.repair.formulas.expression import Applied, Formula, Number, Term
-from calibrant.repair.tunable import Tunable
 from calibrant.stats.jitter import jitter
 from calibrant.views.population import EXACT_STEPS, checked_bandwidth
 
@@ -33,15 +32,12 @@ class Rounded(Calibrator):
 
     @property
     def order(self) -> Order:
-        """Kept up to ties."""
         return "kept up to ties"
 
     def check(self) -> None:
-        """Raise `ValueError` if there cannot be so many levels."""
         checked_steps(self.steps)
 
     def values(self, rows: Batch) -> Floats:
-        """The rounded scores."""
         q, k = fixed_point(rows.p), self.steps
         if k in EXACT_STEPS or k & (k - 1) == 0:  # floor(p K + 1/2), of p in 2^30 parts, up for decimal halves
             step = ((q + (k in EXACT_STEPS)) * k + (1 << (SCORE_BITS - 1))) >> SCORE_BITS
@@ -51,7 +47,6 @@ class Rounded(Calibrator):
         return shown
 
     def formula(self, row: Formula) -> Term:
-        """The rounded score as a formula: the same whole numbers, which floats hold exactly."""
         k, parts, cells = self.steps, float(1 << SCORE_BITS), float(1 << CELL_BITS)
         q = Applied("least", (_whole(row.score * parts), Number(parts - 1.0)))
         if k in EXACT_STEPS or k & (k - 1) == 0:
@@ -133,12 +128,10 @@ class Jittered(Calibrator):
     seed: int
 
     def check(self) -> None:
-        """Raise `ValueError` if bandwidth or seed cannot be used."""
         checked_bandwidth(self.bandwidth, GRID)
         checked_seed(self.seed)
 
     def values(self, rows: Batch) -> Floats:
-        """The perturbed scores."""
         salt = Spec(label="y", score="p", seed=self.seed).salt("repair.Jitter")
         cells = fixed_point(rows.p) >> (SCORE_BITS - CELL_BITS)
         shown: Floats = jitter(GRID, self.bandwidth).draw(cells, uniforms(rows.ids, salt))

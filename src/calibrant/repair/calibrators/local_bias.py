@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.specs.coding import Encoded
 from calibrant.errors import NotComputable
 from calibrant.repair.calibrators.augmented import of_kept
-from calibrant.repair.catalogue import recipe
+from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.disclosure import reported_codings, stepped
 from calibrant.repair.fitted import Batch, Calibrator, Order, fitted_on, inputs_of, known, rising, shares, sound
 from calibrant.repair.formulas import expression
@@ -27,12 +27,12 @@ from calibrant.repair.regression import (
     Kept,
     Trial,
     chosen,
-    clusters_of,
     edges_of,
     encoded,
     expit,
     fit_rows,
     folds_of,
+    independent,
     indicators,
     kept_levels,
     log_odds,
@@ -42,7 +42,6 @@ from calibrant.repair.regression import (
     taken,
     targets,
 )
-from calibrant.repair.tunable import Tunable
 from calibrant.stats.logistic import regress
 from calibrant.views.points import even_weights
 
@@ -59,52 +58,29 @@ Line = tuple[int, float, tuple[float, ...], tuple[float, ...]]  # axis, width, k
 
 @dataclass(frozen=True, kw_only=True)
 class KernelShift(Calibrator):
-    """The map ``expit(slope logit p + intercept + f(p, x))``, f a sum of Gaussian bells and of constants by level.
-
-    Parameters
-    ----------
-    slope, intercept : float
-    score : tuple of float
-        Location and scale of the score; then, if its ranks are used, their table.
-    edges : tuple of float
-        Nearer to 0, and to 1, than these logarithms of the score are continued along their tangents.
-    lines : tuple of (axis, width, knots, heights)
-        Bells along one axis: 0 is the score, then the numbers.
-    landmarks : tuple of tuple of float
-        Score and numbers, standardised, of the places around which the joint bells lie: values of rows, each column
-        shuffled by itself.
-    levels_there : tuple of tuple of int
-        Their levels.
-    heights : tuple of float
-        Of the joint bells.
-    width : float
-        Of the joint bells.
-    kept : tuple of tuple of int
-        Levels that have a constant.
-    constants : tuple of float
-    """
+    """The map ``expit(slope logit p + intercept + f(p, x))``, f a sum of Gaussian bells and of constants by level."""
 
     slope: float
     intercept: float
-    score: tuple[float, ...]
-    edges: Edges
-    lines: tuple[Line, ...] = ()
+    score: tuple[float, ...]  # location and scale of the score; then, if its ranks are used, their table
+    edges: Edges  # nearer to 0, and to 1, than these logarithms of the score are continued along their tangents
+    lines: tuple[Line, ...] = ()  # bells along one axis: 0 is the score, then the numbers
+    # Score and numbers, standardised, of the places around which the joint bells lie: values of rows, each column
+    # shuffled by itself.
     landmarks: tuple[tuple[float, ...], ...] = ()
-    levels_there: tuple[tuple[int, ...], ...] = ()
-    heights: tuple[float, ...] = ()
-    width: float = 1.0
-    kept: Kept = ()
+    levels_there: tuple[tuple[int, ...], ...] = ()  # their levels
+    heights: tuple[float, ...] = ()  # of the joint bells
+    width: float = 1.0  # of the joint bells
+    kept: Kept = ()  # levels that have a constant
     constants: tuple[float, ...] = ()
 
     @property
     def order(self) -> Order:
-        """Kept if nothing but the overall curve is moved."""
         if self.lines or self.heights or self.constants or self.slope < 0:
             return "may change"
         return "kept" if self.slope > 0 else "kept up to ties"
 
     def check(self) -> None:
-        """Raise `ValueError` if bells, levels and covariates do not match."""
         x, bells_there = inputs_of(self.codings), len(self.heights)
         sound(len(self.score) > 1 and self.score[1] > 0 and rising(self.score[2:]), "score must be location and scale")
         sound(min(self.edges) > 0 and shares(self.edges) and self.width > 0, "edges must lie between 0 and 1")
@@ -120,7 +96,6 @@ class KernelShift(Calibrator):
         sound(not self.constants or known(self.kept, x.levels), "kept must name levels of each level variable")
 
     def values(self, rows: Batch) -> Floats:
-        """The repaired scores."""
         if self.order == "kept" and (self.slope, self.intercept) == (1.0, 0.0):
             return rows.p.copy()
         eta = self.slope * log_odds(rows.p, self.edges) + self.intercept
@@ -141,7 +116,6 @@ class KernelShift(Calibrator):
         return out + of_levels(codes, self.kept, self.constants) if self.constants else out
 
     def formula(self, row: Formula) -> Term:
-        """The repaired score as a formula."""
         if self.order == "kept" and (self.slope, self.intercept) == (1.0, 0.0):
             return row.score
         parts = [expression.log_odds(row.score, self.edges) * self.slope, Number(self.intercept)]
@@ -191,14 +165,10 @@ def positions(p: Floats, scaled: Floats | None, score: tuple[float, ...]) -> Flo
 
 def codes_of(x: Encoded | None, at: slice, n: int) -> Codes:
     """The rows' levels, with no columns where there are no covariates."""
-    if x is None:
-        return np.zeros((n, 0), dtype=np.int32)
-    codes: Codes = x.codes[at]
-    return codes
+    return np.zeros((n, 0), dtype=np.int32) if x is None else x.codes[at]
 
 
 def blocks(n: int) -> Iterator[slice]:
-    """Yield slices of at most 8,192 rows."""
     return (slice(a, min(a + AT_ONCE, n)) for a in range(0, n, AT_ONCE))
 
 
@@ -231,25 +201,14 @@ REAL = 1e-6  # share of the largest eigenvalue below which a direction of a kern
 
 @dataclass(frozen=True)
 class Kernel:
-    """Bells around marks, and the matrix that makes of them features whose penalty is the sum of squares.
+    """Bells around marks, and the matrix that makes of them features whose penalty is the sum of squares."""
 
-    Parameters
-    ----------
-    axes : tuple of int
-        Which axes of the positions it reads.
-    marks : (float64 array of shape (k, axes), int32 array of shape (k, level variables) or None)
-    width : float
-    half : float64 array of shape (k, features)
-        The inverse root of the bells' matrix at the marks.
-    """
-
-    axes: tuple[int, ...]
-    marks: Marks
+    axes: tuple[int, ...]  # which axes of the positions it reads
+    marks: Marks  # shape (k, axes)
     width: float
-    half: Floats
+    half: Floats  # shape (k, features): the inverse root of the bells' matrix at the marks
 
     def features(self, z: Floats, codes: Codes) -> Floats:
-        """The features of rows."""
         return bells((z[:, list(self.axes)], codes), self.marks, self.width) @ self.half
 
     def line(self, beta: Floats) -> Line:
@@ -260,20 +219,11 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Frame:
-    """All features, fixed without a label.
+    """All features, fixed without a label."""
 
-    Parameters
-    ----------
-    lines : tuple of Kernel
-        Along the axes that vary.
-    joint : Kernel or None
-    kept : tuple of tuple of int
-        Levels that get a column.
-    """
-
-    lines: tuple[Kernel, ...]
+    lines: tuple[Kernel, ...]  # along the axes that vary
     joint: Kernel | None
-    kept: Kept
+    kept: Kept  # levels that get a column
 
     def columns(self, free: Floats, z: Floats, codes: Codes) -> Floats:
         """The unpenalised columns `free`, then lines, levels and joint features, of all rows."""
@@ -331,38 +281,18 @@ STREAM = 0xB1A5  # of random numbers, after the seed; the map of `diagnose.local
 MOST = 200_000  # rows; of more, a uniform sample is fitted
 
 
-@dataclass(frozen=True)
-class Overall:
-    """The curve ``slope t + intercept`` of the score's log-odds t, shape (n,)."""
-
-    t: Floats
-    edges: Edges
-    slope: float
-    intercept: float
-
-    @property
-    def log_odds(self) -> Floats:
-        """Log-odds that the curve says."""
-        return self.slope * self.t + self.intercept
-
-
-def sample_of(rows: Predictions, seed: int) -> Predictions:
-    """Return all rows, or a uniform sample of the most that are fitted."""
-    if rows.n <= MOST:
-        return rows
-    return taken(rows, np.sort(np.random.default_rng([seed, STREAM, 1]).choice(rows.n, MOST, replace=False)))
-
-
 def local_fit(rows: Predictions, settings: LocalBias) -> dict[str, Any]:
     """The fields of the map that is fitted, its settings among them."""
     seed, variables = settings.seed, None if settings.variables is None else names("variables", settings.variables)
     score_only = variables is None and rows.covariates is None
     how, x, constants = ((), None, ()) if score_only else encoded(rows, variables)
     # (1) The overall curve, and where each row stands on the axes of the kernels.
-    overall, score = _overall(rows), _score_axis(rows.p)
+    edges, score = edges_of(rows.p), _score_axis(rows.p)
+    odds = log_odds(rows.p, edges)
+    slope, intercept = _curve(odds, targets(rows), rows.weights)
     z, codes = positions(rows.p, None if x is None else x.scaled, score), codes_of(x, slice(None), rows.n)
     kept = () if x is None else kept_levels(x)
-    free = np.column_stack([np.ones(rows.n), overall.t])[:, : 1 + (np.ptp(overall.t) > 0)]
+    free = np.column_stack([np.ones(rows.n), odds])[:, : 1 + (np.ptp(odds) > 0)]
     # (2) For each bandwidth the penalty that cross-fitted log loss prefers; the bandwidth that gains most.
     cluster, fold = folds_of(rows, np.random.default_rng([seed, STREAM]))
     tried = []
@@ -371,32 +301,33 @@ def local_fit(rows: Predictions, settings: LocalBias) -> dict[str, Any]:
         t = Trial(
             y=rows.y.astype(np.float64),
             weight=even_weights(rows),
-            base=overall.log_odds,
+            base=slope * odds + intercept,
             features=frame.columns(free, z, codes),
             free=free.shape[1],
             joint=0 if frame.joint is None else frame.joint.half.shape[1],
             fold=fold,
             cluster=cluster,
         )
-        tried.append((_choice(t, settings.shrink), frame, t, bandwidth))
+        shrink = settings.shrink
+        choice = chosen(t) if shrink is None else Choice(t.penalty(shrink, 1.0), shrink, 1.0, 0.0, 0.0)
+        tried.append((choice, frame, t, bandwidth))
     choice, frame, t, bandwidth = max(tried, key=lambda one: one[0].gain)
     # (3) The correction by penalised maximum likelihood; or the overall curve; or nothing, whichever earns its place.
     results: Mapping[str, Any] = {}
     if choice.penalty is not None:
         beta = t.fitted(choice.penalty)
         results, kind = _shape(beta, t.free, frame), "local"
-        slope = overall.slope + (float(beta[1]) if t.free == 2 else 0.0)
-        overall = replace(overall, slope=slope, intercept=overall.intercept + float(beta[0]))
-    elif _better(rows, overall, t):
+        slope, intercept = slope + (float(beta[1]) if t.free == 2 else 0.0), intercept + float(beta[0])
+    elif _better(rows, odds, t):
         kind = "overall"
     else:
-        overall, kind = replace(overall, slope=1.0, intercept=0.0), "none"
+        slope, intercept, kind = 1.0, 0.0, "none"
     return {
         "codings": how,
-        "slope": overall.slope,
-        "intercept": overall.intercept,
+        "slope": slope,
+        "intercept": intercept,
         "score": score,
-        "edges": overall.edges,
+        "edges": edges,
         "settings": {
             "constant": constants,
             "correction": kind,
@@ -414,11 +345,6 @@ def local_fit(rows: Predictions, settings: LocalBias) -> dict[str, Any]:
     }
 
 
-def _choice(t: Trial, shrink: float | None) -> Choice:
-    """The penalty asked for, or the one chosen."""
-    return chosen(t) if shrink is None else Choice(t.penalty(shrink, 1.0), shrink, 1.0, 0.0, 0.0)
-
-
 def _score_axis(p: Floats) -> tuple[float, ...]:
     """Return location and scale of the score, and the table of its ranks where it is heavy-tailed."""
     import pyarrow as pa
@@ -427,27 +353,23 @@ def _score_axis(p: Floats) -> tuple[float, ...]:
     return (float(p[0]), 1.0) if c.kind == "constant" else (c.location, c.scale, *c.ranks)
 
 
-def _overall(rows: Predictions) -> Overall:
-    edges = edges_of(rows.p)
-    return _fitted_line(log_odds(rows.p, edges), edges, targets(rows), rows.weights)
-
-
-def _fitted_line(t: Floats, edges: Edges, target: Floats, weight: Floats | None) -> Overall:
-    if np.ptp(t) == 0:
+def _curve(odds: Floats, target: Floats, weight: Floats | None) -> tuple[float, float]:
+    """Slope and intercept of the overall curve, a straight line of log-odds."""
+    if np.ptp(odds) == 0:
         mean = float(np.average(target, weights=weight))
-        return Overall(t, edges, 1.0, float(np.log(mean / (1.0 - mean)) - t[0]))
-    slopes, intercept = regress(t[:, None], target, weight)
-    return Overall(t, edges, float(slopes[0]), intercept)
+        return 1.0, float(np.log(mean / (1.0 - mean)) - odds[0])
+    slopes, intercept = regress(odds[:, None], target, weight)
+    return float(slopes[0]), intercept
 
 
-def _better(rows: Predictions, overall: Overall, t: Trial) -> bool:
+def _better(rows: Predictions, odds: Floats, t: Trial) -> bool:
     """Whether the overall curve, fitted on other folds, beats the scores as they are by a standard error."""
     after, target = np.empty(rows.n), targets(rows)
     for k in range(FOLDS):
         out, weight = t.fold == k, None if rows.weights is None else rows.weights[t.fold != k]
-        line = _fitted_line(overall.t[~out], overall.edges, target[~out], weight)
-        after[out] = line.slope * overall.t[out] + line.intercept
-    gain, error = paired(t.weight * (losses(t.y, overall.t) - losses(t.y, after)), t.cluster)
+        slope, intercept = _curve(odds[~out], target[~out], weight)
+        after[out] = slope * odds[out] + intercept
+    gain, error = paired(t.weight * (losses(t.y, odds) - losses(t.y, after)), t.cluster)
     return gain > error
 
 
@@ -574,10 +496,13 @@ class LocalBias(Tunable):
                 f"{rows.events} with outcome 1 and {rows.n - rows.events} with outcome 0; take Platt or "
                 f"AugmentedLogistic"
             )
-        clusters = clusters_of(rows)
-        if clusters is not None and (many := int(clusters.max()) + 1) < FOLDS:
+        what, own = independent(rows)
+        if (many := int(own.max()) + 1) < FOLDS:
             raise NotComputable(
-                f"LocalBias needs at least {FOLDS} clusters, to choose how much to correct: there are {many}"
+                f"LocalBias needs at least {FOLDS} {what}, to choose how much to correct: there are {many}"
             )
-        result = local_fit(sample_of(rows, self.seed), self)
-        return KernelShift(recipe="LocalBias", fitted_on=fitted_on(rows), **result)
+        some = rows
+        if rows.n > MOST:
+            rng = np.random.default_rng([self.seed, STREAM, 1])
+            some = taken(rows, np.sort(rng.choice(rows.n, MOST, replace=False)))
+        return KernelShift(recipe="LocalBias", fitted_on=fitted_on(rows), **local_fit(some, self))

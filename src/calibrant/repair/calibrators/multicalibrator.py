@@ -27,13 +27,12 @@ from calibrant.repair.calibrators.boosting import (
     choose,
     in_bins,
 )
-from calibrant.repair.catalogue import recipe
+from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.disclosure import MASK
 from calibrant.repair.fitted import Batch, Calibrator, fitted_on, inputs_of, rising, sound
 from calibrant.repair.formulas import expression
 from calibrant.repair.formulas.expression import Chosen, Formula, Joined, Number, Term, Test
-from calibrant.repair.regression import Floats, clusters_of, fit_rows, log_odds
-from calibrant.repair.tunable import Tunable
+from calibrant.repair.regression import Floats, clusters_of, fit_rows, independent, log_odds
 from calibrant.search.models import hash_split
 from calibrant.views.points import even_weights
 
@@ -46,30 +45,17 @@ Judge = Callable[[Floats, Floats], NDArray[np.bool_]]  # event rates and mean sc
 
 @dataclass(frozen=True, kw_only=True)
 class LevelShifts(Calibrator):
-    """Shifts in cells of groups and bins of the score, made one after another.
+    """Shifts in cells of groups and bins of the score, made one after another."""
 
-    Parameters
-    ----------
-    bins : int
-        Bins of the score, of equal width.
-    edges : tuple of tuple of float
-        Where the bins of each number begin.
-    grouping : tuple of tuple of int
-        The two columns of each step (0 none, then numbers, then levels), -1 for none.
-    cells : tuple of tuple of int
-        The cells each step shifts: ``(first bin * 52 + second bin) * bins + bin``.
-    shifts : tuple of tuple of float
-        By how much.
-    """
-
-    bins: int
-    edges: BinEdges = ()
+    bins: int  # bins of the score, of equal width
+    edges: BinEdges = ()  # where the bins of each number begin
+    # The two columns of each step (0 none, then numbers, then levels), -1 for none.
     grouping: tuple[tuple[int, int], ...] = ()
+    # The cells each step shifts: ``(first bin * 52 + second bin) * bins + bin``.
     cells: tuple[tuple[int, ...], ...] = ()
-    shifts: tuple[tuple[float, ...], ...] = ()
+    shifts: tuple[tuple[float, ...], ...] = ()  # by how much
 
     def check(self) -> None:
-        """Raise `ValueError` if a step is about columns or cells that are not there."""
         x = inputs_of(self.codings)
         sound(1 <= self.bins <= MOST, f"bins must be from 1 to {MOST}")
         sound(len(self.edges) == x.numbers and all(len(e) < BINS and rising(e) for e in self.edges), "edges must rise")
@@ -82,7 +68,6 @@ class LevelShifts(Calibrator):
             sound(len(cells) == len(by) and all(0 <= c < top for c in cells), "a step shifts a cell that is not there")
 
     def values(self, rows: Batch) -> Floats:
-        """The repaired scores."""
         out, x = rows.p.copy(), rows.covariates
         codes = np.zeros((len(out), 1), np.uint8) if x is None else bins_of(x, self.codings, self.edges)
         for (first, second), cells, by in zip(self.grouping, self.cells, self.shifts, strict=True):
@@ -93,7 +78,6 @@ class LevelShifts(Calibrator):
         return out
 
     def formula(self, row: Formula) -> Term:
-        """The repaired score as a formula: a step for every grouping that was shifted."""
         p = row.score
         for columns, cells, by in zip(self.grouping, self.cells, self.shifts, strict=True):
             moves = tuple((self._cell(row, p, columns, c), Number(s)) for c, s in zip(cells, by, strict=True) if s)
@@ -102,7 +86,6 @@ class LevelShifts(Calibrator):
         return p
 
     def _cell(self, row: Formula, p: Term, columns: tuple[int, int], cell: int) -> Test:
-        """The test that a row is in a cell."""
         key, level = divmod(cell, self.bins)
         tests: list[Test] = [] if level == 0 else [expression.term(float(level)).upto(p * self.bins)]
         tests += [] if level == self.bins - 1 else [(p * self.bins).below(float(level + 1))]
@@ -154,21 +137,17 @@ def checked_cells(cells: Groups | ProportionalMulticalibrator) -> None:
     check_int("depth", cells.depth, 1, 2)
 
 
-def groupings(columns: int, cells: Groups | ProportionalMulticalibrator) -> list[Grouping]:
-    """Return everyone, each column of covariates, and each pair of them if the depth is 2."""
-    pairs = [(-1, -1), *((-1, j) for j in range(1, columns))]
-    if cells.depth > 1:
-        pairs += combinations(range(1, columns), 2)
-    return [Grouping(first, second, cells.bins) for first, second in pairs]
-
-
-def shifted(rows: Predictions, x: Binned, cells: Groups | ProportionalMulticalibrator, off: Judge) -> dict[str, Any]:
-    """Shift cells that are off until none is; return the fields of the map that does the same to other rows.
+def shifted(
+    recipe: str, rows: Predictions, x: Binned, cells: Groups | ProportionalMulticalibrator, off: Judge
+) -> LevelShifts:
+    """Shift cells that are off until none is: the map that does the same to other rows.
 
     Algorithm 3.2 of Hebert-Johnson et al. and algorithm 1 of La Cava et al.: they differ in when a cell is off.
     """
     weight, p = even_weights(rows), rows.p.copy()
-    every = groupings(x.codes.shape[1], cells)
+    columns = range(1, x.codes.shape[1])  # everyone, each column of covariates, and each pair of them if asked for
+    pairs = [(-1, -1), *((-1, j) for j in columns), *(combinations(columns, 2) if cells.depth > 1 else ())]
+    every = [Grouping(first, second, cells.bins) for first, second in pairs]
     steps: list[tuple[tuple[int, int], tuple[int, ...], tuple[float, ...]]] = []
     done, sweeps = False, 0
     while not done and sweeps < SWEEPS:  # (3) until a sweep shifts nothing
@@ -187,18 +166,19 @@ def shifted(rows: Predictions, x: Binned, cells: Groups | ProportionalMulticalib
                 steps.append(((here.first, here.second), tuple(kept.tolist()), tuple(by[kept].tolist())))
                 gap(x.codes, here, by, p)
     grouping, kept_cells, shifts = zip(*steps, strict=True) if steps else ((), (), ())
-    settings = {**_plain(cells), "sweeps": sweeps, "reached": done, "groupings": len(every)}
-    return {
-        "settings": settings,
-        "codings": x.codings,
-        "fitted_on": fitted_on(rows),
-        "mask": min(MASK, cells.fewest),
-        "bins": cells.bins,
-        "edges": x.edges,
-        "grouping": grouping,
-        "cells": kept_cells,
-        "shifts": shifts,
-    }
+    learner = {"learner": "groups"} if isinstance(cells, Groups) else {}
+    return LevelShifts(
+        recipe=recipe,
+        settings={**learner, **_plain(cells), "sweeps": sweeps, "reached": done, "groupings": len(every)},
+        codings=x.codings,
+        fitted_on=fitted_on(rows),
+        mask=min(MASK, cells.fewest),
+        bins=cells.bins,
+        edges=x.edges,
+        grouping=grouping,
+        cells=kept_cells,
+        shifts=shifts,
+    )
 
 
 def _plain(one: Groups | Trees | ProportionalMulticalibrator) -> dict[str, Any]:
@@ -308,19 +288,14 @@ class Multicalibrator(Tunable):
         if isinstance(learner, Trees):
             return _boosted(rows, binned_rows(rows, _names(self.variables), BINS), learner, int(self.seed))
         x, tolerance = binned_rows(rows, _names(self.variables), learner.cuts), learner.tolerance
-        result = shifted(rows, x, learner, lambda rate, score: abs(rate - score) > tolerance)
-        return LevelShifts(recipe=NAME, **result | {"settings": {"learner": "groups", **result["settings"]}})
+        return shifted(NAME, rows, x, learner, lambda rate, score: abs(rate - score) > tolerance)
 
 
 def _boosted(rows: Predictions, x: Binned, learner: Trees, seed: int) -> BoostedTrees:
     problem = Problem(x.columns, log_odds(rows.p), rows.y, even_weights(rows))
-    clusters = clusters_of(rows)
-    what, cluster_sums = ("rows", rows.n) if clusters is None else ("clusters", int(clusters.max()) + 1)
-    folds = learner.parts(rows.n)
-    if cluster_sums < folds:
-        raise NotComputable(
-            f"{NAME} needs a {what[:-1]} for each of its {folds} folds and there are {cluster_sums} {what}"
-        )
+    clusters, (what, own), folds = clusters_of(rows), independent(rows), learner.parts(rows.n)
+    if (many := int(own.max()) + 1) < folds:
+        raise NotComputable(f"{NAME} needs a {what[:-1]} for each of its {folds} folds and there are {many} {what}")
     fold = hash_split(rows.n, folds, seed, clusters)
     choice = choose(problem, learner, fold, rows, clusters, seed)
     return BoostedTrees(
@@ -333,7 +308,6 @@ def _boosted(rows: Predictions, x: Binned, learner: Trees, seed: int) -> Boosted
 
 
 def _grown(problem: Problem, learner: Trees, choice: Choice, edges: BinEdges, seed: int) -> dict[str, Any]:
-    """Grow the chosen number of trees on all rows."""
     if not choice.used:
         return {}
     run = Booster(problem, learner, np.arange(len(problem.y)), (seed, 0))
@@ -445,5 +419,6 @@ class ProportionalMulticalibrator(Tunable):
         """Fit to rows."""
         rows, tolerance, rho = fit_rows(data, PROPORTIONAL), self.tolerance, self.rho
         x = binned_rows(rows, _names(self.variables), self.cuts)
-        result = shifted(rows, x, self, lambda rate, score: abs(rate - score) > tolerance * np.maximum(rate, rho))
-        return LevelShifts(recipe=PROPORTIONAL, **result)
+        return shifted(
+            PROPORTIONAL, rows, x, self, lambda rate, score: abs(rate - score) > tolerance * np.maximum(rate, rho)
+        )

@@ -1,41 +1,43 @@
-"""Variable-based calibration: a small tree of variables, and a map of the score in each of its leaves."""
+"""Variable-based calibration: a small tree of variables, and a map of the score, or of all scores, in each leaf."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, get_args
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, checked_seed, choice, flag, names, number
 from calibrant.data.predictions import MulticlassPredictions, Predictions
-from calibrant.data.specs.coding import Coding, Encoded
 from calibrant.repair.calibrators.augmented import Form, coefficients, score_columns, score_terms
-from calibrant.repair.calibrators.class_tree import (
-    ClassBranches,
-    ClassTree,
-    best_class_depth,
-    class_table,
-    grown_classes,
+from calibrant.repair.calibrators.dirichlet import (
+    AS_THEY_ARE,
+    ClassCalibrator,
+    Classes,
+    Dirichlet,
+    edge_of,
+    fit_classes,
+    log_columns,
+    log_terms,
+    solved,
+    weighed,
 )
-from calibrant.repair.calibrators.dirichlet import Dirichlet, fit_classes
 from calibrant.repair.calibrators.parted import (
     STEEPEST,
-    Codes,
+    Fields,
+    Gain,
     Growth,
     Parted,
-    Places,
-    Splits,
+    Table,
     Target,
+    Tree,
+    best_depth,
+    grown,
     numbers_of,
-    places_of,
-    preferred,
-    splits_of,
-    tree_inputs,
 )
-from calibrant.repair.catalogue import recipe
+from calibrant.repair.catalogue import Tunable, recipe
 from calibrant.repair.disclosure import MASK
 from calibrant.repair.fitted import Batch, Order, fitted_on, shares, sound
 from calibrant.repair.formulas import expression
@@ -50,59 +52,44 @@ from calibrant.repair.regression import (
     encoded,
     expit,
     fit_rows,
-    folds_of,
+    independent,
     losses,
+    softmax,
     targets,
 )
-from calibrant.repair.tunable import Tunable
 from calibrant.stats.logistic import regress
 from calibrant.views.points import even_weights
 
-Curve = tuple[Floats, float]  # slopes and intercept
+HEIGHT = 0.1  # share of the penalty that the height of a node's curve takes
 
-# ---- The map with a beta curve in each leaf of a small tree of variables ----
+# ---- Two classes: a beta curve in each node ----
 
 
 @dataclass(frozen=True, kw_only=True)
 class Branches(Parted):
-    """The map ``expit(a_l ln p - b_l ln(1 - p) + c_l)`` in leaf l of a tree.
+    """The map ``expit(a_l ln p - b_l ln(1 - p) + c_l)`` in leaf l of a tree."""
 
-    Parameters
-    ----------
-    slopes : tuple of (float, float)
-        a and b of each node.
-    intercepts : tuple of float
-        c of each node.
-    edges : tuple of float
-        Nearer to 0, and to 1, than these logarithms of the score are continued along their tangents.
-    form : {"beta", "published beta"}
-    """
-
-    slopes: tuple[tuple[float, float], ...]
-    intercepts: tuple[float, ...]
-    edges: Edges
+    slopes: tuple[tuple[float, float], ...]  # a and b of each node
+    intercepts: tuple[float, ...]  # c of each node
+    edges: Edges  # nearer to 0, and to 1, than these logarithms are continued along their tangents
     form: Form = "beta"
 
     @property
     def order(self) -> Order:
-        """Kept if the tree has one leaf and its curve rises."""
         if len(self.feature) > 1 or min(self.slopes[0]) < 0:
             return "may change"
         return "kept" if max(self.slopes[0]) > 0 else "kept up to ties"
 
     def check(self) -> None:
-        """Raise `ValueError` if the nodes do not make a tree of these covariates."""
         super().check()
         sound({len(self.slopes), len(self.intercepts)} == {len(self.feature)}, "every node needs a curve")
         sound(min(self.edges) > 0 and shares(self.edges), "edges must lie between 0 and 1")
 
     def values(self, rows: Batch) -> Floats:
-        """The repaired scores."""
         t, at = score_columns(rows.p, self.form, self.edges), self.at(rows)
         return expit((t * np.array(self.slopes)[at]).sum(axis=1) + np.array(self.intercepts)[at])
 
     def formula(self, row: Formula) -> Term:
-        """The repaired score as a formula."""
         t = row.step(dict(zip("ab", score_terms(row.score, self.form, self.edges), strict=True)))
         leaves = {
             node: expression.total([t["a"] * self.slopes[node][0], t["b"] * self.slopes[node][1]])
@@ -112,149 +99,203 @@ class Branches(Parted):
         return expression.probability(self.branched(row, leaves))
 
 
-# ---- A small tree of variables, the beta curves of its nodes, and how deep it should be ----
+@dataclass(frozen=True, kw_only=True)
+class CurveTable(Table):
+    """Rows of two classes."""
 
-HEIGHT = 0.1  # share of the penalty that the height of a node's curve takes
-DEEPEST = 4  # that cross-fitting tries: 16 leaves, of a twentieth of the rows or more
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows to fit a tree on.
-
-    Parameters
-    ----------
-    y, weight, target : float64 arrays of shape (n,)
-        Outcomes; weights of mean one; Platt's targets, in place of the outcomes, for the curve of everyone.
-    score : float64 array of shape (n, 2)
-        ``ln p`` and ``-ln(1 - p)``.
-    numbers : float64 array of shape (n, d)
-        Missing ones by the median.
-    codes : int32 array of shape (n, c)
-    sizes : tuple of int
-        How many levels each level variable has.
-    """
+    by_row = (*Table.by_row, "y", "score", "target")
 
     y: Floats
-    weight: Floats
-    target: Floats
-    score: Floats
-    numbers: Floats
-    codes: Codes
-    sizes: tuple[int, ...]
+    score: Floats  # shape (n, 2): ``ln p`` and ``-ln(1 - p)``
+    target: Floats  # Platt's targets, in place of the outcomes, for the curve of everyone
+    edges: Edges
+    form: Form
 
-    def __getitem__(self, rows: NDArray[np.bool_]) -> Table:
-        kept = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name != "sizes"}
-        return replace(self, **kept)
+    @classmethod
+    def of(cls, rows: Predictions, settings: VariableTree, shared: Fields) -> CurveTable:
+        edges = edges_of(rows.p)
+        form: Form = "published beta" if settings.paper else "beta"
+        score, y, (_, cluster) = score_columns(rows.p, form, edges), rows.y.astype(np.float64), independent(rows)
+        return cls(y=y, cluster=cluster, score=score, target=targets(rows), edges=edges, form=form, **shared)
 
+    def root(self, g: Growth) -> Floats:
+        """Beta calibration."""
+        if g.paper:
+            return np.append(*regress(self.score, self.y, self.weight, ridge=1.0))
+        slopes, _, height = coefficients(self.target, self.weight, self.score)
+        return np.append(slopes, height)
 
-def table_of(rows: Predictions, how: Sequence[Coding], x: Encoded, edges: Edges, form: Form) -> Table:
-    """The rows of a fit."""
-    return Table(
-        y=rows.y.astype(np.float64),
-        weight=even_weights(rows),
-        target=targets(rows),
-        score=score_columns(rows.p, form, edges),
-        numbers=numbers_of(x, how, form == "published beta"),
-        codes=x.codes,
-        sizes=tuple(map(len, x.level_labels)),
-    )
+    def aims(self, root: Floats, g: Growth) -> tuple[Floats, Floats]:
+        """What that curve leaves, or (as published) the outcome."""
+        aim = self.y if g.target == "outcome" else self.y - expit(self.score @ root[:2] + root[2])
+        return aim, aim
 
+    def spread(self, _: Floats) -> Floats:
+        scale: Floats = np.maximum(self.score.std(axis=0), 1e-12)
+        return scale
 
-@dataclass(frozen=True)
-class Nodes:
-    """Of each node: its depth, its curve, its rows and events, and whether its rows have one outcome."""
+    def moved(self, own: Whole, parent: Floats, spread: Floats, g: Growth, leaf: bool) -> Floats:  # noqa: ARG002
+        y, score, weight = self.y[own], self.score[own], self.weight[own]
+        slopes, height = parent[:2], parent[2]
+        if g.paper:  # a curve of its own, with scikit-learn's ridge of 1; a leaf of one class takes its parent's
+            return parent if y.min() == y.max() else np.append(*regress(score, y, weight, ridge=1.0))
+        middle = np.average(score, axis=0, weights=weight)
+        columns = np.column_stack([np.ones(len(y)), (score - middle) / spread])
+        none = np.zeros(len(y), dtype=np.int64)
+        trial = Trial(y, weight, score @ slopes + height, columns, 1, 0, none, none)
+        penalty = g.shrink * np.array([HEIGHT, 1.0, 1.0])
+        while True:
+            moved = trial.fitted(penalty)
+            after = slopes + moved[1:] / spread
+            falling = (after < 0) & np.isfinite(penalty[1:])
+            if not falling.any():
+                return np.append(after, height + (moved[0] - (moved[1:] / spread) @ middle))
+            # a and b stay at least 0: the one that falls most keeps its parent's value
+            penalty[1 + int(np.argmin(np.where(falling, after * spread, 0.0)))] = np.inf
 
-    depth: tuple[int, ...]
-    slopes: Floats
-    intercepts: Floats
-    rows: tuple[int, ...]
-    events: tuple[int, ...]
-    one_class: tuple[bool, ...]
+    def losses(self, here: NDArray[np.bool_], one: Floats) -> Floats:
+        return losses(self.y[here], (self.score[here] * one[:2]).sum(axis=1) + one[2])
 
-
-@dataclass(frozen=True)
-class Tree:
-    """A tree with a curve in every node; see `Branches`."""
-
-    splits: Splits
-    places: Places
-    nodes: Nodes
-
-    def log_odds(self, t: Table, deepest: int) -> Floats:
-        """The log-odds of rows by the curves at most so deep."""
-        cut = self.splits.cut(self.nodes.depth, deepest)
-        at = cut.leaf_of(tree_inputs(t.numbers, t.codes, self.places))
-        eta: Floats = (t.score * self.nodes.slopes[at]).sum(axis=1) + self.nodes.intercepts[at]
-        return eta
-
-
-def grown(t: Table, g: Growth) -> Tree:
-    """Grow a tree and fit the curve of every node, each drawn to that of its parent."""
-    # (1) The curve of everyone: beta calibration.
-    slopes, _, height = coefficients(t.target, t.weight, t.score)
-    root = regress(t.score, t.y, t.weight, ridge=1.0) if g.paper else (slopes, height)
-    # (2) What the tree explains: what that curve leaves, or (as published) the outcome.
-    aim = t.y if g.target == "outcome" else t.y - expit(t.score @ root[0] + root[1])
-    # (3) Levels in the order of their mean of it, so that a split cuts them as it cuts a number.
-    places = tuple(places_of(aim, t.weight, t.codes[:, j], size) for j, size in enumerate(t.sizes))
-    # (4) The tree, and (5) from the root down the curve of each node.
-    inputs = tree_inputs(t.numbers, t.codes, places)
-    splits = splits_of(aim, t.weight, inputs, g)
-    return Tree(splits, places, _curves(t, g, root, splits, inputs))
+    def calibrator(self, tree: Tree, leaves: Sequence[NDArray[np.bool_]], kept: Fields, gain: Gain) -> Branches:
+        rows, events = [int(h.sum()) for h in leaves], [int(self.y[h].sum()) for h in leaves]
+        one_class = sum(e in (0, n) for n, e in zip(rows, events, strict=True))
+        reported = {"one_class_leaves": one_class, **gain, "leaf_rows": tuple(rows), "leaf_events": tuple(events)}
+        return Branches(
+            **kept | {"settings": kept["settings"] | reported},
+            slopes=tuple((float(a), float(b)) for a, b, _ in tree.maps),
+            intercepts=tuple(float(c) for _, _, c in tree.maps),
+            edges=self.edges,
+            form=self.form,
+        )
 
 
-def _curves(t: Table, g: Growth, root: Curve, splits: Splits, inputs: Floats) -> Nodes:
-    size = len(splits.feature)
-    slopes, heights = np.tile(root[0], (size, 1)), np.full(size, root[1])
-    depth, rows, events, one_class = [0] * size, [len(t.y)] * size, [int(t.y.sum())] * size, [False] * size
-    spread = np.maximum(t.score.std(axis=0), 1e-12)
-    for node, child, own in splits.down(inputs):
-        depth[child], rows[child], events[child] = depth[node] + 1, len(own), int(t.y[own].sum())
-        one_class[child] = events[child] in (0, rows[child])
-        slopes[child], heights[child] = _curve(t, own, g, (slopes[node], float(heights[node])), spread)
-    return Nodes(tuple(depth), slopes, heights, tuple(rows), tuple(events), tuple(one_class))
+# ---- Several classes: a Dirichlet map in each leaf ----
 
 
-def _curve(t: Table, own: Whole, g: Growth, parent: Curve, spread: Floats) -> Curve:
-    """The curve of a node: its parent's, moved as far as its rows say against a penalty."""
-    y, score, weight = t.y[own], t.score[own], t.weight[own]
-    slopes, height = parent
-    if g.paper:  # a curve of its own, with scikit-learn's ridge of 1; a leaf of one class takes its parent's
-        return parent if y.min() == y.max() else regress(score, y, weight, ridge=1.0)
-    middle = np.average(score, axis=0, weights=weight)
-    columns = np.column_stack([np.ones(len(y)), (score - middle) / spread])
-    none = np.zeros(len(y), dtype=np.int64)
-    trial = Trial(y, weight, score @ slopes + height, columns, 1, 0, none, none)
-    penalty = g.shrink * np.array([HEIGHT, 1.0, 1.0])
-    while True:
-        moved = trial.fitted(penalty)
-        after = slopes + moved[1:] / spread
-        falling = (after < 0) & np.isfinite(penalty[1:])
-        if not falling.any():
-            return after, height + float(moved[0] - (moved[1:] / spread) @ middle)
-        # a and b stay at least 0: the one that falls most keeps its parent's value
-        penalty[1 + int(np.argmin(np.where(falling, after * spread, 0.0)))] = np.inf
+@dataclass(frozen=True, kw_only=True)
+class ClassBranches(Parted, ClassCalibrator):
+    """The map ``softmax(W_l ln p + b_l)`` of a row's probabilities of K classes in leaf l of a tree."""
+
+    matrices: tuple[tuple[tuple[float, ...], ...], ...]  # of each leaf in order: K rows of K weights and an intercept
+    edge: float  # nearer to 0 than this logarithms are continued along their tangent
+
+    def check(self) -> None:
+        super().check()
+        sound(len(self.matrices) == len(self.leaf_nodes), "every leaf needs a matrix")
+        k = len(self.matrices[0])
+        whole = all([len(row) for row in m] == [k + 1] * k for m in self.matrices)
+        sound(k > 2 and whole, "every matrix must be K rows of K + 1, of three classes or more")
+        sound(AS_THEY_ARE <= self.edge < 1.0, "edge must lie between 0 and 1")
+
+    @property
+    def classes(self) -> int:
+        return len(self.matrices[0])
+
+    def formulas(self, row: Formula) -> tuple[Term, ...]:
+        logs, leaves = log_terms(row, self.classes, self.edge), self.leaf_nodes
+        z = [
+            self.branched(row, {node: weighed(logs, m[k]) for node, m in zip(leaves, self.matrices, strict=True)})
+            for k in range(self.classes)
+        ]
+        return expression.softmax(row, z)
+
+    def values(self, rows: Batch) -> Floats:
+        x = self.logs(rows.p, self.classes, self.edge)
+        at, out = self.at(rows), np.empty_like(rows.p)
+        for node, matrix in zip(self.leaf_nodes, self.matrices, strict=True):
+            out[at == node] = softmax(x[at == node] @ np.array(matrix).T)
+        return out
 
 
-def best_depth(t: Table, g: Growth, cluster: Whole, fold: Whole) -> tuple[int, float, float]:
-    """The depth that gains most log loss on left-out folds over no tree, and the gain with its standard error.
+@dataclass(frozen=True, kw_only=True)
+class ClassTable(Table):
+    """Rows of K classes."""
 
-    The gain must exceed its standard error, or the depth is 0.
-    """
-    eta = np.empty((DEEPEST + 1, len(t.y)))
-    for k in range(FOLDS):
-        out = fold == k
-        tree, rest = grown(t[~out], g), t[out]
-        for d in range(DEEPEST + 1):  # one tree of full depth holds all the others
-            eta[d, out] = tree.log_odds(rest, d)
-    return preferred(t.weight * losses(t.y, eta), cluster)
+    by_row = (*Table.by_row, "y", "x")
+
+    y: Classes
+    x: Floats  # shape (n, K + 1): logarithms of the probabilities, and ones
+    price: Floats  # shape (K, K + 1): what the square of each coefficient costs
+    strength: float
+    edge: float
+
+    @classmethod
+    def of(cls, rows: MulticlassPredictions, settings: VariableTree, shared: Fields) -> ClassTable:
+        edge = AS_THEY_ARE if settings.paper else edge_of(rows.p)
+        x = log_columns(rows.p, edge)
+        everyone = Dirichlet(penalty="published", strength=LAMBDA) if settings.paper else Dirichlet(seed=settings.seed)
+        strength = everyone.chosen(x, rows.y, shared["weight"])
+        own = {"y": rows.y, "cluster": np.arange(len(rows.y)), **shared}
+        return cls(x=x, price=everyone.prices(x.shape[1] - 1, strength), strength=strength, edge=edge, **own)
+
+    def root(self, g: Growth) -> Floats:
+        """Dirichlet calibration; as published, the scores as they are."""
+        k = self.x.shape[1] - 1
+        return np.eye(k, k + 1) if g.paper else solved(self.x, self.y, self.weight, self.price)
+
+    def aims(self, root: Floats, g: Growth) -> tuple[Floats, Floats]:
+        """What that map leaves of each class and of the most probable, or the class itself.
+
+        Levels stand in the order of how far the most probable class is right more often than it says.
+        """
+        shown, happened = softmax(self.x @ root.T), np.eye(len(root))[self.y]
+        right = (self.y == shown.argmax(axis=1)) - shown.max(axis=1)
+        return happened if g.target == "outcome" else np.column_stack([happened - shown, right]), right
+
+    def spread(self, root: Floats) -> Floats:
+        z = self.x @ root.T
+        centred = z - z.mean(axis=1, keepdims=True)  # of which every row adds up to 0
+        scale: Floats = np.sqrt(np.array([self.weight @ (centred**2).mean(axis=1) / self.weight.sum()]))
+        return scale
+
+    def moved(self, own: Whole, parent: Floats, spread: Floats, g: Growth, leaf: bool) -> Floats:
+        """The map of a node: its parent's log-odds, stretched and shifted; as published, of each leaf a map of its own.
+
+        ``a >= 0`` and c of least log loss of ``softmax(a z + c)`` plus ``shrink (scale^2 (a - 1)^2 + c . c) / 2`` rows'
+        worth, which rows weigh, z what the parent's map makes of the logarithms.
+        """
+        from scipy.optimize import minimize
+
+        x, y, weight, k = self.x[own], self.y[own], self.weight[own], len(parent)
+        if g.paper:
+            return solved(x, y, weight, self.price) if leaf else parent
+        n, z, happened = len(y), x @ parent.T, np.eye(k)[y]
+        share = weight / weight.sum()
+        price = g.shrink * np.append(spread**2, np.ones(k)) / (2.0 * weight.sum())
+        start = np.append(1.0, np.zeros(k))
+
+        def loss(w: Floats) -> tuple[float, Floats]:
+            moved = w[0] * z + w[1:]
+            moved -= moved.max(axis=1, keepdims=True)
+            e = np.exp(moved)
+            total = e.sum(axis=1)
+            excess = (e / total[:, None] - happened) * share[:, None]
+            value = share @ (np.log(total) - moved[np.arange(n), y]) + (price * (w - start) ** 2).sum()
+            return float(value), np.append((excess * z).sum(), excess.sum(axis=0)) + 2.0 * price * (w - start)
+
+        bounds, options = [(0.0, None)] + [(None, None)] * k, {"ftol": 1e-12, "gtol": 1e-8}
+        best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+        out: Floats = best[0] * parent
+        out[:, -1] += best[1:]
+        return out
+
+    def losses(self, here: NDArray[np.bool_], one: Floats) -> Floats:
+        y, z = self.y[here], self.x[here] @ one.T
+        z -= z.max(axis=1, keepdims=True)
+        out: Floats = np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(y)), y]
+        return out
+
+    def calibrator(self, tree: Tree, leaves: Sequence[NDArray[np.bool_]], kept: Fields, gain: Gain) -> ClassBranches:
+        reported = {"strength": self.strength, **gain, "leaf_rows": tuple(int(h.sum()) for h in leaves)}
+        matrices = tuple(tuple(map(tuple, tree.maps[i].tolist())) for i in tree.splits.leaf_nodes)
+        return ClassBranches(**kept | {"settings": kept["settings"] | reported}, matrices=matrices, edge=self.edge)
 
 
-# ---- Variable-based calibration: a small tree of variables, and a beta curve in each of its leaves ----
+# ---- Variable-based calibration: a small tree of variables, and a map in each of its leaves ----
 
 STREAM = 0x7EAF  # of random numbers, apart from those of other methods at the same seed
 FEWEST = 20  # events, and non-events, from which a depth can be chosen: a few in each fold
+DEEPEST = 4  # that cross-fitting tries: 16 leaves, of a twentieth of the rows or more
 LAMBDA = 1e-3  # the paper's penalty of a matrix
 
 
@@ -363,98 +404,49 @@ class VariableTree(Tunable):
 
     def fit(self, data: Predictions | MulticlassPredictions) -> Parted:
         """Grow the tree on rows and fit the maps of its leaves."""
-        return self._of_classes(data) if isinstance(data, MulticlassPredictions) else self._of_two(data)
-
-    def _of_two(self, data: Predictions) -> Branches:
-        rows, variables = fit_rows(data, "VariableTree"), names("variables", self.variables)
-        form: Form = "published beta" if self.paper else "beta"
+        variables = names("variables", self.variables)
+        several = isinstance(data, MulticlassPredictions)
+        rows = fit_classes(data, "VariableTree") if several else fit_rows(data, "VariableTree")
+        make: Callable[..., Table] = ClassTable.of if several else CurveTable.of
         how, x, constants = encoded(rows, variables)
-        edges = edges_of(rows.p)
-        table = table_of(rows, how, x, edges, form)
-        depth, gain = self._depth(rows, table)
+        shared = {"numbers": numbers_of(x, how, self.paper), "codes": x.codes, "sizes": tuple(map(len, x.level_labels))}
+        table = make(rows, self, shared | {"weight": even_weights(rows)})
+        depth, gain = self._depth(table, rows.y)
         tree = grown(table, self._growth(depth))
-        nodes, leaves = tree.nodes, tree.splits.leaf_nodes
-        return Branches(
-            **self._kept(rows, how, tree),
-            settings={
-                **self._settings(variables, depth, constants),
-                "one_class_leaves": sum(nodes.one_class[i] for i in leaves),
-                **gain,
-                "leaf_rows": tuple(nodes.rows[i] for i in leaves),
-                "leaf_events": tuple(nodes.events[i] for i in leaves),
-            },
-            slopes=tuple((float(a), float(b)) for a, b in nodes.slopes),
-            intercepts=tuple(nodes.intercepts.tolist()),
-            edges=edges,
-            form=form,
-        )
-
-    def _of_classes(self, data: MulticlassPredictions) -> ClassBranches:
-        """Grow the tree on rows of several classes, and fit the matrices of its leaves."""
-        rows, variables = fit_classes(data, "VariableTree"), names("variables", self.variables)
-        how, x, constants = encoded(rows, variables)
-        table = class_table(rows, how, x, self.paper)
-        everyone = Dirichlet(penalty="published", strength=LAMBDA) if self.paper else Dirichlet(seed=self.seed)
-        strength = everyone.chosen(table.x, rows.y, table.weight)
-        depth, gain = 2 if self.depth is None else int(self.depth), dict[str, Any](gain=None, gain_error=None)
-        if self.depth is None and not self.paper:
-            depth = 0
-            if len(rows.y) - np.bincount(rows.y).max() >= FEWEST:
-                fold = np.random.default_rng([self.seed, STREAM]).permutation(len(rows.y)) % FOLDS
-                depth, gained, error = best_class_depth(table, self._growth(DEEPEST), everyone, strength, fold)
-                gain = {"gain": gained, "gain_error": error}
-        tree = grown_classes(table, self._growth(depth), everyone, strength)
-        at, leaves = tree.splits.leaf_of(tree_inputs(table.numbers, table.codes, tree.places)), tree.splits.leaf_nodes
-        return ClassBranches(
-            **self._kept(rows, how, tree),
-            settings={
-                **self._settings(variables, depth, constants),
-                "strength": strength,
-                **gain,
-                "leaf_rows": tuple(int((at == i).sum()) for i in leaves),
-            },
-            matrices=tuple(tuple(map(tuple, tree.matrices[i].tolist())) for i in leaves),
-            edge=table.edge,
-        )
-
-    def _kept(
-        self, rows: Predictions | MulticlassPredictions, how: tuple[Coding, ...], tree: Tree | ClassTree
-    ) -> dict[str, Any]:
-        """Return what the map keeps of rows and tree, however many classes there are."""
-        return {
+        at = tree.leaf_of(table)
+        kept = {
             "recipe": "VariableTree",
             "codings": how,
             "mask": 1 if self.paper else MASK,
             "fitted_on": fitted_on(rows),
             **vars(tree.splits),
             "places": tree.places,
+            "settings": {
+                "variables": variables,
+                "depth": depth,
+                "depth_requested": self.depth,
+                "leaf": float(self.leaf),
+                "target": "outcome" if self.paper else self.target,
+                "shrink": 0.0 if self.paper else float(self.shrink),
+                "paper": self.paper,
+                "constant": constants,
+                "seed": self.seed,
+            },
         }
-
-    def _settings(self, variables: tuple[str, ...], depth: int, constants: tuple[str, ...]) -> dict[str, Any]:
-        """The settings of a fit that do not depend on how many classes there are."""
-        return {
-            "variables": variables,
-            "depth": depth,
-            "depth_requested": self.depth,
-            "leaf": float(self.leaf),
-            "target": "outcome" if self.paper else self.target,
-            "shrink": 0.0 if self.paper else float(self.shrink),
-            "paper": self.paper,
-            "constant": constants,
-            "seed": self.seed,
-        }
+        return table.calibrator(tree, [at == node for node in tree.splits.leaf_nodes], kept, gain)
 
     def _growth(self, depth: int) -> Growth:
         target: Target = "outcome" if self.paper else self.target
         return Growth(depth=depth, leaf=float(self.leaf), target=target, shrink=float(self.shrink), paper=self.paper)
 
-    def _depth(self, rows: Predictions, table: Table) -> tuple[int, dict[str, Any]]:
+    def _depth(self, table: Table, y: NDArray[np.int8 | np.int32]) -> tuple[int, Gain]:
         """The depth asked for or chosen, and what was gained by it where it was chosen."""
-        none = {"gain": None, "gain_error": None}
         if self.depth is not None or self.paper:
-            return (2 if self.depth is None else int(self.depth)), none  # 2: the paper's text
-        cluster, fold = folds_of(rows, np.random.default_rng([self.seed, STREAM]))
-        if min(rows.events, rows.n - rows.events) < FEWEST or cluster.max() + 1 < FOLDS:
-            return 0, none
-        depth, gain, error = best_depth(table, self._growth(DEEPEST), cluster, fold)
+            return (2 if self.depth is None else int(self.depth)), {"gain": None, "gain_error": None}  # 2: the paper's
+        parts = int(table.cluster.max()) + 1
+        if len(y) - np.bincount(y).max() < FEWEST or parts < FOLDS:
+            return 0, {"gain": None, "gain_error": None}
+        rng = np.random.default_rng([self.seed, STREAM])
+        fold = rng.permutation(np.arange(parts) % FOLDS)[table.cluster]
+        depth, gain, error = best_depth(table, self._growth(DEEPEST), fold)
         return depth, {"gain": gain, "gain_error": error}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add
 from types import MappingProxyType
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -111,7 +112,6 @@ class Chosen(Term):
 
 
 def term(value: Term | float) -> Term:
-    """A number as a term, and a term as it is."""
     return value if isinstance(value, Term) else Number(float(value))
 
 
@@ -144,9 +144,10 @@ class Among(Test):
 
 @dataclass(frozen=True)
 class Missing(Test):
-    """A number or date is missing."""
+    """A number or date is missing, or is there."""
 
     coding: Coding
+    so: bool = True
 
 
 @dataclass(frozen=True)
@@ -274,7 +275,7 @@ class Variable:
             if kept[0] == kept[1]:
                 return Joined("and" if kept[0] else "or", ())
             # of two levels, no and yes: "no" is whatever is not missing
-            return Missing(self.coding) if kept[1] else Present(self.coding)
+            return Missing(self.coding, so=kept[1])
         n = len(self.coding.levels)
         levels = tuple(level for k, level in enumerate(self.coding.levels) if codes(k))
         return Among(self.coding, levels, codes(n), codes(n + 1))
@@ -285,26 +286,12 @@ class Variable:
         return Chosen(events, Number(0.0)) if events else Number(0.0)
 
 
-@dataclass(frozen=True)
-class Present(Test):
-    """A number or date is not missing."""
-
-    coding: Coding
-
-
 @dataclass
 class Formula:
-    """A map of the score as a formula, under way.
+    """A map of the score as a formula, under way."""
 
-    Parameters
-    ----------
-    codings : tuple of Coding
-        Of the covariates that it reads.
-    steps : list of dict
-        What is worked out before the result, step by step: each may use those before it.
-    """
-
-    codings: tuple[Coding, ...] = ()
+    codings: tuple[Coding, ...] = ()  # of the covariates that it reads
+    # What is worked out before the result, step by step: each may use those before it.
     steps: list[dict[str, Term]] = field(default_factory=list)
     score: Term = field(default_factory=Score)
 
@@ -325,7 +312,8 @@ class Formula:
     def variables(self) -> tuple[Variable, ...]:
         """The level variables, in the order of `inputs_of`."""
         numbers = [c for c in self.codings if c.kind in ("number", "date")]
-        return tuple(map(Variable, (*(c for c in self.codings if c.kind == "category"), *filter(_flagged, numbers))))
+        flagged = (c for c in numbers if c.missing)
+        return tuple(map(Variable, (*(c for c in self.codings if c.kind == "category"), *flagged)))
 
     def step(self, terms: Mapping[str, Term]) -> dict[str, Term]:
         """Work out numbers before the rest, so that they are written once; return them by name."""
@@ -334,10 +322,85 @@ class Formula:
         return {name: Named(names[name], len(self.steps) - 1) for name in terms}
 
 
-def _flagged(c: Coding) -> bool:
-    return c.missing
-
-
 def _scaled(x: Term, c: Coding) -> Term:
     ranked = broken_line(x, c.ranks, np.linspace(0.0, 1.0, len(c.ranks)).tolist()) if c.ranks else x
     return (ranked - c.location) / c.scale
+
+
+# ---- How it is written in any language: what each part is made of; a language spells its own words ----
+
+
+class Writer(ABC):
+    """Writes terms and tests; `words` spells "and" and "or", and "all" and "any": what holds of no tests."""
+
+    words: ClassVar[Mapping[str, str]]
+
+    # ---- what a language spells in its own way ----
+
+    @property
+    @abstractmethod
+    def functions(self) -> Mapping[str, str]:
+        """What the functions of terms are called."""
+
+    @abstractmethod
+    def number(self, value: float) -> str:
+        """A constant."""
+
+    @abstractmethod
+    def named(self, name: str) -> str:
+        """What was worked out in an earlier step."""
+
+    @abstractmethod
+    def scored(self, at: int) -> str:
+        """The score, from 0 to 1; of several classes that of one."""
+
+    @abstractmethod
+    def filled(self, c: Coding) -> str:
+        """A number or date, its median where it is missing."""
+
+    @abstractmethod
+    def chosen(self, t: Chosen) -> str:
+        """The term of the first test that holds."""
+
+    @abstractmethod
+    def missing(self, c: Coding, *, so: bool) -> str:
+        """The test that a number or date is missing, or that it is not."""
+
+    @abstractmethod
+    def among(self, t: Among) -> str:
+        """The test that a category is one of some."""
+
+    # ---- what all of them have in common ----
+
+    def term(self, t: Term) -> str:
+        match t:
+            case Number(value):
+                return self.number(value)
+            case Named(name):
+                return self.named(name)
+            case Score(at):
+                return self.scored(at)
+            case Covariate(coding):
+                return self.filled(coding)
+            case Binary():
+                sides = [f"({self.term(s)})" if bracketed else self.term(s) for s, bracketed in t.operands()]
+                return f" {t.operation} ".join(sides)
+            case Applied(function, of):
+                return f"{self.functions[function]}({', '.join(map(self.term, of))})"
+            case Chosen():
+                return self.chosen(t)
+        raise TypeError(f"a formula holds no {type(t).__name__}")
+
+    def test(self, t: Test) -> str:
+        match t:
+            case Compared(sign, left, right):
+                return f"{self.term(left)} {sign} {self.term(right)}"
+            case Joined(word, ()):
+                return self.words["all" if word == "and" else "any"]
+            case Joined(word, tests):
+                return "(" + f" {self.words[word]} ".join(map(self.test, tests)) + ")"
+            case Missing(coding, so):
+                return self.missing(coding, so=so)
+            case Among():
+                return self.among(t)
+        raise TypeError(f"a formula holds no {type(t).__name__}")

@@ -10,8 +10,7 @@ from typing import ClassVar
 from calibrant.data.specs.coding import Coding
 from calibrant.errors import BadInput, NotComputable
 from calibrant.repair.formulas.dialects import Dialect
-from calibrant.repair.formulas.expression import Among, Chosen, Formula, Term
-from calibrant.repair.formulas.writer import Writer
+from calibrant.repair.formulas.expression import Among, Chosen, Formula, Term, Writer
 
 FINITE = 1.7e308  # a number beyond it is infinite
 TINY = 2.3e-308  # numbers nearer to 0 are 0, as in `finite_numbers`
@@ -29,7 +28,6 @@ class Written(Writer):
 
     @property
     def functions(self) -> Mapping[str, str]:
-        """What the dialect calls them."""
         return self.dialect.functions
 
     def result(self, t: Term) -> str:
@@ -39,25 +37,20 @@ class Written(Writer):
     # ---- numbers ----
 
     def number(self, value: float) -> str:
-        """A constant."""
         return self.dialect.number(value)
 
     def named(self, name: str) -> str:
-        """A column of an earlier step."""
         return self.dialect.name(name)
 
     def scored(self, at: int) -> str:
-        """The score, from 0 to 1; of several classes that of one."""
         raw = self.double(self.scores[at])
         return raw if self.unit == 1.0 else f"({raw} / {self.number(self.unit)})"
 
     def chosen(self, t: Chosen) -> str:
-        """The term of the first test that holds."""
         events = " ".join(f"WHEN {self.test(test)} THEN {self.term(then)}" for test, then in t.events)
         return f"CASE {events} ELSE {self.term(t.otherwise)} END"
 
     def double(self, column: str) -> str:
-        """A column as a float."""
         return f"CAST({self.dialect.name(column)} AS {self.dialect.double})"
 
     def _value(self, c: Coding) -> str:
@@ -67,16 +60,14 @@ class Written(Writer):
         return self.double(c.name)
 
     def filled(self, c: Coding) -> str:
-        """A number or date, its median where it is missing."""
         number, x = self.number, self._value(c)
         tiny = "" if c.kind == "date" else f"WHEN {x} > {number(-TINY)} AND {x} < {number(TINY)} THEN {number(0.0)} "
         return f"CASE WHEN {self._gone(c)} THEN {number(c.fill)} {tiny}ELSE {x} END"
 
     # ---- tests ----
 
-    def missing(self, c: Coding, *, not_so: bool = False) -> str:
-        """The test that a number or date is missing, or that it is not."""
-        return f"{'NOT ' if not_so else ''}({self._gone(c)})"
+    def missing(self, c: Coding, *, so: bool) -> str:
+        return f"{'' if so else 'NOT '}({self._gone(c)})"
 
     def _gone(self, c: Coding) -> str:
         """The bare test that a number is missing: null, or no number."""
@@ -84,7 +75,6 @@ class Written(Writer):
         return " OR ".join([f"{x} IS NULL", *([self.dialect.nan.format(x)] if self.dialect.nan else [])])
 
     def among(self, t: Among) -> str:
-        """The test that a category is one of some."""
         name, d = self.dialect.name(t.coding.name), self.dialect
         x = (d.text if t.coding.kind != "category" or t.coding.of_text else d.truth or d.text).format(name)
         known = [level for level in t.coding.levels if level]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -27,22 +27,32 @@ from calibrant.data.survey import EVERY, survey_rows
 from calibrant.errors import BadInput, NotComputable
 from calibrant.kernels.runtime import one_thread, sized
 from calibrant.repair.catalogue import tried_by_default
-from calibrant.repair.judge.certificates import Certifying, certified
 from calibrant.repair.judge.decisions import decision_changes
 from calibrant.repair.judge.evidence import (
     CLEAR,
-    FEWEST,
     TESTS,
     JudgedGroups,
-    Testing,
+    certified,
     group_changes,
     groups_of,
     score_changes,
     tested,
     variable_changes,
 )
-from calibrant.repair.judge.fixed import Against, Fixed, Measure, People
-from calibrant.repair.judge.rows import Fits, LeftOut, Repair, checked_folds, clusters_in, fits_of, named
+from calibrant.repair.judge.fixed import Fixed
+from calibrant.repair.judge.rows import (
+    FEWEST,
+    Fits,
+    Judging,
+    LeftOut,
+    Measure,
+    People,
+    Repair,
+    checked_folds,
+    clusters_in,
+    fits_of,
+    named,
+)
 from calibrant.repair.judge.verdict import (
     AS_AUDITED,
     METHOD,
@@ -65,39 +75,6 @@ EVERYONE = "everyone"
 FIXED = f"{METHOD}.fixed"
 LISTED = 12  # groups that are all reported before and after; of more only those over the limit
 SHARES = {"scores": 0.5, "variables": 0.25, "groups": 0.25}  # of alpha, among the paired statements
-
-
-@dataclass(frozen=True)
-class Judging:
-    """How to judge: the settings of `compare` that every part shares."""
-
-    steps: int
-    alpha: float
-    tests: tuple[str, ...]
-    test_rows: int
-    draws: int
-    certify_groups: bool
-    smallest_group: int
-    seed: int
-    against: Against
-    every: bool = True  # probability is tested; else the one audited and the one recommended
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompareOptions:
-    """What to compare."""
-
-    repairs: Mapping[str, Repair]
-    variables: tuple[str, ...]  # covariates along which error is audited
-    fit_on: Predictions | None = None
-    distinct_clusters: bool = False
-    folds: int = 0
-    by: tuple[str, ...] = ()
-    bins: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    left_out: LeftOut = ()  # covariates that cannot be used, and why
-    # From the fits to who is held against the limit; by default everyone and the groups of `by`.
-    people: Callable[[Fits], Sequence[People]] | None = None
-    thresholds: tuple[float, ...] = ()  # at which decisions before and after are compared; none by default
 
 
 @one_source
@@ -232,56 +209,45 @@ def compare(
     rows = checked_data(data, Predictions)
     if rows.n < 2:
         raise NotComputable("a repair is judged on other rows than it was fitted on: at least two rows are needed")
-    reading, alpha, steps = Reading.of(by=by, bins=bins, seed=seed), checked_alpha(alpha), checked_steps(steps)
+    chosen = names("tests", tests)
+    for test in chosen:
+        if test not in TESTS:
+            raise BadInput(f"tests={test!r}: choose from {', '.join(TESTS)}, or pass () for none")
+    reading = Reading.of(by=by, bins=bins, seed=seed)
+    alpha, steps = checked_alpha(alpha), checked_steps(steps)
+    by_variable, left_out = audited_variables(rows, variables, reading.seed)
     judging = Judging(
-        steps=steps,
-        alpha=alpha,
-        tests=_checked_tests(tests),
-        test_rows=check_int("test_rows", test_rows, 100),
-        draws=check_int("draws", draws, 99),
-        certify_groups=flag("certify_groups", certify_groups),
-        smallest_group=check_int("smallest_group", smallest_group, 1),
-        seed=reading.seed,
-        against=Against(
-            limit=None if limit is None else share("limit", limit, hint="such as 0.02 for two points"),
-            judge=choice("judge", judge, get_args(Measure)),
-            steps=steps,
-            alpha=alpha,
-            seed=reading.seed,
-            exact=are_few(len(values_of_scores(rows.p)), rows.n),
-        ),
-    )
-    by_variable, left_out = audited_variables(rows, variables, judging.seed)
-    options = CompareOptions(
         repairs=tried_by_default(by_variable) if repairs is None else named(repairs),
         variables=by_variable,
+        left_out=left_out,
         fit_on=fit_on,
         distinct_clusters=flag("distinct_clusters", distinct_clusters),
         folds=checked_folds(folds),
         by=reading.by,
         bins=reading.bins,
-        left_out=left_out,
+        smallest_group=check_int("smallest_group", smallest_group, 1),
+        certify_groups=flag("certify_groups", certify_groups),
         thresholds=acting(threshold, costs)[0],
+        steps=steps,
+        alpha=alpha,
+        tests=chosen,
+        test_rows=check_int("test_rows", test_rows, 100),
+        draws=check_int("draws", draws, 99),
+        seed=reading.seed,
+        limit=None if limit is None else share("limit", limit, hint="such as 0.02 for two points"),
+        judge=choice("judge", judge, get_args(Measure)),
+        exact=are_few(len(values_of_scores(rows.p)), rows.n),
     )
-    return compared(rows, options, judging)
+    return compared(rows, judging)
 
 
-def compared(rows: Predictions, options: CompareOptions, how: Judging) -> Comparison:
+def compared(rows: Predictions, how: Judging) -> Comparison:
     """The comparison: what `compare` and an audit both run."""
     with sized(rows.n), one_thread():
-        fits = fits_of(rows, options.repairs, options.fit_on, options.folds, how.seed, options.distinct_clusters)
-        groups = None
-        if options.by:
-            groups = groups_of(fits.judged.data, options.by, options.bins, how.smallest_group, how.seed)
-        return _compared(fits, options, groups if groups is not None and groups.names else None, how)
-
-
-def _checked_tests(tests: Iterable[str] | str | None) -> tuple[str, ...]:
-    chosen = names("tests", tests)
-    for test in chosen:
-        if test not in TESTS:
-            raise BadInput(f"tests={test!r}: choose from {', '.join(TESTS)}, or pass () for none")
-    return chosen
+        fits, groups = fits_of(rows, how), None
+        if how.by:
+            groups = groups_of(fits.judged.data, how.by, how.bins, how.smallest_group, how.seed)
+        return _compared(fits, groups if groups is not None and groups.names else None, how)
 
 
 def audited_variables(
@@ -294,39 +260,37 @@ def audited_variables(
     return ((), ()) if result is None else (result.names, result.left_out)
 
 
-def _compared(fits: Fits, options: CompareOptions, groups: JudgedGroups | None, how: Judging) -> Comparison:
-    judged, seed, variables = fits.judged, how.seed, options.variables
+def _compared(fits: Fits, groups: JudgedGroups | None, how: Judging) -> Comparison:
+    judged = fits.judged
     # (1) Paired changes, which share alpha: by these a repair is better, worse or undecided.
     scores, worse_than = score_changes(judged, how.alpha * SHARES["scores"])
     changes = Changes(
         scores=scores,
-        variables=variable_changes(judged, variables, how.alpha * SHARES["variables"], seed),
+        variables=variable_changes(judged, how.variables, how.alpha * SHARES["variables"], how.seed),
         groups=[] if groups is None else group_changes(judged, groups, how.alpha * SHARES["groups"]),
     )
     # (2) Certificates of each probability, by itself; each family shares alpha over all probabilities.
-    certifying = Certifying(how.steps, how.alpha / len(judged.scores), how.certify_groups, seed)
     table, reason = {}, ""
     for name in judged.scores:
         row = judged.summary(name, fits.calibrators.get(name))  # no map of what is audited
         try:
-            row = certified(row, judged, groups, certifying)
+            row = certified(row, judged, groups, how)
         except NotComputable as e:  # a single cluster
             reason = e.reason
         table[name] = _with_largest(row, changes)
     # (3) Verdicts; who is over the limit under each probability; and the repair to take.
     verdicts = {name: verdict_of(name, table, changes) for name in judged.repairs}
-    fixed, unjudged = _against(fits, options, groups, how)
-    over = {} if fixed is None or how.against.limit is None else {k: fixed.left(k) for k in judged.scores}
+    fixed, unjudged = _against(fits, groups, how)
+    over = {} if fixed is None or how.limit is None else {k: fixed.left(k) for k in judged.scores}
     chosen = recommended(table, verdicts, worse_than, over)
     line = Curve(method=FIXED, columns={}) if fixed is None else fixed.curve(chosen, fits.calibrators)
     decisions = UNASKED
-    if options.thresholds:
-        decisions = decision_changes(judged, groups, options.thresholds, how.alpha, max(how.smallest_group, MASK))
+    if how.thresholds:
+        decisions = decision_changes(judged, groups, how.thresholds, how.alpha, max(how.smallest_group, MASK))
     judged.forget()
     # (4) Tests: reported, but they decide nothing.
-    testing = Testing(how.tests, variables, how.test_rows, how.draws, seed)
     picked = tuple(judged.scores) if how.every else tuple(dict.fromkeys((AS_AUDITED, chosen)))
-    table, tested_rows, refused = tested(table, judged, testing, picked)
+    table, tested_rows, refused = tested(table, judged, how, picked)
     reported = {"rows_fit": fits.rows_fit, "test_rows": tested_rows, "tests": _tests_of(table, chosen, how.tests)}
     return Comparison(
         table=curve_of("table", Summary, list(table.values())),
@@ -347,34 +311,32 @@ def _compared(fits: Fits, options: CompareOptions, groups: JudgedGroups | None, 
             "events_judged": judged.data.events,
             "folds": judged.folds,
             "steps": how.steps,
-            "limit": how.against.limit,
-            "judge": how.against.judge,
+            "limit": how.limit,
+            "judge": how.judge,
             "alpha": how.alpha,
             "shares": SHARES,
             "groups": len(groups.names) if groups else 0,
-            "variables": variables,
-            "variables_left_out": options.left_out,
+            "variables": how.variables,
+            "variables_left_out": how.left_out,
             "left_out": fits.left_out,
             "tests": how.tests,
             "test_rows": tested_rows,
             "draws": how.draws,
             "certify_groups": how.certify_groups,
             "smallest_group": how.smallest_group,
-            "seed": seed,
+            "seed": how.seed,
             "not_applicable": (*((("certificates", reason),) if reason else ()), *unjudged, *refused),
         },
     )
 
 
-def _against(
-    fits: Fits, options: CompareOptions, groups: JudgedGroups | None, how: Judging
-) -> tuple[Fixed | None, tuple[tuple[str, str], ...]]:
-    """Return populations held against the limit; or why they are not, where there is a limit or someone asks."""
-    if how.against.limit is None and options.people is None:
+def _against(fits: Fits, groups: JudgedGroups | None, how: Judging) -> tuple[Fixed | None, tuple[tuple[str, str], ...]]:
+    """Populations held against the limit; or why they are not, where there is a limit or someone asks."""
+    if how.limit is None and how.people is None:
         return None, ()
-    people = _everyone_and(groups, fits) if options.people is None else options.people(fits)
+    people = _everyone_and(groups, fits) if how.people is None else how.people(fits)
     try:
-        return Fixed.of(fits.judged, people, how.against), ()
+        return Fixed.of(fits.judged, people, how), ()
     except NotComputable as e:
         return None, (("fixed", e.reason),)
 
@@ -392,7 +354,6 @@ def _everyone_and(groups: JudgedGroups | None, fits: Fits) -> list[People]:
 
 
 def everyone_of(fits: Fits) -> People:
-    """The population of all judged rows."""
     return People(id=EVERYONE, who=EVERYONE, kind="everyone", rows=np.arange(fits.judged.data.n))
 
 

@@ -15,8 +15,8 @@ either, until those not reported are 20 together.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -26,10 +26,10 @@ from calibrant.arguments import MASK
 from calibrant.repair.disclosure import PARTS, grain
 from calibrant.repair.judge.evidence import JudgedGroups
 from calibrant.repair.judge.rows import Judged
-from calibrant.repair.judge.verdict import AS_AUDITED, METHOD, Shown, by_ends
-from calibrant.repair.regression import Whole, clusters_of
+from calibrant.repair.judge.verdict import AS_AUDITED, Shown, by_ends, curve_of
+from calibrant.repair.regression import Whole, independent
 from calibrant.results import Curve
-from calibrant.stats.decisions.losses import benefit_lost
+from calibrant.stats.decisions.comparison import benefit_lost
 from calibrant.views.grouped import keyed
 
 EVERYONE = "everyone"
@@ -56,9 +56,6 @@ class DecisionChange:
     shown: Shown | Literal["none"] | None = None  # "none": no row changes side
 
 
-COLUMNS = tuple(DecisionChange.__dataclass_fields__)
-
-
 def decision_changes(
     judged: Judged, groups: JudgedGroups | None, thresholds: Sequence[float], alpha: float, least: int = MASK
 ) -> Curve:
@@ -69,24 +66,14 @@ def decision_changes(
     every, result = np.arange(judged.data.n), []
     for name in judged.repairs:
         for t in thresholds:
-            moved = _moved(judged, name, t)
+            moved = (judged.scores[AS_AUDITED] >= t) != (judged.scores[name] >= t)
             result.append(_change(judged, (name, t, EVERYONE), every, alpha * shares[EVERYONE] / each, least))
             few = untold(judged, [rows[moved[rows]] for _, _, rows in people], [v for v, _, _ in people], moved, least)
             for i, (_, who, rows) in enumerate(people):
                 share = alpha * shares["groups"] / (each * len(people))
                 result.append(_change(judged, (name, t, who), rows, share, judged.data.n + 1 if i in few else least))
-    lines = [astuple(one) for one in result]
-    return Curve(
-        method=f"{METHOD}.decisions",
-        columns={k: tuple(line[i] for line in lines) for i, k in enumerate(COLUMNS)},
-        settings={
-            "thresholds": tuple(thresholds),
-            "alpha": alpha,
-            "shares": shares,
-            "groups": len(people),
-            "least": least,
-        },
-    )
+    settings = {"thresholds": tuple(thresholds), "alpha": alpha, "shares": shares, "groups": len(people)}
+    return curve_of("decisions", DecisionChange, result, {**settings, "least": least})
 
 
 def untold(
@@ -117,14 +104,8 @@ def untold(
 def _groups(judged: Judged, groups: JudgedGroups, least: int) -> Iterator[tuple[str, str, Whole]]:
     """Yield the groups of people enough: their variable, their name, their rows."""
     for name, rows in zip(groups.names, groups.rows, strict=True):
-        cluster = clusters_of(judged.data, rows)
-        if (len(rows) if cluster is None else int(cluster.max()) + 1) >= least:
+        if _people(judged, rows) >= least:
             yield name[0][0], keyed(name), rows
-
-
-def _moved(judged: Judged, name: str, t: float) -> NDArray[np.bool_]:
-    """Return which rows change side."""
-    return np.asarray((judged.scores[AS_AUDITED] >= t) != (judged.scores[name] >= t))
 
 
 def _change(judged: Judged, named: tuple[str, float, str], rows: Whole, delta: float, least: int) -> DecisionChange:
@@ -153,8 +134,7 @@ def _change(judged: Judged, named: tuple[str, float, str], rows: Whole, delta: f
 
 
 def _people(judged: Judged, rows: Whole) -> int:
-    cluster = clusters_of(judged.data, rows)
-    return len(rows) if cluster is None else len(np.unique(cluster))
+    return int(independent(judged.data, rows)[1].max(initial=-1)) + 1
 
 
 def _fives(n: int) -> int:
@@ -165,9 +145,6 @@ def _plain(value: float) -> float:
     return round(value, 12) + 0.0  # no digits of the step's, and no -0.0
 
 
-def lines_of(curve: Curve, names: Iterable[str] | None = None) -> list[DecisionChange]:
-    """The lines of a curve, of all repairs or of some."""
-    kept = None if names is None else set(names)
+def lines_of(curve: Curve) -> list[DecisionChange]:
     c = curve.columns
-    made = (DecisionChange(**dict(zip(c, row, strict=True))) for row in zip(*c.values(), strict=True))
-    return [line for line in made if kept is None or line.probability in kept]
+    return [DecisionChange(**dict(zip(c, row, strict=True))) for row in zip(*c.values(), strict=True)]

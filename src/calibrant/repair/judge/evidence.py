@@ -1,4 +1,4 @@
-"""What the judged rows say of each probability: paired changes with their limits, and tests."""
+"""What the judged rows say of each probability: paired changes with their limits, certificates, and tests."""
 
 from __future__ import annotations
 
@@ -8,32 +8,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.certify.raw_lower import raw_certificate
+from calibrant.certify.shown import shown_certificate
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
-from calibrant.data.profile import Profile
+from calibrant.data.profile import LevelCounts
 from calibrant.data.read import levels_of, make_spec
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
 from calibrant.detect import local_calibration_test, scan_test, strong_calibration_test
 from calibrant.errors import NotComputable
 from calibrant.kernels.strata import Seen, strata_sums
-from calibrant.repair.judge.rows import LOSSES, Judged, sampled
-from calibrant.repair.judge.verdict import (
-    AS_AUDITED,
-    GroupChange,
-    ScoreChange,
-    Summary,
-    VariableChange,
-    by_ends,
-)
-from calibrant.repair.regression import Floats, Rows, Whole, clusters_of, taken
+from calibrant.repair.judge.rows import LOSSES, Judged, Judging, sampled
+from calibrant.repair.judge.verdict import AS_AUDITED, GroupChange, ScoreChange, Summary, VariableChange, ranged
+from calibrant.repair.regression import Floats, Rows, Whole, linear, taken
 from calibrant.results import Outcome
-from calibrant.stats.betting import Clusters, mean_limits
+from calibrant.stats.betting import mean_limits
 from calibrant.stats.nulls import total_size
 from calibrant.stats.strata import Bins, beyond_gap
 from calibrant.views.by_variable import by_variable_of
 from calibrant.views.grouped import Group
 from calibrant.views.points import weights_of
+from calibrant.views.population import Population, group
 
 # ---- Scores before and after ----
 
@@ -50,16 +46,8 @@ def score_changes(judged: Judged, alpha: float) -> tuple[list[ScoreChange], dict
         for measure in LOSSES:
             delta = share / (pairs if measure == "brier" else len(judged.repairs))
             change, low, high = judged.change(measure, name, AS_AUDITED, delta)
-            changes.append(
-                ScoreChange(
-                    probability=name,
-                    measure=measure,
-                    change=change,
-                    change_low=low,
-                    change_high=high,
-                    shown=by_ends(low, high, upward=measure == "accuracy"),
-                )
-            )
+            ends = ranged(low, high, upward=measure == "accuracy")
+            changes.append(ScoreChange(probability=name, measure=measure, change=change, **ends))
     worse: dict[str, list[str]] = {name: [] for name in names}
     for i, one in enumerate(judged.repairs):
         for other in judged.repairs[i + 1 :]:
@@ -98,19 +86,16 @@ def variable_changes(judged: Judged, variables: Sequence[str], delta: float, see
         for name, q in judged.scores.items():
             vece, beyond = _sizes(judged, bin_, q, seed)
             audited = name == AS_AUDITED
-            change, low, high = (0.0, 0.0, 0.0) if audited else _squared_change(judged, bin_, name, share)
-            changes.append(
-                VariableChange(
-                    probability=name,
-                    variable=variable,
-                    vece=vece,
-                    beyond_gap=beyond,
-                    change_squared=change,
-                    change_low=low,
-                    change_high=high,
-                    shown=by_ends(low, high),
-                )
+            change, *ends = (0.0, 0.0, 0.0) if audited else _squared_change(judged, bin_, name, share)
+            one = VariableChange(
+                probability=name,
+                variable=variable,
+                vece=vece,
+                beyond_gap=beyond,
+                change_squared=change,
+                **ranged(*ends),
             )
+            changes.append(one)
     order = {name: i for i, name in enumerate(judged.scores)}
     return sorted(changes, key=lambda change: order[change.probability])
 
@@ -141,7 +126,6 @@ def _squared_change(judged: Judged, bin_: NDArray[np.int32], name: str, delta: f
 
 # ---- Groups of the judged rows: their gaps before and after ----
 
-FEWEST = 20  # people in a group that is judged
 CLEAR = 0.005  # half a point: a change of a gap that the table counts
 
 
@@ -155,53 +139,44 @@ class JudgedGroups:
     index: tuple[int, ...]  # number of each group in a sketch
     rows: tuple[Whole, ...]
 
-    def sketch(self, judged: Judged, p: Floats, rows: Rows) -> Sketch:
-        """Count some rows with the scores given."""
+    def populations(self, judged: Judged, name: str, seed: int) -> list[list[Population]]:
+        """Each group under one probability, in each fold that has some of it."""
+        if judged.clusters(name, seed) is None:
+            sketches = [self._counted(judged, judged.scores[name], rows) for rows, _ in judged.each_fold()]
+            every = [[group(sketch, i) for sketch in sketches] for i in self.index]
+            return [[q for q in parts if q.n] for parts in every]
+        folds = (judged.each_fold(rows) for rows in self.rows)
+        return [[judged.population(name, rows, NO_VALUES, seed) for rows, _ in own] for own in folds]
+
+    def _counted(self, judged: Judged, p: Floats, rows: Rows) -> Sketch:
         out = Sketch(self.spec)
         codes = {k: np.ascontiguousarray(v[rows]) for k, v in self.codes.items()}
         out.update_arrays(p[rows], judged.data.y[rows], codes=codes, covariates={})
         return out.checked()
 
     def title(self, index: int) -> str:
-        """Return ``variable = level`` of a group."""
         return " and ".join(f"{variable} = {level}" for variable, level in self.names[index])
 
 
 def groups_of(
     data: Predictions, by: Sequence[str], bins: Mapping[str, Sequence[float]], fewest: int, seed: int
 ) -> JudgedGroups:
-    """The groups that the levels of columns make."""
     table = data.covariates
     require(by, () if table is None else tuple(table.schema.names), "group")
-    profiles = [Profile(name) for name in by]
+    profiles = [LevelCounts(name) for name in by]
     for profile in profiles:
         profile.update(table.column(profile.name))
     variables = levels_of(profiles, bins)
     spec = make_spec("y_true", "y_prob", variables, False, seed=seed)
     codes = {v.name: v.codes(table.column(v.name)) for v in variables}
-    names: list[Group] = []
-    index: list[int] = []
-    rows: list[Whole] = []
-    base = 0
-    for g, grouping in enumerate(spec.groupings):
-        code = codes[grouping[0]]
-        order = np.argsort(code, kind="stable")
-        ends = np.searchsorted(code[order], np.arange(spec.sizes[g] + 1))
-        for level, title in enumerate(spec.group_names(g)):
-            if ends[level + 1] - ends[level] >= fewest:
-                names.append(title)
-                index.append(base + level)
-                rows.append(np.sort(order[ends[level] : ends[level + 1]]))
-        base += spec.sizes[g]
-    return JudgedGroups(spec, codes, tuple(names), tuple(index), tuple(rows))
-
-
-def residual_limits(data: Predictions, rows: Whole, delta: float) -> tuple[float, float, float]:
-    """A group's mean residual as audited, and its limits given the scores."""
-    y, p = data.y[rows], data.p[rows]
-    weight = None if data.weights is None else data.weights[rows]
-    u = Clusters.of_values(y, p, (-p, 1.0 - p), weight, clusters_of(data, rows))
-    return u.mean, *mean_limits(u, delta)
+    titles: list[Group] = []
+    every: list[Whole] = []
+    for g, ((name,), size) in enumerate(zip(spec.groupings, spec.sizes, strict=True)):
+        order = np.argsort(codes[name], kind="stable")
+        every += np.split(order, np.cumsum(np.bincount(codes[name], minlength=size))[:-1])
+        titles += spec.group_names(g)
+    kept = tuple(i for i, rows in enumerate(every) if len(rows) >= fewest)
+    return JudgedGroups(spec, codes, tuple(titles[i] for i in kept), kept, tuple(every[i] for i in kept))
 
 
 def gap_change(moved: float, low: float, high: float) -> tuple[float, float]:
@@ -217,27 +192,97 @@ def group_changes(judged: Judged, groups: JudgedGroups, delta: float) -> list[Gr
     of every repair.
     """
     data = judged.data
-    limits = [residual_limits(data, r, delta / len(groups.rows)) for r in groups.rows]
+    residuals = [linear(data, r, data.p[r], (-data.p[r], 1.0 - data.p[r])) for r in groups.rows]
+    limits = [(u.mean, *mean_limits(u, delta / len(groups.rows))) for u in residuals]
     changes = []
     for name, q in judged.scores.items():
         step = q - data.p
         for named, rows, (gap, low, high) in zip(groups.names, groups.rows, limits, strict=True):
             moved = float(np.average(step[rows], weights=weights_of(data)[rows]))
-            change_low, change_high = gap_change(moved, low, high)
-            changes.append(
-                GroupChange(
-                    probability=name,
-                    variable=named[0][0],
-                    level=named[0][1],
-                    rows=len(rows),
-                    gap=gap - moved,
-                    change=abs(gap - moved) - abs(gap),
-                    change_low=change_low,
-                    change_high=change_high,
-                    shown=by_ends(change_low, change_high),
-                )
+            left, ends = gap - moved, gap_change(moved, low, high)
+            (variable, level), n, change = named[0], len(rows), abs(left) - abs(gap)
+            one = GroupChange(
+                probability=name, variable=variable, level=level, rows=n, gap=left, change=change, **ranged(*ends)
             )
+            changes.append(one)
     return changes
+
+
+# ---- Certificates of each probability: everyone's and the worst group's, by rows or by whole clusters ----
+# Where the rows name clusters or weights, whole clusters certify (Theorems CL, CU and CD), as in `calibrant.certify`.
+# Which clusters are pilots, and into which block the others go, hashes of their names decide, the same for every
+# probability and fold; a group or a fold has those of its clusters. In folds the largest size known is that of all
+# pilot clusters: clusters of other folds, independent of those that certify here.
+
+LOOKED = 5  # groups whose error is certified from below: those with the plainest error
+NO_VALUES = np.zeros(0, dtype=np.int64)
+
+
+def certified(row: Summary, judged: Judged, groups: JudgedGroups | None, how: Judging) -> Summary:
+    """The row with the certificates of its probability: each family shares alpha over all probabilities.
+
+    In folds each fold is certified at its share of alpha, given the others, and bounds are averaged by size: they are
+    about the average over the folds' maps.
+    """
+    name, delta, folds = row.probability, how.alpha / len(judged.scores), judged.each_fold(np.arange(judged.data.n))
+    low = shown_low = shown_high = distance = 0.0
+    for rows, share in folds:
+        q, each = judged.population(name, rows, NO_VALUES, how.seed), delta / len(folds)
+        shown = shown_certificate(q, q.as_shown(how.steps))
+        low += share * raw_certificate(q).below(each / 2, how.seed)
+        shown_low += share * shown.below(each / 2, how.seed)
+        shown_high += share * shown.above(each / 2)[0]
+        distance += share * q.distance_above(each)[0]
+    row = replace(
+        row,
+        error_low=float(low),
+        error_high=float(shown_high),
+        error_shown_low=float(shown_low),
+        distance_high=float(distance),
+    )
+    if groups is None or not how.certify_groups:
+        return row
+    return _worst_group(row, groups, groups.populations(judged, name, how.seed), delta, how)
+
+
+def _worst_group(
+    row: Summary, groups: JudgedGroups, parts_of: Sequence[list[Population]], delta: float, how: Judging
+) -> Summary:
+    """Certify the worst group: from below raw, from above and from below as shown in steps.
+
+    All groups have their share of the error probability, so that the lower bounds of only those with the plainest error
+    need to be found.
+    """
+    each = delta / (2 * len(parts_of))
+    upper, plain = [], []
+    for parts in parts_of:
+        spend = 0.0, each / len(parts)
+        ends = [shown_certificate(q, q.as_shown(how.steps)).run(spend, 1.0, how.seed) for q in parts]
+        upper.append(_averaged(parts, [e.interval.high for e in ends]))
+        plain.append(_averaged(parts, [e.value for e in ends]) - 1.0 / np.sqrt(sum(q.n for q in parts)))
+    lower: dict[int, float] = {}
+    shown = 0.0
+    for i in np.argsort(-np.array(plain), kind="stable")[:LOOKED].tolist():
+        parts = parts_of[i]
+        spent = each / len(parts)
+        lower[i] = _averaged(parts, [raw_certificate(q).below(spent, how.seed) for q in parts])
+        steps = [shown_certificate(q, q.as_shown(how.steps)).below(spent, how.seed) for q in parts]
+        shown = max(shown, _averaged(parts, steps))
+    worst, top = max(lower, key=lambda i: lower[i]), int(np.argmax(upper))
+    return replace(
+        row,
+        worst_group_low=lower[worst],
+        worst_group_low_group=groups.title(worst),
+        worst_group_high=upper[top],
+        worst_group_high_group=groups.title(top),
+        worst_group_shown_low=shown,
+    )
+
+
+def _averaged(folds: Sequence[Population], values: Sequence[float]) -> float:
+    """The mean of a group's bounds over folds, by its rows in each."""
+    n = sum(q.n for q in folds)
+    return float(np.dot([q.n / n for q in folds], values))
 
 
 # ---- Tests of each probability ----
@@ -249,19 +294,8 @@ TESTS: Mapping[str, Callable[..., Outcome]] = {
 }
 
 
-@dataclass(frozen=True)
-class Testing:
-    """Which tests to run, and how: the covariates read, the most rows, the draws and the seed."""
-
-    tests: tuple[str, ...]
-    variables: tuple[str, ...]
-    most: int
-    draws: int
-    seed: int
-
-
 def tested(
-    rows: Mapping[str, Summary], judged: Judged, how: Testing, names: Sequence[str]
+    rows: Mapping[str, Summary], judged: Judged, how: Judging, names: Sequence[str]
 ) -> tuple[dict[str, Summary], int, tuple[tuple[str, str], ...]]:
     """The rows with p-values of some probabilities, how many people were tested, and what did not apply and why.
 
@@ -269,7 +303,7 @@ def tested(
     number.
     """
     out, refused = dict(rows), {}
-    people = sampled(judged.data, how.most, how.seed)
+    people = sampled(judged.data, how.test_rows, how.seed)
     folds = [people[judged.part[people] == k] for k in range(judged.folds)]
     data = [taken(judged.data, at) for at in folds]
     settings = {"variables": how.variables, "draws": how.draws, "seed": how.seed}

@@ -22,7 +22,7 @@ fewer rows and not by the verdicts that are reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -31,63 +31,20 @@ import numpy as np
 
 from calibrant.certify.raw_lower import lower_of, raw_certificate
 from calibrant.certify.shown import shown_certificate
-from calibrant.data.predictions import Predictions
 from calibrant.repair.catalogue import recipes
 from calibrant.repair.fitted import Calibrator
-from calibrant.repair.judge.certificates import population
-from calibrant.repair.judge.evidence import residual_limits
-from calibrant.repair.judge.rows import Judged
+from calibrant.repair.judge.rows import Ends, Judged, Judging, Measure, People
 from calibrant.repair.judge.verdict import AS_AUDITED, METHOD
-from calibrant.repair.regression import Floats, Whole
+from calibrant.repair.regression import Whole
 from calibrant.results import Curve
 from calibrant.views.points import weights_of
-from calibrant.views.population import Dealing, Population, are_few, fixed_scores
+from calibrant.views.population import Dealing, are_few, fixed_scores
 
-Kind = Literal["everyone", "group", "subgroup"]
-Measure = Literal["error", "gap"]
 Verdict = Literal["within", "undecided", "over", "not_checked"]
-Ends = tuple[float, float]
 COLUMNS = (
     *("id", "who", "kind", "variable", "value", "rows", "measure"),
     *("now_low", "now_high", "now", "after_low", "after_high", "after"),
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class People:
-    """A population of the judged rows, fixed by scores and covariates."""
-
-    id: str  # "everyone", or a name that no other has
-    who: str  # in words
-    kind: Kind
-    rows: Whole  # which of the judged rows
-    share: float = 1.0  # of alpha, among all of its kind that could be looked at
-    # `variable` and `value`: of a group.
-    variable: str = ""
-    value: str = ""
-    shown: bool = True  # it is reported of in any case; others where a repair brings them over the limit
-    listed: bool = False  # it stands in the table next to those reported for, and counts for no choice
-
-
-def as_input(_: People, __: str, ends: Ends) -> Ends:
-    """Tell the ends of a range as they are."""
-    return ends
-
-
-@dataclass(frozen=True, kw_only=True)
-class Against:
-    """What populations are held against."""
-
-    limit: float | None
-    judge: Measure  # what the limit is about for everyone and groups; for subgroups it is the gap
-    steps: int  # steps in which scores of many values are shown
-    alpha: float  # of each kind of population
-    seed: int
-    # Given a population, a probability and the ends of its range, the ends as they are reported, moved outward.
-    # Verdicts follow these.
-    reported: Callable[[People, str, Ends], Ends] = as_input
-    # The score as audited takes few values, and is judged as it is; by default the rows judged decide.
-    exact: bool | None = None
 
 
 def verdict_on(ends: Ends, limit: float | None) -> Verdict:
@@ -106,7 +63,7 @@ class Fixed:
 
     judged: Judged
     people: tuple[People, ...]
-    how: Against
+    how: Judging
     _stored: dict[tuple[str, str], Ends] = field(default_factory=dict)
     _gaps: dict[str, Ends] = field(default_factory=dict)
     _lows: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -114,25 +71,23 @@ class Fixed:
     _whole: dict[str, Whole] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, judged: Judged, people: Sequence[People], how: Against) -> Fixed:
+    def of(cls, judged: Judged, people: Sequence[People], how: Judging) -> Fixed:
         """Take the populations to judge; refuse rows whose clusters certify nothing of an error: a single one."""
         if how.judge == "error":
             judged.clusters(AS_AUDITED, how.seed)
         return cls(judged, tuple(people), how)
 
     def measure(self, one: People) -> Measure:
-        """Return what is judged of a population."""
         return "gap" if one.kind == "subgroup" else self.how.judge
 
     def ends(self, one: People, name: str) -> Ends:
         """The range of a population's error or gap under one probability, as it is reported."""
         if (one.id, name) not in self._stored:
             result = self._gap(one, name) if self.measure(one) == "gap" else self._error(one, name)
-            self._stored[one.id, name] = self.how.reported(one, name, result)
+            self._stored[one.id, name] = self.how.reported(one, name, result) if self.how.reported else result
         return self._stored[one.id, name]
 
     def verdict(self, one: People, name: str) -> Verdict:
-        """The verdict on a population under one probability."""
         return verdict_on(self.ends(one, name), self.how.limit)
 
     def lines(self, name: str) -> tuple[People, ...]:
@@ -152,57 +107,42 @@ class Fixed:
 
     # ---- ranges ----
 
-    def _folds(self, one: People) -> list[tuple[Whole, float]]:
-        """The rows of a population in each fold, and their share."""
-        part = self.judged.part[one.rows]
-        own = [one.rows[part == k] for k in range(self.judged.folds)]
-        return [(rows, len(rows) / len(one.rows)) for rows in own if len(rows)]
-
     def _gap(self, one: People, name: str) -> Ends:
-        data, folds = self.judged.data, self._folds(one)
+        p, q, folds = self.judged.data.p, self.judged.scores[name], self.judged.each_fold(one.rows)
         if one.id not in self._gaps:
-            delta = self.how.alpha * one.share / len(folds)
-            every = np.array([residual_limits(data, rows, delta)[1:] for rows, _ in folds])
-            low, high = np.array([share for _, share in folds]) @ every
-            self._gaps[one.id] = float(low), float(high)
-        q = self.judged.scores[name]
-        moved = sum(share * _mean(q[rows] - data.p[rows], data, rows) for rows, share in folds)
+            _, *ends = self.judged.mean_range(-p, 1.0 - p, self.how.alpha * one.share, one.rows)
+            self._gaps[one.id] = ends[0], ends[1]
+        weight = weights_of(self.judged.data)
+        moved = sum(share * float(np.average(q[rows] - p[rows], weights=weight[rows])) for rows, share in folds)
         low, high = self._gaps[one.id]
         return low - moved, high - moved
 
     def _error(self, one: People, name: str) -> Ends:
-        folds = self._folds(one)
+        folds = self.judged.each_fold(one.rows)
         delta, high = self._share(one, name) / (2 * len(folds)), 0.0
         for rows, share in folds:
-            q = self._population(rows, name)
+            q = self.judged.population(name, rows, self._values(name), self.how.seed)
             high += share * shown_certificate(q, q.judged(self.how.steps)).above(delta)[0]
         return self._low(one, name), high
 
     def _low(self, one: People, name: str) -> float:
-        """The lower end of a population's error."""
         if (one.id, name) not in self._lows:
-            folds = self._folds(one)
+            folds = self.judged.each_fold(one.rows)
             delta = self._share(one, name) / (2 * len(folds))
-            low = 0.0
-            for rows, share in folds:
-                low += share * self._low_of(rows, name, delta)
-            self._lows[one.id, name] = low
+            self._lows[one.id, name] = sum(share * self._low_of(rows, name, delta) for rows, share in folds)
         return self._lows[one.id, name]
 
     def _low_of(self, rows: Whole, name: str, delta: float) -> float:
-        if self.judged.clusters(name, self.how.seed) is not None:
-            return raw_certificate(self._population(rows, name)).below(delta, self.how.seed)
-        few = bool(len(self._values(name)))
-        cells = self._dealing.cells(self._fixed(name)[rows], self.judged.data.y[rows], few)
-        return lower_of(cells, delta, self.how.seed)
+        values, seed = self._values(name), self.how.seed
+        if self.judged.clusters(name, seed) is not None:
+            return raw_certificate(self.judged.population(name, rows, values, seed)).below(delta, seed)
+        cells = self._dealing.cells(self._fixed(name)[rows], self.judged.data.y[rows], bool(len(values)))
+        return lower_of(cells, delta, seed)
 
     def _share(self, one: People, name: str) -> float:
         """The error probability of a range: of those after every repair has its part."""
         alpha = self.how.alpha * one.share
         return alpha if name == AS_AUDITED else alpha / max(len(self.judged.repairs), 1)
-
-    def _population(self, rows: Whole, name: str) -> Population:
-        return population(self.judged, name, rows, self._values(name), self.how.seed)
 
     @cached_property
     def _dealing(self) -> Dealing:
@@ -214,7 +154,8 @@ class Fixed:
         """Say which score the ends of a probability's ranges are about."""
         if self.how.judge == "gap":
             return "the raw score"
-        return self._population(np.arange(self.judged.data.n), name).judged(self.how.steps).about
+        every, values = np.arange(self.judged.data.n), self._values(name)
+        return self.judged.population(name, every, values, self.how.seed).judged(self.how.steps).about
 
     def _values(self, name: str) -> Whole:
         """The values of a probability that is judged as it is; none where it is judged as shown.
@@ -287,13 +228,7 @@ class Fixed:
         return {
             "name": name,
             "command": "" if entry is None else entry.command,
-            "over": counts["over"],
-            "undecided": counts["undecided"],
-            "within": counts["within"],
+            **counts,
             "low": low,
             "high": high,
         }
-
-
-def _mean(values: Floats, data: Predictions, rows: Whole) -> float:
-    return float(np.average(values, weights=weights_of(data)[rows]))

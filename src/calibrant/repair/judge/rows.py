@@ -1,15 +1,16 @@
-"""Rows to fit on and rows to judge on, and what each repair says of them."""
+"""What is asked of the judge, rows to fit on and rows to judge on, and what each repair says of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
 from calibrant.arguments import check_int
-from calibrant.data.engines.freed import release_memory
+from calibrant.data.engines.reduce import release_memory
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import BadInput, NotComputable
@@ -17,13 +18,72 @@ from calibrant.kernels.draws import mix
 from calibrant.repair.calibrators.curves import scale_of
 from calibrant.repair.fitted import Calibrator, Recipe, fitted_on, overlap
 from calibrant.repair.judge.verdict import AS_AUDITED, Summary
-from calibrant.repair.regression import EDGE, Floats, Rows, Whole, clusters_of, taken
-from calibrant.stats.betting import Clusters, mean_limits
-from calibrant.stats.clusters.clusters import Clusters as WholeClusters
-from calibrant.stats.decisions.losses import logarithmic, squared, wrong
+from calibrant.repair.regression import EDGE, Floats, Whole, independent, linear, taken
+from calibrant.stats.betting import mean_limits
+from calibrant.stats.clusters.clusters import Clusters
+from calibrant.stats.decisions.comparison import logarithmic, squared, wrong
 from calibrant.stats.measures import ranking
 from calibrant.views.clusters import cluster_totals
 from calibrant.views.points import weights_of
+from calibrant.views.population import Clustering, Population, part_of
+
+# ---- What is asked of the judge ----
+
+Repair = Recipe | Calibrator
+LeftOut = tuple[tuple[str, str], ...]  # repairs that could not be fitted, and why
+Measure = Literal["error", "gap"]
+Ends = tuple[float, float]
+FEWEST = 20  # people in a group that is judged
+
+
+@dataclass(frozen=True, kw_only=True)
+class People:
+    """A population of the judged rows, fixed by scores and covariates."""
+
+    id: str  # "everyone", or a name that no other has
+    who: str  # in words
+    kind: Literal["everyone", "group", "subgroup"]
+    rows: Whole  # which of the judged rows
+    share: float = 1.0  # of alpha, among all of its kind that could be looked at
+    # `variable` and `value`: of a group.
+    variable: str = ""
+    value: str = ""
+    shown: bool = True  # it is reported of in any case; others where a repair brings them over the limit
+    listed: bool = False  # it stands in the table next to those reported for, and counts for no choice
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judging:
+    """What to compare, and how to judge it."""
+
+    repairs: Mapping[str, Repair] = field(default_factory=dict)
+    variables: tuple[str, ...] = ()  # covariates along which error is audited
+    left_out: LeftOut = ()  # covariates that cannot be used, and why
+    fit_on: Predictions | None = None
+    distinct_clusters: bool = False
+    folds: int = 0
+    by: tuple[str, ...] = ()
+    bins: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    smallest_group: int = FEWEST
+    certify_groups: bool = False
+    thresholds: tuple[float, ...] = ()  # at which decisions before and after are compared; none by default
+    steps: int = 100  # in which scores of many values are shown
+    alpha: float = 0.05
+    tests: tuple[str, ...] = ()
+    test_rows: int = 20_000
+    draws: int = 999
+    every: bool = True  # probability is tested; else the one audited and the one recommended
+    seed: int = 0
+    limit: float | None = None
+    judge: Measure = "error"  # what the limit is about for everyone and groups; for subgroups it is the gap
+    # From the fits to who is held against the limit; by default everyone and the groups of `by`.
+    people: Callable[[Fits], Sequence[People]] | None = None
+    # Given a population, a probability and the ends of its range, the ends as they are reported, moved outward; by
+    # default as they are. Verdicts follow these.
+    reported: Callable[[People, str, Ends], Ends] | None = None
+    # The score as audited takes few values, and is judged as it is; by default the rows judged decide.
+    exact: bool | None = None
+
 
 # ---- Rows to fit on and rows to judge on: by hashed identity, whole clusters together ----
 
@@ -36,8 +96,8 @@ def hash_split(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT)
     Clusters are dealt by their hashes alone, whatever their sizes: were parts made even in rows, a cluster's size would
     help to decide where it goes, and the clusters that judge would not be independent draws of those that there are.
     """
-    cluster = clusters_of(data)
-    what, size = ("rows", data.n) if cluster is None else ("clusters", int(cluster.max()) + 1)
+    what, own = independent(data)
+    size = int(own.max()) + 1
     if size < parts:
         raise NotComputable(
             f"{size} {what if size > 1 else what[:-1]} cannot be split into {parts} parts: pass fit_on=, or more {what}"
@@ -45,11 +105,11 @@ def hash_split(data: Predictions, parts: int, seed: int, salt: np.uint64 = SALT)
     order = np.argsort(mix(identities_of(size, seed) ^ salt), kind="stable")
     part = np.empty(size, dtype=np.int64)
     part[order] = ((np.arange(size) + 0.5) * parts / size).astype(np.int64)
-    return part if cluster is None else part[cluster]
+    return part[own]
 
 
 def clusters_in(data: Predictions) -> int:
-    """Return how many clusters rows belong to; 0 where rows are independent."""
+    """How many clusters rows belong to; 0 where rows are independent."""
     return 0 if data.cluster is None else len(np.unique(data.cluster))
 
 
@@ -60,17 +120,14 @@ def sampled(data: Predictions, most: int, seed: int) -> Whole:
     )
 
 
-def checked_folds(folds: object) -> int:
-    """Return the number of folds, or refuse it."""
-    return 0 if folds == 0 else check_int("folds", folds, 2, 20, hint="or 0 for two halves")
-
-
 # ---- Rows to judge repairs on, with every probability to be judged, and paired differences between two ----
 
-Loss = Callable[[Floats], tuple[Floats, Floats]]  # scores -> loss if the outcome is 0, and if it is 1
-
-
-LOSSES: Mapping[str, Loss] = {"brier": squared, "log_loss": partial(logarithmic, edge=EDGE), "accuracy": wrong}
+# Scores -> loss if the outcome is 0, and if it is 1.
+LOSSES: Mapping[str, Callable[[Floats], tuple[Floats, Floats]]] = {
+    "brier": squared,
+    "log_loss": partial(logarithmic, edge=EDGE),
+    "accuracy": wrong,
+}
 
 
 @dataclass(frozen=True)
@@ -81,7 +138,7 @@ class Judged:
     scores: Mapping[str, Floats]  # each of shape (n,): "as audited" first
     part: Whole  # shape (n,): fold of each row: rows of one fold have their scores from one map
     _alone: dict[str, Predictions] = field(default_factory=dict, repr=False, compare=False)
-    _clusters: dict[tuple[str, int], WholeClusters | None] = field(default_factory=dict, repr=False, compare=False)
+    _clusters: dict[tuple[str, int], Clusters | None] = field(default_factory=dict, repr=False, compare=False)
 
     def alone(self, name: str) -> Predictions:
         """Return outcomes and one score without covariates, which keep what is counted of them; made once."""
@@ -89,11 +146,23 @@ class Judged:
             self._alone[name] = Predictions(y=self.data.y, p=self.scores[name])
         return self._alone[name]
 
-    def clusters(self, name: str, seed: int) -> WholeClusters | None:
+    def clusters(self, name: str, seed: int) -> Clusters | None:
         """Return the clusters of the rows with one score, split as in `calibrant.certify`; None without clusters."""
         if (name, seed) not in self._clusters:
             self._clusters[name, seed] = cluster_totals(replace(self.data, p=self.scores[name], cache={}), seed)
         return self._clusters[name, seed]
+
+    def population(self, name: str, rows: Whole, values: Whole, seed: int) -> Population:
+        """Some of the rows under one probability, with their clusters; certified as it is in `values`, if any."""
+        data, clusters, whole = self.alone(name), self.clusters(name, seed), len(rows) == self.data.n
+        q = part_of(data if whole else Predictions(y=data.y[rows], p=data.p[rows]), values, seed)
+        if clusters is None:
+            return q
+        if not whole:
+            here = np.zeros(self.data.n, dtype=bool)
+            here[rows] = True
+            clusters = clusters.within(here)
+        return Clustering((clusters,)).population(q, (clusters,))
 
     def forget(self) -> None:
         """Drop what was counted of each score, before what reads rows alone."""
@@ -103,7 +172,6 @@ class Judged:
 
     @property
     def repairs(self) -> tuple[str, ...]:
-        """Names of the repairs."""
         return tuple(name for name in self.scores if name != AS_AUDITED)
 
     @property
@@ -111,12 +179,10 @@ class Judged:
         """Folds; 1 if all rows are judged with the same maps."""
         return int(self.part.max()) + 1
 
-    def each_fold(self, among: Whole | None = None) -> list[tuple[Rows, float]]:
-        """Return rows and share of each fold, of all rows or of some."""
-        if self.folds == 1:
-            return [(slice(None) if among is None else among, 1.0)]
+    def each_fold(self, among: Whole | None = None) -> list[tuple[Whole, float]]:
+        """Rows and share of each fold that has any, of all rows or of some."""
         some = np.arange(self.data.n) if among is None else among
-        rows = [some[self.part[some] == k] for k in range(self.folds)]
+        rows = [some[self.part[some] == k] for k in range(self.folds)] if self.folds > 1 else [some]
         return [(r, len(r) / len(some)) for r in rows if len(r)]
 
     def mean_range(
@@ -128,9 +194,8 @@ class Judged:
         """
         data, folds, out = self.data, self.each_fold(among), np.zeros(3)
         for rows, share in folds:
-            weight = None if data.weights is None else data.weights[rows]
-            ends = without[rows], happened[rows]
-            u = Clusters.of_values(data.y[rows], data.p[rows], ends, weight, clusters_of(data, rows))
+            at = rows if len(rows) < data.n else slice(None)
+            u = linear(data, at, data.p[at], (without[at], happened[at]))
             out += share * np.array([u.mean, *mean_limits(u, delta / len(folds))])
         return float(out[0]), float(out[1]), float(out[2])
 
@@ -163,9 +228,6 @@ class Judged:
 
 
 # ---- From recipes and fitted maps to scores of rows that no map was fitted on ----
-
-Repair = Recipe | Calibrator
-LeftOut = tuple[tuple[str, str], ...]  # repairs that could not be fitted, and why
 
 
 @dataclass(frozen=True)
@@ -203,97 +265,88 @@ def named(repairs: object) -> dict[str, Repair]:
     return out
 
 
-def fits_of(
-    data: Predictions,
-    repairs: Mapping[str, Repair],
-    fit_on: Predictions | None,
-    folds: int,
-    seed: int,
-    distinct_clusters: bool = False,
-) -> Fits:
-    """Fit the recipes on other rows than they are judged on; clusters of `fit_on` are others if they are `distinct`."""
-    if distinct_clusters and (fit_on is None or data.cluster is None):
+def checked_folds(folds: object) -> int:
+    return 0 if folds == 0 else check_int("folds", folds, 2, 20, hint="or 0 for two halves")
+
+
+def fits_of(data: Predictions, judging: Judging) -> Fits:
+    """Fit the recipes on other rows than they are judged on; a repair that fails, in a fold too, is left out."""
+    repairs, fit_on, folds = judging.repairs, judging.fit_on, judging.folds
+    if judging.distinct_clusters and (fit_on is None or data.cluster is None):
         raise BadInput("distinct_clusters= is about clusters of fit_on=, by cluster=: leave it out")
-    inputs = {k: v for k, v in repairs.items() if isinstance(v, Calibrator)}
+    own = {k: v for k, v in repairs.items() if isinstance(v, Calibrator)}
     recipes = {k: v for k, v in repairs.items() if not isinstance(v, Calibrator)}
     if not recipes and (fit_on is not None or folds):
         raise BadInput("every repair is fitted already: leave fit_on and folds out")
     if fit_on is not None and folds:
         raise BadInput("fit_on= and folds= are two ways to keep fit and judgement apart: pass one")
-    if folds:
-        return _cross_fitted(data, repairs, folds, seed)
     fit, judge, how, at = fit_on, data, "fit_on" if recipes else "fitted", np.arange(data.n)
-    if recipes and fit_on is None:
-        half = hash_split(data, 2, seed) == 0
+    part = np.zeros(data.n, dtype=np.int64)
+    if folds:
+        fit, how, part = data, "folds", hash_split(data, folds, judging.seed)
+    elif recipes and fit_on is None:
+        half = hash_split(data, 2, judging.seed) == 0
         at = np.flatnonzero(~half)
         fit, judge, how = taken(data, np.flatnonzero(half)), taken(data, at), "halves"
+        part = part[at]
     elif fit_on is not None:
-        refuse_overlap(fit_on, judge, distinct_clusters)
-    for name, one in inputs.items():
-        refuse_own_rows(name, one, judge)
-    fitted, left_out = ({}, ()) if fit is None else _fitted(recipes, fit)
-    both = {**fitted, **inputs}
-    calibrators = {name: both[name] for name in repairs if name in both}
-    scores = {AS_AUDITED: judge.p, **{k: m(judge).p for k, m in calibrators.items()}}
-    judged = Judged(judge, scores, np.zeros(judge.n, dtype=np.int64))
+        refuse_overlap(fit_on, judge, judging.distinct_clusters)
+    if not folds:
+        refuse_own_rows(own, judge)
+    fitted, gone = ({}, {}) if fit is None else _fitted(recipes, fit)
+    calibrators = {k: (fitted | own)[k] for k in repairs if k not in gone}
+    if folds:
+        scores, failed = _cross_fitted(data, {k: repairs[k] for k in calibrators}, own, part)
+        gone |= failed
+        calibrators = {k: m for k, m in calibrators.items() if k not in gone}
+        if not calibrators:
+            raise NotComputable(f"no repair could be fitted: {next(iter(gone.values()))}")
+    else:
+        scores = {k: m(judge).p for k, m in calibrators.items()}
+    judged = Judged(judge, {AS_AUDITED: judge.p, **{k: scores[k] for k in calibrators}}, part)
     n, clusters = (0, 0) if fit is None else (fit.n, clusters_in(fit))
-    return Fits(judged, calibrators, how, n, clusters, left_out, at)
+    return Fits(judged, calibrators, how, n, clusters, tuple(gone.items()), at)
 
 
-def _fitted(recipes: Mapping[str, Recipe], rows: Predictions) -> tuple[dict[str, Calibrator], LeftOut]:
-    calibrators, left_out = {}, []
+def _fitted(recipes: Mapping[str, Recipe], rows: Predictions) -> tuple[dict[str, Calibrator], dict[str, str]]:
+    """The maps of recipes, and why others have none."""
+    calibrators, gone = {}, {}
     for name, recipe in recipes.items():
         try:
             calibrators[name] = recipe.fit(rows)
         except NotComputable as e:
-            left_out.append((name, e.reason))
-    if left_out and not calibrators:
-        raise NotComputable(f"no repair could be fitted: {left_out[0][1]}")
-    return calibrators, tuple(left_out)
+            gone[name] = e.reason
+    if gone and not calibrators:
+        raise NotComputable(f"no repair could be fitted: {next(iter(gone.values()))}")
+    return calibrators, gone
 
 
-def _cross_fitted(data: Predictions, repairs: Mapping[str, Repair], folds: int, seed: int) -> Fits:
-    """Judge each fold with maps fitted on the others; a repair that fails in one fold is left out."""
-    part = hash_split(data, folds, seed)
-    inputs = {k: v for k, v in repairs.items() if isinstance(v, Calibrator)}
-    whole, left = _fitted({k: v for k, v in repairs.items() if not isinstance(v, Calibrator)}, data)
-    both, gone = {**whole, **inputs}, dict(left)
-    calibrators = {name: both[name] for name in repairs if name in both}
-    scores = {name: np.empty(data.n) for name in calibrators}
-    for k in range(folds):
+def _cross_fitted(
+    data: Predictions, repairs: Mapping[str, Repair], own: Mapping[str, Calibrator], part: Whole
+) -> tuple[dict[str, Floats], dict[str, str]]:
+    """Scores of each fold by maps fitted on the others, and why a repair has none."""
+    scores: dict[str, Floats] = {name: np.empty(data.n) for name in repairs}
+    gone = {}
+    for k in range(int(part.max()) + 1):
         rows = np.flatnonzero(part == k)
         inside, outside = taken(data, rows), taken(data, np.flatnonzero(part != k))
-        for name in calibrators:
-            one = repairs[name]
-            if isinstance(one, Calibrator):
-                refuse_own_rows(name, one, inside)
-                scores[name][rows] = one(inside).p
-                continue
+        refuse_own_rows(own, inside)
+        for name, one in repairs.items():
             try:
-                scores[name][rows] = one.fit(outside)(inside).p
+                fitted = one if isinstance(one, Calibrator) else one.fit(outside)
+                scores[name][rows] = fitted(inside).p
             except NotComputable as e:
                 gone[name] = e.reason
-    kept = [name for name in calibrators if name not in gone]
-    if not kept:
-        raise NotComputable(f"no repair could be fitted: {next(iter(gone.values()))}")
-    judged = Judged(data, {AS_AUDITED: data.p, **{k: scores[k] for k in kept}}, part)
-    return Fits(
-        judged,
-        {k: calibrators[k] for k in kept},
-        "folds",
-        data.n,
-        clusters_in(data),
-        tuple(gone.items()),
-        np.arange(data.n),
-    )
+    return scores, gone
 
 
-def refuse_own_rows(name: str, one: Calibrator, rows: Predictions) -> None:
-    """Refuse to judge a map on rows it was fitted on."""
-    if result := overlap(one.fitted_on, rows):
-        raise BadInput(
-            f"repair {name!r} would be judged on {result}: pass other rows, or the recipe instead of the calibrator"
-        )
+def refuse_own_rows(fitted: Mapping[str, Calibrator], rows: Predictions) -> None:
+    """Refuse to judge maps on rows they were fitted on."""
+    for name, one in fitted.items():
+        if result := overlap(one.fitted_on, rows):
+            raise BadInput(
+                f"repair {name!r} would be judged on {result}: pass other rows, or the recipe instead of the calibrator"
+            )
 
 
 def refuse_overlap(fit_on: Predictions, rows: Predictions, distinct_clusters: bool = False) -> None:
@@ -302,13 +355,7 @@ def refuse_overlap(fit_on: Predictions, rows: Predictions, distinct_clusters: bo
     if result := overlap(fitted_on(fit_on), rows):
         what = result.replace("it was fitted on", "of fit_on")
         raise BadInput(f"data holds {what}: pass other rows, or leave fit_on out to split data in halves")
-    if not distinct_clusters:
-        refuse_shared_clusters(fit_on, rows)
-
-
-def refuse_shared_clusters(fit_on: Predictions, rows: Predictions) -> None:
-    """Refuse rows to fit on of clusters that are judged too: their rows are not independent of what is judged."""
-    if fit_on.cluster is None or rows.cluster is None:
+    if distinct_clusters or fit_on.cluster is None or rows.cluster is None:
         return
     fitted, judged = (set(np.unique(names).tolist()) for names in (fit_on.cluster, rows.cluster))
     if shared := len(fitted & judged):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
@@ -66,7 +66,6 @@ class Summary:
     groups_shown_worse: int = 0
 
     def p(self, test: str) -> float | None:
-        """The p-value of a test."""
         result: float | None = getattr(self, f"{test}_p")
         return result
 
@@ -117,11 +116,11 @@ class GroupChange:
     shown: Shown
 
 
-def curve_of(part: str, kind: type, rows: Sequence[Any]) -> Curve:
-    """Return rows of one kind as a curve; its columns are there even without rows."""
+def curve_of(part: str, kind: type, rows: Sequence[Any], settings: Mapping[str, Any] | None = None) -> Curve:
+    """Rows of one kind as a curve; its columns are there even without rows."""
     values = [astuple(row) for row in rows]
     columns = {f.name: tuple(row[i] for row in values) for i, f in enumerate(fields(kind))}
-    return Curve(method=METHOD if part == "table" else f"{METHOD}.{part}", columns=columns)
+    return Curve(method=METHOD if part == "table" else f"{METHOD}.{part}", columns=columns, settings=settings or {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -216,17 +215,10 @@ LISTED = 3  # names in a line before it counts
 Range = tuple[float | None, float | None]
 
 
-def error_range(row: Summary) -> Range:
-    """The certified range of the error as shown."""
-    return row.error_shown_low, row.error_high
-
-
-def worst_group_range(row: Summary) -> Range:
-    """The certified range of the error of the worst group as shown."""
-    return row.worst_group_shown_low, row.worst_group_high
-
-
-RANGES = {"error": error_range, "worst_group": worst_group_range}
+RANGES: Mapping[str, Callable[[Summary], Range]] = {  # certified ranges of an error as shown
+    "error": lambda row: (row.error_shown_low, row.error_high),
+    "worst_group": lambda row: (row.worst_group_shown_low, row.worst_group_high),
+}
 
 
 def by_ends(low: float, high: float, *, upward: bool = False) -> Shown:
@@ -234,6 +226,11 @@ def by_ends(low: float, high: float, *, upward: bool = False) -> Shown:
     if upward:
         low, high = -high, -low
     return "better" if high < 0.0 else "worse" if low > 0.0 else "undecided"
+
+
+def ranged(low: float, high: float, *, upward: bool = False) -> dict[str, Any]:
+    """The fields of a change that tell its range, and what it shows."""
+    return {"change_low": low, "change_high": high, "shown": by_ends(low, high, upward=upward)}
 
 
 def by_certificates(before: Range, after: Range) -> Shown | None:
@@ -270,7 +267,6 @@ def verdict_of(name: str, table: Mapping[str, Summary], changes: Changes) -> dic
 
 
 def line_of(name: str, lists: Mapping[str, tuple[str, ...]]) -> str:
-    """Return one line of plain words."""
     better, worse = (_named(lists[kind]) for kind in ("better", "worse"))
     if not better and not worse:
         return f"{name}: nothing is shown to be better or worse"
@@ -310,17 +306,10 @@ def recommended(
     worse_than: Mapping[str, Sequence[str]],
     over: Mapping[str, Mapping[str, float]] | None = None,
 ) -> str:
-    """The repair to take, or ``"as audited"``.
+    """The repair to take, or ``"as audited"``, given for each those that it is shown to be worse than in Brier score.
 
-    Parameters
-    ----------
-    table : Mapping of str to Summary
-    verdicts : Mapping
-    worse_than : Mapping
-        For each name those that it is shown to be worse than in Brier score.
-    over : Mapping, optional
-        With a limit: for each name how many populations are ``"over"`` and ``"undecided"`` under it, and how far off
-        the ``"worst"`` of them may be at most.
+    With a limit, `over` has for each how many populations are ``"over"`` and ``"undecided"`` under it, and how far off
+    the ``"worst"`` of them may be at most.
     """
     # (1) Candidates: something that matters (certified error, worst group, Brier score, log loss, error along a
     # variable, the gap of a group) is shown better than as audited; neither Brier score, log loss, certified error nor
@@ -335,29 +324,23 @@ def recommended(
     # nearly: an end that falls just below the limit mends nobody.
     if over:
         candidates = [name for name in candidates if over[name]["over"] <= over[AS_AUDITED]["over"]]
-        least = min((_left(over[name]) for name in candidates), default=None)
-        candidates = [name for name in candidates if _left(over[name]) == least]
+        left = {name: (over[name]["over"], over[name]["undecided"]) for name in candidates}
+        least = min(left.values(), default=None)
+        candidates = [name for name in candidates if left[name] == least]
         if least is not None and any(least):
             worst = min(over[name]["worst"] for name in candidates)
             candidates = [name for name in candidates if over[name]["worst"] <= worst + NEARLY]
     if not candidates:
         return AS_AUDITED
     # (2) The best candidate is the one with the least Brier score.
-    best = min(candidates, key=lambda name: table[name].brier)
+    best, kinds = min(candidates, key=lambda name: table[name].brier), RANGES.values()
     # (3) Good enough: not shown worse than the best in Brier score, and neither certified error nor worst group
     # certified to be larger than that of another candidate.
     fit = [
         name
         for name in candidates
-        if best not in worse_than[name] and not any(_certified_worse(table[name], table[other]) for other in candidates)
+        if best not in worse_than[name]
+        and not any(by_certificates(ends(table[o]), ends(table[name])) == "worse" for o in candidates for ends in kinds)
     ]
     # (4) The simplest of those; the order of the table decides between equally simple ones.
     return min(fit or [best], key=lambda name: simplicity(table[name].recipe))
-
-
-def _left(counts: Mapping[str, float]) -> tuple[float, float]:
-    return counts["over"], counts["undecided"]
-
-
-def _certified_worse(one: Summary, other: Summary) -> bool:
-    return any(by_certificates(ends(other), ends(one)) == "worse" for ends in RANGES.values())

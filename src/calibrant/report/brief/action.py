@@ -1,34 +1,122 @@
-"""What to do: one action and one command, the most pressing first."""
+"""What to do: one action and one command, the most pressing first; and the same rows before and after a repair."""
 
 from __future__ import annotations
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import commands
+from calibrant.report import findings as facts
 from calibrant.report import numbers as num
-from calibrant.report.brief import before_after
-from calibrant.report.document import Decision
-from calibrant.report.findings import (
-    FIXED,
-    SUBGROUPS,
-    cancels,
-    cluster_totals,
-    limit_of,
-    median_need,
-    need_of,
-    needed,
-    noun,
-    stated_of,
-    subgroups_known,
-    subgroups_need,
-    suppressed,
-    together,
-    with_verdict,
-)
-from calibrant.report.spans import Span, Text, clipped, code, say
+from calibrant.report.brief.follows import before_after
+from calibrant.report.document import Change, Changes, Decision
+from calibrant.report.places import ruler_top
+from calibrant.report.spans import Span, Text, clipped, code, say, shown
 from calibrant.report.wording.clusters import no_number, no_plan, wider
+from calibrant.report.wording.decisions import lost_by_repair
 from calibrant.report.wording.headline import everyone_off, for_use, off_named
-from calibrant.report.wording.terms import capital, cardinal
+from calibrant.report.wording.terms import VERDICTS, capital, cardinal, repair_named
 from calibrant.sanitize import sanitize
+
+MOST = 6  # populations on the brief; the others are in the section about repairs
+LONG = 40  # characters of a name
+TESTS = {"scan": "subgroup"}  # what a test is called, where that is not its name
+
+
+def populations(record: AuditRecord) -> list[facts.Line]:
+    """Everyone, then the groups and subgroups, the farthest off now first, with their ranges now and after."""
+    limit, out = facts.limit_of(record), []
+    for p in facts.lines_of(record.curve(facts.FIXED)):
+        who = "Everyone" if p["kind"] == "everyone" else shown(p["who"])
+        now, after = (facts.range_of(p, when, limit) for when in ("now", "after"))
+        out.append({**p, "who": who, "now_range": now, "after_range": after})
+    return sorted(out, key=lambda p: (p["kind"] != "everyone", *(-v for v in p["now_range"]), p["who"]))
+
+
+def candidate(record: AuditRecord) -> str:
+    """The repair that is recommended, as it is called everywhere; empty where none is shown to help."""
+    name = str(record.curve(facts.FIXED).settings.get("candidate") or "")
+    return repair_named(name) if name else ""
+
+
+def lost(record: AuditRecord) -> str:
+    """Return at which thresholds, and for whom, the repair is shown to lose net benefit; empty where it is not."""
+    changes = record.curve("repair_decisions")
+    return lost_by_repair(changes, record.curve("repairs").settings["recommended"]) if changes.columns else ""
+
+
+def judged(record: AuditRecord) -> bool:
+    return bool(record.curve(facts.FIXED).columns.get("id"))
+
+
+def helped(record: AuditRecord) -> bool:
+    return judged(record) and bool(candidate(record))
+
+
+def changes(record: AuditRecord) -> Changes:
+    limit, result = facts.limit_of(record), populations(record)
+    few = result[:MOST]
+    top = ruler_top([r for p in few for r in (p["now_range"], p["after_range"]) if r is not None], limit)
+    rows = tuple(_change(p, record, limit, top) for p in few)
+    measures = record.curve(facts.FIXED).columns.get("measure", ("error",))
+    what = "gap" if measures[0] == "gap" else f"calibration error{' (subgroups: gap)' if 'gap' in measures else ''}"
+    lines = "; limit dashed" if limit is not None else ""
+    caption = f"The same {facts.noun(record)} before and after: {what} in points"
+    drawn = f"Held-out {facts.noun(record)}, so wider than above: before grey, after coloured; {what}, points{lines}"
+    more = len(result) - len(few)
+    return Changes(
+        caption, drawn, rows, limit is not None, f"and {num.count(more)} more under repairs" if more > 0 else ""
+    )
+
+
+def _change(p: facts.Line, record: AuditRecord, limit: float | None, top: float) -> Change:
+    now, when = p["now_range"], "now" if p["after_range"] is None else "after"
+    after, status = p[f"{when}_range"], p[when] or "not_checked"
+    rows = num.count(p["rows"])
+    rows = f"subgroup · {rows}" if p["kind"] == "subgroup" else f"{rows} {facts.noun(record)}"
+    first, then = num.ends(now[0], now[1], limit), num.ends(after[0], after[1], limit)
+    bar = before_after(now, after, top, limit, status, f"now {first}, after {then} points")
+    word = VERDICTS[status] if limit is not None else ""
+    return Change(clipped(p["who"], LONG), rows, first, then, status, word, bar)
+
+
+def outcome(record: AuditRecord) -> str:
+    limit, result = facts.limit_of(record), [p for p in populations(record) if p["after_range"] is not None]
+    n = num.count(int(record.curve(facts.FIXED).settings.get("rows_judged") or 0))
+    start = f"On {n} {facts.noun(record)} held out, "
+    if limit is None:
+        return start + _in_points(result)
+    over, few = ([p for p in result if p["after"] == v] for v in ("over", "undecided"))
+    was = [p for p in result if p["now"] == "over"]
+    if over:
+        who = clipped(over[0]["who"], LONG) if over[0]["kind"] != "everyone" else "everyone"
+        more = f" and {cardinal(len(over) - 1)} more" if len(over) > 1 else ""
+        first = f"{who}{more} {'stay' if more else 'stays'} over the limit"
+    elif left(record) or (was and not any(p["after"] == "within" for p in was)):
+        first = "it is not shown to be enough"
+    else:
+        first = "nothing is over the limit any more" if was else "nothing is over the limit"
+    if few:
+        first += f"; {cardinal(len(few))} {'stays' if len(few) == 1 else 'stay'} undecided"
+    return f"{start}{first}."
+
+
+def _in_points(results: list[facts.Line]) -> str:
+    one = next((p for p in results if p["kind"] == "everyone"), None)
+    now, after = ("", "") if one is None else (num.upper_bound(one[f"{w}_range"][1]) for w in ("now", "after"))
+    return f"everyone is off by at most {after} points instead of {now}." if now != after else "it is shown to help."
+
+
+def left(record: AuditRecord) -> str:
+    """Return which tests still find error after the repair, and which do not any more."""
+    tests = record.curve(facts.FIXED).settings.get("tests") or {}
+    alpha = float(record.settings["alpha"])
+    ps = {k: t.get("after") for k, t in tests.items()}
+    results = [k for k, p in ps.items() if p is not None and p <= alpha]
+    if not results:
+        return ""
+    least = num.p_value(min(float(ps[k]) for k in results)).partition(",")[0].replace(" ", "\N{NO-BREAK SPACE}")
+    which = f"The {TESTS.get(results[0], results[0])} test" if len(results) == 1 else "Tests"
+    return f"{which} still find{'s' if len(results) == 1 else ''} error ({least})."
+
 
 MONTHS = 24  # from here on a time is reported in years
 LONGEST = 50  # years: a longer time is reported as over them
@@ -37,19 +125,17 @@ Need = tuple[int, bool]  # rows that would decide, and whether at least
 
 
 def decision(record: AuditRecord) -> Decision:
-    """The one thing to do next."""
-    if suppressed(record):
+    if facts.suppressed(record):
         return _one_of_each(record)
     if record.data.get("events") in (0, record.data.get("rows")):
         return _check_the_label(record)
-    result = together(record)
+    result = facts.together(record)
     return _by_verdict(record) if result is None else _by_clusters(record, *result)
 
 
 def _by_verdict(record: AuditRecord) -> Decision:
-    """Return what to do by the verdict, where rows may count as independent."""
     state = record.verdicts
-    if limit_of(record) is None:
+    if facts.limit_of(record) is None:
         return _give_a_limit(record)
     if record.verdict == "over":
         return _repair(record)
@@ -61,12 +147,12 @@ def _by_verdict(record: AuditRecord) -> Decision:
         return _look_closer(record)
     if "undecided" in (state["groups"], state["subgroups"]):
         return Decision(say(_collect(record)), commands.audit_again(record))
-    if cancels(record):
+    if facts.cancels(record):
         text = "Errors cancel on average, but not at each score: judge the calibration error too."
         return Decision(say(text), commands.audit_again(record, without=["--judge"]))
     if not for_use(record):
         text = "Say what it is for and who set the limit; then this page says whether to use it."
-        more = [PLACEHOLDER] if stated_of(record, "set_by") else [PLACEHOLDER, '--set-by "…"']
+        more = [PLACEHOLDER] if facts.stated_of(record, "set_by") else [PLACEHOLDER, '--set-by "…"']
         return Decision(say(text), commands.audit_again(record, more))
     text = "Nothing to repair. Audit again when the model, its use or the population changes."
     return Decision(say(text), commands.audit_again(record))
@@ -81,7 +167,7 @@ def _one_of_each(record: AuditRecord) -> Decision:
 
 def _check_the_label(record: AuditRecord) -> Decision:
     """What to do where every row has one outcome: no repair can be fitted, and no error of the other shown."""
-    data, all_of = record.data, noun(record)
+    data, all_of = record.data, facts.noun(record)
     what = "an event" if data.get("events") else "a non-event"
     reported = say("Check the label: by ", code(str(data.get("label"))), f" each of these {all_of} is {what}. ")
     if data.get("positive") is None:
@@ -102,30 +188,28 @@ def _give_a_limit(record: AuditRecord) -> Decision:
 
 
 def _repair(record: AuditRecord) -> Decision:
-    if before_after.helped(record):
+    if helped(record):
         return _recalibrate(record)
-    s = record.curve(FIXED).settings
-    if before_after.judged(record):
+    s = record.curve(facts.FIXED).settings
+    if judged(record):
         tried, n = sum(bool(c["command"]) for c in s.get("candidates") or ()), num.count(int(s.get("rows_judged") or 0))
         which = "the one repair tried is not" if tried == 1 else f"none of the {cardinal(tried)} repairs tried is"
         if not tried:
             which = "no repair tried is"
-        text = f"Retrain, or leave out {_whom(record)}: {which} shown to help, on {n} {noun(record)} held out."
+        text = f"Retrain, or leave out {_whom(record)}: {which} shown to help, on {n} {facts.noun(record)} held out."
         return Decision(say(f"{text} Then audit the new scores."), "")  # the same file would give the same answer
-    text = f"Recalibrate, judged on {noun(record)} that no repair is fitted on: none was tried in this audit."
+    text = f"Recalibrate, judged on {facts.noun(record)} that no repair is fitted on: none was tried in this audit."
     return Decision(say(text), commands.repair(record))
 
 
 def _recalibrate(record: AuditRecord) -> Decision:
-    """The repair that is shown to help, with what it does on rows held out."""
-    method = str(record.curve(FIXED).settings.get("command") or "")
-    text = f"Recalibrate by {before_after.candidate(record)}. {before_after.outcome(record)}"
-    text = " ".join(t for t in (text, before_after.left(record), before_after.lost(record)) if t)
+    method = str(record.curve(facts.FIXED).settings.get("command") or "")
+    text = f"Recalibrate by {candidate(record)}. {outcome(record)}"
+    text = " ".join(t for t in (text, left(record), lost(record)) if t)
     return Decision(say(text), commands.repair(record, method) if method else "")
 
 
 def _whom(record: AuditRecord) -> str:
-    """Return who is farthest over the limit."""
     over = everyone_off(record)
     if record.verdicts["everyone"] == "over" or not over:
         return "decisions that rest on it"
@@ -133,10 +217,9 @@ def _whom(record: AuditRecord) -> str:
 
 
 def _subgroups(record: AuditRecord) -> Decision:
-    """Return what to do where a test finds error and no subgroup is certified over the limit."""
-    if before_after.helped(record):
+    if helped(record):
         return _recalibrate(record)
-    known, need = subgroups_known(record)[:1], _subgroups_need(record)
+    known, need = facts.subgroups_known(record)[:1], _subgroups_need(record)
     who = (
         Span(clipped(sanitize(known[0].rule)), "name", "#subgroups")
         if known and known[0].rule
@@ -167,51 +250,52 @@ def _look_closer(record: AuditRecord) -> Decision:
 
 
 def _collect(record: AuditRecord) -> str:
-    """Return how far the log must grow, and how long that takes at the rate it grows."""
     one = record.everyone
     need = _need(record)
     if one.verdict == "undecided":
-        need = need_of(one)
+        need = facts.need_of(one)
     if need is None:
-        few = [one] if one.verdict == "undecided" else with_verdict(record, "undecided")
-        return no_number(record, needed(record), *few)
+        few = [one] if one.verdict == "undecided" else facts.with_verdict(record, "undecided")
+        return no_number(record, facts.needed(record), *few)
     return f"Audit again {_growth(record, need)}."
 
 
 def _need(record: AuditRecord) -> Need | None:
-    need = median_need(with_verdict(record, "undecided"))
+    need = facts.median_need(facts.with_verdict(record, "undecided"))
     return _subgroups_need(record) if need is None else need
 
 
 def _subgroups_need(record: AuditRecord) -> Need | None:
-    return subgroups_need(record.estimates[SUBGROUPS]) if SUBGROUPS in record.estimates else None
+    return facts.subgroups_need(record.estimates[facts.SUBGROUPS]) if facts.SUBGROUPS in record.estimates else None
 
 
 def rows_that_would_decide(record: AuditRecord) -> Text:
     """Return in a sentence how many groups are undecided and when half of them would settle; empty where none is."""
-    few = with_verdict(record, "undecided")
-    if not few or suppressed(record):
+    few = facts.with_verdict(record, "undecided")
+    if not few or facts.suppressed(record):
         return ()
     n = len(few)
     who = f"{num.count(n)} {'group is' if n == 1 else 'groups are'} undecided"
-    start = f"{who}: too few {needed(record)}. "
-    need = median_need(few)
+    start = f"{who}: too few {facts.needed(record)}. "
+    need = facts.median_need(few)
     if need is None:
-        return say(start + (no_plan(record) or f"No number of {needed(record)} is certain to settle most of them."))
+        return say(
+            start + (no_plan(record) or f"No number of {facts.needed(record)} is certain to settle most of them.")
+        )
     half = {1: "It", 2: "One of the two", 3: "Two of the three"}.get(n, "Half of them")
     return say(f"{start}{half} would settle {_growth(record, need)}.")
 
 
 def _growth(record: AuditRecord, need: Need) -> str:
     """Return when so many rows or clusters are there; of a sketch with some clusters, that it must hold more."""
-    (more, at_least), rows, result = need, record.everyone.rows, cluster_totals(record)
+    (more, at_least), rows, result = need, record.everyone.rows, facts.cluster_totals(record)
     about = num.amount(more, at_least)
     if result and not result["exact"]:
         kept = f"{num.count(result['held'])} of about {num.count(result['count'])}"
-        return f"with {about} {needed(record)}: the sketch holds {kept}"
+        return f"with {about} {facts.needed(record)}: the sketch holds {kept}"
     now = int(result["held"]) if record.data.get("cluster") else rows
     time = _time(record, round((more - now) * rows / now))
-    return f"when this log has grown from {num.count(now)} to {about} {needed(record)}{time}"
+    return f"when this log has grown from {num.count(now)} to {about} {facts.needed(record)}{time}"
 
 
 def _time(record: AuditRecord, more: int) -> str:

@@ -5,26 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calibrant.audit.record import SAME_VARIANCE, AuditRecord
-from calibrant.data.specs.cluster_names import CLUSTERS
+from calibrant.data.specs.column_names import CLUSTERS
 from calibrant.inspect.roles import called
+from calibrant.report import findings as facts
 from calibrant.report import numbers as num
-from calibrant.report.findings import (
-    FEW,
-    FIXED,
-    SUBGROUPS,
-    TOGETHER,
-    by_gap,
-    check_of,
-    cluster_effects,
-    cluster_totals,
-    clusters_searched,
-    few,
-    limit_of,
-    noun,
-    ran,
-    screened,
-    together,
-)
 from calibrant.report.spans import Text, code, pointer, say
 from calibrant.report.wording.clusters import correlated, in_clusters, one_column
 from calibrant.report.wording.missing_labels import unknown
@@ -44,7 +28,7 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
     "local-calibration": "the local test",
     "strong-calibration": "the strong test",
     "repair": "repairs",
-    TOGETHER: "rows that share a cluster",
+    facts.TOGETHER: "rows that share a cluster",
     "inference": "use in place of labels",
     "missing-labels": "missing labels",
     "decisions": "decisions",
@@ -56,7 +40,7 @@ CHECKS = {  # what a check is about, where it was not made; the parts of the ver
     ),
     **dict.fromkeys(("calibration-intercept", "calibration-slope"), "some standard measures"),
 }
-PARTS = {"error-groups": "named groups", SUBGROUPS: "unlisted subgroups"}
+PARTS = {"error-groups": "named groups", facts.SUBGROUPS: "unlisted subgroups"}
 
 
 def rests(record: AuditRecord) -> tuple[Text, ...]:
@@ -74,28 +58,30 @@ def _misread(record: AuditRecord) -> Iterator[Text]:
 def _lines(record: AuditRecord) -> Iterator[Text]:
     yield from unknown(record)
     yield from in_clusters(record)
-    if result := together(record):
+    if result := facts.together(record):
         yield correlated(*result)
     yield from _counted(record)
     for lead, text in notices(record):
         if lead not in (*MISREAD, NOTICES["likely-id"][0], NOTICES[AGAIN][0]):
             yield say(f"{lead}: " if lead else "", *text)
-    if chosen := screened(record):
+    if chosen := facts.screened(record):
         read, of = num.count(len(chosen["chosen"])), num.count(chosen["of"])
-        rows = f"{num.count(chosen['rows_tested'])} {noun(record)}"
+        rows = f"{num.count(chosen['rows_tested'])} {facts.noun(record)}"
         yield say(f"Tests, subgroups and repairs read {read} of {of} columns, in {rows}; the other rows chose them.")
     one = record.everyone
-    if few(record):
+    if facts.few(record):
         least = min(one.expected, one.rows - one.expected)
         which = "events" if one.expected <= one.rows - one.expected else "non-events"
-        yield say(f"Few {which}: {num.count(least)} expected. Under {FEW} no curve is drawn, and ranges are wide.")
+        yield say(
+            f"Few {which}: {num.count(least)} expected. Under {facts.FEW} no curve is drawn, and ranges are wide."
+        )
     for lead, text in notices(record):
         if lead == NOTICES["likely-id"][0]:
             names = {*identifiers(record)}
             grouped = names <= {name for group in record.data.get("by") or () for name in group}  # and shown as such
             lead = "Neither ranked nor tested, like identifiers" if names and grouped else lead
             unseen = " If one names a household or a site, its rows are not independent and ranges are too narrow."
-            yield (*say(f"{lead}: "), *_names(text), *say("" if clusters_searched(record) else unseen))
+            yield (*say(f"{lead}: "), *_names(text), *say("" if facts.clusters_searched(record) else unseen))
     yield from _score(record)
     yield from _subgroups(record)
     yield from _clusters(record)
@@ -105,9 +91,8 @@ def _lines(record: AuditRecord) -> Iterator[Text]:
 
 
 def _counted(record: AuditRecord) -> Iterator[Text]:
-    """Say which tests found error and count separately."""
     for test in record.settings.get("fail_on") or ():
-        check = ran(record, test)
+        check = facts.ran(record, test)
         if check is not None and check.outcome is not None and record.error_shown(check):
             what = capital(CHECKS.get(test, test))
             yield say(
@@ -116,14 +101,13 @@ def _counted(record: AuditRecord) -> Iterator[Text]:
 
 
 def _clusters(record: AuditRecord) -> Iterator[Text]:
-    """Say that rows count as independent, and whether a column is called like what rows could belong to."""
-    if cluster_totals(record) or together(record):
+    if facts.cluster_totals(record) or facts.together(record):
         return
     is_kept = record.data.get("columns") or {}
     named = [
         name for name, c in is_kept.items() if c.get("used") not in ("label", "score", "key") and called(name, CLUSTERS)
     ]
-    known = [effect for name, effect in cluster_effects(record).items() if name in named]
+    known = [effect for name, effect in facts.cluster_effects(record).items() if name in named]
     if known and max(known) <= SAME_VARIANCE:
         alone = f" are hardly more correlated than others: design effect {max(known):.1f}."
         yield say("Rows count as independent; those of one ", code(named[0]), alone)
@@ -141,9 +125,8 @@ def _names(text: Text) -> Text:
 
 
 def _score(record: AuditRecord) -> Iterator[Text]:
-    """Say which score "at most" is about."""
     display = record.data.get("display") or {}
-    if by_gap(record):
+    if facts.by_gap(record):
         yield say("Gaps apply to the raw score, observed minus predicted; errors of opposite signs cancel in them.")
     elif "values" in display:
         n = int(display["values"])
@@ -156,13 +139,15 @@ def _score(record: AuditRecord) -> Iterator[Text]:
 
 
 def _subgroups(record: AuditRecord) -> Iterator[Text]:
-    e = record.estimates.get(SUBGROUPS)
+    e = record.estimates.get(facts.SUBGROUPS)
     if e is None:
         return
     order = int(e.settings["order"])
-    reported = by_gap(record) or not record.groups or "gap" in record.curve(FIXED).columns.get("measure", ())
+    reported = (
+        facts.by_gap(record) or not record.groups or "gap" in record.curve(facts.FIXED).columns.get("measure", ())
+    )
     judged = "" if reported else " Groups are judged by calibration error, subgroups by gap."
-    tested = check_of(record, SUBGROUPS)
+    tested = facts.check_of(record, facts.SUBGROUPS)
     how = "tested, not certified" if tested is not None and tested.outcome is not None else "not certified"
     yield say(f"Subgroups of {BEYOND.get(order, 'more attributes')} are {how}.{judged}")
 
@@ -172,9 +157,9 @@ def not_checked(record: AuditRecord) -> Text:
     undone = [c for c in record.checks if c.status in UNDONE]
     missing = [PARTS[c.code] if c.code in PARTS else CHECKS.get(c.code, c.code) for c in undone]
     missing = list(dict.fromkeys(missing))
-    if record.verdicts["subgroups"] == "absent" and PARTS[SUBGROUPS] not in missing:
-        missing.insert(0, PARTS[SUBGROUPS])
-    if limit_of(record) is None:
+    if record.verdicts["subgroups"] == "absent" and PARTS[facts.SUBGROUPS] not in missing:
+        missing.insert(0, PARTS[facts.SUBGROUPS])
+    if facts.limit_of(record) is None:
         missing.insert(0, "against a limit")
     if not missing:
         return ()

@@ -10,27 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from calibrant.errors import NotComputable
-from calibrant.report.charts import curves, decisions, sites, subgroups, tables
+from calibrant.report.charts import curves, tables
 from calibrant.report.charts.parts import Drawn, dressed
 from calibrant.results import Curve
 
 
 def chart(curve: Curve) -> Drawn:
-    """A curve as an interactive Altair chart: point at it to read it.
-
-    Parameters
-    ----------
-    curve : Curve
-
-    Returns
-    -------
-    altair.Chart
-
-    Raises
-    ------
-    NotComputable
-        There is no picture for this kind of curve, or nothing to draw.
-    """
+    """A curve as an interactive Altair chart; `NotComputable` where nothing can be drawn."""
     make = CHARTS.get(curve.method)
     if make is None:
         raise NotComputable(f"there is no chart for {curve.method}: use to_frame()")
@@ -41,15 +27,15 @@ def chart(curve: Curve) -> Drawn:
 
 CHARTS: dict[str, Callable[[Curve], Drawn]] = {
     "detect.kernel_tuning": curves.kernel_tuning,
-    "diagnose.acceptance_curve": decisions.acceptance_curve,
+    "diagnose.acceptance_curve": tables.acceptance_curve,
     "papers.calibration_function": curves.calibration_function,
     "diagnose.control_chart": tables.control_chart,
-    "diagnose.decision_curve": decisions.decision_curve,
-    "diagnose.heterogeneity": sites.heterogeneity,
+    "diagnose.decision_curve": tables.decision_curve,
+    "diagnose.heterogeneity": tables.heterogeneity,
     "diagnose.importance": tables.importance,
     "diagnose.local_bias": curves.local_bias,
-    "diagnose.subgroup_map": subgroups.subgroup_map,
-    "diagnose.subgroups": subgroups.subgroups,
+    "diagnose.subgroup_map": tables.subgroup_map,
+    "diagnose.subgroups": tables.subgroups,
     "diagnose.rank_variables": tables.ranking,
     "diagnose.reliability_curve": curves.reliability,
     "diagnose.subgroups.searched": tables.searched_subgroups,

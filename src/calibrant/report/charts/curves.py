@@ -40,7 +40,7 @@ def reliability(curve: Curve) -> alt.VConcatChart:
         for name, values in of.items()
         for r, d in zip(rows, values, strict=True)
     ]
-    colour = alt.Color("of:N", title=None, scale=alt.Scale(domain=list(of), range=[parts.HIGH, parts.QUIET]))
+    colour = parts.legend("of", dict(zip(of, (parts.HIGH, parts.QUIET), strict=True)))
     y = alt.Y("density:Q", title="density", axis=alt.Axis(tickCount=2))
     lower = parts.data(crowd).mark_line().encode(x=x, y=y, color=colour, detail="stretch:N")
     upper = parts.panel(rows, x, parts.gaps_by_variable(parts.reach(rows)), (parts.WIDTH, parts.HEIGHT))
@@ -152,7 +152,6 @@ def across(
 
 
 def _rates(curve: Curve, rows: list[parts.Row], x: parts.Place) -> alt.Chart:
-    """The paper's plot: error and predicted error in the confidence view, else event rate and mean score."""
     error = curve.settings["view"] == "confidence"
     names = ("error rate", "predicted error") if error else ("happened", "model says")
     values = [
@@ -170,7 +169,6 @@ def _rates(curve: Curve, rows: list[parts.Row], x: parts.Place) -> alt.Chart:
 
 
 def _levels(rows: list[parts.Row], name: str, ends: Sequence[float], small: bool) -> alt.LayerChart:
-    """A dot and a range for each level, under each other."""
     for r in rows:
         r["share"] = f"{100 * r['density']:.2g}% of the rows"
     names = alt.Y("at:N", sort=None, title=name, axis=alt.Axis(labelLimit=220))
@@ -179,7 +177,6 @@ def _levels(rows: list[parts.Row], name: str, ends: Sequence[float], small: bool
 
 
 def _pair(rows: list[parts.Row], first: str, second: str) -> alt.LayerChart:
-    """The gap of each combination of levels as colour and number."""
     for r in rows:
         r["text"] = num.gap(r["gap"] / 100)
     most, wide = max(abs(r["gap"]) for r in rows), len({r["at"] for r in rows}) > 8
@@ -231,7 +228,6 @@ def local_bias(curve: Curve) -> parts.Drawn:
 
 
 def _along(rows: list[parts.Row], axis: Axis, ends: Sequence[float], small: bool, number: int) -> parts.Drawn:
-    """Return one map along one variable: numbers as a line over the people, levels and missing values as dots."""
     size = (parts.SMALL, SMALL_HEIGHT) if small else (parts.WIDTH, parts.HEIGHT)
     up = parts.gaps_by_variable(ends, "points" if small else parts.UP)
     if axis["kind"] == "category":
@@ -255,7 +251,6 @@ def _along(rows: list[parts.Row], axis: Axis, ends: Sequence[float], small: bool
 def _upright(
     rows: list[parts.Row], name: str | None, up: parts.Gaps, size: tuple[int, int], order: Sequence[object]
 ) -> alt.LayerChart:
-    """Return levels next to each other, their gaps upward."""
     shown = [v for v in order if any(r["x"] == v for r in rows)]
     aslant = alt.Axis(labelAngle=-40 if sum(len(str(v)) for v in shown) > LONG else 0)
     made = parts.dots(rows, alt.X("x:N", title=name, sort=shown, axis=aslant), up, "y")
@@ -274,18 +269,7 @@ def _units(
     ends: str = "",
     way: parts.Way = "x",
 ) -> parts.Place:
-    """The axis of a map in the user's unit; a scale of ranks is drawn as a logarithm.
-
-    Parameters
-    ----------
-    axis : Mapping
-        Of the map's settings.
-    rows : sequence of dict
-    title : str or None
-    column, ends : str
-        What is placed, and the column where it ends, for cells that are wide.
-    way : {"x", "y"}
-    """
+    """The axis of a map in the user's unit, of ranks as a logarithm; a wide cell reaches from `column` to `ends`."""
     values = sorted(r[k] for r in rows for k in (column, ends or column))
     if not ends and axis["kind"] != "date":
         places = [v for v in axis["places"] if v is not None]
@@ -316,7 +300,6 @@ def _cells(rows: list[parts.Row], axes: Sequence[Axis]) -> list[parts.Row]:
 
 
 def _coloured(rows: list[parts.Row], axes: Sequence[Axis], most: float, small: bool) -> alt.LayerChart:
-    """Return one map along two variables."""
     place: dict[str, parts.Place | str] = {}
     ways: tuple[parts.Way, parts.Way] = ("x", "y")
     for a, k, way in zip(axes, ("x", "x2"), ways, strict=True):
@@ -345,7 +328,6 @@ def kernel_tuning(curve: Curve) -> parts.Drawn:
 
 
 def _missed(curve: Curve, names: tuple[str, str, str]) -> alt.LayerChart:
-    """Return Type II errors against width."""
     rows = [
         {
             "family": family,

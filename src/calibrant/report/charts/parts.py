@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any, Literal, TypeAlias
 
 import altair as alt
@@ -10,13 +12,14 @@ import altair as alt
 from calibrant.report import numbers as num
 from calibrant.report.findings import side
 from calibrant.report.places import digits_of, window_of
-from calibrant.report.wording import DIRECTIONS
+from calibrant.report.wording.terms import DIRECTIONS
 from calibrant.results import Curve
 
 # The light palette of the page: what is shown, its range, quiet lines, text, grid, and off to either side.
 LINE, BAND, QUIET, INK, GRID, PAPER = "#27517a", "#b9cbdd", "#576068", "#1e2428", "#e6e4df", "#ffffff"
 HIGH, LOW = "#b03a06", "#0a6a86"
 WIDTH, HEIGHT, SMALL, STRIP = 560, 240, 260, 34  # pixels: a panel, one of several, and the people under it
+RULE = 52  # letters of a rule on one line
 UP = "happened minus model says, points"
 SIGN = "(datum.value > 0 ? '+' : '') + replace(format(datum.value, '.3~g'), '-', '\u2212')"
 TIPS = ("at", "model says", "happened", "off by", "band", "finding", "effective rows")
@@ -29,12 +32,10 @@ Gaps: TypeAlias = Callable[[str], Place]  # from a column to its place on the ax
 
 
 def data(rows: Sequence[Row]) -> alt.Chart:
-    """A chart of these rows."""
     return alt.Chart(alt.InlineData(values=list(rows)))
 
 
 def tooltips(names: Sequence[str] = TIPS) -> list[alt.Tooltip]:
-    """Return columns as lines of a tooltip."""
     return [alt.Tooltip(f"{k}:N") for k in names]
 
 
@@ -84,24 +85,11 @@ def gaps_by_variable(ends: Sequence[float], title: str | None = UP, way: Way = "
 
 
 def zero(place: Place | str, way: Way) -> alt.Chart:
-    """The line of zero, which `place` puts on its axis."""
     return data([{"zero": 0}]).mark_rule(color=QUIET).encode(**{way: place})
 
 
 def panel(rows: list[Row], x: Place, up: Gaps, size: tuple[int, int], number: int = 0) -> alt.LayerChart:
-    """A line in its band, orange where it is shown to be off; the point nearest to the pointer is reported.
-
-    Parameters
-    ----------
-    rows : list of dict
-        Of `rows_of`, with ``stretch``: points of one number are joined.
-    x : altair.X
-    up : callable
-        Of `gaps_by_variable`.
-    size : (int, int)
-    number : int
-        Of the panel in its chart: each has a pointer of its own.
-    """
+    """A line in its band, orange where it is shown to be off; the point nearest to its pointer is reported."""
     near = alt.selection_point(
         f"near{number}", nearest=True, on="pointerover", fields=["at"], empty=False, clear="pointerout"
     )
@@ -118,7 +106,6 @@ def panel(rows: list[Row], x: Place, up: Gaps, size: tuple[int, int], number: in
 
 
 def strip(rows: list[Row], x: Place, width: int, crowd: str = "density") -> alt.Chart:
-    """Return where the people are, as an area under a panel."""
     y = alt.Y(f"{crowd}:Q", title="people", axis=alt.Axis(labels=False, ticks=False, grid=False, domain=False))
     drawn = data(rows).mark_area(color=QUIET, opacity=0.45).encode(x=x, y=y, detail="stretch:N")
     return drawn.properties(width=width, height=STRIP)
@@ -151,22 +138,57 @@ def bars(rows: list[Row], x: Place, tips: Sequence[str], colour: alt.Color | Row
 
 def heat(rows: list[Row], place: Mapping[str, Place | str], most: float) -> alt.LayerChart:
     """Return gaps as colours, outlined where shown to be off; the strongest colour is `most` points."""
-    scale = alt.Scale(domain=[-most, 0, most], range=[LOW, PAPER, HIGH], interpolate="rgb", clamp=True)
-    legend = alt.Legend(title=["points", "+ underpredicts", "\u2212 overpredicts"], labelExpr=SIGN)
     base = data(rows).encode(**place)
     return alt.layer(
-        base.mark_rect().encode(color=alt.Color("gap:Q", scale=scale, legend=legend), tooltip=tooltips()),
+        base.mark_rect().encode(color=heat_colour(most), tooltip=tooltips()),
         base.transform_filter("datum.off").mark_rect(fillOpacity=0, stroke=INK, strokeWidth=1.2),
     )
 
 
+def forest(
+    curve: Curve, rows: list[Row], tips: Sequence[str], title: alt.TitleParams, limit: float | None = None
+) -> alt.LayerChart:
+    """Rules under each other, each on as many lines as it needs over its people, with its gap, range and rates.
+
+    The limit is dashed to either side, where it is in view.
+    """
+    c, ends = curve.columns, reach(rows)
+    gaps = gaps_by_variable(ends, way="x")
+    for i, r in enumerate(rows):
+        says, happened = (num.nearest(c[k][i]) for k in ("predicted", "observed"))
+        people = f"{num.count(c['rows'][i])} ({num.nearest(c['share'][i])}% of all)"
+        r |= {"number": i, "reported": f"says {says}, happened {happened} in 100", "people": people}
+    lines = [[*wrap(r["rule"], RULE), r["people"]] for r in rows]
+    look = {"labelLimit": 330, "domain": False, "ticks": False, "labelLineHeight": 13}
+    axis = alt.Axis(labelExpr=f"{json.dumps(lines)}[datum.value]", **look)
+    names = alt.Y("number:O", sort=None, title=None, axis=axis)
+    words = data(rows).mark_text(dy=-11, fontSize=10.5, color=INK).encode(y=names, x="gap:Q", text="reported:N")
+    marks = []
+    if limit is not None:
+        seen = [{"gap": v} for v in (-100.0 * limit, 100.0 * limit) if ends[0] <= v <= ends[1]]
+        marks.append(data(seen).mark_rule(color=QUIET, strokeDash=[5, 4]).encode(x=gaps("gap")))
+    drawn = alt.layer(*marks, dots(rows, names, gaps, tips=tips, quiet=QUIET), words, title=title)
+    return drawn.properties(width=WIDTH - 180, height=alt.Step(52))
+
+
+def legend(column: str, colours: Mapping[str, str], **look: str) -> alt.Color:
+    """The colour of each name in a column; `look` is of the legend."""
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    return alt.Color(f"{column}:N", title=None, scale=scale, **({"legend": alt.Legend(**look)} if look else {}))
+
+
+def heat_colour(most: float) -> alt.Color:
+    """The colour of a gap; the strongest is `most` points."""
+    scale = alt.Scale(domain=[-most, 0, most], range=[LOW, PAPER, HIGH], interpolate="rgb", clamp=True)
+    title = ["points", "+ underpredicts", "\u2212 overpredicts"]
+    return alt.Color("gap:Q", scale=scale, legend=alt.Legend(title=title, labelExpr=SIGN))
+
+
 def titled(text: str, lines: Sequence[str]) -> alt.TitleParams:
-    """A title with lines under it."""
     return alt.TitleParams(text, subtitle=[line for line in lines if line])
 
 
 def several(panels: Sequence[tuple[str, Drawn]], columns: int) -> Drawn:
-    """Return panels next to each other, each under its name; one alone needs none."""
     named = [p.properties(title=alt.TitleParams(name, fontSize=12)) if name else p for name, p in panels]
     return named[0] if len(named) == 1 else alt.concat(*named, columns=columns)
 
@@ -176,7 +198,6 @@ def level_of(curve: Curve) -> str:
 
 
 def tested(curve: Curve) -> str:
-    """The p-value of all points of a curve."""
     s = curve.settings
     if s.get("contradicted"):
         return "a probability of 0 or 1 was wrong"
@@ -184,7 +205,6 @@ def tested(curve: Curve) -> str:
 
 
 def dressed(chart: Drawn) -> Drawn:
-    """A chart in the palette, with a quiet frame."""
     text = {"labelColor": INK, "titleColor": INK}
     return (
         chart.configure(background=PAPER, font="sans-serif")

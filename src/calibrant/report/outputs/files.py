@@ -1,4 +1,4 @@
-"""A record as a file: which format the ending of its name asks for, how it is written, and how it is read again."""
+"""A record as a file: which format the ending of its name asks for, how it is written or printed, and read again."""
 
 from __future__ import annotations
 
@@ -6,23 +6,104 @@ import base64
 import binascii
 import os
 import re
+import shutil
+import sys
 import zlib
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from calibrant.audit.record import AuditRecord
-from calibrant.data.targets import checked_targets, written
+from calibrant.data.targets import KEPT as TO_REMOVE
+from calibrant.data.targets import checked_targets, remove, written
 from calibrant.errors import BadInput
 from calibrant.plugins import OUTPUTS
 from calibrant.report.document import Document
 from calibrant.report.outline import document
-from calibrant.report.outputs import printing, tables
+from calibrant.report.outputs import results
 
 if TYPE_CHECKING:
     from calibrant.data.sources.query import Query
     from calibrant.plugins import Output
+
+
+NAMED = "CALIBRANT_BROWSER"  # an environment variable that names one
+COMMANDS = (
+    "chromium",
+    "chromium-browser",
+    "chromium-headless-shell",  # what servers have
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "microsoft-edge",
+    "microsoft-edge-stable",
+    "msedge",
+)
+APPLICATIONS = ("Google Chrome", "Chromium", "Microsoft Edge")
+PROGRAMS = (r"Google\Chrome\Application\chrome.exe", r"Microsoft\Edge\Application\msedge.exe")
+FOLDERS = ("ProgramFiles", "ProgramFiles(x86)", "LocalAppData")
+OPTIONS = (
+    "--headless",
+    "--disable-gpu",
+    "--disable-extensions",
+    "--no-first-run",
+    "--no-pdf-header-footer",
+    "--print-to-pdf-no-header",  # what older ones call it
+)
+PATIENCE = 120  # seconds: a first start on a slow disk takes some ten
+INSTEAD = f"or save .html, open it, and print it there; {NAMED} names a browser that is elsewhere"
+
+
+def browser() -> str:
+    """A Chromium, Chrome or Edge of this machine; `BadInput` where there is none."""
+    if named := os.environ.get(NAMED):
+        if (result := shutil.which(named)) is None:
+            raise BadInput(f"{NAMED}={named!r} is no program: name a Chromium, Chrome or Edge")
+        return result
+    result = next((p for p in _places() if p), None)
+    if result is None:
+        raise BadInput(f"a PDF needs a browser to print it: install Chromium, Chrome or Edge, {INSTEAD}")
+    return result
+
+
+def _places() -> Iterator[str | None]:
+    yield from (shutil.which(c) for c in COMMANDS)
+    if sys.platform == "darwin":
+        for name in APPLICATIONS:
+            for home in (Path("/Applications"), Path.home() / "Applications"):
+                yield shutil.which(home / f"{name}.app/Contents/MacOS/{name}")
+    for folder in FOLDERS:
+        if base := os.environ.get(folder):
+            yield from (shutil.which(Path(base) / program) for program in PROGRAMS)
+
+
+def printed(page: bytes) -> bytes:
+    """A page as PDF, as its style has it for paper; `BadInput` where nothing can print it."""
+    import subprocess
+    import tempfile
+
+    program = browser()
+    folder = Path(tempfile.mkdtemp(prefix="calibrant-"))
+    TO_REMOVE.add(folder)
+    try:
+        source, target = folder / "report.html", folder / "report.pdf"
+        source.write_bytes(page)
+        reported = [*OPTIONS, f"--user-data-dir={folder / 'profile'}", f"--print-to-pdf={target}", source.as_uri()]
+        if getattr(os, "geteuid", lambda: 1)() == 0:  # as in a container: a browser refuses to start otherwise
+            reported.insert(0, "--no-sandbox")
+        try:
+            done = subprocess.run([program, *reported], capture_output=True, timeout=PATIENCE, check=False)
+        except (OSError, subprocess.TimeoutExpired) as e:
+            raise BadInput(f"{program} could not print ({type(e).__name__}): install another, {INSTEAD}") from None
+        if not target.exists() or not target.stat().st_size:
+            stated = done.stderr.decode(errors="replace").strip().splitlines()
+            why = stated[-1][:200] if stated else f"exit status {done.returncode}"
+            raise BadInput(f"{program} could not print ({why}): install another, {INSTEAD}")
+        return target.read_bytes()
+    finally:
+        remove(folder)
+
 
 Record = TypeVar("Record", bound=AuditRecord)
 LARGEST = 1 << 28  # bytes of a record that is read
@@ -36,7 +117,6 @@ TABLES = "tables"
 
 
 def save(record: AuditRecord, target: str | os.PathLike[str]) -> Path:
-    """Write a record to a file in the format of its ending."""
     out = os.fspath(target)
     path = checked(out)
     write(record, document(record), path)
@@ -50,7 +130,7 @@ def checked(out: str, option: str = "the target") -> Path:
         raise BadInput(f"cannot write {out!r}: end its name in {', '.join(FORMATS)}")
     path = checked_targets({option: out}, ())[option]
     if ending == ".pdf":
-        printing.browser()
+        browser()
     return path
 
 
@@ -77,7 +157,7 @@ def _markdown(_: AuditRecord, of: Document) -> bytes:
 
 
 def _pdf(record: AuditRecord, of: Document) -> bytes:
-    return printing.printed(_html(record, of))
+    return printed(_html(record, of))
 
 
 FORMATS: Mapping[str, Callable[[AuditRecord, Document], bytes]] = {
@@ -110,7 +190,7 @@ def write_all(record: AuditRecord, of: Document, folder: Path, outputs: Mapping[
     (folder / TABLES).mkdir(parents=True, exist_ok=True)
     for name in KEPT:
         write(record, of, folder / name)
-    for name, text in tables.tables(record):
+    for name, text in results.tables(record):
         written(str(folder / TABLES / name), text.encode())
     for plugged, one in _kept(outputs).items():
         for name in one.kept:
@@ -121,7 +201,6 @@ def write_all(record: AuditRecord, of: Document, folder: Path, outputs: Mapping[
 
 
 def _kept(outputs: Mapping[str, Output] | None) -> Mapping[str, Output]:
-    """The outputs of plug-ins that the folder may hold: those given, or ours."""
     return OUTPUTS.ours() if outputs is None else outputs
 
 

@@ -1,20 +1,100 @@
-"""One result by itself: lines for a terminal, JSON, a table as CSV, and a curve as a page that loads nothing."""
+"""One result by itself, and the tables of a record: lines for a terminal, JSON, CSV, and a curve as a page."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TypeAlias
 
+from calibrant.audit.record import AuditRecord, Finding
 from calibrant.errors import BadInput
 from calibrant.report import numbers as num
+from calibrant.report.by_variable import anchor_of
+from calibrant.report.findings import ordered
 from calibrant.report.outputs import notebook
-from calibrant.report.outputs.tables import written
-from calibrant.report.terminal import WIDTH, cells, clip, pad, wrap
+from calibrant.report.terminal import WIDTH, aligned, cells, clip, pad, wrap
 from calibrant.results import Curve, Estimate, Outcome, plain
 from calibrant.sanitize import sanitize
+
+GROUPS = (
+    "id",
+    "group",
+    "rows",
+    "events",
+    "expected",
+    "error_low",
+    "error_high",
+    "gap",
+    "gap_low",
+    "gap_high",
+    "verdict",
+    "rows_needed",
+    "clusters_needed",
+    "rows_at_least",
+    "pooled",
+)
+CHECKS = "code", "status", "reason", "p_value", "statistic"
+ESTIMATES = "name", "method", "value", "low", "high", "level", "guarantee", "unit", "rows"
+FORMULA = "=+-@\t\r"  # first letters by which a spreadsheet takes text for a formula
+
+
+def tables(record: AuditRecord) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each table: groups, checks, estimates, and every curve that has rows."""
+    yield "groups.csv", written(GROUPS, (_group(f) for f in (record.everyone, *ordered(record.groups))))
+    checks = (
+        (c.code, c.status, c.reason, *((None, None) if c.outcome is None else (c.outcome.p_value, c.outcome.statistic)))
+        for c in record.checks
+    )
+    yield "checks.csv", written(CHECKS, checks)
+    results = (
+        (k, e.method, e.value, e.low, e.high, e.interval.level, e.interval.guarantee, e.unit, e.n)
+        for k, e in sorted(record.estimates.items())
+    )
+    yield "estimates.csv", written(ESTIMATES, results)
+    for name, curve in sorted(record.curves.items()):
+        if any(curve.columns.values()):
+            kind, _, about = name.partition("/")
+            title = anchor_of(kind, about) if about else kind
+            yield f"{title}.csv", written(tuple(curve.columns), zip(*curve.columns.values(), strict=True))
+
+
+def _group(f: Finding) -> tuple[object, ...]:
+    name = ", ".join(f"{variable} = {value}" for variable, value in f.variables) or "everyone"
+    ends = f.lower.low, f.upper.high, f.gap.value, f.gap.low, f.gap.high
+    return (
+        f.id,
+        name,
+        f.rows,
+        f.events,
+        f.expected,
+        *ends,
+        f.verdict,
+        f.rows_needed,
+        f.clusters_needed,
+        f.rows_at_least,
+        f.pooled,
+    )
+
+
+def written(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([_cell(h) for h in heads])
+    writer.writerows([_cell(v) for v in row] for row in rows)
+    return out.getvalue()
+
+
+def _cell(value: object) -> object:
+    """A value as a cell; text that a spreadsheet would take for a formula has an apostrophe before it."""
+    made = plain(value, str)
+    if isinstance(made, str) and made[:1] in FORMULA and made and isinstance(value, str):
+        return f"'{made}"
+    return "" if made is None else made
+
 
 Result: TypeAlias = Estimate | Outcome | Curve | Mapping[str, Estimate]  # a measure of each group by its name
 DIGITS = ".4g"
@@ -45,12 +125,10 @@ def checked(out: str, curve: bool) -> str:
 
 
 def content(result: Result, out: str) -> bytes:
-    """A result in the format of a file's ending."""
     return FORMATS[Path(out).suffix.lower()](result).encode()
 
 
 def as_json(result: Result) -> str:
-    """A result as JSON."""
     return json.dumps(plain(result), sort_keys=True, indent=1) + "\n"
 
 
@@ -60,7 +138,6 @@ def _csv(result: Result) -> str:
 
 
 def _columns(result: Result) -> Mapping[str, tuple[object, ...]]:
-    """A result as a table: a curve's own, a row for an outcome, and for each estimate."""
     if isinstance(result, Curve):
         return result.columns
     if isinstance(result, Outcome):
@@ -93,7 +170,6 @@ FORMATS: Mapping[str, Callable[[Result], str]] = {".json": as_json, ".csv": _csv
 
 
 def lines(result: Result) -> str:
-    """A result for a terminal."""
     match result:
         case Estimate():
             reported = _estimate(result)
@@ -137,23 +213,15 @@ def _curve(c: Curve) -> Iterator[str]:
 
 
 def _table(columns: Mapping[str, tuple[object, ...]], heads: tuple[str, ...]) -> Iterator[str]:
-    """Yield aligned lines: text at the left, numbers at the right; the first rows of many."""
     of = {k: [_written(v) for v in columns[k][:ROWS]] for k in heads}
-    texts = {k for k in heads if any(isinstance(v, str) for v in columns[k][:ROWS])}
-    wide = {k: max(map(cells, (k, *of[k]))) for k in heads}
-    for row in (
-        dict(zip(heads, heads, strict=True)),
-        *(dict(zip(of, v, strict=True)) for v in zip(*of.values(), strict=True)),
-    ):
-        reported = (pad(row[k], wide[k]) if k in texts else " " * (wide[k] - cells(row[k])) + row[k] for k in heads)
-        yield f"  {'  '.join(reported).rstrip()}"
+    texts = [i for i, k in enumerate(heads) if any(isinstance(v, str) for v in columns[k][:ROWS])]
+    yield from (f"  {line}" for line in aligned([heads, *zip(*of.values(), strict=True)], texts))
     more = max(map(len, columns.values()), default=0) - ROWS
     if more > 0:
         yield f"  {num.count(more)} more: --out FILE.csv has all"
 
 
 def _facts(head: str, of: Mapping[str, object]) -> Iterator[str]:
-    """Yield names and values under a head, those that a line can show."""
     shown = {k: text for k, v in sorted(of.items()) if (text := _value(v))}
     width = min(max(map(cells, shown), default=0), NAME)
     yield from [f"{head}:"] if shown else []
@@ -162,7 +230,6 @@ def _facts(head: str, of: Mapping[str, object]) -> Iterator[str]:
 
 
 def _value(value: object) -> str:
-    """A number, a text or the first of a list of them; nothing for tables, which JSON has."""
     if isinstance(value, (Mapping, Curve, Estimate, Outcome)):
         return ""
     if not isinstance(value, (list, tuple)):

@@ -1,19 +1,31 @@
-"""Curves on the page: what one shows in words, its figure, its readouts and its numbers."""
+"""Curves and bias maps on the page: what one shows in words, its figure, its readouts and its numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
 from calibrant.report import svg
-from calibrant.report.by_variable import MOST_LEVELS, ByVariable, Point, levels_top, named, share
-from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel, Readout, Row, Table
+from calibrant.report.by_variable import (
+    MOST_LEVELS,
+    ByVariable,
+    Point,
+    by_variable_map,
+    in_units,
+    levels_top,
+    named,
+    regions,
+    share,
+)
+from calibrant.report.document import PAGE, Cell, Column, Details, Figure, Panel, Readout, Table, number_table, row
 from calibrant.report.findings import limit_of, noun
 from calibrant.report.places import digits_of
 from calibrant.report.spans import Span, Text, clipped, lines, literal, say, shown
-from calibrant.report.wording import DIRECTIONS, TOO, capital, cardinal, together, variable_name
+from calibrant.report.wording.terms import DIRECTIONS, TOO, UNPROVEN, capital, cardinal, together, variable_name
+from calibrant.results import Curve
 
 NAMED = 4  # places in a sentence
 NOWHERE_OFF = "not shown to be off anywhere"
@@ -36,17 +48,10 @@ def figure(record: AuditRecord, by_variable: ByVariable) -> Details:
         low, high = f"{by_variable.axis.low:.8g}", f"{by_variable.axis.high:.8g}"
         words = f"What the model says and what happened, by {name}."
         rates = svg.plot(svg.rates(by_variable), words, low, high, "sq")
-        gaps = svg.plot(
-            svg.gaps(by_variable, limit, by_variable.top(limit), noun(record)), f"Gap by {name}: {reported}.", low, high
-        )
-        above = f"points; the band holds all of it, {together(record)}"
-        panels = Panel(RATES, rates, axis=name), Panel(GAP, gaps, small=above, axis=name)
+        panels = Panel(RATES, rates, axis=name), _gaps(record, by_variable, name, reported)
         start = float(max(by_variable.line, key=lambda p: abs(p.gap)).x or 0.0)  # where the gap is largest
-        form = (
-            f"\u2068{clipped(shown(by_variable.variable), 40)}\u2069 {{0}}: the model says {{1}} in 100, {{2}} "
-            f"happened; "
-        )
-        form += "gap {3} points (band {4}), {side}."
+        form = f"\u2068{clipped(shown(by_variable.variable), 40)}\u2069 {{0}}: the model says {{1}} in 100, "
+        form += "{2} happened; gap {3} points (band {4}), {side}."
         words = f"Read the figure by {name}"
         readout = Readout(words, low, high, f"{start:.6g}", form, tuple(DIRECTIONS.values()))
     drawn = Figure(
@@ -58,6 +63,15 @@ def figure(record: AuditRecord, by_variable: ByVariable) -> Details:
         numbers=(points_table(name, by_variable, digits),) if panels else (),
     )
     return Details(reported, (drawn,), by_variable.anchor, name, 3, where=PAGE)
+
+
+def _gaps(record: AuditRecord, by_variable: ByVariable, name: str, reported: str, kind: str = "") -> Panel:
+    """The picture of the gap along a variable."""
+    axis, limit = by_variable.axis, limit_of(record)
+    ends = ("", "") if axis is None else (f"{axis.low:.8g}", f"{axis.high:.8g}")
+    drawn = svg.gaps(by_variable, limit, by_variable.top(limit), noun(record))
+    above = f"points; the band holds all of it, {together(record)}"
+    return Panel(GAP, svg.plot(drawn, f"Gap by {name}: {reported}.", *ends, kind), small=above, axis=name)
 
 
 def cells(p: Point, digits: int) -> tuple[str, str, str, str]:
@@ -74,14 +88,11 @@ def points_table(name: str, by_variable: ByVariable, digits: int) -> Table:
     for p in by_variable.line:
         x = float(p.x or 0.0)
         text = written(x)
-        first = Cell(say(text), "" if _reads(text, x) else f"{x:.8g}")
-        rows.append(Row((first, *(Cell(say(c)) for c in cells(p, digits)))))
-    columns = (Column(say(name)), *(Column(say(h), "r") for h in HEADS))
-    return Table(columns, tuple(rows), style="nums")
+        rows.append((Cell(say(text), "" if _reads(text, x) else f"{x:.8g}"), *cells(p, digits)))
+    return number_table("", (name, *HEADS), rows)
 
 
 def _reads(text: str, x: float) -> bool:
-    """Whether a place is the number that is written."""
     try:
         return abs(float(text.replace(",", "").replace(num.MINUS, "-")) - x) <= 1e-3 * abs(x)
     except ValueError:
@@ -92,7 +103,6 @@ def _reads(text: str, x: float) -> bool:
 
 
 def _levels(by_variable: ByVariable, digits: int, limit: float | None, who: str, times: str) -> Table:
-    """The levels as rows: their numbers, and the gap as a picture."""
     top, kept = levels_top(by_variable), by_variable.levels[:MOST_LEVELS]
     columns = (
         Column(say("Level")),
@@ -106,19 +116,10 @@ def _levels(by_variable: ByVariable, digits: int, limit: float | None, who: str,
     rows = []
     for p in kept:
         says, happened, gap, band = cells(p, digits)
-        rows.append(
-            Row(
-                (
-                    Cell(say(literal(named(p)))),
-                    Cell(say(share(by_variable, p)), f"{p.density:.3g}"),
-                    Cell(say(says)),
-                    Cell(say(happened)),
-                    Cell(sort=f"{p.gap:.6g}", picture=svg.level(p, top, limit)),
-                    Cell(say(f"{gap} ({band})")),
-                    Cell(say(TOO[p.side]), style=p.side),
-                )
-            )
-        )
+        people = Cell(say(share(by_variable, p)), f"{p.density:.3g}")
+        picture = Cell(sort=f"{p.gap:.6g}", picture=svg.level(p, top, limit))
+        verdict = Cell(say(TOO[p.side]), style=p.side)
+        rows.append(row(say(literal(named(p))), people, says, happened, picture, f"{gap} ({band})", verdict))
     return Table(columns, tuple(rows), _levels_caption(by_variable, top, times), "forest levels")
 
 
@@ -148,16 +149,19 @@ class Off:
     wide: bool = False
 
     def by(self, digits: int) -> str:
-        """Return by how much."""
         return f"by {'up to ' if self.wide else ''}{num.nearest(self.size, digits)} points"
 
 
 def heading(by_variable: ByVariable, digits: int) -> str:
     """Return in a few words what is found along a variable: the title of its figure, and the line that opens it."""
-    first, off = worst_off(by_variable), len(_off(by_variable))
-    if unclear(by_variable) or first is None:
+    first = None if unclear(by_variable) else worst_off(by_variable)
+    return _headed(first, len(_off(by_variable)), digits)
+
+
+def _headed(first: Off | None, places: int, digits: int) -> str:
+    if first is None:
         return NOWHERE_OFF
-    more = f"; {cardinal(off - 1)} more" if off > 1 else ""
+    more = f"; {cardinal(places - 1)} more" if places > 1 else ""
     return f"{SIDES[first.side]} for {clipped(first.where, 40)}, {first.by(digits)}{more}"
 
 
@@ -215,7 +219,6 @@ def _several(reported: Sequence[Off], digits: int) -> str:
 
 
 def further(by_variable: ByVariable, digits: int) -> str:
-    """The largest gap with its range, what is on one side, and what was left out."""
     return " ".join(t for t in (_worst(by_variable, digits), _one_side(by_variable), _masked(by_variable)) if t)
 
 
@@ -258,13 +261,143 @@ def _masked(by_variable: ByVariable) -> str:
     n = len(by_variable.points) + by_variable.masked
     return (
         f"Drawn from the 1st to the 99th percentile; {num.count(by_variable.masked)} of {num.count(n)} points are "
-        f"left out: "
-        "too few near them, or too few expected events or non-events."
+        "left out: too few near them, or too few expected events or non-events."
     )
 
 
 def reading(by_variable: ByVariable) -> str:
-    """Return how the whole figure was tested."""
     reported = num.p_value(by_variable.p_value, draws=by_variable.draws)
     what = "the whole curve" if by_variable.axis is not None else "all levels simultaneously"
     return f"Test of {what}: {reported}. Gaps include the overall gap."
+
+
+ON_A_MAP = 9  # of a category on its map: the others are in the JSON
+GAPS = "Gap, points"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a map is farthest off: the stretch or level in words, and its extreme point."""
+
+    # `where` and `at`: the whole stretch, and its extreme point; equal for a level or a single point.
+    where: str
+    at: str
+    point: Point
+    sign: int  # 1 where more happens than the model says
+    least: float  # how far from zero the band of the extreme point stays
+    people: int  # nearest to the points of the stretch
+    adjusted: float  # p-value of the extreme point, allowing for all points of its map
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """One map, what it shows farthest off if anything, of how many places, and the decimals its numbers need."""
+
+    by_variable: ByVariable
+    worst: Place | None
+    places: int
+    digits: int
+
+
+def maps(record: AuditRecord) -> tuple[Map, ...]:
+    """The maps of one variable each, over all scores together, the one that is farthest off first."""
+    gap, made = record.estimates.get("gap"), []
+    for name, curve in record.family("local_bias").items():
+        if curve.columns.get("gap") and len(curve.settings["axes"]) == 1 and "group" not in curve.columns:
+            by_variable = by_variable_map(name, curve, None if gap is None else float(gap.value))
+            result = regions(curve)
+            worst = _place(by_variable, curve, result[0]) if result else None
+            made.append(Map(by_variable, worst, len(result), digits_of(by_variable.across)))
+    return tuple(sorted(made, key=lambda m: (-m.worst.least if m.worst else 0.0, m.by_variable.variable)))
+
+
+def worst(made: tuple[Map, ...], alpha: float) -> Map | None:
+    """The map that is farthest off, if it is shown to be allowing for all maps."""
+    off = (m for m in made if m.worst is not None and m.worst.adjusted * len(made) <= alpha)
+    return next(off, None)
+
+
+def _place(by_variable: ByVariable, curve: Curve, region: Mapping[str, Any]) -> Place:
+    c, span = curve.columns, region["span"][0]
+    i = next(k for k, v in enumerate(c["label"]) if v == region["label"] and c["gap"][k] == region["gap"])
+    label = str(region["label"])
+    where = at = next((named(p) for p in by_variable.levels if p.label == label), shown(label))
+    if span["kind"] != "category" and span["low"] is not None and by_variable.axis is not None:
+        write = by_variable.axis.written
+        low, high, at = (write(in_units(span, v)) for v in (span["low"], span["high"], c["x"][i]))
+        where = low if low == high else f"{low} to {high}"
+    least, most = float(region["low"]), float(region["high"])
+    rates = float(c["predicted"][i]), float(c["observed"][i]), float(region["gap"])
+    rows = next((p.rows for p in by_variable.levels if p.label == label), 0)
+    point, sign = Point(None, label, *rates, least, most, rows=rows), int(region["sign"])
+    adjusted = float(region["p_adjusted"])
+    return Place(where, at, point, sign, least if sign > 0 else -most, int(region["people"]), adjusted)
+
+
+# ---- in words ----
+
+
+def map_heading(m: Map) -> str:
+    """Return in a few words what a map shows: the title of its figure, and the line that opens it."""
+    p = m.worst
+    first = None if p is None else Off(abs(p.point.gap), "low" if p.sign > 0 else "high", p.where, p.where != p.at)
+    return _headed(first, m.places, m.digits)
+
+
+def farthest(record: AuditRecord, made: tuple[Map, ...]) -> Text:
+    result = worst(made, float(record.settings["alpha"]))
+    if result is None or result.worst is None:
+        of = f"any of {cardinal(len(made))} group variables" if len(made) > 1 else "the group variable"
+        return say(f"At no value of {of} is the model shown to be off, {UNPROVEN}.")
+    place, point, digits = result.worst, result.worst.point, result.digits
+    alone = place.at == place.where
+    name = f"{clipped(shown(result.by_variable.variable), 40)}{' = ' if alone else ' '}{clipped(place.where, 48)}"
+    start = say("Farthest off by a group variable: ", Span(clipped(name), "name"), ". ")
+    people = f"{num.count(place.people)} {noun(record)}" if place.people >= int(record.settings.get("mask", 20)) else ""
+    says, happened = (num.reported_rate(v, point.rows, digits) for v in (point.predicted, point.observed))
+    low, high = num.signed_range(point.low, point.high, digits)
+    side, by = "underpredicted" if place.sign > 0 else "overpredicted", num.nearest(abs(point.gap), digits)
+    reported = f"the model says {says} in 100, {happened} happened: {side} by {by} points (band {low} to {high})"
+    if alone:
+        return say(*start, f"There {reported}.", f" {people}." if people else "")
+    among = f"Of these {people}, those" if people else "Those"
+    return say(*start, f"{among} at {place.at} are farthest off: {reported}.")
+
+
+# ---- as a picture ----
+
+
+def map_figure(record: AuditRecord, m: Map) -> Details:
+    by_variable, reported = m.by_variable, map_heading(m)
+    name, tested = clipped(shown(by_variable.variable)), f"{reading(by_variable).partition('. Gaps')[0]}."
+    if by_variable.p_value == 0.0:
+        tested = "An outcome happened that a score of 0 or 1 called impossible."
+    left = max(len(by_variable.levels) - ON_A_MAP, 0)
+    more = f"{left} more levels are in the JSON of this audit. " if left else ""
+    drawn = Figure((), (), say(f"{more}{tested}"), table=_map_levels(m) if by_variable.levels else None)
+    if by_variable.axis is not None:
+        drawn = replace(
+            drawn,
+            panels=(_gaps(record, by_variable, name, reported, "flat"),),
+            caption=(*finding(by_variable, m.digits), *drawn.caption),
+            numbers=(points_table(name, by_variable, m.digits),),
+        )
+    return Details(reported, (drawn,), by_variable.anchor, name, 3, where=PAGE)
+
+
+def _map_levels(m: Map) -> Table:
+    top = levels_top(m.by_variable)
+    kept = sorted(m.by_variable.levels, key=lambda p: -max(p.low, -p.high, 0.0))[:ON_A_MAP]
+    columns = (
+        Column(say("Level")),
+        Column(say(f"{GAPS}, {num.MINUS}{top:g} to +{top:g}"), "c"),
+        Column(say(f"{GAPS} (range)"), "r iv"),
+        Column(say("The model says"), "vd"),
+    )
+    rows = []
+    for p in m.by_variable.levels:
+        if p in kept:
+            *_, gap, band = cells(p, m.digits)
+            verdict = Cell(say(TOO[p.side]), style=p.side)
+            rows.append(row(say(literal(named(p))), Cell(picture=svg.level(p, top)), f"{gap} ({band})", verdict))
+    return Table(columns, tuple(rows), style="forest levels")

@@ -1,4 +1,4 @@
-"""The section about named groups: the worst of them as people, and all of them as a table."""
+"""The sections about named groups, the worst of them first, and about clusters that are sites."""
 
 from __future__ import annotations
 
@@ -6,62 +6,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from calibrant.audit.record import AuditRecord, CheckRecord, Finding
+from calibrant.report import document as doc
+from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report import places, svg
-from calibrant.report.commands import groupings
-from calibrant.report.document import (
-    MARKDOWN,
-    NOWHERE,
-    PAGE,
-    WHOLE,
-    Cell,
-    Column,
-    Columns,
-    Details,
-    Entry,
-    Node,
-    Paragraph,
-    Row,
-    Table,
-)
-from calibrant.report.findings import (
-    MOST_ROWS,
-    RANK,
-    by_gap,
-    ends,
-    limit_of,
-    need_of,
-    noun,
-    ordered,
-    reported,
-    with_verdict,
-)
+from calibrant.report.commands import groupings, naming_groups
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.sections.reference import folded
-from calibrant.report.spans import (
-    Span,
-    Text,
-    clipped,
-    code,
-    label,
-    lines,
-    literal,
-    say,
-    strong,
-)
-from calibrant.report.wording import (
+from calibrant.report.spans import Span, Text, clipped, code, label, lines, literal, say, strong
+from calibrant.report.wording.clusters import CLUSTERS, independent
+from calibrant.report.wording.missing_labels import of_known
+from calibrant.report.wording.parts import beyond_worst, unshown_reason
+from calibrant.report.wording.terms import (
     VERDICTS,
     capital,
+    cardinal,
     certified_range,
     error_at_most,
-    groups_answer,
-    no_groups,
-    people,
     together,
     two_way,
-    unshown_reason,
 )
-from calibrant.report.wording.parts import beyond_worst
+from calibrant.results import Curve
 
 SHORT = 9  # groups in the short table
 # As audit/rounding.py tells them
@@ -74,96 +39,141 @@ GAP = (
 )
 
 
-def groups(record: AuditRecord) -> Iterator[Node]:
-    """The table of groups, and the worst group as people."""
-    yield Paragraph(groups_answer(record), "answer", PAGE)
+def groups(record: AuditRecord) -> Iterator[doc.Node]:
+    yield doc.Paragraph(groups_answer(record), "answer", doc.PAGE)
     if not record.groups:
-        yield Paragraph(no_groups(record), "panel")
+        yield doc.Paragraph(no_groups(record), "panel")
         return
-    yield Paragraph(say(about(record)), "note")
+    yield doc.Paragraph(say(about(record)), "note")
     yield table(record)
     if cut_short(record):
-        yield Paragraph(say(cut_short(record)), where=MARKDOWN)
+        yield doc.Paragraph(say(cut_short(record)), where=doc.MARKDOWN)
     for text in notes(record):
-        yield Paragraph(text, "note")
+        yield doc.Paragraph(text, "note")
     mask = num.count(int(record.settings.get("mask", 20)))
     pooled = f"A group under {mask} is never shown; it is pooled with the next smallest, so that it cannot be found by "
-    reported_so = Paragraph(say(f"{pooled}subtraction. {FIVES}"))
-    yield Details("How groups are counted", (reported_so,), id="groups-read", where=PAGE)
-    yield replace(reported_so, style="note", where=MARKDOWN)
+    reported_so = doc.Paragraph(say(f"{pooled}subtraction. {FIVES}"))
+    yield doc.Details("How groups are counted", (reported_so,), id="groups-read", where=doc.PAGE)
+    yield replace(reported_so, style="note", where=doc.MARKDOWN)
     if people_drawn := tuple(icons(record)):
-        yield Details(
-            f"The worst group as {num.count(min(num.denominator(reported(record)), DOTS))} dots",
+        yield doc.Details(
+            f"The worst group as {num.count(min(num.denominator(facts.reported(record)), DOTS))} dots",
             people_drawn,
             id="people",
-            where=PAGE,
+            where=doc.PAGE,
         )
+
+
+def groups_answer(record: AuditRecord) -> Text:
+    """The first line of "For whom are they off?"."""
+    total = len(record.groups)
+    if not total:
+        reason = unshown_reason(record)
+        return say(f"Not answered. {reason}" if reason else "Not checked: no groups were given.")
+    if facts.limit_of(record) is None:
+        return say("No limit was given; the largest certified errors come first.")
+    broken, undecided = (len(facts.with_verdict(record, v)) for v in ("over", "undecided"))
+    if not broken and not undecided:
+        small = facts.only_together(record)
+        of, more = (" shown", f"; {num.count(small)} small ones only pooled") if small else ("", "")
+        every = f"All {num.count(total)} groups{of} are" if total > 1 else f"The one group{of} is"
+        return say(of_known(record, f"{every} within the limit{more}."))
+    first = f"{capital(cardinal(broken))} of {num.count(total)} groups {'is' if broken == 1 else 'are'} over the limit."
+    if not broken:
+        first = "No group is shown to be over the limit."
+    first = of_known(record, first)
+    if not undecided:
+        return say(f"{first} The largest certified errors come first.")
+    of = independent(record)
+    rows = of.many if of is CLUSTERS else facts.noun(record)
+    few = f"For {cardinal(undecided)} there are too few {rows} to decide; the largest certified errors come first."
+    return say(f"{first} {few}")
+
+
+def no_groups(record: AuditRecord) -> Text:
+    reason = unshown_reason(record)
+    if reason:
+        return say(
+            strong("No group can be shown."), f" {reason} Name coarser groups, or audit more {facts.noun(record)}."
+        )
+    by = code(naming_groups(record))
+    return say(strong("No groups were given."), " Add ", by, " to see for whom the probabilities are off.")
+
+
+def people(record: AuditRecord, finding: Finding) -> Text:
+    """The natural frequencies of a finding, such as "expects 562 to be employed; 585 were"."""
+    d = num.denominator(facts.reported(record))
+    expected, happened = map(num.count, num.of_every(finding, d))
+    if finding.variables:
+        expected, happened = (num.reported_of_every(finding.rows, n, d) for n in (finding.expected, finding.events))
+    outcome, was = record.settings.get("outcome"), "was" if happened == "1" else "were"
+    if outcome is None:
+        events = "event" if expected == "1" else "events"
+        return say(f"expects {expected} {events}; there {was} {happened}")
+    return say(f"expects {expected} to be ", literal(outcome), f"; {happened} {was}")
 
 
 def about(record: AuditRecord) -> str:
     """Return what the two measures of a group are, and which of them the limit is about."""
-    limit = limit_of(record)
+    limit = facts.limit_of(record)
     if limit is None:
         return GAP
-    return f"{GAP} The limit is about the {'gap' if by_gap(record) else 'calibration error'}."
+    return f"{GAP} The limit is about the {'gap' if facts.by_gap(record) else 'calibration error'}."
 
 
-def table(record: AuditRecord) -> Table:
+def table(record: AuditRecord) -> doc.Table:
     """Return all groups, the worst first: gap and calibration error with ranges; the picture is of what is judged."""
-    limit, kept = limit_of(record), ordered(record.groups)[:MOST_ROWS]
-    judged, gap = limit is not None, by_gap(record)
-    top = places.ruler_top_of([ends(record, f) for f in kept], limit)
+    limit, kept = facts.limit_of(record), facts.ordered(record.groups)[: facts.MOST_ROWS]
+    judged, gap = limit is not None, facts.by_gap(record)
+    top = places.ruler_top([facts.ends(record, f) for f in kept], limit)
     axis = lines("Gap, either way," if gap else "Calibration error,", f"0 to {top:g}\N{NO-BREAK SPACE}points")
     columns = (
-        Column(say("Group")),
-        Column(say(capital(noun(record))), "r n"),
-        Column(lines("Model says,", "in 100"), "r hide"),
-        Column(lines("Happened,", "in 100"), "r hide"),
-        Column(lines("Gap (range),", "points"), "r gp", "Gap (certified range), points"),
-        Column(axis, "c", where=PAGE),
-        Column(lines("Calibration", "error, points"), "r iv", "Calibration error, certified range, points"),
-        Column(say("Verdict"), "vd", where=WHOLE if judged else NOWHERE),
-        Column(
+        doc.Column(say("Group")),
+        doc.Column(say(capital(facts.noun(record))), "r n"),
+        doc.Column(lines("Model says,", "in 100"), "r hide"),
+        doc.Column(lines("Happened,", "in 100"), "r hide"),
+        doc.Column(lines("Gap (range),", "points"), "r gp", "Gap (certified range), points"),
+        doc.Column(axis, "c", where=doc.PAGE),
+        doc.Column(lines("Calibration", "error, points"), "r iv", "Calibration error, certified range, points"),
+        doc.Column(say("Verdict"), "vd", where=doc.WHOLE if judged else doc.NOWHERE),
+        doc.Column(
             lines("Clusters that" if record.data.get("cluster") else "Log rows that", "would decide"),
             "r need",
-            where=WHOLE if judged else NOWHERE,
+            where=doc.WHOLE if judged else doc.NOWHERE,
         ),
     )
-    rows = [replace(_row(record, record.everyone, top), id="", where=MARKDOWN)]
+    rows = [replace(_row(record, record.everyone, top), id="", where=doc.MARKDOWN)]
     rows += [_row(record, f, top) for f in kept]
-    return Table(columns, tuple(rows), _caption(record), "forest long", "groups-all", SHORT)
+    return doc.Table(columns, tuple(rows), _caption(record), "forest long", "groups-all", SHORT)
 
 
-def _row(record: AuditRecord, f: Finding, top: float) -> Row:
-    limit, predicted, observed = limit_of(record), f.expected / f.rows, f.events / f.rows
-    low, high = ends(record, f)
-    track = places.track(low, high, top, f.verdict, f"{_range(low, high, limit)} points", limit)
+def _row(record: AuditRecord, f: Finding, top: float) -> doc.Row:
+    limit, predicted, observed = facts.limit_of(record), f.expected / f.rows, f.events / f.rows
+    low, high = facts.ends(record, f)
+    track = svg.track(low, high, top, f.verdict, f"{_range(low, high, limit)} points", limit)
     reported_in = f.rows if f.variables else 0  # everyone is reported exactly
-    name = Cell(say("Everyone"))
-    if f.variables:
-        name = Cell(say(literal(label(f))))
-    known = need_of(f)
+    known = facts.need_of(f)
     need = "–" if known is None else num.amount(*known).removeprefix("about ")
     first, last = num.signed_range(f.gap.interval.low, f.gap.interval.high)
-    cells = (
-        name,
-        Cell(say(num.count(f.rows))),
-        Cell(say(num.reported_rate(predicted, reported_in))),
-        Cell(say(num.reported_rate(observed, reported_in))),
-        Cell(say(f"{num.gap(f.gap.value)} ({first} to {last})")),
-        Cell(sort=f"{low:.4g}", picture=svg.track(track)),
-        Cell(say(error_range(record, f))),
-        Cell(say(VERDICTS[f.verdict]), str(-RANK[f.verdict]), icon=f.verdict),
-        Cell(say(need), str(known[0]) if known and need[0] in "oa" else "", style="none" if need == "–" else ""),
+    made = doc.row(
+        say(literal(label(f))) if f.variables else "Everyone",
+        num.count(f.rows),
+        num.reported_rate(predicted, reported_in),
+        num.reported_rate(observed, reported_in),
+        f"{num.gap(f.gap.value)} ({first} to {last})",
+        doc.Cell(sort=f"{low:.4g}", picture=track),
+        error_range(record, f),
+        doc.Cell(say(VERDICTS[f.verdict]), str(-facts.RANK[f.verdict]), icon=f.verdict),
+        doc.Cell(say(need), str(known[0]) if known and need[0] in "oa" else "", style="none" if need == "–" else ""),
     )
-    return Row(cells, f.id)
+    return replace(made, id=f.id)
 
 
 def error_range(record: AuditRecord, f: Finding) -> str:
     """The certified range of the calibration error; where the limit is about it, as its verdict leaves it."""
-    if by_gap(record) or two_way(f):
+    if facts.by_gap(record) or two_way(f):
         return certified_range(record, f, dashed=True)
-    return _range(*ends(record, f), limit_of(record))
+    return _range(*facts.ends(record, f), facts.limit_of(record))
 
 
 def _range(low: float, high: float, limit: float | None) -> str:
@@ -171,7 +181,7 @@ def _range(low: float, high: float, limit: float | None) -> str:
 
 
 def _caption(record: AuditRecord) -> str:
-    total, limit = len(record.groups), limit_of(record)
+    total, limit = len(record.groups), facts.limit_of(record)
     dashed = "" if limit is None else f" Dashed: the limit of {num.limit_points(limit)}."
     if total == 1:
         return f"The one group that was given.{dashed}"
@@ -183,10 +193,10 @@ def _caption(record: AuditRecord) -> str:
 def cut_short(record: AuditRecord) -> str:
     """Return that the long table of groups is cut, and where the rest is; empty where it is whole."""
     total = len(record.groups)
-    if total <= MOST_ROWS:
+    if total <= facts.MOST_ROWS:
         return ""
     return (
-        f"The first {num.count(MOST_ROWS)} of {num.count(total)} groups, the worst first. "
+        f"The first {num.count(facts.MOST_ROWS)} of {num.count(total)} groups, the worst first. "
         "The others are in the JSON of this audit, which the last section describes."
     )
 
@@ -202,13 +212,13 @@ def notes(record: AuditRecord) -> tuple[Text, ...]:
 # ---- the worst group as people ----
 
 
-def icons(record: AuditRecord) -> Iterator[Columns]:
+def icons(record: AuditRecord) -> Iterator[doc.Columns]:
     """The people of the worst broken group as dots; nothing if none is broken or no dot would differ.
 
     Nor where fewer than five are reported as none: they would be no dot.
     """
-    worst = [f for f in reported(record) if f.variables]
-    d = num.denominator(reported(record))
+    worst = [f for f in facts.reported(record) if f.variables]
+    d = num.denominator(facts.reported(record))
     total = min(d, DOTS)
     expected, happened = num.of_every(worst[0], total) if worst else (0, 0)
     if expected == happened or not (worst[0].expected and worst[0].events):
@@ -217,18 +227,19 @@ def icons(record: AuditRecord) -> Iterator[Columns]:
     kinds = ["ic1"] * same + ["ic2"] * apart + ["ic0"] * (total - same - apart)
     dots = tuple((k, 6 + 12.6 * (i % ACROSS), 6 + 12.4 * (i // ACROSS)) for i, k in enumerate(kinds))
     each = d // total
-    who = f"one of the {noun(record)}" if each == 1 else f"{each} {noun(record)}"
+    who = f"one of the {facts.noun(record)}" if each == 1 else f"{each} {facts.noun(record)}"
     rest = "more for those beyond that" if beyond else "of them did not happen"
     words = f"{total} dots, {who} each: {expected} that the model expects, {apart} {rest}"
     picture = svg.dots(svg.Dots(252, round(12.4 * (total // ACROSS)), dots), words, 4.3)
     name = Span(clipped(label(worst[0])), "name")
-    start = say(strong(f"Of every {num.count(d)} {noun(record)} in "), name, ", the model ", *people(record, worst[0]))
-    who = f"five {noun(record)}" if each == 5 else who
-    yield Columns((*start, *say(f". Each dot is {who}: "), *_legend(record, beyond)), picture)
+    start = say(
+        strong(f"Of every {num.count(d)} {facts.noun(record)} in "), name, ", the model ", *people(record, worst[0])
+    )
+    who = f"five {facts.noun(record)}" if each == 5 else who
+    yield doc.Columns((*start, *say(f". Each dot is {who}: "), *_legend(record, beyond)), picture)
 
 
 def _legend(record: AuditRecord, beyond: bool) -> Sequence[Span]:
-    """Return what the three kinds of dots stand for."""
     outcome, square = record.settings.get("outcome"), Span("square", "square")
     if outcome is None and beyond:
         return say("filled, an expected event; ", square, ", an event beyond that; empty, no event.")
@@ -249,24 +260,144 @@ METHOD = (
 )
 
 
-def methods(record: AuditRecord) -> Iterator[Entry]:
-    """Return how the groups were certified."""
+def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     alpha = num.percent(float(record.settings["alpha"]))
     shared = METHOD.format(alpha=alpha, groups=num.count(len(record.groups)))
-    yield Entry("Groups", say(shared if record.groups else unshown_reason(record) or "None were given."))
+    yield doc.Entry("Groups", say(shared if record.groups else unshown_reason(record) or "None were given."))
 
 
 def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
-    results = [f"{len(with_verdict(record, v))} {VERDICTS[v].lower()}" for v in ("within", "over", "undecided")]
+    results = [f"{len(facts.with_verdict(record, v))} {VERDICTS[v].lower()}" for v in ("within", "over", "undecided")]
     total = num.count(len(record.groups))
-    if limit_of(record) is None:
+    if facts.limit_of(record) is None:
         results = [f"{total} certified ranges"]
     meaning = f"all {total} ranges hold simultaneously, {together(record)}" if record.groups else "for whom is it off?"
     return OutlineCheck(f"Every group: {error_at_most(record)}", ", ".join(results), meaning)
 
 
 def _verdict(record: AuditRecord) -> str:
-    return ordered(record.groups)[0].verdict if record.groups and limit_of(record) is not None else ""
+    return facts.ordered(record.groups)[0].verdict if record.groups and facts.limit_of(record) is not None else ""
+
+
+CODE = "sites"
+LEVEL = 0.05  # of the test that all sites are alike
+
+
+def sites(record: AuditRecord) -> Iterator[doc.Node]:
+    curve = record.curve(CODE)
+    if not curve.settings:
+        return
+    yield doc.Paragraph(_answer(curve), "answer")
+    yield _figure(record)
+    yield doc.Paragraph(_note(record), "note")
+
+
+def _answer(curve: Curve) -> Text:
+    s = curve.settings
+    differ = (
+        "Clusters differ beyond chance"
+        if s["p_value"] <= LEVEL
+        else ("No difference between clusters is shown beyond chance")
+    )
+    return say(
+        f"{differ}. Averaged over {num.count(s['sites'])} clusters (",
+        code(s["site"]),
+        "), ",
+        strong(f"{_times(curve, 'ratio')} times as many events happened as the model expects"),
+        f" ({_times(curve, 'ratio_low')} to {_times(curve, 'ratio_high')}). A new one is to expect ",
+        strong(f"{_times(curve, 'ratio_new_low')} to {_times(curve, 'ratio_new_high')} times as many"),
+        ".",
+    )
+
+
+def _times(curve: Curve, name: str) -> str:
+    return num.decimals(float(curve.settings[name]), 2)
+
+
+def _figure(record: AuditRecord) -> doc.Figure:
+    c, s = record.curve(CODE).columns, record.curve(CODE).settings
+    inside = [s[k] for k in ("new_low", "new_high", "mean_low", "mean_high")] + list(c["estimate"])
+    top = places.end_of(max(abs(float(v)) for v in inside))
+    lines = [(float(a), float(b), float(h)) for a, b, h in zip(c["low"], c["estimate"], c["high"], strict=True)]
+    mean, new = ((float(s[f"{k}_low"]), float(s[f"{k}_high"])) for k in ("mean", "new"))
+    words = f"Calibration intercepts of {num.count(len(lines))} clusters, from {num.decimals(lines[0][1], 2)} to "
+    picture = svg.caterpillar(lines, (mean, new), top, f"{words}{num.decimals(lines[-1][1], 2)}.")
+    panel = doc.Panel(
+        "Each cluster with its range", picture, axis="calibration intercept, logits; above 0: underpredicts"
+    )
+    return doc.Figure(
+        panels=(panel,), key=(), caption=say(_sites_caption(record.curve(CODE))), numbers=(_numbers(record),)
+    )
+
+
+def _numbers(record: AuditRecord) -> doc.Table:
+    c, s = record.curve(CODE).columns, record.curve(CODE).settings
+    pooled = (
+        ("Mean of all clusters", s["mean"], s["mean_low"], s["mean_high"]),
+        ("A new cluster", s["mean"], s["new_low"], s["new_high"]),
+    )
+    each = ((f"number {rank}", *rest) for rank, *rest in zip(*c.values(), strict=True))
+    rows = (
+        (name, num.decimals(at, 2), num.between(num.decimals(low, 2), num.decimals(high, 2)))
+        for name, at, low, high in (*pooled, *each)
+    )
+    heads = ("Cluster", "Intercept, logits", "Range")
+    return doc.number_table("The lowest first, without names.", heads, rows, "cards")
+
+
+def _sites_caption(curve: Curve) -> str:
+    s, shown = curve.settings, len(curve.columns["rank"])
+    unshown, all_of = int(s["unshown"]), int(s["sites"]) - int(s["unshown"])
+    parts = [
+        "The lowest first, without names: a cluster may be one person. Narrow strip: the mean; wide: a new cluster."
+    ]
+    if shown < all_of:
+        parts.append(f"{num.count(shown)} of {num.count(all_of)} are drawn, evenly spaced.")
+    if unshown:
+        parts.append(f"{num.count(unshown)} with few rows count and are not drawn.")
+    return " ".join(parts)
+
+
+def _note(record: AuditRecord) -> Text:
+    s, nested = record.curve(CODE).settings, list(record.data.get("nested") or {})
+    level = f"{100.0 * (1.0 - s['alpha']):g}%"
+    mean, low, high, new_low, new_high, tau, most = (
+        num.decimals(float(s[k]), 2)
+        for k in ("mean", "mean_low", "mean_high", "new_low", "new_high", "tau", "tau_high")
+    )
+    also = " count as independent here, so clusters may seem to differ more than they do."
+    kept = (" Rows of one ", code(nested[-1]), also) if nested else ()
+    return say(
+        f"Calibration intercept, in logits (0: calibrated; above 0: underpredicts): mean {mean} ({low} to {high}), a "
+        f"new cluster {new_low} to {new_high}; standard deviation between clusters {tau}, at most {most}. Ranges of "
+        f"{level} each hold for many clusters, not for few: no certificate. Every cluster has equal weight here, "
+        "large or small.",
+        *kept,
+    )
+
+
+def _sites_check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
+    curve = record.curve(CODE)
+    means = "how far calibration differs between clusters, and what a new one is to expect"
+    if not curve.settings:
+        return OutlineCheck("Clusters", "", means)
+    reported = (
+        f"a new cluster: {_times(curve, 'ratio_new_low')} to {_times(curve, 'ratio_new_high')} times the events "
+        "expected"
+    )
+    return OutlineCheck("Does it hold in every cluster?", reported, means)
+
+
+def sites_methods(record: AuditRecord) -> tuple[doc.Entry, ...]:
+    if not record.curve(CODE).settings:
+        return ()
+    text = (
+        "Each cluster's binomial likelihood of its own intercept, integrated over a normal distribution of clusters "
+        "(one stage, REML); Student's law for the mean and for a new cluster (Higgins, Thompson, Spiegelhalter). "
+        "Assumed: clusters independent, rows of one cluster independent given it. A cluster's own range is Firth's. "
+        "Every cluster has equal weight, so the mean is not that of all rows."
+    )
+    return (doc.Entry("Cluster by cluster", say(text)),)
 
 
 DECLARED = (
@@ -279,5 +410,15 @@ DECLARED = (
         verdict=_verdict,
         methods=methods,
         checks={"error-groups": _check},
+    ),
+    Declared(
+        id="sites",
+        order=32,
+        nav="In every cluster?",
+        heading="Does it hold in every cluster?",
+        nodes=sites,
+        methods=sites_methods,
+        checks={CODE: _sites_check},
+        there=lambda record: bool(record.curve(CODE).settings),
     ),
 )

@@ -11,10 +11,10 @@ from calibrant.report import numbers as num
 from calibrant.report.document import MARKDOWN, PAGE, Entry, Node, Paragraph
 from calibrant.report.findings import STRONG, SUBGROUPS, draws_of, impossible, noun, ran, stands
 from calibrant.report.outline import Declared, OutlineCheck
-from calibrant.report.sections import maps, search
+from calibrant.report.sections import curves, search
 from calibrant.report.spans import Text, code, say
-from calibrant.report.wording import UNPROVEN, capital, cardinal, p_reported, unmade, variable_names
-from calibrant.report.wording.clusters import by_clusters, chance
+from calibrant.report.wording.clusters import chance, independent
+from calibrant.report.wording.terms import UNPROVEN, capital, cardinal, p_reported, unmade, variable_names
 
 LOCAL = "local-calibration"
 KERNEL_ERROR = "kernel-error"
@@ -24,14 +24,13 @@ UNTESTED = "Error hidden in attributes was not tested."
 
 
 def hidden(record: AuditRecord) -> Iterator[Node]:
-    """Return what was found among people with the same score, and what the search for a mix of attributes found."""
     if ran(record, LOCAL) is None and ran(record, STRONG) is None:
         yield Paragraph(unmade(record, LOCAL, UNTESTED), "quiet", PAGE)
         return
-    made = maps.maps(record)
+    made = curves.maps(record)
     yield Paragraph(answer(record), "answer")
     if made:
-        yield Paragraph(maps.farthest(record, made), where=MARKDOWN)
+        yield Paragraph(curves.farthest(record, made), where=MARKDOWN)
     for what, test in (("test of each attribute", LOCAL), ("search for a mix of attributes", STRONG)):
         if ran(record, test) is None:
             yield Paragraph(say(f"The {what} was not made. ", *unmade(record, test, UNTESTED)), "quiet")
@@ -99,7 +98,6 @@ def _alone(record: AuditRecord) -> Text:
 
 
 def local_answer(record: AuditRecord) -> Text:
-    """Return what the test of each attribute found, in a sentence or two."""
     check = ran(record, LOCAL)
     if check is None or check.outcome is None:
         return ()
@@ -173,7 +171,6 @@ WORDS = (
 
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
-    """Return how the tests and the maps were made."""
     check = ran(record, LOCAL)
     if check is not None and check.outcome is not None:
         outcome, n = check.outcome, draws_of(check.outcome)
@@ -196,17 +193,14 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
         )
     for curve in list(record.family("local_bias").values())[:1]:
         s = curve.settings
-        most = f"{num.percent(float(s['alpha']))} of 100 audits"
-        often = (
-            f"about {most}, if clusters are many" if by_clusters(record) else f"at most {most}, at any number of rows"
-        )
+        by = independent(record)
+        often = f"{by.most} {num.percent(float(s['alpha']))} of 100 audits, {by.when}"
         made = MAPS.format(null=chance(record, int(s["draws"])), often=often)
         yield Entry("Maps", say(made, code(curve.method), "."))
     yield from search.methods(record)
 
 
 def words(record: AuditRecord) -> Iterator[Entry]:
-    """The words of the tests that were made."""
     if ran(record, LOCAL) is not None:
         yield from WORDS
     if ran(record, STRONG) is not None:
@@ -226,7 +220,6 @@ def _check(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
 
 
 def _kernel(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
-    """The kernel error, its interval, up to where a right model's is accepted, and its p-value."""
     e, test = check.estimate, ran(record, LOCAL)
     numbers = ""
     if e is not None:

@@ -12,7 +12,7 @@ from calibrant.report import numbers as num
 from calibrant.report.document import MARKDOWN, PAGE, Details, Node, Paragraph, number_table
 from calibrant.report.places import EARLIEST, LARGE, LATEST, SMALL, day, number
 from calibrant.report.spans import Span, Text, clipped, literal, say, shown
-from calibrant.report.wording import UNPROVEN, capital, cardinal, together
+from calibrant.report.wording.terms import UNPROVEN, capital, cardinal, together
 
 COLUMNS = ("variable", "level", "inferred", "observed", "bias", "low", "high")  # that are read of the record's curve
 SHORT = 6  # lines of the table
@@ -23,7 +23,6 @@ HEAD = ("Among the events", "Probabilities say", "Labels say", "Off by", "Off by
 
 
 def inference(record: AuditRecord) -> Iterator[Node]:
-    """The sentence and the table on demand, and a line for the texts where a mean or share comes out wrong."""
     result = lines(record)
     if not result:
         return
@@ -56,12 +55,10 @@ class Line:
 
     @property
     def error_shown(self) -> bool:
-        """Whether it is shown to be biased."""
         return self.low > 0.0 or self.high < 0.0
 
     @property
     def name(self) -> str:
-        """The variable, or the variable and its level."""
         return clipped(
             f"{shown(self.variable)} = {shown(self.level)}" if self.kind == "level" else shown(self.variable)
         )
@@ -129,7 +126,6 @@ def lines(record: AuditRecord) -> tuple[Line, ...]:
 
 
 def wrong(record: AuditRecord) -> tuple[Line, ...]:
-    """Return those that are shown to be biased."""
     return tuple(line for line in lines(record) if line.error_shown)
 
 
@@ -155,7 +151,6 @@ def answer(record: AuditRecord) -> Text:
 
 
 def heading(record: AuditRecord) -> str:
-    """Return how many are shown to be biased."""
     off, of = len(wrong(record)), len(lines(record))
     return f"{num.count(off)} of {num.count(of)} means and shares of the events {_shown(off)}"
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
-from calibrant.report.document import Cell, Column, Details, Entry, Node, Paragraph, Row, Table
+from calibrant.report.document import Details, Entry, Node, Paragraph, Table, number_table
 from calibrant.report.findings import by_gap, cluster_totals, limit_of, noun
 from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import clipped, code, literal, say, shown
-from calibrant.report.wording import VERDICTS, capital, error_at_most
+from calibrant.report.wording.clusters import independent
 from calibrant.report.wording.missing_labels import People, people, ratio
+from calibrant.report.wording.terms import VERDICTS, capital, error_at_most
 
 MOST = 60  # populations, and lines of those without an outcome; the others are in the JSON
 MATTERS = 0.1  # standardised difference from which on two parts are commonly held to differ
@@ -31,7 +32,6 @@ NO_PROOF = "That outcomes are missing at random given the score, no test of thes
 
 
 def missing(record: AuditRecord) -> Iterator[Node]:
-    """Return both tables on demand; nothing where every outcome is known."""
     kept = people(record)
     if not kept:
         return
@@ -58,7 +58,6 @@ def _of_clusters(record: AuditRecord) -> str:
 
 
 def heading(record: AuditRecord, everyone: People) -> str:
-    """Return how many have no outcome, and how far everyone's verdict stands."""
     reported = f"Outcomes not known: {everyone.unknown} of {noun(record)}"
     if limit_of(record) is None:
         return reported
@@ -67,7 +66,6 @@ def heading(record: AuditRecord, everyone: People) -> str:
 
 
 def stated(record: AuditRecord) -> float:
-    """The odds that were stated."""
     return float(record.curve("missing_labels").columns["odds"][2])
 
 
@@ -81,24 +79,22 @@ def _standing(one: People) -> str:
 
 
 def _ranges(record: AuditRecord, values: tuple[People, ...]) -> Table:
-    """A line for everyone and each group: its range and verdict under each assumption."""
     judged, odds = limit_of(record) is not None, stated(record)
-    heads = ("Outcome not known", "At random", f"Odds up to {odds:g}", "Whatever they are")
-    columns = (Column(say("Who")), *(Column(say(h), "r") for h in (*heads, *(("Stands to",) if judged else ()))))
+    heads = ["Who", "Outcome not known", "At random", f"Odds up to {odds:g}", "Whatever they are"]
+    heads += ["Stands to"] if judged else []
     rows = []
     for one in values[:MOST]:
         who = say("Everyone") if one.everyone else say(literal(clipped(shown(one.name))))
         cells = [one.unknown, *(_range(record, one, i) for i in range(3))]
-        rows.append(Row((Cell(who), *(Cell(say(c)) for c in (*cells, *((_stood(one),) if judged else ()))))))
+        rows.append((who, *cells, *((_stood(one),) if judged else ())))
     more = len(values) - MOST
     rest = f" {num.count(more)} more groups are in the JSON of this audit." if more > 0 else ""
     what = "gap" if by_gap(record) else "calibration error"
     caption = f"{capital(what)} of all {noun(record)}, points. Everyone's ranges hold separately, those of groups "
-    return Table(columns, tuple(rows), f"{caption}simultaneously.{rest}")
+    return number_table(f"{caption}simultaneously.{rest}", heads, rows, "cards")
 
 
 def _range(record: AuditRecord, one: People, at: int) -> str:
-    """A range under one assumption, with its verdict where there is one."""
     low, high = one.ranges[at]
     if by_gap(record):
         reported = " to ".join(num.signed_range(low, high))
@@ -117,10 +113,8 @@ def _stood(one: People) -> str:
 
 
 def _who(record: AuditRecord) -> Table:
-    """A line for each range of the score and each level: how many are without an outcome, and the difference."""
     c = record.curve("without_label").columns
-    heads = (capital(noun(record)), "Outcome not known", "Standardised difference", "p")
-    columns = (Column(say("Who is without")), *(Column(say(h), "r") for h in heads))
+    heads = ("Who is without", capital(noun(record)), "Outcome not known", "Standardised difference", "p")
     rows, last, untested = [], "", "not tested" if cluster_totals(record) else "too few"
     keys = ("variable", "level", "rows", "unlabelled", "share", "difference", "p_adjusted")
     for variable, level, known, without, share, difference, p in list(zip(*(c[k] for k in keys), strict=True))[:MOST]:
@@ -138,16 +132,11 @@ def _who(record: AuditRecord) -> Table:
             "none there" if difference is None else _signed(float(str(difference))),
             reported_p,
         )
-        who = (code(shown(variable)), ": ", literal(clipped(shown(level))))
-        rows.append(Row((Cell(say(*who)), *(Cell(say(text)) for text in cells))))
+        rows.append((say(code(shown(variable)), ": ", literal(clipped(shown(level)))), *cells))
     more = len(c["level"]) - MOST
     rest = f" {num.count(more)} more are in the JSON of this audit." if more > 0 else ""
-    return Table(columns, tuple(rows), DIFFERS + (UNTESTED if cluster_totals(record) else TESTED) + rest)
-
-
-def _p_reported(p: object) -> str:
-    """Write an adjusted p-value by itself; where there are too few people for one, say so."""
-    return "too few" if p is None else num.p_value(float(str(p))).removeprefix("p ").removeprefix("= ")
+    caption = DIFFERS + (UNTESTED if cluster_totals(record) else TESTED) + rest
+    return number_table(caption, heads, rows, "cards")
 
 
 def _signed(x: float) -> str:
@@ -163,7 +152,6 @@ def _percent(share: float) -> str:
 
 
 def check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
-    """Return how to read the check: the worst verdict at the stated odds, and everyone's range."""
     kept, odds = people(record), stated(record)
     question = f"All, outcomes known or not: {error_at_most(record)}"
     numbers = f"everyone {_range(record, kept[0], 1)}".replace(" ·", " points:") if kept else ""
@@ -180,8 +168,6 @@ BY_CLUSTERS = "The terms of one {one}, weighted, are added up to one. "
 
 
 def methods(record: AuditRecord) -> Iterator[Entry]:
-    """Return how ranges with missing outcomes were made."""
     if people(record):
-        one = "cluster" if record.data.get("cluster") else "row"
-        by = BY_CLUSTERS.format(one=one) if cluster_totals(record) else ""
+        by = BY_CLUSTERS.format(one=independent(record).one) if cluster_totals(record) else ""
         yield Entry("Outcomes not known", say(HOW.format(by=by), code("certify.missing_labels"), "."))

@@ -3,59 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.report import document as doc
+from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report import svg
 from calibrant.report.by_variable import Bin, ByVariable, Stretch, bins_of, score_view
-from calibrant.report.document import (
-    MARKDOWN,
-    PAGE,
-    WHOLE,
-    Cell,
-    Column,
-    Details,
-    Entry,
-    Figure,
-    Node,
-    Panel,
-    Paragraph,
-    Readout,
-    Row,
-    Table,
-    number_table,
-)
-from calibrant.report.findings import (
-    SUBGROUPS,
-    by_gap,
-    carries_curve,
-    check_of,
-    few,
-    gap_side,
-    limit_of,
-    noun,
-    screened,
-    side,
-)
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import Window, digits_of
 from calibrant.report.sections import missing_labels
 from calibrant.report.sections.curves import GAP, HEADS, RATES, cells
 from calibrant.report.sections.missing_labels import missing
 from calibrant.report.spans import Text, code, plain, say, sentence, strong
-from calibrant.report.wording import (
+from calibrant.report.wording.clusters import chance, independent
+from calibrant.report.wording.missing_labels import of_known
+from calibrant.report.wording.terms import (
     DIRECTIONS,
     capital,
     cardinal,
+    certified_range,
     error_at_most,
     error_bounds,
     judged_range,
-    overall_answer,
     people_share,
     together,
+    two_way,
 )
-from calibrant.report.wording.clusters import by_clusters, chance
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 
@@ -86,27 +61,42 @@ MEASURES = {  # name in the record: its name on the page, what it says, its deci
 }
 
 
-def overall(record: AuditRecord) -> Iterator[Node]:
-    """The reliability figure, what is certified, and the standard measures."""
-    yield Paragraph(overall_answer(record), "answer")
-    yield figure(record) if carries_curve(record) else Paragraph(no_figure(record), "panel", PAGE)
-    yield Details("What is certified, and about which score", (certified(record),), id="certified")
+def overall(record: AuditRecord) -> Iterator[doc.Node]:
+    yield doc.Paragraph(overall_answer(record), "answer")
+    yield figure(record) if facts.carries_curve(record) else doc.Paragraph(no_figure(record), "panel", doc.PAGE)
+    yield doc.Details("What is certified, and about which score", (certified(record),), id="certified")
     yield from missing(record)
     if record.measures:
-        yield Details(f"Standard measures, not certified: {first_measure(record)}", (measures(record),), id="measures")
-        yield Paragraph(say(measures_note(record)), where=MARKDOWN)
+        yield doc.Details(
+            f"Standard measures, not certified: {first_measure(record)}", (measures(record),), id="measures"
+        )
+        yield doc.Paragraph(say(measures_note(record)), where=doc.MARKDOWN)
+
+
+def overall_answer(record: AuditRecord) -> Text:
+    """The first line of "How far off are the probabilities?"."""
+    one = record.everyone
+    predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows)
+    start = f"On average by {certified_range(record, one)} points."
+    if two_way(one):
+        low, high = error_bounds(record, one)
+        start = f"On average the raw score by at least {low} points, the rounded score by at most {high}."
+    mostly = {
+        "low": "Mostly the model underpredicts: it",
+        "high": "Mostly the model overpredicts: it",
+        "unclear": "On balance it is not shown to be off: the model",
+    }.get(facts.gap_side(record) or "", "The model")
+    return say(f"{of_known(record, start)} {mostly} predicts {predicted} in 100, and {observed} in 100 happened.")
 
 
 # ---- the reliability figure ----
 
 
 def score(record: AuditRecord) -> ByVariable:
-    """The curve along the score; where there is none, its ranges."""
     return score_view(bins_of(record.curve("bins")), record.curve("reliability"))
 
 
 def smooth(record: AuditRecord) -> bool:
-    """Whether the record holds a smoothed curve."""
     return bool(record.curve("reliability").columns.get("gap"))
 
 
@@ -115,13 +105,12 @@ def _with_many_clusters(record: AuditRecord) -> str:
     return ", if clusters are many" if "clusters" in record.curve("reliability").settings else ""
 
 
-def figure(record: AuditRecord) -> Figure:
-    """The pictures, the readouts and the numbers of the reliability figure."""
-    limit, bins, by_variable = limit_of(record), bins_of(record.curve("bins")), score(record)
+def figure(record: AuditRecord) -> doc.Figure:
+    limit, bins, by_variable = facts.limit_of(record), bins_of(record.curve("bins")), score(record)
     low, high = (f"{v:g}" for v in by_variable.across)
     top, digits, finds = by_variable.top(limit), digits_of(by_variable.across), finding(record)
     cross = replace(svg.cross(bins, by_variable.across), marks=(HAPPENED, SAYS))
-    drawn = svg.gaps(by_variable, limit, top, noun(record))
+    drawn = svg.gaps(by_variable, limit, top, facts.noun(record))
     gaps = replace(drawn, marks=(*ABOVE, SAYS, *drawn.marks), ruled=True)
     of_cross = "What happened against what the model says, one dot a range of the score."
     of_gaps = f"{GAP}, by score. {finds}."
@@ -129,23 +118,25 @@ def figure(record: AuditRecord) -> Figure:
     if smooth(record):
         kept = f"Band: holds the whole curve, {together(record)}{_with_many_clusters(record)}."
     cut = any(max(-p.low, p.high) * 100 > top for p in by_variable.line)
-    form = f"Where the model says {{0}}%, {{2}} in 100 happened: {{3}} points ({{4}}), {{side}}. {{5}} {noun(record)} "
-    form += "in {6}."
-    return Figure(
+    form = "Where the model says {0}%, {2} in 100 happened: {3} points ({4}), {side}. "
+    form += f"{{5}} {facts.noun(record)} in {{6}}."
+    return doc.Figure(
         panels=(
-            Panel(
+            doc.Panel(
                 RATES,
                 svg.plot(cross, of_cross, low, high, "cross"),
-                small=f"a dot is a range; its area, {noun(record)}",
+                small=f"a dot is a range; its area, {facts.noun(record)}",
             ),
-            Panel(GAP, svg.plot(gaps, of_gaps, low, high, "score")),
+            doc.Panel(GAP, svg.plot(gaps, of_gaps, low, high, "score")),
         ),
         key=(),
         caption=say(f"{kept} {reading(smooth(record), by_variable.across, cut)}"),
         id="fig-reliability",
         title=finds,
-        readout=Readout("Read the figure by score", low, high, _start(by_variable), form, tuple(DIRECTIONS.values())),
-        numbers=_tables(by_variable, bins, digits, noun(record)),
+        readout=doc.Readout(
+            "Read the figure by score", low, high, _start(by_variable), form, tuple(DIRECTIONS.values())
+        ),
+        numbers=_tables(by_variable, bins, digits, facts.noun(record)),
     )
 
 
@@ -154,17 +145,15 @@ def _start(by_variable: ByVariable) -> str:
 
 
 def no_figure(record: AuditRecord) -> Text:
-    """Return why there is no curve, with the counts."""
-    one, check = record.everyone, check_of(record, "reliability")
-    counts = strong(f"No curve: {num.count(one.rows)} {noun(record)}, {num.count(one.events)} events.")
+    one, check = record.everyone, facts.check_of(record, "reliability")
+    counts = strong(f"No curve: {num.count(one.rows)} {facts.noun(record)}, {num.count(one.events)} events.")
     why = "A curve needs at least 50 expected events and 50 expected non-events."
-    if not few(record) and check is not None and check.status in ("not-applicable", "not-run"):
+    if not facts.few(record) and check is not None and check.status in ("not-applicable", "not-run"):
         why = sentence(check.reason or "it was not drawn")
     return say(counts, f" {why} The certified range above is still valid.")
 
 
 def finding(record: AuditRecord) -> str:
-    """Return what the figure shows: its title."""
     by_variable = score(record)
     if smooth(record):
         shown_off = by_variable.p_value <= float(record.settings["alpha"])
@@ -180,15 +169,7 @@ def _ranges(total: int) -> str:
 
 
 def curve_finding(stretches: Sequence[Stretch] | None, digits: int) -> str:
-    """Return what the smoothed curve shows, in a few words.
-
-    Parameters
-    ----------
-    stretches : sequence of Stretch or None
-        Where the band excludes zero; None where the test of the whole curve found nothing.
-    digits : int
-        Decimals of the figure.
-    """
+    """Return what the curve shows, by where its band excludes zero; None where the test of the whole found nothing."""
     if stretches is None:
         return "At no score shown to be off"
     if not stretches:
@@ -215,7 +196,6 @@ def _several(spans: Sequence[str]) -> str:
 
 
 def reading(smooth: bool, across: Window, cut: bool) -> str:
-    """Return how to read the figure, with an example from its own axis."""
     at, gap = across[0] + 0.7 * (across[1] - across[0]), 0.02 * (across[1] - across[0])
     of = 100 if gap >= 1 else 1_000 if gap >= 0.1 else 10_000
     happened = num.count(round((at + gap) * of / 100))
@@ -224,71 +204,43 @@ def reading(smooth: bool, across: Window, cut: bool) -> str:
     return f"{words} A {what} at the edge goes on beyond it." if cut else words
 
 
-def _tables(by_variable: ByVariable, bins: Sequence[Bin], digits: int, who: str) -> tuple[Table, ...]:
-    """Return every point of the curve with the people of its range of the score; without a curve every range."""
+def _tables(by_variable: ByVariable, bins: Sequence[Bin], digits: int, who: str) -> tuple[doc.Table, ...]:
     heads = ("Score, %", *HEADS[:3], HEADS[3] if by_variable.line[0] not in bins else "Range of the gap, points")
     rows = []
     for p in by_variable.line:
         b = p if isinstance(p, Bin) else next((b for b in bins if float(p.x or 0.0) <= b.end), bins[-1])
         span = f"{b.start * 100:.3g}–{b.end * 100:.3g}%"
         rows.append((num.nearest(float(p.x or 0.0), digits), *cells(p, digits), num.count(b.rows), span))
-    return (number_table("", (*heads, f"{capital(who)} in range", "Range of the score"), rows),)
+    return (doc.number_table("", (*heads, f"{capital(who)} in range", "Range of the score"), rows),)
 
 
 # ---- what is certified ----
 
 
-@dataclass(frozen=True, slots=True)
-class Certified:
-    """One line of the table of what is certified."""
-
-    quantity: str
-    points: str
-    about: str
-    assumes: str
-
-
-def certified(record: AuditRecord) -> Table:
-    """Return what is certified, and about which score; an assumption of all lines is in the caption."""
+def certified(record: AuditRecord) -> doc.Table:
     kept = certificates(record)
-    assumptions = {c.assumes for c in kept}
-    shared = f" All assume {kept[0].assumes}." if len(assumptions) == 1 else ""
-    columns = (
-        Column(say("Quantity"), brief="Certified"),
-        Column(say("Points"), "r"),
-        Column(say("About")),
-        Column(say("Assumes"), "quiet", where=MARKDOWN if shared else WHOLE),
+    shared = f" All assume {kept[0][-1]}." if len({assumes for *_, assumes in kept}) == 1 else ""
+    heads = (
+        doc.Column(say("Quantity"), brief="Certified"),
+        doc.Column(say("Points"), "r"),
+        doc.Column(say("About")),
+        doc.Column(say("Assumes"), "quiet", where=doc.MARKDOWN if shared else doc.WHOLE),
     )
-    rows = tuple(
-        Row(
-            (
-                Cell(say(c.quantity)),
-                Cell(say(c.points)),
-                Cell(say(c.about)),
-                Cell(say(c.assumes), brief=say(code(c.assumes))),
-            )
-        )
-        for c in kept
-    )
+    rows = [(a, b, c, doc.Cell(say(d), brief=say(code(d)))) for a, b, c, d in kept]
     caption = f"What is certified, and about which score. Each line holds separately, {together(record)}.{shared}"
-    if _gap_beyond(record):
-        caption += " A gap is no larger than the calibration error: where its line goes further, it is only less exact."
-    return Table(columns, rows, caption)
-
-
-def _gap_beyond(record: AuditRecord) -> bool:
-    """Whether the range of the shift goes beyond the error's high end: both hold, each by itself."""
     gap, most = record.estimates.get("gap"), record.everyone.upper.interval.high
-    return gap is not None and max(gap.interval.high, -gap.interval.low) > most
+    if gap is not None and max(gap.interval.high, -gap.interval.low) > most:  # both hold, each by itself
+        caption += " A gap is no larger than the calibration error: where its line goes further, it is only less exact."
+    return doc.number_table(caption, heads, rows, "cards")
 
 
-def certificates(record: AuditRecord) -> tuple[Certified, ...]:
-    """The lines of the table of what is certified; an estimate not known here is shown by its name."""
+def certificates(record: AuditRecord) -> list[tuple[str, str, str, str]]:
+    """Each quantity, points, what it is about and assumes; an estimate not known here is shown by its name."""
     one = record.everyone
     low, high = error_bounds(record, one)
     rows = [
-        Certified("Calibration error, at least", low, "the raw score", assumption(one.lower)),
-        Certified("Calibration error, at most", high, str(one.upper.settings["about"]), assumption(one.upper)),
+        ("Calibration error, at least", low, "the raw score", assumption(one.lower)),
+        ("Calibration error, at most", high, str(one.upper.settings["about"]), assumption(one.upper)),
     ]
     about = {
         "distance": ("Distance from calibration, at most", "the raw score, nothing changed"),
@@ -303,23 +255,24 @@ def certificates(record: AuditRecord) -> tuple[Certified, ...]:
         if e is not None:
             low, high = num.signed_range(e.interval.low, e.interval.high)
             shown = f"{low} to {high}" if name == "gap" else num.upper_bound(e.interval.high)
-            rows.append(Certified(quantity, shown, subject, assumption(e)))
-    if (e := record.estimates.get(SUBGROUPS)) is not None:
+            rows.append((quantity, shown, subject, assumption(e)))
+    if (e := record.estimates.get(facts.SUBGROUPS)) is not None:
         for end, word, value in (("min_size", "least", e.interval.low), ("clear_size", "most", e.interval.high)):
             shown = num.lower_bound(value) if word == "least" else num.upper_bound(value)
-            of = f"the raw score, subgroups of {people_share(float(e.settings[end]))} of the {noun(record)} or more"
-            if chosen := screened(record):
-                tested = f"{num.count(chosen['rows_tested'])} {noun(record)} tested"
+            size = people_share(float(e.settings[end]))
+            of = f"the raw score, subgroups of {size} of the {facts.noun(record)} or more"
+            if chosen := facts.screened(record):
+                tested = f"{num.count(chosen['rows_tested'])} {facts.noun(record)} tested"
                 of += f", by the {num.count(len(chosen['chosen']))} columns searched, among the {tested}"
-            rows.append(Certified(f"Gap of the worst unlisted subgroup, at {word}", shown, of, assumption(e)))
+            rows.append((f"Gap of the worst unlisted subgroup, at {word}", shown, of, assumption(e)))
     if (e := record.estimates.get("klce")) is not None:
         shown = f"{e.interval:.4f}".replace("-", num.MINUS)
-        subject = f"the raw score, given the scores and attributes of these {noun(record)}"
-        rows.append(Certified("Kernel local calibration error (KLCE²), no unit", shown, subject, assumption(e)))
-    for name in sorted(record.certified.keys() - about.keys() - {SUBGROUPS, "klce"}):
+        subject = f"the raw score, given the scores and attributes of these {facts.noun(record)}"
+        rows.append(("Kernel local calibration error (KLCE²), no unit", shown, subject, assumption(e)))
+    for name in sorted(record.certified.keys() - about.keys() - {facts.SUBGROUPS, "klce"}):
         e = record.certified[name]
-        rows.append(Certified(sanitize(name), num.interval(e).removesuffix(" points"), "", assumption(e)))
-    return tuple(rows)
+        rows.append((sanitize(name), num.interval(e).removesuffix(" points"), "", assumption(e)))
+    return rows
 
 
 def assumption(estimate: Estimate) -> str:
@@ -331,38 +284,36 @@ def assumption(estimate: Estimate) -> str:
 # ---- the standard measures, none of them certified ----
 
 
-def measures(record: AuditRecord) -> Table:
+def measures(record: AuditRecord) -> doc.Table:
     """The standard measures in the order of this page; one not known here is shown as it is."""
     known = [k for k in MEASURES if k in record.measures]
     others = sorted(k for k in record.measures if k not in MEASURES)
-    columns = (
-        Column(say("Measure"), brief="Standard measure, not certified"),
-        Column(say("Value"), "r"),
-        Column(say("Range"), "r"),
-        Column(say("What it says"), "quiet"),
+    heads = (
+        doc.Column(say("Measure"), brief="Standard measure, not certified"),
+        doc.Column(say("Value"), "r"),
+        doc.Column(say("Range"), "r"),
+        doc.Column(say("What it says"), "quiet"),
     )
-    rows = tuple(_measure(k, record.measures[k]) for k in (*known, *others))
-    return Table(columns, rows, measures_note(record))
+    rows = (_measure(k, record.measures[k]) for k in (*known, *others))
+    return doc.number_table(measures_note(record), heads, rows, "cards")
 
 
 def first_measure(record: AuditRecord) -> str:
-    """The first of the measures and its value, for the line that opens the others."""
     row = measures(record).rows[0]
     return " ".join(plain(cell.text) for cell in row.cells[:2])
 
 
-def _measure(name: str, e: Estimate) -> Row:
+def _measure(name: str, e: Estimate) -> tuple[str, ...]:
     title, says, digits = MEASURES.get(name, (sanitize(name), "", None if e.unit == "probability" else 4))
     if digits is None:
         value, low, high = (num.nearest(v) for v in (e.value, e.interval.low, e.interval.high))
         value = f"{value} points"
     else:
         value, low, high = (num.decimals(v, digits) for v in (e.value, e.interval.low, e.interval.high))
-    return Row(tuple(Cell(say(text)) for text in (title, value, num.between(low, high), says)))
+    return title, value, num.between(low, high), says
 
 
 def measures_note(record: AuditRecord) -> str:
-    """Return what the ranges of the measures rest on."""
     levels = {e.interval.level for e in record.measures.values()}
     kept = f"{num.percent(levels.pop())}% ranges" if len(levels) == 1 else "Ranges"
     return f"{kept} are approximate and each holds separately; no verdict rests on them."
@@ -396,37 +347,32 @@ CURVE = (
 )
 
 
-def methods(record: AuditRecord) -> Iterator[Entry]:
-    """Return how the certificates and the figure were made."""
+def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     one, exact = record.everyone, "values" in record.data["display"]
     step = "value of the score" if exact else f"rounding step of {num.step(record.settings['steps'])}"
     width = f"{float(record.settings.get('bandwidth') or 0.0):g}"
     weighted = "each by its weight, " if record.data.get("weights") else ""
-    yield Entry("At least", made(AT_LEAST, one.lower, record))
-    yield Entry("At most", made(AT_MOST.format(step=step), one.upper, record))
+    yield doc.Entry("At least", made(AT_LEAST, one.lower, record))
+    yield doc.Entry("At most", made(AT_MOST.format(step=step), one.upper, record))
     yield from missing_labels.methods(record)
     for name, (term, text) in FURTHER.items():
         if name in record.estimates:
-            yield Entry(term, made(text.format(width=width, weighted=weighted), record.estimates[name], record))
+            yield doc.Entry(term, made(text.format(width=width, weighted=weighted), record.estimates[name], record))
     curve = record.curve("reliability")
     s = curve.settings
     if "p_value" not in s:
-        yield Entry("Figure", say(BINS))
+        yield doc.Entry("Figure", say(BINS))
         return
     times, of = num.confidence(1 - float(s["alpha"]))
     reach = num.nearest(float(s["bandwidth"]), 1 if s["bandwidth"] >= 0.01 else 3)
-    often = f"about {times} of {of} audits, if clusters are many"
-    if not by_clusters(record):
-        often = f"at least {times} of {of} audits, at any number of rows"
+    by = independent(record)
+    often = f"{by.least} {times} of {of} audits, {by.when}"
     words = CURVE.format(reach=reach, null=chance(record, int(s["draws"])), often=often)
-    yield Entry("Figure", say(BINS + words, code(curve.method), "."))
+    yield doc.Entry("Figure", say(BINS + words, code(curve.method), "."))
 
 
 def made(text: str, estimate: Estimate, record: AuditRecord) -> Text:
-    """Return how an estimate was made: in words, what it rests on, and by which function."""
-    reported = f"{text} {GUARANTEES[estimate.interval.guarantee]}".format(
-        rows="clusters" if by_clusters(record) else "rows"
-    )
+    reported = f"{text} {GUARANTEES[estimate.interval.guarantee]}".format(rows=independent(record).many)
     return say(f"{reported} Function ", code(estimate.method), ".")
 
 
@@ -434,15 +380,14 @@ def made(text: str, estimate: Estimate, record: AuditRecord) -> Text:
 
 
 def bins_off(record: AuditRecord) -> int:
-    """Return in how many ranges of the score the simultaneous range of the gap excludes zero."""
     c = record.curve("bins").columns
     ends = zip(c.get("low", ()), c.get("high", ()), strict=True)
-    return sum(side(low, high) != "unclear" for low, high in ends)
+    return sum(facts.side(low, high) != "unclear" for low, high in ends)
 
 
 def _everyone(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     one = record.everyone
-    judged = one.gap if by_gap(record) else one.upper
+    judged = one.gap if facts.by_gap(record) else one.upper
     shown = f"{judged_range(record, one)} points"
     return OutlineCheck(f"Everyone: {error_at_most(record)}", shown, f"certified; assumes {sanitize(judged.assumes)}")
 
@@ -455,12 +400,10 @@ def _gap(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     predicted, observed = num.rates(one.expected / one.rows, one.events / one.rows)
     meaning = f"the model says {predicted} in 100; {observed} happened"
     numbers = f"{num.gap(mean_gap.value)} points ({low} to {high})"
-    return OutlineCheck("Overall gap", numbers, meaning, gap_side(record) != "unclear")
+    return OutlineCheck("Overall gap", numbers, meaning, facts.gap_side(record) != "unclear")
 
 
 def _bound(name: str, question: str, meaning: str) -> Callable[[CheckRecord, AuditRecord], OutlineCheck]:
-    """Return how to read a check of which only the upper bound is reported."""
-
     def read(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
         e = record.estimates.get(name)
         return OutlineCheck(
@@ -480,8 +423,7 @@ def _reliability(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
     p = float(s["p_value"])
     numbers = f"{num.p_value(p, draws=int(s['draws']))}; {numbers}"
     shown = p <= float(record.settings["alpha"])
-    against = "random signs of whole clusters" if by_clusters(record) else "simulated outcomes"
-    return OutlineCheck(question, numbers, f"test of the whole curve against {against}", shown)
+    return OutlineCheck(question, numbers, f"test of the whole curve against {independent(record).chance}", shown)
 
 
 def _measured(question: str) -> Callable[[CheckRecord, AuditRecord], OutlineCheck]:
@@ -497,7 +439,7 @@ DECLARED = (
         nav="How far off?",
         heading="How far off are the probabilities?",
         nodes=overall,
-        verdict=lambda record: record.everyone.verdict if limit_of(record) is not None else "",
+        verdict=lambda record: record.everyone.verdict if facts.limit_of(record) is not None else "",
         methods=methods,
         checks={
             "error-everyone": _everyone,

@@ -6,31 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from calibrant.arguments import CLUSTERS
+from calibrant.arguments import UNITS
 from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report.commands import command, cuts, described, dropped, groupings, listed
-from calibrant.report.document import (
-    PAGE,
-    Cell,
-    Column,
-    Command,
-    Details,
-    Entries,
-    Entry,
-    Items,
-    Node,
-    Paragraph,
-    Row,
-    Table,
-)
 from calibrant.report.findings import SUBGROUPS, limit_of, noun, screened, stands
 from calibrant.report.outline import Declared, OutlineCheck, declared
 from calibrant.report.spans import Span, Text, code, literal, say, sentence, title
-from calibrant.report.wording import FINDINGS, VERDICTS, notices
-from calibrant.report.wording.clusters import counted
+from calibrant.report.wording.clusters import counted, independent
 from calibrant.report.wording.clusters import methods as by_clusters
-from calibrant.report.wording.confidences import HOW, MEANS
+from calibrant.report.wording.notices import HOW, MEANS, notices
+from calibrant.report.wording.terms import FINDINGS, VERDICTS
 from calibrant.sanitize import sanitize
 
 # ---- every check: what was asked, what was found, and what that means ----
@@ -43,12 +30,14 @@ NOTE = (
 )
 
 
-def checks(record: AuditRecord) -> Iterator[Node]:
-    """Return every check as a row."""
-    heads = ("Check", "Finding", "Numbers", "What it means")
-    columns = tuple(Column(say(h), "quiet" if h == heads[-1] else "") for h in heads)
-    yield Table(columns, tuple(_row(line(c, record)) for c in record.checks))
-    yield Paragraph(say(NOTE), "note", PAGE)
+def checks(record: AuditRecord) -> Iterator[doc.Node]:
+    heads = [doc.Column(say(h)) for h in ("Check", "Finding", "Numbers")]
+    rows = []
+    for c in (line(check, record) for check in record.checks):
+        numbers = doc.Cell(say(c.numbers), brief=say(literal(c.numbers)) if c.status == "absent" else ())
+        rows.append((c.question, doc.Cell(say(c.error_shown), icon=c.status), numbers, c.meaning))
+    yield doc.number_table("", [*heads, doc.Column(say("What it means"), "quiet")], rows, "cards")
+    yield doc.Paragraph(say(NOTE), "note", doc.PAGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +81,12 @@ def _finding(check: CheckRecord, record: AuditRecord, shown: bool | None) -> tup
     return status, FINDINGS[status]
 
 
-def _row(c: Line) -> Row:
-    numbers = Cell(say(c.numbers), brief=say(literal(c.numbers)) if c.status == "absent" else ())
-    return Row((Cell(c.question), Cell(say(c.error_shown), icon=c.status), numbers, Cell(say(c.meaning))))
-
-
 # ---- what was audited ----
 
 NOT_PASSED = say(Span("not given", "missing"))
 
 
-def about(record: AuditRecord) -> Iterator[Node]:
-    """Return what was audited."""
+def about(record: AuditRecord) -> Iterator[doc.Node]:
     one, data, limit, words = record.everyone, record.data, limit_of(record), record.settings["about"]
 
     def reported(word: str) -> Text:
@@ -123,30 +106,29 @@ def about(record: AuditRecord) -> Iterator[Node]:
         bound = f"{num.limit_points(limit)} points, given by {by}. "
         bound += "Whether it was set before the data were seen is not known." if words["set_by"] is None else ""
     entries = [
-        Entry("Model", reported("model")),
-        Entry("Meant for", reported("intended_use")),
-        Entry("Outcome", outcome),
-        Entry("Score", _score(record)),
-        Entry("Population", reported("population")),
-        Entry("Period", reported("period")),
-        Entry("Rows", say(_read(record))),
-        *((Entry("Clusters", counted(record)),) if counted(record) else ()),
-        Entry("Limit", say(sanitize(bound.strip()))),
-        Entry("Groups", _groups(record)),
+        doc.Entry("Model", reported("model")),
+        doc.Entry("Meant for", reported("intended_use")),
+        doc.Entry("Outcome", outcome),
+        doc.Entry("Score", _score(record)),
+        doc.Entry("Population", reported("population")),
+        doc.Entry("Period", reported("period")),
+        doc.Entry("Rows", say(_read(record))),
+        *((doc.Entry("Clusters", counted(record)),) if counted(record) else ()),
+        doc.Entry("Limit", say(sanitize(bound.strip()))),
+        doc.Entry("Groups", _groups(record)),
     ]
     if record.settings.get("date") is not None:
-        entries.append(Entry("Date of the report", say(literal(record.settings["date"]))))
-    entries += [Entry("Note", say(literal(n))) for n in listed(data.get("notes"))]
-    entries += [Entry(lead or "Note", text) for lead, text in notices(record)]
+        entries.append(doc.Entry("Date of the report", say(literal(record.settings["date"]))))
+    entries += [doc.Entry("Note", say(literal(n))) for n in listed(data.get("notes"))]
+    entries += [doc.Entry(lead or "Note", text) for lead, text in notices(record)]
     if chosen := screened(record):
-        entries.append(Entry("Columns tested", _tested(record, chosen)))
-    yield Entries(tuple(entries))
+        entries.append(doc.Entry("Columns tested", _tested(record, chosen)))
+    yield doc.Entries(tuple(entries))
     if data.get("columns"):
-        yield Details("How each column was read", (_columns(record),), id="columns")
+        yield doc.Details("How each column was read", (_columns(record),), id="columns")
 
 
 def _score(record: AuditRecord) -> Text:
-    """The column of the scores; of a confidence also where it comes from."""
     name, of = code(record.data.get("score", "")), record.data.get("confidence")
     if not of:
         return say(name)
@@ -157,7 +139,6 @@ def _score(record: AuditRecord) -> Text:
 
 
 def _read(record: AuditRecord) -> str:
-    """Return how many rows were read, left out, and counted apart for want of an outcome."""
     data = record.data
     gone, apart = dropped(data), data.get("unlabelled", 0)
     reported = f"{num.count(record.everyone.rows + gone + (apart or 0))} read, {num.count(gone)} dropped"
@@ -167,7 +148,6 @@ def _read(record: AuditRecord) -> str:
 
 
 def _tested(record: AuditRecord, chosen: Mapping[str, Any]) -> Text:
-    """Return which of many columns the tests read, who chose them, and what was left out of what."""
     read, of = chosen["chosen"], int(chosen["of"])
     rows, others = (f"{num.count(chosen[k])} {noun(record)}" for k in ("rows_chose", "rows_tested"))
     how = f"{num.count(len(read))} of {num.count(of)}: "
@@ -181,19 +161,18 @@ def _tested(record: AuditRecord, chosen: Mapping[str, Any]) -> Text:
     return say(how, then, left, *named)
 
 
-def _columns(record: AuditRecord) -> Table:
-    """Return what each column was interpreted as, what it was used as, and where it is missing."""
+def _columns(record: AuditRecord) -> doc.Table:
     reasons, rows = dict(map(tuple, record.data.get("left_out") or ())), []
     for name, c in list(record.data["columns"].items())[:COLUMNS]:
         missing = c.get("missing")
         share = "–" if missing is None else "none" if not missing else f"at most {num.percent(missing)}%"
         used = c.get("used", "")
         why = (": ", literal(reasons[name])) if name in reasons else ()
-        rows.append(Row(tuple(map(Cell, (say(code(name)), say(c.get("kind", "")), say(used, *why), say(share))))))
+        rows.append(doc.row(say(code(name)), c.get("kind", ""), say(used, *why), share))
     heads = ("Column", "Interpreted as", "Used as", "Missing")
     more = len(record.data["columns"]) - len(rows)
     caption = f"The first {num.count(len(rows))} columns; the JSON names {num.count(more)} more." if more > 0 else ""
-    return Table(tuple(Column(say(h)) for h in heads), tuple(rows), caption)
+    return doc.Table(tuple(doc.Column(say(h)) for h in heads), tuple(rows), caption)
 
 
 def _groups(record: AuditRecord) -> Text:
@@ -218,8 +197,7 @@ def _groups(record: AuditRecord) -> Text:
 
 
 def clusters(record: AuditRecord) -> dict[str, str]:
-    """The columns of dates, and the cluster of time that makes their groups."""
-    return {name: str(d["kind"]) for name, d in described(record).items() if d.get("kind") in CLUSTERS}
+    return {name: str(d["kind"]) for name, d in described(record).items() if d.get("kind") in UNITS}
 
 
 def folded(record: AuditRecord) -> tuple[Text, ...]:
@@ -239,15 +217,14 @@ ARRAYS = "The data came as arrays or as a frame, so there is no command: call "
 UNTYPABLE = "The command line cannot name all that this audit was given, so there is no command: call "
 
 
-def reproduce(record: AuditRecord) -> Iterator[Node]:
-    """The command and what it rests on."""
+def reproduce(record: AuditRecord) -> Iterator[doc.Node]:
     data, one = record.data, record.everyone
     typed = command(record)
     if typed:
-        yield Command(typed)
+        yield doc.Command(typed)
     else:
         start = UNTYPABLE if listed(data.get("files")) else ARRAYS
-        yield Paragraph(say(start, code("calibrant.audit"), " with the settings below."), where=PAGE)
+        yield doc.Paragraph(say(start, code("calibrant.audit"), " with the settings below."), where=doc.PAGE)
     left_out = num.count(dropped(data)) if dropped(data) else "none"
     rows = f"{num.count(one.rows)} rows, {left_out} dropped; fingerprint "
     same = "The same data, settings, seed and versions give this file byte for byte; it holds no time stamp."
@@ -255,13 +232,13 @@ def reproduce(record: AuditRecord) -> Iterator[Node]:
         *say("All results are in this page as JSON: element ", code("calibrant-result"), " (gzipped if long), schema "),
         *say(code(record.schema), ". No row of the data is in it."),
     )
-    yield Entries(
+    yield doc.Entries(
         (
-            Entry("Data", say(rows, code(data.get("fingerprint", "")))),
-            Entry("Settings", pairs({k: v for k, v in record.settings.items() if k != "about"})),
-            Entry("Software", pairs(record.versions)),
-            Entry("Same bytes", say(same), where=PAGE),
-            Entry("For machines", machines, where=PAGE),
+            doc.Entry("Data", say(rows, code(data.get("fingerprint", "")))),
+            doc.Entry("Settings", pairs({k: v for k, v in record.settings.items() if k != "about"})),
+            doc.Entry("Software", pairs(record.versions)),
+            doc.Entry("Same bytes", say(same), where=doc.PAGE),
+            doc.Entry("For machines", machines, where=doc.PAGE),
         )
     )
 
@@ -291,11 +268,11 @@ SEARCHED = {
     "": "Only the groups named are audited.",
 }
 ALWAYS = (
-    Entry(
+    doc.Entry(
         "Estimates",
         say("The error as estimated, and the rows that would decide, are guides; no verdict rests on them."),
     ),
-    Entry(
+    doc.Entry(
         "Rounding", say("Lower bounds are rounded down and upper bounds up, so every printed bound is true as printed.")
     ),
 )
@@ -332,8 +309,7 @@ WORDS = {
 JUDGED = "Within the limit, over the limit, undecided"  # a word of reports with a limit
 
 
-def limits(record: AuditRecord) -> Iterator[Node]:
-    """Return what the report does not show."""
+def limits(record: AuditRecord) -> Iterator[doc.Node]:
     which = f"these {_rows(record)} were drawn from"
     if record.data.get("weights"):
         which = f"that these {_rows(record)} stand for, each by its weight"
@@ -341,12 +317,11 @@ def limits(record: AuditRecord) -> Iterator[Node]:
     searched = SEARCHED["certified" if SUBGROUPS in record.estimates else "searched" if tested else ""]
     if chosen := screened(record):
         searched += f" {num.count(len(chosen['chosen']))} of {num.count(chosen['of'])} columns were read for it."
-    yield Items(tuple(say(title(start), text.format(which=which, searched=searched)) for start, text in LIMITS))
+    yield doc.Items(tuple(say(title(start), text.format(which=which, searched=searched)) for start, text in LIMITS))
 
 
-def methods(record: AuditRecord) -> Iterator[Node]:
-    """Return how each number was computed, in the order of the sections."""
-    yield Entries(
+def methods(record: AuditRecord) -> Iterator[doc.Node]:
+    yield doc.Entries(
         tuple(
             _called(e, record)
             for e in (
@@ -359,25 +334,23 @@ def methods(record: AuditRecord) -> Iterator[Node]:
     )
 
 
-def _confidence(record: AuditRecord) -> tuple[Entry, ...]:
-    """Return how a confidence came to be, which decides what an audit of it is about."""
+def _confidence(record: AuditRecord) -> tuple[doc.Entry, ...]:
     of = record.data.get("confidence")
-    return (Entry("Confidence", say(HOW[of["provenance"]])),) if of else ()
+    return (doc.Entry("Confidence", say(HOW[of["provenance"]])),) if of else ()
 
 
-def glossary(record: AuditRecord) -> Iterator[Node]:
-    """The words used on the page, each in plain language."""
+def glossary(record: AuditRecord) -> Iterator[doc.Node]:
     times, of = num.confidence(1 - float(record.settings["alpha"]))
-    step, independent = num.step(record.settings["steps"]), "clusters" if record.data.get("cluster") else "rows"
+    step, rows = num.step(record.settings["steps"]), independent(record).many
     ours = (
-        Entry(word, say(text.format(step=step, times=times, of=of, rows=independent)))
+        doc.Entry(word, say(text.format(step=step, times=times, of=of, rows=rows)))
         for word, text in WORDS.items()
         if word != JUDGED or limit_of(record) is not None
     )
-    yield Entries(tuple(_called(e, record) for e in (*ours, *(e for d in declared() for e in d.words(record)))))
+    yield doc.Entries(tuple(_called(e, record) for e in (*ours, *(e for d in declared() for e in d.words(record)))))
 
 
-def _called(entry: Entry, record: AuditRecord) -> Entry:
+def _called(entry: doc.Entry, record: AuditRecord) -> doc.Entry:
     """A text of this library with what the rows of this data are called."""
     text = (replace(s, text=s.text.replace("people", noun(record))) if s.kind == "text" else s for s in entry.text)
     return replace(entry, text=tuple(text))
@@ -386,17 +359,14 @@ def _called(entry: Entry, record: AuditRecord) -> Entry:
 # ---- the sections, in their order ----
 
 
-def _count(things: Callable[[AuditRecord], Iterable[Node]], what: str) -> Callable[[AuditRecord], str]:
-    """Return how many terms a section explains, for the line that opens it."""
-
+def _count(things: Callable[[AuditRecord], Iterable[doc.Node]], what: str) -> Callable[[AuditRecord], str]:
     def reported(record: AuditRecord) -> str:
-        return f"{sum(len(n.entries) for n in things(record) if isinstance(n, Entries))} {what}"
+        return f"{sum(len(n.entries) for n in things(record) if isinstance(n, doc.Entries))} {what}"
 
     return reported
 
 
 def _tally(record: AuditRecord) -> str:
-    """Return how many checks there are, and how many could not be made."""
     undone = sum(c.status in UNDONE for c in record.checks)
     rest = f", {num.count(undone)} not made, which is not a pass" if undone else ""
     return f"{num.count(len(record.checks))} checks{rest}"

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import commands
+from calibrant.report import document as doc
 from calibrant.report import numbers as num
-from calibrant.report.document import (
-    MARKDOWN,
-    NOWHERE,
-    PAGE,
-    WHOLE,
-    Cell,
-    Column,
-    Command,
-    Node,
-    Paragraph,
-    Row,
-    Table,
-)
-from calibrant.report.findings import FIXED, decided, limit_of, noun, size
+from calibrant.report.findings import FIXED, Line, limit_of, lines_of, noun, range_of
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.spans import Span, Text, lines, literal, say, strong
-from calibrant.report.wording import VERDICTS, capital, cardinal, fitted_to, repair_named, unmade
 from calibrant.report.wording.decisions import lost_by_repair
+from calibrant.report.wording.terms import VERDICTS, capital, cardinal, fitted_to, repair_named, unmade
 from calibrant.sanitize import sanitize
 
 AS_AUDITED = "as audited"
@@ -40,51 +27,42 @@ TESTS = {
     "strong": "strong test (a badly served group)",
     "scan": "scan test (every subgroup of two attributes)",
 }
-Line = Mapping[str, Any]  # one probability of a table, or one population, by the names of its columns
 
 
-def repair(record: AuditRecord) -> Iterator[Node]:
-    """The answer, who is over the limit before and after, what was compared, and the command."""
+def repair(record: AuditRecord) -> Iterator[doc.Node]:
     if not compared(record):
-        yield Paragraph(unmade(record, "repair", "No repairs were compared in this audit."), "quiet", PAGE)
+        yield doc.Paragraph(unmade(record, "repair", "No repairs were compared in this audit."), "quiet", doc.PAGE)
         return
-    yield Paragraph(answer(record), "answer")
+    yield doc.Paragraph(answer(record), "answer")
     if populations(record):
-        yield Paragraph(say(fixed_caption(record)), where=MARKDOWN)
+        yield doc.Paragraph(say(fixed_caption(record)), where=doc.MARKDOWN)
         yield fixed_table(record)
-        yield Paragraph(say(fixed_note(record)), "note")
-    yield Paragraph(say(caption(record)), where=MARKDOWN)
+        yield doc.Paragraph(say(fixed_note(record)), "note")
+    yield doc.Paragraph(say(caption(record)), where=doc.MARKDOWN)
     yield table(record)
-    yield Paragraph(say(note(record)), "note")
+    yield doc.Paragraph(say(note(record)), "note")
     if decision_lines(record):
-        yield Paragraph(say(DECISIONS), where=MARKDOWN)
+        yield doc.Paragraph(say(DECISIONS), where=doc.MARKDOWN)
         yield decision_table(record)
-        yield Paragraph(say(decision_note(record)), "note")
+        yield doc.Paragraph(say(decision_note(record)), "note")
         if lost := lost_by_repair(record.curve("repair_decisions"), record.curve("repairs").settings["recommended"]):
-            yield Paragraph(say(strong(lost)))
+            yield doc.Paragraph(say(strong(lost)))
     if typed := command(record):
-        yield Paragraph(how(record))
-        yield Command(typed)
+        yield doc.Paragraph(how(record))
+        yield doc.Command(typed)
 
 
 def compared(record: AuditRecord) -> bool:
-    """Whether repairs were compared."""
     return bool(record.curve("repairs").columns.get("probability"))
 
 
 def rows(record: AuditRecord) -> list[Line]:
     """Return what was compared, "as audited" first."""
-    return _lines(record, "repairs")
+    return lines_of(record.curve("repairs"))
 
 
 def populations(record: AuditRecord) -> list[Line]:
-    """Return who was held against the limit before and after."""
-    return _lines(record, FIXED)
-
-
-def _lines(record: AuditRecord, curve: str) -> list[Line]:
-    c = record.curve(curve).columns
-    return [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
+    return lines_of(record.curve(FIXED))
 
 
 def recommended(record: AuditRecord) -> Line | None:
@@ -117,7 +95,6 @@ def answer(record: AuditRecord) -> Text:
 
 
 def _kept(record: AuditRecord) -> str:
-    """Return how many are over the limit before and after; empty without a limit."""
     result = populations(record)
     if limit_of(record) is None or not result or result[0]["after"] is None:
         return ""
@@ -157,7 +134,6 @@ def _falls(chosen: Line, before: Line) -> bool:
 
 
 def _verdict(record: AuditRecord, chosen: Line) -> str:
-    """Return what a repair is shown to be better and worse in."""
     return str(record.curve("repairs").settings["verdicts"][chosen["probability"]]["line"]).partition(": ")[2]
 
 
@@ -172,7 +148,6 @@ def command(record: AuditRecord) -> str:
 
 
 def how(record: AuditRecord) -> Text:
-    """Return why this repair is recommended; the command follows."""
     chosen, first = recommended(record), ""
     if chosen is None:
         return ()
@@ -190,7 +165,6 @@ def how(record: AuditRecord) -> Text:
 
 
 def fixed_caption(record: AuditRecord) -> str:
-    """Return what the table of before and after is about."""
     s = record.curve(FIXED).settings
     gap = s.get("judge") == "gap" or all(p["measure"] == "gap" for p in populations(record))
     limit = limit_of(record)
@@ -204,46 +178,37 @@ def fixed_caption(record: AuditRecord) -> str:
     )
 
 
-def fixed_table(record: AuditRecord) -> Table:
-    """Return one line for each population: its range and verdict now and after the repair recommended."""
+def fixed_table(record: AuditRecord) -> doc.Table:
     s = record.curve(FIXED).settings
-    after = WHOLE if s["candidate"] else NOWHERE
+    after = doc.WHOLE if s["candidate"] else doc.NOWHERE
     columns = (
-        Column(say("Who")),
-        Column(say(capital(noun(record))), "r"),
-        Column(say("Now"), "r"),
-        Column(say("After"), "r", where=after),
+        doc.Column(say("Who")),
+        doc.Column(say(capital(noun(record))), "r"),
+        doc.Column(say("Now"), "r"),
+        doc.Column(say("After"), "r", where=after),
     )
-    made = tuple(_population(p, limit_of(record)) for p in populations(record))
-    return Table(columns, made, fixed_caption(record), id="fixed")
+    limit, made = limit_of(record), []
+    for p in populations(record):
+        name = doc.Cell(say(literal(p["who"]) if p["kind"] == "group" else "Everyone"))
+        if p["kind"] == "subgroup":
+            who, what = literal(p["who"]), "subgroup: gap"
+            name = doc.Cell(say(who, Span(what, "small")), brief=say(who, f" ({what})"))
+        made.append(doc.row(name, num.count(p["rows"]), _side(p, "now", limit), _side(p, "after", limit)))
+    return doc.Table(columns, tuple(made), fixed_caption(record), id="fixed")
 
 
-def _population(p: Line, limit: float | None) -> Row:
-    name = Cell(say("Everyone"))
-    if p["kind"] == "group":
-        name = Cell(say(literal(p["who"])))
-    elif p["kind"] == "subgroup":
-        name = Cell(
-            say(literal(p["who"]), Span("subgroup: gap", "small")), brief=say(literal(p["who"]), " (subgroup: gap)")
-        )
-    return Row((name, Cell(say(num.count(p["rows"]))), _side(p, "now", limit), _side(p, "after", limit)))
-
-
-def _side(p: Line, when: str, limit: float | None) -> Cell:
-    verdict = p[when]
-    if p[f"{when}_low"] is None:
-        return Cell(say("–"))
-    low, high = float(p[f"{when}_low"]), float(p[f"{when}_high"])
-    low, high = size(low, high) if p["measure"] == "gap" else (low, high)
-    low, high = decided(low, high, verdict, limit)
+def _side(p: Line, when: str, limit: float | None) -> doc.Cell:
+    verdict, ends = p[when], range_of(p, when, limit)
+    if ends is None:
+        return doc.Cell(say("–"))
+    low, high = ends
     text = num.ends(low, high, limit)
     if limit is None:
-        return Cell(say(text), sort=f"{high:.4g}")
-    return Cell(say(f"{text}, {VERDICTS[verdict].lower()}"), sort=f"{high:.4g}", icon=verdict)
+        return doc.Cell(say(text), sort=f"{high:.4g}")
+    return doc.Cell(say(f"{text}, {VERDICTS[verdict].lower()}"), sort=f"{high:.4g}", icon=verdict)
 
 
 def fixed_note(record: AuditRecord) -> str:
-    """Return what holds, and what the tests find before and after."""
     s = record.curve(FIXED).settings
     times, of = num.confidence(1 - float(s["alpha"]))
     n = int(s.get("groups") or 0)
@@ -261,7 +226,6 @@ def fixed_note(record: AuditRecord) -> str:
 
 
 def _tests(record: AuditRecord) -> str:
-    """Return what each test finds before and after, on a sample of the rows judged."""
     s, draws = record.curve(FIXED).settings, int(record.curve("repairs").settings["draws"])
     reported = []
     for test, p in (s.get("tests") or {}).items():
@@ -279,13 +243,11 @@ def _p(p: float, draws: int) -> str:
 
 
 def caption(record: AuditRecord) -> str:
-    """Return what the table is about."""
     n = num.count(record.curve("repairs").settings["rows_judged"])
     return f"The repairs tried, fitted on one half and judged on the other ({n} {noun(record)})."
 
 
 def note(record: AuditRecord) -> str:
-    """Return how to read the table."""
     s = record.curve("repairs").settings
     times, of = num.confidence(1 - float(s["alpha"]))
     text = (
@@ -303,13 +265,11 @@ def note(record: AuditRecord) -> str:
 
 
 def scales(record: AuditRecord) -> str:
-    """Return what the curves are fitted to that had a choice."""
     reported = [f"{repair_named(r['recipe'])} is {words}" for r in rows(record) if (words := fitted_to(r.get("scale")))]
     return f"{capital('; '.join(reported))}." if reported else ""
 
 
 def orders(record: AuditRecord) -> str:
-    """Return which repairs keep the order of people."""
     kinds: dict[str, list[str]] = {}
     for r in rows(record)[1:]:
         kinds.setdefault(r["order"], []).append(repair_named(r["recipe"]))
@@ -322,40 +282,37 @@ def orders(record: AuditRecord) -> str:
     return f"{capital('; '.join(reported))}." if reported else ""
 
 
-def table(record: AuditRecord) -> Table:
-    """Return one line for each probability; a column that would be empty is left out."""
+def table(record: AuditRecord) -> doc.Table:
     s = record.curve("repairs").settings
-    grouped = WHOLE if int(s["groups"]) else NOWHERE
+    grouped = doc.WHOLE if int(s["groups"]) else doc.NOWHERE
     counts = {c["name"]: c for c in record.curve(FIXED).settings.get("candidates", ())}
-    kept = WHOLE if counts and limit_of(record) is not None else NOWHERE
+    kept = doc.WHOLE if counts and limit_of(record) is not None else doc.NOWHERE
     columns = (
-        Column(say("Probabilities")),
-        Column(lines("Over the limit,", "undecided"), "r", where=kept),
-        Column(lines("Certified error,", "points"), "r"),
-        Column(lines("Groups better,", "worse*"), "r", where=grouped),
-        Column(lines("Brier", "score"), "r"),
-        Column(lines("Log", "loss"), "r"),
-        Column(say("AUROC"), "r"),
+        doc.Column(say("Probabilities")),
+        doc.Column(lines("Over the limit,", "undecided"), "r", where=kept),
+        doc.Column(lines("Certified error,", "points"), "r"),
+        doc.Column(lines("Groups better,", "worse*"), "r", where=grouped),
+        doc.Column(lines("Brier", "score"), "r"),
+        doc.Column(lines("Log", "loss"), "r"),
+        doc.Column(say("AUROC"), "r"),
     )
     made = tuple(_row(r, counts.get(r["probability"]), s["recommended"]) for r in rows(record))
-    return Table(columns, made, caption(record), id="repairs")
+    return doc.Table(columns, made, caption(record), id="repairs")
 
 
-def _row(r: Line, counts: Line | None, recommended: str) -> Row:
+def _row(r: Line, counts: Line | None, recommended: str) -> doc.Row:
     first = r["probability"] == AS_AUDITED
     chosen = r["probability"] == recommended and not first
     name = AS_AUDITED if first else repair_named(r["recipe"])
     low = "" if r["error_low"] is None else f"{num.lower_bound(float(r['error_low']))} to "
-    return Row(
-        (
-            Cell(say(name, " ", Span("(recommended)", "quiet")), brief=say(name)) if chosen else Cell(say(name)),
-            Cell(say("–" if counts is None else f"{counts['over']}, {counts['undecided']}")),
-            Cell(say(f"{low}{_upper(r)}")),
-            Cell(say("–" if first else f"{r['groups_better']}, {r['groups_worse']}")),
-            Cell(say(num.decimals(r["brier"], 4))),
-            Cell(say("infinite" if r["impossible"] else num.decimals(r["log_loss"], 4))),
-            Cell(say("–" if r["auroc"] is None else num.decimals(r["auroc"], 4))),
-        ),
+    return doc.row(
+        doc.Cell(say(name, " ", Span("(recommended)", "quiet")), brief=say(name)) if chosen else name,
+        "–" if counts is None else f"{counts['over']}, {counts['undecided']}",
+        f"{low}{_upper(r)}",
+        "–" if first else f"{r['groups_better']}, {r['groups_worse']}",
+        num.decimals(r["brier"], 4),
+        "infinite" if r["impossible"] else num.decimals(r["log_loss"], 4),
+        "–" if r["auroc"] is None else num.decimals(r["auroc"], 4),
         style="chosen" if chosen else "",
     )
 
@@ -368,34 +325,31 @@ DECISIONS = "Who comes to be acted on, and who is not any more, under a repair; 
 def decision_lines(record: AuditRecord) -> list[Line]:
     """Return everyone under every repair, and the groups under the one recommended; empty without a threshold."""
     chosen = record.curve("repairs").settings["recommended"]
-    result = _lines(record, "repair_decisions")
+    result = lines_of(record.curve("repair_decisions"))
     return [d for d in result if d["population"] == "everyone" or d["probability"] == chosen]
 
 
-def decision_table(record: AuditRecord) -> Table:
-    """A line for each: rows that change side, and the certified gain in net benefit."""
+def decision_table(record: AuditRecord) -> doc.Table:
     recipes = {r["probability"]: repair_named(r["recipe"]) for r in rows(record) if r["recipe"]}
     columns = (
-        Column(say("From the threshold, under the repair")),
-        Column(say(capital(noun(record))), "r"),
-        Column(lines("Come to be", "acted on"), "r"),
-        Column(lines("Not any", "more"), "r"),
-        Column(lines("Gain in true", "positives a row"), "r"),
+        doc.Column(say("From the threshold, under the repair")),
+        doc.Column(say(capital(noun(record))), "r"),
+        doc.Column(lines("Come to be", "acted on"), "r"),
+        doc.Column(lines("Not any", "more"), "r"),
+        doc.Column(lines("Gain in true", "positives a row"), "r"),
     )
-    made = tuple(_decided(d, recipes[d["probability"]]) for d in decision_lines(record))
-    return Table(columns, made, DECISIONS, id="repair-decisions")
-
-
-def _decided(d: Line, recipe: str) -> Row:
-    everyone = d["population"] == "everyone"
-    who = Cell(say(f"{d['threshold']:g}, {recipe}: everyone") if everyone else say(literal(d["population"])))
-    gain = "–" if d["gain"] is None else f"{d['gain_low']:+.4f} to {d['gain_high']:+.4f}"
-    sides = tuple("–" if d[side] is None else num.count(d[side]) for side in ("to_act", "to_leave"))
-    return Row((who, Cell(say(num.count(d["rows"]))), *(Cell(say(v)) for v in (*sides, gain))))
+    made = []
+    for d in decision_lines(record):
+        who: str | Text = say(literal(d["population"]))
+        if d["population"] == "everyone":
+            who = f"{d['threshold']:g}, {recipes[d['probability']]}: everyone"
+        gain = "–" if d["gain"] is None else f"{d['gain_low']:+.4f} to {d['gain_high']:+.4f}"
+        sides = ("–" if d[side] is None else num.count(d[side]) for side in ("to_act", "to_leave"))
+        made.append(doc.row(who, num.count(d["rows"]), *sides, gain))
+    return doc.Table(columns, tuple(made), DECISIONS, id="repair-decisions")
 
 
 def decision_note(record: AuditRecord) -> str:
-    """Return what the ranges of gains are."""
     s = record.curve("repair_decisions").settings
     return (
         f"Judged on {noun(record)} held out, numbers rounded to multiples of five; certified ranges, wrong with "

@@ -2,68 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
-from typing import Any
 
 from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report import svg
-from calibrant.report.document import (
-    MARKDOWN,
-    PAGE,
-    WHOLE,
-    Cell,
-    Column,
-    Details,
-    Entry,
-    Figure,
-    Heading,
-    Node,
-    Panel,
-    Paragraph,
-    Readout,
-    Row,
-    Table,
-    number_table,
-)
-from calibrant.report.findings import STRONG, noun, ran, stands
+from calibrant.report.findings import STRONG, Line, lines_of, noun, ran, stands
 from calibrant.report.outline import OutlineCheck
 from calibrant.report.spans import BREAK, Span, code, lines, literal, say, shown
-from calibrant.report.wording import LOOKED_AT, UNPROVEN, WHO, cardinal, p_reported
+from calibrant.report.wording.terms import LOOKED_AT, UNPROVEN, WHO, cardinal, p_reported
 
 UNNEEDED = "not shown"
 UNDECIDED = "undecided"
 SEARCHES = 5  # again, each without a fifth of the half that finds the rules
 FEW, MANY = 0.2, 0.5  # shares of people: a peak before the first is concentrated, one after the second spread
 TITLE = "Evidence of error, the most suspicious first"
-Line = Mapping[str, Any]  # one row of a curve, by its columns
 
 
-def search(record: AuditRecord) -> Iterator[Node]:
-    """The chart, the rules and the variables that the search needs; nothing where it was not made."""
+def search(record: AuditRecord) -> Iterator[doc.Node]:
     check = ran(record, STRONG)
     if check is None:
         return
     if spread(record):
-        yield Paragraph(say(spread(record)), where=MARKDOWN)
+        yield doc.Paragraph(say(spread(record)), where=doc.MARKDOWN)
     result = rules(record)
     if result:
-        yield Heading(WHO if first_shown(record) else LOOKED_AT, 3)
+        yield doc.Heading(WHO if first_shown(record) else LOOKED_AT, 3)
         yield rules_table(record)
-    yield Paragraph(say(rules_note(record)), "note", MARKDOWN if result else WHOLE)
-    chart, read = control(record), (Paragraph(say(rules_note(record)), "note"),) if result else ()
+    yield doc.Paragraph(say(rules_note(record)), "note", doc.MARKDOWN if result else doc.WHOLE)
+    chart, read = control(record), (doc.Paragraph(say(rules_note(record)), "note"),) if result else ()
     if chart is not None:
-        yield Details(f"Evidence of error: {peak_reported(record)}", (*read, chart), id="evidence", where=PAGE)
+        yield doc.Details(f"Evidence of error: {peak_reported(record)}", (*read, chart), id="evidence", where=doc.PAGE)
     elif read:
-        yield Details("How the rules were found", read, id="evidence", where=PAGE)
+        yield doc.Details("How the rules were found", read, id="evidence", where=doc.PAGE)
     if not needs(record):
-        yield Paragraph(say(needs_note(record)), where=MARKDOWN)
-
-
-def _rows(record: AuditRecord, curve: str) -> list[Line]:
-    c = record.curve(curve).columns
-    return [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
+        yield doc.Paragraph(say(needs_note(record)), where=doc.MARKDOWN)
 
 
 # ---- what the test found ----
@@ -76,13 +51,11 @@ def tolerance(record: AuditRecord) -> float:
 
 
 def sought(record: AuditRecord) -> str:
-    """Return what the test looks for: error, or error beyond its tolerance."""
     t = tolerance(record)
     return f"errors of over {num.limit_points(t)} points" if t else "the error"
 
 
 def predicts(record: AuditRecord) -> str:
-    """Return what the test found, as a clause without its p-value."""
     check = ran(record, STRONG)
     verb = "predicts" if check is not None and record.error_shown(check) else "does not predict"
     them = "them" if tolerance(record) else "it"
@@ -90,7 +63,6 @@ def predicts(record: AuditRecord) -> str:
 
 
 def reported(record: AuditRecord) -> str:
-    """Write the p-value of the test."""
     check = ran(record, STRONG)
     return "" if check is None or check.outcome is None else p_reported(check.outcome)
 
@@ -113,7 +85,6 @@ def spread(record: AuditRecord) -> str:
 
 
 def none_detected(record: AuditRecord) -> str:
-    """The sentence that nothing was found by the search alone."""
     return f"None was found, {UNPROVEN}: {predicts(record)} ({reported(record)})."
 
 
@@ -125,8 +96,7 @@ def whole(share: float) -> str:
 # ---- the control chart: evidence added up over people, most suspicious first ----
 
 
-def control(record: AuditRecord) -> Figure | None:
-    """The picture, the readout and the numbers; None where the record holds no chart."""
+def control(record: AuditRecord) -> doc.Figure | None:
     c, s = record.curve("control_chart").columns, record.curve("control_chart").settings
     times, of = num.confidence(float(s["alpha"])) if "alpha" in s else ("", "")
     peak = ""
@@ -148,19 +118,18 @@ def control(record: AuditRecord) -> Figure | None:
     if line is not None:
         under = f"; a calibrated model stays under {_evidence(line, ROUND_CEILING)} in {times} of {of} repeats"
     form = f"After the {{0}}% most suspicious {noun(record)}: evidence {{1}}{under}."
-    return Figure(
-        panels=(Panel("", svg.plot(drawn, label, 0, 100), axis=axis),),
+    return doc.Figure(
+        panels=(doc.Panel("", svg.plot(drawn, label, 0, 100), axis=axis),),
         key=(),
         caption=say(_caption(record, points[-1][0], line)),
         id="fig-control",
         style="along",
-        readout=Readout(f"Read the evidence by {noun(record)}", "0", "100", start, form),
-        numbers=(number_table("", (f"Most suspicious {noun(record)}, %", "Evidence"), rows),),
+        readout=doc.Readout(f"Read the evidence by {noun(record)}", "0", "100", start, form),
+        numbers=(doc.number_table("", (f"Most suspicious {noun(record)}, %", "Evidence"), rows),),
     )
 
 
 def peak_reported(record: AuditRecord) -> str:
-    """Return in a few words where the evidence peaks: the title of the chart."""
     c, s = record.curve("control_chart").columns, record.curve("control_chart").settings
     line, most = s.get("line"), max(map(float, c["evidence"]))
     if line is None or not s.get("peak_rows"):
@@ -176,7 +145,6 @@ def _evidence(score: float, rounding: str = ROUND_HALF_UP, signed: bool = False)
 
 
 def _caption(record: AuditRecord, end: float, line: float | None) -> str:
-    """Return who was judged, why the curve ends before the last person, and on how many repeats all rests."""
     check, s = ran(record, STRONG), record.curve("control_chart").settings
     text = f"{num.count(s['rows_tested'])} {noun(record)}, "
     text += "which the models had not seen." if s.get("null") == "split" else "each judged by models fitted to others."
@@ -202,7 +170,7 @@ def _caption(record: AuditRecord, end: float, line: float | None) -> str:
 
 def rules(record: AuditRecord) -> list[Line]:
     """The rules, the largest excess first, with the numbers of the half that did not find them."""
-    return _rows(record, "searched_subgroups")
+    return lines_of(record.curve("searched_subgroups"))
 
 
 def first_shown(record: AuditRecord) -> Line | None:
@@ -210,38 +178,34 @@ def first_shown(record: AuditRecord) -> Line | None:
     return next((r for r in rules(record) if r["finding"]), None)
 
 
-def rules_table(record: AuditRecord) -> Table:
-    """The rules as a table."""
+def rules_table(record: AuditRecord) -> doc.Table:
     columns = (
-        Column(say("Rule")),
-        Column(lines("Share of", noun(record)), "r"),
-        Column(lines("Model says,", "in 100"), "r"),
-        Column(lines("Happened,", "in 100"), "r"),
-        Column(lines("Gap and its", "range, points"), "r"),
-        Column(say("The model says"), "now"),
+        doc.Column(say("Rule")),
+        doc.Column(lines("Share of", noun(record)), "r"),
+        doc.Column(lines("Model says,", "in 100"), "r"),
+        doc.Column(lines("Happened,", "in 100"), "r"),
+        doc.Column(lines("Gap and its", "range, points"), "r"),
+        doc.Column(say("The model says"), "now"),
     )
-    return Table(columns, tuple(_rule(r, noun(record)) for r in rules(record)), style="cards", id="rules")
+    return doc.Table(columns, tuple(_rule(r, noun(record)) for r in rules(record)), style="cards", id="rules")
 
 
-def _rule(c: Line, who: str) -> Row:
+def _rule(c: Line, who: str) -> doc.Row:
     low, high = num.signed_range(float(c["low"]), float(c["high"]))
     result, name = bool(c["finding"]), literal(shown(c["rule"]))
     searches = f"found again in {round(SEARCHES * float(c['stability']))} of {SEARCHES} searches"
     again = f"{num.count(c['rows'])} {who} judged; {searches}"
-    return Row(
-        (
-            Cell((name, BREAK, Span(again, "quiet")), brief=say(name, f" ({again})")),
-            Cell(say(f"{num.nearest(float(c['share']))}%")),
-            Cell(say(num.reported_rate(float(c["predicted"]), c["rows"]))),
-            Cell(say(num.reported_rate(float(c["observed"]), c["rows"]))),
-            Cell(say(f"{num.gap(float(c['gap']))} ({low} to {high})")),
-            Cell(say(str(c["side"]) if result else UNDECIDED), style="" if result else "quiet"),
-        )
+    return doc.row(
+        doc.Cell((name, BREAK, Span(again, "quiet")), brief=say(name, f" ({again})")),
+        f"{num.nearest(float(c['share']))}%",
+        num.reported_rate(float(c["predicted"]), c["rows"]),
+        num.reported_rate(float(c["observed"]), c["rows"]),
+        f"{num.gap(float(c['gap']))} ({low} to {high})",
+        doc.Cell(say(str(c["side"]) if result else UNDECIDED), style="" if result else "quiet"),
     )
 
 
 def rules_note(record: AuditRecord) -> str:
-    """Return where the rules come from, or why there is none."""
     c, s = record.curve("searched_subgroups").columns, record.curve("searched_subgroups").settings
     n = len(c.get("rule", ()))
     if not n:
@@ -269,11 +233,10 @@ def rules_note(record: AuditRecord) -> str:
 def needs(record: AuditRecord) -> list[Line]:
     """The variables without which evidence is lost, the most needed first; none where nothing was found."""
     check = ran(record, STRONG)
-    return _rows(record, "importance") if check is not None and record.error_shown(check) else []
+    return lines_of(record.curve("importance")) if check is not None and record.error_shown(check) else []
 
 
 def share_lost(line: Line, statistic: float) -> str:
-    """The share of the evidence that the search loses without a variable, with its range."""
     lost, low, high = (float(line[k]) / statistic for k in ("drop", "low", "high"))
     return f"{_percents(lost)}% ({num.between(_percents(low), _percents(high))})"
 
@@ -284,7 +247,6 @@ def _percents(share: float) -> str:
 
 
 def needs_note(record: AuditRecord) -> str:
-    """Return how to read the bars, or why there is none."""
     check, result, s = ran(record, STRONG), needs(record), record.curve("importance").settings
     if check is not None and not record.error_shown(check):
         return "Which variables the search needs is not shown: where nothing is found it would be noise."
@@ -334,7 +296,7 @@ RULES = (
 EDGE = (
     ", plus the tolerance of {points} points where it seemed to underpredict, minus it where it seemed to overpredict"
 )
-WORD = Entry(
+WORD = doc.Entry(
     "Evidence, in the search",
     say(
         "What happened less what the model says, added up from the most suspicious people on, in units of its chance "
@@ -343,8 +305,7 @@ WORD = Entry(
 )
 
 
-def methods(record: AuditRecord) -> Iterator[Entry]:
-    """Return how the strong calibration test was made, and how the rules were found and judged."""
+def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     check = ran(record, STRONG)
     if check is not None and check.outcome is not None:
         s, law = check.outcome.settings, check.outcome.law
@@ -352,16 +313,15 @@ def methods(record: AuditRecord) -> Iterator[Entry]:
         inflated = INFLATED if "too often" in law else ""
         done = f"{num.count(n)} of at most " if (n := record.curve("control_chart").settings.get("draws")) else "up to "
         null = NULLS.get(kind, law).format(draws=num.count(int(s.get("draws", 0))), inflated=inflated, done=done)
-        yield Entry("Search", say(SEARCH.format(null=null), code(check.outcome.method), "."))
+        yield doc.Entry("Search", say(SEARCH.format(null=null), code(check.outcome.method), "."))
     if check is not None and rules(record):
         curve = record.curve("searched_subgroups")
         t = float(curve.settings.get("tolerance", 0.0))
         edge = EDGE.format(points=num.limit_points(t)) if t else ""
-        yield Entry("Rules", say(RULES.format(edge=edge), code(curve.method), "."))
+        yield doc.Entry("Rules", say(RULES.format(edge=edge), code(curve.method), "."))
 
 
 def read(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
-    """Return what the check of the search asks and found."""
     result, numbers = rules(record), reported(record)
     if result:
         numbers += f"; {sum(bool(r['finding']) for r in result)} of {len(result)} rules shown to be off"

@@ -7,38 +7,17 @@ from itertools import product
 from typing import Any
 
 from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.report import document as doc
+from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report import svg
-from calibrant.report.document import (
-    MARKDOWN,
-    NOWHERE,
-    PAGE,
-    Cell,
-    Column,
-    Details,
-    Entry,
-    Figure,
-    Items,
-    Node,
-    Panel,
-    Paragraph,
-    Row,
-    Table,
-)
-from calibrant.report.findings import (
-    SUBGROUPS,
-    check_of,
-    cluster_totals,
-    impossible,
-    limit_of,
-    noun,
-    subgroups_state,
-    tested_rows,
-)
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import end_of
 from calibrant.report.spans import BREAK, Span, Text, clipped, code, lines, literal, say, shown
-from calibrant.report.wording import (
+from calibrant.report.wording.clusters import CLUSTERS, independent
+from calibrant.report.wording.missing_labels import OF_KNOWN, partly
+from calibrant.report.wording.parts import subgroups_reported, verdict_word
+from calibrant.report.wording.terms import (
     LOOKED_AT,
     TOO,
     VERDICTS,
@@ -46,12 +25,8 @@ from calibrant.report.wording import (
     cardinal,
     p_reported,
     people_share,
-    subgroups_reported,
     together,
-    verdict_word,
 )
-from calibrant.report.wording.clusters import by_clusters
-from calibrant.report.wording.missing_labels import OF_KNOWN, partly
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 
@@ -61,51 +36,48 @@ BESIDES = 2  # attributes that tell the people of a subgroup apart, besides its 
 LABEL = 32  # characters of a label of the map
 WHOLE_POINTS = 0.03  # where the largest gap of a map is so large, its cells tell whole points
 NOT_SHOWN = "No subgroup can be shown: those that are farthest off are too small, or leave too few outside."
-Line = Mapping[str, Any]
 
 
-def subgroups(record: AuditRecord) -> Iterator[Node]:
-    """The answer, a few distinct subgroups as a forest plot and in numbers, and the map of the worst."""
-    absent = subgroups_state(record) == "absent"
+def subgroups(record: AuditRecord) -> Iterator[doc.Node]:
+    absent = facts.subgroups_state(record) == "absent"
     of = say(OF_KNOWN) if partly(record) and not absent else ()
-    yield Paragraph((*of, *subgroups_reported(record)), "quiet" if absent else "answer")
-    e, result = record.estimates.get(SUBGROUPS), reported(record)
-    if e is None or subgroups_state(record) == "absent":
+    yield doc.Paragraph((*of, *subgroups_reported(record)), "quiet" if absent else "answer")
+    e, result = record.estimates.get(facts.SUBGROUPS), reported(record)
+    if e is None or facts.subgroups_state(record) == "absent":
         return
-    read: list[Node] = [Paragraph(say(looked_at(record, e)))]
+    read: list[doc.Node] = [doc.Paragraph(say(looked_at(record, e)))]
     if result:
         yield table(record, result)
-        read.append(Paragraph(say(note(record, result))))
+        read.append(doc.Paragraph(say(note(record, result))))
         reported_apart = [say(literal(shown(r["rule"])), f": {besides(r['besides'])}") for r in result if r["besides"]]
         if reported_apart:
-            read += [Paragraph(say("What more of them have than others:")), Items(tuple(reported_apart))]
-    elif SUBGROUPS in record.curves:
-        yield Paragraph(say(NOT_SHOWN), "quiet")
+            read += [doc.Paragraph(say("What more of them have than others:")), doc.Items(tuple(reported_apart))]
+    elif facts.SUBGROUPS in record.curves:
+        yield doc.Paragraph(say(NOT_SHOWN), "quiet")
     if by := searches(record):
-        read.append(Paragraph(by))
+        read.append(doc.Paragraph(by))
     if drawn := figure(record):
         yield drawn
-    yield Details("What a subgroup is, and how these were found", tuple(read), id="subgroups-read", where=PAGE)
+    yield doc.Details("What a subgroup is, and how these were found", tuple(read), id="subgroups-read", where=doc.PAGE)
     for text in (looked_at(record, e), note(record, result) if result else ""):
-        yield Paragraph(say(text), "note", MARKDOWN if text else NOWHERE)
-    yield Paragraph(by, "note", MARKDOWN if by else NOWHERE)
+        yield doc.Paragraph(say(text), "note", doc.MARKDOWN if text else doc.NOWHERE)
+    yield doc.Paragraph(by, "note", doc.MARKDOWN if by else doc.NOWHERE)
 
 
-def reported(record: AuditRecord) -> list[Line]:
+def reported(record: AuditRecord) -> list[facts.Line]:
     """The distinct subgroups, those found first before those found once the first are taken out."""
-    curve = record.curve(SUBGROUPS)
-    c, besides = curve.columns, curve.settings.get("besides") or ()
-    rows = [dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True)]
-    return [{**row, "besides": besides[i] if i < len(besides) else ()} for i, row in enumerate(rows)]
+    curve = record.curve(facts.SUBGROUPS)
+    besides = curve.settings.get("besides") or ()
+    rows = enumerate(facts.lines_of(curve))
+    return [{**row, "besides": besides[i] if i < len(besides) else ()} for i, row in rows]
 
 
 def looked_at(record: AuditRecord, e: Estimate) -> str:
-    """Return what a subgroup is, how many were looked at, and what the numbers allow for."""
-    least, s, tested = num.percent(float(e.settings["min_size"])), e.settings, tested_rows(record)
-    among = "" if tested is None else f", among the {num.count(tested)} {noun(record)} tested"
+    least, s, tested = num.percent(float(e.settings["min_size"])), e.settings, facts.tested_rows(record)
+    among = "" if tested is None else f", among the {num.count(tested)} {facts.noun(record)} tested"
     return (
         "A subgroup is everyone with the same one or two attributes, such as ages 40 to 50 with scores over 80%. All "
-        f"{num.count(int(s['subgroups']))} subgroups were looked at that have {least}% of the {noun(record)} or "
+        f"{num.count(int(s['subgroups']))} subgroups were looked at that have {least}% of the {facts.noun(record)} or "
         f"more, of "
         f"one attribute or of {cardinal(int(s['order']))} among {cardinal(len(s['attributes']))}, the score being "
         f"one{among}. Which subgroups there are was fixed before any outcome was read, so the ranges below, and “at "
@@ -117,33 +89,32 @@ def looked_at(record: AuditRecord, e: Estimate) -> str:
 # ---- the distinct subgroups ----
 
 
-def table(record: AuditRecord, results: Sequence[Line]) -> Table:
-    """The subgroups: their ranges as a picture, and their numbers."""
-    limit, judged = limit_of(record), limit_of(record) is not None
+def table(record: AuditRecord, results: Sequence[facts.Line]) -> doc.Table:
+    limit, judged = facts.limit_of(record), facts.limit_of(record) is not None
     top = end_of(100 * max(*(max(abs(r["low"]), abs(r["high"])) for r in results), 1.2 * (limit or 0.0)))
     axis = f"Gap, {num.MINUS}{top:g} to +{top:g}\N{NO-BREAK SPACE}points"
     axis += f"; dashed: limit ±{num.limit_points(limit)}" if limit is not None else ""
     columns = (
-        Column(say("Subgroup")),
-        Column(say(axis), "c", where=PAGE),
-        Column(lines("Gap and its", "range, points"), "r iv"),
-        Column(say("Verdict" if judged else "The model says"), "vd"),
+        doc.Column(say("Subgroup")),
+        doc.Column(say(axis), "c", where=doc.PAGE),
+        doc.Column(lines("Gap and its", "range, points"), "r iv"),
+        doc.Column(say("Verdict" if judged else "The model says"), "vd"),
     )
     caption = (
         "A few distinct subgroups, the most evident first; their ranges, and those of all others, hold simultaneously."
     )
     if not any(r["floor"] for r in results):
         caption = f"{LOOKED_AT}. {caption}"
-    return Table(
+    return doc.Table(
         columns,
-        tuple(_row(r, limit, top, noun(record)) for r in results),
+        tuple(_row(r, limit, top, facts.noun(record)) for r in results),
         caption,
         "forest subgroups",
         id="subgroups-reported",
     )
 
 
-def _row(r: Line, limit: float | None, top: float, who: str) -> Row:
+def _row(r: facts.Line, limit: float | None, top: float, who: str) -> doc.Row:
     low, high = num.signed_range(float(r["low"]), float(r["high"]))
     kind, word = verdict(r, limit)
     name = literal(shown(r["rule"]))
@@ -156,20 +127,16 @@ def _row(r: Line, limit: float | None, top: float, who: str) -> Row:
     also = f"; more of them: {besides(r['besides'])}" if r["besides"] else ""
     under = [span for text in (first, *more) for span in (BREAK, Span(capital(text), "quiet"))]
     brief = say(name, f" ({'; '.join((first, *more))}{also})")
-    return Row(
-        (
-            Cell(say(name, *under), brief=brief),
-            Cell(
-                sort=f"{float(r['gap']):.6g}",
-                picture=svg.signed_track(float(r["low"]), float(r["gap"]), float(r["high"]), top, limit, kind),
-            ),
-            Cell(say(f"{num.gap(float(r['gap']))} ({low} to {high})")),
-            Cell(say(word), icon=kind if limit is not None else ""),
-        )
+    at, gap, end = (float(r[k]) for k in ("low", "gap", "high"))
+    return doc.row(
+        doc.Cell(say(name, *under), brief=brief),
+        doc.Cell(sort=f"{gap:.6g}", picture=svg.signed_track(at, gap, end, top, limit, kind)),
+        f"{num.gap(gap)} ({low} to {high})",
+        doc.Cell(say(word), icon=kind if limit is not None else ""),
     )
 
 
-def verdict(r: Line, limit: float | None) -> tuple[str, str]:
+def verdict(r: facts.Line, limit: float | None) -> tuple[str, str]:
     """The status of a subgroup, and its word; without a limit, what the model says."""
     side = "low" if r["low"] > 0 else "high" if r["high"] < 0 else "unclear"
     if limit is None:
@@ -194,13 +161,12 @@ def _whole(share: float) -> str:
     return f"{num.nearest(share, 0)}%"
 
 
-def note(record: AuditRecord, results: Sequence[Line]) -> str:
-    """Return how to read the table."""
+def note(record: AuditRecord, results: Sequence[facts.Line]) -> str:
     mean_gap, start = record.estimates.get("gap"), "The gap is what happened minus what the model says"
     everyone = "" if mean_gap is None else f", for everyone {num.gap(mean_gap.value)}"
     text = (
         f"{start}{everyone}, of the raw score; its range is certified. Counts are multiples of five, up or down by "
-        f"chance. Halves are random halves of the {noun(record)}, searched again."
+        f"chance. Halves are random halves of the {facts.noun(record)}, searched again."
     )
     if mean_gap is not None and all(float(r["low"]) <= mean_gap.value <= float(r["high"]) for r in results):
         text += " No range leaves out everyone’s gap: no subgroup is shown to be off in another way than everyone is."
@@ -212,7 +178,7 @@ def note(record: AuditRecord, results: Sequence[Line]) -> str:
 # ---- the map ----
 
 
-def figure(record: AuditRecord) -> Figure | None:
+def figure(record: AuditRecord) -> doc.Figure | None:
     """The map of the worst pair of attributes; None where there is none."""
     curve = record.curve("subgroup_map")
     c, axes = curve.columns, curve.settings.get("axes", ())
@@ -245,19 +211,18 @@ def figure(record: AuditRecord) -> Figure | None:
     caption = "Gaps in points. Single cells are not certified: chance moves them too, small ones the most."
     if blank:
         caption += f" Cells of fewer than {mask} are blank, and some more, so that none follows from totals."
-    return Figure(
-        panels=(Panel(f"Gap by {names[0]} (across) and {names[1]} (up)", svg.heat(heat, label), axis=names[0]),),
+    return doc.Figure(
+        panels=(doc.Panel(f"Gap by {names[0]} (across) and {names[1]} (up)", svg.heat(heat, label), axis=names[0]),),
         key=tuple(key),
         caption=say(caption),
         id="fig-subgroups",
         style="mapped",
         title=title(worst, names),
-        numbers=(_numbers(c, axes, noun(record)),),
+        numbers=(_numbers(c, axes, facts.noun(record)),),
     )
 
 
-def title(worst: Sequence[Line], names: Sequence[str]) -> str:
-    """Return what the map shows: where the model is certified farthest off, or of which attributes it is."""
+def title(worst: Sequence[facts.Line], names: Sequence[str]) -> str:
     off = [r for r in worst if r["low"] > 0 or r["high"] < 0]
     if not off:
         return f"No cell by {names[0]} and {names[1]} is shown to be off"
@@ -284,33 +249,30 @@ def _frames(
         yield int(a[0]), min(int(a[1]), size[0]), int(b[0]), min(int(b[1]), size[1])
 
 
-def _numbers(c: Mapping[str, Sequence[Any]], axes: Sequence[Mapping[str, Any]], who: str) -> Table:
+def _numbers(c: Mapping[str, Sequence[Any]], axes: Sequence[Mapping[str, Any]], who: str) -> doc.Table:
     """The cells, those farthest off for their people first."""
-    names = tuple(Column(say(literal(clipped(shown(a["name"]), 40)))) for a in axes)
+    names = (doc.Column(say(literal(clipped(shown(a["name"]), 40)))) for a in axes)
     heads = (capital(who), "Model says, in 100", "Happened, in 100", "Gap, points")
     order = sorted(range(len(c["gap"])), key=lambda i: -abs(float(c["gap"][i])) * float(c["rows"][i]) ** 0.5)
-    rows = []
+    rows: list[tuple[str | Text, ...]] = []
     for i in order:
         labels = (axes[k]["labels"][int(c[name][i])] for k, name in enumerate(("first", "second")))
-        cell = (Cell(say(literal("" if v is None else clipped(shown(v), 40)))) for v in labels)
+        cells = (say(literal("" if v is None else clipped(shown(v), 40))) for v in labels)
         rates = (num.reported_rate(float(c[k][i]), c["rows"][i]) for k in ("predicted", "observed"))
-        numbers = (num.count(c["rows"][i]), *rates, num.gap(float(c["gap"][i])))
-        rows.append(Row((*cell, *(Cell(say(text)) for text in numbers))))
-    columns = (*names, *(Column(say(h), "r") for h in heads))
-    return Table(columns, tuple(rows), style="nums")
+        rows.append((*cells, num.count(c["rows"][i]), *rates, num.gap(float(c["gap"][i]))))
+    return doc.number_table("", (*names, *heads), rows)
 
 
 # ---- which search found what ----
 
 
 def searches(record: AuditRecord) -> Text:
-    """Return what each of the two searches found; nothing where they were not made."""
-    check = check_of(record, SUBGROUPS)
+    check = facts.check_of(record, facts.SUBGROUPS)
     if check is None or check.outcome is None:
         return ()
     parts, text = check.outcome.parts, DETECTED_BY[str(check.outcome.parts["detected_by"])]
     scan, adaptive = (num.p_value(float(parts[k])) for k in ("p_scan", "p_adaptive"))
-    if impossible(check.outcome):
+    if facts.impossible(check.outcome):
         return say(f"Two searches for any error: {p_reported(check.outcome)}.")
     return say(
         f"Two searches for any error, however small: one of all subgroups ({scan}) and one by models trained to find "
@@ -348,40 +310,39 @@ SEARCH = (
     "trained models (Search, below); one p-value combines the two. Function "
 )
 WORDS = (
-    Entry(
+    doc.Entry(
         "Subgroup",
         say("Everyone with the same one or two attributes, not listed beforehand: “age over 70 and site = b”."),
     ),
 )
 
 
-def methods(record: AuditRecord) -> Iterator[Entry]:
-    """Return how subgroups were certified, and how they were searched."""
-    e, check = record.estimates.get(SUBGROUPS), check_of(record, SUBGROUPS)
+def methods(record: AuditRecord) -> Iterator[doc.Entry]:
+    e, check = record.estimates.get(facts.SUBGROUPS), facts.check_of(record, facts.SUBGROUPS)
     if e is None:
         return
     alpha = num.percent(1 - float(e.interval.level))
-    limits = BETS.format(of="cluster, however correlated its rows are," if by_clusters(record) else "row")
-    limits = limits if cluster_totals(record) else BINOMIAL
+    by = independent(record)
+    limits = BETS.format(of=f"{by.one}{', however correlated its rows are,' * (by is CLUSTERS)}")
+    limits = limits if facts.cluster_totals(record) else BINOMIAL
     words = METHOD.format(limits=limits, alpha=alpha, boxes=num.count(int(e.settings["subgroups"])))
-    yield Entry("Subgroups", say(words, code(e.method), " and ", code("diagnose.subgroups"), "."))
+    yield doc.Entry("Subgroups", say(words, code(e.method), " and ", code("diagnose.subgroups"), "."))
     if check is not None and check.outcome is not None:
-        yield Entry("Two searches", say(SEARCH, code(check.outcome.method), "."))
+        yield doc.Entry("Two searches", say(SEARCH, code(check.outcome.method), "."))
 
 
-def words(record: AuditRecord) -> Iterator[Entry]:
-    """The words of the section."""
-    if SUBGROUPS in record.estimates:
+def words(record: AuditRecord) -> Iterator[doc.Entry]:
+    if facts.SUBGROUPS in record.estimates:
         yield from WORDS
 
 
 def _check(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
-    e, limit = record.estimates.get(SUBGROUPS), limit_of(record)
+    e, limit = record.estimates.get(facts.SUBGROUPS), facts.limit_of(record)
     numbers = ""
     if e is not None:
         low, high = num.lower_bound(e.interval.low, limit), num.upper_bound(e.interval.high, limit)
         size = people_share(float(e.settings["clear_size"]))
-        numbers = f"worst at least {low} points; of {size} of the {noun(record)} or more, at most {high}"
+        numbers = f"worst at least {low} points; of {size} of the {facts.noun(record)} or more, at most {high}"
     if check.outcome is not None:
         numbers += f"; test: {p_reported(check.outcome)}"
     meaning = "is a subgroup off that was not listed?"
@@ -391,7 +352,7 @@ def _check(check: CheckRecord, record: AuditRecord) -> OutlineCheck:
 
 
 def _verdict(record: AuditRecord) -> str:
-    status = verdict_word(record, SUBGROUPS)[0]
+    status = verdict_word(record, facts.SUBGROUPS)[0]
     return status if status in ("within", "undecided", "over", "error_shown") else ""
 
 
@@ -405,6 +366,6 @@ DECLARED = (
         verdict=_verdict,
         methods=methods,
         words=words,
-        checks={SUBGROUPS: _check},
+        checks={facts.SUBGROUPS: _check},
     ),
 )

@@ -8,36 +8,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from calibrant.audit.record import AuditRecord, CheckRecord
+from calibrant.report import document as doc
 from calibrant.report import numbers as num
 from calibrant.report import places, svg
 from calibrant.report.by_variable import ByVariable, by_variable_of
-from calibrant.report.document import (
-    MARKDOWN,
-    NOWHERE,
-    PAGE,
-    WHOLE,
-    Cell,
-    Column,
-    Details,
-    Entry,
-    Node,
-    Paragraph,
-    Row,
-    Table,
-    Where,
-)
-from calibrant.report.findings import carries_curve, draws_of, noun, ran
+from calibrant.report.findings import Ranked, carries_curve, draws_of, noun, ran, ranked
 from calibrant.report.outline import Declared, OutlineCheck
 from calibrant.report.places import digits_of
-from calibrant.report.sections import maps
-from calibrant.report.sections.curves import figure, unclear, worst_off
+from calibrant.report.sections.curves import Map, figure, map_figure, maps, unclear, worst_off
 from calibrant.report.sections.hidden import LOCAL, SCORE, SCORE_NAME, Evidence, carried, note
 from calibrant.report.sections.inference import inference, wrong
 from calibrant.report.sections.overall import score
 from calibrant.report.sections.search import UNNEEDED, needs, needs_note, share_lost
 from calibrant.report.spans import Span, Text, clipped, code, literal, say, shown
-from calibrant.report.wording import UNPROVEN, cardinal, unmade, variable_name, variable_names
-from calibrant.report.wording.clusters import by_clusters, chance
+from calibrant.report.wording.clusters import CLUSTERS, chance, independent
+from calibrant.report.wording.terms import UNPROVEN, cardinal, unmade, variable_name, variable_names
 from calibrant.sanitize import sanitize
 
 SHORT = 9  # variables that the page shows at first
@@ -45,29 +30,30 @@ LONG = 50  # variables in the whole table; the others are in the JSON only
 SCORES = ("the score", SCORE)  # how the search calls the score among its variables
 
 
-def variables(record: AuditRecord) -> Iterator[Node]:
-    """Return one table with a line for each variable, and its curve on demand; or why there is none."""
+def variables(record: AuditRecord) -> Iterator[doc.Node]:
     result, rows = ranked(record), reported(record)
     if result:
-        yield Paragraph(answer(record), "answer")
+        yield doc.Paragraph(answer(record), "answer")
     else:
         why = unmade(record, "variables", "No variables were ranked in this audit.")
-        yield Paragraph(why, "quiet", WHOLE if wrong(record) else PAGE)
+        yield doc.Paragraph(why, "quiet", doc.WHOLE if wrong(record) else doc.PAGE)
     if rows:
         whole = table(record, rows)
-        read = Details("How to read this table", tuple(Paragraph(say(n)) for n in notes(record, rows)), where=PAGE)
+        read = doc.Details(
+            "How to read this table", tuple(doc.Paragraph(say(n)) for n in notes(record, rows)), where=doc.PAGE
+        )
         shown_off = sum(v.shown for v in rows)
         if shown_off:
             yield replace(whole, folded=min(shown_off, SHORT))
             yield read
         else:
-            yield Details(f"What was examined: {num.count(len(rows))} variables", (whole, read), id="variables-all")
+            yield doc.Details(f"What was examined: {num.count(len(rows))} variables", (whole, read), id="variables-all")
     if result:
-        yield Paragraph(say(gap_note(record)), where=MARKDOWN)
+        yield doc.Paragraph(say(gap_note(record)), where=doc.MARKDOWN)
     drawn = tuple(d for v in rows for d in v.figure(record))
     if drawn:
         variables = "variable" if len(drawn) == 1 else "variables"
-        yield Details(f"Show the curves of {cardinal(len(drawn))} {variables}", drawn, id="curves", where=PAGE)
+        yield doc.Details(f"Show the curves of {cardinal(len(drawn))} {variables}", drawn, id="curves", where=doc.PAGE)
     yield from inference(record)
 
 
@@ -83,7 +69,7 @@ class ReportedVariable:
     evidence: Evidence | None
     needed: Mapping[str, Any] | None
     by_variable: ByVariable | None  # its curve, or its map where there is no curve
-    drawn: maps.Map | None  # its map, where there is no curve
+    drawn: Map | None  # its map, where there is no curve
 
     @property
     def shown(self) -> bool:
@@ -101,11 +87,10 @@ class ReportedVariable:
             return ""
         return "fig-reliability" if self.name == SCORE_NAME else self.by_variable.anchor
 
-    def figure(self, record: AuditRecord) -> tuple[Details, ...]:
-        """Return its curve or map, on demand."""
+    def figure(self, record: AuditRecord) -> tuple[doc.Details, ...]:
         if self.by_variable is None or self.name == SCORE_NAME:
             return ()
-        return (figure(record, self.by_variable) if self.drawn is None else maps.figure(record, self.drawn),)
+        return (figure(record, self.by_variable) if self.drawn is None else map_figure(record, self.drawn),)
 
 
 def reported(record: AuditRecord) -> tuple[ReportedVariable, ...]:
@@ -113,7 +98,7 @@ def reported(record: AuditRecord) -> tuple[ReportedVariable, ...]:
     by, drawn = {r.variable: r for r in ranked(record)}, curves(record)
     carries = {SCORE_NAME if e.variable == SCORE else e.variable: e for e in carried(record)}
     needed = {SCORE_NAME if n["variable"] in SCORES else str(n["variable"]): n for n in needs(record)}
-    mapped = {m.by_variable.variable: m for m in maps.maps(record)}
+    mapped = {m.by_variable.variable: m for m in maps(record)}
     names = dict.fromkeys((*by, *carries, *needed, *drawn, *mapped))
     if carries_curve(record):
         drawn[SCORE_NAME] = score(record)
@@ -128,52 +113,6 @@ def reported(record: AuditRecord) -> tuple[ReportedVariable, ...]:
 # ---- the ranking, as the record holds it ----
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """One variable of the ranking; errors are fractions."""
-
-    variable: str
-    kind: str
-    beyond: float  # estimated average gap along the variable beyond the overall gap
-    # `low` and `high`: certified, for `beyond`; None where no proof covers the data.
-    low: float | None
-    high: float | None
-    whole: float  # estimated average gap along the variable, the shift included
-    # `whole_low` and `whole_high`: certified, for `whole`.
-    whole_low: float | None
-    whole_high: float | None
-    adjusted: float  # p-value of `beyond`, adjusted for all variables of the ranking
-    error_shown: bool  # whether error beyond the overall gap is shown
-    worst: str  # values that add most; empty where too few people have them to be shown
-    gap: float  # what happened minus what the model says there, less the overall gap
-
-
-def ranked(record: AuditRecord) -> tuple[Ranked, ...]:
-    """The variables of a record, the one the error varies with most first; pairs of variables are left out."""
-    c = record.curve("ranking").columns
-    lines = (dict(zip(c, row, strict=True)) for row in zip(*c.values(), strict=True))
-    alpha, mask = float(record.settings["alpha"]), int(record.settings.get("mask", 20))
-    return tuple(_ranked(line, alpha, mask) for line in lines if line["kind"] != "pair")
-
-
-def _ranked(line: Mapping[str, Any], alpha: float, mask: int) -> Ranked:
-    seen = line["worst_rows"] is not None and int(line["worst_rows"]) >= mask
-    return Ranked(
-        variable=str(line["variable"]),
-        kind=str(line["kind"]),
-        beyond=float(line["beyond_gap"]),
-        low=line["beyond_low"],
-        high=line["beyond_high"],
-        whole=float(line["vece"]),
-        whole_low=line["low"],
-        whole_high=line["high"],
-        adjusted=float(line["p_adjusted"]),
-        error_shown=float(line["p_adjusted"]) <= alpha,
-        worst=str(line["worst"]) if seen else "",
-        gap=float(line["worst_beyond_gap"]) if seen else 0.0,
-    )
-
-
 def draws(record: AuditRecord) -> int | None:
     """Return how many simulated outcomes of everyone the p-values rest on; None where they rest on the normal law."""
     s = record.curve("ranking").settings
@@ -181,12 +120,10 @@ def draws(record: AuditRecord) -> int | None:
 
 
 def certified(record: AuditRecord) -> bool:
-    """Whether any variable has a certified range."""
     return any(r.high is not None for r in ranked(record))
 
 
 def curves(record: AuditRecord) -> dict[str, ByVariable]:
-    """Return what is drawn of each variable, in the order of the ranking."""
     order = {r.variable: i for i, r in enumerate(ranked(record))}
     kept = {v: c for v, c in record.family("variable_curve").items() if c.columns.get("gap")}
     return {v: by_variable_of(v, kept[v]) for v in sorted(kept, key=lambda v: (order.get(v, len(order)), v))}
@@ -195,63 +132,61 @@ def curves(record: AuditRecord) -> dict[str, ByVariable]:
 # ---- the table ----
 
 
-def table(record: AuditRecord, rows: Sequence[ReportedVariable]) -> Table:
-    """The table; a column about which nothing is known is left out."""
+def table(record: AuditRecord, rows: Sequence[ReportedVariable]) -> doc.Table:
     scale, n = spark_scale([v.by_variable for v in rows if v.by_variable is not None]), draws(record)
     check = ran(record, LOCAL)
     simulated = draws_of(check.outcome) if check is not None and check.outcome is not None else None
 
-    def where(known: Iterable[object], shown: Where = WHOLE) -> Where:
-        return shown if any(k is not None for k in known) else NOWHERE
+    def where(known: Iterable[object], shown: doc.Where = doc.WHOLE) -> doc.Where:
+        return shown if any(k is not None for k in known) else doc.NOWHERE
 
     ranks, tests = where(v.ranked for v in rows), where(v.evidence for v in rows)
     columns = (
-        Column(say("Variable")),
-        Column(say("Gap by value"), "sp", where=where((v.by_variable for v in rows), PAGE)),
-        Column(say("Beyond the overall gap (certified)"), "r", "Beyond the overall gap, points (range)", ranks),
-        Column(say("With the overall gap, points"), "r", where=MARKDOWN & ranks),
-        Column(say("Adjusted p"), "r p", where=ranks),
-        Column(say("Farthest off at (gap)"), "at", where=where((v.by_variable or v.ranked for v in rows), PAGE)),
-        Column(say("Among equal scores, p"), "r", where=tests),
-        Column(say("The search needs it"), "r", where=where(v.needed for v in rows)),
+        doc.Column(say("Variable")),
+        doc.Column(say("Gap by value"), "sp", where=where((v.by_variable for v in rows), doc.PAGE)),
+        doc.Column(say("Beyond the overall gap (certified)"), "r", "Beyond the overall gap, points (range)", ranks),
+        doc.Column(say("With the overall gap, points"), "r", where=doc.MARKDOWN & ranks),
+        doc.Column(say("Adjusted p"), "r p", where=ranks),
+        doc.Column(
+            say("Farthest off at (gap)"), "at", where=where((v.by_variable or v.ranked for v in rows), doc.PAGE)
+        ),
+        doc.Column(say("Among equal scores, p"), "r", where=tests),
+        doc.Column(say("The search needs it"), "r", where=where(v.needed for v in rows)),
     )
     lost = float(record.curve("importance").settings.get("statistic") or 1.0)
     made = tuple(_row(v, (scale, n, simulated), lost) for v in rows[:LONG])
-    return Table(columns, made, caption(record, rows), "cards follow", id="variables-reported")
+    return doc.Table(columns, made, caption(record, rows), "cards follow", id="variables-reported")
 
 
-def _row(v: ReportedVariable, known: tuple[float, int | None, int | None], lost: float) -> Row:
+def _row(v: ReportedVariable, known: tuple[float, int | None, int | None], lost: float) -> doc.Row:
     scale, n, simulated = known
     r, at = v.ranked, farthest(v)
-    beyond, whole, p = ((), (), "–") if r is None else (_beyond(r), _whole(r), floored(r.adjusted, n))
+    beyond, whole, p = (
+        ("–", "–", "–")
+        if r is None
+        else (_beyond(r), certified_or(r.whole, r.whole_low, r.whole_high), floored(r.adjusted, n))
+    )
     dim = "none" if r is None else "" if r.error_shown else "quiet"
     equal = "–" if v.evidence is None else floored(v.evidence.adjusted, simulated)
     search, unneeded = "–", False
     if v.needed is not None:
         search, unneeded = share_lost(v.needed, lost), float(v.needed["low"]) <= 0
-    return Row(
-        (
-            Cell(say(Span(shown(v.name), "given", f"#{v.anchor}" if v.anchor else ""))),
-            Cell(picture="" if v.by_variable is None else svg.spark(v.by_variable, scale)),
-            Cell(beyond or say("–"), style=dim),
-            Cell(whole or say("–")),
-            Cell(say(p), style=dim),
-            Cell(at or say("–"), style="" if at else "none"),
-            Cell(say(equal), style="" if v.evidence is not None and v.evidence.error_shown else "quiet"),
-            Cell(say(UNNEEDED if unneeded else search), style="quiet" if unneeded else "", brief=say(search)),
-        )
+    return doc.row(
+        say(Span(shown(v.name), "given", f"#{v.anchor}" if v.anchor else "")),
+        doc.Cell(picture="" if v.by_variable is None else svg.spark(v.by_variable, scale)),
+        doc.Cell(say(beyond), style=dim),
+        whole,
+        doc.Cell(say(p), style=dim),
+        doc.Cell(at or say("–"), style="" if at else "none"),
+        doc.Cell(say(equal), style="" if v.evidence is not None and v.evidence.error_shown else "quiet"),
+        doc.Cell(say(UNNEEDED if unneeded else search), style="quiet" if unneeded else "", brief=say(search)),
     )
 
 
-def _beyond(r: Ranked) -> Text:
+def _beyond(r: Ranked) -> str:
     """The estimate with its certified range; the estimate alone where no proof covers the data."""
-    if r.low is None or r.high is None:
-        return say(f"about {num.nearest(r.beyond)}")
-    return say(f"{num.nearest(r.beyond)} ({certified_or(r.beyond, r.low, r.high)})")
-
-
-def _whole(r: Ranked) -> Text:
-    return say(certified_or(r.whole, r.whole_low, r.whole_high))
+    range_ = certified_or(r.beyond, r.low, r.high)
+    return range_ if r.low is None or r.high is None else f"{num.nearest(r.beyond)} ({range_})"
 
 
 def farthest(v: ReportedVariable) -> Text:
@@ -312,7 +247,6 @@ def answer(record: AuditRecord) -> Text:
 
 
 def caption(record: AuditRecord, rows: Sequence[ReportedVariable]) -> str:
-    """The caption of the table."""
     level = num.percent(1 - float(record.settings["alpha"]))
     kept = f"Certified ranges hold simultaneously at {level}%. " if certified(record) else ""
     grey = "Grey: not shown. " if any(not v.shown for v in rows) else ""
@@ -322,7 +256,6 @@ def caption(record: AuditRecord, rows: Sequence[ReportedVariable]) -> str:
 
 
 def notes(record: AuditRecord, rows: Sequence[ReportedVariable]) -> Iterator[str]:
-    """Return what is to be known about the numbers of the table."""
     drawn = [v.by_variable for v in rows if v.by_variable is not None]
     if drawn:
         scale = spark_scale(drawn)
@@ -343,7 +276,6 @@ def notes(record: AuditRecord, rows: Sequence[ReportedVariable]) -> Iterator[str
 
 
 def gap_note(record: AuditRecord) -> str:
-    """Return what the numbers of the ranking mean, where there is no picture."""
     level = num.percent(1 - float(record.settings["alpha"]))
     ranges = f" Ranges are certified, simultaneously at {level}%." if certified(record) else ""
     return f"Average gap by each variable once the overall gap is taken out; p-values are adjusted.{ranges}"
@@ -362,7 +294,6 @@ NULLS = {
     True: "{draws} sets of outcomes simulated for every person at the score given",
     False: "the normal law of sums over many people, which is approximate",
 }
-OF_CLUSTERS = "random signs of whole clusters, which is approximate"
 RANGES = "Certified ranges hold simultaneously at this number of people. "
 BY_VARIABLE = (
     "Each curve averages the gap over the nearest {span}% of the people, near ones more, by a local curve of degree "
@@ -370,21 +301,21 @@ BY_VARIABLE = (
     "the model is off it holds the smoothed gap about as often, approximately. Function "
 )
 WORDS = (
-    Entry(
+    doc.Entry(
         "Average gap by a variable",
         say(
             "In each range or level of the variable, the size of the gap; averaged over all people. Errors that cancel "
             "within a range do not count."
         ),
     ),
-    Entry(
+    doc.Entry(
         "Beyond the overall gap",
         say(
             "What would be left if everyone’s probability were moved by the overall gap. Without that, a model that "
             "underpredicts for everyone has the same error by every variable."
         ),
     ),
-    Entry(
+    doc.Entry(
         "Adjusted p",
         say(
             "How often simulations of a calibrated model show at least this much, adjusted for looking at all "
@@ -394,26 +325,28 @@ WORDS = (
 )
 
 
-def methods(record: AuditRecord) -> Iterator[Entry]:
-    """Return how the variables were ranked, and how the curves along them were made."""
+def methods(record: AuditRecord) -> Iterator[doc.Entry]:
     if ranked(record):
         order, n = record.curve("ranking"), draws(record)
-        null = OF_CLUSTERS if by_clusters(record) else NULLS[n is not None].format(draws=num.count(n or 0))
+        by = independent(record)
+        null = (
+            f"{by.chance}, which is approximate"
+            if by is CLUSTERS
+            else NULLS[n is not None].format(draws=num.count(n or 0))
+        )
         alpha = num.percent(float(order.settings.get("alpha", record.settings["alpha"])))
         ranges = RANGES if certified(record) else ""
         words = say(RANKING.format(null=null, alpha=alpha), ranges, "Function ", code(order.method), ".")
-        yield Entry("Variables", words)
+        yield doc.Entry("Variables", words)
     for curve in list(record.family("variable_curve").values())[:1]:
         s = curve.settings
         times, of = num.confidence(1 - float(s["alpha"]))
-        share = "about {}" if by_clusters(record) else "at least {}"
-        reported = {"times": share.format(times), "of": of, "null": chance(record, int(s["draws"]))}
+        reported = {"times": f"{independent(record).least} {times}", "of": of, "null": chance(record, int(s["draws"]))}
         words = say(BY_VARIABLE.format(span=num.percent(float(s["span"])), degree=s["degree"], **reported))
-        yield Entry("Curves", say(*words, code(curve.method), "."))
+        yield doc.Entry("Curves", say(*words, code(curve.method), "."))
 
 
 def _check(_: CheckRecord, record: AuditRecord) -> OutlineCheck:
-    """Return how many variables the error is shown to follow; the smallest p-value decides whether any."""
     result = ranked(record)
     numbers = ""
     if result:

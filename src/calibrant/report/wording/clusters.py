@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from calibrant.audit.record import SAME_VARIANCE, AuditRecord, Finding
 from calibrant.report import numbers as num
@@ -63,15 +64,32 @@ def one_cluster_each(record: AuditRecord, column: str) -> str | None:
     return f"{'' if result['exact'] else 'About '}{num.count(result['count'])}"
 
 
-def by_clusters(record: AuditRecord) -> bool:
-    """Whether rows share clusters."""
-    return bool(record.data.get("cluster"))
+@dataclass(frozen=True, slots=True)
+class Independent:
+    """What counts as independent, rows or whole clusters, in words."""
+
+    one: str
+    many: str
+    chance: str  # what a statistic is compared with
+    # `least`, `most`, `when`: how surely, and when, a band from that holds.
+    least: str
+    most: str
+    when: str
+
+
+ROWS = Independent("row", "rows", "simulated outcomes", "at least", "at most", "at any number of rows")
+CLUSTERS = Independent(
+    "cluster", "clusters", "random signs of whole clusters", "about", "about", "if clusters are many"
+)
+
+
+def independent(record: AuditRecord) -> Independent:
+    """What counts as independent in an audit."""
+    return CLUSTERS if record.data.get("cluster") else ROWS
 
 
 def chance(record: AuditRecord, draws: int) -> str:
-    """Return what a statistic is compared with: sets of simulated outcomes, or of random signs of whole clusters."""
-    of = "random signs of whole clusters" if by_clusters(record) else "simulated outcomes"
-    return f"{num.count(draws)} sets of {of}"
+    return f"{num.count(draws)} sets of {independent(record).chance}"
 
 
 def wider(effect: float) -> str:
@@ -125,7 +143,6 @@ def _clusters(record: AuditRecord) -> str:
 
 
 def _holds(record: AuditRecord) -> Text:
-    """Return what the ranges hold for, and the effective number."""
     result, data = cluster_totals(record), record.data
     effective = num.count(result["effective"])
     also = " Counts of rows and events are not weighted." if data.get("weights") else ""
@@ -148,32 +165,23 @@ def _holds(record: AuditRecord) -> Text:
 
 def _more(record: AuditRecord) -> Iterator[str]:
     """Yield which clusters are certified, how much wider that makes ranges, and which were weighted down."""
-    result, clusters = cluster_totals(record), "clusters" if record.data.get("cluster") else "rows"
+    result, clusters = cluster_totals(record), independent(record).many
     if not result["exact"]:
         kept = f"{num.count(result['held'])} of about {num.count(result['count'])} {clusters}"
         yield f"Certified on the rows of {kept}, chosen without looking at outcomes."
     effect, wider = float(result["design_effect"]), result["wider"]
+    as_wide = ": the range of the overall gap is {:.1f} times as wide as of independent rows"
+    wide = "" if wider is None else as_wide.format(wider)
     if crossing(record):
-        wide = (
-            ""
-            if wider is None
-            else f": the range of the overall gap is {wider:.1f} times as wide as of independent rows"
-        )
-        shared = (
-            f"are correlated (design effect {effect:.1f})"
-            if effect > SAME_VARIANCE
-            else ("are hardly more correlated than others")
-        )
+        shared = "are hardly more correlated than others"
+        if effect > SAME_VARIANCE:
+            shared = f"are correlated (design effect {effect:.1f})"
         yield f"Rows that share a cluster of either {shared}{_though_few(record, wide)}."
         return
     if record.data.get("cluster"):
-        correlated = (
-            f"the rows of one cluster are correlated (design effect {effect:.1f})"
-            if effect > SAME_VARIANCE
-            else NOT_CORRELATED
-        )
-        independent = "as of independent rows"
-        wide = "" if wider is None else f": the range of the overall gap is {wider:.1f} times as wide {independent}"
+        correlated = NOT_CORRELATED
+        if effect > SAME_VARIANCE:
+            correlated = f"the rows of one cluster are correlated (design effect {effect:.1f})"
         yield f"{correlated[:1].upper()}{correlated[1:]}{_though_few(record, wide)}."
     elif wider is not None:
         yield f"The range of the overall gap is {wider:.1f} times as wide as with equal weights."
@@ -193,13 +201,12 @@ def _though_few(record: AuditRecord, wide: str) -> str:
 
 
 def methods(record: AuditRecord) -> tuple[Entry, ...]:
-    """Return how clusters are certified, in plain words; nothing of independent rows."""
-    result, data = cluster_totals(record), record.data
+    result = cluster_totals(record)
     if not result:
         return ()
     if crossing(record):
         return (Entry("Clusters that cross", say(TWO_WAY.format(*map(sanitize, crossing(record))))),)
-    clusters, pilots = "clusters" if data.get("cluster") else "rows", num.count(result["pilots"])
+    clusters, pilots = independent(record).many, num.count(result["pilots"])
     bets = (
         "A cluster, not a row, is one independent observation: its rows' errors are added up, weighted, before "
         "anything is estimated from them (Theorem CL from below, CU from above). "

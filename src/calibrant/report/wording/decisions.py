@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from calibrant.audit.record import AuditRecord
 from calibrant.report import numbers as num
+from calibrant.report.findings import Line, lines_of
 from calibrant.report.spans import Text, clipped, link, literal, say, shown, strong
 from calibrant.results import Curve
 
@@ -31,48 +33,32 @@ class Acted:
 
     @property
     def everyone(self) -> bool:
-        """It is about everyone."""
         return self.name == EVERYONE
 
 
 def acted(record: AuditRecord) -> tuple[Acted, ...]:
     """Return every line that the record has, by threshold, everyone first; none where nobody asked."""
-    c = record.curve(CODE).columns
-    out = []
-    for i in range(len(c.get("group", ()))):
 
-        def ends(name: str, i: int = i) -> Range:
-            return float(c[name][i]), float(c[f"{name}_low"][i]), float(c[f"{name}_high"][i])
+    def ends(line: Line, name: str) -> Any:
+        return None if line[name] is None else tuple(line[f"{name}{end}"] for end in ("", "_low", "_high"))
 
-        out.append(
-            Acted(
-                str(c["group"][i]),
-                float(c["threshold"][i]),
-                float(c["acts_from"][i]),
-                int(c["rows"][i]),
-                int(c["acted"][i]),
-                None if c["wrong"][i] is None else ends("wrong"),
-                None if c["missed"][i] is None else ends("missed"),
-                ends("net_benefit"),
-                ends("over_all"),
-                ends("regret"),
-            )
-        )
-    return tuple(out)
+    names, ranges = (
+        ("threshold", "acts_from", "rows", "acted"),
+        ("wrong", "missed", "net_benefit", "over_all", "regret"),
+    )
+    lines = lines_of(record.curve(CODE))
+    return tuple(Acted(d["group"], *(d[k] for k in names), *(ends(d, k) for k in ranges)) for d in lines)
 
 
 def percent_of(threshold: float) -> str:
-    """Write a threshold in percent."""
     return f"{100.0 * threshold:.4g}"
 
 
 def who(one: Acted) -> Text:
-    """Name a population inside a sentence."""
     return say("everyone") if one.everyone else say(literal(clipped(shown(one.name), 40)))
 
 
 def at_least(lines: Sequence[Acted]) -> str:
-    """Write the largest loss that is certified of some lines."""
     return f"of at least {num.lower_bound(max(v.regret[1] for v in lines))} per 100"
 
 

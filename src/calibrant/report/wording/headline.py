@@ -6,28 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
+from calibrant.report import findings as facts
 from calibrant.report import numbers as num
-from calibrant.report.findings import (
-    Off,
-    all_named,
-    by_gap,
-    cancels,
-    crossing,
-    ends,
-    groups_off,
-    limit_of,
-    need_of,
-    noun,
-    stated_of,
-    subgroups_over,
-    suppressed,
-    with_verdict,
-)
 from calibrant.report.spans import shown, value_label
-from calibrant.report.wording.answers import two_way
 from calibrant.report.wording.clusters import too_wide
 from calibrant.report.wording.missing_labels import partly, qualified
-from calibrant.report.wording.terms import cardinal
+from calibrant.report.wording.terms import cardinal, two_way
 from calibrant.sanitize import sanitize
 
 COPIES = "Not certified: rows are copies of others. Remove them, or name their cluster."
@@ -39,24 +23,15 @@ ODD = re.compile(r"true|false|yes|no|y|n|other|missing|none|unknown|\W*", re.IGN
 
 
 def headline(record: AuditRecord) -> str:
-    """The decision: for whom to use it, for whom not, or what is missing to say.
+    """The decision in at most 16 words: for whom to use it, for whom not, or what is missing to say.
 
-    "Use it" stands only where a limit and an intended use were given, and outcomes are known; with a limit alone the
-    same sentence speaks of the limit, and without one of points. Where outcomes are not known of all, it says of whom
-    it is.
-
-    Parameters
-    ----------
-    record : AuditRecord
-
-    Returns
-    -------
-    str
-        At most 16 words; never better than the worst of the three verdicts.
+    Never better than the worst of the three verdicts. "Use it" stands only where a limit and an intended use were
+    given, and outcomes are known; with a limit alone the same sentence speaks of the limit, and without one of points.
+    Where outcomes are not known of all, it says of whom it is.
     """
-    if suppressed(record):
+    if facts.suppressed(record):
         return COPIES
-    if limit_of(record) is None:
+    if facts.limit_of(record) is None:
         return _first_that_fits(record, _in_points(record))
     reported = {"over": _everyone_over, "undecided": _everyone_undecided}.get(
         record.verdicts["everyone"], _everyone_met
@@ -66,11 +41,10 @@ def headline(record: AuditRecord) -> str:
 
 def for_use(record: AuditRecord) -> bool:
     """Whether a decision about use can be made: a limit and an intended use were given."""
-    return limit_of(record) is not None and bool(stated_of(record, "intended_use"))
+    return facts.limit_of(record) is not None and bool(facts.stated_of(record, "intended_use"))
 
 
 def page_title(record: AuditRecord) -> str:
-    """The title of the page: the decision, and what was audited."""
     return f"{headline(record).rstrip('.')}: calibration audit of {sanitize(record.name)}"
 
 
@@ -96,7 +70,7 @@ def _by_use(record: AuditRecord) -> bool:
 # ---- who is over the limit, in a few words ----
 
 
-def off_named(o: Off) -> str:
+def off_named(o: facts.Off) -> str:
     """The name of a group or a subgroup as it stands in a sentence; empty where it is too long or unknown."""
     text = _one_subgroup(o) if o.finding is None else group_named(o.finding)
     if _short(text) or not o.attributes:
@@ -105,7 +79,7 @@ def off_named(o: Off) -> str:
     return text if _short(text) else ""
 
 
-def _one_subgroup(o: Off) -> str:
+def _one_subgroup(o: facts.Off) -> str:
     """The rule of a subgroup, its conditions joined as those of one."""
     text = sanitize(o.rule).strip()
     return text.replace(" and ", " with ") if text.count(" and ") == len(o.attributes) - 1 else text
@@ -122,14 +96,14 @@ def group_named(finding: Finding) -> str:
     return text if alone else f"{shown(pairs[0][0])} = {text}"
 
 
-def counted(results: Sequence[Off]) -> str:
+def counted(results: Sequence[facts.Off]) -> str:
     """Return such as "two groups and one subgroup"."""
     groups = sum(o.finding is not None for o in results)
     kinds = ((groups, "group", "groups"), (len(results) - groups, "unlisted subgroup", "unlisted subgroups"))
     return " and ".join(f"{cardinal(n)} {one if n == 1 else many}" for n, one, many in kinds if n)
 
 
-def _whom(results: Sequence[Off], joined: str) -> Iterator[str]:
+def _whom(results: Sequence[facts.Off], joined: str) -> Iterator[str]:
     """Yield ways to say who is off, the longest first; the one farthest off is named where it has a short name."""
     first = off_named(results[0])
     second = off_named(results[1]) if len(results) == 2 else ""
@@ -143,17 +117,19 @@ def _whom(results: Sequence[Off], joined: str) -> Iterator[str]:
     yield counted(results)
 
 
-def everyone_off(record: AuditRecord) -> list[Off]:
+def everyone_off(record: AuditRecord) -> list[facts.Off]:
     """Return groups and subgroups over the limit together, the farthest off first; one that is both once."""
-    groups = groups_off(record)
+    groups = facts.groups_off(record)
     named = {tuple(sorted(o.finding.variables)) for o in groups if o.finding is not None}
-    return sorted((*groups, *(o for o in subgroups_over(record) if o.levels not in named)), key=lambda o: -o.least)
+    return sorted(
+        (*groups, *(o for o in facts.subgroups_over(record) if o.levels not in named)), key=lambda o: -o.least
+    )
 
 
-def _worse_off(record: AuditRecord) -> list[Off]:
+def _worse_off(record: AuditRecord) -> list[facts.Off]:
     """Return who is farther off than everyone: certified to be off by more than everyone is estimated to be."""
     one = record.everyone
-    about = max(ends(record, one)[0], abs(one.gap.value) if by_gap(record) else one.error)
+    about = max(facts.ends(record, one)[0], abs(one.gap.value) if facts.by_gap(record) else one.error)
     return [o for o in everyone_off(record) if o.least > about]
 
 
@@ -186,12 +162,12 @@ def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
     if record.verdicts["subgroups"] == "error_shown":
         yield f"{few} for everyone, and error is shown in unlisted subgroups."
         return
-    need = need_of(record.everyone)
-    if crossing(record):
+    need = facts.need_of(record.everyone)
+    if facts.crossing(record):
         yield f"{few}."
         return
     if need is None:
-        low, high = ends(record, record.everyone)
+        low, high = facts.ends(record, record.everyone)
         wide = f"{few}: the range is {num.lower_bound(low)} to {num.upper_bound(high)} points."
         yield wide if too_wide(record, record.everyone) else f"{few}: the error is too close to the limit."
         return
@@ -200,9 +176,9 @@ def _everyone_undecided(record: AuditRecord) -> Iterator[str]:
 
 
 def _everyone_met(record: AuditRecord) -> Iterator[str]:
-    use, over, hidden = _by_use(record), everyone_off(record), cancels(record)
+    use, over, hidden = _by_use(record), everyone_off(record), facts.cancels(record)
     if hidden and not over:
-        least = num.lower_bound(record.everyone.lower.interval.low, limit_of(record))
+        least = num.lower_bound(record.everyone.lower.interval.low, facts.limit_of(record))
         yield f"On balance within the limit for everyone together; on average off by at least {least} points."
         yield f"On balance within the limit; on average off by at least {least} points."
         return
@@ -231,7 +207,7 @@ def _everyone_met(record: AuditRecord) -> Iterator[str]:
 
 def _every_group(record: AuditRecord) -> str:
     """Return whom the verdict on groups is about: a small one is judged in its pool only."""
-    return "every named group" if all_named(record) else "every group shown"
+    return "every named group" if facts.all_named(record) else "every group shown"
 
 
 def _left_open(record: AuditRecord) -> str:
@@ -239,7 +215,7 @@ def _left_open(record: AuditRecord) -> str:
     groups, subgroup_lines = record.verdicts["groups"], record.verdicts["subgroups"]
     few = f"Too few {_short_noun(record)} to decide for"
     if groups == "undecided":
-        n, total = len(with_verdict(record, "undecided")), len(record.groups)
+        n, total = len(facts.with_verdict(record, "undecided")), len(record.groups)
         some = f"{cardinal(n)} groups" if n > 1 else "one group" if total > 1 else "the one group"
         one = "is" if n == 1 else "are"
         if subgroup_lines == "error_shown":
@@ -260,15 +236,15 @@ def _short_noun(record: AuditRecord) -> str:
     """Return what there are too few of: clusters, or what the rows are called, where that is one word."""
     if record.data.get("cluster"):
         return "clusters"
-    stated = noun(record)
+    stated = facts.noun(record)
     return stated if words_of(stated) == 1 and len(stated) <= 24 else "rows"
 
 
 def _in_points(record: AuditRecord) -> Iterator[str]:
     """Yield how far off everyone is, and who is farther off; without a limit nothing is judged."""
-    low, high = ends(record, record.everyone)
+    low, high = facts.ends(record, record.everyone)
     start, short = f"Off by {num.lower_bound(low)} to {num.upper_bound(high)} points", " for everyone"
-    if two_way(record.everyone) and not by_gap(record):
+    if two_way(record.everyone) and not facts.by_gap(record):
         start, short = (
             f"Off by at least {num.lower_bound(low)} points raw, at most {num.upper_bound(high)} rounded",
             "",

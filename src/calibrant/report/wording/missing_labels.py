@@ -126,7 +126,6 @@ def unknown(record: AuditRecord) -> Iterator[Text]:
 
 
 def _of_all(record: AuditRecord, one: People) -> str:
-    """Return what is certified of all of them."""
     at_random, stands = one.verdicts[0], one.stands
     if limit_of(record) is None:
         high = max(map(abs, one.ranges[-1]))

@@ -1,4 +1,4 @@
-"""What to know of the data before its numbers are used."""
+"""What to know of the data before its numbers are used, and where a confidence comes from."""
 
 from __future__ import annotations
 
@@ -6,13 +6,27 @@ from collections.abc import Iterator, Sequence
 
 from calibrant.arguments import OTHERS
 from calibrant.audit.record import AuditRecord
-from calibrant.data.specs.cluster_names import names_weights
+from calibrant.data.specs.column_names import JUDGE, SAMPLED, STATED, TOKENS, names_weights
 from calibrant.report import numbers as num
 from calibrant.report.findings import suppressed
 from calibrant.report.spans import Span, Text, code, literal, say
 from calibrant.report.wording.clusters import wider
 from calibrant.report.wording.terms import NAMED, capital
 from calibrant.sanitize import sanitize
+
+MEANS = {
+    STATED: "stated: the model named it in its answer",
+    TOKENS: "token probability: computed from the log-probabilities of its tokens",
+    JUDGE: "judge: another model scored the answer",
+    SAMPLED: "sampled: how often answers to the same question agree",
+}
+HOW = {
+    STATED: "The model was asked how sure it is and named a number; asked in other words, it may name another.",
+    TOKENS: "The model's own probability of its answer, among the choices it was offered or of the tokens it wrote.",
+    JUDGE: "Another model scored the answer: the audit is of that judge, on answers like these.",
+    SAMPLED: "The same question was put several times; the share of answers that agree stands for the confidence.",
+}
+
 
 UNFINISHED = "Answers that are missing may be unlike these: finish the evaluation (inspect eval-retry) first."
 NOTICES = {  # what to know of the data, by its code: the words that open it, and what it means for the numbers
@@ -99,7 +113,6 @@ def _no_events(record: AuditRecord) -> Iterator[Span]:
 
 
 def _copies(record: AuditRecord, text: str) -> str:
-    """Say how many rows are repeated, and what that means for the numbers."""
     if suppressed(record):
         narrow = wider(float(record.data["repeats"]["times"]))
         text = f"Ranges take them as independent and are about {narrow} times too narrow, so nothing is decided."
@@ -107,7 +120,6 @@ def _copies(record: AuditRecord, text: str) -> str:
 
 
 def _repeats(record: AuditRecord) -> str:
-    """Say how many rows are repeated."""
     shown = record.data.get("repeats") or {}
     if not shown:
         return "More rows are equal than chance explains."
@@ -124,7 +136,6 @@ def identifiers(record: AuditRecord) -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> Text:
-    """Return names of columns as the end of a sentence."""
     if not names:
         return ()
     more = f" and {num.count(len(names) - NAMED)} more" if len(names) > NAMED else ""

@@ -5,36 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from calibrant.audit.record import AuditRecord, Finding
+from calibrant.report import findings as facts
 from calibrant.report import numbers as num
 from calibrant.report.commands import groupings, naming_groups
-from calibrant.report.findings import (
-    MOST_ROWS,
-    SUBGROUPS,
-    UNREPORTED,
-    Off,
-    all_named,
-    by_gap,
-    cancels,
-    check_of,
-    ends,
-    groups_off,
-    limit_of,
-    need_of,
-    needed,
-    noun,
-    only_together,
-    screened,
-    subgroups_known,
-    subgroups_need,
-    subgroups_over,
-    suppressed,
-    with_verdict,
-)
 from calibrant.report.spans import Span, Text, clipped, code, literal, say, sentence, shown, strong
-from calibrant.report.wording.answers import error_bounds, two_way, unshown_reason
-from calibrant.report.wording.clusters import no_number, one_cluster_each
+from calibrant.report.wording.clusters import independent, no_number, one_cluster_each
 from calibrant.report.wording.headline import group_named
-from calibrant.report.wording.terms import ATTRIBUTES, VERDICTS, p_reported, people_share
+from calibrant.report.wording.terms import ATTRIBUTES, VERDICTS, error_bounds, p_reported, people_share, two_way
 from calibrant.results import Estimate
 from calibrant.sanitize import sanitize
 
@@ -56,7 +33,13 @@ def verdict_word(record: AuditRecord, part: str) -> tuple[str, str]:
     status, word = STATES.get(state, (state, sanitize(state)))
     if part == "everyone" or state not in ("over", "undecided"):
         return status, word
-    n = len(with_verdict(record, state)) if part == "groups" else len(subgroups_over(record)) if state == "over" else 0
+    n = (
+        len(facts.with_verdict(record, state))
+        if part == "groups"
+        else len(facts.subgroups_over(record))
+        if state == "over"
+        else 0
+    )
     return status, f"{num.count(n)} {word.lower()}" if n else word
 
 
@@ -64,26 +47,25 @@ def page_status(record: AuditRecord) -> str:
     """The status of the three parts together: the worst of them; "measured" without a limit."""
     states = set(record.verdicts.values())
     order = ("over", "error_shown", "undecided", "within")
-    return "measured" if limit_of(record) is None else next((s for s in order if s in states), "measured")
+    return "measured" if facts.limit_of(record) is None else next((s for s in order if s in states), "measured")
 
 
 # ---- everyone ----
 
 
 def everyone_reported(record: AuditRecord) -> Text:
-    """Return how far off everyone is, together, and how many rows would decide."""
-    one, limit = record.everyone, limit_of(record)
+    one, limit = record.everyone, facts.limit_of(record)
     low, high = judged(record, one)
-    if by_gap(record):
+    if facts.by_gap(record):
         reported = say(f"Gap of {' to '.join(num.signed_range(one.gap.interval.low, one.gap.interval.high))} points.")
-        if cancels(record):
+        if facts.cancels(record):
             least = strong(error_bounds(record, one)[0])
             reported = say(*reported, " Errors of opposite signs cancel in it: on average off by at least ", least, ".")
     elif two_way(one):
         reported = say(f"Raw score at least {low} points off, rounded score at most {high}.")
     else:
         reported = say(f"Off by {low} to {high} points on average.")
-    if suppressed(record):
+    if facts.suppressed(record):
         return say(*reported, f" {NARROW}")
     more = limit is not None and one.verdict == "undecided"
     elsewhere = record.verdict == "undecided" and record.verdicts["subgroups"] != "error_shown"  # in the headline
@@ -92,49 +74,42 @@ def everyone_reported(record: AuditRecord) -> Text:
 
 def judged(record: AuditRecord, finding: Finding) -> tuple[str, str]:
     """Return both ends of what is judged, in points: rounded outward, true to the verdict."""
-    low, high = ends(record, finding)
-    return num.lower_bound(low, limit_of(record)), num.upper_bound(high, limit_of(record))
+    low, high = facts.ends(record, finding)
+    return num.lower_bound(low, facts.limit_of(record)), num.upper_bound(high, facts.limit_of(record))
 
 
 def rows_would(record: AuditRecord, finding: Finding) -> Text:
-    """Return how many rows of the log would decide."""
-    need = need_of(finding)
+    need = facts.need_of(finding)
     if need is None:
-        return say(no_number(record, few_of(record), finding))
+        return say(no_number(record, independent(record).many, finding))
     n = num.amount(*need)
     if finding.rows_at_least:
-        return say(f"To find it within the limit takes {n} {needed(record)} in the log.")
-    return say(f"{n.capitalize()} {needed(record)} in the log would decide.")
-
-
-def few_of(record: AuditRecord) -> str:
-    """Return what there are too few of."""
-    return "clusters" if record.data.get("cluster") else "rows"
+        return say(f"To find it within the limit takes {n} {facts.needed(record)} in the log.")
+    return say(f"{n.capitalize()} {facts.needed(record)} in the log would decide.")
 
 
 # ---- the named groups ----
 
 
 def groups_reported(record: AuditRecord) -> Text:
-    """Return which groups are over the limit, and what no group exceeds; or how to name some."""
     if not record.groups:
         reason = unshown_reason(record)
         return say(f"{reason} Name coarser ones.") if reason else say("Name some: ", code(naming_groups(record)), ".")
-    if suppressed(record):
+    if facts.suppressed(record):
         return say(NARROW)
-    over = groups_off(record)
-    reported = [*_worst_groups(record, over[: NAMED if limit_of(record) is not None else 1])]
-    if limit_of(record) is not None:
-        more, few = len(over) - NAMED, len(with_verdict(record, "undecided"))
+    over = facts.groups_off(record)
+    reported = [*_worst_groups(record, over[: NAMED if facts.limit_of(record) is not None else 1])]
+    if facts.limit_of(record) is not None:
+        more, few = len(over) - NAMED, len(facts.with_verdict(record, "undecided"))
         reported += [say(f"{num.count(more)} more")] if more > 0 else []
         reported += [say(f"{num.count(few)} undecided")] if few and over else []
     first = tuple(span for text in reported for span in say(*text, "; "))[:-1]
     return _joined([say(*first, ".") if first else (), unchecked(record), no_group(record), _small_ones(record)])
 
 
-def _worst_groups(record: AuditRecord, results: list[Off]) -> Iterator[Text]:
+def _worst_groups(record: AuditRecord, results: list[facts.Off]) -> Iterator[Text]:
     """Yield the groups farthest off, each with what it is off by at least; reported once where it reads the same."""
-    least = [num.lower_bound(o.least, limit_of(record)) for o in results]
+    least = [num.lower_bound(o.least, facts.limit_of(record)) for o in results]
     names = [_linked(record, o.finding) for o in results if o.finding is not None]
     if len(names) == 2 and least[0] == least[1]:
         yield say(names[0], " and ", names[1], f": at least {least[0]}")
@@ -144,7 +119,7 @@ def _worst_groups(record: AuditRecord, results: list[Off]) -> Iterator[Text]:
 
 
 def _linked(record: AuditRecord, finding: Finding) -> Span:
-    href = f"#{finding.id}" if len(record.groups) <= MOST_ROWS else ""
+    href = f"#{finding.id}" if len(record.groups) <= facts.MOST_ROWS else ""
     return Span(clipped(group_named(finding), CLIPPED), "name", href)
 
 
@@ -170,21 +145,21 @@ def unchecked(record: AuditRecord) -> Text:
 
 def _small_ones(record: AuditRecord) -> Text:
     """Return how many small groups are judged only in pools, in which their errors may cancel."""
-    n = only_together(record)
+    n = facts.only_together(record)
     return say(f"{num.count(n)} small ones are judged only pooled.") if n else ()
 
 
 def worst_end(record: AuditRecord) -> float:
     """Return what no group that is shown exceeds, as the verdict leaves it."""
-    e, limit = record.estimates.get("worst_group"), limit_of(record)
-    high = max(ends(record, f)[1] for f in record.groups) if e is None else e.interval.high
+    e, limit = record.estimates.get("worst_group"), facts.limit_of(record)
+    high = max(facts.ends(record, f)[1] for f in record.groups) if e is None else e.interval.high
     return min(high, limit) if record.verdicts["groups"] == "within" and limit is not None else high
 
 
 def beyond_worst(record: AuditRecord, shown: Sequence[Finding]) -> str:
     """Return why the range of a group that is shown goes beyond what no group exceeds; empty where none does."""
-    limit, high = limit_of(record), worst_end(record) if record.groups else 1.0
-    widest = max((ends(record, f)[1] for f in shown if f.variables), default=0.0)
+    limit, high = facts.limit_of(record), worst_end(record) if record.groups else 1.0
+    widest = max((facts.ends(record, f)[1] for f in shown if f.variables), default=0.0)
     if high >= 1.0 or widest <= high or num.upper_bound(widest, limit) == num.upper_bound(high, limit):
         return ""
     return (
@@ -194,18 +169,19 @@ def beyond_worst(record: AuditRecord, shown: Sequence[Finding]) -> str:
 
 
 def no_group(record: AuditRecord) -> Text:
-    """Return what no group that is shown exceeds."""
-    e, limit, high = record.estimates.get("worst_group"), limit_of(record), worst_end(record)
+    e, limit, high = record.estimates.get("worst_group"), facts.limit_of(record), worst_end(record)
     if high >= 1.0:
         return ()
-    group = "group" if all_named(record) else "group shown"
-    what = f"No {group}’s gap is more than " if by_gap(record) else f"No {group} is off by more than "
-    if not by_gap(record) and (any(map(two_way, record.groups)) or any(o.least > high for o in groups_off(record))):
+    group = "group" if facts.all_named(record) else "group shown"
+    what = f"No {group}’s gap is more than " if facts.by_gap(record) else f"No {group} is off by more than "
+    if not facts.by_gap(record) and (
+        any(map(two_way, record.groups)) or any(o.least > high for o in facts.groups_off(record))
+    ):
         what = f"After rounding, n{what[1:]}"  # the raw score of one is off by more
     large = None if e is None else e.settings.get("clear_high")
     if e is None or large is None or num.upper_bound(large, limit) == num.upper_bound(high, limit):
         return say(what, strong(num.upper_bound(high, limit)), ".")
-    of = f", none with {people_share(float(e.settings['clear_size']))} of {noun(record)} by more than "
+    of = f", none with {people_share(float(e.settings['clear_size']))} of {facts.noun(record)} by more than "
     return say(what, num.upper_bound(high, limit), of, strong(num.upper_bound(min(large, high), limit)), ".")
 
 
@@ -213,8 +189,7 @@ def no_group(record: AuditRecord) -> Text:
 
 
 def subgroups_reported(record: AuditRecord) -> Text:
-    """The subgroups that are off, each by its gap, what no subgroup exceeds, and what would decide."""
-    check, e = check_of(record, SUBGROUPS), record.estimates.get(SUBGROUPS)
+    check, e = facts.check_of(record, facts.SUBGROUPS), record.estimates.get(facts.SUBGROUPS)
     if check is not None and check.outcome is not None and e is None:
         finds = f"shows error ({p_reported(check.outcome)})" if record.error_shown(check) else "shows no error"
         return say(f"A test of all subgroups {finds}; how far off they are is not certified.")
@@ -223,24 +198,24 @@ def subgroups_reported(record: AuditRecord) -> Text:
         quick = say("Left out by ", code("--quick"), ".") if record.settings.get("quick") else say(why)
         return quick if quick[0].text else say("They were not searched.")
     state = record.verdicts["subgroups"]
-    known = subgroups_known(record)
+    known = facts.subgroups_known(record)
     reported = [
         _one_subgroup(record, o)
-        for o in (_two_sides(subgroups_over(record)) if state in ("over", "not_checked") else known[:1])
+        for o in (_two_sides(facts.subgroups_over(record)) if state in ("over", "not_checked") else known[:1])
     ]
-    least = num.lower_bound(e.interval.low, limit_of(record))
+    least = num.lower_bound(e.interval.low, facts.limit_of(record))
     if known and known[0].rule and e.interval.low > known[0].least and least != _least(record, known[0]):
         reported.append(_worst_subgroup(e, least))
     if check.outcome is not None and record.error_shown(check) and state in ("error_shown", "not_checked"):
         end = "; no subgroup is certified over the limit" if state == "error_shown" else ""
         reported.insert(0, say(f"A test shows error ({p_reported(check.outcome)}){end}."))
     reported.append(_no_subgroup(record, e))
-    need = subgroups_need(e)
+    need = facts.subgroups_need(e)
     if state == "undecided" and need is not None:
         number, at_least = need
         n = num.amount(number, at_least)
         start, end = ("To find them within the limit takes ", "") if at_least else ("", " would decide")
-        reported.append(say(f"{start}{n if at_least else n.capitalize()} {needed(record)}{end}."))
+        reported.append(say(f"{start}{n if at_least else n.capitalize()} {facts.needed(record)}{end}."))
     return _joined(reported)
 
 
@@ -261,7 +236,7 @@ def _worst_subgroup(e: Estimate, least: str) -> Text:
     )
 
 
-def _two_sides(results: list[Off]) -> list[Off]:
+def _two_sides(results: list[facts.Off]) -> list[facts.Off]:
     """The subgroup farthest off, and the farthest of those that are off to the other side."""
     if not results:
         return []
@@ -269,29 +244,36 @@ def _two_sides(results: list[Off]) -> list[Off]:
     return results[:1] if other is None else [results[0], other]
 
 
-def _one_subgroup(record: AuditRecord, o: Off) -> Text:
+def _one_subgroup(record: AuditRecord, o: facts.Off) -> Text:
     who = Span(clipped(sanitize(o.rule), LONGER), "name", "#subgroups") if o.rule else Span("One subgroup")
     return say(who, f": {SIDES[o.side]}, a gap of at least {_least(record, o)}.")
 
 
-def _least(record: AuditRecord, o: Off) -> str:
-    return num.lower_bound(o.least, limit_of(record))
+def _least(record: AuditRecord, o: facts.Off) -> str:
+    return num.lower_bound(o.least, facts.limit_of(record))
 
 
 def _no_subgroup(record: AuditRecord, e: Estimate) -> Text:
     """Return what no subgroup of rows enough exceeds; where that says nothing, that there are too few rows."""
-    limit, high = limit_of(record), e.interval.high
-    if high >= UNREPORTED and record.verdicts["subgroups"] != "within":
-        return say(f"Too few {noun(record)} to say what no subgroup exceeds.")
+    limit, high = facts.limit_of(record), e.interval.high
+    if high >= facts.UNREPORTED and record.verdicts["subgroups"] != "within":
+        return say(f"Too few {facts.noun(record)} to say what no subgroup exceeds.")
     if record.verdicts["subgroups"] == "within" and limit is not None:
         high = min(high, limit)
     of, share = ATTRIBUTES[int(e.settings["order"]) - 1], people_share(float(e.settings["clear_size"]))
-    if chosen := screened(record):
+    if chosen := facts.screened(record):
         of = f"{of} among the {num.count(len(chosen['chosen']))} columns searched"
-    start = f"No subgroup of {of} with {share} of {noun(record)} has a gap over "
+    start = f"No subgroup of {of} with {share} of {facts.noun(record)} has a gap over "
     return say(start, strong(num.upper_bound(high, limit)), ".")
 
 
 def _joined(texts: list[Text]) -> Text:
-    """Return sentences after each other."""
     return tuple(span for text in texts if text for span in say(*text, " "))[:-1]
+
+
+def unshown_reason(record: AuditRecord) -> str:
+    """Return why no group is shown although some were named; empty where none were named."""
+    check = facts.check_of(record, "error-groups")
+    if record.groups or check is None or check.status != "not-applicable":
+        return ""
+    return sentence(check.reason or "no group could be certified")

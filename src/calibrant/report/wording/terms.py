@@ -1,13 +1,13 @@
-"""Words for one thing each, wherever a report says it: verdicts, directions, counts, names."""
+"""Words for one thing each, wherever a report says it: verdicts, directions, counts, names, certified ranges."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calibrant.audit.record import AuditRecord
+from calibrant.audit.record import AuditRecord, Finding
 from calibrant.repair.catalogue import words_of
 from calibrant.report import numbers as num
-from calibrant.report.findings import check_of, draws_of, impossible
+from calibrant.report.findings import by_gap, check_of, decided, draws_of, ends, impossible, limit_of
 from calibrant.report.spans import Span, Text, clipped, say, sentence, shown
 from calibrant.results import Outcome
 from calibrant.sanitize import sanitize
@@ -54,7 +54,6 @@ def cardinal(n: int) -> str:
 
 
 def capital(text: str) -> str:
-    """A text with a capital first."""
     return text[:1].upper() + text[1:]
 
 
@@ -80,7 +79,6 @@ def p_reported(outcome: Outcome) -> str:
 
 
 def variable_name(variable: str) -> Span:
-    """The name of a variable in a sentence."""
     return Span(clipped(shown(variable), 40), "name")
 
 
@@ -97,16 +95,6 @@ def variable_names(variables: Sequence[str]) -> Text:
     return say(*out, f" and {cardinal(more)} more" if more > 0 else "")
 
 
-def of_groups(k: int, total: int) -> str:
-    """Return such as "1 of 41 groups"; "the one group" where there is only one."""
-    return f"{num.count(k)} of {num.count(total)} groups" if total > 1 else "the one group"
-
-
-def all_groups(total: int) -> str:
-    """Return such as "all 12 groups"."""
-    return f"all {num.count(total)} groups" if total > 1 else "the one group"
-
-
 def people_share(share: float) -> str:
     """Write a share of people in percent: a decimal where it is under ten and one says more."""
     text = num.nearest(share, 0 if share >= 0.1 else 1)
@@ -114,7 +102,6 @@ def people_share(share: float) -> str:
 
 
 def repair_named(recipe: str) -> str:
-    """Return what a repair is called, everywhere."""
     known = words_of(recipe)
     return sanitize(recipe) if known is None else known
 
@@ -126,3 +113,46 @@ def fitted_to(scale: object) -> str:
     """Say what a curve is fitted to; empty of a repair that leaves no choice."""
     words = SCALES.get(str(scale))
     return f"fitted to {words}" if words else ""
+
+
+def two_way(finding: Finding) -> bool:
+    """Whether the raw lower bound exceeds the upper bound of the rounded score: two scores, two truths."""
+    return finding.lower.interval.low > finding.upper.interval.high
+
+
+def bounds(finding: Finding, limit: float | None, judge: str) -> tuple[str, str]:
+    """Both certified ends of a group's calibration error, in points: rounded outward, true to its verdict.
+
+    The verdict is about the error or about the gap, as `judge` says. A group over the limit by its gap is over it by
+    its calibration error too; one within the limit by its gap need not be.
+    """
+    known = finding.verdict if judge == "error" or finding.verdict == "over" else None
+    low, high = decided(finding.lower.interval.low, finding.upper.interval.high, known, limit)
+    return num.lower_bound(low, limit), num.upper_bound(high, limit)
+
+
+def error_bounds(record: AuditRecord, finding: Finding) -> tuple[str, str]:
+    """Return both certified ends of the calibration error, in points, whatever the limit is about."""
+    return bounds(finding, limit_of(record), "gap" if by_gap(record) else "error")
+
+
+def certified_range(record: AuditRecord, finding: Finding, *, dashed: bool = False) -> str:
+    """The certified range of the calibration error in points: "0.6 to 1.2", in a table "0.6–1.2"."""
+    low, high = error_bounds(record, finding)
+    if two_way(finding):
+        return f"raw {low}, rounded {high}"
+    return num.between(low, high) if dashed else f"{low} to {high}"
+
+
+def judged_range(record: AuditRecord, finding: Finding) -> str:
+    """The certified range of what the limit is about: the calibration error, or the size of the gap."""
+    if not by_gap(record):
+        return certified_range(record, finding)
+    (low, high), limit = ends(record, finding), limit_of(record)
+    return f"{num.lower_bound(low, limit)} to {num.upper_bound(high, limit)}"
+
+
+def error_at_most(record: AuditRecord) -> str:
+    """Return what the limit is a limit of."""
+    limit, what = limit_of(record), "gap" if by_gap(record) else "calibration error"
+    return what if limit is None else f"{what} at most {num.limit_points(limit)} points"

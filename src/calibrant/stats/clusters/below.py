@@ -93,27 +93,20 @@ def gap_of(clusters: Clusters, delta: float, gain: Floats | None = None) -> Gap:
     return Gap.of(GapBets(gain[own], clusters.size[own], bets, clusters.largest).at)
 
 
-def below_of(tallies: Tallies, delta: float, seed: int, few: bool) -> Below:
+def below_of(tallies: Tallies, delta: float, seed: int, few: bool, bins: Ints | None = None) -> Below:
     """Bet that the error is larger, with bets that are the best at `delta`.
 
     `SHIFT` of the evidence is bet on a plain shift either way, whose witness is constant; the rest in equal parts on
     signs learnt on earlier blocks of clusters, in `DEALS` random orders of the blocks after the pilot clusters.
 
-    Parameters
-    ----------
-    tallies : Tallies
-        By cell of the score.
-    delta : float
-    seed : int
-        Orders the blocks.
-    few : bool
-        The cells are the values that the score takes: each has its own sign in the first order.
+    `seed`: orders the blocks. `few`: the cells are the values that the score takes: each has its own sign in the first
+    order. `bins`: of cells that share a sign; runs of them by default.
     """
     clusters, own = tallies.clusters, tallies.clusters.certified
     plain = tallies.witnessed(np.ones(tallies.cells))
     orders = orders_of(seed)
     wagers = steady(clusters, plain, orders[0], delta)
-    bins = runs_of(tallies)
+    bins = runs_of(tallies) if bins is None else bins
     for i, order in enumerate(orders):
         signs = signs_of(tallies, order, np.arange(tallies.cells) if few and i == 0 else bins)
         gain, bet = learnt(tallies, order, signs, delta)
@@ -158,16 +151,13 @@ def _bets(clusters: Clusters, gain: Floats, order: Ints, delta: float, bet_size:
     earlier ones are on average: of no cluster is anything known before it is bet on, its rows' weights neither.
     """
     multiple, largest = bet_size
-    bets, past = np.zeros(clusters.count), clusters.block == 0
-    for block in order:
-        here, left = clusters.block == block, clusters.certified & ~past
+    bets = np.zeros(clusters.count)
+    for here, past, ahead in clusters.ahead(order):
         g, size = gain[past], clusters.size[past]
         mean = g.sum() / max(size.sum(), 1e-300)
         soft = float(clusters.squares[past].mean()) if len(g) else clusters.largest**2
         square = float(((g - mean * size) ** 2).sum()) + SOFT * soft
-        best = best_bet(square, len(g) + 1, int(np.count_nonzero(left)), delta)
-        bets[here] = min(multiple * best, largest / clusters.largest)
-        past = past | here
+        bets[here] = min(multiple * best_bet(square, len(g) + 1, ahead, delta), largest / clusters.largest)
     return bets
 
 
@@ -203,11 +193,9 @@ def signs_of(tallies: Tallies, order: Ints, bins: Ints) -> Floats:
 def learnt(tallies: Tallies, order: Ints, signs: Floats, delta: float) -> tuple[Floats, Floats]:
     """Return what each cluster wins by the signs of its block, and the bet on it, shape (m,) each."""
     clusters = tallies.clusters
-    gain, bet, past = np.zeros(clusters.count), np.zeros(clusters.count), clusters.block == 0
-    for block, f in zip(order, signs, strict=True):
-        here, left = clusters.block == block, clusters.certified & ~past
+    gain, bet = np.zeros((2, clusters.count))
+    for (here, past, ahead), f in zip(clusters.ahead(order), signs, strict=True):
         won = tallies.witnessed(f)
-        best = best_bet(float((won[past] ** 2).sum()), int(past.sum()), int(np.count_nonzero(left)), delta)
+        best = best_bet(float((won[past] ** 2).sum()), int(past.sum()), ahead, delta)
         gain[here], bet[here] = won[here], min(best, LARGEST / clusters.largest)
-        past = past | here
     return gain, bet

@@ -16,19 +16,7 @@ from numpy.typing import NDArray
 
 from calibrant.stats.betting import BLOCK_ORDERS, SOFT
 from calibrant.stats.clusters.above import Above, bets
-from calibrant.stats.clusters.below import (
-    GAP,
-    LARGEST,
-    Below,
-    Bet,
-    best_bet,
-    gap_of,
-    learnt,
-    orders_of,
-    runs_of,
-    signs_of,
-    steady,
-)
+from calibrant.stats.clusters.below import LARGEST, Below, Bet, below_of, best_bet, gap_of, orders_of, runs_of
 from calibrant.stats.clusters.clusters import Clusters, Tallies
 from calibrant.stats.evidence import SEARCHED, Evidence, log_mean_exp
 
@@ -77,13 +65,7 @@ class ByVariable:
 
     def below(self, delta: float, seed: int) -> Below:
         """Bet that the error is larger: on a plain shift, and on signs learnt on earlier blocks."""
-        t, clusters, own = self.tallies, self.tallies.clusters, self.tallies.clusters.certified
-        orders = orders_of(seed)
-        wagers = steady(clusters, t.witnessed(np.ones(t.cells)), orders[0], delta)
-        for order in orders:
-            gain, bet = learnt(t, order, signs_of(t, order, self._bins), delta)
-            wagers.append(Bet(gain[own], bet[own], (1.0 - GAP) / BLOCK_ORDERS))
-        return Below(wagers, clusters.size[own], clusters.largest)
+        return below_of(self.tallies, delta, seed, few=False, bins=self._bins)
 
     def below_beyond(self, delta: float, seed: int, gaps: tuple[float, ...]) -> Below:
         """Bet that the error beyond a shift is larger, whichever of the shifts it is.
@@ -102,15 +84,12 @@ class ByVariable:
         """Return what each cluster wins by the signs of its block, of residuals and of ones, and the bet on it."""
         clusters = self.tallies.clusters
         gain, mass, bet = np.zeros((3, clusters.count))
-        past = clusters.block == 0
-        for block in order:
-            here, left = clusters.block == block, clusters.certified & ~past
+        for here, past, ahead in clusters.ahead(order):
             f, gap = self._signs(past)
             won, kept = self.tallies.witnessed(f), self.mass.witnessed(f)
             square = float(((won - gap * kept)[past] ** 2).sum())
-            best = best_bet(square, int(past.sum()), int(np.count_nonzero(left)), delta)
+            best = best_bet(square, int(past.sum()), ahead, delta)
             gain[here], mass[here], bet[here] = won[here], kept[here], min(best, LARGEST / (ROOM * clusters.largest))
-            past = past | here
         return gain, mass, bet
 
     def _signs(self, past: NDArray[np.bool_]) -> tuple[Floats, float]:

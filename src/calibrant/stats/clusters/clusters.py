@@ -1,7 +1,16 @@
-"""Clusters: what is independent (a person, a household, a weighted row), with its rows, its weight and its place."""
+"""Clusters: what is independent (a person, a household, a weighted row), with its rows, its weight and its place.
+
+Clusters that cross: every person answers every question, and rows that share neither are independent.
+
+Persons are dealt to K groups, and so are questions. With a shift s the rows of the k-th group of persons and group ``k
++ s mod K`` of questions are *block* k: no two blocks of one shift share a person or a question, so that they are
+independent clusters. Each shift has an e-value of its own by the theorems of clusters, and a mean of e-values is an
+e-value, however they depend on one another.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -53,13 +62,8 @@ class Clusters:
     ) -> Clusters:
         """Choose pilot clusters and deal the others into blocks by the identities of clusters, hashed.
 
-        Parameters
-        ----------
-        cluster, p, y : arrays of shape (n,)
-        weight : float64 array of shape (n,) or None
-            None for one each.
-        identities : uint64 array of shape (m,)
-            Random numbers that depend on the clusters' names alone, each on its own.
+        `cluster`, `p`, `y` (n,). `weight` (n,): None for one each. `identities` (m,): random numbers that depend on the
+        clusters' names alone, each on its own.
         """
         count = len(identities)
         if count < 2:
@@ -79,6 +83,14 @@ class Clusters:
         most = np.inf if self.designed else self.largest
         part = Clusters(cluster, self.p[rows], self.y[rows], self.input_weights[rows], self.block[own], most)
         return replace(part, designed=self.designed)
+
+    def ahead(self, order: Ints) -> Iterator[tuple[Flags, Flags, int]]:
+        """Yield which clusters are in each block of an order, which come before it, and how many do not."""
+        past = self.block == 0
+        for block in order:
+            here = self.block == block
+            yield here, past, int(np.count_nonzero(self.certified & ~past))
+            past = past | here
 
     @cached_property
     def count(self) -> int:
@@ -212,3 +224,80 @@ class Tallies:
     def debiased(self) -> float:
         """The weighted error less what noise between clusters adds: the roots of `between`, if positive, over sum W."""
         return float(np.sqrt(np.maximum(self.between, 0.0)).sum()) / max(self.clusters.total, 1e-300)
+
+
+# ---- Clusters that cross: every person answers every question, and rows that share neither are independent ----
+
+GROUPS = 4096  # of each column, at most
+DIAGONALS = 16  # looked at, of the K that there are
+SALT = np.uint64(0x4C0552D7)  # so that names of blocks are not those of other clusters
+
+
+@dataclass(frozen=True)
+class DiagonalBlocks:
+    """The rows of one shift, as clusters that are independent."""
+
+    rows: Ints  # shape (r,): their numbers among all
+    clusters: Clusters  # blocks; their sizes are those of the design, known before any outcome
+
+    def within(self, rows: Flags) -> Clusters:
+        """Return those of some rows that are of this shift."""
+        own = rows[self.rows]
+        return replace(self.clusters.within(own), columns=self.clusters.columns)
+
+
+@dataclass(frozen=True)
+class Design:
+    """Which person and question each row is of, and how many groups they are dealt to."""
+
+    codes: Ints  # shape (2, n): numbers of clusters of the two columns
+    seed: int  # deals clusters to groups
+
+    @cached_property
+    def groups(self) -> int:
+        """K: as many as the column of fewer clusters has, so that blocks are small but have rows; 4,096 at most."""
+        clusters = [int(c.max()) + 1 for c in self.codes]
+        return max(min(*clusters, int(np.sqrt(self.codes.shape[1])), GROUPS), 1)
+
+    @cached_property
+    def diagonals(self) -> Ints:
+        """Those that are looked at, evenly over all."""
+        looked = min(self.groups, DIAGONALS)
+        return np.arange(looked) * self.groups // looked
+
+    def group(self, column: int) -> Ints:
+        """The group of each row's unit: by size and hash, so that groups are about alike."""
+        code = self.codes[column]
+        size = np.bincount(code)
+        order = np.lexsort((mix(np.arange(len(size), dtype=np.uint64) ^ self._salt(column)), -size))
+        turn, place = np.divmod(np.arange(len(size)), self.groups)
+        group = np.empty(len(size), dtype=np.int64)
+        group[order] = np.where(turn % 2, self.groups - 1 - place, place)  # there and back, largest first
+        return group[code]
+
+    def diagonal_blocks(self, p: Floats, y: NDArray[np.int8], weight: Floats | None) -> tuple[DiagonalBlocks, ...]:
+        """The blocks of each shift that has rows; a block without rows is none."""
+        first, second = self.group(0), self.group(1)
+        apart, result = (second - first) % self.groups, []
+        for s in self.diagonals.tolist():
+            rows = np.flatnonzero(apart == s)
+            block, cluster = np.unique(first[rows], return_inverse=True)
+            if len(block) < 2:
+                continue
+            names = mix(mix(block.astype(np.uint64) ^ self._salt(2)) + np.uint64(s))
+            w = None if weight is None else weight[rows]
+            clusters = Clusters.hash_split(cluster.reshape(-1), p[rows], y[rows], w, names)
+            result.append(DiagonalBlocks(rows, replace(clusters, designed=True)))
+        if not result:
+            raise NotComputable("clusters that cross leave no two blocks of rows that share neither: ask by one column")
+        return tuple(result)
+
+    def _salt(self, of: int) -> np.uint64:
+        return np.uint64(int(mix(np.uint64(3 * self.seed + of) ^ SALT)))
+
+
+def debiased(parts: Sequence[Tallies]) -> float:
+    """The error less what noise adds: of pairs of rows that share neither unit, of every shift."""
+    total = float(np.mean([t.clusters.total for t in parts]))
+    square = np.mean([t.between for t in parts], axis=0)
+    return float(np.sqrt(np.maximum(square, 0.0)).sum()) / max(total, 1e-300)

@@ -58,11 +58,7 @@ class Routes(Evidence):
 def distance_above(clusters: Clusters, scores: Floats) -> Routes:
     """Bet that the distance is smaller, by every display.
 
-    Parameters
-    ----------
-    clusters : Units
-    scores : float64 array of shape (values,)
-        The values that the score takes, increasing, if they are few: none of a score of many values.
+    `scores` (values,): the values that the score takes, increasing, if they are few: none of a score of many values.
     """
     count, names, above = int(np.count_nonzero(clusters.certified)), [], []
     for steps in STEPS:

@@ -39,18 +39,10 @@ def intraclass_correlation(
 ) -> IntraclassCorrelation:
     """Return how alike rows of one cluster are, tested against outcomes drawn independently, given the scores.
 
-    Parameters
-    ----------
-    cluster : int64 array of shape (n,)
-    p, y : float64 arrays of shape (n,)
-    share : float in (0, 1]
-        Of all rows that these are, a uniform sample: of the pairs of one cluster only so many are left for each row.
-    level : float in (0, 1)
-        Draws end where the test can no longer reject at this level.
-    seed : int
+    `cluster` (n,). `p`, `y` (n,). `share`: of all rows that these are, a uniform sample: of the pairs of one cluster
+    only so many are left for each row, in (0, 1]. `level`: draws end where the test can no longer reject at this level,
+    in (0, 1).
 
-    Notes
-    -----
     **Assumes.** Given the scores, outcomes are independent, with rates that are those of rows of about the same score:
     a score that is wrong in itself makes no rows alike.
     **Guarantee.** Exact where the score of rows of about the same score is right but for one shift; the shift is

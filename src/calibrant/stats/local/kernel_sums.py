@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Literal, TypeVar, get_args
+from typing import Literal, Self, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -130,18 +130,9 @@ def off_diagonal(
 ) -> tuple[Floats, Floats]:
     r"""Return ``sum_{i != j} v_i K_ij v_j`` of each column v, and ``sum_{j != i} K_ij f_j`` of each column f.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    vectors : float32 or float64 array of shape (rows, m)
-        Their type is that of the tiles and the products; sums over tiles are in float64.
-    fixed : float64 array of shape (rows, k), optional
-    tile : int
-        Rows and columns of a tile: memory, and rounding, but no other effect.
-
-    Returns
-    -------
-    float64 arrays of shapes (m,) and (rows, k)
+    `vectors` (rows, m): their type is that of the tiles and the products; sums over tiles are in float64. `fixed`
+    (rows, k). `tile`: rows and columns of a tile: memory, and rounding, but no other effect. The result has shapes (m,)
+    and (rows, k).
     """
     dtype = vectors.dtype.type
     f = np.zeros((kernel.rows, 0)) if fixed is None else fixed
@@ -163,13 +154,8 @@ def off_diagonal(
 def pair_tail(over: float, pairs: int, bound: float = 1.0) -> float:
     """Return Hoeffding's bound on the probability that a mean over pairs lies this far above what is expected.
 
-    Parameters
-    ----------
-    over : float, at least 0
-    pairs : int
-        Pairs of rows without a row in common: ``floor(n / 2)`` of n rows.
-    bound : float
-        Half of the interval that holds a pair's term; its largest size, if it can be as far above 0 as below.
+    `over`: at least 0. `pairs`: pairs of rows without a row in common: ``floor(n / 2)`` of n rows. `bound`: half of the
+    interval that holds a pair's term; its largest size, if it can be as far above 0 as below.
     """
     return math.exp(-pairs * over**2 / (2.0 * bound**2))
 
@@ -182,10 +168,7 @@ def pair_radius(alpha: float, pairs: int, bound: float = 1.0) -> float:
 def typical_distance(kernel: Kernel, order: ArrayLike, sample: int = SAMPLE) -> float:
     """The median non-zero distance, ``sqrt(-2 log K)``, among the rows that come first in `order`; or 1.
 
-    Parameters
-    ----------
-    order : array of shape (rows,)
-        Anything that sorts the rows at random, such as their identities.
+    `order` (rows,): anything that sorts the rows at random, such as their identities.
     """
     rows = kernel.rows
     at = np.argpartition(order, sample)[:sample] if rows > sample else np.arange(rows)
@@ -232,10 +215,7 @@ class Nodes:
 def nodes_of(p: Floats, width: float) -> Nodes:
     """Return points that reproduce the kernel on the range of `p`.
 
-    Raises
-    ------
-    ValueError
-        The width is under 1/250 of the range.
+    Raises ValueError: the width is under 1/250 of the range.
     """
     low, high = float(p.min()), float(p.max())
     if low == high:
@@ -271,8 +251,9 @@ Drawn = NDArray[np.uint8] | NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows given their scores; equal rows may be joined into cells."""
+    """Rows given their scores, which are independent; equal rows may be joined into cells."""
 
+    law = "exact simulation"
     rate: Floats  # shape (cells,): score
     # `rows` and `events`, shape (cells,): one and the label, if rows are not joined.
     rows: Floats
@@ -280,9 +261,6 @@ class Rows:
     # Shape (cells,): identities that key the simulated outcomes; None for joined rows, whose events are drawn as
     # Binomial.
     ids: Ids | None = None
-    # Shape (cells,): cluster of each row, numbered from 0: the null then keeps the residuals and flips the sign of
-    # whole clusters.
-    clusters: NDArray[np.int64] | None = None
     start: int = 0  # number of the first cell, which keys the draws of a part of joined rows
 
     @cached_property
@@ -301,39 +279,65 @@ class Rows:
         return self.events - self.rows * self.rate
 
     def drawn(self, first: int, count: int, seed: int) -> Drawn:
-        """Return simulated events, or for clusters signs as 0 and 1, from draw `first` on: shape (cells, count)."""
-        if self.clusters is not None:
-            ids = np.arange(int(self.clusters.max()) + 1, dtype=np.uint64)
-            salt = int(np.random.default_rng([STREAM, seed]).integers(1 << 62))
-            return outcomes(ids, np.full(len(ids), 0.5), first, count, salt)[self.clusters]
+        """Simulated events from draw `first` on, shape (cells, count)."""
         if self.ids is not None:
             return outcomes(self.ids, self.rate, first, count, STREAM)
         n = self.rows.astype(np.int64)
         streams = (np.random.default_rng([STREAM, seed, b, self.start]) for b in range(first, first + count))
         return np.stack([rng.binomial(n, self.rate) for rng in streams], axis=1)
 
-    def part(self, at: slice) -> Rows:
-        """Return some of the cells, with draws of their own that are independent of those of other parts."""
-        ids, clusters = None if self.ids is None else self.ids[at], None if self.clusters is None else self.clusters[at]
-        return Rows(self.rate[at], self.rows[at], self.events[at], ids, clusters, self.start + at.start)
+    def part(self, at: slice) -> Self:
+        """Some of the cells, with draws of their own that are independent of those of other parts."""
+        there = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "start"}
+        return replace(self, start=self.start + at.start, **{k: v[at] for k, v in there.items() if v is not None})
+
+    def joined(self, table: Floats) -> tuple[NDArray[np.intp] | slice, Rows]:
+        """Equal rows of a table as cells if at most half as many are left, and the row that stands for each."""
+        order = np.lexsort(table.T)
+        ordered = table[order]
+        starts = np.flatnonzero(np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)])
+        if len(starts) > len(order) // 2:
+            return slice(None), self
+        count, events = (np.add.reduceat(v[order], starts) for v in (self.rows, self.events))
+        return order[starts], Rows(self.rate[order[starts]], count, events)
 
     def with_data(self, drawn: Drawn) -> Drawn:
-        """Return simulated events with those of the data (for clusters: signs that change nothing) as first column."""
-        own = np.ones(len(self.rate)) if self.clusters is not None else self.events
-        return np.column_stack([own.astype(drawn.dtype), drawn])
+        """Simulated events with those of the data as first column."""
+        return np.column_stack([self.events.astype(drawn.dtype), drawn])
 
     def residuals(self, drawn: Drawn, at: slice) -> Floats:
         """Return residuals of some cells for `drawn`, float64."""
-        if self.clusters is not None:
-            return self.residual[at, None] * (2.0 * drawn[at] - 1.0)
         return drawn[at] - (self.rows * self.rate)[at, None]
 
     def squares(self, drawn: Drawn, at: slice, weights: Floats) -> Floats:
         """Return ``sum_i w_i e_i^2`` over the single rows of some cells, of each row of `weights`."""
         w, p = weights[:, at], self.rate[at]
-        if self.clusters is not None:
-            return (w @ self.residual[at] ** 2)[:, None]
         return (w * (1.0 - 2.0 * p)) @ drawn[at].astype(np.float64) + (w @ (self.rows[at] * p**2))[:, None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterRows(Rows):
+    """Single rows in clusters: the null keeps the residuals and flips the sign of whole clusters, drawn as 0 and 1."""
+
+    clusters: NDArray[np.int64]  # shape (cells,): numbered from 0
+    law = "sign flips of whole clusters, asymptotic in their number"
+
+    def drawn(self, first: int, count: int, seed: int) -> Drawn:
+        ids = np.arange(int(self.clusters.max()) + 1, dtype=np.uint64)
+        salt = int(np.random.default_rng([STREAM, seed]).integers(1 << 62))
+        return outcomes(ids, np.full(len(ids), 0.5), first, count, salt)[self.clusters]
+
+    def joined(self, _table: Floats) -> tuple[NDArray[np.intp] | slice, Rows]:
+        return slice(None), self
+
+    def with_data(self, drawn: Drawn) -> Drawn:
+        return np.column_stack([np.ones(len(self.rate), dtype=drawn.dtype), drawn])
+
+    def residuals(self, drawn: Drawn, at: slice) -> Floats:
+        return self.residual[at, None] * (2.0 * drawn[at] - 1.0)
+
+    def squares(self, _drawn: Drawn, at: slice, weights: Floats) -> Floats:
+        return (weights[:, at] @ self.residual[at] ** 2)[:, None]
 
 
 @dataclass(frozen=True)

@@ -189,18 +189,9 @@ class Findings:
 def findings(score: Floats, gram: Floats, joint: Columns, blocks: Sequence[Block], least: float) -> Findings:
     """Return what sums say; the first column of `score` is the data's, the others are draws under the null.
 
-    Parameters
-    ----------
-    score : float array of shape (columns, 1 + draws)
-        Sums of features times residuals; columns 0 and 1 are the constant and the logit.
-    gram : float array of shape (columns, columns)
-        Null covariance of the sums.
-    joint : int array
-        Columns of the joint kernel.
-    blocks : sequence of Block
-        Columns of each variable.
-    least : float
-        Null variance from which on a step or level is scanned.
+    `score` (columns, 1 + draws): sums of features times residuals; columns 0 and 1 are the constant and the logit.
+    `gram` (columns, columns): null covariance of the sums. `joint`: columns of the joint kernel. `blocks`: columns of
+    each variable. `least`: null variance from which on a step or level is scanned.
     """
     c = centred(score, gram)
     by_name = dict(c.everyone)

@@ -26,12 +26,11 @@ from calibrant.stats.subgroups.scan import (
     ALL,
     DOWN,
     EXTRA,
-    REFERENCE,
     UP,
+    BoxScan,
     Cells,
     Counts,
     Ids,
-    ScanResult,
     Table,
     placed,
 )
@@ -44,14 +43,14 @@ LEAST_CLUSTERS = 20  # effective clusters of a box: of fewer, signs tell little
 
 @dataclass(frozen=True, kw_only=True)
 class ScannedRows:
-    """Rows that come in units, or are weighted."""
+    """Independent rows that are weighted: chance gives every row another outcome."""
 
     cells: Cells  # shape (attributes, n): cell of each row in each attribute
     p: Floats  # shape (n,)
     y: NDArray[np.int8]  # shape (n,)
     weight: Floats  # shape (n,): positive
-    cluster: Ints | None  # shape (n,): the cluster of each row, 0 to m - 1; None where rows are independent
-    ids: Ids  # shape (m,), or (n,) without clusters: what keys the random numbers
+    ids: Ids  # shape (n,), or (m,) of clusters: what keys the random numbers
+    null = "simulated"
 
     @cached_property
     def noise(self) -> Floats:
@@ -59,20 +58,79 @@ class ScannedRows:
         return self.weight**2 * self.p * (1.0 - self.p)
 
     @cached_property
+    def scale(self) -> float:
+        """What an ordinary row weighs: ``sum w^2 p (1 - p) / sum w p (1 - p)``, 1 without weights."""
+        mass = float((self.weight * self.p * (1.0 - self.p)).sum())
+        return float(self.noise.sum()) / mass if mass else float(self.weight.mean())
+
+    def size(self, _gap: float) -> Floats:
+        """What each row adds where it counts, with the tolerance or less it taken off."""
+        return self.weight
+
+    def seen(self, value: Floats) -> Floats:
+        """What the data add, of sizes in steps."""
+        return value * self.y
+
+    def middle(self, scan: ClusterScan, side: _Side) -> Floats:
+        """What is expected of the boxes' sums."""
+        return scan._summed(side.value * (self.p + side.gap))
+
+    def variance(self, _scan: ClusterScan, expected: Floats) -> Sequence[Floats]:
+        """The variance of each box: of more events than predicted, and of fewer where that differs."""
+        return [expected]
+
+    def rest(self, scan: ClusterScan, _least: float) -> NDArray[np.bool_]:
+        """Which boxes have so many effective clusters: ``M_b^2 / sum_g m_gb^2``, m a cluster's weight there."""
+        return np.ones(scan.family.size, dtype=bool)
+
+    def drawn(self, cuts: Sequence[_Cut], side: _Side, first: int, count: int) -> Iterator[Counts]:
+        """The sums of the cells of each table, of some draws."""
+        for cut in cuts:
+            cells, draws = int(np.prod(cut.shape)), Draws(first, count, SALT)
+            result = tallies(self.ids, side.rate, side.value, cut.cell[:, None], cells, draws)
+            yield np.asarray(result.astype(np.int32).reshape(*cut.shape, -1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScannedClusters(ScannedRows):
+    """Rows in clusters, weighted or not: chance gives every cluster a random sign."""
+
+    cluster: Ints  # shape (n,): 0 to m - 1
+    null = "signs"
+
+    @cached_property
     def intraclass_correlation(self) -> float:
         """How alike residuals of one cluster are, standardised: 0 to 1, the same whatever a cluster's sign."""
-        if self.cluster is None:
-            return 0.0
         spread, off = np.sqrt(self.noise), self.weight * (self.y - self.p)
         pairs = float((summed(self.cluster, spread) ** 2).sum() - self.noise.sum())
         result = float((summed(self.cluster, off) ** 2).sum() - (off**2).sum())
         return min(max(result / pairs, 0.0), 1.0) if pairs > 0.0 else 0.0
 
-    @cached_property
-    def scale(self) -> float:
-        """What an ordinary row weighs: ``sum w^2 p (1 - p) / sum w p (1 - p)``, 1 without weights."""
-        mass = float((self.weight * self.p * (1.0 - self.p)).sum())
-        return float(self.noise.sum()) / mass if mass else float(self.weight.mean())
+    def size(self, gap: float) -> Floats:
+        return self.weight * (self.y - self.p - gap)
+
+    def seen(self, value: Floats) -> Floats:
+        return value
+
+    def middle(self, scan: ClusterScan, _side: _Side) -> Floats:
+        return np.zeros(scan.family.size)
+
+    def variance(self, scan: ClusterScan, expected: Floats) -> Sequence[Floats]:
+        # (1) What rows as alike as those of all clusters are would have: exchangeable within clusters
+        rho = self.intraclass_correlation
+        together = rho * scan._squares(self.cluster, np.sqrt(self.noise)) if rho else 0.0
+        expected = (1.0 - rho) * expected + together
+        # (2) The sum of squares over clusters, or that where it is larger
+        gaps = (scan.tolerance, -scan.tolerance)[: 2 if scan.tolerance else 1]
+        return [np.maximum(scan._squares(self.cluster, self.size(gap)), expected) for gap in gaps]
+
+    def rest(self, scan: ClusterScan, least: float) -> NDArray[np.bool_]:
+        squares = scan._squares(self.cluster, self.weight)
+        return np.asarray(scan.mass**2 >= least * squares * (1.0 - 1e-9))
+
+    def drawn(self, cuts: Sequence[_Cut], side: _Side, first: int, count: int) -> Iterator[Counts]:
+        signs = 2 * outcomes(self.ids, np.full(len(self.ids), 0.5), first, count, SALT).astype(np.int32) - 1
+        return (cut.signed(self.cluster, side.value, signs) for cut in cuts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +144,7 @@ class _Side:
 
     @classmethod
     def of(cls, rows: ScannedRows, gap: float) -> _Side:
-        size = rows.weight if rows.cluster is None else rows.weight * (rows.y - rows.p - gap)
+        size = rows.size(gap)
         total = float(np.abs(size).sum())
         steps = STEPS / total if total else 1.0
         return cls(gap=gap, rate=np.clip(rows.p + gap, 0.0, 1.0), steps=steps, value=np.rint(size * steps))
@@ -102,6 +160,11 @@ class _Cut:
     boxes: slice  # of the family
     place: tuple[Ints, Ints, Ints]  # the set of each box in each attribute
     cell: Ints  # shape (n,)
+
+    def table(self, limits: Floats, scale: Floats) -> Table:
+        """What peaks are read from, given what the boxes' sums must exceed."""
+        mean, scale = placed(self.sets, self.place, limits, scale)
+        return Table(attributes=self.attributes, shape=self.shape, sets=self.sets, mean=mean, scale=scale)
 
     def sums(self, value: Floats) -> Floats:
         """The sums of a value of each row over the boxes."""
@@ -150,22 +213,12 @@ def _pairs(sets: Ints, cells: int) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterScan:
-    """What is searched."""
+class ClusterScan(BoxScan):
+    """What is searched where rows share clusters or count more; the family's rows are counted one each."""
 
-    family: Family  # of the rows, counted one each
     rows: ScannedRows
-    tolerance: float  # how far off a probability may be
-    sides: tuple[int, ...]  # 0: more events than predicted; 1: fewer
 
     # ---- The data ----
-
-    @cached_property
-    def needed(self) -> Floats:
-        """The score that each box needs: the normal quantile at its share of a level, two-sided."""
-        from scipy.special import ndtri
-
-        return np.asarray(-ndtri(REFERENCE / 2.0 * self.family.weight))
 
     @cached_property
     def mass(self) -> Floats:
@@ -175,97 +228,49 @@ class ClusterScan:
     @cached_property
     def spread(self) -> Floats:
         """The root of ``V + c`` of each box, shape (2, boxes): of more events than predicted, and of fewer."""
-        r, extra = self.rows, EXTRA * self.rows.scale**2
-        expected = self._summed(r.noise)
-        if r.cluster is None:
-            return np.tile(np.sqrt(expected + extra), (2, 1))
-        # (1) What rows as alike as those of all clusters are would have: exchangeable within units
-        rho = r.intraclass_correlation
-        expected = (1.0 - rho) * expected + (rho * self._squares(r.cluster, np.sqrt(r.noise)) if rho else 0.0)
-        # (2) The sum of squares over clusters, or that where it is larger
-        out = []
-        for gap in (self.tolerance, -self.tolerance)[: 2 if self.tolerance else 1]:
-            squares = self._squares(r.cluster, r.weight * (r.y - r.p - gap))
-            out.append(np.sqrt(np.maximum(squares, expected) + extra))
+        variance = self.rows.variance(self, self._summed(self.rows.noise))
+        out = [np.sqrt(v + EXTRA * self.rows.scale**2) for v in variance]
         return np.stack([out[0], out[-1]])
 
     @cached_property
     def scores(self) -> Floats:
-        """The score of each box, shape (2, boxes): of more events than predicted, and of fewer."""
         return self.margins + self.needed
 
     @cached_property
     def margins(self) -> Floats:
-        """The margin of each box, shape (2, boxes), by the arithmetic of the kernel."""
         out = np.empty((2, self.family.size))
         for s, side in enumerate(self._both):
-            value = side.value if self.rows.cluster is not None else side.value * self.rows.y
             scale, limits = self._scale(s), self._limits(s)
-            result = self._summed(value)
+            result = self._summed(self.rows.seen(side.value))
             out[s] = scale * (result - limits[UP]) if s == UP else scale * (limits[DOWN] - result)
         return out
 
-    def best(self) -> ScanResult:
-        """The box of the largest margin."""
-        own = self.margins[list(self.sides)]
-        side, box = (int(v) for v in np.unravel_index(int(np.argmax(own)), own.shape))
-        f, r = self.family, self.rows
-        return ScanResult(
-            score=float(self.scores[self.sides[side], box]),
-            margin=float(own[side, box]),
-            side=self.sides[side],
-            box=box,
-            rows=float(f.rows[box]),
-            mass=float(self.mass[box]),
-            events=float(self._summed(r.weight * r.y)[box]),
-            expected=float(self._summed(r.weight * r.p)[box]),
-        )
-
-    def by_order(self) -> tuple[float, ...]:
-        """The largest score of the boxes of one attribute, of two, and of three where there are any."""
-        attributes = np.array([len(c) for c in self.family.combined])[self.family.table]
-        largest = self.scores[list(self.sides)].max(axis=0)
-        return tuple(float(largest[attributes == k].max()) for k in (1, 2, 3) if (attributes == k).any())
+    @property
+    def sums(self) -> tuple[Floats, Floats, Floats]:
+        r = self.rows
+        return self.mass, self._summed(r.weight * r.y), self._summed(r.weight * r.p)
 
     # ---- Chance ----
 
     def simulated(self, draws: int) -> Floats:
         """The largest margin in each of so many draws: of signs of clusters, or of outcomes of rows.
 
-        Returns
-        -------
-        float array of shape (draws,)
+        The result has shape (draws,).
         """
         edges = self.sides if self.tolerance else self.sides[:1]
         best = np.full((2, draws), -np.inf)
         for edge in edges:
             looked = [edge] if self.tolerance else [UP, DOWN]
-            tables = [self._table(cut, edge) for cut in self._cuts]
-            for some, events in self._drawn(self._both[edge], draws):
+            limits, scale = self._limits(edge), self._scale(edge)
+            tables = [cut.table(limits[:, cut.boxes], scale[cut.boxes]) for cut in self._cuts]
+            step = max(1, AT_ONCE // len(self.rows.ids))
+            for first in range(0, draws, step):
+                some = slice(first, min(first + step, draws))
+                events = self.rows.drawn(self._cuts, self._both[edge], first, some.stop - first)
                 for table, own in zip(tables, events, strict=True):
                     peaks = table.peaks(own)
                     best[looked, some] = np.maximum(best[looked, some], peaks[looked])
         return best[list(self.sides)].max(axis=0)
-
-    def _drawn(self, side: _Side, draws: int) -> Iterator[tuple[slice, Iterator[Counts]]]:
-        """Yield the sums of the cells of each table, a few draws at a time."""
-        r = self.rows
-        step = max(1, AT_ONCE // len(r.ids))
-        half = np.full(len(r.ids), 0.5)
-        for first in range(0, draws, step):
-            some = slice(first, min(first + step, draws))
-            count = some.stop - first
-            if r.cluster is None:
-                options = Draws(first, count, SALT)
-                yield some, (self._simulated(cut, side, options) for cut in self._cuts)
-            else:
-                signs = 2 * outcomes(r.ids, half, first, count, SALT).astype(np.int32) - 1
-                yield some, (cut.signed(r.cluster, side.value, signs) for cut in self._cuts)
-
-    def _simulated(self, cut: _Cut, side: _Side, requested: Draws) -> Counts:
-        cells = int(np.prod(cut.shape))
-        result = tallies(self.rows.ids, side.rate, side.value, cut.cell[:, None], cells, requested)
-        return np.asarray(result.astype(np.int32).reshape(*cut.shape, -1))
 
     # ---- Tables ----
 
@@ -296,11 +301,6 @@ class ClusterScan:
             cell=cell,
         )
 
-    def _table(self, cut: _Cut, side: int) -> Table:
-        limits, scale = self._limits(side)[:, cut.boxes], self._scale(side)[cut.boxes]
-        mean, scale = placed(cut.sets, cut.place, limits, scale)
-        return Table(attributes=cut.attributes, shape=cut.shape, sets=cut.sets, mean=mean, scale=scale)
-
     def _squares(self, cluster: Ints, value: Floats) -> Floats:
         return np.concatenate([cut.squares(cluster, value) for cut in self._cuts])
 
@@ -314,14 +314,10 @@ class ClusterScan:
         """Return what the boxes' sums must exceed, and stay under, for a margin above zero: (2, boxes)."""
         own = self._both[side]
         reach = self.needed * self.spread[side] * own.steps
-        middle = 0.0 if self.rows.cluster is not None else self._summed(own.value * (self.rows.p + own.gap))
+        middle = self.rows.middle(self, own)
         return np.stack([middle + reach, middle - reach])
 
 
 def rests_on_clusters(family: Family, rows: ScannedRows, least: float = LEAST_CLUSTERS) -> NDArray[np.bool_]:
     """Return which boxes have so many effective clusters: ``M_b^2 / sum_g m_gb^2``, m a cluster's weight there."""
-    if rows.cluster is None:
-        return np.ones(family.size, dtype=bool)
-    whole = ClusterScan(family=family, rows=rows, tolerance=0.0, sides=(UP, DOWN))
-    squares = whole._squares(rows.cluster, rows.weight)
-    return np.asarray(whole.mass**2 >= least * squares * (1.0 - 1e-9))
+    return rows.rest(ClusterScan(family=family, rows=rows, tolerance=0.0, sides=(UP, DOWN)), least)

@@ -49,17 +49,8 @@ def singles_and_pairs(cells: Sequence[int]) -> Ints:
 def sums_of(table: NDArray[np.int64], sets: Sequence[Ints], first: int = 0) -> Ints:
     """The sums of all boxes of a table, or of several tables cut alike.
 
-    Parameters
-    ----------
-    table : int64 array of shape (..., cells of each attribute, sums)
-    sets : sequence of int arrays of shape (k, 4)
-        Of each attribute.
-    first : int
-        Axis of the first attribute: those before it distinguish tables.
-
-    Returns
-    -------
-    int64 array of shape (..., sets of each attribute, sums)
+    `table` (..., cells of each attribute, sums). `sets` (k, 4): of each attribute. `first`: axis of the first
+    attribute: those before it distinguish tables. The result has shape (..., sets of each attribute, sums).
     """
     out = table
     for axis, own in enumerate(sets, first):
@@ -159,20 +150,9 @@ def family_of(
 ) -> Family:
     """Return every box of at least so many rows, and fewer than all.
 
-    Parameters
-    ----------
-    tables : sequence of int64 arrays of shape (cells of each attribute, 4)
-        Rows, events, scores and null variances of each cell, the last two in steps of 2^-30.
-    combined : sequence of tuple of int
-        The attributes of each table.
-    sets : sequence of int arrays of shape (k, 4)
-        Of each attribute.
-    conditions : sequence of int arrays of shape (k,)
-        How many conditions describe each set, 1 or 2.
-    n : int
-        Rows in all.
-    fewest : float
-        Rows that a box must have; at least one.
+    `tables` (cells of each attribute, 4): rows, events, scores and null variances of each cell, the last two in steps
+    of 2^-30. `combined`: the attributes of each table. `sets` (k, 4): of each attribute. `conditions` (k,): how many
+    conditions describe each set, 1 or 2. `n`: rows in all. `fewest`: rows that a box must have; at least one.
     """
     parts, places, owners, options = [], [], [], []
     whole: dict[int, Flags] = {}  # by attribute, the sets that hold every row

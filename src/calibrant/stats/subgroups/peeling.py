@@ -61,15 +61,9 @@ class Left:
     def without(self, taken: Ints, times: float = 1.0) -> Left:
         """Take people out.
 
-        Parameters
-        ----------
-        taken : int64 array of shape (4, boxes)
-            Sums over these people in every box; of those in a sample, if there is only one.
-        times : float
-            For how many rows each of the sample stands.
+        `taken` (4, boxes): sums over these people in every box; of those in a sample, if there is only one. `times`:
+        for how many rows each of the sample stands.
 
-        Notes
-        -----
         With ``S`` the residual of a box, ``T`` that of the people taken and ``t`` that of those of them in the sample,
         ``S - times t`` has the mean of ``S - T``, and the null variance of ``S - T`` plus ``times (times - 1)`` that
         of ``t``: those of the sample count ``times - 1`` too often, the others once.

@@ -86,17 +86,8 @@ def errors(events: Floats, rows: Floats) -> Floats:
 def ends(family: Family, low: ArrayLike, high: ArrayLike, boxes: Ints | None = None) -> tuple[Floats, Floats]:
     """Return one-sided limits of gaps.
 
-    Parameters
-    ----------
-    family : Family
-    low, high : float or array of shape (boxes,)
-        Probability, at most, that the lower limit of a box is above its gap; that the upper limit is below it.
-    boxes : int array, optional
-        Which; all by default.
-
-    Returns
-    -------
-    two float arrays of shape (boxes,)
+    `low`, `high` (boxes,): probability, at most, that the lower limit of a box is above its gap; that the upper limit
+    is below it. `boxes`: which; all by default. The result has shape (boxes,).
     """
     below, above = _sides(family, low, boxes), _sides(family, high, boxes)
     first, second = np.split(np.arange(len(below.box)), 2)
@@ -120,12 +111,7 @@ def floors(low: Floats, high: Floats) -> Floats:
 def floor(family: Family, alpha: float) -> tuple[float, int]:
     """The largest floor of ranges that hold simultaneously, and its box: some gap is at least so large.
 
-    Returns
-    -------
-    float
-        0 if no box has a floor above it.
-    int
-        Then the box that comes nearest.
+    It is 0 if no box has a floor above it; the box is then the one that comes nearest.
     """
     sides = _sides(family, alpha / 2.0 * family.weight)
     first = _largest(sides.gap - sides.width)
@@ -344,23 +330,11 @@ def rows_needed(
 ) -> tuple[int, bool] | None:
     """Return how many rows, of people like these, or clusters, would decide whether the worst gap is over a limit.
 
-    Parameters
-    ----------
-    of : Ranges
-    estimate : float array of shape (boxes,)
-        Of the gaps.
-    limit : float
-    spend : pair of float
-        Error probabilities of the floor of the worst gap and of its ceiling; 0 where there is none.
-    least_rows : float
-        Of the boxes under the ceiling.
-
-    Returns
-    -------
-    (int, bool) or None
-        About so many, if gaps are as estimated; or, with True, at least so many, which would clear a calibrated score,
-        where the estimates are not clear of the limit by two standard errors. More than there are. None if it is too
-        close to say, if the end that would decide is not asked for, or beyond 1e12.
+    `estimate` (boxes,): of the gaps. `spend`: error probabilities of the floor of the worst gap and of its ceiling; 0
+    where there is none. `least_rows`: of the boxes under the ceiling. Returns about so many, if gaps are as estimated;
+    or, with True, at least so many, which would clear a calibrated score, where the estimates are not clear of the
+    limit by two standard errors. More than there are. None if it is too close to say, if the end that would decide is
+    not asked for, or beyond 1e12.
     """
     from scipy.special import ndtri
 

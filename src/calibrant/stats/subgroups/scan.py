@@ -8,6 +8,7 @@ fixed, the scan looks for the best subset of a category's levels, alone and with
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -130,24 +131,12 @@ def placed(sets: Sequence[Ints], place: Sequence[Ints], mean: Floats, scale: Flo
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scan:
-    """What is searched."""
+class BoxScan(ABC):
+    """A search of boxes for the largest margin."""
 
     family: Family
-    # Each of shape (cells of each attribute, 4): rows, events, scores and null variances of each cell, as the family
-    # was made of.
-    tables: Sequence[Ints]
-    # Of each attribute, the cells that stand for levels of a category; none of a number.
-    levels: tuple[tuple[int, ...], ...]
-    fewest: float  # rows that a box must have
     tolerance: float  # how far off a probability may be
     sides: tuple[int, ...]  # 0: more events than predicted; 1: fewer
-    extra: float = EXTRA  # what is added to the null variance
-    # Look for the best subset of a category's levels too. Its score may fall where one outcome becomes an event, so
-    # that only a null of one law, that every score is right, may simulate it.
-    subsets: bool = True
-
-    # ---- The data ----
 
     @cached_property
     def needed(self) -> Floats:
@@ -155,6 +144,65 @@ class Scan:
         from scipy.special import ndtri
 
         return np.asarray(-ndtri(REFERENCE / 2.0 * self.family.weight))
+
+    @property
+    @abstractmethod
+    def scores(self) -> Floats:
+        """The score of each box, shape (2, boxes): of more events than predicted, and of fewer."""
+
+    @property
+    @abstractmethod
+    def margins(self) -> Floats:
+        """The margin of each box, shape (2, boxes), by the arithmetic of the kernel."""
+
+    @property
+    @abstractmethod
+    def sums(self) -> tuple[Floats, Floats, Floats]:
+        """The weight of each box, its weighted events and its weighted scores."""
+
+    def of_family(self, box: int, side: int) -> ScanResult:
+        """A box of the family as it was found."""
+        mass, events, expected = (float(v[box]) for v in self.sums)
+        return ScanResult(
+            score=float(self.scores[side, box]),
+            margin=float(self.margins[side, box]),
+            side=side,
+            box=box,
+            rows=float(self.family.rows[box]),
+            mass=mass,
+            events=events,
+            expected=expected,
+        )
+
+    def best(self) -> ScanResult:
+        """The box of the largest margin."""
+        own = self.margins[list(self.sides)]
+        side, box = np.unravel_index(int(np.argmax(own)), own.shape)
+        return self.of_family(int(box), self.sides[int(side)])
+
+    def by_order(self) -> tuple[float, ...]:
+        """The largest score of the boxes of one attribute, of two, and of three where there are any."""
+        attributes = np.array([len(c) for c in self.family.combined])[self.family.table]
+        largest = self.scores[list(self.sides)].max(axis=0)
+        return tuple(float(largest[attributes == k].max()) for k in (1, 2, 3) if (attributes == k).any())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan(BoxScan):
+    """What is searched where rows are independent and count alike."""
+
+    # Each of shape (cells of each attribute, 4): rows, events, scores and null variances of each cell, as the family
+    # was made of.
+    tables: Sequence[Ints]
+    # Of each attribute, the cells that stand for levels of a category; none of a number.
+    levels: tuple[tuple[int, ...], ...]
+    fewest: float  # rows that a box must have
+    extra: float = EXTRA  # what is added to the null variance
+    # Look for the best subset of a category's levels too. Its score may fall where one outcome becomes an event, so
+    # that only a null of one law, that every score is right, may simulate it.
+    subsets: bool = True
+
+    # ---- The data ----
 
     @cached_property
     def _spread(self) -> Floats:
@@ -169,22 +217,18 @@ class Scan:
 
     @cached_property
     def scores(self) -> Floats:
-        """The score of each box of the family, shape (2, boxes): of more events than predicted, and of fewer."""
         f = self.family
         beyond, allowed = f.events - f.expected, self.tolerance * f.rows
         return np.stack([beyond - allowed, -beyond - allowed]) / self._spread
 
     @cached_property
     def margins(self) -> Floats:
-        """The margin of each box of the family, shape (2, boxes), by the arithmetic of the kernel."""
         events, scale = self.family.events, 1.0 / self._spread
         return np.stack([scale * (events - self._limits[0]), scale * (self._limits[1] - events)])
 
     def best(self) -> ScanResult:
         """The box of the largest margin; a subset of levels only where it beats every box of the family."""
-        own = self.margins[list(self.sides)]
-        side, box = np.unravel_index(int(np.argmax(own)), own.shape)
-        result = self.of_family(int(box), self.sides[int(side)])
+        result = super().best()
         for table in self._tables:
             for category, s in product(table.within, self.sides):
                 floor = np.full((2, 1), result.margin + table.needed)
@@ -193,19 +237,9 @@ class Scan:
                     result = self._of_subset(category, s, peak, peak - table.needed)
         return result
 
-    def of_family(self, box: int, side: int) -> ScanResult:
-        """A box of the family as it was found."""
-        f = self.family
-        return ScanResult(
-            score=float(self.scores[side, box]),
-            margin=float(self.margins[side, box]),
-            side=side,
-            box=box,
-            rows=float(f.rows[box]),
-            mass=float(f.rows[box]),
-            events=float(f.events[box]),
-            expected=float(f.expected[box]),
-        )
+    @property
+    def sums(self) -> tuple[Floats, Floats, Floats]:
+        return self.family.rows, self.family.events, self.family.expected
 
     def _of_subset(self, w: _Within, side: int, score: float, margin: float) -> ScanResult:
         """The subset of levels that has the largest score of all."""
@@ -229,12 +263,6 @@ class Scan:
             expected=float(sums[SCORES] / STEPS),
         )
 
-    def by_order(self) -> tuple[float, ...]:
-        """The largest score of the boxes of one attribute, of two, and of three where there are any."""
-        attributes = np.array([len(c) for c in self.family.combined])[self.family.table]
-        largest = self.scores[list(self.sides)].max(axis=0)
-        return tuple(float(largest[attributes == k].max()) for k in (1, 2, 3) if (attributes == k).any())
-
     # ---- Outcomes simulated at the edge of the tolerance ----
 
     def simulated(self, cells: Cells, p: Floats, ids: Ids, draws: int) -> Floats:
@@ -243,17 +271,8 @@ class Scan:
         The outcome of a row is ``U < min(p + tolerance, 1)`` where more events are looked for, and ``U < max(p -
         tolerance, 0)`` where fewer are, U being one uniform number a row and draw.
 
-        Parameters
-        ----------
-        cells : uint8 array of shape (attributes, n)
-        p : float64 array of shape (n,)
-        ids : uint64 array of shape (n,)
-            Row identities, which the draws depend on.
-        draws : int
-
-        Returns
-        -------
-        float array of shape (draws,)
+        `cells` (attributes, n). `p` (n,). `ids` (n,): row identities, which the draws depend on. The result has shape
+        (draws,).
         """
         # (1) Outcomes as bits, 64 draws a word: at each edge from the same number, or once where the edges are one.
         low, high = np.maximum(p - self.tolerance, 0.0), np.minimum(p + self.tolerance, 1.0)

@@ -11,7 +11,7 @@ import pytest
 import calibrant as cal
 import factories
 from calibrant.report import html, markdown, terminal
-from calibrant.report.wording import NOTICES, notices
+from calibrant.report.wording.notices import NOTICES, notices
 
 REPEATS = {"rows": 300, "of": 3300, "exact": True, "by": "row", "copied": True}
 COLUMNS = {

@@ -18,12 +18,12 @@ from calibrant.report import numbers as num
 from calibrant.report.document import Entries, Items, Node
 from calibrant.report.html import render
 from calibrant.report.markdown import render as markdown
-from calibrant.report.sections import hidden, maps, search, variables
+from calibrant.report.sections import curves, hidden, search, variables
 from calibrant.report.sections import reference as methods
 from calibrant.report.sections.reference import line as check_line
 from calibrant.report.spans import Text, plain
 from calibrant.report.terminal import render as terminal
-from calibrant.report.wording import LOOKED_AT, WHO
+from calibrant.report.wording.terms import LOOKED_AT, WHO
 from effort import examples
 
 SIMULATED = "p = 0.001, the smallest that 999 simulations can show"
@@ -62,7 +62,7 @@ def test_one_search_that_does_not_stand_once_joined_is_not_called_found():
 
 
 def farthest(record: AuditRecord) -> Text:
-    return maps.farthest(record, maps.maps(record))
+    return curves.farthest(record, curves.maps(record))
 
 
 def entries(nodes: Iterable[Node]) -> dict[str, str]:
@@ -147,7 +147,7 @@ def test_the_worst_place_allows_for_all_maps():
         record = factories.searched(
             factories.record(), factories.local_outcome(), maps={f"v{i}": curve for i in range(n)}
         )
-        assert (maps.worst(maps.maps(record), 0.05) is not None) is found
+        assert (curves.worst(curves.maps(record), 0.05) is not None) is found
         assert ("is the model shown to be off" in plain(farthest(record))) is not found
 
 
@@ -157,9 +157,9 @@ def test_bands_are_rounded_outward_and_keep_their_side(gaps, half):
     places = [f"level {i}" for i in range(len(gaps))]
     curve = factories.bias_map("g", "category", places, gaps=gaps, half=half)
     record = factories.searched(factories.record(), factories.local_outcome(), maps={"g": curve})
-    (made,) = maps.maps(record)
+    (made,) = curves.maps(record)
     low = dict(zip(curve.columns["label"], zip(curve.columns["low"], curve.columns["high"], strict=True), strict=True))
-    (drawn,) = maps.figure(record, made).nodes
+    (drawn,) = curves.map_figure(record, made).nodes
     for row in drawn.table.rows:
         a, b = map(number, re.search(r"\((.*) to (.*)\)", plain(row.cells[2].text)).groups())
         true = low[plain(row.cells[0].text)]
@@ -189,7 +189,7 @@ def test_a_variable_with_a_curve_has_no_map_beside_it():
 def test_holes_break_the_line_and_missing_values_stand_alone():
     curve = factories.bias_map(places=[1.0, 2.0, 3.0, 4.0, None], gaps=[0.02] * 5, masked=[1], scaling="rank")
     record = factories.searched(factories.record(), factories.local_outcome(), maps={"income": curve})
-    by_variable = maps.maps(record)[0].by_variable
+    by_variable = curves.maps(record)[0].by_variable
     assert [p.stretch for p in by_variable.line] == [0, 1, 1]
     assert [p.label for p in by_variable.levels] == ["missing"]
 
@@ -200,7 +200,7 @@ def test_codes_are_not_read_as_numbers():
     assert "zip = 007" in plain(farthest(record))
     years = factories.bias_map("year", "category", ("2018", "2015"), gaps=(0.03, 0.0))
     record = factories.searched(factories.record(), factories.local_outcome(), maps={"year": years})
-    assert [p.x for p in maps.maps(record)[0].by_variable.levels] == [2015.0, 2018.0]
+    assert [p.x for p in curves.maps(record)[0].by_variable.levels] == [2015.0, 2018.0]
 
 
 def test_few_people_are_not_counted():

@@ -10,11 +10,13 @@ import pytest
 
 import factories
 from calibrant.audit.record import AuditRecord, CheckRecord
-from calibrant.report import html, markdown, terminal, wording
+from calibrant.report import html, markdown, terminal
 from calibrant.report.findings import subgroups_state
 from calibrant.report.sections import subgroups
 from calibrant.report.sections.reference import limits, line
 from calibrant.report.spans import plain
+from calibrant.report.wording.headline import headline, page_title
+from calibrant.report.wording.parts import subgroups_reported, verdict_word
 
 NONE = factories.subgroup_lines(("the score over 0.9",), (-0.02,), (0.031,))
 
@@ -40,7 +42,7 @@ def section(record: AuditRecord) -> str:
 
 
 def reported(record: AuditRecord) -> str:
-    return plain(wording.subgroups_reported(record))
+    return plain(subgroups_reported(record))
 
 
 # ---- the verdict, its word and its sentence ----
@@ -66,8 +68,8 @@ def reported(record: AuditRecord) -> str:
 )
 def test_a_state_has_its_word_and_the_headline_says_the_worst(record, state, word, stated):
     assert subgroups_state(record) == state
-    assert wording.verdict_word(record, "subgroups")[1] == word
-    assert stated in wording.headline(record)
+    assert verdict_word(record, "subgroups")[1] == word
+    assert stated in headline(record)
     assert f"Unlisted subgroups: {word.lower()}. " in terminal.render(record).replace("\n", " ")
     assert f"**Unlisted subgroups: {word.lower()}.** " in markdown.render(record)
 
@@ -75,8 +77,8 @@ def test_a_state_has_its_word_and_the_headline_says_the_worst(record, state, wor
 def test_no_green_headline_stands_alone():
     for record in (met(), met(0.004, p_value=0.002), met(high=0.012, p_value=0.002)):
         assert record.verdict == "within"
-        assert "nlisted subgroups" in wording.headline(record)
-        assert "subgroups" in wording.page_title(record).split(":")[0]
+        assert "nlisted subgroups" in headline(record)
+        assert "subgroups" in page_title(record).split(":")[0]
     assert broken().verdict == "over"
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import factories
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report.by_variable import by_variable_of
+from calibrant.report.findings import ranked
 from calibrant.report.html import render
 from calibrant.report.markdown import render as markdown
 from calibrant.report.sections import curves, variables
@@ -253,7 +254,7 @@ def test_pairs_are_not_rows_of_the_ranking_of_variables():
     record = factories.followed(
         factories.record(), replace(order, columns={**order.columns, "kind": ["number", "number", "pair"]}), {}
     )
-    assert [r.variable for r in variables.ranked(record)] == ["a", "b"]
+    assert [r.variable for r in ranked(record)] == ["a", "b"]
 
 
 def test_texts_carry_the_ranking():

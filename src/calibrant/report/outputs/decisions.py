@@ -1,0 +1,290 @@
+"""What a terminal shows of decisions: what may be accepted, models compared, and who changes side by a repair."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from html import escape
+from pathlib import Path
+from typing import cast
+
+from calibrant.decisions.comparison import EVERYONE, Decision, Difference, ModelComparison
+from calibrant.repair.judge.decisions import DecisionChange, lines_of
+from calibrant.repair.judge.verdict import AS_AUDITED, Comparison
+from calibrant.report import numbers as num
+from calibrant.report import svg
+from calibrant.report.outputs import notebook, results
+from calibrant.report.outputs.notebook import Drawing
+from calibrant.report.terminal import aligned, clip, wrap
+from calibrant.results import Estimate
+from calibrant.sanitize import sanitize
+
+Accepted = Mapping[str, float | None]  # of one group, as `settings` of the result tell it
+GROUP_NAME = 40  # cells of a group's name
+ACCEPTED = ("", "accept if", "share", "accepted", "wrong", "rate", "certified at most")
+SIGN = {"high": ">=", "low": "<="}
+AT_ONCE = {  # at which thresholds the rate holds, of everyone and of several groups
+    ("all", False): "at all thresholds at once",
+    ("all", True): "at all thresholds and in all groups at once",
+    ("pilot clusters", False): "by clusters, at thresholds that pilot clusters chose",
+    ("pilot clusters", True): "by clusters, at thresholds that pilot clusters chose, in all groups at once",
+}
+
+
+def accepted(result: Estimate) -> str:
+    s = result.settings
+    groups: Mapping[str, Accepted] = s["groups"]
+    rows = [ACCEPTED, *(_accepted_row(name, g, SIGN[s["end"]]) for name, g in groups.items())]
+    return "\n".join((*_accepted_stated(result, groups), "", *aligned(rows), "", *_accepted_rests(result, groups)))
+
+
+def planned(result: Estimate) -> str:
+    s = result.settings
+    rows, fixed = (num.count(math.ceil(v)) for v in (result.value, s["threshold_fixed_beforehand"]))
+    return (
+        f"{rows} rows to certify, with probability {_percent(s['power'])}%, that the best {_percent(s['share'])}% of "
+        f"them may be accepted\nwith at most {_percent(s['risk'])}% wrong, if {_percent(s['error'])}% are; "
+        f"{fixed} if the threshold is fixed beforehand. A plan, not a certificate."
+    )
+
+
+def _accepted_stated(result: Estimate, groups: Mapping[str, Accepted]) -> Iterator[str]:
+    s, risk = result.settings, _percent(result.settings["risk"])
+    if result.low <= 0.0:
+        yield f"Nothing can be accepted yet with at most {risk}% wrong, certified."
+        least = min(g["fewest"] or 0 for g in groups.values())
+        if least:  # of rows that are independent
+            yield f"It takes {num.count(least)} accepted rows without an error, and more with some."
+        return
+    each = " in each group" if len(groups) > 1 else ""
+    share = math.floor(1000.0 * result.low) / 10.0
+    yield f"Accept {share:g}% of {num.count(result.n)} rows: at most {risk}% of them{each} wrong, certified."
+    yield f"Level {result.interval.level:g}, {AT_ONCE[s['thresholds'], len(groups) > 1]}; {s['about']}."
+
+
+def _accepted_rests(result: Estimate, groups: Mapping[str, Accepted]) -> Iterator[str]:
+    none = [name for name, g in groups.items() if g["threshold"] is None]
+    if none and len(groups) > 1:
+        yield clip(f"Nobody is accepted of {', '.join(map(sanitize, none))}.", 2 * GROUP_NAME + 20)
+    yield f"Assumes {result.assumes}. By observed rates alone {_percent(result.value)}% would pass: no promise."
+
+
+def _accepted_row(name: str, g: Accepted, sign: str) -> tuple[str, ...]:
+    who = clip(sanitize(name), GROUP_NAME)
+    reported = {k: v for k, v in g.items() if v is not None}
+    if "threshold" not in reported:
+        return who, "nobody", "0%", "0", "0", "–", "–"
+    high = math.ceil(1e5 * reported["certified_rate"] - 1e-9) / 1e3
+    return (
+        who,
+        f"{sign} {reported['threshold']:.10g}",
+        f"{100.0 * reported['share']:.1f}%",
+        num.count(reported["accepted"]),
+        num.count(reported["wrong"]),
+        f"{100.0 * reported['rate']:.2f}%",
+        f"{high:.2f}%" if high >= 1.0 else f"{high:.3f}%",
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.3g}"
+
+
+NAME = 40  # cells of a name
+MEASURES = {
+    "brier": "Brier score",
+    "log_loss": "log loss",
+    "error": "share called wrongly at 0.5",
+    "calibration_error": "calibration error",
+    "auroc": "AUROC",
+    "net_benefit": "net benefit",
+}
+TARGETS = {
+    "population": "About future rows like these. ",
+    "rows": "About these rows given their scores, not about others. ",
+}
+SENTENCES = {
+    "better": "{new} is better than {old}: it loses less",
+    "no worse": "{new} is no worse than {old}: it loses at most {margin} more",
+    "worse": "{new} is worse than {old} for {whom}: it loses over {margin} more",
+    "undecided": "Undecided whether {new} is no worse than {old}",
+}
+
+
+def compared(result: ModelComparison) -> str:
+    other = next(iter(result.verdicts)) if len(result.verdicts) == 1 else "other"
+    head = ("", "rows", _name(result.reference), _name(other), "worse by", "certified", "verdict")
+    return "\n".join((*_stated(result), "", *_table(result, head), "", *_rests(result)))
+
+
+KINDS: Mapping[Decision, str] = {"better": "within", "no worse": "within", "worse": "over", "undecided": "undecided"}
+
+
+def content(result: ModelComparison, out: str) -> bytes:
+    """A comparison in the format of a file's ending: a page with its verdicts, or the table of differences."""
+    if Path(out).suffix.lower() != ".html":
+        return results.content(result.table, out)
+    title = " or ".join((result.reference, *result.verdicts))
+    page = results.PAGE.format(title=escape(sanitize(title)), inside=notebook.drawn([*_drawings(result)]))
+    return page.encode()
+
+
+def _drawings(result: ModelComparison) -> Iterator[Drawing]:
+    """Yield each model's verdict, with a picture of every difference and its certified range, and what all rest on."""
+    ends = [abs(v) for d in result.differences for v in (d.interval.low, d.interval.high)]
+    top = 100.0 * max(result.margin * 1.25, *ends)
+    for model in result.verdicts:
+        stated = [*_stated(result, model)]
+        words = f"{num.MINUS}{top / 100:.2g} better … worse +{top / 100:.2g}"
+        head = ("", words, "verdict", "worse by", "certified", "rows", _name(result.reference), _name(model))
+        rows = tuple(_cells(d, top, result.margin) for d in result.differences if d.model == model)
+        yield Drawing(stated[0], (), " ".join(stated[1:]), head, rows)
+    bars = "Bars are certified ranges, dots what these rows show; left of the middle the model is better."
+    edges = f" Thin lines: {result.margin:g} better, and {result.margin:g} worse, which is the margin."
+    yield Drawing("What it rests on", (), " ".join((bars + edges * (result.margin > 0.0), *_rests(result))))
+
+
+def _cells(d: Difference, top: float, margin: float) -> tuple[str, ...]:
+    population = clip(sanitize(d.population), NAME)
+    at = population if d.threshold is None else f"{population} at {d.threshold:g}"
+    who, rows, old, new, worse, certified, verdict = _row(d, at)
+    picture = svg.signed_track(d.interval.low, d.difference, d.interval.high, top, margin, KINDS[d.verdict])
+    reported = (v.replace("-", num.MINUS).replace(" ", "\N{NO-BREAK SPACE}") for v in (verdict, worse, certified, rows))
+    return (who, picture, *reported, old, new)
+
+
+def _stated(result: ModelComparison, *models: str) -> Iterator[str]:
+    for model in models or result.verdicts:
+        verdict = result.verdicts[model]
+        own = [d for d in result.differences if d.model == model]
+        hurt = [_whom(d, several=len(_thresholds(result)) > 1) for d in own if d.verdict == "worse"]
+        text = SENTENCES[verdict].format(
+            new=_name(model),
+            old=_name(result.reference),
+            margin=f"{result.margin:g}",
+            whom=clip(", ".join(map(sanitize, hurt)), 2 * NAME),
+        )
+        groups = any(d.population != EVERYONE for d in own)
+        each = ", and no worse in any group" if verdict == "better" and groups else ""
+        each = ", in no group either" if verdict == "no worse" and groups else each
+        yield f"{text}{each} ({_measure(result)})."
+        if model in result.worst:
+            yield _bound(result.worst[model], ", at no threshold," if len(_thresholds(result)) > 1 else "")
+
+
+def _thresholds(result: ModelComparison) -> tuple[float, ...]:
+    return tuple(cast("tuple[float, ...]", result.settings.get("thresholds", ())))
+
+
+def _measure(result: ModelComparison) -> str:
+    at = " and ".join(f"{t:g}" for t in _thresholds(result))
+    return f"{MEASURES[result.measure]} at {at}" if at else MEASURES[result.measure]
+
+
+def _whom(d: Difference, *, several: bool) -> str:
+    return f"{d.population} at {d.threshold:g}" if several else d.population
+
+
+def _table(result: ModelComparison, head: tuple[str, ...]) -> Iterator[str]:
+    models, thresholds = len(result.verdicts) > 1, len(_thresholds(result)) > 1
+    rows = [head]
+    for d in result.differences:
+        who = clip(sanitize(f"{d.model}: {d.population}" if models else d.population), NAME)
+        rows.append(_row(d, f"{who} at {d.threshold:g}" if thresholds else who))
+    yield from aligned(rows, left=(0, len(head) - 1))
+
+
+def _row(d: Difference, who: str) -> tuple[str, ...]:
+    return (
+        who,
+        num.count(d.rows),
+        f"{d.reference:.4f}",
+        f"{d.value:.4f}",
+        f"{d.difference:+.4f}",
+        f"{d.interval:+.4f}",
+        d.verdict,
+    )
+
+
+def _rests(result: ModelComparison) -> Iterator[str]:
+    s, first = result.settings, result.differences[0].interval
+    stored = "Every verdict at once" if len(result.differences) > 1 else "The verdict"
+    if "audits" in s:
+        end = cast("float", s["each_end"])
+        stored = f"Everyone's ranges hold at level {first.level:.4g}, each bound separately at {end:.4g}"
+        if any(d.population != EVERYONE for d in result.differences):
+            stored += f"; all groups' simultaneously at {end:.4g}"
+        yield "Each end from two audits: raw score from below, rounded score from above. Rows of the audits may differ."
+        for model, names in cast("Mapping[str, tuple[str, ...]]", s["unmatched"]).items():
+            if names:
+                yield clip(f"Not in both audits: {', '.join(map(sanitize, names))} ({sanitize(model)}).", 3 * NAME)
+    else:
+        stored += f" at level {first.level:g}"
+    yield f"{stored}, {s['guarantee']}; margin {result.margin:g}, to be fixed beforehand."
+    if result.measure == "auroc":
+        yield "Worse by: how much smaller the AUROC is."
+    if result.measure == "net_benefit":
+        yield "Net benefit in true positives a row, less false ones at the threshold's odds; worse by: what is lost."
+    if "clip" in s:
+        kept = cast("float", s["clip"])
+        yield f"Scores are kept within {kept:g} and {1.0 - kept:g}."
+    about = TARGETS[str(s["target"])] if "target" in s else ""
+    yield f"{about}Assumes {s['assumes']}."
+
+
+def _name(model: str) -> str:
+    return clip(sanitize(model), NAME)
+
+
+def _bound(most: float, at: str) -> str:
+    high = math.ceil(1e4 * most - 1e-9) / 1e4
+    if high < 0.0:
+        return f"In every group{at.replace('no', 'every')} it is better by at least {-high:.4f}."
+    return f"In no group{at} is it worse by more than {high:.4f}."
+
+
+HEAD = ("", "rows", "come to act", "leave", "gain", "certified", "")
+
+
+def changed(result: Comparison) -> list[str]:
+    chosen = result.recommended if result.recommended != AS_AUDITED else ""
+    if not chosen and len(result.calibrators) == 1:
+        chosen = next(iter(result.calibrators))
+    rows = [HEAD, *_rows(result, chosen)]
+    s = result.decisions.settings
+    note = "Rows rounded to multiples of five; gain in net benefit, true positives a row. "
+    if any(line.shown is None for line in _reported(result, chosen)):
+        note += f"–: under {s['least']} rows change side, or recoverable by subtraction. "
+    note += f"A gain is called better or worse wrongly with probability at most {s['alpha']:g}, simultaneously."
+    head = (
+        "Acted on from the threshold: repaired but not as audited (come to act), and the reverse (leave); rows judged:"
+    )
+    return [*wrap(head), *aligned(rows, left=(0, len(HEAD) - 1)), *wrap(note)]
+
+
+def _reported(result: Comparison, chosen: str) -> Iterator[DecisionChange]:
+    for line in lines_of(result.decisions):
+        if line.population == EVERYONE or line.probability == chosen:
+            yield line
+
+
+def _rows(result: Comparison, chosen: str) -> Iterator[tuple[str, ...]]:
+    for line in _reported(result, chosen):
+        who = (
+            f"{line.threshold:g} {line.probability}: everyone"
+            if line.population == EVERYONE
+            else f"  {line.population}"
+        )
+        rows = num.count(line.rows)
+        if line.shown is None or line.gain is None:
+            yield sanitize(who), rows, "–", "–", "–", "–", ""
+        else:
+            yield (
+                sanitize(who),
+                rows,
+                num.count(line.to_act or 0),
+                num.count(line.to_leave or 0),
+                f"{line.gain:+.4f}",
+                f"{line.gain_low:+.4f} to {line.gain_high:+.4f}",
+                "no row changes side" if line.shown == "none" else line.shown,
+            )

@@ -1,1 +1,0 @@
-"""People whose outcome is not known: what they could do to an error, or a gap, certified of everyone."""

@@ -20,7 +20,7 @@ import calibrant as cal
 from calibrant.data.engines.work import Task, join, joined, summarise
 from calibrant.data.read import fixed_spec
 from calibrant.data.reading import Reading
-from calibrant.data.sources.opened import open_source
+from calibrant.data.sources.files import open_source
 
 
 def timed(call: Callable[..., Any], *given: Any) -> tuple[Any, float]:

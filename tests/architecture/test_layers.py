@@ -60,7 +60,6 @@ DELIBERATE = {  # files whose `import_module` may name what no statement may, an
     "repair/catalogue.py": "the folder of recipes, each of which declares itself to the catalogue",
     "report/outline.py": "the folder of sections, each of which is declared in the outline's words",
     "plugins.py": "what its table and installed packages name",
-    "kernels/runtime.py": "the NumPy twin of a file of kernels, which takes that file's constants and types",
     "cli/run.py": "the file of the command that was typed, so that help loads no library",
     "data/engines/work.py": "itself, by name, on another machine",
 }

@@ -164,7 +164,7 @@ def spoilt(kind: str, count: int, folder: Path, first: int = 0) -> list[Path]:
 def reported(path: str, rows: pa.Table, how: str) -> str:
     """Read a file, its rows only or in every way there is, and say what became of it."""
     import calibrant as cal
-    from calibrant.data.sources.opened import open_source
+    from calibrant.data.sources.files import open_source
 
     try:
         source = open_source(path)

@@ -14,7 +14,7 @@ import pytest
 import calibrant as cal
 from calibrant.cli.run import main
 from calibrant.data.sources import delimited
-from calibrant.data.sources.opened import open_source
+from calibrant.data.sources.files import open_source
 
 HEADER = ["y", "p", "id", "code", "flag", "text", "day", "gone", "number", "a, b"]
 CODES = ["1.50", "1e3", "007", "5", "+2", "0x1F", "", "1,234"]

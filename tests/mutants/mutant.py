@@ -68,7 +68,7 @@ class Mutant:
     @property
     def compiled(self) -> bool:
         """Machine code of the module, which is stored on disk, would have the fault too."""
-        return self.module.startswith("calibrant.kernels.") and ".plain." not in self.module
+        return self.module.startswith("calibrant.kernels.")
 
     def source(self) -> str:
         """Return the source with the fault."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from calibrant.kernels import fields as f
+from calibrant.kernels import field_patterns as f
 
 EXPONENT = r"([eE][+-]?[0-9]+)?"
 MARKS = (",", r"\.", " ", "'", "\u00a0", "\u202f")

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 import oracles.fields
 from calibrant.data.sources import delimited
-from calibrant.data.sources.opened import open_source
+from calibrant.data.sources.files import open_source
 from calibrant.data.sources.source import Form
 from calibrant.errors import BadInput
-from calibrant.kernels import fields
+from calibrant.kernels import field_patterns as fields
+from calibrant.kernels.fields import scan
 from effort import examples
 
 PIECES = [*"0123456789+-.,;eE%xT: '\"\t", "\n", "\r", "\r\n", "00", "\u00a0", "\u202f", "é", "nan", "NA", "inf", "true"]
@@ -40,7 +41,7 @@ LIKELY = [
 
 def code_of(text: str) -> int:
     seen, tally = np.zeros(1, np.uint32), np.zeros(fields.TALLIES, np.int64)
-    fields.scan(np.frombuffer(f"{text}\n".encode(), np.uint8), True, ord("\t"), seen, places(1), tally)
+    scan(np.frombuffer(f"{text}\n".encode(), np.uint8), True, ord("\t"), seen, places(1), tally)
     return int(seen[0]).bit_length() - 1
 
 
@@ -62,7 +63,7 @@ def test_scan(pieces: list[str], columns: int, delimiter: str) -> None:
     text = "".join(pieces) + "\n"
     raw = text.encode()
     seen, first, tally = np.zeros(columns, np.uint32), places(columns), np.zeros(fields.TALLIES, np.int64)
-    fields.scan(np.frombuffer(raw, np.uint8), True, ord(delimiter), seen, first, tally)
+    scan(np.frombuffer(raw, np.uint8), True, ord(delimiter), seen, first, tally)
     truth = oracles.fields.scan(text, delimiter, columns)
     faults = {k: int(tally[k]) for k in (fields.OPEN, fields.ENDED, fields.RAGGED) if tally[k]}
     assert faults == ({truth.fault[0]: truth.fault[1]} if truth.fault[0] else {})

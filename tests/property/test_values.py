@@ -19,9 +19,8 @@ import oracles.values as oracle
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sketches.values import Values
 from calibrant.errors import BadInput
-from calibrant.kernels import values as kernels
-from calibrant.kernels.tally import fixed_point
-from calibrant.kernels.values import MOST, Table
+from calibrant.kernels import tally as kernels
+from calibrant.kernels.tally import MOST, Table, fixed_point
 from effort import examples
 
 SCORES = st.one_of(st.integers(0, 40).map(lambda k: k / 40), st.floats(0, 1, allow_subnormal=True))

@@ -9,7 +9,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.certify.shown import shown_certificate
-from calibrant.kernels.values import MOST
+from calibrant.kernels.tally import MOST
 from calibrant.views.population import Population
 from validity.acceptance import SETS, check, refuted
 

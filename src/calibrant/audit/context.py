@@ -9,7 +9,7 @@ from functools import cached_property
 from calibrant.audit.judging import Judging
 from calibrant.audit.pooling import pooled_rows
 from calibrant.audit.record import SAME_VARIANCE, CheckRecord, Finding
-from calibrant.data.engines.freed import release_memory
+from calibrant.data.engines.reduce import release_memory
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.repeats import Repeats
 from calibrant.data.sketches.sketch import Sketch

@@ -16,8 +16,7 @@ from calibrant.audit.rounding import two_digits
 from calibrant.data.columns import FEW
 from calibrant.data.sketches.repeats import Repeats
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.specs.cluster_names import names_weights
-from calibrant.data.specs.confidences import of_column
+from calibrant.data.specs.column_names import names_weights, of_column
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import ONE_VALUE
 from calibrant.views.unlabelled import Cells, ClusterCells

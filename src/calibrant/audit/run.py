@@ -18,7 +18,7 @@ from calibrant.audit.judging import ASSUMING, STEPS, Judging, suppressed, verdic
 from calibrant.audit.pooling import MASK
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.certify.missing_labels import ODDS
-from calibrant.data.engines.freed import release_memory
+from calibrant.data.engines.reduce import release_memory
 from calibrant.data.progress import Progress, ProgressEvent, ProgressTracker
 from calibrant.data.read import with_rows
 from calibrant.data.reading import Reading

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import check_int, checked_seed, number, one_source, shown
 from calibrant.data.columns import is_number
-from calibrant.data.dates import is_date
+from calibrant.data.layouts import is_date
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.clusters import rows_of_clusters, which_clusters
 from calibrant.data.sketches.sample import identities, identities_of

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from calibrant.arguments import MISSING_WAYS
-from calibrant.data.sources.formats.known import FORMATS, READ
+from calibrant.data.sources.standard_input import FORMATS, READ
 from calibrant.errors import BadInput
 from calibrant.sanitize import sanitize
 

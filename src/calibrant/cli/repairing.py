@@ -25,9 +25,9 @@ from calibrant.data.read import each_once
 from calibrant.data.reading import Reading
 from calibrant.data.rewrite import checked_rows
 from calibrant.data.sketches.choice import Chosen
-from calibrant.data.sketches.levels import cluster_batches, on_levels
+from calibrant.data.sketches.clusters import cluster_batches, on_levels
 from calibrant.data.sketches.repeats import UNKNOWN, in_both
-from calibrant.data.sources.opened import open_source
+from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Form, Source
 from calibrant.data.survey import KEPT

@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibrant.arguments import OTHERS
-from calibrant.data.dates import is_date, text_dates, times
-from calibrant.data.layouts import decoded, is_text, plain, whole
+from calibrant.data.layouts import decoded, is_date, is_text, plain, text_dates, times, whole
 from calibrant.errors import BadInput
 from calibrant.kernels.draws import hash_bytes, mix
 

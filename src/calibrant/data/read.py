@@ -24,13 +24,12 @@ from calibrant.data.profile import Profile
 from calibrant.data.progress import Progress, counted
 from calibrant.data.reading import NO_NUMBERS, Reading, fits
 from calibrant.data.sketches.choice import Choice
+from calibrant.data.sketches.clusters import cluster_batches, on_levels
 from calibrant.data.sketches.contents import Contents
-from calibrant.data.sketches.levels import cluster_batches, on_levels
 from calibrant.data.sketches.repeats import same_files
-from calibrant.data.sketches.row_attributes import RowAttributes, joined
-from calibrant.data.sketches.sample import Origin
+from calibrant.data.sketches.sample import Origin, RowAttributes, joined
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.in_memory import load_rows
+from calibrant.data.sources.frames import load_rows
 from calibrant.data.sources.source import Log, Source
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.spec import Spec, Variable

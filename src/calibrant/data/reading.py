@@ -21,8 +21,8 @@ from calibrant.arguments import (
 from calibrant.data.columns import require, short
 from calibrant.data.predictions import missing_way
 from calibrant.data.sources.delimited import EVERY
-from calibrant.data.sources.formats.known import FORMATS
 from calibrant.data.sources.source import DETECTED, Form, Source
+from calibrant.data.sources.standard_input import FORMATS
 from calibrant.data.specs.spec import Spec, roles
 from calibrant.errors import BadInput
 

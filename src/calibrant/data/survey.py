@@ -23,10 +23,9 @@ from calibrant.data.columns import (
     score_values,
     short,
 )
-from calibrant.data.kinds import ALMOST, kind_of_column
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
-from calibrant.data.profile import Profile
+from calibrant.data.profile import ALMOST, Profile, kind_of_column
 from calibrant.data.sketches.parts import ends_of
 from calibrant.data.sketches.sample import (
     ABSENT,
@@ -42,8 +41,8 @@ from calibrant.data.sketches.sample import (
     scores_of,
 )
 from calibrant.data.specs.attributes import attributes_of
-from calibrant.data.specs.cluster_names import FEWEST, names_cluster, numbered
 from calibrant.data.specs.coding import codings
+from calibrant.data.specs.column_names import FEWEST, names_cluster, numbered
 from calibrant.data.specs.local import DRAWS, MOST, local_spec, simulates
 from calibrant.data.specs.sketch_file import packed, unpacked
 from calibrant.data.specs.spec import MOST_SAMPLED, Spec

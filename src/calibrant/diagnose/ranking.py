@@ -11,8 +11,8 @@ import numpy as np
 
 from calibrant.arguments import names
 from calibrant.data.columns import require
-from calibrant.data.kinds import kind_of_column
 from calibrant.data.predictions import Predictions
+from calibrant.data.profile import kind_of_column
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import OTHER
 from calibrant.diagnose.bands import FEW, PAIR_BINS, Codes, Floats, Ints, affordable, simulated_events

@@ -3,21 +3,146 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from calibrant.arguments import lacking
 from calibrant.data.columns import score_values
-from calibrant.data.kinds import Kind, kind_of_column
 from calibrant.data.layouts import decoded, plain
-from calibrant.data.specs.cluster_names import CLUSTERS, FEWEST, about_cluster, names_cluster
+from calibrant.data.profile import ColumnKind, kind_of_column
+from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.source import Part, Source
+from calibrant.data.specs.coding import Coding
+from calibrant.data.specs.column_names import CLUSTERS, FEWEST, about_cluster, names_cluster
+from calibrant.data.specs.spec import Variable
 from calibrant.errors import BadInput
-from calibrant.inspect.looked import Column
+from calibrant.inspect.looked import UNLABELLED, Column, Look
 from calibrant.inspect.roles import GROUPS, KEYS, called
-from calibrant.inspect.sample import Sampled
+
+CELLS = 6_000_000  # values that a look reads: about a second
+LEAST, MOST = 5_000, 500_000  # rows, however wide or narrow the data are
+BYTES = 256 << 20  # of long texts; where they are reached, fewer rows are read
+AT_ONCE = 32  # columns
+FOOTERS = 64  # files whose footers are read again
+PLACES = 16  # parts, of many, that rows are taken from
+
+Run = tuple[str, int, int]  # part, number of the first row within it, rows
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Rows that were read."""
+
+    table: pa.Table
+    rows: int | None  # of the source in all; None if only reading on would tell
+    runs: tuple[Run, ...] = ()  # where they come from
+    mixed: tuple[str, ...] = ()  # columns that the files store in types that do not go together; they are held as text
+    # Of the columns of Parquet files that were not read to the end: nulls among all rows, as the files say.
+    nulls: Mapping[str, int] = field(default_factory=dict)
+
+
+def sampled(source: Source, score: str = "", most: int | None = None) -> Sampled:
+    """Read rows of a source; `score` is read as real numbers where types are guessed."""
+    columns = [c for c in source.columns if source.columns.count(c) == 1]
+    most = most or max(LEAST, min(MOST, CELLS // max(len(columns), 1)))
+    parts = source.parts
+    if source.rows is None or source.rows > most:  # (1) not more parts than places, evenly spread
+        step = max(len(parts) / PLACES, 1.0)
+        parts = tuple(parts[int(i * step)] for i in range(min(len(parts), PLACES)))
+    # (2) columns of Parquet are read a few at a time, for its batches are long
+    few = len(columns) if source.fragments is None else AT_ONCE
+    tables, mixed, runs = list[pa.Table](), list[str](), list[Run]()
+    complete = len(parts) == len(source.parts)
+    for first in range(0, max(len(columns), 1), max(few, 1)):
+        some = columns[first : first + few]
+        runs, batches, ended = _read(parts, some, [c for c in some if c == score], most, few == len(columns))
+        table, clashing = _joined(batches, some)
+        tables.append(table)
+        mixed += clashing
+        complete &= ended
+    whole = pa.table({name: t.column(name) for t in tables for name in t.column_names})
+    counted = complete and source.rows is None and source.numbered  # rows without a number are the first of more
+    known = whole.num_rows if counted else source.rows
+    nulls = {} if known == whole.num_rows else nulls_of(source)
+    return Sampled(whole, known, tuple(runs), tuple(mixed), nulls)
+
+
+def nulls_of(source: Source) -> dict[str, int]:
+    """The nulls of each column among all rows, from what Parquet files say of themselves; few files only."""
+    from pyarrow.parquet import ParquetFile
+
+    if source.fragments is None:
+        return {}
+    groups: dict[str, list[int]] = {}
+    for path, _, _, group, *_ in source.fragments.pieces:
+        groups.setdefault(path, []).append(group)
+    result: Counter[str] = Counter()
+    unknown: set[str] = set()
+    for path in groups if len(groups) <= FOOTERS else ():
+        with ParquetFile(path, filesystem=source.fragments.filesystem) as file:
+            chunks = [
+                file.metadata.row_group(g).column(i) for g in groups[path] for i in range(file.metadata.num_columns)
+            ]
+        for chunk in chunks:
+            counted = chunk.is_stats_set and chunk.statistics.has_null_count
+            result[chunk.path_in_schema] += chunk.statistics.null_count if counted else 0
+            unknown |= set() if counted else {chunk.path_in_schema}
+    return {name: n for name, n in result.items() if name not in unknown}
+
+
+def _read(
+    parts: Sequence[Part], columns: Sequence[str], real: Sequence[str], most: int, at_once: bool
+) -> tuple[list[Run], list[pa.RecordBatch], bool]:
+    """Return runs and batches of parts, each of which gives its share of what is still wanted, and if nothing is left.
+
+    Long texts end it sooner, if all columns are read `at_once`: others could not be put next to fewer rows.
+    """
+    runs, batches = list[Run](), list[pa.RecordBatch]()
+    complete, kept, read = True, 0, 0
+    for i, part in enumerate(parts):
+        before, share = read, -(-(most - read) // (len(parts) - i))
+        for batch in part.read(columns, real):
+            left = before + share - read
+            whole = batch.num_rows <= left and not (at_once and kept > BYTES)
+            batches.append(batch if whole else batch.slice(0, left))
+            read, kept = read + batches[-1].num_rows, kept + batch.nbytes
+            if not whole:
+                complete = False
+                break
+        runs.append((part.name, part.first_row, read - before))
+    return runs, batches, complete
+
+
+def _joined(batches: Sequence[pa.RecordBatch], columns: Sequence[str]) -> tuple[pa.Table, tuple[str, ...]]:
+    """Return batches as one table; a column whose types do not go together becomes text."""
+    if not batches:
+        return pa.table({c: pa.nulls(0) for c in columns}), ()
+    out, mixed = {}, []
+    for i, name in enumerate(batches[0].schema.names):
+        chunks = [b.column(i) for b in batches]
+        try:
+            tables = [pa.table({"": c}) for c in chunks]
+            one = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries().column(0)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            mixed.append(name)
+            one = pa.chunked_array([_as_text(c, name) for c in chunks])
+        out[name] = one
+    return pa.table(out), tuple(mixed)
+
+
+def _as_text(column: pa.Array, name: str) -> pa.Array:
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise BadInput(
+            f"column {name!r} is stored as {column.type} in one file and as something else in another: store it one way"
+        ) from None
+
 
 SHOWN = 12  # most frequent values kept of a category, code or label
 SHARED = 1.2  # rows a value, on average, from which on an identifier is of a cluster that several rows share
@@ -65,7 +190,7 @@ def _column(name: str, column: pa.ChunkedArray, why: str) -> Column:
     )
 
 
-def _percents(taken: Kind, column: pa.ChunkedArray, name: str) -> Kind:
+def _percents(taken: ColumnKind, column: pa.ChunkedArray, name: str) -> ColumnKind:
     """Return texts such as "12%" as the numbers that they are."""
     if not taken.examples or not taken.examples[0].rstrip().endswith("%"):
         return taken
@@ -77,7 +202,7 @@ def _percents(taken: Kind, column: pa.ChunkedArray, name: str) -> Kind:
     return replace(taken, kind="number", why="its values are percent, with the sign", low=low, high=high)
 
 
-def _kind(taken: Kind, name: str, rows: int) -> str:
+def _kind(taken: ColumnKind, name: str, rows: int) -> str:
     """The kind, clusters apart from other identifiers: several rows share one of a cluster."""
     if taken.kind == "label":
         return "yes/no"
@@ -134,3 +259,92 @@ def as_word(value: object) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value)
+
+
+# ---- what a sketch holds: it has no rows any more, but what they were summed up as ----
+
+
+def looked_at_sketch(sketch: Sketch, typed: str) -> Look:
+    """Return what a sketch holds; `typed` is the audit of it."""
+    spec = sketch.spec
+    rows = sketch.group_levels.sum(axis=(1, 2, 3)) if spec.groupings else ()
+    groups, first = [], 0
+    for names, size in zip(spec.groupings, spec.sizes, strict=True):
+        if len(names) == 1:
+            groups.append(_group(spec.by_name[names[0]], [int(n) for n in rows[first : first + size]]))
+        first += size
+    named = {c.name for c in groups}
+    columns = [
+        Column(name=spec.label, kind="yes/no", role="label", distinct=2 if 0 < sketch.events < sketch.n else 1),
+        Column(name=spec.score, kind="number", role="score"),
+        *groups,
+        *(_covariate(c) for c in spec.codings if c.name not in named),
+        *(Column(name=k, kind="id", role="key") for k in spec.key),
+        *([Column(name=spec.cluster, kind="cluster", role="cluster")] if spec.cluster else []),
+        *([Column(name=spec.weights, kind="number", role="weights")] if spec.weights else []),
+        *(Column(name=n, kind=_left_kind(why), role="left out", why=why) for n, why in spec.left_out if n not in named),
+    ]
+    event = "1" if spec.positive is None else spec.positive
+    return Look(
+        name=sketch.name,
+        holds="sketch",
+        files=tuple(sketch.files[:20]),
+        rows=sketch.n,
+        rows_read=sketch.n,
+        columns=tuple(columns),
+        label=spec.label,
+        score=spec.score,
+        event=event,
+        label_values=(
+            (event, sketch.events),
+            ("others" if spec.positive is not None else "0", sketch.n - sketch.events),
+        ),
+        scale="probability",
+        dropped=_gone(sketch),
+        warnings=("one-class",) if sketch.events in (0, sketch.n) else (),
+        command=typed,
+        settings={
+            "seed": spec.seed,
+            "blocks": spec.blocks,
+            "intersections": tuple(" and ".join(names) for names in spec.groupings if len(names) > 1),
+            "tests": spec.sample > 0,
+            "covariates": len(spec.codings),
+            "fingerprint": sketch.fingerprint,
+            "missing": spec.missing,
+        },
+    )
+
+
+def _gone(sketch: Sketch) -> dict[str, int]:
+    """The rows without label or score, by reason."""
+    lack = lacking(sketch.spec.cluster, sketch.spec.weights)
+    results = {f"missing {lack}": sketch.dropped, UNLABELLED: sketch.unlabelled}
+    return {why: rows for why, rows in results.items() if rows}
+
+
+def _group(of: Variable, rows: list[int]) -> Column:
+    pairs = sorted(zip(of.labels, rows, strict=True), key=lambda pair: -pair[1])
+    return Column(
+        name=of.name,
+        kind="number" if of.kind == "number" else "category" if of.kind == "category" else "date",
+        role="group",
+        missing=rows[-1],
+        distinct=sum(n > 0 for n in rows[:-1]),
+        frequent=tuple((v, n) for v, n in pairs if n)[:SHOWN],
+    )
+
+
+def _covariate(of: Coding) -> Column:
+    low, high = (of.cells[0], of.cells[-1]) if of.cells and of.kind == "number" else (None, None)
+    return Column(
+        name=of.name,
+        kind=of.kind,
+        role="covariate",
+        distinct=len(of.levels) or None,
+        low=low,
+        high=high,
+    )
+
+
+def _left_kind(why: str) -> str:
+    return "constant" if "one value" in why else "empty" if "empty" in why else "id" if "identifier" in why else "other"

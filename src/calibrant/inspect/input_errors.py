@@ -16,14 +16,14 @@ from calibrant.data.columns import ABSENT, Floats, label_values, require, score_
 from calibrant.data.layouts import decoded
 from calibrant.data.profile import Profile
 from calibrant.data.reading import Reading, fits
-from calibrant.data.sketches.row_attributes import RowAttributes
+from calibrant.data.sketches.sample import RowAttributes
 from calibrant.data.sources.source import Source
 from calibrant.data.specs.coding import codings
 from calibrant.data.specs.faults import KINDS, Faults
 from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput
+from calibrant.inspect.columns import Sampled
 from calibrant.inspect.looked import UNLABELLED
-from calibrant.inspect.sample import Sampled
 
 P = ParamSpec("P")
 

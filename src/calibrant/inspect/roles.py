@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
-from calibrant.data.specs import cluster_names
-from calibrant.data.specs.cluster_names import CLUSTERS, names_cluster, names_weights, pieces
+from calibrant.data.specs.column_names import CLUSTERS, names_cluster, names_weights, pieces
+from calibrant.data.specs.column_names import FEWEST as FEWEST_CLUSTERS
 from calibrant.inspect.looked import Column
 
 # ---- words that columns are called by, in whole pieces of a name: "y_prob" is "y" and "prob" ----
@@ -209,7 +209,7 @@ def _like_a_cluster(c: Column) -> float:
     if not of_clusters or below or c.role not in ("", "covariate") or not names_cluster(c.name):
         return 0.0
     place = called(c.name, {*GROUPS}) and not called(c.name, CLUSTERS.difference(GROUPS))
-    return 0.5 if (c.distinct or 0) >= (MANY + 1 if place else cluster_names.FEWEST) else 0.0
+    return 0.5 if (c.distinct or 0) >= (MANY + 1 if place else FEWEST_CLUSTERS) else 0.0
 
 
 def sure(columns: Sequence[Column], results: Sequence[str], role: str) -> str:

@@ -17,20 +17,18 @@ from calibrant.data.inputs import ClustersCross
 from calibrant.data.layouts import decoded
 from calibrant.data.predictions import SEVERAL, MulticlassPredictions, Predictions
 from calibrant.data.reading import Reading
-from calibrant.data.sketches.levels import on_levels
+from calibrant.data.sketches.clusters import on_levels
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.query import Query
 from calibrant.data.sources.source import Source
-from calibrant.data.specs.confidences import CONFIDENCE
+from calibrant.data.specs.column_names import CONFIDENCE
 from calibrant.data.survey import EVERY
 from calibrant.errors import BadInput, NotComputable
-from calibrant.inspect import logs, roles
-from calibrant.inspect.columns import seen
-from calibrant.inspect.command import command, of_sketch
+from calibrant.inspect import roles
+from calibrant.inspect.columns import LEAST, looked_at_sketch, sampled, seen
+from calibrant.inspect.command import command, facts, mended, of_sketch, with_parts
 from calibrant.inspect.input_errors import absent, dropped_rows, input_errors
 from calibrant.inspect.looked import Column, Look
-from calibrant.inspect.sample import LEAST, sampled
-from calibrant.inspect.sketched import looked_at_sketch
 
 WORDS = {"na", "n/a", "#n/a", "null", "nan", "none", "nil", "?", "-", ".", "missing"}  # text that stands for no value
 SETTINGS = ("label", "score", "positive", "by", "key", "cluster", "weights", "variables", "percent", "missing")
@@ -172,7 +170,7 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     kept = {c.name: c for c in columns}
     # (1) what could play which part, where nothing is named
     scores = roles.scores(columns)
-    reported = logs.with_parts(options, opened.log)
+    reported = with_parts(options, opened.log)
     score = reported.score or ("" if opened.log.tool else roles.sure(columns, scores, "score"))
     labels = roles.labels(columns, score)
     label = reported.label or roles.sure(columns, labels, "label")
@@ -186,12 +184,12 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
     unknown = unknown_of(dict(values)) if options.positive is None else ()
     event, plain = roles.event_of([pair for pair in values if pair[0] not in unknown])
     event = options.positive if options.positive is not None else event
-    planned = logs.mended(planned, opened.log, columns, rows.table.num_rows)
+    planned = mended(planned, opened.log, columns, rows.table.num_rows)
     taken = ((label,) if label else labels) + (score, *options.key, *options.row_attributes, *options.levels)
     others = () if opened.log.tool else roles.clusters(columns)
     cluster_code = planned.cluster or _cluster(kept, others, (*taken, *options.by), options.missing)
     groups = roles.groups(columns, (*taken, *others, cluster_code, *opened.log.own, *opened.log.verdicts))
-    mended = replace(
+    proposed = replace(
         planned,
         cluster=cluster_code,
         positive=options.positive if options.positive is not None or plain or not values else event,
@@ -201,14 +199,14 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
         key=options.key or (roles.keys(columns)[:1] if not opened.numbered else ()),
     )
     unsaid = not (options.label or options.score)
-    met = replace(mended, positive=None) if unknown else mended  # which outcomes are known is to be said first
+    met = replace(proposed, positive=None) if unknown else proposed  # which outcomes are known is to be said first
     refusals = (*input_errors(opened, rows, met if unsaid else planned), *_unnamed(planned, labels, scores, opened))
     refusals += tuple(r for r in (*refused, *unreadable) if r not in refusals)
     compared = not opened.not_read or opened.log.tool or {label, score} <= {*rows.table.column_names}  # as the audit
     repeats = repeated(rows.table, columns) if compared else None
     stated = dict(opened.log.confidences)
     named = {options.weights: "weights", options.cluster: "cluster"} | dict.fromkeys(options.levels, "cluster")
-    named |= {label: "label", score: "score"} | dict.fromkeys(mended.key, "key") | dict.fromkeys(mended.by, "group")
+    named |= {label: "label", score: "score"} | dict.fromkeys(proposed.key, "key") | dict.fromkeys(proposed.by, "group")
     return Look(
         name=opened.name,
         files=opened.files[:FIRST_FILES],
@@ -233,10 +231,10 @@ def looked_at(opened: Source, options: Reading, files: Sequence[str] = (), sql: 
         repeats=repeats,
         warnings=tuple(_warnings(columns, kept.get(label), scale, dropped, repeats)),
         refusals=refusals,
-        command=command(files, mended, sql if options.caller.command else "", opened.log.noun),
+        command=command(files, proposed, sql if options.caller.command else "", opened.log.noun),
         settings={name: getattr(options, name) for name in SETTINGS}
         | {"cluster": options.levels or options.cluster}
-        | ({"log": logs.facts(opened.log, files, mended)} if opened.log.tool else {}),
+        | ({"log": facts(opened.log, files, proposed)} if opened.log.tool else {}),
     )
 
 

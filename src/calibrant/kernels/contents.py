@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import mix, mixed
-from calibrant.kernels.runtime import as_readonly, few, inlined, kernel, plain
-from calibrant.kernels.tally import fixed
+from calibrant.kernels.runtime import as_readonly, few, inlined, kernel
+from calibrant.kernels.tally import fixed, fixed_point
 
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
@@ -28,8 +28,7 @@ def tags_of(p: ArrayLike) -> Words:
     """Return one number a score in [0, 1]: equal for equal scores, the cell of the score in its lowest bits."""
     scores = as_readonly(p, np.float64)
     if few(len(scores)):
-        tags: Words = plain(__name__).tags_of(scores)
-        return tags
+        return plain_tags_of(scores)
     out = np.empty(len(scores), dtype=np.uint64)
     _tags(scores, scores.view(np.uint64), out)
     return out
@@ -55,9 +54,7 @@ def fold(words: Words, column: ArrayLike) -> None:
     values = np.asarray(column)
     if few(len(words)):
         whole = values.dtype != np.float64
-        words[:] = mix(
-            words ^ (values.astype(np.uint64) if whole else plain(__name__).bits_of(as_readonly(values, np.float64)))
-        )
+        words[:] = mix(words ^ (values.astype(np.uint64) if whole else plain_bits_of(as_readonly(values, np.float64))))
     elif values.dtype == np.float64:
         numbers = as_readonly(values, np.float64)
         _fold_numbers(numbers, numbers.view(np.uint64), words)
@@ -89,7 +86,7 @@ def total(words: Words, y: ArrayLike) -> int:
     """The sum of the rows' numbers, three times where the label is 1, modulo 2^64: the same in any order."""
     numbers, labels = as_readonly(words, np.uint64), as_readonly(y, np.int8)
     if few(len(numbers)):
-        return int(plain(__name__).total(numbers, labels))
+        return int(plain_total(numbers, labels))
     return int(_total(numbers, labels))
 
 
@@ -117,7 +114,7 @@ def count(words: Words, tags: Words, y: ArrayLike, limit: np.uint64, table: Word
     """
     rows = as_readonly(words, np.uint64), as_readonly(tags, np.uint64), as_readonly(y, np.int8)
     if few(len(words)):
-        return int(plain(__name__).count(*rows, limit, table))
+        return int(plain_count(*rows, limit, table))
     return int(_count(*rows, limit, table))
 
 
@@ -138,3 +135,50 @@ def _count(words: Words, tags: Words, y: NDArray[np.int8], limit: np.uint64, tab
                 table[at, 0], table[at, 1] = word, tags[i]
             table[at, np.uint64(2) + np.uint64(y[i])] += _ONE
     return np.int64(words.shape[0])
+
+
+# ---- the same in NumPy, for few rows ----
+
+
+def plain_bits_of(x: Floats) -> Words:
+    """The bits of doubles, the same for both zeros and for all that is not a number."""
+    bits = np.where(x == 0.0, np.uint64(0), x.view(np.uint64))
+    return np.where(np.isnan(x), NOT_A_NUMBER, bits)
+
+
+def plain_tags_of(p: Floats) -> Words:
+    """The hash of each score, the cell of the score in its lowest bits."""
+    low = np.uint64((1 << TAG_BITS) - 1)
+    cell = (fixed_point(p) >> (30 - TAG_BITS)).astype(np.uint64)
+    return (mix(plain_bits_of(p)) & ~low) | cell
+
+
+def plain_total(words: Words, y: NDArray[np.int8]) -> int:
+    """The sum of the rows' numbers, three times where the label is 1, modulo 2^64."""
+    return int((words * (1 + 2 * y.astype(np.int64)).astype(np.uint64)).sum(dtype=np.uint64))
+
+
+def plain_count(words: Words, tags: Words, y: NDArray[np.int8], limit: np.uint64, table: Words) -> int:
+    """Count rows in the table until it is half full; return how many were looked at."""
+    # 1. different words in the order in which they come, as each takes the first place that is free
+    rows = np.flatnonzero(words <= limit)
+    own, begins, which = np.unique(np.maximum(words[rows], np.uint64(1)), return_index=True, return_inverse=True)
+    kept, last, most, size = table[:-1, 0], len(table) - 2, (len(table) - 1) >> 1, int(table[-1, 0])
+    place, stop = np.zeros(len(own), dtype=np.int64), len(words)
+    for k in np.argsort(begins).tolist():
+        word = int(own[k])
+        at = word & last
+        while kept[at] and kept[at] != word:
+            at = (at + 1) & last
+        if not kept[at]:
+            if size == most:
+                stop = int(rows[begins[k]])
+                break
+            size += 1
+            table[at, 0], table[at, 1] = own[k], tags[rows[begins[k]]]
+        place[k] = at
+    # 2. rows of each, by label
+    table[-1, 0] = size
+    looked = rows < stop
+    np.add.at(table, (place[which[looked]], 2 + y[rows[looked]].astype(np.int64)), np.uint64(1))
+    return stop

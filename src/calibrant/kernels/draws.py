@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.runtime import as_readonly, few, inlined, kernel, plain
+from calibrant.kernels.runtime import as_readonly, few, inlined, kernel
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.uint64]
@@ -99,18 +99,12 @@ def stream(ids: ArrayLike, first: int, salt: int) -> Stream:
 def hash_bytes(offsets: ArrayLike, data: ArrayLike, seed: int) -> Ids:
     """Hash variable-length byte strings to uint64: FNV-1a, then SplitMix64.
 
-    Parameters
-    ----------
-    offsets : int64 array of shape (n + 1,)
-        Where each string starts in `data` (Arrow's large layout), and where the last one ends.
-    data : uint8 array
-    seed : int
+    `offsets` (int64, shape (n + 1,)) say where each starts in `data` (uint8), as in Arrow's large layout.
     """
     starts, text = as_readonly(offsets, np.int64), as_readonly(data, np.uint8)
     longest = int(np.diff(starts).max(initial=0))
     if few(len(text) + LONG * longest, 8):
-        ids: Ids = plain(__name__).hash_bytes(starts, text, np.uint64(seed))
-        return ids
+        return plain_hash_bytes(starts, text, np.uint64(seed))
     out = np.empty(len(starts) - 1, dtype=np.uint64)
     _hash_bytes(starts, text, np.uint64(seed), out)
     return out
@@ -131,23 +125,10 @@ def _hash_bytes(offsets: NDArray[np.int64], data: NDArray[np.uint8], seed: np.ui
 def outcomes(ids: ArrayLike, rate: ArrayLike, first: int, draws: int, salt: int) -> NDArray[np.uint8]:
     """Return outcomes of a calibrated model: ``Y* ~ Bernoulli(rate)``, independent over rows and draws.
 
-    Parameters
-    ----------
-    ids : uint64 array of shape (n,)
-        Row identities.
-    rate : float64 array of shape (n,)
-        Event rates in [0, 1].
-    first, draws : int
-        Number of the first draw, and how many.
-    salt : int
-        From the seed; two salts give independent outcomes.
-
-    Returns
-    -------
-    uint8 array of shape (n, draws)
+    `ids` (uint64) and `rate` have shape (n,), what is returned (n, draws); two salts give independent outcomes.
     """
     out = np.empty((np.size(ids), draws), dtype=np.uint8)
-    write = plain(__name__).outcomes if few(out.size, DRAWS_PER_ROW, often=True) else _outcomes
+    write = plain_outcomes if few(out.size, DRAWS_PER_ROW, often=True) else _outcomes
     write(stream(ids, first, salt), as_readonly(rate, np.float64), out)
     return out
 
@@ -188,7 +169,7 @@ def tallies(
     parts = []
     for first in range(draws.first, last, AT_ONCE):
         out = np.zeros((cells, min(AT_ONCE, last - first)))
-        add = plain(__name__).tallies if few(len(rows[0]) * out.shape[1], DRAWS_PER_ROW, often=True) else _tallies
+        add = plain_tallies if few(len(rows[0]) * out.shape[1], DRAWS_PER_ROW, often=True) else _tallies
         add(stream(ids, first, draws.salt), *rows, out)
         parts.append(out)
     return np.concatenate(parts, axis=1)
@@ -218,24 +199,12 @@ _ONE = np.uint64(1)
 
 
 def words(ids: ArrayLike, low: ArrayLike, high: ArrayLike, first: int, salt: int) -> Ids:
-    """Return 64 draws of each row's outcome at two rates, from one uniform number a draw.
+    """Return 64 draws of each row's outcome at two rates, from one uniform number a draw: uint64, shape (n, 2).
 
-    Parameters
-    ----------
-    ids : uint64 array of shape (n,)
-        Row identities.
-    low, high : float64 arrays of shape (n,)
-        Event rates.
-    first, salt : int
-        As in `outcomes`: draw b is that function's draw ``first + b``.
-
-    Returns
-    -------
-    uint64 array of shape (n, 2)
-        Bit b is draw b, at `low` and at `high`.
+    Bit b is draw ``first + b`` of `outcomes`, at `low` and at `high`.
     """
     out = np.empty((np.size(ids), 2), dtype=np.uint64)
-    write = plain(__name__).words if few(len(out), often=True) else _words
+    write = plain_words if few(len(out), often=True) else _words
     write(stream(ids, first, salt), as_readonly(low, np.float64), as_readonly(high, np.float64), out)
     return out
 
@@ -274,7 +243,7 @@ def peaks(word: ArrayLike, at: ArrayLike, gain: ArrayLike, drift: ArrayLike, sca
     """
     best = np.full(LANES, float(floor))
     steps = as_readonly(gain, np.float64), as_readonly(drift, np.float64), as_readonly(scale, np.float64)
-    rise = plain(__name__).peaks if few(len(steps[0]), often=True) else _peaks
+    rise = plain_peaks if few(len(steps[0]), often=True) else _peaks
     rise(as_readonly(word, np.uint64), as_readonly(at, np.uint64), *steps, best)
     return best
 
@@ -321,7 +290,7 @@ def extremes(events: ArrayLike, weight: ArrayLike, expected: ArrayLike, read: Ar
     walks : Walks of shape (draws,), written
     """
     rows = as_readonly(weight, np.float64), as_readonly(expected, np.float64), as_readonly(read, np.bool_)
-    walk = plain(__name__).extremes if few(np.size(events), DRAWS_PER_ROW, often=True) else _extremes
+    walk = plain_extremes if few(np.size(events), DRAWS_PER_ROW, often=True) else _extremes
     walk(as_readonly(events, np.int32), *rows, walks)
 
 
@@ -541,3 +510,76 @@ def _highest(sums: Floats, least: float, fewest: float, out: Floats) -> None:
             if events >= fewest and seen > 0.0 and mass >= least:
                 best = max(best, total * (seen * whole) ** -0.25)
         out[m] = best
+
+
+# ---- the same in NumPy, for few rows ----
+
+IN_CACHE = 1 << 16  # outcomes that stay in the cache
+
+
+def plain_hash_bytes(offsets: NDArray[np.int64], data: NDArray[np.uint8], seed: np.uint64) -> Ids:
+    """Hash byte strings, a byte of each at a time."""
+    h = np.full(len(offsets) - 1, BASIS ^ seed, dtype=np.uint64)
+    sizes, bytes_ = np.diff(offsets), data.astype(np.uint64)
+    for j in range(int(sizes.max(initial=0))):
+        on = np.flatnonzero(sizes > j)
+        h[on] = (h[on] ^ bytes_[offsets[on] + j]) * PRIME
+    return mix(h)
+
+
+def _uniforms(rows: Stream, draws: int) -> Floats:
+    """The numbers of each row's stream, side by side."""
+    start = mix(rows.ids ^ rows.salt)
+    steps = (np.uint64(rows.first) + np.arange(draws, dtype=np.uint64)) * GOLDEN
+    return (mix(start[:, None] + steps) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def plain_outcomes(rows: Stream, rate: Floats, out: NDArray[np.uint8]) -> None:
+    """Write the outcomes of each row."""
+    turn = max(1, IN_CACHE // max(1, out.shape[1]))
+    for a in range(0, len(rate), turn):
+        some = rows._replace(ids=rows.ids[a : a + turn])
+        out[a : a + turn] = _uniforms(some, out.shape[1]) < rate[a : a + turn, None]
+
+
+def plain_tallies(rows: Stream, rate: Floats, weight: Floats, codes: NDArray[np.int32], out: Floats) -> None:
+    """Add weighted outcomes at the cells of each cutting."""
+    hit = np.empty((len(rate), out.shape[1]), dtype=np.uint8)
+    plain_outcomes(rows, rate, hit)
+    drawn = hit * weight[:, None] if len(weight) else hit
+    for code in codes.T:
+        order = np.argsort(code, kind="stable")[int((code < 0).sum()) :]
+        cells, begins = np.unique(code[order], return_index=True)
+        if len(cells):
+            out[cells] += np.add.reduceat(drawn[order], begins, axis=0, dtype=np.float64)
+
+
+def plain_words(rows: Stream, low: Floats, high: Floats, out: Ids) -> None:
+    """Write 64 draws of each row's outcome at two rates, a bit each."""
+    u = _uniforms(rows, LANES)
+    for k, rate in enumerate((low, high)):
+        bits = np.packbits(u < rate[:, None], axis=1, bitorder="little")
+        out[:, k] = bits.view("<u8")[:, 0]
+
+
+def plain_peaks(word: Ids, at: Ids, gain: Floats, drift: Floats, scale: Floats, best: Floats) -> None:
+    """Raise `best` to the peak of each of 64 cumulative scores."""
+    if not len(at):
+        return
+    bits = (word[at][:, None] >> np.arange(LANES, dtype=np.uint64)) & np.uint64(1)
+    seen = np.flatnonzero(scale > 0.0)
+    sums = np.cumsum(gain[:, None] * bits, axis=0)[seen] + drift[seen, None]
+    np.maximum(best, (scale[seen, None] * sums).max(axis=0, initial=-np.inf), out=best)
+
+
+def plain_extremes(
+    events: NDArray[np.int32], weight: Floats, expected: Floats, read: NDArray[np.bool_], walks: Walks
+) -> None:
+    """Continue walks over some rows, in place."""
+    if not len(events):
+        return
+    path = np.cumsum(np.vstack([walks.at, weight[:, None] * events]), axis=0)[1:]
+    walks.at[:] = path[-1]
+    seen = (path - expected[:, None])[read]
+    np.minimum(walks.low, seen.min(axis=0, initial=np.inf), out=walks.low)
+    np.maximum(walks.high, seen.max(axis=0, initial=-np.inf), out=walks.high)

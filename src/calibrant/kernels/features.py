@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import mix
-from calibrant.kernels.runtime import as_readonly, few, kernel, plain
+from calibrant.kernels.runtime import as_readonly, few, kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -75,7 +75,7 @@ def bells(points: Floats, marks: Floats, scale: float) -> Floats:
     cross = np.ascontiguousarray(points @ marks.T)
     own, theirs = (np.ascontiguousarray((a * a).sum(axis=1)) for a in (points, marks))
     if few(cross.size, BELLS_PER_ROW, often=True):
-        plain(__name__).bells(cross, own, theirs, float(scale) * PER_UNIT, bell_table())
+        plain_bells(cross, own, theirs, float(scale) * PER_UNIT, bell_table())
     else:
         _bells(cross, own, theirs, float(scale) * PER_UNIT, bell_table())
     return cross
@@ -108,7 +108,7 @@ class Tables:
 
     def write(self, cells: ArrayLike, out: Floats) -> None:
         """Write ``tables[j][cells[:, j]]`` into the columns of `out`, shape (n, columns), from that table's first."""
-        write = plain(__name__).looked_up if few(len(out), often=True) else _looked_up
+        write = plain_looked_up if few(len(out), often=True) else _looked_up
         write(as_readonly(cells, np.int64), self._flat, self._first, self._start, out)
 
 
@@ -127,3 +127,21 @@ def flagged(columns: Ints, starts: Sequence[int], out: Floats) -> None:
     rows = np.arange(len(columns))
     for j in range(columns.shape[1]):
         out[rows, starts[j] + columns[:, j]] = 1.0
+
+
+# ---- the same in NumPy, for few rows ----
+
+
+def plain_bells(cross: Floats, own: Floats, marks: Floats, scale: float, table: Floats) -> None:
+    """Turn products of coordinates into bells, in place."""
+    squared = own[:, None] + marks - 2.0 * cross
+    cross[:] = table[np.minimum(squared * scale, len(table) - 1.0).astype(np.int64)]
+
+
+def plain_looked_up(cells: Ints, table: NDArray[np.int16], first: Ints, start: Ints, out: Floats) -> None:
+    """Write ``tables[j][cells[:, j]]`` into the columns of `out`, from that table's first."""
+    ends = [*first.tolist(), len(table)]
+    for j in range(len(first)):
+        a, b, to, after = ends[j], ends[j + 1], int(start[j]), int(start[j + 1])
+        if after > to:
+            out[:, to:after] = table[a:b].reshape(-1, after - to)[cells[:, j]]

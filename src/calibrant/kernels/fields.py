@@ -12,45 +12,50 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.runtime import as_readonly, few, inlined, kernel, plain
+from calibrant.kernels import field_patterns as patterns
+from calibrant.kernels.field_patterns import (
+    CODE,
+    COMMA,
+    DATE,
+    DONE,
+    EITHER,
+    EMPTY,
+    ENDED,
+    FIELDS,
+    FINE,
+    GROUPED,
+    HEX,
+    LINE,
+    LONG,
+    MOST_DIGITS,
+    MULTILINE,
+    ODDLY,
+    OPEN,
+    PERCENT,
+    POINTED,
+    RAGGED,
+    REAL,
+    ROWS,
+    TAKEN,
+    TEXT,
+    TIME,
+    WHOLE,
+    WORDS,
+    ZONED,
+)
+from calibrant.kernels.runtime import as_readonly, few, inlined, kernel
 
 Bytes = NDArray[np.uint8]
-
-# What a field can be, as numbers of bits.
-
-EMPTY, ABSENT, WHOLE, REAL, INFINITE, BOOLEAN = 0, 1, 2, 3, 4, 5
-CODE, LONG, HEX, PERCENT = 6, 7, 8, 9  # digits with a leading zero; more than 15 of them; 0x1F; 12%
-COMMA, EITHER, GROUPED = 10, 11, 12  # 0,5 has a decimal comma; 1,234 may have; 1,234,567 and 1 234 have thousands
-DATE, TIME, FINE, ZONED = 13, 14, 15, 16  # 2024-01-31; with a time; in less than microseconds; with a zone
-POINTED = 17  # 1.234 may have thousands, where decimals stand behind commas
-TEXT = 18
-CODES = 19
-DONE = np.uint32(1 << TEXT)
-
-# What `scan` adds up.
-
-TAKEN, ROWS, LINE, MULTILINE, RAGGED, FIELDS, OPEN, ENDED = 0, 1, 2, 3, 4, 5, 6, 7
-TALLIES = 8
 
 # How a field is written: as it is; with a doubled quote, or spaces after quotes; with no closing quote; more after it.
 
 PLAIN, ESCAPED, UNCLOSED, LONGER = 0, 1, 2, 3
 
-MOST_DIGITS = 15  # of an integer that a double holds, whatever its digits
 LF, CR, QUOTE, SPACE, TAB, POINT, COMMA_, MINUS, PLUS, COLON = 10, 13, 34, 32, 9, 46, 44, 45, 43, 58
 ZERO, NINE, A, Z, PER_CENT, APOSTROPHE, SMALL, SMALL_X = 48, 57, 65, 90, 37, 39, 32, 120
 
-WORDS = {
-    ABSENT: (
-        *("na", "n/a", "n.a.", "#n/a", "#na", "<na>", "nan", "-nan", "nat", "null", "none", "nil", "\\n"),
-        *("-", "--", "?", ".", "..", "..."),
-    ),
-    INFINITE: ("inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"),
-    BOOLEAN: ("true", "false"),
-}
 LONGEST = 10
 PER_ROW = 32  # bytes that take as long to look at, in Python, as other kernels' rows
-ODDLY = 18  # not recognised by digits alone
 ODD = 1 << 12  # such fields that are kept until they are looked at
 LEFT = 256  # so few of a later turn are looked at without compiling
 OTHER, END = 1 << 20, 1 << 40  # what a byte weighs that is neither digit nor point, and one that ends a field
@@ -101,7 +106,7 @@ def scan(
     """
     block, weight = as_readonly(data, np.uint8), _weights(delimiter)
     if few(len(block), PER_ROW):
-        plain(__name__).scan(block.tobytes(), final, delimiter, seen, first, tally)
+        patterns.scan(block.tobytes(), final, delimiter, seen, first, tally)
         if not final:
             tally[OPEN] = 0
         return
@@ -112,7 +117,7 @@ def scan(
         count = _scan(block, final, weight, FieldScan(seen, tally, odd))
         # the first of a block by regular expressions, and what is left when these decided all: most texts need no more
         if few(count) and (before == begun or count <= LEFT):
-            plain(__name__).mean(block, odd[:count], seen, first)
+            patterns.mean(block, odd[:count], seen, first)
         else:
             _mean(block, odd[:count], seen, first, _WORDS)
     if not final:

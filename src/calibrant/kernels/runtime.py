@@ -4,8 +4,10 @@ A kernel is a plain Python function over arrays that numba compiles. Importing a
 first call of any kernel in it brings numba, and machine code from the cache beside the file if it was compiled before.
 Every kernel has an oracle, slow and obviously right, in the tests.
 
-Where `CALIBRANT_KERNELS` is "plain", nothing is compiled. What has a twin in `plain/` is done in NumPy whatever its
-size, the rest by the interpreter: the same numbers, some hundred times slower where rows are many.
+What is done for few rows has a twin in NumPy beside its kernel, called `plain_...`: compiling, and loading what was
+compiled, costs more than these take. Sizes alone decide (see `few`), so that results are the same cold and warm.
+Where `CALIBRANT_KERNELS` is "plain", nothing is compiled: the twins take rows however many, and what has none is done
+by the interpreter; the same numbers, some hundred times slower where rows are many.
 """
 
 from __future__ import annotations
@@ -18,10 +20,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import cache, update_wrapper, wraps
-from importlib import import_module
 from pathlib import Path
 from threading import RLock
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -127,11 +127,6 @@ def sized(rows: float) -> Iterator[None]:
         yield
     finally:
         _MANY.reset(before)
-
-
-def plain(kernels: str) -> ModuleType:
-    """The file of `calibrant.kernels.plain` that does in NumPy, for few rows, what a file of kernels does."""
-    return import_module(f"calibrant.kernels.plain.{kernels.rpartition('.')[2]}")
 
 
 def as_readonly(values: ArrayLike | None, dtype: type[Number]) -> NDArray[Number]:

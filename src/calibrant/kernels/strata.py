@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.kernels.draws import GOLDEN, Draws, Stream, start, stream, uniform
-from calibrant.kernels.runtime import as_readonly, few, kernel, plain
-from calibrant.kernels.tally import fixed
+from calibrant.kernels.runtime import as_readonly, few, kernel
+from calibrant.kernels.tally import fixed, fixed_point
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int8]
@@ -46,10 +46,9 @@ def bin_sums(
     """
     inner, scores, labels = as_readonly(edges, np.float64), as_readonly(p, np.float64), as_readonly(y, np.int8)
     if few(len(scores)):
-        sums: Floats = plain(__name__).bin_sums(
+        return plain_bin_sums(
             scores, labels, (as_readonly(count, np.float64), as_readonly(weight, np.float64)), inner, bins
         )
-        return sums
     out = np.zeros((bins, 6))
     if count is None and weight is None:
         _row_sums(scores, labels, inner, out)
@@ -107,8 +106,7 @@ def spread(p: ArrayLike, y: ArrayLike, count: ArrayLike | None, weight: ArrayLik
     scores, labels = as_readonly(p, np.float64), as_readonly(y, np.int8)
     each = as_readonly(count, np.float64), as_readonly(weight, np.float64)
     if few(len(scores)):
-        points: Floats = plain(__name__).spread(scores, labels, each, steps)
-        return points
+        return plain_spread(scores, labels, each, steps)
     out = np.zeros((steps + 1, 3))
     _spread(scores, labels, *each, out)
     return out
@@ -173,8 +171,7 @@ def locate(x: ArrayLike, edges: ArrayLike) -> Cells:
     if not len(ends):
         return np.isnan(values).astype(np.int32)
     if few(len(values)):
-        result: Cells = plain(__name__).locate(values, ends)
-        return result
+        return plain_locate(values, ends)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         scale = np.float64(BUCKETS * len(ends) - 1) / (ends[-1] - ends[0])
     scale = scale if np.isfinite(scale) else np.float64(0.0)
@@ -236,8 +233,7 @@ def strata_sums(cell: ArrayLike, cells: int, y: ArrayLike, seen: Seen, x: ArrayL
         as_readonly(x, np.float64),
     )
     if few(len(where)):
-        sums: Floats = plain(__name__).strata_sums(where, cells, labels, typed, place)
-        return sums
+        return plain_strata_sums(where, cells, labels, typed, place)
     out = np.zeros((cells, COLUMNS))
     _strata_sums(where, labels, typed, place, out)
     return out
@@ -319,7 +315,7 @@ def power_sums(residual: ArrayLike, cell: ArrayLike, block: ArrayLike, cells: in
     """
     if few(np.size(cell)):
         at = np.asarray(block, dtype=np.int64) * cells + np.asarray(cell)
-        sums: Floats = plain(__name__).power_sums(as_readonly(residual, np.float64), at, blocks * cells)
+        sums: Floats = plain_power_sums(as_readonly(residual, np.float64), at, blocks * cells)
         return sums.reshape(blocks, cells, 5)
     out = np.zeros((blocks, cells, 5))
     _power_sums(as_readonly(residual, np.float64), as_readonly(cell, np.int32), as_readonly(block, np.uint8), out)
@@ -357,7 +353,7 @@ def fine_sums(
     values, edges = as_readonly(x, np.float64), as_readonly(ends, np.float64)
     rows = as_readonly(cell, np.int32), values, edges, as_readonly(p, np.float64), as_readonly(y, np.int8)
     if few(len(rows[0])):
-        plain(__name__).fine_sums(*rows, out)
+        plain_fine_sums(*rows, out)
     else:
         _fine_sums(*rows, out)
 
@@ -379,3 +375,78 @@ def _fine_sums(cell: Cells, x: Floats, ends: Floats, p: Floats, y: Labels, out: 
         out[b, side, label, 1] += q
         out[b, side, label, 2] += short * short
         out[b, side, label, 3] += place
+
+
+# ---- the same in NumPy, for few rows ----
+
+
+def _ones_or(value: Floats, n: int) -> Floats:
+    """Return what was given, or ones where it is empty."""
+    return value if len(value) else np.ones(n)
+
+
+def _counted(at: Ints | Cells, columns: tuple[Floats, ...], cells: int) -> Floats:
+    return np.stack([np.bincount(at, column, cells) for column in columns], axis=1)
+
+
+def plain_bin_sums(p: Floats, y: Labels, inputs: tuple[Floats, Floats], edges: Floats, bins: int) -> Floats:
+    """Return six sums for each bin; given are rows and weights, empty for ones."""
+    f, w = (_ones_or(v, len(p)) for v in inputs)
+    b = np.searchsorted(edges, p, side="right") if len(edges) else np.minimum((p * bins).astype(np.int64), bins - 1)
+    weight = f * w
+    residual = y - p
+    return _counted(b, (f, weight, weight * y, weight * p, weight * w * residual * residual, weight * w), bins)
+
+
+def plain_spread(p: Floats, y: Labels, inputs: tuple[Floats, Floats], steps: int) -> Floats:
+    """Return three sums for each of the points ``0, 1/steps, ..., 1``; given are rows and weights, empty for ones."""
+    f, w = (_ones_or(v, len(p)) for v in inputs)
+    at = p * steps
+    j = np.minimum(at.astype(np.int64), steps - 1)
+    share, r = at - j, w * (y - p)
+    low, high = (np.bincount(k, f * r * part, steps + 1) for k, part in ((j, 1.0 - share), (j + 1, share)))
+    near = j + (share + 0.5).astype(np.int64)
+    squares = _counted(near, (f * r * r, f * w * w), steps + 1)
+    return np.column_stack([low + high, squares])
+
+
+def plain_locate(x: Floats, edges: Floats) -> Cells:
+    """The number of edges at or below each value; one more than there are edges for NaN."""
+    at = np.searchsorted(edges, x, side="right")
+    return np.where(np.isnan(x), len(edges) + 1, at).astype(np.int32)
+
+
+def plain_strata_sums(cell: Cells, cells: int, y: Labels, seen: Typed, x: Floats) -> Floats:
+    """Return eight sums a cell."""
+    p, w = seen.p, _ones_or(seen.weight, len(seen.p))
+    s, hit = p, y.astype(np.float64)
+    if seen.confidence:
+        turned = p < 0.5
+        s, hit = np.where(turned, 1.0 - p, p), np.where(turned, 1.0 - hit, hit)
+    residual, square = w * (hit - s), w * w
+    place = x if len(x) else np.zeros(len(p))
+    columns = (np.ones(len(p)), w, square, w * hit, w * s, square * s * (1.0 - s), residual * residual, place)
+    return _counted(cell, columns, cells)
+
+
+def plain_power_sums(residual: Floats, at: Ints, size: int) -> Floats:
+    """Return sums of ``r^0`` to ``r^4`` at each place."""
+    square = residual * residual
+    columns = np.ones(len(residual)), residual, square, square * residual, square * square
+    return _counted(at, columns, size)
+
+
+def plain_fine_sums(cell: Cells, x: Floats, ends: Floats, p: Floats, y: Labels, out: Ints) -> None:
+    """Add rows to four integer sums per cell, side of the score and label."""
+    q = fixed_point(p)
+    place = np.zeros(len(q), dtype=np.int64)
+    if len(x):
+        known = np.flatnonzero(cell < len(ends) - 1)
+        low, high = ends[cell[known]], ends[cell[known] + 1]
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            share = np.where(high > low, (x[known] - low) / (high - low), 0.0)
+        share = np.where(share > 0.0, share, 0.0)  # not a number, of ends that are infinite, too
+        place[known] = (np.minimum(share, 1.0) * 65535.0).astype(np.int64)
+    at = cell, q >> 29, y.astype(np.int64)
+    for k, value in enumerate((np.ones_like(q), q, (q >> 14) ** 2, place)):
+        np.add.at(out[..., k], at, value)

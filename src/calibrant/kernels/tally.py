@@ -3,6 +3,9 @@
 While rows are read, a count and a sum share one integer: a packed cell holds ``count << 40 | remainder sum`` for each
 label and, for everyone, the sum of squares; a packed level holds ``negatives | positives << 32``. A block's counters
 lie together. Nothing overflows for up to `Packed.capacity` rows; then `Packed.settle` unpacks.
+
+Where the score takes few values, rows are counted by it too, in a small table with open addressing, never more than a
+quarter full; nothing is looked at after the first score that finds no room, so a continuous one costs a thousand rows.
 """
 
 from __future__ import annotations
@@ -12,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.draws import mixed
-from calibrant.kernels.runtime import as_readonly, few, inlined, kernel, plain
+from calibrant.kernels.draws import hash_split, mix, mixed
+from calibrant.kernels.runtime import as_readonly, few, inlined, kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -116,7 +119,7 @@ class Packed:
         """Add everything to a sketch's plain arrays and start again from zero."""
         cells, levels = unpack_cells, unpack_levels
         if few(self.rows):
-            cells, levels = plain(__name__).unpack_cells, plain(__name__).unpack_levels
+            cells, levels = plain_unpack_cells, plain_unpack_levels
         cells(self.counters.cells, into.cells[:, None])
         levels(self.counters.levels[:, None], into.levels[:, None])
         cells(self.counters.group_cells, into.group_cells.swapaxes(0, 1))
@@ -138,7 +141,7 @@ def tally(rows: Rows, packed: Packed, faults: Ints) -> None:
         np.uint64(rows.salt),
     )
     if few(len(one_type.p)):
-        plain(__name__).tally(one_type, packed.counters, faults)
+        plain_tally(one_type, packed.counters, faults)
     else:
         _tally(one_type, packed.split, packed.counters, faults)
 
@@ -231,3 +234,199 @@ def unpack_levels(packed: Ints, plain: Ints) -> None:
                     plain[a, b, c, 0] += v & _NEGATIVES
                     plain[a, b, c, 1] += v >> 32
                     packed[a, b, c] = 0
+
+
+# ---- the same in NumPy, for few rows ----
+
+
+def plain_tally(rows: Rows, counters: Counters, faults: Ints) -> None:
+    """Add rows to packed counters; faulty rows are counted in `faults`."""
+    # 1. what is wrong with rows
+    p, y = rows.p, rows.y
+    numbers = rows.first_row + np.arange(len(p), dtype=np.int64)
+    missing, unlabelled = np.isnan(p), y == -1
+    outside = ~missing & ~((p >= 0.0) & (p <= 1.0))
+    odd = ~unlabelled & (y != 0) & (y != 1)
+    for slot, bad in enumerate((missing, outside, unlabelled, odd)):
+        if bad.any():
+            if faults[2 * slot] == 0:
+                faults[2 * slot + 1] = numbers[bad][0]
+            faults[2 * slot] += int(bad.sum())
+    good = np.flatnonzero(~(missing | outside | unlabelled | odd))
+    # 2. their blocks, cells and levels
+    q, label = fixed_point(p[good]), y[good].astype(np.int64)
+    who = rows.ids if len(rows.ids) else numbers.astype(np.uint64)
+    block = hash_split(mix(who[good] ^ np.uint64(rows.salt)), len(counters.levels))
+    level = np.minimum(((q + 1) * LEVELS) >> SCORE_BITS, LEVELS - 1)
+    # 3. packed: a count above, a sum below
+    down = SCORE_BITS - CELL_BITS
+    cell, rest = q >> down, q & ((1 << down) - 1)
+    cells = counters.cells[:, 0]
+    np.add.at(cells, (block, cell, label), (1 << 40) + rest)
+    np.add.at(cells, (block, cell, np.full_like(cell, 2)), rest * rest)
+    np.add.at(counters.levels, (block, level), 1 + label * 0xFFFFFFFF)
+    down = SCORE_BITS - GROUP_BITS
+    cell, rest = q >> down, q & ((1 << down) - 1)
+    for base, codes in zip(rows.bases, rows.codes, strict=True):
+        group = base + codes[good].astype(np.int64)
+        np.add.at(counters.group_cells, (block, group, cell, label), (1 << 40) + rest)
+        np.add.at(counters.group_levels, (block, group, level), 1 + label * 0xFFFFFFFF)
+
+
+def plain_unpack_cells(packed: Ints, plain: Ints) -> None:
+    """Move packed cells of shape (a, b, cells, 2 or more) into plain ones of shape (a, b, cells, 4 or more)."""
+    at = np.nonzero(packed[..., :2])
+    kept = packed[..., :2][at]
+    np.add.at(plain, at, kept >> 40)
+    np.add.at(plain, (*at[:3], 2 + at[3]), kept & ((1 << 40) - 1))
+    if packed.shape[3] > 2:
+        at = np.nonzero(packed[..., 2])
+        plain[..., 4][at] += packed[..., 2][at]
+    packed[np.nonzero(packed.any(axis=3))] = 0
+
+
+def plain_unpack_levels(packed: Ints, plain: Ints) -> None:
+    """Move packed levels of shape (a, b, levels) into plain ones of shape (a, b, levels, 2)."""
+    at = np.nonzero(packed)
+    plain[..., 0][at] += packed[at] & 0xFFFFFFFF
+    plain[..., 1][at] += packed[at] >> 32
+    packed[at] = 0
+
+
+# ---- rows counted by the score itself, as long as it takes few values ----
+
+Numbers = NDArray[np.int16]
+
+MOST = 1 << 10  # different scores
+PLACE_BITS = 12
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
+_DOWN = np.uint64(64 - PLACE_BITS)
+_LAST_PLACE = np.uint64((1 << PLACE_BITS) - 1)
+FREE = -1
+
+
+class Table(NamedTuple):
+    """Different scores, in the order in which they came, and rows that have each."""
+
+    places: Numbers  # shape (4096,): number of the score that lies there, or -1
+    scores: Ints  # shape (1024,)
+    size: Ints  # shape (1,): how many there are
+    counts: Ints  # shape (1 + groups, 1024, 2): rows by label: of everyone, then of each group
+
+    @classmethod
+    def empty(cls, groups: int) -> Table:
+        """A table of no rows."""
+        return cls(
+            np.full(1 << PLACE_BITS, FREE, dtype=np.int16),
+            np.zeros(MOST, dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
+            np.zeros((1 + groups, MOST, 2), dtype=np.int64),  # pages that no row touches cost nothing
+        )
+
+
+def numbers_of(p: ArrayLike, table: Table) -> Numbers:
+    """The number of each score, new ones for those not seen before; -1 from the first that has no room on.
+
+    Parameters
+    ----------
+    p : float64 array of shape (n,)
+        In [0, 1].
+    table : Table
+    """
+    scores = as_readonly(p, np.float64)
+    if few(len(scores)):
+        return plain_numbers_of(scores, table)
+    out = np.full(len(scores), FREE, dtype=np.int16)
+    _numbers(scores, table, out)
+    return out
+
+
+@kernel
+def _numbers(p: NDArray[np.float64], table: Table, out: Numbers) -> None:
+    scores, places, size = table.scores, table.places, table.size
+    for i in range(p.shape[0]):
+        q = fixed(p[i])
+        at = (np.uint64(q) * _SPREAD) >> _DOWN
+        while places[at] >= 0 and scores[places[at]] != q:
+            at = (at + _ONE) & _LAST_PLACE
+        if places[at] < 0:
+            if size[0] == scores.shape[0]:
+                return
+            places[at] = size[0]
+            scores[size[0]] = q
+            size[0] += 1
+        out[i] = places[at]
+
+
+def count_numbers(numbers: ArrayLike, y: ArrayLike, groups: ArrayLike, bases: ArrayLike, counts: Ints) -> None:
+    """Count rows by the number of their score, in place.
+
+    Parameters
+    ----------
+    numbers : int16 array of shape (n,)
+        From 0 on.
+    y : int8 array of shape (n,)
+        0 or 1.
+    groups : int32 array of shape (groupings, n)
+        Level of each grouping, counted from zero.
+    bases : int64 array of shape (groupings,)
+        Where each grouping's groups start.
+    counts : int64 array of shape (1 + groups, 1024, 2)
+    """
+    one_type = (
+        as_readonly(numbers, np.int16),
+        as_readonly(y, np.int8),
+        as_readonly(groups, np.int32),
+        as_readonly(bases, np.int64),
+    )
+    if few(len(one_type[0])):
+        plain_count_numbers(*one_type, counts)
+    else:
+        _count_numbers(*one_type, counts)
+
+
+@kernel
+def _count_numbers(numbers: Numbers, y: NDArray[np.int8], groups: NDArray[np.int32], bases: Ints, counts: Ints) -> None:
+    for i in range(numbers.shape[0]):
+        counts[0, numbers[i], y[i]] += 1
+    for v in range(groups.shape[0]):
+        first = 1 + bases[v]
+        for i in range(numbers.shape[0]):
+            counts[first + groups[v, i], numbers[i], y[i]] += 1
+
+
+# ---- the same in NumPy, for few rows ----
+
+SPREAD, LAST = 0x9E3779B97F4A7C15, (1 << PLACE_BITS) - 1
+
+
+def plain_numbers_of(p: NDArray[np.float64], table: Table) -> Numbers:
+    """The number of each score, new ones for those not seen before; -1 from the first that has no room on."""
+    different, begins, which = np.unique(fixed_point(p), return_index=True, return_inverse=True)
+    number, stop = np.full(len(different), FREE, dtype=np.int16), len(p)
+    for k in np.argsort(begins).tolist():
+        q = int(different[k])
+        at = ((q * SPREAD) & (2**64 - 1)) >> (64 - PLACE_BITS)
+        while table.places[at] >= 0 and table.scores[table.places[at]] != q:
+            at = (at + 1) & LAST
+        if table.places[at] < 0:
+            if table.size[0] == len(table.scores):
+                stop = int(begins[k])
+                break
+            table.places[at] = table.size[0]
+            table.scores[table.size[0]] = q
+            table.size[0] += 1
+        number[k] = table.places[at]
+    out: Numbers = number[which]
+    out[stop:] = FREE
+    return out
+
+
+def plain_count_numbers(
+    numbers: Numbers, y: NDArray[np.int8], groups: NDArray[np.int32], bases: Ints, counts: Ints
+) -> None:
+    """Count rows by the number of their score, in place."""
+    labels = y.astype(np.int64)
+    np.add.at(counts[0], (numbers, labels), 1)
+    for levels, base in zip(groups, bases, strict=True):
+        np.add.at(counts, (1 + base + levels, numbers, labels), 1)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibrant.kernels.runtime import as_readonly, few, inlined, kernel, plain
+from calibrant.kernels.runtime import as_readonly, few, inlined, kernel
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.uint8]
@@ -55,7 +55,7 @@ def gradients(log_odds: ArrayLike, y: ArrayLike, weight: ArrayLike, gradient: Fl
 
     ``p = expit(log_odds)``; all arrays of shape (n,), the last two written.
     """
-    write = plain(__name__).gradients if few(len(gradient), often=True) else _gradients
+    write = plain_gradients if few(len(gradient), often=True) else _gradients
     write(
         as_readonly(log_odds, np.float64), as_readonly(y, np.int8), as_readonly(weight, np.float64), gradient, hessian
     )
@@ -88,7 +88,7 @@ def grow(columns: Columns, gradient: ArrayLike, hessian: ArrayLike, rows: ArrayL
     sums = as_readonly(gradient, np.float64), as_readonly(hessian, np.float64)
     how = Rule(int(rule.depth), float(rule.ridge), float(rule.least))
     if few(np.size(rows), often=True):
-        plain(__name__).grow(own, sums, as_readonly(rows, np.int32), how, tree)
+        plain_grow(own, sums, as_readonly(rows, np.int32), how, tree)
     else:
         _grow(own, *sums, as_readonly(rows, np.int32), how, tree)
     return tree
@@ -177,7 +177,7 @@ def _order_of(own: Floats, ordered: bool, ridge: float, order: NDArray[np.int64]
 def add_trees(codes: ArrayLike, trees: Tree, out: Floats) -> None:
     """Add the values of some trees to `out`, of shape (n,), in place; `codes` as in `Columns`."""
     feature, left = as_readonly(trees.feature, np.int32), as_readonly(trees.left, np.uint64)
-    add = plain(__name__).add_trees if few(len(out), often=True) else _add_trees
+    add = plain_add_trees if few(len(out), often=True) else _add_trees
     add(as_readonly(codes, np.uint8), Tree(feature, left, as_readonly(trees.value, np.float64)), out)
 
 
@@ -230,8 +230,7 @@ def cell_sums(codes: ArrayLike, by: Grouping, y: ArrayLike, p: ArrayLike, weight
     """
     rows = as_readonly(y, np.int8), as_readonly(p, np.float64), as_readonly(weight, np.float64)
     if few(len(rows[0]), often=True):
-        sums: Floats = plain(__name__).cell_sums(as_readonly(codes, np.uint8), Grouping(*map(int, by)), *rows)
-        return sums
+        return plain_cell_sums(as_readonly(codes, np.uint8), Grouping(*map(int, by)), *rows)
     out = np.zeros((by.cells, 3))
     _cell_sums(as_readonly(codes, np.uint8), Grouping(*map(int, by)), *rows, out)
     return out
@@ -239,7 +238,7 @@ def cell_sums(codes: ArrayLike, by: Grouping, y: ArrayLike, p: ArrayLike, weight
 
 def gap(codes: ArrayLike, by: Grouping, table: ArrayLike, p: Floats) -> None:
     """Add each row's entry of `table`, a number a cell, to its score, in place, and clip to [0, 1]."""
-    move = plain(__name__).gap if few(len(p), often=True) else _gap
+    move = plain_gap if few(len(p), often=True) else _gap
     move(as_readonly(codes, np.uint8), Grouping(*map(int, by)), as_readonly(table, np.float64), p)
 
 
@@ -265,3 +264,91 @@ def _gap(codes: Codes, by: Grouping, table: Floats, p: Floats) -> None:
     for i in range(p.shape[0]):
         s = p[i] + table[_cell(codes, i, by, p[i])]
         p[i] = min(max(s, 0.0), 1.0)
+
+
+# ---- the same in NumPy, for few rows ----
+
+Ints = NDArray[np.int64]
+
+
+def plain_gradients(log_odds: Floats, y: NDArray[np.int8], weight: Floats, gradient: Floats, hessian: Floats) -> None:
+    """Write the gradient and minus the hessian of the log likelihood of each row."""
+    with np.errstate(over="ignore"):
+        p = 1.0 / (1.0 + np.exp(-log_odds))
+    gradient[:] = weight * (y - p)
+    hessian[:] = weight * (p * (1.0 - p))
+
+
+def plain_grow(columns: Columns, sums: tuple[Floats, Floats], rows: Rows, rule: Rule, tree: Tree) -> None:
+    """Write a tree that takes a Newton step: a level at a time, all nodes and columns together."""
+    codes, (a, b) = columns.codes[rows].astype(np.int64), (v[rows] for v in sums)
+    d, every = codes.shape[1], np.arange(len(rows))
+    at = np.zeros(len(rows), dtype=np.int64)
+    for level in range(rule.depth):
+        # (1) Sums of each bin of each column in each node
+        first, count = (1 << level) - 1, 1 << level
+        place = ((at[:, None] * d + np.arange(d)) * BINS + codes).ravel()
+        hist: Floats = np.stack([np.bincount(place, np.repeat(v, d), count * d * BINS) for v in (a, b)], axis=1)
+        feature, left = _splits(np.reshape(hist, (count, d, BINS, 2)), columns.ordered, rule)
+        # (2) Rows go to one side of their node's split
+        tree.feature[first : first + count], tree.left[first : first + count] = feature, left
+        bins = codes[every, feature[at]].astype(np.uint64)
+        at = 2 * at + 1 - ((left[at] >> bins) & np.uint64(1)).astype(np.int64)
+    total = [np.bincount(at, v, len(tree.value)) for v in (a, b)]
+    tree.value[:] = total[0] / (total[1] + rule.ridge)
+
+
+def _splits(hist: Floats, ordered: NDArray[np.bool_], rule: Rule) -> tuple[Ints, Masks]:
+    """The column and the mask of the best split of each node."""
+    g, h = hist[..., 0], hist[..., 1]
+    # (1) The order in which bins are tried: their own, or that of their step, those without rows last
+    step = np.where(h > 0.0, g / (h + rule.ridge), np.inf)
+    key = np.where(ordered[:, None], np.arange(BINS), step)
+    order = np.argsort(key, axis=2, kind="stable")
+    kept = np.where(ordered, BINS, (h > 0.0).sum(axis=2))
+    # (2) What each cut gains
+    a, b = (np.cumsum(np.take_along_axis(v, order, axis=2), axis=2) for v in (g, h))
+    rest, other = a[..., -1:] - a, b[..., -1:] - b
+    base = a[..., -1:] ** 2 / (b[..., -1:] + rule.ridge)
+    gain = a**2 / (b + rule.ridge) + rest**2 / (other + rule.ridge) - base
+    may = (b >= rule.least) & (other >= rule.least) & (np.arange(BINS) < kept[..., None])
+    gain = np.where(may, gain, 0.0).reshape(len(hist), -1)
+    # (3) The first of the best
+    best = gain.argmax(axis=1)
+    feature, left = np.zeros(len(hist), dtype=np.int64), np.full(len(hist), EVERY, dtype=np.uint64)
+    for node in np.flatnonzero(gain.max(axis=1) > 0.0).tolist():
+        f, where = divmod(int(best[node]), BINS)
+        lighter = ordered[f] or b[node, f, where] <= other[node, f, where]
+        own = order[node, f, : kept[node, f]]
+        side = own[: where + 1] if lighter else own[where + 1 :]
+        feature[node], left[node] = f, np.bitwise_or.reduce(np.uint64(1) << side.astype(np.uint64))
+    return feature, left
+
+
+def plain_add_trees(codes: Codes, trees: Tree, out: Floats) -> None:
+    """Add the values of some trees to `out`, in place."""
+    every, nodes = np.arange(len(codes)), trees.feature.shape[1]
+    for f, left, value in zip(trees.feature, trees.left, trees.value, strict=True):
+        at = np.zeros(len(codes), dtype=np.int64)
+        for _ in range((nodes + 1).bit_length() - 1):
+            bins = codes[every, f[at]].astype(np.uint64)
+            at = 2 * at + 2 - ((left[at] >> bins) & np.uint64(1)).astype(np.int64)
+        out += value[at - nodes]
+
+
+def _cells_of(codes: Codes, by: Grouping, p: Floats) -> Ints:
+    key = np.zeros(len(p), dtype=np.int64)
+    for column in (by.first, by.second):
+        key = key * BINS + (codes[:, column] if column >= 0 else 0)
+    return key * by.levels + np.minimum((p * by.levels).astype(np.int64), by.levels - 1)
+
+
+def plain_cell_sums(codes: Codes, by: Grouping, y: NDArray[np.int8], p: Floats, weight: Floats) -> Floats:
+    """Return sums of weights, weighted outcomes and weighted scores."""
+    at = _cells_of(codes, by, p)
+    return np.stack([np.bincount(at, v, by.cells) for v in (weight, weight * y, weight * p)], axis=1)
+
+
+def plain_gap(codes: Codes, by: Grouping, table: Floats, p: Floats) -> None:
+    """Add each row's entry of a table to its score, in place, and clip."""
+    p[:] = np.clip(p + table[_cells_of(codes, by, p)], 0.0, 1.0)

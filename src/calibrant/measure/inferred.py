@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import checked_alpha, choice, one_source, shown
 from calibrant.data.columns import as_text, is_number
-from calibrant.data.dates import is_date
+from calibrant.data.layouts import is_date
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput, NotComputable

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from calibrant.data.sources.inferred_types import FIXES
-from calibrant.data.specs.confidences import of_column
+from calibrant.data.specs.column_names import of_column
 from calibrant.inspect.looked import UNLABELLED, Column, Look
 from calibrant.report import numbers as num
 from calibrant.report.terminal import cells, clip, pad, wrap

@@ -34,41 +34,41 @@ if TYPE_CHECKING:
     from calibrant.data.rewrite import rewrite as rewrite
     from calibrant.data.sources.encoded import as_utf8 as as_utf8
     from calibrant.data.sources.encoded import encoding_of as encoding_of
-    from calibrant.data.sources.formats.cells import column as column
-    from calibrant.data.sources.formats.cells import seen_in as seen_in
-    from calibrant.data.sources.formats.cells import type_of as type_of
-    from calibrant.data.sources.formats.cells import whole as whole
-    from calibrant.data.sources.opened import open_source as open_source
+    from calibrant.data.sources.files import open_source as open_source
+    from calibrant.data.sources.formats import column as column
+    from calibrant.data.sources.formats import seen_in as seen_in
+    from calibrant.data.sources.formats import type_of as type_of
+    from calibrant.data.sources.formats import whole as whole
     from calibrant.data.sources.source import Form as Form
     from calibrant.data.sources.source import Log as Log
     from calibrant.data.sources.source import Source as Source
     from calibrant.data.specs.coding import Codes as Codes
     from calibrant.data.specs.coding import codings as codings
     from calibrant.data.specs.coding import encode as encode
-    from calibrant.data.specs.confidences import CONFIDENCE as CONFIDENCE
-    from calibrant.data.specs.confidences import JUDGE as JUDGE
-    from calibrant.data.specs.confidences import SAMPLED as SAMPLED
-    from calibrant.data.specs.confidences import STATED as STATED
-    from calibrant.data.specs.confidences import TOKENS as TOKENS
-    from calibrant.data.specs.confidences import column_of as column_of
+    from calibrant.data.specs.column_names import CONFIDENCE as CONFIDENCE
+    from calibrant.data.specs.column_names import JUDGE as JUDGE
+    from calibrant.data.specs.column_names import SAMPLED as SAMPLED
+    from calibrant.data.specs.column_names import STATED as STATED
+    from calibrant.data.specs.column_names import TOKENS as TOKENS
+    from calibrant.data.specs.column_names import column_of as column_of
     from calibrant.data.targets import checked_targets as checked_targets
     from calibrant.data.targets import written as written
 
 _WHERE = {
-    "CONFIDENCE": "calibrant.data.specs.confidences",
+    "CONFIDENCE": "calibrant.data.specs.column_names",
     "Codes": "calibrant.data.specs.coding",
     "FORM": "calibrant.data.reading",
     "Floats": "calibrant.data.columns",
     "Form": "calibrant.data.sources.source",
-    "JUDGE": "calibrant.data.specs.confidences",
+    "JUDGE": "calibrant.data.specs.column_names",
     "Log": "calibrant.data.sources.source",
     "OF_ROWS": "calibrant.data.reading",
     "Profile": "calibrant.data.profile",
     "Reading": "calibrant.data.reading",
-    "SAMPLED": "calibrant.data.specs.confidences",
-    "STATED": "calibrant.data.specs.confidences",
+    "SAMPLED": "calibrant.data.specs.column_names",
+    "STATED": "calibrant.data.specs.column_names",
     "Source": "calibrant.data.sources.source",
-    "TOKENS": "calibrant.data.specs.confidences",
+    "TOKENS": "calibrant.data.specs.column_names",
     "as_covariates": "calibrant.data.columns",
     "as_float": "calibrant.data.columns",
     "as_text": "calibrant.data.columns",
@@ -78,8 +78,8 @@ _WHERE = {
     "checked_targets": "calibrant.data.targets",
     "clipped": "calibrant.data.columns",
     "codings": "calibrant.data.specs.coding",
-    "column": "calibrant.data.sources.formats.cells",
-    "column_of": "calibrant.data.specs.confidences",
+    "column": "calibrant.data.sources.formats",
+    "column_of": "calibrant.data.specs.column_names",
     "counted": "calibrant.data.progress",
     "decoded": "calibrant.data.layouts",
     "encode": "calibrant.data.specs.coding",
@@ -90,15 +90,15 @@ _WHERE = {
     "level_codes": "calibrant.data.columns",
     "levels_of": "calibrant.data.inputs",
     "number_texts": "calibrant.data.columns",
-    "open_source": "calibrant.data.sources.opened",
+    "open_source": "calibrant.data.sources.files",
     "plain": "calibrant.data.layouts",
     "require": "calibrant.data.columns",
     "rewrite": "calibrant.data.rewrite",
-    "seen_in": "calibrant.data.sources.formats.cells",
-    "type_of": "calibrant.data.sources.formats.cells",
+    "seen_in": "calibrant.data.sources.formats",
+    "type_of": "calibrant.data.sources.formats",
     "cluster_codes": "calibrant.data.inputs",
     "weights_of": "calibrant.data.inputs",
-    "whole": "calibrant.data.sources.formats.cells",
+    "whole": "calibrant.data.sources.formats",
     "written": "calibrant.data.targets",
 }
 __all__ = sorted(_WHERE)

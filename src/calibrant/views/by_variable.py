@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from calibrant.arguments import choice, shown
 from calibrant.data.columns import finite_numbers, is_number, require
-from calibrant.data.dates import as_days, is_date
-from calibrant.data.layouts import decoded
+from calibrant.data.layouts import as_days, decoded, is_date
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import Coding, codings, encode

@@ -20,7 +20,7 @@ from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import NotComputable
 from calibrant.kernels.draws import hash_split
-from calibrant.kernels.values import MOST
+from calibrant.kernels.tally import MOST
 from calibrant.results import Side
 from calibrant.stats.bounds import (
     debiased_error,

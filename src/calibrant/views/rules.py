@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.data.dates import DAY
+from calibrant.data.layouts import DAY
 from calibrant.data.predictions import Predictions
 from calibrant.data.specs.coding import Coding, codings, encode
 from calibrant.views.features import SCORE

@@ -16,8 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.data.columns import is_number
-from calibrant.data.dates import is_date
-from calibrant.data.layouts import decoded
+from calibrant.data.layouts import decoded, is_date
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.sample import identities
 from calibrant.data.specs.local import MOST

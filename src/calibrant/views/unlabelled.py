@@ -15,7 +15,7 @@ from calibrant.data.predictions import Predictions
 from calibrant.data.read import sketch_rows
 from calibrant.data.reading import Reading
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sketches.unlabelled import CELLS, REST, SCALE
+from calibrant.data.sketches.values import CELLS, STEPS, UNLABELLED_REST
 from calibrant.errors import NotComputable
 from calibrant.kernels.tally import CELL_BITS, GROUP_BITS
 from calibrant.stats.unlabelled.clusters import ClusterCounts, ClusterRange, of_rows
@@ -52,13 +52,13 @@ class Cells:
         if not groups:
             stored = sketch.cells.sum(axis=0).reshape(CELLS, -1, sketch.cells.shape[-1])
             counts = stored[..., :2].sum(axis=1)
-            place = np.arange(stored.shape[1]) << (REST - (CELL_BITS - GROUP_BITS))
+            place = np.arange(stored.shape[1]) << (UNLABELLED_REST - (CELL_BITS - GROUP_BITS))
             rest = (stored[..., :2].sum(axis=-1) * place).sum(axis=1) + stored[..., 2:4].sum(axis=(1, 2))
         else:
             own = sketch.group_cells[list(groups)].sum(axis=(0, 1))
             counts, rest = own[:, :2], own[:, 2:4].sum(axis=1)
         apart = sketch.parts["unlabelled"].stored[[1 + g for g in groups] or [0]].sum(axis=0)
-        start = np.arange(CELLS, dtype=np.int64) << REST
+        start = np.arange(CELLS, dtype=np.int64) << UNLABELLED_REST
         sums = np.stack([counts.sum(axis=1) * start + rest, apart[:, 0] * start + apart[:, 1]], axis=1)
         return cls(counts, apart[:, 0], sums)
 
@@ -75,7 +75,7 @@ class Cells:
     @property
     def expected(self) -> tuple[float, float]:
         """Sum of the scores of those with a label, and of those without."""
-        first, second = self.sums.sum(axis=0) / SCALE
+        first, second = self.sums.sum(axis=0) / STEPS
         return float(first), float(second)
 
     def ranges(self, count: int, smallest: int = 1) -> list[tuple[int, int]]:
@@ -117,7 +117,7 @@ class Cells:
             np.add.at(unknown, step, self.unlabelled)
             np.add.at(sums, step, self.sums[:, 1])
         there = known + unknown > 0
-        score = sums[there] / (known + unknown)[there] / SCALE
+        score = sums[there] / (known + unknown)[there] / STEPS
         return Counts(known[there], events[there], unknown[there], score)
 
 
@@ -195,11 +195,11 @@ def cluster_rows(sketch: Sketch) -> ClusterRows:
             cluster = np.unique(np.concatenate([data.cluster, apart.cluster]), return_inverse=True)[1].reshape(-1)
         weights = [np.ones(k) if w is None else w for k, w in ((n, data.weights), (m, apart.weights))]
         p = np.concatenate([data.p, apart.p])
-        q = np.minimum(np.floor(p * SCALE), SCALE - 1.0).astype(np.int64)
+        q = np.minimum(np.floor(p * STEPS), STEPS - 1.0).astype(np.int64)
         groups = [Members.of_rows(table, k, sketch).group for table, k in ((data.covariates, n), (apart.covariates, m))]
         data.cache[key] = ClusterRows(
             cluster=cluster.astype(np.int64),
-            cell=q >> REST,
+            cell=q >> UNLABELLED_REST,
             y=np.concatenate([data.y.astype(np.float64), np.full(m, np.nan)]),
             p=p,
             weight=np.concatenate(weights),

@@ -18,7 +18,7 @@ from calibrant.audit.record import AuditRecord
 from calibrant.cli import main
 from calibrant.data.engines.reduce import chosen_rows
 from calibrant.data.reading import Reading
-from calibrant.data.sources.opened import open_source
+from calibrant.data.sources.files import open_source
 from calibrant.repair.catalogue import tried_by_default
 from calibrant.repair.judge.rows import hash_split
 from calibrant.report.sections.repair import command

@@ -14,7 +14,7 @@ import pytest
 import calibrant as cal
 from calibrant.audit.record import AuditRecord
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.specs.cluster_names import names_cluster, numbered
+from calibrant.data.specs.column_names import names_cluster, numbered
 from calibrant.data.specs.spec import Spec
 from calibrant.report import markdown, terminal
 from calibrant.stats.clusters.intraclass_correlation import intraclass_correlation

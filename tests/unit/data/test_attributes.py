@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import calibrant as cal
 from calibrant.data.columns import Floats
-from calibrant.data.dates import DAY
+from calibrant.data.layouts import DAY
 from calibrant.data.specs.attributes import BINS, MOST, NEAR, Attribute, attributes_of, between, cells_of, edges_of
 from calibrant.data.specs.coding import codings, encode
 from calibrant.errors import BadInput, NotComputable

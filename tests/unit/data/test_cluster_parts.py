@@ -18,11 +18,11 @@ import pytest
 
 import calibrant as cal
 from calibrant.data import survey
-from calibrant.data.engines import freed
 from calibrant.data.engines import reduce as engines
+from calibrant.data.engines import reduce as freed
 from calibrant.data.engines.work import Task, _one_thread, caller, count_frame, from_frame, join, joined, refusal
 from calibrant.data.sources import files
-from calibrant.data.sources.opened import open_source
+from calibrant.data.sources.files import open_source
 from calibrant.data.sources.remote import shown
 from calibrant.kernels import runtime
 

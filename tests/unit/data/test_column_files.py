@@ -20,10 +20,10 @@ import calibrant as cal
 from calibrant.data.engines import reduce as engines
 from calibrant.data.engines import work
 from calibrant.data.rewrite import rewrite
-from calibrant.data.sources import file_versions
+from calibrant.data.sources import columnar as arrow_files
+from calibrant.data.sources import files as file_versions
 from calibrant.data.sources import source as sources
-from calibrant.data.sources.columnar import arrow as arrow_files
-from calibrant.data.sources.opened import open_source
+from calibrant.data.sources.files import open_source
 from calibrant.data.sources.source import Source
 
 ASK: dict[str, Any] = {"label": "y", "score": "p"}

@@ -14,7 +14,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.data.columns import number_texts, row_ids
-from calibrant.data.dates import unit_of
+from calibrant.data.layouts import unit_of
 from calibrant.data.profile import Profile
 
 N = 400

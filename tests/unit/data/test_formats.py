@@ -20,8 +20,8 @@ from pyarrow import csv, feather, orc
 
 import calibrant as cal
 from calibrant.cli import main
-from calibrant.data.sources.formats import standard_input
-from calibrant.data.sources.opened import open_source
+from calibrant.data.sources import standard_input
+from calibrant.data.sources.files import open_source
 
 N = 240
 BY = ["code", "sex", "day", "grade", "big"]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import calibrant as cal
-from calibrant.data.sources import in_memory as holding
+from calibrant.data.sources import frames as holding
 from calibrant.errors import BadInput
 
 N = 400

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from calibrant.data.kinds import kind_of_column
-from calibrant.data.specs.cluster_names import names_code
+from calibrant.data.profile import kind_of_column
+from calibrant.data.specs.column_names import names_code
 
 RNG = np.random.default_rng(0x51D5)
 N = 1000

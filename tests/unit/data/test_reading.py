@@ -18,7 +18,7 @@ from calibrant.data.engines.reduce import source_of
 from calibrant.data.reading import Reading
 from calibrant.data.rewrite import checked_rows
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.opened import open_source
+from calibrant.data.sources.files import open_source
 from calibrant.data.specs.spec import Spec
 from calibrant.errors import BadInput
 

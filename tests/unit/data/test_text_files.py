@@ -18,7 +18,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.data.sources import delimited
-from calibrant.data.sources.opened import open_source
+from calibrant.data.sources.files import open_source
 from calibrant.data.sources.source import Form, Source
 from calibrant.errors import BadInput
 

@@ -16,9 +16,10 @@ import calibrant as cal
 from calibrant.cli.parser import build_parser
 from calibrant.cli.run import main
 from calibrant.data import employment_path
-from calibrant.inspect import roles, sample
+from calibrant.inspect import columns as sample
+from calibrant.inspect import roles
+from calibrant.inspect.columns import LEAST, sampled
 from calibrant.inspect.looked import Column, Look
-from calibrant.inspect.sample import LEAST, sampled
 from calibrant.report.looked import WIDTH, html, short, typed, written
 from calibrant.report.terminal import cells
 
@@ -276,7 +277,7 @@ def test_large_files_are_sampled_from_evenly_spread_places(tmp_path: Path) -> No
         tmp_path / "long.parquet",
         row_group_size=1000,
     )
-    from calibrant.data.sources.opened import open_source
+    from calibrant.data.sources.files import open_source
 
     rows = sampled(open_source(tmp_path / "long.parquet"), most=3200)
     assert rows.rows == n

@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.apps.llm_logs.provenance import FIELDS
-from calibrant.data.specs.confidences import column_of
+from calibrant.data.specs.column_names import column_of
 from calibrant.report import html, markdown
 from calibrant.report.wording.confidences import HOW, MEANS
 

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from calibrant.audit.context import NO_TESTS, AuditContext, Check, CheckResult, Cost, NotRun
 from calibrant.audit.record import SAME_VARIANCE, CheckRecord
 from calibrant.data.columns import Floats
-from calibrant.data.sketches.candidates import Candidates
-from calibrant.data.sketches.parts import SampledRows
+from calibrant.data.sketches.parts import Candidates, SampledRows
 from calibrant.data.sketches.sample import COVARIATES, doubles_of, labels_of, scores_of
-from calibrant.data.specs.cluster_names import FEWEST, names_cluster, numbered
 from calibrant.data.specs.coding import Coding
+from calibrant.data.specs.column_names import FEWEST, names_cluster, numbered
 from calibrant.data.survey import CANDIDATES
 from calibrant.results import Curve
 from calibrant.stats.clusters.intraclass_correlation import IntraclassCorrelation, intraclass_correlation

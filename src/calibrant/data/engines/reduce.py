@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import cache
 from threading import Event, Lock
 from typing import Any, TypeVar, cast
 
+import pyarrow as pa
+
 from calibrant.arguments import PYTHON, Caller
 from calibrant.data.columns import require
-from calibrant.data.engines.freed import release_memory
 from calibrant.data.engines.work import Summary, Task, joined
 from calibrant.data.sketches.choice import Choice, Chosen
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.opened import open_source
-from calibrant.data.sources.parallel_map import parallel_map
+from calibrant.data.sources.files import open_source
 from calibrant.data.sources.query import Query
-from calibrant.data.sources.source import DETECTED, Form, OnRows, Part, Source
+from calibrant.data.sources.source import DETECTED, Form, OnRows, Part, Source, parallel_map
 from calibrant.data.specs.spec import Spec
 from calibrant.data.survey import FirstLook
 from calibrant.errors import BadInput, EngineFailed
@@ -239,3 +240,28 @@ def _on_threads(
         whole.add(others.pop())
     release_memory()
     return whole
+
+
+# ---- free memory goes back to the system ----
+
+
+def release_memory() -> None:
+    """Return free memory to the system: Arrow's, and that of the C library where it can be asked to (glibc).
+
+    Threads that read leave a heap each, mostly free but no smaller.
+    """
+    pa.default_memory_pool().release_unused()
+    trim = _trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Callable[[int], int] | None:
+    import ctypes
+
+    try:
+        result: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+    except (OSError, TypeError, AttributeError):  # another system, or another C library
+        return None
+    return result

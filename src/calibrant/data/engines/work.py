@@ -21,7 +21,7 @@ import pyarrow as pa
 import calibrant
 from calibrant.data.sketches.sample import Batch
 from calibrant.data.sketches.sketch import Sketch
-from calibrant.data.sources.columnar.parquet import read_fragments
+from calibrant.data.sources.columnar import read_fragments
 from calibrant.data.sources.source import Share
 from calibrant.data.specs.faults import Faults
 from calibrant.data.specs.sketch_file import halves, text_of, with_sizes

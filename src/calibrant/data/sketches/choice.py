@@ -12,12 +12,12 @@ from calibrant.arguments import Caller, lacking
 from calibrant.data.columns import Ids, binary_labels, label_values, score_values
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.contents import Contents
-from calibrant.data.sketches.row_attributes import RowAttributes
 from calibrant.data.sketches.sample import (
     LABEL,
     Batch,
     Origin,
     RawSample,
+    RowAttributes,
     hashes_of,
     labels_of,
     of_clusters,

@@ -7,18 +7,16 @@ split, ordered or spread.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Protocol, Self, TypedDict
+from typing import Protocol, Self, TypedDict, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.data.columns import Floats, Ids, finite_numbers
-from calibrant.data.dates import DAY, as_days, is_date
-from calibrant.data.layouts import decoded
+from calibrant.data.layouts import DAY, as_days, decoded, is_date
 from calibrant.data.predictions import Predictions
 from calibrant.data.sketches.boxes import Boxes
-from calibrant.data.sketches.candidates import Candidates
 from calibrant.data.sketches.contents import Contents
 from calibrant.data.sketches.sample import (
     COVARIATES,
@@ -36,8 +34,7 @@ from calibrant.data.sketches.sample import (
     scores_of,
     source_order,
 )
-from calibrant.data.sketches.unlabelled import UnlabelledRows
-from calibrant.data.sketches.values import Values
+from calibrant.data.sketches.values import UnlabelledRows, Values
 from calibrant.data.specs.coding import Coding, Encoded, Rows, by_kind, encode
 from calibrant.data.specs.local import LocalSums
 from calibrant.data.specs.sketch_file import Integers, need
@@ -46,6 +43,72 @@ from calibrant.errors import BadInput
 from calibrant.kernels.draws import mix
 from calibrant.kernels.strata import fine_sums, locate
 from calibrant.kernels.tally import SCORE_BITS
+
+T = TypeVar("T")
+
+ROWS = 30_000  # of whole clusters, held of each column at most
+
+
+class Candidates:
+    """Rows of whole clusters, of each column of the spec that may be one; never a value of it."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.counted = {name: Sample(ROWS, 0, groupings=0) for name in spec.candidates or ()}
+
+    def update(self, rows: Rows) -> None:
+        """Add rows; one without a value belongs to nothing."""
+        own = hashes_of(rows.ids)
+        for kept, values in zip(self.counted.values(), rows.candidates, strict=True):
+            hashes = hashes_of(values)
+            near = kept.candidates(hashes, values != 0)
+            of, row_attributes = of_clusters(own[near], values[near], None)
+            kept.add(lines_of(of, rows.p[near], rows.y[near], row_attributes))
+
+    def merge(self, other: Self) -> None:
+        """Add the rows of another part of the same spec."""
+        for name, kept in self.counted.items():
+            kept.merge(other.counted[name])
+
+    def of(self, name: str) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """The cluster of each row held, numbered from zero, with its score and label."""
+        lines = self.counted[name].lines
+        clusters = np.unique(lines[:, HASH], return_inverse=True)[1].reshape(-1).astype(np.int64)
+        return clusters, scores_of(lines), labels_of(lines).astype(np.float64)
+
+    def share(self, name: str) -> float:
+        """The share of all clusters that is held, about; 1 where all are."""
+        return (self.counted[name].limit + 1.0) / 2.0**64
+
+    # ---- bytes ----
+
+    def arrays(self) -> dict[str, Integers]:
+        """The state by column."""
+        return {f"{j} {k}": v for j, kept in enumerate(self.counted.values()) for k, v in kept.arrays().items()}
+
+    def takes(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+        """Whether arrays of these shapes can be this part's state."""
+        each = [kept.takes(_of(j, shapes)) for j, kept in enumerate(self.counted.values())]
+        return all(each) and len(shapes) == sum(len(_of(j, shapes)) for j in range(len(each)))
+
+    def load(self, arrays: Mapping[str, Integers]) -> None:
+        """Take over the state that `arrays` described."""
+        for j, kept in enumerate(self.counted.values()):
+            kept.load(_of(j, arrays))
+
+    def check(self, n: int) -> None:
+        """Refuse stored rows that cannot be among so many."""
+        for name, kept in self.counted.items():
+            lines, where = kept.lines, f"the rows by {name!r}"
+            hashes, p, y = lines[:, HASH].view(np.uint64), scores_of(lines), labels_of(lines)
+            need(len(lines) <= n and (hashes[1:] >= hashes[:-1]).all(), where, "are too many, or out of order")
+            sound = ((p >= 0.0) & (p <= 1.0)).all() and ((y == 0) | (y == 1)).all()
+            need(sound and (hashes <= np.uint64(kept.limit)).all(), where, "cannot be those of rows")
+
+
+def _of(j: int, values: Mapping[str, T]) -> dict[str, T]:
+    """Return what is held of one column, by its own names."""
+    start = f"{j} "
+    return {name.removeprefix(start): one for name, one in values.items() if name.startswith(start)}
 
 
 class Part(Protocol):

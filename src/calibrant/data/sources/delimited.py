@@ -27,10 +27,10 @@ from calibrant.data.sources.inferred_types import (
     inferred_type,
     proven,
 )
-from calibrant.data.sources.parallel_map import parallel_map
-from calibrant.data.sources.source import SAME_NAME, Form, Part, Source
+from calibrant.data.sources.source import SAME_NAME, Form, Part, Source, parallel_map
 from calibrant.errors import BadInput
-from calibrant.kernels import fields as fields
+from calibrant.kernels import field_patterns as fields
+from calibrant.kernels.fields import scan as scan_fields
 
 BLOCK = 1 << 24  # bytes that are scanned, and later read, at once, at most
 LEAST_BLOCK = 1 << 21  # at least, where rows are short:
@@ -200,7 +200,7 @@ def scanned(head: Head, wanted: Collection[int]) -> Scan:
                 checked(block, name, int(tally[fields.LINE]))
             first, rows = np.zeros((width, fields.CODES, 3), dtype=np.int64), int(tally[fields.ROWS])
             tally[fields.TAKEN] = 0
-            fields.scan(np.frombuffer(block, np.uint8), final, ord(head.delimiter), seen, first, tally)
+            scan_fields(np.frombuffer(block, np.uint8), final, ord(head.delimiter), seen, first, tally)
             _refuse(tally, head, block)
             for column, code in np.argwhere(first[:, :, 0] > 0).tolist():
                 line, begin, end = first[column, code].tolist()

@@ -5,18 +5,17 @@ from __future__ import annotations
 import glob as globbing
 import itertools
 import os
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+import stat
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from calibrant.data.sources.columnar.arrow import arrow
-from calibrant.data.sources.columnar.orc import orc
-from calibrant.data.sources.columnar.parquet import parquet
+import pyarrow as pa
+
+from calibrant.data.sources.columnar import arrow, orc, parquet
 from calibrant.data.sources.delimited import Texts
-from calibrant.data.sources.file_versions import FileVersions, versions_of
-from calibrant.data.sources.formats.excel import excel
-from calibrant.data.sources.formats.json_lines import json_rows
-from calibrant.data.sources.formats.numpy_files import numpy_arrays
+from calibrant.data.sources.formats import excel, json_rows, numpy_arrays
+from calibrant.data.sources.frames import frame
 from calibrant.data.sources.hive import keys_in, with_keys
 from calibrant.data.sources.kinds import (
     ARROW,
@@ -30,12 +29,113 @@ from calibrant.data.sources.kinds import (
     one_kind,
     other_format,
 )
-from calibrant.data.sources.parallel_map import parallel_map
-from calibrant.data.sources.query import HOW, QUERY
-from calibrant.data.sources.remote import Listing, hidden, is_uri, plain_files, shown, uri_files
-from calibrant.data.sources.source import DETECTED, Form, Fragments, Source, shared
+from calibrant.data.sources.query import HOW, QUERY, Query, relation
+from calibrant.data.sources.remote import Listing, dataset_files, hidden, is_uri, plain_files, shown, uri_files
+from calibrant.data.sources.source import DETECTED, Form, Fragments, Part, Read, Source, parallel_map, shared
+from calibrant.data.sources.standard_input import STDIN, spooled
 from calibrant.errors import BadInput
 from calibrant.plugins import FORMATS
+
+# ---- files as they were when they were opened: one that changes meanwhile would mix two files in one answer ----
+
+FileVersion = (
+    tuple[object, ...] | None
+)  # device, inode, size, time; of a file afar size and time; None if it is not there
+UNKNOWN: FileVersion = ("unknown",)  # a store that does not say: what was read is not held against it
+
+CHANGED = "{} changed while it was read: {}; nothing was counted, so run it again when it is complete"
+FEW = 32  # remote files that are asked for one by one; more are listed again
+ASKERS = 16  # requests at once
+
+
+@dataclass(frozen=True)
+class FileVersions:
+    """The files of a data set and what each was."""
+
+    filesystem: pa.fs.FileSystem
+    root: str
+    paths: tuple[str, ...]
+    were: tuple[FileVersion, ...]
+
+    def check(self) -> None:
+        """Refuse if a file is not what it was."""
+        for path, was, now in zip(
+            self.paths, self.were, file_versions(self.filesystem, self.root, self.paths), strict=True
+        ):
+            self._unchanged(path, was, now)
+
+    def guarded(self, i: int, part: Part) -> Part:
+        """A part of a file that is looked at before and after the part is read, or where it cannot be read."""
+        read, path, was = part.read, self.paths[i], self.were[i]
+        local = self.filesystem.type_name == "local"
+
+        def check() -> None:
+            self._unchanged(path, was, file_versions(self.filesystem, self.root, [path])[0])
+
+        def checking(columns: Sequence[str], real: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            if local:
+                check()
+            try:
+                yield from read(columns, real)
+            except Exception:
+                check()
+                raise
+            if local:
+                check()
+
+        guarded: Read = checking
+        return replace(part, read=guarded)
+
+    def _unchanged(self, path: str, was: FileVersion, now: FileVersion) -> None:
+        if was in (now, None, UNKNOWN) or now == UNKNOWN:
+            return
+        file = path[len(self.root) :].lstrip("/")
+        if now is None:
+            raise BadInput(CHANGED.format(file, "it is gone"))
+        why = "it was written to" if was and was[:-2] == now[:-2] else "another file took its place"
+        raise BadInput(CHANGED.format(file, why))
+
+
+def versions_of(filesystem: pa.fs.FileSystem, root: str, paths: Sequence[str]) -> FileVersions:
+    """The stamps of files as they are now."""
+    return FileVersions(filesystem, root, tuple(paths), tuple(file_versions(filesystem, root, paths)))
+
+
+def file_versions(filesystem: pa.fs.FileSystem, root: str, paths: Sequence[str]) -> list[FileVersion]:
+    """Return what files are now, None for one that is not there."""
+    if filesystem.type_name == "local":
+        return [_local(p) for p in paths]
+    from pyarrow import fs
+
+    if len(paths) <= FEW:
+        return parallel_map(lambda p: _remote(filesystem, p), paths, ASKERS)
+    try:
+        there = {f.path: f for f in filesystem.get_file_info(fs.FileSelector(root, recursive=True))}
+    except OSError:
+        return [UNKNOWN] * len(paths)
+    return [_reported(there.get(p)) for p in paths]
+
+
+def _local(path: str) -> FileVersion:
+    try:
+        result = os.stat(path)
+    except OSError:
+        return None
+    if not stat.S_ISREG(result.st_mode):  # a device has no content that could be another
+        return UNKNOWN
+    return result.st_dev, result.st_ino, result.st_size, result.st_mtime_ns
+
+
+def _remote(filesystem: pa.fs.FileSystem, path: str) -> FileVersion:
+    try:
+        return _reported(filesystem.get_file_info(path))
+    except OSError:
+        return UNKNOWN
+
+
+def _reported(info: pa.fs.FileInfo | None) -> FileVersion:
+    return None if info is None or not info.is_file else (info.size, info.mtime_ns)
+
 
 OPENERS = 16  # remote files opened at once, each only to read where its row groups are
 COLUMNAR = {PARQUET: parquet, ARROW: arrow, ORC: orc}
@@ -180,3 +280,27 @@ def _together(opened: list[Source], files: list[str], value: str) -> Source:
     kinds = {c: kind for s in opened for c, kind in s.kinds.items()}
     unread = tuple(dict.fromkeys(u for s in opened for u in s.unread))
     return replace(first, kinds=kinds, form=opened[0].form, unread=unread, log=log)
+
+
+# ---- the one door for rows: whatever holds them, as a source ----
+
+
+def open_source(source: object, wanted: Sequence[str] = (), form: Form = DETECTED) -> Source:
+    """The source behind a path, a URI, a glob, a list of paths, a directory, a query, or any kind of frame.
+
+    Text is a path, never a query; ``"-"`` is standard input. `wanted` are the columns that will be read: a frame with
+    unreadable others is cut down to them, and of text their types alone are detected at once. `form` says how files of
+    text are to be taken.
+    """
+    read = [w for w in wanted if w]
+    if isinstance(source, Query):
+        return relation(source.relation())
+    if isinstance(source, str) and source == STDIN:
+        return replace(files_of([str(spooled(form.format))], form, read), files=(STDIN,))
+    if isinstance(source, (str, Path)):
+        return files_of([str(source)], form, read)
+    if isinstance(source, (list, tuple)) and source and all(isinstance(s, (str, Path)) for s in source):
+        return files_of([str(s) for s in source], form, read)
+    if hasattr(source, "get_fragments"):  # of pyarrow.dataset, which need not be loaded
+        return listed(dataset_files(source), "data")
+    return frame(source, read)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calibrant.errors import BadInput
-from calibrant.kernels import fields as fields
+from calibrant.kernels import field_patterns as fields
 
 Kind = Literal["whole", "number", "date", "time", "boolean", "text", "empty"]
 Places = Mapping[int, tuple[str, int, str]]  # what a value can be -> file, line and value where one first was
@@ -68,7 +68,7 @@ class InferredType:
     comma : bool
         Decimals stand behind a comma.
     code : int
-        What the value that made it text can be (see `kernels.fields`); -1 if it is no text, or was asked to be.
+        What the value that made it text can be (see `kernels.field_patterns`); -1 if it is no text, or was asked to be.
     file, line, value : str, int, str
         Where that value first stands, and the value.
     unit : {"us", "ns"}

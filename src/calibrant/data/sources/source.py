@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -269,3 +270,28 @@ class Fragments:
             shares[-1].append(piece)
             before += piece[4]
         return [(self.filesystem, share) for share in shares]
+
+
+# ---- work on several parts at a time: on threads, or one after another where one at a time is asked for ----
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def parallel_map(
+    work: Callable[[T], R], items: Sequence[T], most: int, failed: Callable[[], object] = lambda: None
+) -> list[R]:
+    """Return what work gives for each item, in their order, at most so many at a time.
+
+    Where one at a time is asked for, work is done where this is called. The first failure is raised; `failed` is
+    called before what else is under way is waited for.
+    """
+    if min(most, len(items)) < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(min(most, len(items))) as pool:
+        try:
+            return list(pool.map(work, items))
+        except BaseException:
+            failed()
+            raise

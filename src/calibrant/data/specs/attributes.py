@@ -12,8 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from calibrant.data.columns import Floats, as_text, finite_numbers
-from calibrant.data.dates import DAY, SECONDS, as_days
-from calibrant.data.layouts import decoded
+from calibrant.data.layouts import DAY, SECONDS, as_days, decoded
 from calibrant.data.specs.coding import SCORE, Codes, Coding, Encoded, by_kind
 from calibrant.data.specs.local import increasing
 from calibrant.data.specs.sketch_file import need

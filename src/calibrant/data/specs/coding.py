@@ -24,8 +24,7 @@ from calibrant.data.columns import (
     long_text,
     require,
 )
-from calibrant.data.dates import as_days, is_date
-from calibrant.data.layouts import changed, decoded, plain
+from calibrant.data.layouts import as_days, changed, decoded, is_date, plain
 from calibrant.data.specs.sketch_file import need
 from calibrant.errors import BadInput
 

@@ -15,8 +15,7 @@ from msgspec import Meta
 
 from calibrant.arguments import LARGEST_SEED, Missing, checked_seed
 from calibrant.data.columns import as_float, level_codes
-from calibrant.data.dates import periods
-from calibrant.data.layouts import changed, decoded, plain
+from calibrant.data.layouts import changed, decoded, periods, plain
 from calibrant.data.specs.attributes import MOST, Attribute
 from calibrant.data.specs.coding import MISSING, OTHER, SCORE, Codes, Coding
 from calibrant.data.specs.local import LocalSpec, increasing

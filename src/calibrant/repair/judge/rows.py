@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from calibrant.arguments import check_int
-from calibrant.data.engines.freed import release_memory
+from calibrant.data.engines.reduce import release_memory
 from calibrant.data.predictions import Predictions, checked_data
 from calibrant.data.sketches.sample import identities_of
 from calibrant.errors import BadInput, NotComputable

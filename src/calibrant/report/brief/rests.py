@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from calibrant.audit.record import SAME_VARIANCE, AuditRecord
-from calibrant.data.specs.cluster_names import CLUSTERS
+from calibrant.data.specs.column_names import CLUSTERS
 from calibrant.inspect.roles import called
 from calibrant.report import numbers as num
 from calibrant.report.findings import (

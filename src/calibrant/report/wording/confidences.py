@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.data.specs.confidences import JUDGE, SAMPLED, STATED, TOKENS
+from calibrant.data.specs.column_names import JUDGE, SAMPLED, STATED, TOKENS
 
 MEANS = {
     STATED: "stated: the model named it in its answer",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from calibrant.arguments import OTHERS
 from calibrant.audit.record import AuditRecord
-from calibrant.data.specs.cluster_names import names_weights
+from calibrant.data.specs.column_names import names_weights
 from calibrant.report import numbers as num
 from calibrant.report.findings import suppressed
 from calibrant.report.spans import Span, Text, code, literal, say

@@ -27,9 +27,9 @@ from calibrant.apps.llm_logs.provenance import FIELDS, of_field
 from calibrant.cli.parser import build_parser
 from calibrant.cli.run import main
 from calibrant.data.sketches.sketch import Sketch
+from calibrant.data.sources.files import open_source
 from calibrant.data.sources.kinds import log_of
-from calibrant.data.sources.opened import open_source
-from calibrant.data.specs.confidences import column_of, of_column
+from calibrant.data.specs.column_names import column_of, of_column
 from calibrant.plugins import FORMATS
 from calibrant.report.brief.rests import rests
 from calibrant.report.spans import plain

@@ -5,14 +5,22 @@ from __future__ import annotations
 import atexit
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
-from calibrant.data.sources.formats.known import FORMATS
 from calibrant.data.targets import KEPT, remove
 from calibrant.errors import BadInput
 
 STDIN = "-"
+READ = "Parquet, CSV, Arrow IPC, ORC, JSON lines, Excel, NumPy, logs of evaluations"  # for help: what can be read
+FORMATS = {  # what the format of standard input may be called, and the ending that says so
+    "csv": ".csv",
+    "parquet": ".parquet",
+    "arrow": ".arrow",
+    "orc": ".orc",
+    "jsonl": ".jsonl",
+    "excel": ".xlsx",
+    "numpy": ".npz",
+}
 _taken: list[Path] = []
 
 
@@ -25,6 +33,8 @@ def spooled(form: str) -> Path:
         raise BadInput("standard input (-) is closed: pipe a file into it")
     if sys.stdin.isatty():
         raise BadInput("standard input (-) is a terminal: pipe a file into it")
+    import tempfile  # loads random numbers: not for help
+
     folder = Path(tempfile.mkdtemp(prefix="calibrant-"))
     KEPT.add(folder)
     atexit.register(remove, folder)

@@ -1,0 +1,315 @@
+"""Files of columns: Parquet, ORC and Arrow IPC, by row group, stripe and record batch, checked as they are read."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from calibrant.data.layouts import know_extensions
+from calibrant.data.sources.hive import keyed
+from calibrant.data.sources.kinds import ARROW, ORC, PARQUET
+from calibrant.data.sources.source import ROWS, Fragment, Fragments, Part, Read, Source, rows_at_once
+from calibrant.errors import BadInput
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+AGAIN = "it may be damaged or cut short: fetch or write it again"
+BROKEN = (
+    OSError,
+    ValueError,
+    LookupError,
+    OverflowError,
+    MemoryError,
+    SystemError,
+    RuntimeError,
+)  # of a reader
+
+
+@contextmanager
+def readable(file: str, kind: str) -> Iterator[None]:
+    """Turn whatever a library says of a file that it cannot read into one line."""
+    try:
+        yield
+    except BadInput:
+        raise
+    except UnicodeError:  # of a name: Arrow takes any bytes for one
+        raise BadInput(
+            f"{file} names a column in bytes that are not UTF-8: rename it, or write the file again"
+        ) from None
+    except (*BROKEN, pa.ArrowException) as e:
+        why = next((q for q in str(e).splitlines() if q.strip()), type(e).__name__)
+        raise BadInput(f"{file} cannot be read as {kind} ({why[:160].rstrip('. ')}); {AGAIN}") from None
+
+
+def names_of(schema: pa.Schema, file: str, kind: str) -> tuple[str, ...]:
+    """The names of the columns."""
+    know_extensions(schema)
+    with readable(file, kind):
+        names = tuple(map(str, schema.names))
+        for name in names:
+            name.encode()  # a lone surrogate could be written nowhere
+    return names
+
+
+def once(file: str, names: Sequence[str], columns: Sequence[str]) -> None:
+    """Refuse to read a column whose name another has too."""
+    seen = Counter(names)
+    for column in columns:
+        if seen[column] > 1:
+            raise BadInput(f"{file} has {seen[column]} columns {column!r}: rename all but one")
+
+
+def checked(batch: pa.RecordBatch, columns: Sequence[str], file: str, row: int) -> Iterator[pa.RecordBatch]:
+    """Yield the columns of a batch in the order asked for, cut to size, once every value is known to be valid.
+
+    A file may hold offsets, indices and bytes of text that are none; what computes with them would end the process.
+    """
+    batch = batch.select(list(columns))
+    for name, column in zip(columns, batch.columns, strict=True):
+        if pa.types.is_dictionary(column.type) and _codes_stand_for_values(column):
+            continue
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as e:
+            why, last = str(e).splitlines()[0], row + batch.num_rows - 1
+            text = "text that is not UTF-8" if "UTF8" in why else "values that cannot be"
+            raise BadInput(
+                f"{file}: column {name!r} holds {text}, in rows {row:,} to {last:,} ({why[:120]}): "
+                "correct or write that column again"
+            ) from None
+    if batch.num_rows <= ROWS:
+        yield batch
+        return
+    for start in range(0, batch.num_rows, ROWS):
+        yield batch.slice(start, ROWS)
+
+
+def _codes_stand_for_values(column: pa.DictionaryArray) -> bool:
+    """Whether a dictionary and all codes are valid: what full validation looks up one by one."""
+    try:
+        column.validate()
+        column.indices.validate()
+        column.dictionary.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    reach = pc.min_max(column.indices)
+    low, high = reach["min"].as_py(), reach["max"].as_py()
+    return low is None or bool(0 <= low <= high < len(column.dictionary))
+
+
+def narrowest(schema: pa.Schema) -> int | None:
+    """The column that takes the fewest bytes to read, if any has a fixed number of them a row."""
+    widths: dict[int, int] = {}
+    for i, field in enumerate(schema):
+        with suppress(ValueError):  # of no fixed width
+            if not pa.types.is_dictionary(field.type) and not pa.types.is_nested(field.type):
+                widths[i] = field.type.bit_width
+    return min(widths, key=lambda i: (widths[i], i)) if widths else None
+
+
+# ---- Parquet, by row group, here or on another machine ----
+
+NO_DICTIONARY = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}  # encodings that cannot be read as dictionaries
+
+
+def parquet(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
+    """A file's row groups."""
+    file = ParquetRows(path, name, filesystem)
+    meta = file.meta()
+    parts, pieces, start = list[Part](), list[Fragment](), 0
+    for g in range(meta.num_row_groups):
+        with readable(file.name, PARQUET):
+            rows = meta.row_group(g).num_rows
+        if rows < 0:
+            raise BadInput(f"{file.name} says that row group {g} has {rows} rows; {AGAIN}")
+        parts.append(Part(name, start, file.reader(g)))
+        pieces.append((path, name, start, g, rows, ()))
+        start += rows
+    if meta.num_row_groups > 1:
+        file.buffered = meta
+    return Source(name, file.names, tuple(parts), start, fragments=Fragments(filesystem, tuple(pieces)))
+
+
+def read_fragments(
+    filesystem: pa.fs.FileSystem, pieces: Iterable[Fragment], columns: Sequence[str]
+) -> Iterator[tuple[str, int, pa.RecordBatch]]:
+    """Yield the batches of row groups with their part and first row."""
+    for (path, part), own in itertools.groupby(pieces, key=lambda piece: piece[:2]):
+        if filesystem.type_name == "local" and not os.path.exists(path):
+            raise BadInput(f"a worker finds no file {path!r}: give a path that every machine sees, such as s3://")
+        file = ParquetRows(path, part, filesystem)
+        file.buffered = file.meta()
+        for _, name, row, group, _, keys in own:
+            for batch in keyed(file.reader(group), keys, file.names, file.name)(columns, ()):
+                yield name, row, batch
+                row += batch.num_rows
+
+
+class ParquetRows:
+    """A Parquet file and what its footer says.
+
+    Parameters
+    ----------
+    path, part : str
+        The part's name is shown, if it has one.
+    filesystem : pyarrow.fs.FileSystem
+    """
+
+    def __init__(self, path: str, part: str, filesystem: pa.fs.FileSystem) -> None:
+        import pyarrow.parquet as pq
+
+        self.path, self.filesystem, self.name = path, filesystem, part or PurePosixPath(path).name
+        with readable(self.name, PARQUET), pq.ParquetFile(path, filesystem=filesystem) as file:
+            schema, self._meta = file.schema_arrow, file.metadata
+            leaves = [file.schema.column(i).path for i in range(self._meta.num_columns)]
+        self.names = names_of(schema, self.name, PARQUET)
+        texts = {f.name for f in schema if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)}
+        self.texts = {leaf: i for i, leaf in enumerate(leaves) if leaf in texts}
+        self.buffered: pq.FileMetaData | None = None
+
+    def meta(self) -> pq.FileMetaData:
+        """Hand over the footer, which a file of one row group reads again where it is needed."""
+        meta, self._meta = self._meta, None
+        return meta
+
+    def reader(self, group: int) -> Read:
+        """The reader of a row group; texts stay dictionaries."""
+
+        def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            import pyarrow.parquet as pq
+
+            once(self.name, self.names, columns)
+            texts = [c for c in columns if c in self.texts]
+            with readable(self.name, PARQUET):
+                meta = self.buffered or pq.read_metadata(self.path, filesystem=self.filesystem)
+                result = meta.row_group(group)
+                kept = [t for t in texts if NO_DICTIONARY.isdisjoint(result.column(self.texts[t]).encodings)]
+                with pq.ParquetFile(
+                    self.path,
+                    filesystem=self.filesystem,
+                    metadata=meta,
+                    read_dictionary=kept,
+                    page_checksum_verification=True,
+                ) as opened:
+                    row, size = 0, rows_at_once(len(columns))
+                    for batch in opened.iter_batches(size, [group], columns=list(columns), use_threads=False):
+                        for sound in checked(batch, columns, self.name, row):
+                            yield encoded(sound, texts) if len(kept) < len(texts) else sound
+                        row += batch.num_rows
+                if row != result.num_rows:
+                    raise BadInput(f"{self.name}: row group {group} has {row} of its {result.num_rows} rows; {AGAIN}")
+
+        return read
+
+
+def encoded(batch: pa.RecordBatch, texts: Sequence[str]) -> pa.RecordBatch:
+    """A batch whose texts are dictionaries, as those of other row groups are."""
+    columns = [
+        c.dictionary_encode() if n in texts and not pa.types.is_dictionary(c.type) else c
+        for n, c in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+# ---- ORC, by stripe ----
+
+
+def orc(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
+    """A file's stripes."""
+    from pyarrow.orc import ORCFile
+
+    shown = name or PurePosixPath(path).name
+    with readable(shown, ORC), filesystem.open_input_file(path) as file:
+        opened = ORCFile(file)
+        names = names_of(opened.schema, shown, ORC)
+        column = narrowest(opened.schema)
+        cheap = None if column is None else [names[column]]
+        lengths = [opened.read_stripe(i, cheap).num_rows for i in range(opened.nstripes)]
+        if sum(lengths) != opened.nrows:
+            raise BadInput(f"{shown} has {sum(lengths)} of its {opened.nrows} rows; {AGAIN}")
+
+    def reader(stripe: int) -> Read:
+        def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            once(shown, names, columns)
+            with readable(shown, ORC), filesystem.open_input_file(path) as file:
+                batch = ORCFile(file).read_stripe(stripe, list(columns) or cheap)
+                yield from checked(batch, columns, shown, 0)
+
+        return read
+
+    parts, start = list[Part](), 0
+    for stripe, length in enumerate(lengths):
+        parts.append(Part(name, start, reader(stripe)))
+        start += length
+    return Source(name, names, tuple(parts), start)
+
+
+# ---- Arrow IPC: files by record batch, streams from the beginning; none is mapped, for it may be cut meanwhile ----
+
+FILE, FIRST_FEATHER = b"ARROW1", b"FEA1"
+ENDS = (b"\xff\xff\xff\xff\0\0\0\0", b"\0\0\0\0")  # of a stream: as it is written now, and as it once was
+PART = 4 * ROWS  # rows that one thread reads, at least
+
+
+def arrow(path: str, name: str, filesystem: pa.fs.FileSystem) -> Source:
+    """The record batches of a file, in runs that threads read, or of a stream, in one."""
+    shown = name or PurePosixPath(path).name
+    with readable(shown, ARROW), filesystem.open_input_file(path) as file:
+        first = file.read(8)
+        if first.startswith(FIRST_FEATHER):
+            raise BadInput(f"{shown} is a Feather file of the first version: write it again as Feather 2 or Parquet")
+        stream = not first.startswith(FILE)
+        file.seek(0)
+        schema = (pa.ipc.open_stream if stream else pa.ipc.open_file)(file).schema
+        names = names_of(schema, shown, ARROW)
+        file.seek(max(file.size() - 8, 0))
+        if stream and not file.read(8).endswith(ENDS):  # rows that are missing would be missed by nobody
+            raise BadInput(f"{shown} is a stream of Arrow IPC without an end; {AGAIN}")
+
+    def reader(batches: range | None) -> Read:
+        def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            once(shown, names, columns)
+            wanted, row = [names.index(c) for c in columns], 0
+            with readable(shown, ARROW), filesystem.open_input_file(path) as file:
+                for batch in _batches(file, wanted, batches):
+                    yield from checked(batch, columns, shown, row)
+                    row += batch.num_rows
+                if batches is None and file.tell() != file.size():
+                    raise BadInput(f"{shown} goes on after the end of its stream: keep one stream a file")
+
+        return read
+
+    if stream:
+        return Source(name, names, (Part(name, 0, reader(None)),), None)
+    column = narrowest(schema)  # of each batch one is read, for nothing else tells its rows
+    options = pa.ipc.IpcReadOptions(included_fields=[] if column is None else [column])
+    with readable(shown, ARROW), filesystem.open_input_file(path) as file:
+        opened = pa.ipc.open_file(file, options=options)
+        lengths = [opened.get_batch(i).num_rows for i in range(opened.num_record_batches)]
+    parts, start, first_batch, rows = list[Part](), 0, 0, 0
+    for i, length in enumerate(lengths):
+        rows += length
+        if rows >= PART or i == len(lengths) - 1:
+            parts.append(Part(name, start, reader(range(first_batch, i + 1))))
+            start, first_batch, rows = start + rows, i + 1, 0
+    return Source(name, names, tuple(parts), start)
+
+
+def _batches(file: pa.NativeFile, wanted: Sequence[int], batches: range | None) -> Iterator[pa.RecordBatch]:
+    """Yield record batches of a file, or all of a stream, of which only some columns are read."""
+    options = pa.ipc.IpcReadOptions(use_threads=False, included_fields=list(wanted))
+    if batches is None:
+        yield from pa.ipc.open_stream(file, options=options)
+        return
+    opened: Any = pa.ipc.open_file(file, options=options)
+    for i in batches:
+        yield opened.get_batch(i)

@@ -1,0 +1,468 @@
+"""Columns of single values, each of a type of its own, as Excel and JSON have them: one type for all, nothing altered.
+
+A column is a number, a date or true and false only if all values that are there are. Every other is text: text stays
+as it is, codes among it, and what is not text is written out.
+"""
+
+from __future__ import annotations
+
+import codecs
+import datetime
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+from xml.etree import ElementTree
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from calibrant.data.columns import ABSENT, EXACT, number_text
+from calibrant.data.sources.encoded import as_utf8, encoding_of
+from calibrant.data.sources.frames import as_rows, table_source
+from calibrant.data.sources.source import Form, Part, Source
+from calibrant.errors import BadInput
+
+TRUTH, WHOLE, BIG, LARGE, REAL, DATE, TIME, TEXT, NONE = (1 << i for i in range(9))  # NONE: text such as "NA"
+SIMPLE: dict[type, int] = {bool: TRUTH, float: REAL, datetime.datetime: TIME, datetime.date: DATE}
+LAST = 2**63  # whole numbers from here on, and below its negative, fit no column of numbers
+
+
+def seen_in(values: Sequence[object]) -> int:
+    """Return what the values of a column can be, as bits; missing ones are nothing."""
+    result = 0
+    for t in set(map(type, values)) - {type(None)}:
+        result |= SIMPLE.get(t) or _of_type(t, values)
+    return result
+
+
+def _of_type(t: type, values: Sequence[object]) -> int:
+    """Return what values of one type can be."""
+    own = [v for v in values if type(v) is t]
+    if t is int:
+        low, high = min(own), max(own)  # type: ignore[type-var]
+        return WHOLE if -EXACT <= low <= high <= EXACT else BIG if -LAST <= low <= high < LAST else LARGE  # type: ignore[operator]
+    if t is str:
+        return TEXT if any(v not in ABSENT for v in own) else NONE if any(own) else 0
+    return TEXT
+
+
+def type_of(result: int) -> pa.DataType:
+    """The type of a column whose values can be these."""
+    kinds = result & ~NONE
+    if kinds == 0:
+        return pa.string() if result else pa.null()
+    if kinds == TRUTH:
+        return pa.bool_()
+    if not kinds & ~(WHOLE | BIG):
+        return pa.int64()
+    if not kinds & ~(WHOLE | REAL):
+        return pa.float64()
+    if not kinds & ~(DATE | TIME):
+        return pa.date32() if kinds == DATE else pa.timestamp("us")
+    return pa.string()
+
+
+def column(values: Sequence[object], t: pa.DataType) -> pa.Array:
+    """Return values as a column of the type that `type_of` gave."""
+    kinds = set(map(type, values)) - {type(None)}
+    if pa.types.is_string(t):
+        return pa.array(values if kinds <= {str} else [_written(v) for v in values], t)
+    plain = [None if isinstance(v, str) else v for v in values] if str in kinds else values  # empty, or such as "NA"
+    if pa.types.is_timestamp(t):
+        plain = [_midnight(v) if type(v) is datetime.date else v for v in plain]
+    return pa.array(plain, t, from_pandas=True)
+
+
+def _midnight(day: datetime.date) -> datetime.datetime:
+    return datetime.datetime(day.year, day.month, day.day)
+
+
+def _written(value: object) -> str | None:
+    """A value as text, as its file has it as nearly as can be."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return number_text(value)
+    return value.isoformat() if isinstance(value, datetime.date | datetime.time) else _dumped(value)
+
+
+def _dumped(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def whole(table: pa.Table, name: str, unread: dict[str, str] | None = None) -> Source:
+    """A file that was read whole as a source; `unread` are columns that it lacks, and why."""
+    source = table_source(table, unread)
+    return replace(source, name=name, parts=tuple(replace(part, name=name) for part in source.parts))
+
+
+# ---- JSON: one object a line, read in batches, or one array of objects, read whole ----
+
+
+BLOCK = 1 << 23  # bytes read at once
+LONGEST = 1 << 28  # bytes of one line
+DEEPEST = 8  # objects within objects whose fields are columns
+
+Row = dict[str, object]
+LINES: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+
+
+def json_rows(path: Path, name: str, form: Form) -> Source:
+    """Return objects as rows, their fields as columns; the field ``b`` of an object ``a`` is the column ``a.b``.
+
+    Columns and their types are found on all rows first. A list is text, as JSON writes it.
+    """
+    encoding, _ = encoding_of(path, form.encoding)
+    with as_utf8(path, encoding) as file:
+        if _marked(file.read(BLOCK)).lstrip().startswith(b"["):
+            return _array(path, name, encoding)
+    kinds: dict[str, int] = {}
+    count = 0
+    for rows in _rows(path, encoding):
+        count += len(rows)
+        for field in dict.fromkeys(f for row in rows for f in row):
+            kinds[field] = kinds.get(field, 0) | seen_in([row.get(field) for row in rows])
+    types = {field: type_of(result) for field, result in kinds.items()}
+
+    def read(columns: Sequence[str], _: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for rows in _rows(path, encoding):
+            yield _batch(rows, columns, types)
+
+    return Source(name, tuple(types), (Part(name, 0, read),), count)
+
+
+def _batch(rows: Sequence[Row], columns: Sequence[str], types: Mapping[str, pa.DataType]) -> pa.RecordBatch:
+    arrays = [column([row.get(c) for row in rows], types[c]) for c in columns]
+    return pa.RecordBatch.from_arrays(arrays, list(columns))
+
+
+def _array(path: Path, name: str, encoding: str) -> Source:
+    """The objects of one array."""
+    with as_utf8(path, encoding) as file:
+        parts = list(iter(lambda: file.read(BLOCK), b""))
+    result = _decoded(_marked(b"".join(parts)), path.name)
+    if not isinstance(result, list):
+        raise BadInput(f"{path.name} holds no array of objects: write one object a line")
+    rows = [_row(value, f"{path.name}: element {i:,} of the array") for i, value in enumerate(result, 1)]
+    fields = list(dict.fromkeys(f for row in rows for f in row))
+    values = {f: [row.get(f) for row in rows] for f in fields}
+    return whole(pa.table({f: column(v, type_of(seen_in(v))) for f, v in values.items()}), name)
+
+
+# ---- lines, and what is in them ----
+
+
+def _rows(path: Path, encoding: str) -> Iterator[list[Row]]:
+    """Yield the objects of a file, many at once."""
+    with as_utf8(path, encoding) as file:
+        kept, number, first = b"", 1, True
+        while block := file.read(BLOCK):
+            kept, first = kept + (_marked(block) if first else block), False
+            end = kept.rfind(b"\n") + 1
+            if end and (rows := _objects(kept[:end], number, path.name)):
+                yield rows
+            number, kept = number + kept.count(b"\n", 0, end), kept[end:]
+            if len(kept) > LONGEST:
+                raise BadInput(f"{path.name}: line {number:,} has more than 256 MB: write one object a line")
+        if rows := _objects(kept, number, path.name):
+            yield rows
+
+
+def _marked(first: bytes) -> bytes:
+    """The first bytes without the mark of UTF-8."""
+    return first.removeprefix(codecs.BOM_UTF8)
+
+
+def _objects(block: bytes, number: int, file: str) -> list[Row]:
+    """The objects of whole lines, of which the first has this number; empty lines are none."""
+    try:
+        values = LINES.decode_lines(block)
+        if all(type(v) is dict and not any(type(x) is dict for x in v.values()) for v in values):
+            return cast(list[Row], values)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass  # said below, with its line
+    lines = ((f"{file}: line {n:,}", line) for n, line in enumerate(block.split(b"\n"), number) if line.strip())
+    return [_row(_decoded(line, where), where) for where, line in lines]
+
+
+def _decoded(raw: bytes, where: str) -> Any:
+    """Return JSON as a value; NaN, which JSON has not and Python writes, as such."""
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as e:
+        try:
+            return json.loads(raw)
+        except (ValueError, RecursionError):
+            raise BadInput(f"{where} is not JSON ({str(e).splitlines()[0][:100]}): write one object a line") from None
+
+
+def _row(value: object, where: str) -> Row:
+    if not isinstance(value, dict):
+        raise BadInput(f'{where} is no object such as {{"y": 1, "p": 0.2}}: write one object a row')
+    row: Row = {}
+    _flatten(value, "", row, where)
+    return row
+
+
+def _flatten(value: Mapping[str, object], prefix: str, row: Row, where: str) -> None:
+    """Add the fields of an object, those of objects in it under dotted names."""
+    for key, inner in value.items():
+        name = prefix + key
+        if isinstance(inner, dict) and inner and prefix.count(".") < DEEPEST:
+            _flatten(inner, f"{name}.", row, where)
+        elif name in row:
+            raise BadInput(f"{where} has two fields {name!r}, one of them within another: rename one")
+        else:
+            row[name] = inner
+
+
+# ---- workbooks of Excel: one sheet, whose first row names the columns ----
+
+
+if TYPE_CHECKING:
+    from python_calamine import CalamineSheet, CalamineWorkbook
+
+FREE, RATIO = 1 << 28, 200  # bytes that any workbook may unpack to, and times its own size beyond
+UNCOMPUTED = re.compile(  # a formula whose value was never stored; one that gives empty text says that it is text
+    rb'<c\b(?![^>]*\bt="str")[^>]*\br="([A-Z]+)([0-9]+)"[^>]*>\s*<f\b[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>'
+)
+RELATED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+BROKEN = (OSError, zipfile.BadZipFile, zlib.error, ElementTree.ParseError, LookupError, ValueError, RuntimeError)
+WAY = "or save the sheet as CSV"
+
+
+def excel(path: Path, name: str, form: Form) -> Source:
+    """The rows of a sheet that are not empty, whole numbers as such, dates as dates, text as it is."""
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook
+    except ImportError:
+        raise BadInput(f"{path.name} is an Excel file: pip install 'calibrant[excel]', {WAY}") from None
+    _bounded(path)
+    try:
+        with CalamineWorkbook.from_path(str(path)) as book:
+            sheet = _sheet(book, path.name, form.sheet)
+            rows = [_plain(row) for row in sheet.to_python(skip_empty_area=False)]
+            merged = sheet.merged_cell_ranges or []
+        missing = _uncomputed(path, sheet.name)
+    except BadInput:  # which is a ValueError: it says what to do, and saving again is not that
+        raise
+    except (CalamineError, *BROKEN) as e:
+        raise BadInput(f"{path.name} cannot be read as Excel ({str(e).splitlines()[0][:120]}): save it again") from None
+    except BaseException as e:
+        if type(e).__name__ != "PanicException":  # how the reader, which is not Python, fails
+            raise
+        raise BadInput(f"{path.name} is damaged: save it again in Excel, {WAY}") from None
+    return _source(path.name, name, rows, merged, missing, sheet)
+
+
+def _source(
+    file: str,
+    name: str,
+    rows: list[list[object]],
+    merged: Sequence[tuple[tuple[int, int], tuple[int, int]]],
+    missing: dict[int, str],
+    sheet: CalamineSheet,
+) -> Source:
+    """The rows below the first that is not empty as a source."""
+    head = next((i for i, row in enumerate(rows) if any(map(_there, row))), None)
+    if head is None:
+        raise BadInput(f"{file}: sheet {sheet.name!r} is empty: pass sheet= (--sheet) to name another")
+    header, body = rows[head], [row for row in rows[head + 1 :] if any(map(_there, row))]
+    used = [j for j in range(len(header)) if _there(header[j]) or any(_there(row[j]) for row in body)]
+    if len(used) > 1 and sum(_there(header[j]) for j in used) == 1:
+        title = next(str(v) for v in header if _there(v))
+        raise BadInput(
+            f"{file}: row {head + 1} holds {title[:40]!r} alone, a title it seems: delete what stands above the names"
+        )
+    for (top, left), (bottom, right) in merged:
+        if top <= head <= bottom and right > left:
+            raise BadInput(
+                f"{file}: cells {_letters(left)}{head + 1} to {_letters(right)}{head + 1} of the names of columns are "
+                "merged: give each column a name of its own"
+            )
+    columns: dict[str, pa.Array] = {}
+    unread: dict[str, str] = {}
+    for j in used:
+        label = str(header[j]) if _there(header[j]) else f"column {j + 1}"
+        if label in columns or label in unread:
+            raise BadInput(f"{file} has two columns named {label!r}: rename one")
+        values = [row[j] for row in body]
+        if j in missing:
+            unread[label] = f"cell {missing[j]} has a formula without a value: open and save the file in Excel"
+        elif any(isinstance(v, datetime.time | datetime.timedelta) for v in values):
+            unread[label] = "it holds times of day or durations"
+        else:
+            columns[label] = column(values, type_of(seen_in(values)))
+    return whole(pa.table(columns), name, unread)
+
+
+def _there(value: object) -> bool:
+    return value is not None
+
+
+def _plain(row: Sequence[object]) -> list[object]:
+    """Return cells, None where empty, whole numbers as such: Excel stores all as real ones, and 15 digits of them."""
+    whole_ones = (int(v) if isinstance(v, float) and v.is_integer() and abs(v) <= EXACT else v for v in row)
+    return [None if v == "" else v for v in whole_ones]
+
+
+def _sheet(book: CalamineWorkbook, file: str, requested: str) -> CalamineSheet:
+    """The sheet that was asked for, or the only one that is visible."""
+    from python_calamine import SheetTypeEnum, SheetVisibleEnum
+
+    tables = [s for s in book.sheets_metadata if s.typ == SheetTypeEnum.WorkSheet]
+    listed = ", ".join(repr(s.name) for s in tables)
+    if requested:
+        if requested not in [s.name for s in tables]:
+            raise BadInput(f"{file} has no sheet {requested!r}: pass one of {listed}")
+        return book.get_sheet_by_name(requested)
+    shown = [s.name for s in tables if s.visible == SheetVisibleEnum.Visible]
+    kept = [sheet for sheet in map(book.get_sheet_by_name, shown) if sheet.height]
+    if len(kept) > 1:
+        there = ", ".join(repr(sheet.name) for sheet in kept)
+        raise BadInput(f"{file} has {len(kept)} sheets, {there}: name one with sheet= (--sheet NAME)")
+    if not kept:
+        raise BadInput(f"{file} has no sheet with anything in it: put the table on a sheet that is shown")
+    return kept[0]
+
+
+def _letters(place: int) -> str:
+    """The name of a column: A for 0, AA for 26."""
+    out = ""
+    while place >= 0:
+        out, place = chr(65 + place % 26) + out, place // 26 - 1
+    return out
+
+
+# ---- what the reader does not tell: how much it would unpack, and formulas that were never computed ----
+
+
+def _bounded(path: Path) -> None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(one.file_size for one in archive.infolist())
+    except BROKEN as e:
+        raise BadInput(f"{path.name} cannot be read as Excel ({e}): save it again, {WAY}") from None
+    if size > FREE + RATIO * path.stat().st_size:
+        raise BadInput(f"{path.name} would unpack to {size:,} bytes: save it as CSV or Parquet")
+
+
+def _uncomputed(path: Path, sheet: str) -> dict[int, str]:
+    """The first cell of each column that holds a formula and no value: such a cell would be read as empty."""
+    with zipfile.ZipFile(path) as archive:
+        book = ElementTree.fromstring(archive.read("xl/workbook.xml"))  # noqa: S314 - expat bounds entities
+        links = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))  # noqa: S314
+        targets = {link.get("Id"): link.get("Target", "") for link in links}
+        wanted = next(
+            (s.get(RELATED) for s in book.iter() if s.tag.endswith("}sheet") and s.get("name") == sheet), None
+        )
+        target = targets.get(wanted, "")
+        inside = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
+        raw = archive.read(inside)
+    out: dict[int, str] = {}
+    for letters, row in UNCOMPUTED.findall(raw):
+        place = 0
+        for letter in letters:
+            place = 26 * place + letter - 64
+        out.setdefault(place - 1, (letters + row).decode())
+    return out
+
+
+# ---- arrays of NumPy on disk, never pickled objects ----
+
+
+Arrays = dict[str, NDArray[Any]]
+BEGINS = b"\x93NUMPY"
+ENDING = ".npy"
+AS_ARRAYS = "save named columns of one length: np.savez('log.npz', y=y, p=p)"
+
+
+def numpy_arrays(path: Path, name: str, _: Form) -> Source:
+    """The arrays of an `.npz` as columns, or the fields of a structured `.npy`."""
+    try:
+        with path.open("rb") as file:
+            if file.read(len(BEGINS)) == BEGINS:
+                file.seek(0)
+                arrays = _fields(_read_array(file, path.stat().st_size, path.name), path.name)
+            else:
+                arrays = _archive(path)
+    except BadInput:
+        raise
+    except (ValueError, EOFError, OSError, MemoryError, zipfile.BadZipFile, zlib.error, NotImplementedError) as e:
+        raise BadInput(f"{path.name} cannot be read as NumPy's: {str(e).splitlines()[0][:120]}") from None
+    kept = as_rows(_columns(arrays, path.name), "column")
+    if kept is None or not arrays:
+        raise BadInput(f"{path.name} holds no arrays: {AS_ARRAYS}")
+    return whole(kept.table, name, {name: f"it {why}" for name, why in kept.unread.items()})
+
+
+def _archive(path: Path) -> Arrays:
+    with zipfile.ZipFile(path) as archive:
+        out: Arrays = {}
+        for one in archive.infolist():
+            if not one.filename.endswith(ENDING):
+                raise BadInput(f"{path.name} is a zip file with {one.filename[:60]!r} in it, not arrays: {AS_ARRAYS}")
+            with archive.open(one) as file:
+                result = _read_array(file, one.file_size, path.name)
+            column = one.filename.removesuffix(ENDING)
+            out |= {column: result} if result.dtype.names is None else _fields(result, path.name)
+        return out
+
+
+def _read_array(file: IO[bytes], size: int, name: str) -> NDArray[Any]:
+    """An array whose header claims no more than there is."""
+    version = np.lib.format.read_magic(file)
+    header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = header(file)
+    if dtype.hasobject:
+        raise BadInput(f"{name} holds Python objects, which run code when they are read: save text as a text array")
+    if dtype.itemsize * int(np.prod(shape, dtype=object)) > size:
+        raise BadInput(f"{name} is truncated: its header says {shape}, and there is not so much")
+    file.seek(0)
+    result: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    return result
+
+
+def _fields(array: NDArray[Any], name: str) -> Arrays:
+    if array.dtype.names is None:
+        shape = " x ".join(f"{n:,}" for n in array.shape)
+        if array.ndim == 2 and array.shape[1] > 1:
+            read = f"cal.multiclass_predictions(labels, np.load({name!r})).top_label()"
+            raise BadInput(
+                f"{name} holds a matrix of {shape} numbers and no labels: of class probabilities audit {read} "
+                f"in Python; else {AS_ARRAYS}"
+            )
+        raise BadInput(f"{name} holds one array of {shape} values and no names: {AS_ARRAYS}")
+    return {field: np.asarray(array[field]) for field in array.dtype.names}
+
+
+def _columns(arrays: Mapping[str, NDArray[Any]], name: str) -> Arrays:
+    """Return arrays of one dimension and one length; the columns of a matrix ``x`` are ``x_0``, ``x_1``."""
+    out: Arrays = {}
+    for column, array in arrays.items():
+        if array.ndim == 2 and array.shape[1] == 1:
+            out[column] = array[:, 0]
+        elif array.ndim == 2:
+            out |= {f"{column}_{i}": array[:, i] for i in range(array.shape[1])}
+        elif array.ndim == 1:
+            out[column] = array
+        else:
+            raise BadInput(f"{name}: array {column!r} has {array.ndim} dimensions: {AS_ARRAYS}")
+    lengths = {column: len(array) for column, array in out.items()}
+    if len(set(lengths.values())) > 1:
+        short, long = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
+        raise BadInput(
+            f"{name}: array {short!r} has {lengths[short]:,} rows and {long!r} {lengths[long]:,}: give one value a row"
+        )
+    return out

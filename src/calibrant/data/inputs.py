@@ -168,18 +168,10 @@ def cluster_codes(columns: Mapping[str, object]) -> dict[str, NDArray[np.intp]]:
 
 @dataclass(frozen=True)
 class Crossing:
-    """Two columns of clusters of which neither holds the other: rows that share neither cluster are independent.
+    """Two columns of clusters of which neither holds the other: rows that share neither cluster are independent."""
 
-    Parameters
-    ----------
-    names : (str, str)
-        That of more clusters first.
-    codes : int array of shape (2, n)
-        The cluster of each row by column, by number.
-    """
-
-    names: tuple[str, str]
-    codes: NDArray[np.intp]
+    names: tuple[str, str]  # that of more clusters first
+    codes: NDArray[np.intp]  # shape (2, n): the cluster of each row by column, by number
 
     @property
     def named(self) -> str:

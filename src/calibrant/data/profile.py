@@ -42,41 +42,19 @@ COARSE = np.int64(-1) << np.int64(40)  # keeps 12 bits of a double's mantissa: w
 
 @dataclass
 class Profile:
-    """Counts of one column's values; mergeable, and small whatever the number of rows.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"category", "number", "month"}
-        Of the values as they are stored; dates are counted by month.
-    texts : dict
-        Rows by value: texts, months, or numbers exactly as long as there are at most 200; of codes at most 100,000.
-    numbers : dict
-        Rows by number, to 12 bits.
-    large : dict
-        Rows by whole number that no double may be.
-    months : dict
-        Rows by month of texts that are dates.
-    many : bool
-        There were more numbers, or dates, than `texts` keeps.
-    dated : bool
-        Texts were dates so far.
-    whole : bool
-        Numbers were whole so far.
-    seen : bool
-        Some part of the column was not empty.
-    """
+    """Counts of one column's values; mergeable, and small whatever the number of rows."""
 
     name: str
-    kind: Kind = "category"
+    kind: Kind = "category"  # of the values as they are stored; dates are counted by month
+    # Rows by value: texts, months, or numbers exactly as long as there are at most 200; of codes at most 100,000.
     texts: dict[str, int] = field(default_factory=dict)
-    numbers: dict[float, int] = field(default_factory=dict)
-    large: dict[str, int] = field(default_factory=dict)
-    months: dict[str, int] = field(default_factory=dict)
-    many: bool = False
-    dated: bool = True
-    whole: bool = True
-    seen: bool = False
+    numbers: dict[float, int] = field(default_factory=dict)  # rows by number, to 12 bits
+    large: dict[str, int] = field(default_factory=dict)  # rows by whole number that no double may be
+    months: dict[str, int] = field(default_factory=dict)  # rows by month of texts that are dates
+    many: bool = False  # there were more numbers, or dates, than `texts` keeps
+    dated: bool = True  # texts were dates so far
+    whole: bool = True  # numbers were whole so far
+    seen: bool = False  # some part of the column was not empty
 
     @property
     def coded(self) -> bool:

@@ -63,72 +63,35 @@ class ReadingOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What to read of a source; made by `Reading.of`, which checks.
+    """What to read of a source; made by `Reading.of`, which checks."""
 
-    Parameters
-    ----------
-    label, score : str
-        Columns of labels and probabilities; empty where the source brings its own (`Predictions`, a sketch).
-    positive : str or None
-        The label that counts as the event.
-    percent : bool
-        Scores are percent: they are divided by 100.
-    drop_missing : bool
-        Leave out, and count, rows whose label or score is missing: short for ``missing="drop"``.
-    missing : {"level", "drop", "keep", "refuse"}
-        What is done about missing values: see `Spec`.
-    form : Form
-        How files of text, workbooks and standard input are to be taken.
-    key : tuple of str
-        Columns that identify a row; empty for file and row number.
-    cluster, weights : str
-        Column of the cluster that a row belongs to, and of how much it counts; empty for a cluster, and a count, of its
-        own.
-    levels : tuple of str
-        The columns that name clusters, where they are several: `cluster` is the first until the coarsest is known.
-    by : tuple of str
-        Columns whose levels are the groups.
-    intersections : bool
-        Also every pair of them.
-    bins : Mapping of str to tuple of float
-        Inner edges of a number among them.
-    variables : tuple of str
-        Covariates; ``"*"`` for every other column that can be used.
-    tests : bool
-        Hold what tests need too.
-    candidates : bool
-        Hold whole clusters too of columns by which rows may belong together, though nobody said so.
-    seed : int
-        Deals the rows into blocks.
-    spec : Spec or None
-        Of an earlier sketch, in place of all this.
-    allow_same : bool
-        Count rows twice that two files hold.
-    caller : Caller
-        How refusals name the arguments.
-    """
-
+    # `label` and `score`: columns of labels and probabilities; empty where the source brings its own (`Predictions`, a
+    # sketch).
     label: str = ""
     score: str = ""
-    positive: str | None = None
-    percent: bool = False
-    drop_missing: bool = False
-    missing: Missing = "level"
-    form: Form = DETECTED
-    key: tuple[str, ...] = ()
+    positive: str | None = None  # the label that counts as the event
+    percent: bool = False  # scores are percent: they are divided by 100
+    drop_missing: bool = False  # leave out rows whose label or score is missing: short for ``missing="drop"``
+    missing: Missing = "level"  # what is done about missing values: see `Spec`
+    form: Form = DETECTED  # how files of text, workbooks and standard input are to be taken
+    key: tuple[str, ...] = ()  # columns that identify a row; empty for file and row number
+    # `cluster` and `weights`: column of the cluster that a row belongs to, and of how much it counts; empty for a
+    # cluster, and a count, of its own.
     cluster: str = ""
+    # The columns that name clusters, where they are several: `cluster` is the first until the coarsest is known.
     levels: tuple[str, ...] = ()
     weights: str = ""
-    by: tuple[str, ...] = ()
-    intersections: bool = False
-    bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    variables: tuple[str, ...] = ()
-    tests: bool = False
+    by: tuple[str, ...] = ()  # columns whose levels are the groups
+    intersections: bool = False  # also every pair of them
+    bins: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # inner edges of a number among them
+    variables: tuple[str, ...] = ()  # covariates; ``"*"`` for every other column that can be used
+    tests: bool = False  # hold what tests need too
+    # Hold whole clusters too of columns by which rows may belong together, though nobody said so.
     candidates: bool = False
-    seed: int = 0
-    spec: Spec | None = None
-    allow_same: bool = False
-    caller: Caller = PYTHON
+    seed: int = 0  # deals the rows into blocks
+    spec: Spec | None = None  # of an earlier sketch, in place of all this
+    allow_same: bool = False  # count rows twice that two files hold
+    caller: Caller = PYTHON  # how refusals name the arguments
 
     @classmethod
     def of(cls, **options: Unpack[ReadingOptions]) -> Reading:

@@ -42,30 +42,16 @@ CHANCE = 1e-6  # that two files of independent rows are equal
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Repeats:
-    """Rows that occur more than once.
+    """Rows that occur more than once."""
 
-    Parameters
-    ----------
-    rows : int
-        Rows that are equal to an earlier one: five copies are four repeats.
-    of : int
-        Rows in all.
-    exact : bool
-        Counted; otherwise estimated from 16,384 hashes of different rows, so say "about".
-    by : {"row", "key"}
-        What is equal: every column that is read, as it is counted, or the key.
-    copied : bool
-        More than chance explains: worth a warning. A repeated key always is.
-    times : float
-        How often a row's own content is there, on average over rows: 1 where all differ, 5 where each is there five
-        times. So many times the variance of a mean is what it is interpreted as, if equal rows are copies.
-    """
-
-    rows: int
-    of: int
-    exact: bool
-    by: Literal["row", "key"]
+    rows: int  # rows that are equal to an earlier one: five copies are four repeats
+    of: int  # rows in all
+    exact: bool  # counted; otherwise estimated from 16,384 hashes of different rows, so say "about"
+    by: Literal["row", "key"]  # what is equal: every column that is read, as it is counted, or the key
+    # More than chance explains: worth a warning. A repeated key always is.
     copied: bool
+    # How often a row's own content is there, on average over rows: 1 where all differ, 5 where each is there five
+    # times. So many times the variance of a mean is what it is interpreted as, if equal rows are copies.
     times: float = 1.0
 
     def to_dict(self) -> dict[str, Any]:

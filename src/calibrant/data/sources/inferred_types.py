@@ -60,31 +60,18 @@ SHOWN = 40  # characters of a value in a message
 
 @dataclass(frozen=True)
 class InferredType:
-    """What a column is interpreted as, and the value that decided it.
-
-    Parameters
-    ----------
-    kind : {"whole", "number", "date", "time", "boolean", "text", "empty"}
-    comma : bool
-        Decimals stand behind a comma.
-    code : int
-        What the value that made it text can be (see `kernels.field_patterns`); -1 if it is no text, or was asked to be.
-    file, line, value : str, int, str
-        Where that value first stands, and the value.
-    unit : {"us", "ns"}
-        Of times.
-    zone : str
-        Of times, ``"UTC"`` or empty.
-    """
+    """What a column is interpreted as, and the value that decided it."""
 
     kind: Kind
-    comma: bool = False
+    comma: bool = False  # decimals stand behind a comma
+    # What the value that made it text can be (see `kernels.field_patterns`); -1 if it is no text, or was asked to be.
     code: int = -1
+    # `file`, `line`, `value`: where that value first stands, and the value.
     file: str = ""
     line: int = 0
     value: str = ""
-    unit: str = "us"
-    zone: str = ""
+    unit: str = "us"  # of times
+    zone: str = ""  # of times, ``"UTC"`` or empty
 
     @property
     def type(self) -> pa.DataType:

@@ -32,27 +32,13 @@ def rows_at_once(columns: int) -> int:
 
 @dataclass(frozen=True)
 class Form:
-    """What the reader of files of text or sheets is reported; what is empty it finds out.
+    """What the reader of files of text or sheets is reported; what is empty it finds out."""
 
-    Parameters
-    ----------
-    encoding : str
-        Of text, such as ``"cp1252"``.
-    delimiter : str
-        Between columns.
-    decimal : {"", ".", ","}
-        Mark of fractions.
-    sheet : str
-        Of a workbook.
-    format : str
-        Of standard input, where its first bytes do not tell.
-    """
-
-    encoding: str = ""
-    delimiter: str = ""
-    decimal: str = ""
-    sheet: str = ""
-    format: str = ""
+    encoding: str = ""  # of text, such as ``"cp1252"``
+    delimiter: str = ""  # between columns
+    decimal: str = ""  # mark of fractions
+    sheet: str = ""  # of a workbook
+    format: str = ""  # of standard input, where its first bytes do not tell
 
 
 DETECTED = Form()  # everything is found out
@@ -63,33 +49,17 @@ DETECTED = Form()  # everything is found out
 
 @dataclass(frozen=True)
 class Log:
-    """What the log of an evaluation is, and which of its columns play which part; all empty where it is none.
+    """What the log of an evaluation is, and which of its columns play which part; all empty where it is none."""
 
-    Parameters
-    ----------
-    tool : str
-        As a message calls it: ``"an Inspect log"``.
-    label : str
-        Column of right and wrong; empty where several could be it.
-    verdicts : tuple of str
-        Columns of every scorer: what they hold was known no earlier than the label.
-    confidences : tuple of (str, str)
-        Columns of confidences, and the field of the log that each comes from.
-    question, noun : str
-        Column of the question, and what rows are called.
-    own : tuple of str
-        Columns that name the answer and are no groups separately.
-    unfinished : tuple of str
-        Logs of evaluations that did not come to their end, each with how many answers it has.
-    """
-
-    tool: str = ""
-    label: str = ""
-    verdicts: tuple[str, ...] = ()
-    confidences: tuple[tuple[str, str], ...] = ()
+    tool: str = ""  # as a message calls it: ``"an Inspect log"``
+    label: str = ""  # column of right and wrong; empty where several could be it
+    verdicts: tuple[str, ...] = ()  # columns of every scorer: what they hold was known no earlier than the label
+    confidences: tuple[tuple[str, str], ...] = ()  # columns of confidences, and the log's field that each comes from
+    # `question` and `noun`: column of the question, and what rows are called.
     question: str = ""
     noun: str = ""
-    own: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()  # columns that name the answer and are no groups separately
+    # Logs of evaluations that did not come to their end, each with how many answers it has.
     unfinished: tuple[str, ...] = ()
 
     def merged(self, other: Log) -> Log:
@@ -105,21 +75,11 @@ SAME_NAME = "several columns have this name: rename all but one"
 
 @dataclass(frozen=True)
 class Part:
-    """A run of rows that one thread reads.
+    """A run of rows that one thread reads."""
 
-    Parameters
-    ----------
-    name : str
-        File relative to the data set's root; empty for a single file or a frame.
-    first_row : int
-        Number of the first row within that file.
-    read : callable
-        Columns, and those of them to read as real numbers where types are guessed, to batches.
-    """
-
-    name: str
-    first_row: int
-    read: Read
+    name: str  # file relative to the data set's root; empty for a single file or a frame
+    first_row: int  # number of the first row within that file
+    read: Read  # columns, and those of them to read as real numbers where types are guessed, to batches
 
 
 class Cluster(Protocol):
@@ -134,55 +94,26 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True)
 class Source:
-    """Columns, and parts that are read here or a cluster that reads them there.
-
-    Parameters
-    ----------
-    name : str
-    columns : tuple of str
-    parts : tuple of Part
-    rows : int or None
-    again : bool
-        The rows can be read more than once.
-    files : tuple of str
-    numbered : bool
-        A row has a file and a number, so that it is known without a key.
-    cluster : Cluster or None
-    fragments : Fragments or None
-        The same rows as row groups of Parquet files, if that is what they are.
-    partial : tuple of str
-        Columns that only some of the files have: they are not read.
-    unread : tuple of (str, str)
-        Columns that cannot be read, and why.
-    check : callable
-        Refuses files that are no longer those that were opened.
-    kinds : Mapping of str to InferredType
-        Of untyped text: what columns are interpreted as, and why.
-    as_text : callable or None
-        Of untyped text and names of folders: some columns, to the same rows with those as text, character for
-        character.
-    form : Form
-        Of text: how it is written.
-    log : Log
-        Of logs of evaluations.
-    """
+    """Columns, and parts that are read here or a cluster that reads them there."""
 
     name: str
     columns: tuple[str, ...]
     parts: tuple[Part, ...]
     rows: int | None
-    again: bool = True
+    again: bool = True  # the rows can be read more than once
     files: tuple[str, ...] = ()
-    numbered: bool = True
+    numbered: bool = True  # a row has a file and a number, so that it is known without a key
     cluster: Cluster | None = None
-    fragments: Fragments | None = None
-    partial: tuple[str, ...] = ()
-    unread: tuple[tuple[str, str], ...] = ()
-    check: Callable[[], None] = lambda: None
+    fragments: Fragments | None = None  # the same rows as row groups of Parquet files, if that is what they are
+    partial: tuple[str, ...] = ()  # columns that only some of the files have: they are not read
+    unread: tuple[tuple[str, str], ...] = ()  # columns that cannot be read, and why
+    check: Callable[[], None] = lambda: None  # refuses files that are no longer those that were opened
+    # Of untyped text: what columns are interpreted as, and why.
     kinds: Mapping[str, InferredType] = field(default_factory=dict)
+    # Of untyped text and names of folders: some columns, to the same rows with those as text, character for character.
     as_text: Callable[[Collection[str]], Source] | None = None
-    form: Form = DETECTED
-    log: Log = NO_LOG
+    form: Form = DETECTED  # of text: how it is written
+    log: Log = NO_LOG  # of logs of evaluations
 
     @property
     def not_read(self) -> tuple[tuple[str, str], ...]:
@@ -246,13 +177,7 @@ Share = tuple["pa.fs.FileSystem", list[Fragment]]
 
 @dataclass(frozen=True)
 class Fragments:
-    """All row groups of a data set.
-
-    Parameters
-    ----------
-    filesystem : pyarrow.fs.FileSystem
-    pieces : tuple of Fragment
-    """
+    """All row groups of a data set."""
 
     filesystem: pa.fs.FileSystem
     pieces: tuple[Fragment, ...]

@@ -33,29 +33,16 @@ DAYS = tuple(end / 86_400 for end in SECONDS)  # from 1970 to the ends of the ca
 
 @dataclass(frozen=True, kw_only=True)
 class Attribute:
-    """How the score, or a covariate, is cut.
+    """How the score, or a covariate, is cut."""
 
-    Parameters
-    ----------
-    name : str
-        ``"(score)"`` for the score.
-    kind : {"number", "date", "category"}
-    edges : tuple of float
-        Of a number or date, increasing. A value's cell is the number of edges below it: a cell holds its upper edge.
-    levels : tuple of str
-        Of a category, as its coding orders them: one cell each.
-    rest : tuple of str
-        Of a category, what its last two cells are called: "other" and "missing", in brackets if values of the data.
-    whole : bool
-        The number takes whole values only; the date has no time of day.
-    """
-
-    name: str
+    name: str  # ``"(score)"`` for the score
     kind: Kind
+    # Of a number or date, increasing. A value's cell is the number of edges below it: a cell holds its upper edge.
     edges: tuple[float, ...] = ()
-    levels: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()  # of a category, as its coding orders them: one cell each
+    # Of a category, what its last two cells are called: "other" and "missing", in brackets if values of the data.
     rest: tuple[str, ...] = ()
-    whole: bool = False
+    whole: bool = False  # the number takes whole values only; the date has no time of day
 
     @property
     def labels(self) -> tuple[str, ...]:

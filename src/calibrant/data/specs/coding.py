@@ -40,39 +40,21 @@ QUANTILES = 129  # points of the table that turns a heavy-tailed number into its
 
 @dataclass(frozen=True, kw_only=True)
 class Coding:
-    """How one covariate becomes numbers or levels.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"number", "date", "category", "constant"}
-        A date is a number of days since 1970. A constant is left out, and said to be.
-    fill : float
-        What stands for a missing number: the median.
-    missing : bool
-        Numbers were missing when the coding was fixed: there is a level variable "<name> is missing" in addition to the
-        number.
-    location, scale : float
-        For standardising; of the ranks if there is a rank table.
-    ranks : tuple of float
-        Quantiles of a heavy-tailed number; empty otherwise.
-    levels : tuple of str
-        Of a category, most frequent first, at most 4096.
-    whole : bool
-        The number takes whole values only.
-    cells : tuple of float
-        Where a sketch's cells along the number begin, and where the last ends; empty where none are kept.
-    """
+    """How one covariate becomes numbers or levels."""
 
     name: str
+    # A date is a number of days since 1970. A constant is left out, and said to be.
     kind: Kind
-    fill: float = 0.0
+    fill: float = 0.0  # what stands for a missing number: the median
+    # Numbers were missing when the coding was fixed: there is a level variable "<name> is missing" too.
     missing: bool = False
+    # `location` and `scale`: for standardising; of the ranks if there is a rank table.
     location: float = 0.0
     scale: float = 1.0
-    ranks: tuple[float, ...] = ()
-    levels: tuple[str, ...] = ()
-    whole: bool = False
+    ranks: tuple[float, ...] = ()  # quantiles of a heavy-tailed number; empty otherwise
+    levels: tuple[str, ...] = ()  # of a category, most frequent first, at most 4096
+    whole: bool = False  # the number takes whole values only
+    # Where a sketch's cells along the number begin, and where the last ends; empty where none are kept.
     cells: tuple[float, ...] = ()
 
     @property
@@ -112,31 +94,16 @@ class Coding:
 
 @dataclass(frozen=True, kw_only=True)
 class Encoded:
-    """Rows of covariates as arrays.
+    """Rows of covariates as arrays."""
 
-    Parameters
-    ----------
-    numbers : float64 array of shape (n, d)
-        As they came, NaN where missing.
-    scaled : float64 array of shape (n, d)
-        Standardised (or by rank), the median where missing; no NaN.
-    codes : int32 array of shape (n, c)
-        Levels of categories, then of the "is missing" variables (0 no, 1 yes).
-    number_names, level_names : tuple of str
-        Of the columns of `numbers` and of `codes`.
-    level_labels : tuple of tuple of str
-        Names of each level variable's levels.
-    level_of : tuple of str
-        The covariate that each level variable comes from: "<name> is missing" comes from <name>.
-    """
-
-    numbers: Floats
-    scaled: Floats
-    codes: Codes
+    numbers: Floats  # shape (n, d): as they came, NaN where missing
+    scaled: Floats  # shape (n, d): standardised (or by rank), the median where missing; no NaN
+    codes: Codes  # shape (n, c): levels of categories, then of the "is missing" variables (0 no, 1 yes)
+    # `number_names` and `level_names`: of the columns of `numbers` and of `codes`.
     number_names: tuple[str, ...]
     level_names: tuple[str, ...]
-    level_labels: tuple[tuple[str, ...], ...]
-    level_of: tuple[str, ...]
+    level_labels: tuple[tuple[str, ...], ...]  # names of each level variable's levels
+    level_of: tuple[str, ...]  # the covariate that each comes from: "<name> is missing" comes from <name>
 
     @property
     def n(self) -> int:

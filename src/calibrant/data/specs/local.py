@@ -82,26 +82,13 @@ Matrix = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """Functions of one coordinate: smooth ones, and steps.
+    """Functions of one coordinate: smooth ones, and steps."""
 
-    Parameters
-    ----------
-    name : str
-        Of the covariate, or ``"(score)"``.
-    knots : tuple of float
-        Centres of the Gaussian bells, in standard deviations.
-    width : float
-    whitening : tuple of tuple of float
-        From bells to functions that are orthonormal in the kernel's space.
-    steps : tuple of int
-        Cells at which a step rises from zero to one.
-    """
-
-    name: str
-    knots: tuple[float, ...]
+    name: str  # of the covariate, or ``"(score)"``
+    knots: tuple[float, ...]  # centres of the Gaussian bells, in standard deviations
     width: float
-    whitening: tuple[tuple[float, ...], ...]
-    steps: tuple[Count, ...]
+    whitening: tuple[tuple[float, ...], ...]  # from bells to functions that are orthonormal in the kernel's space
+    steps: tuple[Count, ...]  # cells at which a step rises from zero to one
 
     @property
     def smooth(self) -> int:
@@ -128,26 +115,14 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Levels:
-    """Columns of one level variable.
-
-    Parameters
-    ----------
-    name : str
-    size : int
-        Levels, "other" and "missing" included.
-    own : int
-        Levels with a column of their own, from the first on, the last one ("missing") in addition to them if there are
-        more.
-    shared : int
-        Columns among which the remaining levels are dealt by hash.
-    spread : int
-        Coordinate of a level in the joint kernel, in steps; 0 if the variable does not enter it.
-    """
+    """Columns of one level variable."""
 
     name: str
-    size: Count
+    size: Count  # levels, "other" and "missing" included
+    # Levels with a column of their own, from the first on; if there are more, the last one ("missing") too.
     own: Count
-    shared: Annotated[int, Meta(ge=0, le=TOP)]
+    shared: Annotated[int, Meta(ge=0, le=TOP)]  # columns among which the remaining levels are dealt by hash
+    # Coordinate of a level in the joint kernel, in steps; 0 if the variable does not enter it.
     spread: Annotated[int, Meta(ge=0, le=FAR)]
 
     @property
@@ -172,34 +147,16 @@ class Levels:
 
 @dataclass(frozen=True, kw_only=True)
 class LocalSpec:
-    """Features of the local test; two sums add up only if their specs are equal.
-
-    Parameters
-    ----------
-    seed : int
-    draws : int
-        Simulated outcomes summed with the data; 0 for the Gaussian null.
-    score : Coding
-        How the score is standardised.
-    lines : tuple of Line
-        The score (unless constant), then the numeric covariates.
-    levels : tuple of Levels
-        Of the level variables, in the order of the encoded codes.
-    landmarks : tuple of tuple of int
-        Coordinates of rows, in steps: score, numbers, then one a level.
-    width : float
-        Of the joint Gaussian kernel, in standard deviations.
-    whitening : tuple of tuple of int
-        From landmarks to features that are orthonormal in the joint kernel's space, in steps of 1/4096.
-    """
+    """Features of the local test; two sums add up only if their specs are equal."""
 
     seed: Count
-    draws: Annotated[int, Meta(ge=0, le=MOST_DRAWS)]
-    score: Coding
-    lines: tuple[Line, ...]
-    levels: tuple[Levels, ...]
-    landmarks: tuple[tuple[Near, ...], ...]
-    width: float
+    draws: Annotated[int, Meta(ge=0, le=MOST_DRAWS)]  # simulated outcomes summed with the data; 0 for the Gaussian null
+    score: Coding  # how the score is standardised
+    lines: tuple[Line, ...]  # the score (unless constant), then the numeric covariates
+    levels: tuple[Levels, ...]  # of the level variables, in the order of the encoded codes
+    landmarks: tuple[tuple[Near, ...], ...]  # coordinates of rows, in steps: score, numbers, then one a level
+    width: float  # of the joint Gaussian kernel, in standard deviations
+    # From landmarks to features that are orthonormal in the joint kernel's space, in steps of 1/4096.
     whitening: tuple[tuple[Weight, ...], ...]
 
     @property

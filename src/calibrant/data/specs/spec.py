@@ -39,29 +39,15 @@ WEIGHTS = "spec.weights", "is the label, the score, the cluster or the key"
 
 @dataclass(frozen=True, kw_only=True)
 class Variable:
-    """How one covariate becomes levels.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"category", "number", "month", "quarter", "year", "decade"}
-        The last four are dates, by that unit.
-    values : tuple of str
-        Levels of a category or of dates, as text; empty for a number.
-    edges : tuple of float
-        Increasing inner edges of a number's bins, each bin closed on the left; empty for a category.
-    whole : bool
-        The number takes whole values only, so bins are named ``"18–24"`` and not ``"18 to 25"``.
-    folded : int
-        Less frequent values that share the level "other".
-    """
+    """How one covariate becomes levels."""
 
     name: str
-    kind: Kind
-    values: tuple[str, ...] = ()
+    kind: Kind  # month, quarter, year and decade are dates, by that unit
+    values: tuple[str, ...] = ()  # levels of a category or of dates, as text; empty for a number
+    # Increasing inner edges of a number's bins, each bin closed on the left; empty for a category.
     edges: tuple[float, ...] = ()
-    whole: bool = False
-    folded: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
+    whole: bool = False  # the number takes whole values only, so bins are named ``"18–24"`` and not ``"18 to 25"``
+    folded: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0  # less frequent values that share the level "other"
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

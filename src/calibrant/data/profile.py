@@ -1,4 +1,4 @@
-"""What a group column holds: its values counted, which fixes its levels; labels play no part."""
+"""One column: what it is interpreted as, and, of a group column, its values counted, which fixes its levels."""
 
 from __future__ import annotations
 
@@ -18,15 +18,19 @@ from calibrant.data.columns import (
     LONGEST,
     WORDS,
     as_float,
+    as_text,
     clipped,
+    excess,
     finite_numbers,
     is_large,
     is_number,
+    long_name,
+    long_text,
     may_be_large,
     number_texts,
 )
 from calibrant.data.layouts import decoded, is_date, nothing, periods, plain, text_dates, times, unit_of
-from calibrant.data.specs.column_names import names_code
+from calibrant.data.specs.column_names import names_code, numbered
 from calibrant.data.specs.spec import Kind, Variable
 from calibrant.errors import BadInput
 
@@ -41,7 +45,7 @@ COARSE = np.int64(-1) << np.int64(40)  # keeps 12 bits of a double's mantissa: w
 
 
 @dataclass
-class Profile:
+class LevelCounts:
     """Counts of one column's values; mergeable, and small whatever the number of rows."""
 
     name: str
@@ -165,16 +169,14 @@ class Profile:
         cut = "; if they are quantities, name edges by bins= (--bins)" if self.kind == "number" else ""
         raise BadInput(f"group column {self.name!r} has more than {IDENTIFIER:,} distinct values: {IDENTIFIERS}{cut}")
 
-    def merge(self, other: Profile) -> None:
+    def merge(self, other: LevelCounts) -> None:
         """Add the counts of another part of the column."""
         if not other.seen:
             return
         before, self.kind = self.kind, other.kind
         self._one_kind(before)
-        self.texts = dict(Counter(self.texts) + Counter(other.texts))
-        self.numbers = dict(Counter(self.numbers) + Counter(other.numbers))
-        self.large = dict(Counter(self.large) + Counter(other.large))
-        self.months = dict(Counter(self.months) + Counter(other.months))
+        for counts in ("texts", "numbers", "large", "months"):
+            setattr(self, counts, dict(Counter(getattr(self, counts)) + Counter(getattr(other, counts))))
         self.whole &= other.whole
         self.dated &= other.dated
         self.many |= other.many
@@ -276,66 +278,81 @@ UUID = r"^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$"
 DIGITS = r"^[0-9]+$"
 
 
-@dataclass(frozen=True)
-class ColumnKind:
-    """What a column is interpreted as."""
-
-    # A label may be one: its values are 0 and 1, true and false, yes and no. What is unusable is nested, or of a type
-    # that is no covariate.
-    kind: Name
-    why: str  # in a few words, such as "all values differ"
-    # `missing` and `distinct`: rows without a value; different values.
-    missing: int = 0
-    distinct: int = 0
-    examples: tuple[str, ...] = ()  # a few values, the first ones that differ
-    # `low` and `high`: the ends of numbers, dates and texts; empty if there are none.
-    low: str = ""
-    high: str = ""
-
-
-def kind_of_column(column: pa.ChunkedArray, name: str) -> ColumnKind:
-    """Return what a column is interpreted as, from its values (all, or a sample of rows) and never from a label.
+class ColumnProfile:
+    """What one column holds, and what it is interpreted as: from all its values, or a sample of rows, never a label.
 
     Raises
     ------
     BadInput
         Its text is not UTF-8, its dates are out of range, or its dictionary is damaged.
     """
-    values = decoded(column, name)
-    t = values.type
-    if is_date(t):
-        return _date(times(values, name))
-    if pa.types.is_null(t):
-        return ColumnKind("constant", "it is empty", missing=len(values))
-    if pa.types.is_boolean(t):
-        values = values.cast(pa.string())
-    elif pa.types.is_string(t):
-        values = pc.if_else(pc.equal(values, ""), None, values)
-        if (dates := text_dates(values)) is not None:
-            return _date(dates)
-    elif pa.types.is_floating(t):
-        values = pc.if_else(pc.is_nan(values), None, pc.add(values, 0.0))
-    elif not (pa.types.is_integer(t) or pa.types.is_decimal(t)):
-        return ColumnKind("unusable", f"it holds {str(t)[:CLIPPED]}", missing=values.null_count)
-    there = values.drop_null()
-    result = there.unique()
-    kind, why = _kind_of(there, result, name)
-    return ColumnKind(kind, why, values.null_count, len(result), _shown(result), *_ends(there))
 
+    def __init__(self, column: pa.ChunkedArray, name: str) -> None:
+        self.column, self.name = column, name
+        values = self._plain(decoded(column, name))
+        self.missing, self.distinct = values.null_count, 0  # rows without a value; different values
+        self.examples: tuple[str, ...] = ()  # a few values, the first ones that differ
+        self.low = self.high = ""  # the ends of numbers, dates and texts; empty if there are none
+        # A label may be one: its values are 0 and 1, true and false, yes and no. What is unusable is nested, or of a
+        # type that is no covariate. `why` says it in a few words, such as "all values differ".
+        self.kind: Name
+        self.why: str
+        if pa.types.is_null(values.type):
+            self.kind, self.why = "constant", _one(0)
+        elif not (is_date(values.type) or pa.types.is_string(values.type) or is_number(values.type)):
+            self.kind, self.why = "unusable", f"it holds {str(values.type)[:CLIPPED]}"
+        else:
+            there = values.drop_null()
+            different = there.unique()
+            self.distinct, self.examples = len(different), _shown(different)
+            self.kind, self.why = _kind_of(there, different, name)
+            if len(there):
+                reach = pc.min_max(there)
+                self.low, self.high = _written(reach["min"].as_py()), _written(reach["max"].as_py())
 
-def _date(values: pa.Array) -> ColumnKind:
-    there = values.drop_null()
-    result = there.unique()
-    stated = "dates" if pc.all(pc.equal(pc.floor_temporal(there, unit="day"), there)).as_py() else "dates and times"
-    kind: Name = "date" if len(result) > 1 else "constant"
-    why = f"its values are {stated}" if len(result) > 1 else _one(len(result))
-    return ColumnKind(kind, why, values.null_count, len(result), _shown(result), *_ends(there))
+    def _plain(self, values: pa.Array) -> pa.Array:
+        """Values as dates, texts or numbers, null where nothing is; what is none of them as it is."""
+        t = values.type
+        if is_date(t):
+            return times(values, self.name)
+        if pa.types.is_boolean(t):
+            return values.cast(pa.string())
+        if pa.types.is_string(t):
+            values = as_text(values)
+            dates = text_dates(values)
+            return values if dates is None else dates
+        return pc.if_else(pc.is_nan(values), None, pc.add(values, 0.0)) if pa.types.is_floating(t) else values
+
+    @property
+    def unusable(self) -> str:
+        """Why it is no covariate; empty if it is one."""
+        if len(self.name) > LONGEST:
+            return long_name(self.name)
+        if self.kind in ("id", "unusable"):
+            return f"it looks like an identifier: {self.why}" if self.kind == "id" else self.why
+        if self.kind in ("category", "code") and (why := long_text(decoded(self.column))):
+            return f"it {why}"
+        if not is_number(self.column.type):
+            return "it is empty" if self.kind == "constant" and not self.distinct else ""
+        why = excess(as_float(self.column, self.name, "covariate"))
+        return f"it {why}" if why else ""
+
+    def may_join(self, named: bool) -> bool:
+        """Whether its values may be the names of clusters; `named` is whether the column is called so."""
+        if self.kind == "number":
+            return named and "whole" in self.why
+        if self.kind in ("code", "category"):
+            return named or numbered([str(v) for v in decoded(self.column).drop_null().unique().to_pylist()])
+        return self.kind == "id"
 
 
 def _kind_of(there: pa.Array, result: pa.Array, name: str) -> tuple[Name, str]:
     n, distinct = len(there), len(result)
     if distinct < 2:
         return "constant", _one(distinct)
+    if is_date(there.type):
+        days = pc.all(pc.equal(pc.floor_temporal(there, unit="day"), there)).as_py()
+        return "date", f"its values are {'dates' if days else 'dates and times'}"
     if distinct == 2 and {str(v).lower().removesuffix(".0") for v in result.to_pylist()} in WORDS:
         return "label", f"its values are {_shown(result)[0]} and {_shown(result)[1]}"
     return _text_kind(result, n) if pa.types.is_string(there.type) else _number_kind(there, distinct, name)
@@ -388,10 +405,3 @@ def _written(value: object) -> str:
     text = f"{value:.15g}" if isinstance(value, float) else str(value)
     text = text.removesuffix(" 00:00:00")
     return text if len(text) <= CLIPPED else f"{text[: CLIPPED - 1]}…"
-
-
-def _ends(there: pa.Array) -> tuple[str, str]:
-    if not len(there):
-        return "", ""
-    reach = pc.min_max(there)
-    return _written(reach["min"].as_py()), _written(reach["max"].as_py())

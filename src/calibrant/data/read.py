@@ -20,7 +20,7 @@ from calibrant.data.predictions import (
     multiclass_predictions,
     predictions,
 )
-from calibrant.data.profile import Profile
+from calibrant.data.profile import LevelCounts
 from calibrant.data.progress import Progress, counted
 from calibrant.data.reading import NO_NUMBERS, Reading, fits
 from calibrant.data.sketches.choice import Choice
@@ -479,7 +479,7 @@ def _may_join(opened: Source, options: Reading, plain: Spec, names: Sequence[str
     return unnamed_clusters(names, [c for c in opened.columns if c not in opened.partial], options.by, plain)
 
 
-def levels_of(profiles: Sequence[Profile], bins: Mapping[str, Sequence[float]]) -> tuple[Variable, ...]:
+def levels_of(profiles: Sequence[LevelCounts], bins: Mapping[str, Sequence[float]]) -> tuple[Variable, ...]:
     """Fix the levels of group columns."""
     return tuple(q.variable(tuple(map(float, bins[q.name])) if q.name in bins else None) for q in profiles)
 
@@ -520,7 +520,7 @@ def sketch_rows(data: Predictions, options: Reading) -> Sketch:
     table = data.covariates
     available = covariate_names(data)
     require(by, available, "group")
-    profiles = [Profile(name) for name in by]
+    profiles = [LevelCounts(name) for name in by]
     apart = data.unlabelled
     for profile in profiles:
         profile.update(table.column(profile.name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -13,19 +14,13 @@ from calibrant.data.columns import (
     LONGEST,
     Floats,
     Ids,
-    as_float,
     clipped,
-    excess,
-    is_number,
-    long_name,
-    long_text,
     require,
     score_values,
     short,
 )
-from calibrant.data.layouts import decoded
 from calibrant.data.predictions import Predictions
-from calibrant.data.profile import ALMOST, Profile, kind_of_column
+from calibrant.data.profile import ALMOST, ColumnProfile, LevelCounts
 from calibrant.data.sketches.parts import ends_of
 from calibrant.data.sketches.sample import (
     ABSENT,
@@ -42,7 +37,7 @@ from calibrant.data.sketches.sample import (
 )
 from calibrant.data.specs.attributes import attributes_of
 from calibrant.data.specs.coding import codings
-from calibrant.data.specs.column_names import FEWEST, names_cluster, numbered
+from calibrant.data.specs.column_names import FEWEST, names_cluster
 from calibrant.data.specs.local import DRAWS, MOST, local_spec, simulates
 from calibrant.data.specs.sketch_file import packed, unpacked
 from calibrant.data.specs.spec import MOST_SAMPLED, Spec
@@ -62,11 +57,23 @@ class Look(RawSample):
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(names, LOOK)
         self.rows, self.n, self.total = 0, 0, 0
+        self._profiles: dict[str, ColumnProfile] = {}
 
     @property
     def expected(self) -> float:
         """Sum of the scores, each rounded down to 2^-30: the same in any order."""
         return self.total / (1 << SCORE_BITS)
+
+    @cached_property
+    def seen(self) -> pa.Table:
+        """The covariates of the sample, once all rows were looked at."""
+        return self.table()
+
+    def profile(self, name: str) -> ColumnProfile:
+        """What one of them holds, looked at once."""
+        if name not in self._profiles:
+            self._profiles[name] = ColumnProfile(self.seen.column(name), name)
+        return self._profiles[name]
 
     def see(self, ids: Ids, p: Floats, batch: Batch) -> None:
         """Look at a batch. Identities are not hashed again: two samples of the same rows may hold other ones."""
@@ -91,7 +98,7 @@ class Looked:
     rows_read: int
     n: int
     total: int
-    profiles: tuple[Profile, ...]
+    profiles: tuple[LevelCounts, ...]
     texts: dict[int, str]  # by hash
     undated: tuple[str, ...]  # columns of text that is not all dates
     unread: dict[str, str]  # columns that cannot be read, and why
@@ -114,7 +121,7 @@ class FirstLook:
 
     def __init__(self, spec: Spec, by: Sequence[str], covariates: Sequence[str]) -> None:
         self.spec, self.covariates = spec, tuple(covariates)
-        self.profiles = [Profile(name) for name in by]
+        self.profiles = [LevelCounts(name) for name in by]
         self.look = Look(self.covariates)
         self.rows_read = 0
 
@@ -222,15 +229,14 @@ def survey(look: Look, names: tuple[str, ...], every: bool) -> Survey:
     unread = [look.unread[name] for name in names if name in look.unread]
     if unread and not every:
         raise BadInput(unread[0])
-    table = look.table()
-    why = {name: look.unread.get(name) or _unusable(table.column(name), name) for name in names} if every else {}
+    why = {name: look.unread.get(name) or look.profile(name).unusable for name in names} if every else {}
     left = tuple(
         (clipped(name, LONGEST), reason.replace(f"column {name!r} ", "it ", 1))
         for name, reason in why.items()
         if reason
     )
     used = tuple(name for name in names if not why.get(name))
-    return Survey(table.select(list(used)), scores_of(look.lines), look.n, look.expected, used, left)
+    return Survey(look.seen.select(list(used)), scores_of(look.lines), look.n, look.expected, used, left)
 
 
 def with_parts(spec: Spec, result: Survey | None, tests: bool) -> Spec:
@@ -280,21 +286,6 @@ def wanted(names: tuple[str, ...], available: Sequence[str], spec: Spec) -> tupl
     return tuple(dict.fromkeys(names))
 
 
-def _unusable(column: pa.ChunkedArray, name: str) -> str:
-    """Return why a column is no covariate; empty if it is one."""
-    if len(name) > LONGEST:
-        return long_name(name)
-    result = kind_of_column(column, name)
-    if result.kind in ("id", "unusable"):
-        return f"it looks like an identifier: {result.why}" if result.kind == "id" else result.why
-    if result.kind in ("category", "code") and (why := long_text(decoded(column))):
-        return f"it {why}"
-    if not is_number(column.type):
-        return "it is empty" if result.kind == "constant" and not result.distinct else ""
-    why = excess(as_float(column, name, "covariate"))
-    return f"it {why}" if why else ""
-
-
 # ---- columns by which rows may belong together, though nobody said so ----
 
 CANDIDATES = 6  # columns, at most: each holds rows of its own
@@ -316,8 +307,7 @@ def candidates_of(look: Look | None, spec: Spec) -> tuple[str, ...]:
     """
     if look is None or not look.names or spec.cluster:
         return ()
-    table, lines = look.table(), look.lines
-    results = []
+    lines, results = look.lines, []
     for j, name in enumerate(look.names):
         if name in spec.by_name or name in look.unread or look.types[j] not in (NUMBER, TEXT):
             continue
@@ -326,16 +316,6 @@ def candidates_of(look: Look | None, spec: Spec) -> tuple[str, ...]:
         distinct = len(np.unique(values))
         named, mostly = names_cluster(name), distinct >= ALMOST * len(values)
         likely = FEWEST <= distinct < len(values) and (named or mostly or look.types[j] == TEXT)
-        if likely and _may_join(table.column(name), name, named):
+        if likely and look.profile(name).may_join(named):
             results.append((not named, j, name))
     return tuple(name for _, _, name in sorted(results)[:CANDIDATES])
-
-
-def _may_join(column: pa.ChunkedArray, name: str, named: bool) -> bool:
-    """Whether a column's values may be the names of clusters."""
-    kind = kind_of_column(column, name)
-    if kind.kind == "number":
-        return named and "whole" in kind.why
-    if kind.kind in ("code", "category"):
-        return named or numbered([str(v) for v in decoded(column).drop_null().unique().to_pylist()])
-    return kind.kind == "id"

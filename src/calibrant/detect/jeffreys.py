@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibrant.arguments import choice, number, one_source
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions, checked_data
-from calibrant.data.profile import Profile
+from calibrant.data.profile import LevelCounts
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.detect.score_alone import Finding, Floats, Null, Room, ScoreTestOptions, Tested, cell_entries, covered
 from calibrant.errors import BadInput, NotComputable
@@ -187,7 +187,7 @@ def _graded(data: Predictions, by: str | None) -> Grades:
         return Grades(q, first, tuple(f"{s:.6g}" for s in q.p[first]), "rows")
     table = rows.covariates
     require([by], () if table is None else tuple(table.schema.names), "grade")
-    profile, column = Profile(by), table.column(by)
+    profile, column = LevelCounts(by), table.column(by)
     profile.update(column)
     levels = profile.variable()
     q = scored(rows.p, rows.y, grade=levels.codes(column).astype(np.int64))

@@ -12,7 +12,7 @@ import numpy as np
 from calibrant.arguments import names
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
-from calibrant.data.profile import kind_of_column
+from calibrant.data.profile import ColumnProfile
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.coding import OTHER
 from calibrant.diagnose.bands import FEW, PAIR_BINS, Codes, Floats, Ints, affordable, simulated_events
@@ -239,7 +239,7 @@ def _identifies(data: Predictions | Sketch, name: str) -> str:
         return dict(data.spec.left_out).get(name, "")
     if data.n < 100:  # too few to tell an identifier from a fine measurement
         return ""
-    result = kind_of_column(data.covariates.column(name).slice(0, HEAD), name)
+    result = ColumnProfile(data.covariates.column(name).slice(0, HEAD), name)
     return AS_MANY if result.kind == "id" else ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 from calibrant.arguments import lacking
 from calibrant.data.columns import score_values
 from calibrant.data.layouts import decoded, plain
-from calibrant.data.profile import ColumnKind, kind_of_column
+from calibrant.data.profile import ColumnProfile
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.sources.source import Part, Source
 from calibrant.data.specs.coding import Coding
@@ -169,58 +170,47 @@ def seen(rows: Sampled, kinds: Mapping[str, str]) -> tuple[tuple[Column, ...], t
 
 
 def _column(name: str, column: pa.ChunkedArray, why: str) -> Column:
-    taken = kind_of_column(column, name)
-    taken = _percents(taken, column, name)
-    rows = len(column) - taken.missing
-    kind = _kind(taken, name, rows)
-    listed = kind in COUNTED or (kind == "number" and 0 < taken.distinct <= SHOWN)
-    people = names_cluster(name) and not called(name, {*GROUPS}) and taken.distinct >= FEWEST
-    frequent = _frequent(column, name) if listed and not people else ()  # no person is shown by name or number
+    of = ColumnProfile(column, name)
+    _percents(of)
+    kind, t = _kind(of), column.type
+    listed = kind in COUNTED or (kind == "number" and 0 < of.distinct <= SHOWN)
+    people = names_cluster(name) and not called(name, {*GROUPS}) and of.distinct >= FEWEST
     return Column(
         name=name,
         kind=kind,
-        role="left out" if taken.kind in NO_COVARIATE else "",
-        why=why or taken.why,
-        stored=_stored(column.type),
-        missing=taken.missing,
-        distinct=taken.distinct if kind != "unusable" else None,
-        low=_end(taken.low, kind),
-        high=_end(taken.high, kind),
-        frequent=frequent,
+        role="left out" if of.kind in NO_COVARIATE else "",
+        why=why or of.why,
+        stored=str(t.value_type if pa.types.is_dictionary(t) else t),
+        missing=of.missing,
+        distinct=of.distinct if kind != "unusable" else None,
+        low=_end(of.low, kind),
+        high=_end(of.high, kind),
+        frequent=_frequent(column, name) if listed and not people else (),  # no person is shown by name or number
     )
 
 
-def _percents(taken: ColumnKind, column: pa.ChunkedArray, name: str) -> ColumnKind:
-    """Return texts such as "12%" as the numbers that they are."""
-    if not taken.examples or not taken.examples[0].rstrip().endswith("%"):
-        return taken
-    try:
-        values = 100.0 * score_values(column, name, percent=True)
-    except BadInput:
-        return taken
-    low, high = (f"{end:.15g}" for end in (np.nanmin(values), np.nanmax(values)))
-    return replace(taken, kind="number", why="its values are percent, with the sign", low=low, high=high)
+def _percents(of: ColumnProfile) -> None:
+    """Take texts such as "12%" as the numbers that they are."""
+    if of.examples and of.examples[0].rstrip().endswith("%"):
+        with suppress(BadInput):
+            values = 100.0 * score_values(of.column, of.name, percent=True)
+            of.low, of.high = (f"{end:.15g}" for end in (np.nanmin(values), np.nanmax(values)))
+            of.kind, of.why = "number", "its values are percent, with the sign"
 
 
-def _kind(taken: ColumnKind, name: str, rows: int) -> str:
+def _kind(of: ColumnProfile) -> str:
     """The kind, clusters apart from other identifiers: several rows share one of a cluster."""
-    if taken.kind == "label":
+    if of.kind == "label":
         return "yes/no"
-    if taken.kind == "constant" and not taken.distinct:
+    if of.kind == "constant" and not of.distinct:
         return "empty"
-    several = rows >= SHARED * taken.distinct
-    if taken.kind == "id":
-        return "cluster" if several and taken.distinct else "id"
-    whole = taken.kind in ("category", "code") or taken.why == "its values are whole numbers"
-    many = several and taken.distinct >= FEWEST
-    if whole and many and called(name, KEYS & {"id"}) and called(name, CLUSTERS | {"id"}) and not about_cluster(name):
-        return "cluster"
-    return taken.kind
-
-
-def _stored(t: pa.DataType) -> str:
-    """A type as it is stored, the values of a dictionary in its place."""
-    return str(t.value_type if pa.types.is_dictionary(t) else t)
+    several = len(of.column) - of.missing >= SHARED * of.distinct
+    if of.kind == "id":
+        return "cluster" if several and of.distinct else "id"
+    whole = of.kind in ("category", "code") or of.why == "its values are whole numbers"
+    may = whole and several and of.distinct >= FEWEST and not about_cluster(of.name)
+    named = called(of.name, KEYS & {"id"}) and called(of.name, CLUSTERS | {"id"})
+    return "cluster" if may and named else of.kind
 
 
 def _end(text: str, kind: str) -> float | str | None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calibrant.data.columns import ABSENT, Floats, label_values, require, score_values
 from calibrant.data.layouts import decoded
-from calibrant.data.profile import Profile
+from calibrant.data.profile import LevelCounts
 from calibrant.data.reading import Reading, fits
 from calibrant.data.sketches.sample import RowAttributes
 from calibrant.data.sources.source import Source
@@ -95,7 +95,7 @@ def _with_nothing(source: Source, *more: str) -> Source:
 
 
 def _group(column: pa.ChunkedArray, name: str, options: Reading) -> None:
-    profile = Profile(name)
+    profile = LevelCounts(name)
     profile.update(column)
     profile.variable(options.bins.get(name))
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from calibrant.data.layouts import decoded as decoded
     from calibrant.data.layouts import plain as plain
     from calibrant.data.predictions import checked_data as checked_data
-    from calibrant.data.profile import Profile as Profile
+    from calibrant.data.profile import LevelCounts as LevelCounts
     from calibrant.data.progress import counted as counted
     from calibrant.data.read import in_memory as in_memory
     from calibrant.data.reading import FORM as FORM
@@ -63,7 +63,7 @@ _WHERE = {
     "JUDGE": "calibrant.data.specs.column_names",
     "Log": "calibrant.data.sources.source",
     "OF_ROWS": "calibrant.data.reading",
-    "Profile": "calibrant.data.profile",
+    "LevelCounts": "calibrant.data.profile",
     "Reading": "calibrant.data.reading",
     "SAMPLED": "calibrant.data.specs.column_names",
     "STATED": "calibrant.data.specs.column_names",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
-from calibrant.data.profile import Profile
+from calibrant.data.profile import LevelCounts
 from calibrant.data.read import make_spec
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.errors import BadInput
@@ -41,7 +41,7 @@ def rows_of_groups(
     require(by, () if table is None else tuple(table.schema.names), "group")
     variables = []
     for name in by:
-        profile = Profile(name)
+        profile = LevelCounts(name)
         profile.update(table.column(name))
         variables.append(profile.variable())
     spec = make_spec("y_true", "y_prob", tuple(variables), intersections)

@@ -15,7 +15,7 @@ import pytest
 import calibrant as cal
 from calibrant.data.columns import number_texts, row_ids
 from calibrant.data.layouts import unit_of
-from calibrant.data.profile import Profile
+from calibrant.data.profile import LevelCounts
 
 N = 400
 AT = np.arange(N)
@@ -88,9 +88,9 @@ def test_profiles_of_large_numbers_merge_in_any_order() -> None:
     orders = [(0, 1, 2), (2, 1, 0), (1, 0, 2)]
     made = []
     for order in orders:
-        whole = Profile("c")
+        whole = LevelCounts("c")
         for j in order:
-            part = Profile("c")
+            part = LevelCounts("c")
             part.update(parts[j])
             whole.merge(part)
         made.append(whole.variable())
@@ -162,7 +162,7 @@ def test_dates_that_are_none_are_refused_where_dates_were_fixed() -> None:
 def test_a_column_of_a_name_a_row_is_refused_before_names_are_counted() -> None:
     names = pa.array([f"customer {i}" for i in range(150_000)])
     for column in (names, names.dictionary_encode()):
-        profile = Profile("who")
+        profile = LevelCounts("who")
         with pytest.raises(cal.BadInput, match="more than 100,000 distinct values"):
             profile.update(column)
         assert not profile.texts
@@ -171,7 +171,7 @@ def test_a_column_of_a_name_a_row_is_refused_before_names_are_counted() -> None:
         with pytest.raises(cal.BadInput, match=r"'who' has more than 100,000 distinct values.*leave it out"):
             test(rows, variables="who")
     days = pa.array([str(d) for d in np.datetime64("1500-01-01") + np.arange(150_000)])
-    dated = Profile("day")
+    dated = LevelCounts("day")
     dated.update(days)
     assert dated.variable().kind in ("year", "decade")
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import calibrant as cal
-from calibrant.data.profile import Profile, round_edges
+from calibrant.data.profile import LevelCounts, round_edges
 from calibrant.data.specs.spec import Spec, Variable, bin_labels
 from calibrant.errors import BadInput
 from calibrant.views.grouped import keyed
@@ -86,7 +86,7 @@ def test_numbers_are_binned_at_round_edges() -> None:
     }
     assert levels(ages, bins={"v": [40, 65]}) == {"39 and under": 22, "40–64": 25, "65 and over": 25}
     assert bin_labels((0.5, 1.5), whole=False) == ("under 0.5", "0.5 to 1.5", "1.5 and over")
-    skewed = Profile("income")
+    skewed = LevelCounts("income")
     skewed.update(pa.array(np.random.default_rng(0).lognormal(8, 2, 5000)))
     edges = skewed.variable().edges
     assert 3 <= len(edges) <= 6
@@ -95,9 +95,9 @@ def test_numbers_are_binned_at_round_edges() -> None:
 
 def of_parts(parts: list[Any], name: str = "hospital_id") -> Variable:
     """Return the levels of a column that was counted in parts."""
-    whole = Profile(name)
+    whole = LevelCounts(name)
     for values in parts:
-        part = Profile(name)
+        part = LevelCounts(name)
         part.update(pa.array(values))
         whole.merge(part)
     return whole.variable()
@@ -112,7 +112,7 @@ def test_whole_numbers_that_are_names_are_groups_as_they_are() -> None:
         assert list(found.codes(pa.array(numbers))) == list(range(30))
         assert list(found.codes(pa.array([30.0, float("nan"), 31.0]))) == [29, 31, 30]
     assert of_parts([numbers], "n_hospital").kind == of_parts([numbers, [0.5]]).kind == "number"
-    cut = Profile("hospital_id")
+    cut = LevelCounts("hospital_id")
     cut.update(pa.array(numbers))
     assert cut.variable((10.0,)).labels == ("9 and under", "10 and over", "missing")
 

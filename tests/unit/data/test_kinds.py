@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from calibrant.data.profile import kind_of_column
+from calibrant.data.profile import ColumnProfile
 from calibrant.data.specs.column_names import names_code
 
 RNG = np.random.default_rng(0x51D5)
@@ -47,13 +47,13 @@ COLUMNS: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("name", "values", "kind"), COLUMNS, ids=[f"{name}, {kind}" for name, _, kind in COLUMNS])
 def test_what_a_column_is_taken_for(name: str, values: Any, kind: str) -> None:
-    found = kind_of_column(pa.chunked_array([pa.array(values)]), name)
+    found = ColumnProfile(pa.chunked_array([pa.array(values)]), name)
     assert found.kind == kind, found.why
     assert found.why
 
 
 def test_missing_ends_and_examples_are_told() -> None:
-    found = kind_of_column(pa.chunked_array([pa.array([3.5, None, float("nan"), -1.0, 2.0])]), "x")
+    found = ColumnProfile(pa.chunked_array([pa.array([3.5, None, float("nan"), -1.0, 2.0])]), "x")
     assert (found.missing, found.distinct, found.low, found.high) == (2, 3, "-1", "3.5")
     assert found.examples == ("3.5", "-1", "2")
 

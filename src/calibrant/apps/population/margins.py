@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from calibrant.apps.population.raking import Margin
 from calibrant.arguments import shown
 from calibrant.errors import BadInput
-from calibrant.toolkit.data import Codes, Floats, Profile, codings, encode, level_codes, plain, require
+from calibrant.toolkit.data import Codes, Floats, LevelCounts, codings, encode, level_codes, plain, require
 
 Pool = Mapping[str, Mapping[str, str]]
 MarginsInput = Mapping[object, Mapping[object, object]]
@@ -44,7 +44,7 @@ def leveled(rows: pa.Table, people: pa.Table, columns: Sequence[str], pool: Pool
     """Return columns as levels fixed by rows and population together: numbers of many values in bins."""
     out = []
     for name in columns:
-        profile = Profile(name)
+        profile = LevelCounts(name)
         for table in (rows, people):
             profile.update(table.column(name))
         levels = profile.variable()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibrant.data.columns import require
 from calibrant.data.predictions import Predictions
-from calibrant.data.profile import Profile
+from calibrant.data.profile import LevelCounts
 from calibrant.data.read import levels_of, make_spec
 from calibrant.data.sketches.sketch import Sketch
 from calibrant.data.specs.spec import Spec
@@ -173,7 +173,7 @@ def groups_of(
     """The groups that the levels of columns make."""
     table = data.covariates
     require(by, () if table is None else tuple(table.schema.names), "group")
-    profiles = [Profile(name) for name in by]
+    profiles = [LevelCounts(name) for name in by]
     for profile in profiles:
         profile.update(table.column(profile.name))
     variables = levels_of(profiles, bins)

@@ -27,7 +27,7 @@ REFUSED = (
 ARROW = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__", "iloc")  # what Arrow reads by itself
 FRAMES = ("columns", "column_names", "dims")  # what has columns, or points of a grid: not one column of Arrow
 NUMPY = ("__array__", "__array_interface__")
-CLUSTERS = ("s", "ms", "us", "ns")  # of time that Arrow has; coarser ones become seconds, finer ones nanoseconds
+UNITS = ("s", "ms", "us", "ns")  # of time that Arrow has; coarser ones become seconds, finer ones nanoseconds
 COARSE = ("Y", "M", "W", "D", "h", "m", "generic")
 EXACT = 1 << 53  # whole numbers up to it are real numbers of double precision too
 FIX = "make it text, numbers, dates, or true and false"
@@ -139,8 +139,8 @@ def _known(values: NDArray[Any], name: str) -> NDArray[Any]:
         raise BadInput(f"{name} holds records of {', '.join(t.names)}: pass one of these fields")
     try:
         if t.kind in "mM":
-            cluster = np.datetime_data(t)[0]
-            return values.astype(f"{t.kind}8[{cluster if cluster in CLUSTERS else 's' if cluster in COARSE else 'ns'}]")
+            unit = np.datetime_data(t)[0]
+            return values.astype(f"{t.kind}8[{unit if unit in UNITS else 's' if unit in COARSE else 'ns'}]")
         if t.kind == "V" or t == np.longdouble:  # of kind V are bfloat16 and smaller, where a library adds them
             return values.astype(np.float64)
     except (TypeError, ValueError):

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calibrant.arguments import CLUSTERS, Unit
+from calibrant.arguments import UNITS, Unit
 from calibrant.errors import BadInput
 
 TOO_LONG = " holds more than 2 GiB of text: leave it out, or store it as codes"
@@ -277,7 +277,7 @@ def unit_of(months: Mapping[str, int]) -> tuple[Unit, dict[str, int]]:
     several is not used.
     """
     chosen: tuple[Unit, dict[str, int]] | None = None
-    for unit in CLUSTERS:
+    for unit in UNITS:
         counts: Counter[str] = Counter()
         for month, rows in months.items():
             counts[period_of(month, unit)] += rows

@@ -217,8 +217,8 @@ class LevelCounts:
 
     def _category(self) -> Variable:
         if self.kind == "month" or (self.kind == "category" and self.dated and self.months):
-            cluster, periods_present = unit_of(self.months or self.texts)
-            return Variable(name=self.name, kind=cluster, values=tuple(sorted(periods_present)))
+            unit, periods_present = unit_of(self.months or self.texts)
+            return Variable(name=self.name, kind=unit, values=tuple(sorted(periods_present)))
         counts = self.texts | self.large
         crowded = len(counts) > TOP_LEVELS and max(counts.values()) < FREQUENT
         if crowded or (self.large and self.many):

@@ -221,7 +221,7 @@ def _kept(opened: Source, options: Reading, scores: tuple[str, ...]) -> tuple[st
 
 def _parts(opened: Source, columns: tuple[str, ...], scores: tuple[str, ...]) -> list[tuple[str, list[pa.RecordBatch]]]:
     """The rows of each part, by its name."""
-    if opened.cluster is not None:
+    if opened.engine is not None:
         raise BadInput("read keeps rows in memory: pass the frame to calibrant.sketch, or collect it first")
     with opened.one_pass():
         return [(part.name, list(part.read(list(dict.fromkeys(columns)), scores))) for part in opened.parts]
@@ -377,7 +377,7 @@ def with_rows(source: object, options: Reading, progress: Progress | None = None
             return summarised(opened, options, progress)
     except ClustersCross:
         pass
-    if opened.cluster is not None:
+    if opened.engine is not None:
         raise NotComputable(IN_MEMORY)
     out = sketch_rows(in_memory(opened, options.named()), options)
     out.spec = replace(out.spec, positive=options.positive, percent=options.percent, missing=options.missing)
@@ -436,7 +436,7 @@ def readable_twice(opened: Source, options: Reading, progress: Progress | None) 
     plain = options.plain_spec(opened)
     names = wanted_covariates(options.variables, options.others(opened.columns), plain) if options.variables else ()
     more = _may_join(opened, options, plain, names)
-    if opened.again or opened.cluster is not None or not (options.by or names or more or options.levels):
+    if opened.again or opened.engine is not None or not (options.by or names or more or options.levels):
         return opened
     columns = [plain.label, plain.score, *options.by, *names, *more, *plain.key, *plain.row_attributes, *options.levels]
     return load_rows(opened, columns, counted(progress, "holding"))

@@ -30,6 +30,8 @@ Columns = Iterable[str] | str | None
 NO_NUMBERS = "rows of a Spark or Dask DataFrame have no number"
 FORM = tuple(f.name for f in fields(Form))
 OF_ROWS = "label", "score", "positive", "percent", "drop_missing", "missing", "key", "cluster", "weights"
+# Other parts that a column of clusters or weights cannot play; clusters may be groups, or part of the key, too.
+ALONE = {"cluster": ("label", "score"), "weights": ("label", "score", "key", "cluster")}
 BROUGHT = *OF_ROWS, "by", "intersections", "bins", "seed"
 
 
@@ -97,7 +99,7 @@ class Reading:
     def of(cls, **options: Unpack[ReadingOptions]) -> Reading:
         """Check what was asked for."""
         caller = options.get("caller", PYTHON)
-        groups = names(caller.name("by"), options.get("by"))
+        groups, weights = names(caller.name("by"), options.get("by")), options.get("weights")
         clusters = names(caller.name("cluster"), options.get("cluster") or None, distinct=True)
         edges = {
             name: tuple(finite(f"{caller.name('bins')} for {name!r}", v) for v in inner)
@@ -112,12 +114,12 @@ class Reading:
             positive=options.get("positive"),
             percent=flag(caller.name("percent"), options.get("percent", False)),
             drop_missing=flag(caller.name("drop_missing"), options.get("drop_missing", False)),
-            missing=_missing(options, caller),
+            missing=missing_way(options.get("drop_missing", False), options.get("missing", "level"), caller),
             form=_form(options, caller),
             key=names(caller.name("key"), options.get("key")),
             cluster=(*clusters, "")[0],
             levels=clusters if len(clusters) > 1 else (),
-            weights=_one(options, "weights", caller),
+            weights="" if weights in (None, "") else text(caller.name("weights"), weights),
             by=groups,
             intersections=flag(caller.name("intersections"), options.get("intersections", False)),
             bins=edges,
@@ -139,25 +141,23 @@ class Reading:
     def for_a_sketch(self, spec: Spec, engine: object = None) -> None:
         """Refuse what a sketch brings itself."""
         inputs = [name for name in self.passed(*BROUGHT) if name != "seed" or self.seed != spec.seed]
-        if inputs or engine is not None:
-            listed = self.caller.says(*inputs, *(("engine",) if engine is not None else ()))
-            raise BadInput(f"a sketch brings its own columns, groups and seed: leave {listed} out")
+        self._leaves_out("a sketch brings its own columns, groups and seed", inputs, engine)
 
     def for_predictions(self, engine: object = None) -> None:
         """Refuse what predictions bring themselves."""
-        inputs = self.passed(*OF_ROWS, "spec")
-        if inputs or engine is not None:
-            listed = self.caller.says(*inputs, *(("engine",) if engine is not None else ()))
-            raise BadInput(f"predictions bring their own labels and scores: leave {listed} out")
+        self._leaves_out("predictions bring their own labels and scores", self.passed(*OF_ROWS, "spec"), engine)
 
     def for_a_spec(self) -> None:
         """Refuse what the spec of an earlier sketch brings."""
-        inputs = self.passed(
-            *(name for name in BROUGHT if name not in ("drop_missing", "missing")), "variables", "tests"
-        )
-        if inputs:
-            who, listed = self.caller.says("spec"), self.caller.says(*inputs)
-            raise BadInput(f"{who} brings columns, groups, key, positive value and seed: leave {listed} out")
+        own = (name for name in BROUGHT if name not in ("drop_missing", "missing"))
+        brings = f"{self.caller.says('spec')} brings columns, groups, key, positive value and seed"
+        self._leaves_out(brings, self.passed(*own, "variables", "tests"))
+
+    def _leaves_out(self, brings: str, inputs: Sequence[str], engine: object = None) -> None:
+        """Refuse arguments that were given though the source brings its own."""
+        if inputs or engine is not None:
+            listed = self.caller.says(*inputs, *(("engine",) if engine is not None else ()))
+            raise BadInput(f"{brings}: leave {listed} out")
 
     def with_tests(self, wanted: bool) -> Reading:
         """Return this, holding what tests need if they are wanted and there are covariates to test."""
@@ -244,17 +244,6 @@ def _form(options: ReadingOptions, caller: Caller) -> Form:
     return Form(**stated)
 
 
-def _missing(options: ReadingOptions, caller: Caller) -> Missing:
-    """Return what is done about missing values, which two arguments may say."""
-    return missing_way(options.get("drop_missing", False), options.get("missing", "level"), caller)
-
-
-def _one(options: ReadingOptions, part: str, caller: Caller) -> str:
-    """The one column that plays a part, or nothing."""
-    inputs = cast(Mapping[str, object], options).get(part)
-    return "" if inputs in (None, "") else text(caller.name(part), inputs)
-
-
 def fits(opened: Source, columns: Mapping[str, Sequence[str]]) -> None:
     """Refuse columns, given by their part, that are not in the data, or that cannot play it."""
     for part, kept in columns.items():
@@ -271,7 +260,9 @@ def fits(opened: Source, columns: Mapping[str, Sequence[str]]) -> None:
         raise BadInput(
             f"key column {labelled[0]!r} is the label or the score: a row's identity must not depend on them"
         )
-    _fits_with(columns)
+    both = ((part, other) for part, taken in ALONE.items() for other in taken)
+    for name, part, other in ((n, p, o) for p, o in both for n in {*columns.get(p, ())} & {*columns.get(o, ())}):
+        raise BadInput(f"column {name!r} is named both as the {other} and as the {part}: name another column")
     by = list(columns["group"])
     twice = sorted({c for kept in columns.values() for c in kept if opened.columns.count(c) > 1})
     if twice:
@@ -281,12 +272,3 @@ def fits(opened: Source, columns: Mapping[str, Sequence[str]]) -> None:
         raise BadInput(
             f"group column {doubled[0]!r} is named twice, or is the label or the score: name each group column once"
         )
-
-
-def _fits_with(columns: Mapping[str, Sequence[str]]) -> None:
-    """Refuse clusters and weights that are another part of the row; clusters may be groups, or part of the key, too."""
-    others = {"cluster": ("label", "score"), "weights": ("label", "score", "key", "cluster")}
-    for part, taken in others.items():
-        for other in taken:
-            for name in {*columns.get(part, ())} & {*columns.get(other, ())}:
-                raise BadInput(f"column {name!r} is named both as the {other} and as the {part}: name another column")

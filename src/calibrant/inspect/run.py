@@ -125,7 +125,7 @@ def looked(source: object, options: Reading, engine: object = None) -> Look:
         source = _table(source)
         options = replace(options, label="y_true", score="y_prob")
     opened = source_of(source, (), engine, options.form)
-    frame = getattr(opened.cluster, "frame", None)
+    frame = getattr(opened.engine, "frame", None)
     if frame is not None and not opened.parts:
         opened = replace(source_of(_first_rows(frame)), name=opened.name, rows=None, numbered=False)
     return looked_at(opened, options, files, source.text if isinstance(source, Query) else "")
@@ -141,7 +141,7 @@ def preview(source: object, options: Reading, engine: object = None) -> tuple[ob
     try:
         opened = source_of(source, options.columns, form=options.form)
         lazy = opened.rows is None and not opened.files
-        if lazy or not opened.again or opened.cluster is not None:
+        if lazy or not opened.again or opened.engine is not None:
             return opened, None
         some = opened.columns if EVERY in options.variables else [c for c in opened.columns if c in options.columns]
         return opened, looked_at(replace(opened, columns=tuple(some)), options)

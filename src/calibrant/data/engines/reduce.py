@@ -95,7 +95,7 @@ def source_of(
     from calibrant.data.engines.spark import SparkFragments
 
     made = SparkFragments if kind_of(engine) == "spark" else DaskFragments
-    return replace(result, cluster=made(engine, result.fragments))
+    return replace(result, engine=made(engine, result.fragments))
 
 
 def _cluster_frame(frame: Any, kind: str, engine: object) -> Source:
@@ -106,11 +106,11 @@ def _cluster_frame(frame: Any, kind: str, engine: object) -> Source:
         # a DataFrame of Connect has every attribute: it takes any for a column
         frame = frame.to_spark() if type(frame).__module__.startswith("pyspark.pandas") else frame
         rows = SparkFrame(frame)
-        return Source("frame", rows.columns, (), None, numbered=False, cluster=rows)
+        return Source("frame", rows.columns, (), None, numbered=False, engine=rows)
     from calibrant.data.engines.dask import DaskFrame
 
     parts = DaskFrame(frame, engine)
-    return Source("frame", parts.columns, (), None, numbered=False, cluster=parts)
+    return Source("frame", parts.columns, (), None, numbered=False, engine=parts)
 
 
 # ---- the passes ----
@@ -189,11 +189,11 @@ def _reduced(source: Source, task: Task, progress: OnRows | None) -> Summary:
 
 
 def _summed(source: Source, task: Task, progress: OnRows | None) -> Summary:
-    if source.cluster is None:
+    if source.engine is None:
         many = task.kind == "count" and task.spec.group_count > MANY_GROUPS
         most = 1 if many else MOST_THREADS
         return _on_threads(source, task.start, task.columns, task.spec.score, most, progress)
-    messages, count = source.cluster.run(task.to_bytes(), task.columns)
+    messages, count = source.engine.run(task.to_bytes(), task.columns)
     whole, parts = joined(task, messages)
     if count not in (None, len(parts)):
         raise EngineFailed(f"{len(parts)} of {count} parts came back: nothing was counted, so run it again")

@@ -101,7 +101,7 @@ def cluster_batches(opened: Source, options: Reading) -> Iterator[pa.RecordBatch
     """Yield the columns of clusters of a source that is read here."""
     if not options.levels:
         return
-    if opened.cluster is not None:
+    if opened.engine is not None:
         raise NotComputable(
             "which clusters hold the others is found where rows are read here: of a Spark or Dask DataFrame name the "
             f"coarsest column, {options.caller.says('cluster')}"

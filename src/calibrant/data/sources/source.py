@@ -82,7 +82,7 @@ class Part:
     read: Read  # columns, and those of them to read as real numbers where types are guessed, to batches
 
 
-class Cluster(Protocol):
+class Engine(Protocol):
     """Rows that lie elsewhere, and machines that sum them up."""
 
     def run(self, task: bytes, columns: Sequence[str]) -> tuple[list[bytes], int | None]:
@@ -94,7 +94,7 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True)
 class Source:
-    """Columns, and parts that are read here or a cluster that reads them there."""
+    """Columns, and parts that are read here or an engine that reads them there."""
 
     name: str
     columns: tuple[str, ...]
@@ -103,7 +103,7 @@ class Source:
     again: bool = True  # the rows can be read more than once
     files: tuple[str, ...] = ()
     numbered: bool = True  # a row has a file and a number, so that it is known without a key
-    cluster: Cluster | None = None
+    engine: Engine | None = None
     fragments: Fragments | None = None  # the same rows as row groups of Parquet files, if that is what they are
     partial: tuple[str, ...] = ()  # columns that only some of the files have: they are not read
     unread: tuple[tuple[str, str], ...] = ()  # columns that cannot be read, and why

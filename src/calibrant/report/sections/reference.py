@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from calibrant.arguments import CLUSTERS
+from calibrant.arguments import UNITS
 from calibrant.audit.record import AuditRecord, CheckRecord
 from calibrant.report import numbers as num
 from calibrant.report.commands import command, cuts, described, dropped, groupings, listed
@@ -219,7 +219,7 @@ def _groups(record: AuditRecord) -> Text:
 
 def clusters(record: AuditRecord) -> dict[str, str]:
     """The columns of dates, and the cluster of time that makes their groups."""
-    return {name: str(d["kind"]) for name, d in described(record).items() if d.get("kind") in CLUSTERS}
+    return {name: str(d["kind"]) for name, d in described(record).items() if d.get("kind") in UNITS}
 
 
 def folded(record: AuditRecord) -> tuple[Text, ...]:
